@@ -1,0 +1,42 @@
+// The convention every subcommand of `hone` follows; one file per subcommand, and this is all they share.
+//
+// A subcommand file cli/x_command.{h,cc} exposes one free function
+//     void AddXCommand(CLI::App& app, absl::Status* result);
+// which adds the subcommand to `app`. Its options live in a shared_ptr captured by the callback, and the callback
+// assigns *result; it prints nothing on failure and never exits. Results go to standard output (with --json: one JSON
+// document and nothing else), progress to standard error. main adds every subcommand, parses, and returns
+// FinishCommand(result): start reading at cli/main.cc.
+#ifndef HONE_CLI_COMMAND_H_
+#define HONE_CLI_COMMAND_H_
+
+#include <cstdio>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+
+namespace hone::cli {
+
+enum ExitCode : int { kSuccess = 0, kWorkFailed = 1, kWrongUsage = 2 };
+
+// A command line that parses but makes no sense, say two options that exclude each other: ends as kWrongUsage. The
+// mark is a payload, not a code, since rooms below return kInvalidArgument for bad files too.
+inline constexpr char kUsageMark[] = "hone.cli/usage";
+
+inline absl::Status UsageError(const std::string& message) {
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(kUsageMark, absl::Cord());
+  return status;
+}
+
+// Prints "hone: <message>" on standard error unless `status` is OK, and returns the exit code of the process.
+inline int FinishCommand(const absl::Status& status) {
+  if (status.ok()) return kSuccess;
+  const std::string message(status.message());
+  std::fprintf(stderr, "hone: %s\n", message.c_str());
+  return status.GetPayload(kUsageMark).has_value() ? kWrongUsage : kWorkFailed;
+}
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_COMMAND_H_
