@@ -1,0 +1,49 @@
+// The tables of all operators, one per family and domain. Only FindOp (op.h) looks through them.
+//
+// Not here: what an operator does; that is in the family's file, at the function its table names. To add an
+// operator, write its function beside its relatives and one line in the table at the end of that file.
+#ifndef HONE_COMPILER_GRAPH_OPS_FAMILIES_H_
+#define HONE_COMPILER_GRAPH_OPS_FAMILIES_H_
+
+#include <span>
+#include <string_view>
+
+#include "compiler/graph/op.h"
+
+namespace hone::graph {
+
+// Operators of one domain ("" is ai.onnx, "hone" our own); names are unique within a domain over all families.
+struct OpFamily {
+  std::string_view domain;
+  std::span<const OpDef> ops;
+};
+
+// All families; the spans point to static tables. Thread-safe.
+std::span<const OpFamily> AllFamilies();
+
+// The families, each defined in the file(s) of its name.
+std::span<const OpDef> UnaryOps();           // unary.cc: mathematics of one input
+std::span<const OpDef> ActivationOps();      // activation.cc: Relu and its relatives
+std::span<const OpDef> HoneActivationOps();  // activation.cc: domain "hone"
+std::span<const OpDef> BinaryOps();          // binary.cc: broadcasting arithmetic, comparison, logic
+std::span<const OpDef> CastOps();            // cast.cc: types, Where, Clip, Identity, Dropout
+std::span<const OpDef> ReshapeOps();         // reshape.cc: same elements in the same order
+std::span<const OpDef> MovementOps();        // movement.cc: Transpose, Concat, Split, Slice, Pad, Tile, ...
+std::span<const OpDef> GatherOps();          // gather.cc: Gather*, Scatter*, Compress, NonZero, ReverseSequence
+std::span<const OpDef> GeneratorOps();       // generator.cc: ConstantOfShape, Range, OneHot, EyeLike, windows, ...
+std::span<const OpDef> ReduceOps();          // reduce.cc: Reduce*, ArgMax, ArgMin, CumSum
+std::span<const OpDef> SortOps();            // sort.cc: TopK
+std::span<const OpDef> SoftmaxOps();         // softmax.cc: Softmax, LogSoftmax, Hardmax, losses
+std::span<const OpDef> NormOps();            // norm.cc: batch, layer, instance, group, ... normalization
+std::span<const OpDef> EinsumOps();          // einsum.cc: Einsum, Det
+std::span<const OpDef> ConvOps();            // conv.cc: Conv and its integer and transposed relatives
+std::span<const OpDef> PoolOps();            // pool.cc: pools and MaxUnpool
+std::span<const OpDef> ResizeOps();          // resize.cc: Resize, Upsample
+std::span<const OpDef> SampleOps();          // sample.cc: RoiAlign, GridSample
+std::span<const OpDef> MatMulOps();          // matmul.cc: MatMul, Gemm, MatMulInteger, QLinearMatMul
+std::span<const OpDef> QuantizeOps();        // quantize.cc: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
+std::span<const OpDef> RecurrentOps();       // recurrent.cc: RNN, GRU, LSTM
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_OPS_FAMILIES_H_
