@@ -1,0 +1,139 @@
+// Expressions: immutable values behind shared handles, in one closed std::variant.
+//
+// Not here: statements (stmt.h), tensor-level stages (workload.h), rewriting beyond one level (match.h).
+// Start with the node structs; build expressions with the Make* functions and the operators below, which
+// check types (a mismatch is a bug of ours and aborts) and do no folding: folding is simplify.h's work.
+//
+// Semantics. Integer arithmetic wraps. kDiv and kMod truncate like C; kFloorDiv and kFloorMod round to minus
+// infinity and are what index arithmetic uses. Division by zero of integers yields 0 (so that a candidate
+// cannot trap where the reference does not). Shifts by >= width yield 0. Float kMin/kMax propagate NaN, as ONNX
+// requires. Select is lazy: a Load in the arm not taken does not happen. All operands of a
+// vector node have equal lanes. A Load with a mask reads nothing and yields 0 where the mask is false.
+#ifndef HONE_COMPILER_IR_EXPR_H_
+#define HONE_COMPILER_IR_EXPR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/ir/type.h"
+
+namespace hone::ir {
+
+struct ExprNode;
+
+// A shared handle to an immutable node. Copying is cheap; a default-constructed Expr is empty and only
+// means "absent" (a Load without a mask). Thread-safe as shared_ptr is.
+class Expr {
+ public:
+  Expr() = default;
+  explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
+  Expr(int64_t value);                                    // NOLINT: an index constant, IntImm of kIndexType
+  Expr(int value) : Expr(static_cast<int64_t>(value)) {}  // NOLINT
+  bool defined() const { return node_ != nullptr; }
+  const ExprNode& node() const { return *node_; }
+  bool SameHandle(const Expr& other) const { return node_ == other.node_; }
+  Type type() const;
+  // The node as T, or nullptr. T is one of the structs below.
+  template <typename T>
+  const T* As() const;
+
+ private:
+  std::shared_ptr<const ExprNode> node_;
+};
+
+bool Equal(const Expr& a, const Expr& b);  // structural
+
+// Where a buffer lives. Decides who allocates it.
+enum class Scope : uint8_t {
+  kParam,      // handed in by the caller: inputs, constants, outputs
+  kWorkspace,  // allocated outside every parallel loop: a slice of the kernel's workspace
+  kLocal,      // allocated inside: the stack of the executing thread, or registers after promotion
+};
+
+struct BufferNode {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;  // row-major, elements; an empty shape is a scalar of one element
+  Scope scope = Scope::kParam;
+};
+// Buffers are compared by handle: two buffers of the same name are different buffers.
+using Buffer = std::shared_ptr<const BufferNode>;
+Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope = Scope::kParam);
+int64_t NumElements(const BufferNode& buffer);
+inline int64_t NumBytes(const BufferNode& buffer) { return NumElements(buffer) * SizeOf(buffer.dtype); }
+
+enum class UnaryOp : uint8_t { kNeg, kAbs, kNot, kFloor, kCeil, kRound, kTrunc, kSqrt };  // kRound: half to even
+// clang-format off
+enum class BinaryOp : uint8_t {
+  kAdd, kSub, kMul, kDiv, kMod,           // integers and floats; kMod of floats is fmod
+  kFloorDiv, kFloorMod, kMin, kMax,       // the first two: integers only
+  kAnd, kOr, kXor, kShl, kShr,            // bitwise on integers, logical on bool (kShl and kShr: integers only)
+  kEq, kNe, kLt, kLe, kGt, kGe,           // result is bool
+};
+// Functions that need more than an instruction. f32 and f64 only, except kReinterpret and kIsNan/kIsInf.
+enum class Intrinsic : uint8_t {
+  kExp, kLog, kTanh, kErf, kSigmoid, kPow, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kAsinh, kAcosh,
+  kAtanh, kIsNan, kIsInf, kFma,           // kFma(a, b, c) = a * b + c, rounded once
+  kReinterpret,                           // the bits of its argument as the node's type (same size)
+};
+
+struct IntImm { Type type; int64_t value; };        // also bool (0, 1) and unsigned (bit pattern, zero-extended)
+struct FloatImm { Type type; double value; };       // rounded to type; a NaN is the quiet one
+struct Var { Type type; std::string name; };        // identity is the name; names are unique in a Func
+struct Cast { Type type; Expr value; };             // float to int truncates and saturates, NaN is 0; to bool: != 0
+struct Unary { UnaryOp op; Expr a; };
+struct Binary { BinaryOp op; Expr a, b; };
+struct Select { Expr condition, on_true, on_false; };
+struct Load { Buffer buffer; std::vector<Expr> indices; Expr mask; };  // a vector Load: last index is a vector
+struct Call { Type type; Intrinsic function; std::vector<Expr> args; };
+struct Ramp { Expr base, stride; int lanes; };      // base, base + stride, ...; scalar base and stride
+struct Broadcast { Expr value; int lanes; };
+// clang-format on
+
+struct ExprNode {
+  std::variant<IntImm, FloatImm, Var, Cast, Unary, Binary, Select, Load, Call, Ramp, Broadcast> value;
+  Type type;
+};
+
+template <typename T>
+const T* Expr::As() const {
+  return node_ ? std::get_if<T>(&node_->value) : nullptr;
+}
+
+Expr MakeInt(Type type, int64_t value);
+Expr MakeFloat(Type type, double value);
+Expr MakeBool(bool value);
+Expr MakeZero(Type type);                 // 0, 0.0 or false in any type, broadcast if a vector
+Expr MakeConst(Type type, double value);  // the value in any scalar type
+Expr MakeVar(std::string name, Type type = kIndexType);
+Expr MakeCast(Type type, Expr value);  // the value itself if it has the type already
+Expr MakeUnary(UnaryOp op, Expr a);
+Expr MakeBinary(BinaryOp op, Expr a, Expr b);
+Expr MakeSelect(Expr condition, Expr on_true, Expr on_false);
+Expr MakeLoad(Buffer buffer, std::vector<Expr> indices, Expr mask = {});
+Expr MakeCall(Type type, Intrinsic function, std::vector<Expr> args);
+Expr MakeRamp(Expr base, Expr stride, int lanes);
+Expr MakeBroadcast(Expr value, int lanes);  // the value itself if lanes == 1
+
+inline Expr operator+(Expr a, Expr b) { return MakeBinary(BinaryOp::kAdd, std::move(a), std::move(b)); }
+inline Expr operator-(Expr a, Expr b) { return MakeBinary(BinaryOp::kSub, std::move(a), std::move(b)); }
+inline Expr operator*(Expr a, Expr b) { return MakeBinary(BinaryOp::kMul, std::move(a), std::move(b)); }
+inline Expr operator/(Expr a, Expr b) { return MakeBinary(BinaryOp::kDiv, std::move(a), std::move(b)); }
+inline Expr operator<(Expr a, Expr b) { return MakeBinary(BinaryOp::kLt, std::move(a), std::move(b)); }
+inline Expr operator<=(Expr a, Expr b) { return MakeBinary(BinaryOp::kLe, std::move(a), std::move(b)); }
+inline Expr operator>(Expr a, Expr b) { return MakeBinary(BinaryOp::kGt, std::move(a), std::move(b)); }
+inline Expr operator>=(Expr a, Expr b) { return MakeBinary(BinaryOp::kGe, std::move(a), std::move(b)); }
+inline Expr operator&&(Expr a, Expr b) { return MakeBinary(BinaryOp::kAnd, std::move(a), std::move(b)); }
+inline Expr operator||(Expr a, Expr b) { return MakeBinary(BinaryOp::kOr, std::move(a), std::move(b)); }
+inline Expr Min(Expr a, Expr b) { return MakeBinary(BinaryOp::kMin, std::move(a), std::move(b)); }
+inline Expr Max(Expr a, Expr b) { return MakeBinary(BinaryOp::kMax, std::move(a), std::move(b)); }
+inline Expr FloorDiv(Expr a, Expr b) { return MakeBinary(BinaryOp::kFloorDiv, std::move(a), std::move(b)); }
+inline Expr FloorMod(Expr a, Expr b) { return MakeBinary(BinaryOp::kFloorMod, std::move(a), std::move(b)); }
+inline Expr Equals(Expr a, Expr b) { return MakeBinary(BinaryOp::kEq, std::move(a), std::move(b)); }
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMPILER_IR_EXPR_H_

@@ -1,0 +1,144 @@
+#include "compiler/ir/numeric.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/status.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr int kDoubleMantissa = 52;
+constexpr int kDoubleBias = 1023;
+
+// The bits of value in a format of 1 sign bit, exponent_bits and mantissa_bits (16 in all), rounded half to even.
+uint16_t NarrowBits(double value, int exponent_bits, int mantissa_bits) {
+  const uint64_t bits = std::bit_cast<uint64_t>(value);
+  const auto sign = static_cast<uint16_t>((bits >> 63) << 15);
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const auto infinity = static_cast<uint16_t>(((1 << exponent_bits) - 1) << mantissa_bits);
+  if (std::isnan(value)) return infinity | static_cast<uint16_t>(1 << (mantissa_bits - 1));
+  if (std::isinf(value)) return sign | infinity;
+  int exponent = static_cast<int>((bits >> kDoubleMantissa) & 0x7ff) - kDoubleBias;
+  if (exponent == -kDoubleBias) return sign;  // zero and the doubles below 2^-1022: nothing near a 16-bit subnormal
+  const uint64_t significand = (bits & ((uint64_t{1} << kDoubleMantissa) - 1)) | (uint64_t{1} << kDoubleMantissa);
+  int shift = kDoubleMantissa - mantissa_bits;
+  if (exponent < 1 - bias) {
+    shift += (1 - bias) - exponent;
+    exponent = -bias;
+  } else {
+    exponent -= 1;  // the implicit bit is added to the exponent field below
+  }
+  if (shift > kDoubleMantissa + 1) return sign;
+  uint64_t kept = significand >> shift;
+  const uint64_t rest = significand & ((uint64_t{1} << shift) - 1);
+  const uint64_t half = uint64_t{1} << (shift - 1);
+  if (rest > half || (rest == half && (kept & 1))) ++kept;
+  const uint64_t result = (static_cast<uint64_t>(exponent + bias) << mantissa_bits) + kept;
+  return sign | (result >= infinity ? infinity : static_cast<uint16_t>(result));
+}
+
+double WidenBits(uint16_t bits, int exponent_bits, int mantissa_bits) {
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = (bits & 0x7fff) >> mantissa_bits;
+  const int mantissa = bits & ((1 << mantissa_bits) - 1);
+  double magnitude;
+  if (exponent == (1 << exponent_bits) - 1) {
+    if (mantissa != 0) return std::numeric_limits<double>::quiet_NaN();
+    magnitude = std::numeric_limits<double>::infinity();
+  } else if (exponent == 0) {
+    magnitude = std::ldexp(mantissa, 1 - bias - mantissa_bits);
+  } else {
+    magnitude = std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
+  }
+  return (bits & 0x8000) ? -magnitude : magnitude;
+}
+
+}  // namespace
+
+uint16_t HalfBits(double value) { return NarrowBits(value, 5, 10); }
+double FromHalfBits(uint16_t bits) { return WidenBits(bits, 5, 10); }
+uint16_t BFloatBits(double value) { return NarrowBits(value, 8, 7); }
+double FromBFloatBits(uint16_t bits) { return WidenBits(bits, 8, 7); }
+
+double RoundTo(DType float_type, double value) {
+  if (std::isnan(value)) return std::numeric_limits<double>::quiet_NaN();
+  switch (float_type) {
+    case DType::kFloat16:
+      return FromHalfBits(HalfBits(value));
+    case DType::kBFloat16:
+      return FromBFloatBits(BFloatBits(value));
+    case DType::kFloat32:
+      return static_cast<float>(value);
+    default:
+      return value;
+  }
+}
+
+int64_t WrapTo(DType int_type, int64_t value) {
+  switch (int_type) {
+    case DType::kBool:
+      return value != 0;
+    case DType::kInt8:
+      return static_cast<int8_t>(value);
+    case DType::kInt16:
+      return static_cast<int16_t>(value);
+    case DType::kInt32:
+      return static_cast<int32_t>(value);
+    case DType::kUInt8:
+      return static_cast<uint8_t>(value);
+    case DType::kUInt16:
+      return static_cast<uint16_t>(value);
+    case DType::kUInt32:
+      return static_cast<uint32_t>(value);
+    default:
+      return value;
+  }
+}
+
+int64_t LowestInt(DType int_type) {
+  if (!IsSignedInt(int_type)) return 0;
+  return std::numeric_limits<int64_t>::min() >> (64 - 8 * SizeOf(int_type));
+}
+
+int64_t HighestInt(DType int_type) {
+  HONE_CHECK(IsInt(int_type));
+  const int bits = 8 * SizeOf(int_type);
+  const uint64_t ones = ~uint64_t{0} >> (64 - bits);
+  return static_cast<int64_t>(IsSignedInt(int_type) ? ones >> 1 : ones);
+}
+
+int64_t FloatToInt(DType int_type, double value) {
+  if (int_type == DType::kBool) return value != 0;
+  if (std::isnan(value)) return 0;
+  if (int_type == DType::kUInt64) {
+    if (value <= 0) return 0;
+    if (value >= 0x1p64) return -1;
+    return static_cast<int64_t>(static_cast<uint64_t>(value));
+  }
+  const int64_t lowest = LowestInt(int_type), highest = HighestInt(int_type);
+  // 2^63 is the first double above the highest int64; for narrower types the bounds are exact doubles.
+  if (value >= static_cast<double>(highest)) return highest;
+  if (value <= static_cast<double>(lowest)) return lowest;
+  return static_cast<int64_t>(value);
+}
+
+double IntToFloat(DType int_type, int64_t value, DType float_type) {
+  const bool is_u64 = int_type == DType::kUInt64;
+  if (float_type == DType::kFloat32) {
+    return is_u64 ? static_cast<float>(static_cast<uint64_t>(value)) : static_cast<float>(value);
+  }
+  double wide = is_u64 ? static_cast<double>(static_cast<uint64_t>(value)) : static_cast<double>(value);
+  if (float_type == DType::kFloat64) return wide;
+  if (std::abs(wide) > 0x1p53) {
+    // Sets the last bit when the conversion to double was inexact, so that the second rounding sees the tie broken.
+    const bool negative = !is_u64 && value < 0;
+    const uint64_t magnitude = negative ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
+    const uint64_t odd = (magnitude & ~uint64_t{0xfff}) | ((magnitude & 0xfff) != 0 ? 0x1000 : 0);
+    wide = negative ? -static_cast<double>(odd) : static_cast<double>(odd);
+  }
+  return RoundTo(float_type, wide);
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,87 @@
+#include "compiler/ir/stmt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/ir/typing.h"
+
+namespace hone::ir {
+namespace {
+
+template <typename Node>
+Stmt Make(Node node) {
+  return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(node)}));
+}
+
+bool EqualLists(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return Equal(x, y); });
+}
+
+bool EqualNodes(const For& a, const For& b) {
+  return a.var == b.var && a.kind == b.kind && Equal(a.extent, b.extent) && Equal(a.body, b.body);
+}
+bool EqualNodes(const Store& a, const Store& b) {
+  return a.buffer == b.buffer && EqualLists(a.indices, b.indices) && Equal(a.value, b.value) && Equal(a.mask, b.mask);
+}
+bool EqualNodes(const Block& a, const Block& b) {
+  return a.name == b.name && std::equal(a.stmts.begin(), a.stmts.end(), b.stmts.begin(), b.stmts.end(),
+                                        [](const Stmt& x, const Stmt& y) { return Equal(x, y); });
+}
+bool EqualNodes(const If& a, const If& b) {
+  return Equal(a.condition, b.condition) && Equal(a.then_case, b.then_case) && Equal(a.else_case, b.else_case);
+}
+bool EqualNodes(const Alloc& a, const Alloc& b) { return a.buffer == b.buffer && Equal(a.body, b.body); }
+bool EqualNodes(const Let& a, const Let& b) {
+  return a.var == b.var && Equal(a.value, b.value) && Equal(a.body, b.body);
+}
+
+}  // namespace
+
+bool Equal(const Stmt& a, const Stmt& b) {
+  if (a.SameHandle(b)) return true;
+  if (!a.defined() || !b.defined()) return false;
+  return std::visit(
+      [&](const auto& node) {
+        const auto* other = b.As<std::decay_t<decltype(node)>>();
+        return other != nullptr && EqualNodes(node, *other);
+      },
+      a.node().value);
+}
+
+Stmt MakeFor(std::string var, Expr extent, LoopKind kind, Stmt body) {
+  HONE_CHECK(extent.type() == kIndexType);
+  HONE_CHECK(body.defined());
+  return Make(For{std::move(var), std::move(extent), kind, std::move(body)});
+}
+
+Stmt MakeStore(Buffer buffer, std::vector<Expr> indices, Expr value, Expr mask) {
+  HONE_CHECK(buffer != nullptr);
+  HONE_CHECK(AccessType(*buffer, indices, mask) == value.type());
+  return Make(Store{std::move(buffer), std::move(indices), std::move(value), std::move(mask)});
+}
+
+Stmt MakeBlock(std::vector<Stmt> stmts, std::string name) {
+  for (const Stmt& s : stmts) HONE_CHECK(s.defined());
+  if (stmts.size() == 1 && name.empty()) return stmts[0];
+  return Make(Block{std::move(name), std::move(stmts)});
+}
+
+Stmt MakeIf(Expr condition, Stmt then_case, Stmt else_case) {
+  HONE_CHECK(condition.type() == kBoolType);
+  HONE_CHECK(then_case.defined());
+  return Make(If{std::move(condition), std::move(then_case), std::move(else_case)});
+}
+
+Stmt MakeAlloc(Buffer buffer, Stmt body) {
+  HONE_CHECK(buffer != nullptr && buffer->scope != Scope::kParam);
+  HONE_CHECK(body.defined());
+  return Make(Alloc{std::move(buffer), std::move(body)});
+}
+
+Stmt MakeLet(std::string var, Expr value, Stmt body) {
+  HONE_CHECK(value.defined() && body.defined());
+  return Make(Let{std::move(var), std::move(value), std::move(body)});
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,117 @@
+#include "compiler/ir/text.h"
+
+#include "compiler/ir/match.h"
+#include "compiler/ir/op_names.h"
+#include "compiler/ir/printer.h"
+
+namespace hone::ir {
+namespace {
+
+void WriteStmt(const Stmt& s, int indent, Printer* out);
+
+void Indent(int indent, Printer* out) { out->Write(std::string(static_cast<size_t>(2 * indent), ' ')); }
+
+// " {", the statements of body, "}" without a line end. An unnamed block needs no braces of its own here.
+void WriteBody(const Stmt& body, int indent, Printer* out) {
+  out->Write(" {\n");
+  const Block* block = body.As<Block>();
+  if (block != nullptr && block->name.empty() && block->stmts.size() != 1) {
+    for (const Stmt& child : block->stmts) WriteStmt(child, indent + 1, out);
+  } else {
+    WriteStmt(body, indent + 1, out);
+  }
+  Indent(indent, out);
+  out->Write("}");
+}
+
+void WriteIf(const If& node, int indent, Printer* out) {
+  out->Write("if ");
+  out->Write(node.condition);
+  WriteBody(node.then_case, indent, out);
+  if (!node.else_case.defined()) return;
+  out->Write(" else");
+  WriteBody(node.else_case, indent, out);
+}
+
+void WriteBlock(const Block& node, int indent, Printer* out) {
+  if (node.name.empty()) {
+    out->Write("{\n");
+  } else {
+    out->Write("block ");
+    out->WriteName(node.name);
+    out->Write(" {\n");
+  }
+  for (const Stmt& child : node.stmts) WriteStmt(child, indent + 1, out);
+  Indent(indent, out);
+  out->Write("}");
+}
+
+void WriteStmt(const Stmt& s, int indent, Printer* out) {
+  Indent(indent, out);
+  Match(
+      s,
+      [&](const For& n) {
+        out->Write(Name(n.kind));
+        out->Write(" ");
+        out->WriteName(n.var);
+        out->Write(" in ");
+        out->Write(n.extent);
+        WriteBody(n.body, indent, out);
+      },
+      [&](const Store& n) {
+        out->WriteAccess(n.buffer, n.indices, n.mask);
+        out->Write(" = ");
+        out->Write(n.value);
+      },
+      [&](const Block& n) { WriteBlock(n, indent, out); }, [&](const If& n) { WriteIf(n, indent, out); },
+      [&](const Alloc& n) {
+        out->Write("alloc ");
+        out->WriteDeclaration(n.buffer);
+        out->Write(" ");
+        out->Write(Name(n.buffer->scope));
+        WriteBody(n.body, indent, out);
+      },
+      [&](const Let& n) {
+        out->Write("let ");
+        out->WriteName(n.var);
+        out->Write(" = ");
+        out->Write(n.value);
+        WriteBody(n.body, indent, out);
+      });
+  out->Write("\n");
+}
+
+}  // namespace
+
+std::string Print(const Expr& e) {
+  Printer out;
+  if (e.defined()) out.Write(e);
+  return out.Take();
+}
+
+std::string Print(const Stmt& s, int indent) {
+  Printer out;
+  if (s.defined()) WriteStmt(s, indent, &out);
+  return out.Take();
+}
+
+std::string Print(const Func& func) {
+  Printer out;
+  out.Write("func ");
+  out.WriteName(func.name);
+  out.Write("(");
+  for (size_t i = 0; i < func.params.size(); ++i) {
+    if (i != 0) out.Write(", ");
+    out.WriteDeclaration(func.params[i]);
+  }
+  out.Write(")");
+  if (func.body.defined()) {
+    WriteBody(func.body, 0, &out);
+  } else {
+    out.Write(" {\n}");
+  }
+  out.Write("\n");
+  return out.Take();
+}
+
+}  // namespace hone::ir

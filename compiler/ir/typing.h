@@ -1,0 +1,34 @@
+// The type rules: which operands an operator takes and what it yields. Written once, for the constructors (which
+// abort), the parser (which reports a line) and the verifier (which returns a Status).
+//
+// nullopt means: ill-typed. float16 and bfloat16 are accepted here; that they are not computed with is a rule
+// of the verifier (see IsStorageOnly).
+#ifndef HONE_COMPILER_IR_TYPING_H_
+#define HONE_COMPILER_IR_TYPING_H_
+
+#include <optional>
+#include <span>
+
+#include "compiler/ir/expr.h"
+
+namespace hone::ir {
+
+std::optional<Type> UnaryType(UnaryOp op, Type a);
+std::optional<Type> BinaryType(BinaryOp op, Type a, Type b);
+std::optional<Type> SelectType(Type condition, Type on_true, Type on_false);
+std::optional<Type> CastType(Type to, Type from);
+// `type` is the wanted result; it decides for kReinterpret and must agree for the others.
+std::optional<Type> CallType(Type type, Intrinsic function, std::span<const Expr> args);
+// Indices are kIndexType, all scalar but the last; the mask (if defined) is bool with the lanes of the last.
+std::optional<Type> AccessType(const BufferNode& buffer, std::span<const Expr> indices, const Expr& mask);
+std::optional<Type> RampType(Type base, Type stride, int lanes);
+std::optional<Type> BroadcastType(Type value, int lanes);
+
+bool IsCompare(BinaryOp op);
+// The type exists in memory and in Casts only (float16, bfloat16).
+bool IsStorageOnly(DType dtype);
+int ArgCount(Intrinsic function);
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMPILER_IR_TYPING_H_
