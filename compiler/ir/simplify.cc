@@ -1,0 +1,422 @@
+#include "compiler/ir/simplify.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/ir/match.h"
+
+namespace hone::ir {
+namespace {
+
+int64_t FloorDivInt(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+int64_t FloorModInt(int64_t a, int64_t b) { return a - FloorDivInt(a, b) * b; }
+
+bool Unbounded(int64_t v) { return v <= -Interval::kUnbounded || v >= Interval::kUnbounded; }
+int64_t Clamp(__int128 v) {
+  if (v >= Interval::kUnbounded) return Interval::kUnbounded;
+  if (v <= -Interval::kUnbounded) return -Interval::kUnbounded;
+  return static_cast<int64_t>(v);
+}
+Interval Scale(Interval i, int64_t factor) {
+  const auto times = [&](int64_t v) {
+    return Unbounded(v) ? ((v > 0) == (factor > 0) ? Interval::kUnbounded : -Interval::kUnbounded)
+                        : Clamp(static_cast<__int128>(v) * factor);
+  };
+  const int64_t a = times(i.low), b = times(i.high);
+  return {std::min(a, b), std::max(a, b)};
+}
+Interval Plus(Interval a, Interval b) {
+  return {
+      Unbounded(a.low) || Unbounded(b.low) ? -Interval::kUnbounded : Clamp(static_cast<__int128>(a.low) + b.low),
+      Unbounded(a.high) || Unbounded(b.high) ? Interval::kUnbounded : Clamp(static_cast<__int128>(a.high) + b.high)};
+}
+
+bool IsIndex(const Expr& e) { return e.type() == kIndexType; }
+const int64_t* AsInt(const Expr& e) {
+  const IntImm* imm = e.As<IntImm>();
+  return imm != nullptr ? &imm->value : nullptr;
+}
+
+Interval AtomBounds(const Expr& atom, const Ranges& ranges) {
+  if (const Var* v = atom.As<Var>()) {
+    const auto it = ranges.find(v->name);
+    return it == ranges.end() ? Interval{} : it->second;
+  }
+  if (const int64_t* value = AsInt(atom)) return {*value, *value};
+  if (const Select* s = atom.As<Select>()) {
+    const Interval a = BoundsOf(s->on_true, ranges), b = BoundsOf(s->on_false, ranges);
+    return {std::min(a.low, b.low), std::max(a.high, b.high)};
+  }
+  const Binary* binary = atom.As<Binary>();
+  if (binary == nullptr) return {};
+  const Interval a = BoundsOf(binary->a, ranges), b = BoundsOf(binary->b, ranges);
+  switch (binary->op) {
+    case BinaryOp::kMin:
+      return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    case BinaryOp::kMax:
+      return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    case BinaryOp::kFloorDiv:
+      if (!b.IsPoint() || b.low <= 0) return {};
+      return {Unbounded(a.low) ? a.low : FloorDivInt(a.low, b.low),
+              Unbounded(a.high) ? a.high : FloorDivInt(a.high, b.low)};
+    case BinaryOp::kFloorMod:
+      if (!b.IsPoint() || b.low <= 0) return {};
+      if (a.low >= 0 && a.high < b.low) return a;
+      return {0, b.low - 1};
+    default:
+      return {};
+  }
+}
+
+// a * floordiv(x, c) * c + a * floormod(x, c)  ==>  a * x
+void RecombineDivMod(Linear& linear, const Ranges& ranges) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Binary* mod = linear.terms[i].first.As<Binary>();
+    if (mod == nullptr || mod->op != BinaryOp::kFloorMod) continue;
+    const int64_t* c = AsInt(mod->b);
+    if (c == nullptr) continue;
+    const int64_t factor = linear.terms[i].second;
+    for (size_t j = 0; j < linear.terms.size(); ++j) {
+      const Binary* div = linear.terms[j].first.As<Binary>();
+      if (div == nullptr || div->op != BinaryOp::kFloorDiv || linear.terms[j].second != factor * *c) continue;
+      if (!Equal(div->a, mod->a) || !Equal(div->b, mod->b)) continue;
+      const Expr x = mod->a;
+      linear.terms.erase(linear.terms.begin() + std::max(i, j));
+      linear.terms.erase(linear.terms.begin() + std::min(i, j));
+      linear.Add(ToLinear(x, ranges), factor);
+      return RecombineDivMod(linear, ranges);
+    }
+  }
+}
+
+Linear SimplifyFloorDiv(const Linear& a, int64_t c, const Ranges& ranges) {
+  Linear quotient, rest;
+  for (const auto& [atom, k] : a.terms) (k % c == 0 ? quotient : rest).Add(atom, k % c == 0 ? k / c : k);
+  quotient.constant = FloorDivInt(a.constant, c);
+  rest.constant = FloorModInt(a.constant, c);
+  const Interval bounds = BoundsOf(rest, ranges);
+  if (!Unbounded(bounds.low) && !Unbounded(bounds.high) && FloorDivInt(bounds.low, c) == FloorDivInt(bounds.high, c)) {
+    quotient.constant += FloorDivInt(bounds.low, c);
+    return quotient;
+  }
+  int64_t gcd = c;
+  for (const auto& [atom, k] : rest.terms) gcd = std::gcd(gcd, k);
+  if (gcd > 1) {
+    for (auto& [atom, k] : rest.terms) k /= gcd;
+    rest.constant = FloorDivInt(rest.constant, gcd);
+    c /= gcd;
+  }
+  // floordiv(floordiv(x, a), c) == floordiv(x, a * c)
+  if (rest.terms.size() == 1 && rest.terms[0].second == 1 && rest.constant == 0) {
+    const Binary* inner = rest.terms[0].first.As<Binary>();
+    const int64_t* d = inner != nullptr && inner->op == BinaryOp::kFloorDiv ? AsInt(inner->b) : nullptr;
+    if (d != nullptr && *d > 0) {
+      quotient.Add(FloorDiv(inner->a, Expr(*d * c)), 1);
+      return quotient;
+    }
+  }
+  quotient.Add(FloorDiv(FromLinear(rest), Expr(c)), 1);
+  return quotient;
+}
+
+Linear SimplifyFloorMod(const Linear& a, int64_t c, const Ranges& ranges) {
+  Linear rest;
+  for (const auto& [atom, k] : a.terms) {
+    if (k % c != 0) rest.Add(atom, k);
+  }
+  rest.constant = FloorModInt(a.constant, c);
+  const Interval bounds = BoundsOf(rest, ranges);
+  if (!Unbounded(bounds.low) && !Unbounded(bounds.high) && FloorDivInt(bounds.low, c) == FloorDivInt(bounds.high, c)) {
+    rest.constant -= FloorDivInt(bounds.low, c) * c;
+    return rest;
+  }
+  Linear result;
+  result.Add(FloorMod(FromLinear(rest), Expr(c)), 1);
+  return result;
+}
+
+Expr SimplifyMinMax(BinaryOp op, const Expr& a, const Expr& b, const Ranges& ranges) {
+  Linear difference = ToLinear(a, ranges);
+  difference.Add(ToLinear(b, ranges), -1);
+  const Interval d = BoundsOf(difference, ranges);
+  if (d.high <= 0) return op == BinaryOp::kMin ? a : b;
+  if (d.low >= 0) return op == BinaryOp::kMin ? b : a;
+  return MakeBinary(op, a, b);
+}
+
+Linear BinaryToLinear(const Binary& node, const Expr& e, const Ranges& ranges) {
+  Linear a = ToLinear(node.a, ranges), b = ToLinear(node.b, ranges);
+  Linear result;
+  switch (node.op) {
+    case BinaryOp::kAdd:
+      a.Add(b, 1);
+      RecombineDivMod(a, ranges);
+      return a;
+    case BinaryOp::kSub:
+      a.Add(b, -1);
+      RecombineDivMod(a, ranges);
+      return a;
+    case BinaryOp::kMul:
+      if (a.IsConstant()) {
+        result.Add(b, a.constant);
+        return result;
+      }
+      if (b.IsConstant()) {
+        result.Add(a, b.constant);
+        return result;
+      }
+      result.Add(FromLinear(a) * FromLinear(b), 1);
+      return result;
+    case BinaryOp::kFloorDiv:
+      if (b.IsConstant() && b.constant > 0) return SimplifyFloorDiv(a, b.constant, ranges);
+      break;
+    case BinaryOp::kFloorMod:
+      if (b.IsConstant() && b.constant > 0) return SimplifyFloorMod(a, b.constant, ranges);
+      break;
+    case BinaryOp::kMin:
+    case BinaryOp::kMax: {
+      const Expr m = SimplifyMinMax(node.op, FromLinear(a), FromLinear(b), ranges);
+      const Binary* still = m.As<Binary>();
+      if (still == nullptr || still->op != node.op) return ToLinear(m, ranges);
+      result.Add(m, 1);
+      return result;
+    }
+    default:
+      break;
+  }
+  const bool same_a = Equal(FromLinear(a), node.a), same_b = Equal(FromLinear(b), node.b);
+  result.Add(same_a && same_b ? e : MakeBinary(node.op, FromLinear(a), FromLinear(b)), 1);
+  return result;
+}
+
+bool IsCompare(BinaryOp op) { return op >= BinaryOp::kEq; }
+
+std::optional<bool> Decide(BinaryOp op, Interval d) {  // d: bounds of a - b
+  switch (op) {
+    case BinaryOp::kLt:
+      if (d.high < 0) return true;
+      if (d.low >= 0) return false;
+      break;
+    case BinaryOp::kLe:
+      if (d.high <= 0) return true;
+      if (d.low > 0) return false;
+      break;
+    case BinaryOp::kGt:
+      if (d.low > 0) return true;
+      if (d.high <= 0) return false;
+      break;
+    case BinaryOp::kGe:
+      if (d.low >= 0) return true;
+      if (d.high < 0) return false;
+      break;
+    case BinaryOp::kEq:
+      if (d.IsPoint() && d.low == 0) return true;
+      if (d.low > 0 || d.high < 0) return false;
+      break;
+    case BinaryOp::kNe:
+      if (d.IsPoint() && d.low == 0) return false;
+      if (d.low > 0 || d.high < 0) return true;
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+
+Expr SimplifyCompare(const Binary& node, const Ranges& ranges) {
+  Linear a = ToLinear(node.a, ranges);
+  const Linear b = ToLinear(node.b, ranges);
+  Linear difference = a;
+  difference.Add(b, -1);
+  RecombineDivMod(difference, ranges);
+  if (const auto known = Decide(node.op, BoundsOf(difference, ranges))) return MakeBool(*known);
+  return MakeBinary(node.op, FromLinear(a), FromLinear(b));
+}
+
+Expr SimplifyLogic(const Expr& e, const Binary& node, const Ranges& ranges) {
+  const Expr a = Simplify(node.a, ranges), b = Simplify(node.b, ranges);
+  const int64_t* ca = AsInt(a);
+  const int64_t* cb = AsInt(b);
+  if (node.op == BinaryOp::kAnd) {
+    if (ca != nullptr) return *ca != 0 ? b : a;
+    if (cb != nullptr) return *cb != 0 ? a : b;
+  }
+  if (node.op == BinaryOp::kOr) {
+    if (ca != nullptr) return *ca != 0 ? a : b;
+    if (cb != nullptr) return *cb != 0 ? b : a;
+  }
+  return a.SameHandle(node.a) && b.SameHandle(node.b) ? e : MakeBinary(node.op, a, b);
+}
+
+Stmt SimplifyFor(const Stmt& s, const For& loop, const Ranges& ranges) {
+  const Expr extent = Simplify(loop.extent, ranges);
+  const Interval bounds = BoundsOf(extent, ranges);
+  if (bounds.high <= 0) return MakeBlock({});
+  if (const int64_t* n = AsInt(extent); n != nullptr && *n == 1) {
+    return Simplify(Substitute(loop.body, {{loop.var, Expr(0)}}), ranges);
+  }
+  Ranges inner = ranges;
+  inner[loop.var] = {0, bounds.high - 1};
+  const Stmt body = Simplify(loop.body, inner);
+  if (const Block* block = body.As<Block>(); block != nullptr && block->stmts.empty()) return body;
+  if (extent.SameHandle(loop.extent) && body.SameHandle(loop.body)) return s;
+  return MakeFor(loop.var, extent, loop.kind, body);
+}
+
+Stmt SimplifyBlock(const Stmt& s, const Block& block, const Ranges& ranges) {
+  std::vector<Stmt> stmts;
+  bool changed = false;
+  for (const Stmt& child : block.stmts) {
+    Stmt next = Simplify(child, ranges);
+    changed |= !next.SameHandle(child);
+    const Block* inner = next.As<Block>();
+    if (inner != nullptr && (inner->stmts.empty() || inner->name.empty())) {
+      changed = true;
+      stmts.insert(stmts.end(), inner->stmts.begin(), inner->stmts.end());
+    } else {
+      stmts.push_back(std::move(next));
+    }
+  }
+  return changed ? MakeBlock(std::move(stmts), block.name) : s;
+}
+
+}  // namespace
+
+void Linear::Add(const Expr& atom, int64_t coefficient) {
+  if (coefficient == 0) return;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (!terms[i].first.SameHandle(atom) && !Equal(terms[i].first, atom)) continue;
+    terms[i].second += coefficient;
+    if (terms[i].second == 0) terms.erase(terms.begin() + i);
+    return;
+  }
+  terms.emplace_back(atom, coefficient);
+}
+
+void Linear::Add(const Linear& other, int64_t factor) {
+  for (const auto& [atom, k] : other.terms) Add(atom, k * factor);
+  constant += other.constant * factor;
+}
+
+Linear ToLinear(const Expr& index, const Ranges& ranges) {
+  Linear result;
+  if (const int64_t* value = AsInt(index)) {
+    result.constant = *value;
+  } else if (const Var* v = index.As<Var>()) {
+    const auto it = ranges.find(v->name);
+    if (it != ranges.end() && it->second.IsPoint()) {
+      result.constant = it->second.low;
+    } else {
+      result.Add(index, 1);
+    }
+  } else if (const Binary* binary = index.As<Binary>(); binary != nullptr && IsIndex(binary->a)) {
+    return BinaryToLinear(*binary, index, ranges);
+  } else if (const Select* select = index.As<Select>()) {
+    const Expr condition = Simplify(select->condition, ranges);
+    if (const int64_t* c = AsInt(condition)) return ToLinear(*c != 0 ? select->on_true : select->on_false, ranges);
+    result.Add(MakeSelect(condition, Simplify(select->on_true, ranges), Simplify(select->on_false, ranges)), 1);
+  } else {
+    result.Add(MapChildren(index, [&](const Expr& child) { return Simplify(child, ranges); }), 1);
+  }
+  return result;
+}
+
+Expr FromLinear(const Linear& linear) {
+  Expr sum;
+  for (const auto& [atom, k] : linear.terms) {
+    if (!sum.defined()) {
+      sum = k == 1 ? atom : atom * Expr(k);
+    } else if (k < 0) {
+      sum = sum - (k == -1 ? atom : atom * Expr(-k));
+    } else {
+      sum = sum + (k == 1 ? atom : atom * Expr(k));
+    }
+  }
+  if (!sum.defined()) return Expr(linear.constant);
+  if (linear.constant > 0) return sum + Expr(linear.constant);
+  if (linear.constant < 0) return sum - Expr(-linear.constant);
+  return sum;
+}
+
+Interval BoundsOf(const Linear& linear, const Ranges& ranges) {
+  // k * min(a, b) + rest is min or max of (k * a + rest) and (k * b + rest): taking the bounds of both sees the
+  // cancellation between the arms and the rest, which adding up atom by atom does not.
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Binary* m = linear.terms[i].first.As<Binary>();
+    if (m == nullptr || (m->op != BinaryOp::kMin && m->op != BinaryOp::kMax)) continue;
+    const int64_t k = linear.terms[i].second;
+    Linear a = linear;
+    a.terms.erase(a.terms.begin() + static_cast<std::ptrdiff_t>(i));
+    Linear b = a;
+    a.Add(ToLinear(m->a, ranges), k);
+    b.Add(ToLinear(m->b, ranges), k);
+    const Interval x = BoundsOf(a, ranges), y = BoundsOf(b, ranges);
+    if ((m->op == BinaryOp::kMin) == (k > 0)) return {std::min(x.low, y.low), std::min(x.high, y.high)};
+    return {std::max(x.low, y.low), std::max(x.high, y.high)};
+  }
+  Interval sum{linear.constant, linear.constant};
+  for (const auto& [atom, k] : linear.terms) sum = Plus(sum, Scale(AtomBounds(atom, ranges), k));
+  return sum;
+}
+
+Interval BoundsOf(const Expr& index, const Ranges& ranges) {
+  if (const int64_t* value = AsInt(index)) return {*value, *value};
+  return BoundsOf(ToLinear(index, ranges), ranges);
+}
+
+std::optional<int64_t> ConstantValue(const Expr& index, const Ranges& ranges) {
+  const Interval bounds = BoundsOf(index, ranges);
+  if (!bounds.IsPoint()) return std::nullopt;
+  return bounds.low;
+}
+
+Expr Simplify(const Expr& e, const Ranges& ranges) {
+  if (e.As<IntImm>() != nullptr || e.As<FloatImm>() != nullptr) return e;
+  if (IsIndex(e)) {
+    const Linear linear = ToLinear(e, ranges);
+    if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].second == 1) return linear.terms[0].first;
+    return FromLinear(linear);
+  }
+  if (const Binary* binary = e.As<Binary>()) {
+    if (IsCompare(binary->op) && IsIndex(binary->a)) return SimplifyCompare(*binary, ranges);
+    if (binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kOr) return SimplifyLogic(e, *binary, ranges);
+  }
+  if (const Select* select = e.As<Select>()) {
+    const Expr condition = Simplify(select->condition, ranges);
+    if (const int64_t* c = AsInt(condition)) return Simplify(*c != 0 ? select->on_true : select->on_false, ranges);
+    const Expr a = Simplify(select->on_true, ranges), b = Simplify(select->on_false, ranges);
+    if (condition.SameHandle(select->condition) && a.SameHandle(select->on_true) && b.SameHandle(select->on_false))
+      return e;
+    return MakeSelect(condition, a, b);
+  }
+  if (const Cast* cast = e.As<Cast>()) {
+    const Expr value = Simplify(cast->value, ranges);
+    const int64_t* c = AsInt(value);
+    if (c != nullptr && IsIndex(value) && IsFloat(cast->type.dtype))
+      return MakeFloat(cast->type, static_cast<double>(*c));
+    return value.SameHandle(cast->value) ? e : MakeCast(cast->type, value);
+  }
+  return MapChildren(e, [&](const Expr& child) { return Simplify(child, ranges); });
+}
+
+Stmt Simplify(const Stmt& s, const Ranges& ranges) {
+  const ExprFn expr_fn = [&](const Expr& e) { return Simplify(e, ranges); };
+  const StmtFn stmt_fn = [&](const Stmt& child) { return Simplify(child, ranges); };
+  return Match(
+      s, [&](const For& loop) { return SimplifyFor(s, loop, ranges); },
+      [&](const Block& block) { return SimplifyBlock(s, block, ranges); },
+      [&](const If& branch) {
+        const Expr condition = Simplify(branch.condition, ranges);
+        if (const int64_t* c = AsInt(condition)) {
+          if (*c != 0) return Simplify(branch.then_case, ranges);
+          return branch.else_case.defined() ? Simplify(branch.else_case, ranges) : MakeBlock({});
+        }
+        return MapChildren(s, stmt_fn, expr_fn);
+      },
+      [&](const auto&) { return MapChildren(s, stmt_fn, expr_fn); });
+}
+
+}  // namespace hone::ir

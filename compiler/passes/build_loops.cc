@@ -1,0 +1,192 @@
+#include "compiler/passes/build_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/status.h"
+
+namespace hone::passes {
+namespace {
+
+using schedule::Loop;
+using schedule::Nest;
+using schedule::State;
+
+// Threads of the pool and of the launcher's children have stacks of 8 MiB; a kernel takes at most this much.
+constexpr int64_t kMaxLocalBytes = int64_t{1} << 20;
+
+class LoopBuilder {
+ public:
+  explicit LoopBuilder(const State& state) : state_(state) {
+    for (const Nest& nest : state.nests) {
+      const ir::Buffer& buffer = nest.stage.buffer;
+      if (state.IsOutput(buffer.get()) || nest.prepared) {
+        storage_[buffer.get()] = buffer;
+      } else {
+        storage_[buffer.get()] = ir::MakeBuffer(buffer->name, buffer->dtype, nest.storage_shape,
+                                                nest.AtRoot() ? ir::Scope::kWorkspace : ir::Scope::kLocal);
+      }
+    }
+  }
+
+  ir::Stmt Roots(bool prepared) const {
+    std::vector<ir::Stmt> stmts;
+    std::vector<ir::Buffer> temporaries;
+    for (const Nest& nest : state_.nests) {
+      if (!nest.AtRoot() || nest.prepared != prepared) continue;
+      const ir::Buffer& buffer = storage_.at(nest.stage.buffer.get());
+      if (buffer->scope == ir::Scope::kWorkspace) temporaries.push_back(buffer);
+      stmts.push_back(Emit(nest));
+    }
+    if (stmts.empty()) return {};
+    ir::Stmt body = ir::MakeBlock(std::move(stmts));
+    for (const ir::Buffer& buffer : temporaries) body = ir::MakeAlloc(buffer, body);
+    return body;
+  }
+
+ private:
+  static size_t FirstReduction(const Nest& nest) {
+    const auto it = std::find_if(nest.loops.begin(), nest.loops.end(), [](const Loop& l) { return l.reduce; });
+    return static_cast<size_t>(it - nest.loops.begin());
+  }
+
+  ir::Stmt Emit(const Nest& nest) const { return ir::MakeBlock({Inside(nest, 0)}, nest.stage.buffer->name); }
+
+  // What runs inside loops [0, position) of the nest.
+  ir::Stmt Inside(const Nest& nest, size_t position) const {
+    const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
+    std::vector<ir::Stmt> stmts;
+    if (reduces && position == FirstReduction(nest)) stmts.push_back(Initialize(nest, position));
+    if (position == nest.loops.size()) {
+      stmts.push_back(Update(nest));
+    } else {
+      const Loop& loop = nest.loops[position];
+      stmts.push_back(ir::MakeFor(loop.name, loop.extent, loop.kind, WithProducers(nest, loop, Inside(nest, position + 1))));
+    }
+    return ir::MakeBlock(std::move(stmts));
+  }
+
+  ir::Stmt WithProducers(const Nest& nest, const Loop& loop, ir::Stmt body) const {
+    std::vector<ir::Stmt> stmts;
+    std::vector<ir::Buffer> buffers;
+    for (const Nest& producer : state_.nests) {
+      if (producer.at_stage != nest.stage.buffer->name || producer.at_loop != loop.name) continue;
+      stmts.push_back(Emit(producer));
+      buffers.push_back(storage_.at(producer.stage.buffer.get()));
+    }
+    if (stmts.empty()) return body;
+    stmts.push_back(std::move(body));
+    ir::Stmt result = ir::MakeBlock(std::move(stmts));
+    for (const ir::Buffer& buffer : buffers) result = ir::MakeAlloc(buffer, result);
+    return result;
+  }
+
+  // The identity of the reduction, stored over all loops of the nest that are inside its first reduction loop.
+  ir::Stmt Initialize(const Nest& nest, size_t position) const {
+    ir::VarMap rename;
+    std::vector<Loop> loops;
+    for (size_t i = position; i < nest.loops.size(); ++i) {
+      if (nest.loops[i].reduce) continue;
+      loops.push_back(nest.loops[i]);
+      loops.back().name += "z";
+      rename[nest.loops[i].name] = ir::MakeVar(loops.back().name);
+    }
+    const ir::Type type{nest.stage.buffer->dtype, 1};
+    ir::Stmt stmt = Store(nest, ir::Identity(nest.stage.reduction, type), rename);
+    for (const ir::Expr& guard : nest.guards) {
+      const bool reduces = std::any_of(nest.loops.begin(), nest.loops.end(),
+                                       [&](const Loop& l) { return l.reduce && ir::UsesVar(guard, l.name); });
+      if (!reduces) stmt = ir::MakeIf(ir::Substitute(guard, rename), stmt);
+    }
+    for (auto it = loops.rbegin(); it != loops.rend(); ++it) {
+      stmt = ir::MakeFor(it->name, ir::Substitute(it->extent, rename), it->kind, stmt);
+    }
+    return stmt;
+  }
+
+  ir::Stmt Update(const Nest& nest) const {
+    ir::Expr value = ReadStored(ir::Substitute(nest.stage.value, nest.bindings));
+    if (nest.stage.reduction != ir::Reduction::kNone) {
+      value = ir::Combine(nest.stage.reduction, ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})), value);
+    }
+    ir::Stmt stmt = Store(nest, value, {});
+    for (const ir::Expr& guard : nest.guards) stmt = ir::MakeIf(guard, stmt);
+    return stmt;
+  }
+
+  std::vector<ir::Expr> Indices(const Nest& nest, const ir::VarMap& rename) const {
+    std::vector<ir::Expr> indices;
+    for (size_t d = 0; d < nest.stage.axes.size(); ++d) {
+      ir::Expr index = nest.bindings.at(nest.stage.axes[d].name);
+      if (!nest.AtRoot()) index = index - nest.origin[d];
+      indices.push_back(ir::Substitute(index, rename));
+    }
+    return indices;
+  }
+
+  ir::Stmt Store(const Nest& nest, ir::Expr value, const ir::VarMap& rename) const {
+    return ir::MakeStore(storage_.at(nest.stage.buffer.get()), Indices(nest, rename), std::move(value));
+  }
+
+  // Loads of stages as loads of where those stages are stored.
+  ir::Expr ReadStored(const ir::Expr& e) const {
+    const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return ReadStored(child); });
+    const ir::Load* load = mapped.As<ir::Load>();
+    if (load == nullptr) return mapped;
+    const auto it = storage_.find(load->buffer.get());
+    if (it == storage_.end()) return mapped;
+    std::vector<ir::Expr> indices = load->indices;
+    const Nest* nest = state_.FindNest(load->buffer.get());
+    if (!nest->AtRoot()) {
+      for (size_t d = 0; d < indices.size(); ++d) indices[d] = indices[d] - nest->origin[d];
+    }
+    return ir::MakeLoad(it->second, std::move(indices));
+  }
+
+  const State& state_;
+  std::map<const ir::BufferNode*, ir::Buffer> storage_;
+};
+
+absl::Status CheckLegal(const State& state) {
+  int64_t local_bytes = 0;
+  for (const Nest& nest : state.nests) {
+    if (!nest.AtRoot()) {
+      int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
+      for (const int64_t extent : nest.storage_shape) bytes *= std::max<int64_t>(extent, 1);
+      local_bytes += bytes;
+    }
+    bool in_reduction = false;
+    for (const Loop& loop : nest.loops) {
+      in_reduction |= loop.reduce;
+      if (in_reduction && std::find(nest.shifted.begin(), nest.shifted.end(), loop.name) != nest.shifted.end()) {
+        return absl::FailedPreconditionError(fmt::format("tiles of loop {} overlap inside a reduction and would be added twice", loop.name));
+      }
+    }
+  }
+  if (local_bytes > kMaxLocalBytes) {
+    return absl::FailedPreconditionError(fmt::format("stages computed inside loops need {} bytes; a thread has {}", local_bytes, kMaxLocalBytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Loops> BuildLoops(const State& state, const std::string& name) {
+  HONE_RETURN_IF_ERROR(CheckLegal(state));
+  const LoopBuilder builder(state);
+  Loops loops;
+  for (const Nest& nest : state.nests) {
+    if (nest.prepared) loops.packed.push_back(nest.stage.buffer);
+  }
+  std::vector<ir::Buffer> buffers;
+  for (const ir::Param& param : state.params) buffers.push_back(param.buffer);
+  buffers.insert(buffers.end(), loops.packed.begin(), loops.packed.end());
+  loops.prepare = {name + "_prepare", buffers, builder.Roots(true)};
+  buffers.insert(buffers.end(), state.outputs.begin(), state.outputs.end());
+  loops.main = {name, buffers, builder.Roots(false)};
+  return loops;
+}
+
+}  // namespace hone::passes

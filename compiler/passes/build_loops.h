@@ -1,0 +1,26 @@
+// The first pass of lowering: a scheduled State becomes loops, stores and allocations.
+#ifndef HONE_COMPILER_PASSES_BUILD_LOOPS_H_
+#define HONE_COMPILER_PASSES_BUILD_LOOPS_H_
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/stmt.h"
+#include "compiler/schedule/state.h"
+
+namespace hone::passes {
+
+// The kernel in two functions with one list of buffers. `main` takes params, packed constants, outputs; `prepare` (body
+// undefined if nothing is packed) takes params and packed constants and fills the latter.
+struct Loops {
+  ir::Func main;
+  ir::Func prepare;
+  std::vector<ir::Buffer> packed;
+};
+
+// Errors: FailedPrecondition when local storage would not fit a thread's stack, or tiles overlap inside a reduction.
+absl::StatusOr<Loops> BuildLoops(const schedule::State& state, const std::string& name);
+
+}  // namespace hone::passes
+
+#endif  // HONE_COMPILER_PASSES_BUILD_LOOPS_H_

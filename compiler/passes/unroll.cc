@@ -1,0 +1,50 @@
+#include "compiler/passes/unroll.h"
+
+#include <fmt/format.h>
+
+#include "compiler/ir/match.h"
+#include "compiler/ir/simplify.h"
+
+namespace hone::passes {
+namespace {
+
+// A register tile has some hundred stores; far more than that only costs compile time and instruction cache.
+constexpr int64_t kMaxStatements = 4096;
+
+struct Unroller {
+  absl::Status status;
+  int64_t statements = 0;
+
+  ir::Stmt Run(const ir::Stmt& s, int64_t copies) {
+    if (!status.ok()) return s;
+    const ir::For* loop = s.As<ir::For>();
+    if (s.As<ir::Store>() != nullptr) {
+      statements += copies;
+      if (statements > kMaxStatements) status = absl::FailedPreconditionError("unrolled loops repeat more than 4096 statements");
+    }
+    if (loop == nullptr || loop->kind != ir::LoopKind::kUnrolled) {
+      return ir::MapChildren(s, [&](const ir::Stmt& child) { return Run(child, copies); }, [](const ir::Expr& e) { return e; });
+    }
+    const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
+    if (extent == nullptr) {
+      status = absl::FailedPreconditionError(fmt::format("unrolled loop {} has no constant extent", loop->var));
+      return s;
+    }
+    const ir::Stmt body = Run(loop->body, copies * extent->value);
+    if (!status.ok()) return s;
+    std::vector<ir::Stmt> stmts;
+    for (int64_t i = 0; i < extent->value; ++i) stmts.push_back(ir::Substitute(body, {{loop->var, ir::Expr(i)}}));
+    return ir::MakeBlock(std::move(stmts));
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<ir::Stmt> Unroll(const ir::Stmt& s) {
+  Unroller unroller;
+  const ir::Stmt result = unroller.Run(s, 1);
+  if (!unroller.status.ok()) return unroller.status;
+  return result;
+}
+
+}  // namespace hone::passes

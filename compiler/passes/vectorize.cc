@@ -1,0 +1,166 @@
+#include "compiler/passes/vectorize.h"
+
+#include <fmt/format.h>
+
+#include "compiler/ir/match.h"
+#include "compiler/ir/simplify.h"
+
+namespace hone::passes {
+namespace {
+
+class LoopVectorizer {
+ public:
+  LoopVectorizer(std::string var, int lanes, ir::Ranges ranges) : var_(std::move(var)), lanes_(lanes), ranges_(std::move(ranges)) {
+    ranges_[var_] = {0, lanes - 1};
+  }
+
+  absl::Status status() const { return status_; }
+
+  ir::Stmt Run(const ir::Stmt& s, const ir::Expr& mask) {
+    return ir::Match(
+        s, [&](const ir::For& loop) { return RunFor(loop, mask); },
+        [&](const ir::Store& store) { return RunStore(store, mask); },
+        [&](const ir::Block& block) {
+          std::vector<ir::Stmt> stmts;
+          for (const ir::Stmt& child : block.stmts) stmts.push_back(Run(child, mask));
+          return ir::MakeBlock(std::move(stmts), block.name);
+        },
+        [&](const ir::If& branch) { return RunIf(branch, mask); },
+        [&](const ir::Alloc&) { return Fail("allocates", s); },
+        [&](const ir::Let&) { return Fail("binds a variable", s); });
+  }
+
+ private:
+  ir::Stmt Fail(std::string_view what, const ir::Stmt& s) {
+    if (status_.ok()) status_ = absl::FailedPreconditionError(fmt::format("vectorized loop {} {}", var_, what));
+    return s;
+  }
+
+  ir::Stmt RunFor(const ir::For& loop, const ir::Expr& mask) {
+    const ir::Stmt same = ir::MakeFor(loop.var, loop.extent, loop.kind, loop.body);
+    if (loop.kind == ir::LoopKind::kVectorized) return Fail("contains vectorized loop " + loop.var, same);
+    if (ir::UsesVar(loop.extent, var_)) return Fail(fmt::format("decides the extent of loop {}", loop.var), same);
+    if (const auto high = ir::BoundsOf(loop.extent, ranges_).high; high < ir::Interval::kUnbounded) ranges_[loop.var] = {0, high - 1};
+    return ir::MakeFor(loop.var, loop.extent, loop.kind, Run(loop.body, mask));
+  }
+
+  ir::Stmt RunIf(const ir::If& branch, const ir::Expr& mask) {
+    if (!ir::UsesVar(branch.condition, var_)) {
+      return ir::MakeIf(branch.condition, Run(branch.then_case, mask),
+                        branch.else_case.defined() ? Run(branch.else_case, mask) : ir::Stmt());
+    }
+    const ir::Expr condition = Wide(Vec(branch.condition, mask));
+    const ir::Stmt then_case = Run(branch.then_case, And(mask, condition));
+    if (!branch.else_case.defined()) return then_case;
+    return ir::MakeBlock({then_case, Run(branch.else_case, And(mask, ir::MakeUnary(ir::UnaryOp::kNot, condition)))});
+  }
+
+  ir::Stmt RunStore(const ir::Store& store, const ir::Expr& mask) {
+    const ir::Expr index = Vec(store.indices[0], mask);
+    const ir::Expr value = Vec(store.value, mask);
+    // A store that is the same for every lane and unmasked happens once.
+    if (index.type().lanes == 1 && value.type().lanes == 1 && !mask.defined()) {
+      return ir::MakeStore(store.buffer, {index}, value, store.mask);
+    }
+    return ir::MakeStore(store.buffer, {Wide(index)}, Wide(value), mask);
+  }
+
+  ir::Expr And(const ir::Expr& mask, const ir::Expr& condition) { return mask.defined() ? mask && condition : condition; }
+
+  ir::Expr Wide(const ir::Expr& e) { return e.type().lanes == 1 ? ir::MakeBroadcast(e, lanes_) : e; }
+
+  // The expression with the loop variable as lanes; scalar if it does not depend on it.
+  ir::Expr Vec(const ir::Expr& e, const ir::Expr& mask) {
+    if (!ir::UsesVar(e, var_)) return e;
+    if (e.type() == ir::kIndexType) {
+      if (const ir::Expr ramp = AsRamp(e); ramp.defined()) return ramp;
+    }
+    if (const ir::Load* load = e.As<ir::Load>()) {
+      return ir::MakeLoad(load->buffer, {Wide(Vec(load->indices[0], mask))}, mask);
+    }
+    if (const ir::Select* select = e.As<ir::Select>()) return VecSelect(*select, mask);
+    if (const ir::Cast* cast = e.As<ir::Cast>()) {
+      return ir::MakeCast(cast->type.WithLanes(lanes_), Vec(cast->value, mask));
+    }
+    if (const ir::Call* call = e.As<ir::Call>()) {
+      std::vector<ir::Expr> args;
+      for (const ir::Expr& arg : call->args) args.push_back(Wide(Vec(arg, mask)));
+      return ir::MakeCall(call->type.WithLanes(lanes_), call->function, std::move(args));
+    }
+    if (const ir::Unary* unary = e.As<ir::Unary>()) return ir::MakeUnary(unary->op, Vec(unary->a, mask));
+    if (const ir::Binary* binary = e.As<ir::Binary>()) {
+      return ir::MakeBinary(binary->op, Wide(Vec(binary->a, mask)), Wide(Vec(binary->b, mask)));
+    }
+    return ir::MakeRamp(ir::Expr(0), ir::Expr(1), lanes_);  // the variable itself
+  }
+
+  // Loads in an arm happen only in the lanes that take it.
+  ir::Expr VecSelect(const ir::Select& select, const ir::Expr& mask) {
+    const ir::Expr condition = Wide(Vec(select.condition, mask));
+    const ir::Expr otherwise = ir::MakeUnary(ir::UnaryOp::kNot, condition);
+    return ir::MakeSelect(condition, Wide(Vec(select.on_true, And(mask, condition))),
+                          Wide(Vec(select.on_false, And(mask, otherwise))));
+  }
+
+  ir::Expr AsRamp(const ir::Expr& e) {
+    ir::Linear linear = ir::ToLinear(e, ranges_);
+    ir::Linear base;
+    base.constant = linear.constant;
+    int64_t stride = 0;
+    for (const auto& [atom, k] : linear.terms) {
+      const ir::Var* v = atom.As<ir::Var>();
+      if (v != nullptr && v->name == var_) {
+        stride = k;
+      } else if (ir::UsesVar(atom, var_)) {
+        return {};
+      } else {
+        base.Add(atom, k);
+      }
+    }
+    if (stride == 0) return ir::FromLinear(base);
+    return ir::MakeRamp(ir::FromLinear(base), ir::Expr(stride), lanes_);
+  }
+
+  const std::string var_;
+  const int lanes_;
+  ir::Ranges ranges_;
+  absl::Status status_;
+};
+
+struct Vectorizer {
+  absl::Status status;
+
+  ir::Stmt Run(const ir::Stmt& s, const ir::Ranges& ranges) {
+    const ir::For* loop = s.As<ir::For>();
+    if (!status.ok()) return s;
+    if (loop == nullptr) {
+      return ir::MapChildren(s, [&](const ir::Stmt& child) { return Run(child, ranges); }, [](const ir::Expr& e) { return e; });
+    }
+    if (loop->kind != ir::LoopKind::kVectorized) {
+      ir::Ranges inner = ranges;
+      inner[loop->var] = {0, ir::BoundsOf(loop->extent, ranges).high - 1};
+      const ir::Stmt body = Run(loop->body, inner);
+      return body.SameHandle(loop->body) ? s : ir::MakeFor(loop->var, loop->extent, loop->kind, body);
+    }
+    const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
+    if (extent == nullptr) {
+      status = absl::FailedPreconditionError(fmt::format("vectorized loop {} has no constant extent", loop->var));
+      return s;
+    }
+    LoopVectorizer vectorizer(loop->var, static_cast<int>(extent->value), ranges);
+    const ir::Stmt result = vectorizer.Run(loop->body, {});
+    status = vectorizer.status();
+    return result;
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s) {
+  Vectorizer vectorizer;
+  const ir::Stmt result = vectorizer.Run(s, {});
+  if (!vectorizer.status.ok()) return vectorizer.status;
+  return result;
+}
+
+}  // namespace hone::passes

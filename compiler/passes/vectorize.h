@@ -1,0 +1,16 @@
+// Vectorized loops become vector expressions: the loop variable turns into lanes, conditions into masks.
+#ifndef HONE_COMPILER_PASSES_VECTORIZE_H_
+#define HONE_COMPILER_PASSES_VECTORIZE_H_
+
+#include "absl/status/statusor.h"
+#include "compiler/ir/stmt.h"
+
+namespace hone::passes {
+
+// Wants flattened, simplified statements. FailedPrecondition if a loop has no constant extent, or contains a loop whose extent
+// differs between lanes, or another vectorized loop.
+absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s);
+
+}  // namespace hone::passes
+
+#endif  // HONE_COMPILER_PASSES_VECTORIZE_H_

@@ -1,0 +1,32 @@
+// What the steps do: each checks that it is legal, then rewrites the state. One .cc file per step.
+//
+// An illegal step is a FailedPrecondition (the step does not fit this state) or NotFound (no such loop or stage) that says which
+// loop and why; the state is then unspecified and must be thrown away.
+#ifndef HONE_COMPILER_SCHEDULE_APPLY_H_
+#define HONE_COMPILER_SCHEDULE_APPLY_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/schedule/state.h"
+#include "compiler/schedule/step.h"
+
+namespace hone::schedule {
+
+absl::Status Apply(const Split& step, State& state);
+absl::Status Apply(const Fuse& step, State& state);
+absl::Status Apply(const Reorder& step, State& state);
+absl::Status Apply(const Annotate& step, State& state);
+absl::Status Apply(const ComputeAt& step, State& state);
+absl::Status Apply(const Inline& step, State& state);
+absl::Status Apply(const CacheWrite& step, State& state);
+absl::Status Apply(const CacheRead& step, State& state);
+absl::Status Apply(const Pack& step, State& state);
+absl::Status Apply(const Rfactor& step, State& state);
+
+absl::Status Apply(const Step& step, State& state);
+// All steps on a fresh state. The error names the step.
+absl::StatusOr<State> Replay(const ir::Workload& workload, const Schedule& schedule);
+
+}  // namespace hone::schedule
+
+#endif  // HONE_COMPILER_SCHEDULE_APPLY_H_

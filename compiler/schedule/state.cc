@@ -1,0 +1,96 @@
+#include "compiler/schedule/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hone::schedule {
+
+Nest* State::FindNest(std::string_view stage) {
+  for (Nest& nest : nests) {
+    if (nest.stage.buffer->name == stage) return &nest;
+  }
+  return nullptr;
+}
+const Nest* State::FindNest(std::string_view stage) const { return const_cast<State*>(this)->FindNest(stage); }
+
+const Nest* State::FindNest(const ir::BufferNode* buffer) const {
+  for (const Nest& nest : nests) {
+    if (nest.stage.buffer.get() == buffer) return &nest;
+  }
+  return nullptr;
+}
+
+Nest* State::FindLoop(std::string_view loop, size_t* position) {
+  for (Nest& nest : nests) {
+    for (size_t i = 0; i < nest.loops.size(); ++i) {
+      if (nest.loops[i].name == loop) {
+        *position = i;
+        return &nest;
+      }
+    }
+  }
+  return nullptr;
+}
+
+bool State::IsOutput(const ir::BufferNode* buffer) const {
+  return std::any_of(outputs.begin(), outputs.end(), [&](const ir::Buffer& b) { return b.get() == buffer; });
+}
+
+ir::Ranges State::LoopRanges() const {
+  ir::Ranges ranges;
+  for (const Nest& nest : nests) {
+    for (const Loop& loop : nest.loops) ranges[loop.name] = {0, loop.max_extent - 1};
+  }
+  return ranges;
+}
+
+Nest MakeNest(ir::Stage stage) {
+  Nest nest;
+  for (const ir::Axis& axis : stage.axes) {
+    nest.loops.push_back({axis.name, ir::Expr(axis.extent), axis.extent, ir::LoopKind::kSerial, false});
+  }
+  for (const ir::Axis& axis : stage.reduce_axes) {
+    nest.loops.push_back({axis.name, ir::Expr(axis.extent), axis.extent, ir::LoopKind::kSerial, true});
+  }
+  for (const Loop& loop : nest.loops) nest.bindings[loop.name] = ir::MakeVar(loop.name);
+  nest.storage_shape = stage.buffer->shape;
+  nest.stage = std::move(stage);
+  return nest;
+}
+
+State Start(const ir::Workload& workload) {
+  State state{workload.op, workload.params, workload.outputs, {}};
+  for (const ir::Stage& stage : workload.stages) state.nests.push_back(MakeNest(stage));
+  return state;
+}
+
+absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
+  for (const Nest& other : state.nests) {
+    if (other.at_stage != nest.stage.buffer->name) continue;
+    for (size_t i = position; i < nest.loops.size(); ++i) {
+      if (nest.loops[i].name != other.at_loop) continue;
+      return absl::FailedPreconditionError(fmt::format("loop {} is at or around loop {}, where stage {} is computed",
+                                                       nest.loops[position].name, other.at_loop, other.stage.buffer->name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer) {
+  bool reads = false;
+  ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+    const ir::Load* load = e.As<ir::Load>();
+    reads |= load != nullptr && load->buffer.get() == buffer;
+  });
+  return reads;
+}
+
+ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
+                      const std::function<ir::Expr(const std::vector<ir::Expr>&)>& replacement) {
+  const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& c) { return ReplaceLoads(c, from, replacement); });
+  const ir::Load* load = mapped.As<ir::Load>();
+  return load != nullptr && load->buffer.get() == from ? replacement(load->indices) : mapped;
+}
+
+}  // namespace hone::schedule

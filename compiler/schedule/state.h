@@ -1,0 +1,75 @@
+// The state that steps rewrite: the workload's stages, each with its loops, bindings, storage and place.
+//
+// Not loops in text yet: passes/build_loops turns a State into statements. Everything the features need (extents, accesses, what is
+// where) can be read off a State without lowering. Start with Nest.
+#ifndef HONE_COMPILER_SCHEDULE_STATE_H_
+#define HONE_COMPILER_SCHEDULE_STATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "compiler/ir/match.h"
+#include "compiler/ir/simplify.h"
+#include "compiler/ir/workload.h"
+
+namespace hone::schedule {
+
+struct Loop {
+  std::string name;
+  ir::Expr extent;       // in terms of loops around it; not constant only after a peeled split
+  int64_t max_extent;
+  ir::LoopKind kind = ir::LoopKind::kSerial;
+  bool reduce = false;
+};
+
+// One stage and how it is computed.
+struct Nest {
+  ir::Stage stage;
+  std::vector<Loop> loops;            // outermost first
+  ir::VarMap bindings;                // every axis of the stage in terms of loops of this nest and loops around it
+  std::vector<ir::Expr> guards;       // the store happens only where all hold
+  std::vector<std::string> shifted;   // loops over tiles of which the last overlaps the one before
+  std::string at_stage, at_loop;      // inside that loop of that stage; both empty: at the root
+  std::vector<ir::Expr> origin;       // at a loop: where the stored region starts, per dimension
+  std::vector<int64_t> storage_shape; // at a loop: extents of the stored region; at the root: the buffer's shape
+  bool prepared = false;              // computed once from constants, before the kernel runs
+  bool touched = false;               // a loop step has been applied: region steps come too late
+  bool AtRoot() const { return at_stage.empty(); }
+};
+
+struct State {
+  std::string op;
+  std::vector<ir::Param> params;
+  std::vector<ir::Buffer> outputs;
+  std::vector<Nest> nests;            // in topological order
+
+  Nest* FindNest(std::string_view stage);
+  const Nest* FindNest(std::string_view stage) const;
+  const Nest* FindNest(const ir::BufferNode* buffer) const;
+  // The nest that has the loop, and the loop's position in it; null if there is none.
+  Nest* FindLoop(std::string_view loop, size_t* position);
+  bool IsOutput(const ir::BufferNode* buffer) const;
+  // [0, max_extent) of every loop.
+  ir::Ranges LoopRanges() const;
+};
+
+// Every stage at the root with one loop per axis, in the order of its axes, then its reduction axes.
+State Start(const ir::Workload& workload);
+// A fresh nest for a stage.
+Nest MakeNest(ir::Stage stage);
+// Loops at or around the place of a stage that is computed inside this nest appear in that stage's region and cannot
+// change any more: FailedPrecondition then.
+absl::Status CheckFree(const State& state, const Nest& nest, size_t position);
+// Whether the value of a stage loads from the buffer.
+bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
+// Every load of `from` in e made into replacement(indices).
+ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
+                      const std::function<ir::Expr(const std::vector<ir::Expr>&)>& replacement);
+
+}  // namespace hone::schedule
+
+#endif  // HONE_COMPILER_SCHEDULE_STATE_H_

@@ -1,0 +1,163 @@
+#include "compiler/schedule/step.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "base/status.h"
+#include "compiler/ir/match.h"
+
+namespace hone::schedule {
+namespace {
+
+constexpr std::string_view kTailNames[] = {"mask", "shift", "peel"};
+
+std::string_view KindName(ir::LoopKind kind) {
+  switch (kind) {
+    case ir::LoopKind::kSerial: return "serial";
+    case ir::LoopKind::kParallel: return "parallel";
+    case ir::LoopKind::kVectorized: return "vectorize";
+    case ir::LoopKind::kUnrolled: return "unroll";
+  }
+  return "";
+}
+
+std::string PrintDim(const PackDim& d) {
+  if (d.factor == 0) return fmt::format("{}", d.dim);
+  return fmt::format("{}{}{}", d.dim, d.remainder ? '%' : '/', d.factor);
+}
+
+using Words = std::vector<std::string_view>;
+
+Words SplitWords(std::string_view line) {
+  Words words;
+  size_t i = 0;
+  while (i < line.size()) {
+    while (i < line.size() && line[i] == ' ') ++i;
+    const size_t begin = i;
+    while (i < line.size() && line[i] != ' ') ++i;
+    if (i > begin) words.push_back(line.substr(begin, i - begin));
+  }
+  return words;
+}
+
+std::optional<int64_t> ParseInt(std::string_view word) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<PackDim> ParseDim(std::string_view word) {
+  const size_t mark = word.find_first_of("/%");
+  const auto dim = ParseInt(word.substr(0, mark));
+  if (!dim.has_value()) return std::nullopt;
+  if (mark == std::string_view::npos) return PackDim{static_cast<int>(*dim)};
+  const auto factor = ParseInt(word.substr(mark + 1));
+  if (!factor.has_value() || *factor < 1) return std::nullopt;
+  return PackDim{static_cast<int>(*dim), *factor, word[mark] == '%'};
+}
+
+std::optional<Step> ParseSplit(const Words& w) {
+  if (w.size() != 4) return std::nullopt;
+  const auto factor = ParseInt(w[2]);
+  for (int t = 0; t < 3; ++t) {
+    if (factor.has_value() && w[3] == kTailNames[t]) return Split{std::string(w[1]), *factor, static_cast<Tail>(t)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Step> ParsePack(const Words& w) {
+  if (w.size() < 4) return std::nullopt;
+  Pack pack{std::string(w[1]), std::string(w[2]), {}};
+  for (size_t i = 3; i < w.size(); ++i) {
+    const auto dim = ParseDim(w[i]);
+    if (!dim.has_value()) return std::nullopt;
+    pack.dims.push_back(*dim);
+  }
+  return pack;
+}
+
+std::optional<Step> ParseRfactor(const Words& w) {
+  if (w.size() != 5 || (w[4] != "outer" && w[4] != "inner")) return std::nullopt;
+  const auto factor = ParseInt(w[3]);
+  if (!factor.has_value()) return std::nullopt;
+  return Rfactor{std::string(w[1]), std::string(w[2]), *factor, w[4] == "inner"};
+}
+
+std::optional<Step> ParseStep(const Words& w) {
+  const std::string_view verb = w[0];
+  const auto word = [&](size_t i) { return std::string(w[i]); };
+  if (verb == "split") return ParseSplit(w);
+  if (verb == "pack") return ParsePack(w);
+  if (verb == "rfactor") return ParseRfactor(w);
+  if (verb == "reorder" && w.size() > 2) {
+    Reorder reorder;
+    for (size_t i = 1; i < w.size(); ++i) reorder.loops.push_back(word(i));
+    return reorder;
+  }
+  if (verb == "fuse" && w.size() == 3) return Fuse{word(1), word(2)};
+  if (verb == "compute_at" && w.size() == 3) return ComputeAt{word(1), word(2)};
+  if (verb == "cache_read" && w.size() == 3) return CacheRead{word(1), word(2)};
+  if (verb == "inline" && w.size() == 2) return Inline{word(1)};
+  if (verb == "cache_write" && w.size() == 2) return CacheWrite{word(1)};
+  for (const auto kind : {ir::LoopKind::kVectorized, ir::LoopKind::kUnrolled, ir::LoopKind::kParallel}) {
+    if (verb == KindName(kind) && w.size() == 2) return Annotate{word(1), kind};
+  }
+  return std::nullopt;
+}
+
+std::string Join(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
+
+}  // namespace
+
+std::string Print(const Step& step) {
+  return std::visit(
+      ir::Overload{
+          [](const Split& s) { return fmt::format("split {} {} {}", s.loop, s.factor, kTailNames[static_cast<int>(s.tail)]); },
+          [](const Fuse& s) { return fmt::format("fuse {} {}", s.outer, s.inner); },
+          [](const Reorder& s) { return "reorder " + Join(s.loops); },
+          [](const Annotate& s) { return fmt::format("{} {}", KindName(s.kind), s.loop); },
+          [](const ComputeAt& s) { return fmt::format("compute_at {} {}", s.stage, s.loop); },
+          [](const Inline& s) { return "inline " + s.stage; },
+          [](const CacheWrite& s) { return "cache_write " + s.stage; },
+          [](const CacheRead& s) { return fmt::format("cache_read {} {}", s.buffer, s.stage); },
+          [](const Pack& s) {
+            std::vector<std::string> dims;
+            for (const PackDim& d : s.dims) dims.push_back(PrintDim(d));
+            return fmt::format("pack {} {} {}", s.buffer, s.stage, Join(dims));
+          },
+          [](const Rfactor& s) {
+            return fmt::format("rfactor {} {} {} {}", s.stage, s.axis, s.factor, s.keep_inner ? "inner" : "outer");
+          },
+      },
+      step);
+}
+
+std::string Print(const Schedule& schedule) {
+  std::string text;
+  for (const Step& step : schedule) text += Print(step) + "\n";
+  return text;
+}
+
+absl::StatusOr<Schedule> ParseSchedule(std::string_view text) {
+  Schedule schedule;
+  int number = 0;
+  while (!text.empty()) {
+    ++number;
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const Words words = SplitWords(line);
+    if (words.empty()) continue;
+    auto step = ParseStep(words);
+    if (!step.has_value()) {
+      return absl::InvalidArgumentError(fmt::format("schedule line {}: not a step: '{}'", number, line));
+    }
+    schedule.push_back(*std::move(step));
+  }
+  return schedule;
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include "compiler/schedule/apply.h"
+
+namespace hone::schedule {
+namespace {
+
+std::vector<ir::Axis> Renamed(const std::vector<ir::Axis>& axes, const std::string& suffix, ir::VarMap* map) {
+  std::vector<ir::Axis> renamed;
+  for (const ir::Axis& axis : axes) {
+    renamed.push_back({axis.name + suffix, axis.extent});
+    (*map)[axis.name] = ir::MakeVar(renamed.back().name);
+  }
+  return renamed;
+}
+
+std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes) {
+  std::vector<ir::Expr> vars;
+  for (const ir::Axis& axis : axes) vars.push_back(ir::MakeVar(axis.name));
+  return vars;
+}
+
+}  // namespace
+
+// t = reduce(...)  ==>  tc = reduce(...); t = tc
+absl::Status Apply(const CacheWrite& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest->touched || !nest->AtRoot()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
+  }
+  ir::VarMap map;
+  ir::Stage reduced;
+  reduced.axes = Renamed(nest->stage.axes, "c", &map);
+  reduced.reduce_axes = Renamed(nest->stage.reduce_axes, "c", &map);
+  reduced.reduction = nest->stage.reduction;
+  reduced.value = ir::Substitute(nest->stage.value, map);
+  reduced.buffer = ir::MakeBuffer(step.stage + "c", nest->stage.buffer->dtype, nest->stage.buffer->shape);
+  ir::Stage copy = nest->stage;
+  copy.reduce_axes.clear();
+  copy.reduction = ir::Reduction::kNone;
+  copy.value = ir::MakeLoad(reduced.buffer, Vars(copy.axes));
+  const auto place = nest - state.nests.data();
+  *nest = MakeNest(std::move(copy));
+  state.nests.insert(state.nests.begin() + place, MakeNest(std::move(reduced)));
+  return absl::OkStatus();
+}
+
+absl::Status Apply(const CacheRead& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  ir::Buffer source;
+  ir::ForEachExpr(nest->stage.value, [&](const ir::Expr& e) {
+    const ir::Load* load = e.As<ir::Load>();
+    if (load != nullptr && load->buffer->name == step.buffer) source = load->buffer;
+  });
+  if (source == nullptr) return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
+  ir::Stage copy;
+  copy.buffer = ir::MakeBuffer(step.buffer + "r" + step.stage, source->dtype, source->shape);
+  for (size_t i = 0; i < source->shape.size(); ++i) {
+    copy.axes.push_back({fmt::format("{}_{}", copy.buffer->name, i), source->shape[i]});
+  }
+  copy.value = ir::MakeLoad(source, Vars(copy.axes));
+  nest->stage.value = ReplaceLoads(nest->stage.value, source.get(), [&](const std::vector<ir::Expr>& indices) {
+    return ir::MakeLoad(copy.buffer, indices);
+  });
+  state.nests.insert(state.nests.begin() + (nest - state.nests.data()), MakeNest(std::move(copy)));
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule

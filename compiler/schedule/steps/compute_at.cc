@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/status.h"
+#include "compiler/schedule/apply.h"
+
+namespace hone::schedule {
+namespace {
+
+// What one iteration of a loop needs of one dimension of a producer: [base, base + extent), base in terms of the loops
+// around. extent may depend on them too (peeled tails); max_extent is its bound.
+struct Region {
+  ir::Expr base, extent;
+  int64_t max_extent;
+};
+
+// The loops that run inside one iteration of loop `position` of nest `target`, as seen from `reader`, a nest at
+// that place or deeper. Empty optional if the reader is not inside that loop.
+struct Inside {
+  const State& state;
+  const Nest& target;
+  size_t position;
+
+  bool Contains(const Nest& reader, std::set<std::string, std::less<>>* inner) const {
+    const Nest* nest = &reader;
+    while (nest != &target) {
+      for (const Loop& loop : nest->loops) inner->insert(loop.name);
+      if (nest->AtRoot()) return false;
+      const Nest* parent = state.FindNest(nest->at_stage);
+      if (parent == &target) {
+        const auto at = std::find_if(target.loops.begin(), target.loops.end(), [&](const Loop& l) { return l.name == nest->at_loop; });
+        if (at - target.loops.begin() < static_cast<std::ptrdiff_t>(position)) return false;
+      }
+      nest = parent;
+    }
+    for (size_t i = position + 1; i < target.loops.size(); ++i) inner->insert(target.loops[i].name);
+    return true;
+  }
+};
+
+const Loop* LoopOf(const State& state, std::string_view name) {
+  for (const Nest& nest : state.nests) {
+    for (const Loop& loop : nest.loops) {
+      if (loop.name == name) return &loop;
+    }
+  }
+  return nullptr;
+}
+
+// The region of values of one index expression; nullopt if loops inside and outside are mixed in one atom.
+std::optional<Region> RegionOf(const ir::Expr& index, const std::set<std::string, std::less<>>& inner, const State& state,
+                               const ir::Ranges& ranges) {
+  ir::Linear base;
+  ir::Expr extent = ir::Expr(1);
+  const ir::Linear linear = ir::ToLinear(index, ranges);
+  base.constant = linear.constant;
+  for (const auto& [atom, k] : linear.terms) {
+    bool uses_inner = false, uses_outer = false;
+    ir::ForEachExpr(atom, [&](const ir::Expr& e) {
+      if (const ir::Var* v = e.As<ir::Var>()) (inner.count(v->name) ? uses_inner : uses_outer) = true;
+      uses_outer |= e.As<ir::Load>() != nullptr;
+    });
+    if (!uses_inner) {
+      base.Add(atom, k);
+    } else if (uses_outer) {
+      return std::nullopt;
+    } else if (const ir::Var* v = atom.As<ir::Var>()) {
+      const Loop* loop = LoopOf(state, v->name);
+      const ir::Expr span = loop->extent - ir::Expr(1);
+      extent = extent + span * ir::Expr(std::abs(k));
+      if (k < 0) base.Add(ir::ToLinear(span, ranges), k);
+    } else {
+      const ir::Interval bounds = ir::BoundsOf(atom, ranges);
+      if (bounds.high >= ir::Interval::kUnbounded || bounds.low <= -ir::Interval::kUnbounded) return std::nullopt;
+      extent = extent + ir::Expr(std::abs(k) * (bounds.high - bounds.low));
+      base.constant += k * (k > 0 ? bounds.low : bounds.high);
+    }
+  }
+  extent = ir::Simplify(extent, ranges);
+  const int64_t max_extent = ir::BoundsOf(extent, ranges).high;
+  if (max_extent >= ir::Interval::kUnbounded) return std::nullopt;
+  return Region{ir::FromLinear(base), extent, max_extent};
+}
+
+// The smallest region around both that we can name, or nullopt.
+std::optional<Region> Union(const Region& a, const Region& b, const ir::Ranges& ranges) {
+  const auto difference = ir::ConstantValue(b.base - a.base, ranges);
+  if (!difference.has_value()) return std::nullopt;
+  const Region& first = *difference >= 0 ? a : b;
+  const Region& second = *difference >= 0 ? b : a;
+  const int64_t shift = std::abs(*difference);
+  const ir::Expr extent = ir::Simplify(ir::Max(first.extent, second.extent + ir::Expr(shift)), ranges);
+  return Region{first.base, extent, std::max(first.max_extent, second.max_extent + shift)};
+}
+
+class RegionInference {
+ public:
+  RegionInference(const State& state, const Nest& producer, const Inside& inside)
+      : state_(state), producer_(producer), inside_(inside), ranges_(state.LoopRanges()),
+        regions_(producer.stage.axes.size()), whole_(producer.stage.axes.size(), false) {}
+
+  absl::StatusOr<std::vector<Region>> Run() {
+    for (const Nest& reader : state_.nests) {
+      if (!Reads(reader.stage, producer_.stage.buffer.get())) continue;
+      std::set<std::string, std::less<>> inner;
+      if (!inside_.Contains(reader, &inner)) {
+        return absl::FailedPreconditionError(fmt::format("stage {} also reads {}, outside of the loop", reader.stage.buffer->name,
+                                                         producer_.stage.buffer->name));
+      }
+      AddReads(reader, inner);
+    }
+    std::vector<Region> result;
+    for (size_t d = 0; d < regions_.size(); ++d) {
+      const int64_t size = producer_.stage.axes[d].extent;
+      if (whole_[d] || !regions_[d].has_value() || regions_[d]->max_extent >= size) {
+        result.push_back({ir::Expr(0), ir::Expr(size), size});
+      } else {
+        result.push_back(*regions_[d]);
+      }
+    }
+    return result;
+  }
+
+ private:
+  void AddReads(const Nest& reader, const std::set<std::string, std::less<>>& inner) {
+    ir::ForEachExpr(reader.stage.value, [&](const ir::Expr& e) {
+      const ir::Load* load = e.As<ir::Load>();
+      if (load == nullptr || load->buffer != producer_.stage.buffer) return;
+      for (size_t d = 0; d < regions_.size(); ++d) {
+        const auto region = RegionOf(ir::Substitute(load->indices[d], reader.bindings), inner, state_, ranges_);
+        if (!region.has_value()) {
+          whole_[d] = true;
+        } else if (!regions_[d].has_value()) {
+          regions_[d] = region;
+        } else if (const auto both = Union(*regions_[d], *region, ranges_)) {
+          regions_[d] = both;
+        } else {
+          whole_[d] = true;
+        }
+      }
+    });
+  }
+
+  const State& state_;
+  const Nest& producer_;
+  const Inside& inside_;
+  const ir::Ranges ranges_;
+  std::vector<std::optional<Region>> regions_;
+  std::vector<bool> whole_;
+};
+
+absl::Status Check(const ComputeAt& step, const State& state, const Nest& producer) {
+  if (producer.touched || !producer.AtRoot()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
+  }
+  if (state.IsOutput(producer.stage.buffer.get())) {
+    return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
+  }
+  if (producer.prepared) {
+    return absl::FailedPreconditionError(fmt::format("stage {} is computed before the kernel runs", step.stage));
+  }
+  for (const Nest& other : state.nests) {
+    if (other.at_stage == step.stage) {
+      return absl::FailedPreconditionError(fmt::format("stage {} is computed inside it already: place consumers before producers",
+                                                       other.stage.buffer->name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Apply(const ComputeAt& step, State& state) {
+  Nest* producer = state.FindNest(step.stage);
+  if (producer == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  size_t position = 0;
+  Nest* target = state.FindLoop(step.loop, &position);
+  if (target == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
+  if (target == producer) return absl::FailedPreconditionError(fmt::format("loop {} is the stage's own", step.loop));
+  if (absl::Status status = Check(step, state, *producer); !status.ok()) return status;
+  const Loop& at = target->loops[position];
+  if (at.kind == ir::LoopKind::kVectorized || at.kind == ir::LoopKind::kUnrolled) {
+    return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
+  }
+  const Inside inside{state, *target, position};
+  HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, inside).Run());
+
+  const ir::Ranges ranges = state.LoopRanges();
+  for (size_t d = 0; d < regions.size(); ++d) {
+    const ir::Axis& axis = producer->stage.axes[d];
+    const Region& region = regions[d];
+    Loop& loop = producer->loops[d];
+    loop.extent = region.extent;
+    loop.max_extent = region.max_extent;
+    const ir::Expr value = ir::Simplify(region.base + ir::MakeVar(axis.name), ranges);
+    producer->bindings[axis.name] = value;
+    producer->origin.push_back(region.base);
+    producer->storage_shape[d] = region.max_extent;
+    // Readers with masked or padded edges may ask for more than there is.
+    const ir::Interval last = ir::BoundsOf(region.base + region.extent - ir::Expr(1), ranges);
+    if (last.high >= axis.extent) producer->guards.push_back(value < ir::Expr(axis.extent));
+    if (ir::BoundsOf(region.base, ranges).low < 0) producer->guards.push_back(value >= ir::Expr(0));
+  }
+  producer->at_stage = target->stage.buffer->name;
+  producer->at_loop = step.loop;
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include "compiler/schedule/apply.h"
+
+namespace hone::schedule {
+
+// outer, inner -> f with outer = f / extent(inner) and inner = f % extent(inner).
+absl::Status Apply(const Fuse& step, State& state) {
+  size_t position = 0;
+  Nest* nest = state.FindLoop(step.outer, &position);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.outer));
+  if (position + 1 >= nest->loops.size() || nest->loops[position + 1].name != step.inner) {
+    return absl::FailedPreconditionError(fmt::format("loop {} is not directly inside loop {}", step.inner, step.outer));
+  }
+  const Loop outer = nest->loops[position], inner = nest->loops[position + 1];
+  if (outer.kind != ir::LoopKind::kSerial || inner.kind != ir::LoopKind::kSerial) {
+    return absl::FailedPreconditionError(fmt::format("loop {} or {} is annotated already", outer.name, inner.name));
+  }
+  if (outer.reduce != inner.reduce) {
+    return absl::FailedPreconditionError(fmt::format("one of {} and {} is a reduction, the other is not", outer.name, inner.name));
+  }
+  if (outer.extent.As<ir::IntImm>() == nullptr || inner.extent.As<ir::IntImm>() == nullptr) {
+    return absl::FailedPreconditionError(fmt::format("loop {} or {} has no constant extent", outer.name, inner.name));
+  }
+  if (absl::Status status = CheckFree(state, *nest, position); !status.ok()) return status;
+  const int64_t extent = outer.max_extent * inner.max_extent;
+  Loop fused{outer.name + "_" + inner.name, ir::Expr(extent), extent, ir::LoopKind::kSerial, outer.reduce};
+  const ir::Expr f = ir::MakeVar(fused.name);
+  const ir::VarMap map{{outer.name, ir::FloorDiv(f, ir::Expr(inner.max_extent))},
+                       {inner.name, ir::FloorMod(f, ir::Expr(inner.max_extent))}};
+  for (auto& [axis, binding] : nest->bindings) binding = ir::Substitute(binding, map);
+  for (ir::Expr& guard : nest->guards) guard = ir::Substitute(guard, map);
+  for (Loop& other : nest->loops) other.extent = ir::Substitute(other.extent, map);
+  for (std::string& shifted : nest->shifted) {
+    if (shifted == outer.name || shifted == inner.name) shifted = fused.name;
+  }
+  nest->loops[position] = std::move(fused);
+  nest->loops.erase(nest->loops.begin() + static_cast<std::ptrdiff_t>(position) + 1);
+  nest->touched = true;
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/schedule/apply.h"
+
+namespace hone::schedule {
+
+// t[..] = reduce k: v(k)  ==>  tf[.., a] = reduce b: v(ko * factor + ki); t[..] = reduce a: tf[.., a]
+// with (a, b) = (ko, ki), or (ki, ko) when the inner position is kept.
+absl::Status Apply(const Rfactor& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest->touched || !nest->AtRoot()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
+  }
+  ir::Stage stage = nest->stage;
+  const auto axis = std::find_if(stage.reduce_axes.begin(), stage.reduce_axes.end(), [&](const ir::Axis& a) { return a.name == step.axis; });
+  if (axis == stage.reduce_axes.end()) {
+    return absl::NotFoundError(fmt::format("{} is no reduction axis of stage {}", step.axis, step.stage));
+  }
+  if (step.factor < 1 || step.factor > axis->extent) {
+    return absl::FailedPreconditionError(fmt::format("factor {} does not fit axis {} of {}", step.factor, step.axis, axis->extent));
+  }
+  const int64_t groups = (axis->extent + step.factor - 1) / step.factor;
+  const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};
+  const ir::Axis& kept = step.keep_inner ? inner : outer;
+  const ir::Axis& gone = step.keep_inner ? outer : inner;
+
+  ir::Stage partial;
+  ir::VarMap map;
+  for (const ir::Axis& a : stage.axes) {
+    partial.axes.push_back({a.name + "f", a.extent});
+    map[a.name] = ir::MakeVar(a.name + "f");
+  }
+  partial.axes.push_back({kept.name + "f", kept.extent});
+  for (const ir::Axis& a : stage.reduce_axes) {
+    partial.reduce_axes.push_back(a.name == step.axis ? gone : ir::Axis{a.name + "f", a.extent});
+    if (a.name != step.axis) map[a.name] = ir::MakeVar(a.name + "f");
+  }
+  const ir::Expr ko = ir::MakeVar(step.keep_inner ? outer.name : outer.name + "f");
+  const ir::Expr ki = ir::MakeVar(step.keep_inner ? inner.name + "f" : inner.name);
+  const ir::Expr k = ko * ir::Expr(step.factor) + ki;
+  map[step.axis] = k;
+  partial.reduction = stage.reduction;
+  partial.value = ir::Substitute(stage.value, map);
+  if (axis->extent % step.factor != 0) {
+    partial.value = ir::MakeSelect(k < ir::Expr(axis->extent), partial.value, ir::Identity(stage.reduction, partial.value.type()));
+  }
+  std::vector<int64_t> shape = stage.buffer->shape;
+  shape.push_back(kept.extent);
+  partial.buffer = ir::MakeBuffer(step.stage + "f", stage.buffer->dtype, std::move(shape));
+
+  std::vector<ir::Expr> indices;
+  for (const ir::Axis& a : stage.axes) indices.push_back(ir::MakeVar(a.name));
+  indices.push_back(ir::MakeVar(kept.name));
+  stage.reduce_axes = {kept};
+  stage.value = ir::MakeLoad(partial.buffer, std::move(indices));
+  const auto place = nest - state.nests.data();
+  *nest = MakeNest(std::move(stage));
+  state.nests.insert(state.nests.begin() + place, MakeNest(std::move(partial)));
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/schedule/apply.h"
+
+namespace hone::schedule {
+namespace {
+
+absl::Status Check(const Split& step, const Loop& loop) {
+  if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
+  if (loop.kind != ir::LoopKind::kSerial) {
+    return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
+  }
+  const int64_t* extent = loop.extent.As<ir::IntImm>() ? &loop.extent.As<ir::IntImm>()->value : nullptr;
+  if (extent == nullptr && step.tail != Tail::kMask) {
+    return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent: only a masked tail", loop.name));
+  }
+  if (step.tail == Tail::kShift && *extent % step.factor != 0) {
+    if (loop.reduce) return absl::FailedPreconditionError(fmt::format("loop {} is a reduction: its tiles must not overlap", loop.name));
+    if (*extent < step.factor) {
+      return absl::FailedPreconditionError(fmt::format("loop {} of {} is shorter than the tile {}", loop.name, *extent, step.factor));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// i -> io * factor + ii, with the tail as Split's comment says.
+absl::Status Apply(const Split& step, State& state) {
+  size_t position = 0;
+  Nest* nest = state.FindLoop(step.loop, &position);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
+  if (absl::Status status = CheckFree(state, *nest, position); !status.ok()) return status;
+  const Loop loop = nest->loops[position];
+  if (absl::Status status = Check(step, loop); !status.ok()) return status;
+  const int64_t factor = std::min(step.factor, loop.max_extent > 0 ? loop.max_extent : 1);
+  const int64_t tiles = (loop.max_extent + factor - 1) / factor;
+  const bool exact = loop.max_extent % factor == 0 && loop.extent.As<ir::IntImm>() != nullptr;
+  Loop outer{loop.name + "o", ir::Expr(tiles), tiles, ir::LoopKind::kSerial, loop.reduce};
+  Loop inner{loop.name + "i", ir::Expr(factor), factor, ir::LoopKind::kSerial, loop.reduce};
+  ir::Expr start = ir::MakeVar(outer.name) * ir::Expr(factor);
+  if (!exact) {
+    switch (step.tail) {
+      case Tail::kMask:
+        nest->guards.push_back(start + ir::MakeVar(inner.name) < loop.extent);
+        break;
+      case Tail::kShift:
+        start = ir::Min(start, ir::Expr(loop.max_extent - factor));
+        nest->shifted.push_back(outer.name);
+        break;
+      case Tail::kPeel:
+        inner.extent = ir::Min(ir::Expr(factor), ir::Expr(loop.max_extent) - start);
+        break;
+    }
+  }
+  const ir::VarMap map{{loop.name, start + ir::MakeVar(inner.name)}};
+  for (auto& [axis, binding] : nest->bindings) binding = ir::Substitute(binding, map);
+  // The guard just added names the new loops only, so substituting in all of them is harmless.
+  for (ir::Expr& guard : nest->guards) guard = ir::Substitute(guard, map);
+  for (Loop& other : nest->loops) other.extent = ir::Substitute(other.extent, map);
+  nest->loops[position] = std::move(inner);
+  nest->loops.insert(nest->loops.begin() + static_cast<std::ptrdiff_t>(position), std::move(outer));
+  nest->touched = true;
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule
