@@ -1,0 +1,185 @@
+#include "base/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#ifdef __linux__
+#include <pthread.h>
+#include <sched.h>
+#endif
+
+namespace hone {
+namespace {
+
+// Long enough to bridge the gap between two kernels of a model, short enough not to be seen as load.
+constexpr auto kSpin = std::chrono::microseconds(50);
+// Chunks per thread: enough to even out unequal cores, few enough to keep the counter's cache line quiet.
+constexpr int64_t kChunksPerThread = 8;
+
+void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+// CPUs the calling thread may use, one per core first and their siblings after; empty where that cannot be known.
+std::vector<int> UsableCpus() {
+  std::vector<int> first, siblings;
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    std::ifstream list("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+    int lowest = cpu;
+    list >> lowest;
+    (lowest == cpu ? first : siblings).push_back(cpu);
+  }
+#endif
+  first.insert(first.end(), siblings.begin(), siblings.end());
+  return first;
+}
+
+void PinSelf([[maybe_unused]] int cpu) {
+#ifdef __linux__
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // best effort: a slower loop is still a right one
+#endif
+}
+
+}  // namespace
+
+// How a loop is published and retired. `epoch` is odd while a loop is open. A worker enters by raising `inside` and
+// then looking at `epoch`; the caller retires the loop by making `epoch` even and then waiting until `inside` is 0.
+// Both sides write before they read, sequentially consistent, so a worker either sees the loop closed or is waited
+// for. A worker that slept through a loop never delays it.
+struct ThreadPool::State {
+  HoneParallel parallel;  // first: parallel_for finds the State behind it
+  std::mutex turn;        // one loop at a time
+  std::vector<std::thread> workers;
+  bool spin = true;
+  std::atomic<bool> stop{false};
+
+  // Written only while the loop is closed and nobody is inside.
+  HoneTask task = nullptr;
+  void* closure = nullptr;
+  int64_t count = 0;
+  int64_t chunk = 1;
+
+  alignas(64) std::atomic<uint32_t> epoch{0};
+  alignas(64) std::atomic<int64_t> next{0};
+  alignas(64) std::atomic<int> inside{0};
+
+  void TakeChunks() {
+    for (;;) {
+      const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
+      if (begin >= count) return;
+      const int64_t end = std::min(begin + chunk, count);
+      for (int64_t i = begin; i < end; ++i) task(closure, i);
+    }
+  }
+
+  // Returns when the epoch is no longer `seen`.
+  void AwaitChange(uint32_t seen) {
+    if (spin) {
+      const auto deadline = std::chrono::steady_clock::now() + kSpin;
+      do {
+        for (int i = 0; i < 32; ++i) {
+          if (epoch.load(std::memory_order_acquire) != seen) return;
+          Pause();
+        }
+      } while (std::chrono::steady_clock::now() < deadline);
+    }
+    epoch.wait(seen, std::memory_order_acquire);
+  }
+
+  void Work(int cpu) {
+    if (cpu >= 0) PinSelf(cpu);
+    uint32_t seen = 0;
+    for (;;) {
+      AwaitChange(seen);
+      inside.fetch_add(1);
+      seen = epoch.load();
+      if (stop.load()) {
+        inside.fetch_sub(1);
+        return;
+      }
+      if (seen & 1) TakeChunks();
+      inside.fetch_sub(1);
+    }
+  }
+
+  void Run(HoneTask run_task, void* run_closure, int64_t run_count) {
+    const std::lock_guard lock(turn);
+    task = run_task;
+    closure = run_closure;
+    count = run_count;
+    chunk = std::max<int64_t>(1, run_count / (kChunksPerThread * static_cast<int64_t>(workers.size() + 1)));
+    next.store(0, std::memory_order_relaxed);
+    epoch.fetch_add(1);
+    epoch.notify_all();
+    TakeChunks();
+    epoch.fetch_add(1);
+    for (int spins = 0; inside.load() != 0; ++spins) {
+      // A worker that lost its CPU in the middle of a chunk needs ours to go on.
+      if (spins < 4096) {
+        Pause();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+
+  static void ParallelFor(HoneParallel* self, HoneTask task, void* closure, int64_t count) {
+    auto* state = reinterpret_cast<State*>(self);
+    if (state->workers.empty() || count <= 1) {
+      for (int64_t i = 0; i < count; ++i) task(closure, i);
+      return;
+    }
+    state->Run(task, closure, count);
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+  static_assert(std::is_standard_layout_v<HoneParallel>);
+  state_->parallel.parallel_for = &State::ParallelFor;
+  const std::vector<int> cpus = UsableCpus();
+  const int available =
+      cpus.empty() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : static_cast<int>(cpus.size());
+  if (threads <= 0) threads = available;
+  // With more threads than CPUs, spinning or pinning would keep a thread that has work off its CPU.
+  state_->spin = threads <= available;
+  const bool pin = !cpus.empty() && threads <= available;
+  for (int i = 1; i < threads; ++i) {
+    try {
+      state_->workers.emplace_back([state = state_.get(), cpu = pin ? cpus[i] : -1] { state->Work(cpu); });
+    } catch (const std::system_error&) {
+      break;  // the system gives no more threads: work with those there are
+    }
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  state_->stop.store(true);
+  state_->epoch.fetch_add(2);
+  state_->epoch.notify_all();
+  for (std::thread& worker : state_->workers) worker.join();
+}
+
+int ThreadPool::threads() const { return static_cast<int>(state_->workers.size()) + 1; }
+
+HoneParallel* ThreadPool::parallel() { return &state_->parallel; }
+
+}  // namespace hone

@@ -1,0 +1,57 @@
+#include "base/host_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace hone {
+namespace {
+
+class HostLockTest : public testing::Test {
+ protected:
+  HostLockTest() {
+    char name[] = "/tmp/hone_lock_test_XXXXXX";
+    directory_ = mkdtemp(name);
+  }
+  ~HostLockTest() override {
+    unlink((directory_ + "/lock").c_str());
+    rmdir(directory_.c_str());
+  }
+  HostLock OpenLock() { return *HostLock::Open(directory_ + "/lock"); }
+  std::string directory_;
+};
+
+TEST_F(HostLockTest, SharedHoldersMeetExclusiveOnesDoNot) {
+  HostLock first = OpenLock(), second = OpenLock();
+  EXPECT_EQ(first.TryLock(HostLock::Mode::kShared).value(), true);
+  EXPECT_EQ(second.TryLock(HostLock::Mode::kShared).value(), true);
+  EXPECT_EQ(second.TryLock(HostLock::Mode::kExclusive).value(), false);
+  first.Unlock();
+  EXPECT_EQ(second.TryLock(HostLock::Mode::kExclusive).value(), true);
+  EXPECT_EQ(first.TryLock(HostLock::Mode::kShared).value(), false);
+}
+
+TEST_F(HostLockTest, ScopeAndDestructionLetGo) {
+  HostLock first = OpenLock();
+  {
+    HostLock second = OpenLock();
+    ScopedHostLock scope(second, HostLock::Mode::kExclusive);
+    EXPECT_TRUE(scope.status().ok());
+    EXPECT_EQ(first.TryLock(HostLock::Mode::kShared).value(), false);
+  }
+  EXPECT_EQ(first.TryLock(HostLock::Mode::kExclusive).value(), true);
+}
+
+TEST_F(HostLockTest, RefusesALinkAndAMissingFolder) {
+  const std::string link = directory_ + "/link";
+  ASSERT_EQ(symlink("/tmp/anything", link.c_str()), 0);
+  EXPECT_EQ(HostLock::Open(link).status().code(), absl::StatusCode::kUnavailable);
+  unlink(link.c_str());
+  EXPECT_THAT(HostLock::Open(directory_ + "/none/lock").status().message(), testing::HasSubstr("none/lock"));
+}
+
+}  // namespace
+}  // namespace hone

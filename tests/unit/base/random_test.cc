@@ -1,0 +1,28 @@
+#include "base/random.h"
+
+#include <gtest/gtest.h>
+
+namespace hone {
+namespace {
+
+TEST(Random, SequenceOfSplitMix64) {
+  Random random(0);
+  EXPECT_EQ(random.Next(), 0xe220a8397b1dcdafULL);
+  EXPECT_EQ(random.Next(), 0x6e789e6aa1b965f4ULL);
+}
+
+TEST(Random, BelowStaysInRangeAndReachesBothEnds) {
+  Random random(1);
+  bool low = false, high = false;
+  for (int i = 0; i < 1000; ++i) {
+    const int64_t value = random.Below(3);
+    ASSERT_GE(value, 0);
+    ASSERT_LT(value, 3);
+    low |= value == 0;
+    high |= value == 2;
+  }
+  EXPECT_TRUE(low && high);
+}
+
+}  // namespace
+}  // namespace hone

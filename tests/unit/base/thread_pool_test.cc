@@ -1,0 +1,81 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace hone {
+namespace {
+
+void Each(HoneParallel* parallel, int64_t count, std::function<void(int64_t)> body) {
+  parallel->parallel_for(
+      parallel, [](void* closure, int64_t i) { (*static_cast<std::function<void(int64_t)>*>(closure))(i); }, &body,
+      count);
+}
+
+class ThreadPoolTest : public testing::TestWithParam<int> {};
+
+TEST_P(ThreadPoolTest, EveryIndexExactlyOnce) {
+  ThreadPool pool(GetParam());
+  EXPECT_EQ(pool.threads(), GetParam());
+  for (int64_t count : {0, 1, 2, 3, 7, 64, 1000}) {
+    std::vector<int> hits(count, 0);  // not atomic: indices do not overlap, and the loop's end orders the writes
+    Each(pool.parallel(), count, [&](int64_t i) { ++hits[i]; });
+    for (int64_t i = 0; i < count; ++i) ASSERT_EQ(hits[i], 1) << "index " << i << " of " << count;
+  }
+}
+
+TEST_P(ThreadPoolTest, ManyShortLoopsSeeEachOthersWrites) {
+  ThreadPool pool(GetParam());
+  std::vector<int64_t> values(16, 0);
+  for (int round = 0; round < 3000; ++round) {
+    Each(pool.parallel(), 16, [&](int64_t i) { values[i] = round; });
+    if (round % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // lets the workers fall asleep
+    for (int64_t value : values) ASSERT_EQ(value, round);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 4, 9));
+
+TEST(ThreadPool, CallersTakeTurns) {
+  ThreadPool pool(3);
+  std::atomic<int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) Each(pool.parallel(), 20, [&](int64_t i) { sum += i; });
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum.load(), 4 * 200 * 190);
+}
+
+TEST(ThreadPool, WorkersTakePart) {
+  ThreadPool pool(2);
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  std::atomic<int> arrived{0};
+  // Each of the two tasks waits for the other: one thread alone could not finish.
+  Each(pool.parallel(), 2, [&](int64_t) {
+    ++arrived;
+    while (arrived.load() < 2) std::this_thread::yield();
+    std::lock_guard lock(mutex);
+    seen.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(seen.size(), 2u);
+}
+
+TEST(ThreadPool, ZeroMeansOnePerCpu) { EXPECT_GE(ThreadPool(0).threads(), 1); }
+
+TEST(ThreadPool, UnusedPoolStops) {
+  for (int i = 0; i < 50; ++i) ThreadPool pool(4);
+}
+
+}  // namespace
+}  // namespace hone
