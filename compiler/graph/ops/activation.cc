@@ -1,0 +1,167 @@
+#include <cmath>
+
+#include "compiler/graph/ops/emit.h"
+#include "compiler/graph/ops/families.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::DType;
+using ir::Expr;
+using ir::Intrinsic;
+
+Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
+Expr Exp(Expr x) { return Apply(Intrinsic::kExp, std::move(x)); }
+
+OpResult Relu(const OpArgs& args, StageBuilder& builder) {
+  if (ir::IsUnsignedInt(args.inputs[0]->dtype)) return Buffers{args.inputs[0]};
+  return Buffers{MapInput(args, builder, [](Expr x) { return Max(x, Like(x, 0)); })};
+}
+
+OpResult LeakyRelu(const OpArgs& args, StageBuilder& builder) {
+  const double alpha = args.Float("alpha", 0.01);
+  return Buffers{MapInput(args, builder, [&](Expr x) {
+    return MakeSelect(x < Like(x, 0), x * Like(x, alpha), x);
+  })};
+}
+
+OpResult PRelu(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  const ir::Buffer& x = args.inputs[0];
+  const ir::Buffer& slope = args.inputs[1];
+  if (!BroadcastsTo(slope->shape, x->shape)) return Malformed("the slope (input 1) does not broadcast to input 0");
+  return Buffers{Map(builder, "prelu", x->dtype, x->shape, [&](Indices i) {
+    Expr value = ReadBroadcast(x, i);
+    return MakeSelect(value < Like(value, 0), value * ReadBroadcast(slope, i), value);
+  })};
+}
+
+OpResult Elu(const OpArgs& args, StageBuilder& builder) {
+  const double alpha = args.Float("alpha", 1.0);
+  return Buffers{MapInput(args, builder, [&](Expr x) {
+    return MakeSelect(x < Like(x, 0), Like(x, alpha) * (Exp(x) - Like(x, 1)), x);
+  })};
+}
+
+OpResult Selu(const OpArgs& args, StageBuilder& builder) {
+  const double alpha = args.Float("alpha", 1.67326319217681884765625);
+  const double gamma = args.Float("gamma", 1.05070102214813232421875);
+  return Buffers{MapInput(args, builder, [&](Expr x) {
+    return Like(x, gamma) * MakeSelect(x > Like(x, 0), x, Like(x, alpha) * (Exp(x) - Like(x, 1)));
+  })};
+}
+
+OpResult Celu(const OpArgs& args, StageBuilder& builder) {
+  const double alpha = args.Float("alpha", 1.0);
+  if (alpha == 0) return Malformed("attribute alpha is 0");
+  return Buffers{MapInput(args, builder, [&](Expr x) {
+    const Expr zero = Like(x, 0);
+    return Max(x, zero) + Min(Like(x, alpha) * (Exp(x / Like(x, alpha)) - Like(x, 1)), zero);
+  })};
+}
+
+Expr HardSigmoidOf(const Expr& x, double alpha, double beta) {
+  return Max(Min(x * Like(x, alpha) + Like(x, beta), Like(x, 1)), Like(x, 0));
+}
+
+OpResult HardSigmoid(const OpArgs& args, StageBuilder& builder) {
+  const double alpha = args.Float("alpha", 0.2);
+  const double beta = args.Float("beta", 0.5);
+  return Buffers{MapInput(args, builder, [&](Expr x) { return HardSigmoidOf(x, alpha, beta); })};
+}
+
+OpResult HardSwish(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) { return x * HardSigmoidOf(x, 1.0 / 6, 0.5); })};
+}
+
+// log(1 + exp(x)) without overflow for large x.
+Expr SoftplusOf(const Expr& x) {
+  Expr decay = Exp(Negate(MakeUnary(ir::UnaryOp::kAbs, x)));
+  return Max(x, Like(x, 0)) + Apply(Intrinsic::kLog, decay + Like(x, 1));
+}
+
+OpResult Softplus(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) { return SoftplusOf(x); })};
+}
+
+OpResult Softsign(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) {
+    return x / (MakeUnary(ir::UnaryOp::kAbs, x) + Like(x, 1));
+  })};
+}
+
+OpResult Mish(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) { return x * Apply(Intrinsic::kTanh, SoftplusOf(x)); })};
+}
+
+OpResult ThresholdedRelu(const OpArgs& args, StageBuilder& builder) {
+  const double alpha = args.Float("alpha", 1.0);
+  return Buffers{MapInput(args, builder, [&](Expr x) {
+    return MakeSelect(x > Like(x, alpha), x, Like(x, 0));
+  })};
+}
+
+OpResult Shrink(const OpArgs& args, StageBuilder& builder) {
+  const double bias = args.Float("bias", 0.0);
+  const double threshold = args.Float("lambd", 0.5);
+  const DType dtype = args.inputs[0]->dtype;
+  // The attributes are floats whatever the tensor is: integers are compared and moved as floats.
+  return Buffers{MapInput(args, builder, [&](Expr value) {
+    Expr x = ir::IsInt(dtype) ? To(DType::kFloat32, value) : value;
+    return MakeSelect(x < Like(x, -threshold), x + Like(x, bias),
+                      MakeSelect(x > Like(x, threshold), x - Like(x, bias), Like(x, 0)));
+  })};
+}
+
+OpResult Gelu(const OpArgs& args, StageBuilder& builder) {
+  const std::string approximate = args.String("approximate", "none");
+  if (approximate != "none" && approximate != "tanh") {
+    return Malformed(fmt::format("attribute approximate is '{}'; it must be none or tanh", approximate));
+  }
+  return Buffers{MapInput(args, builder, [&](Expr x) {
+    if (approximate == "none") {
+      return x * Like(x, 0.5) * (Apply(Intrinsic::kErf, x * Like(x, M_SQRT1_2)) + Like(x, 1));
+    }
+    Expr inner = (x + x * x * x * Like(x, 0.044715)) * Like(x, std::sqrt(M_2_PI));
+    return x * Like(x, 0.5) * (Apply(Intrinsic::kTanh, inner) + Like(x, 1));
+  })};
+}
+
+OpResult Silu(const OpArgs& args, StageBuilder& builder) {
+  const double alpha = args.Float("alpha", 1.0);
+  return Buffers{MapInput(args, builder, [&](Expr x) {
+    return x * Apply(Intrinsic::kSigmoid, alpha == 1.0 ? x : x * Like(x, alpha));
+  })};
+}
+
+constexpr OpDef kOps[] = {
+    {"Celu", Checked<Celu, 1, Elements::kFloat>},
+    {"Elu", Checked<Elu, 1, Elements::kFloat>},
+    {"Gelu", Checked<Gelu, 1, Elements::kFloat>},
+    {"HardSigmoid", Checked<HardSigmoid, 1, Elements::kFloat>},
+    {"HardSwish", Checked<HardSwish, 1, Elements::kFloat>},
+    {"LeakyRelu", Checked<LeakyRelu, 1, Elements::kFloat>},
+    {"Mish", Checked<Mish, 1, Elements::kFloat>},
+    {"PRelu", Checked<PRelu, 2, Elements::kNumber>},
+    {"Relu", Checked<Relu, 1, Elements::kNumber>},
+    {"Selu", Checked<Selu, 1, Elements::kFloat>},
+    {"Shrink", Checked<Shrink, 1, Elements::kNumber>},
+    {"Softplus", Checked<Softplus, 1, Elements::kFloat>},
+    {"Softsign", Checked<Softsign, 1, Elements::kFloat>},
+    {"Swish", Checked<Silu, 1, Elements::kFloat>},
+    {"ThresholdedRelu", Checked<ThresholdedRelu, 1, Elements::kFloat>},
+};
+
+// What the passes make of the chains of nodes that models spell these with.
+constexpr OpDef kHoneOps[] = {
+    {"Gelu", Checked<Gelu, 1, Elements::kFloat>},
+    {"Silu", Checked<Silu, 1, Elements::kFloat>},
+};
+
+}  // namespace
+
+std::span<const OpDef> ActivationOps() { return kOps; }
+std::span<const OpDef> HoneActivationOps() { return kHoneOps; }
+
+}  // namespace hone::graph

@@ -1,0 +1,151 @@
+#include "compiler/graph/ops/emit.h"
+#include "compiler/graph/ops/families.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::BinaryOp;
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+
+using Combine = std::function<Expr(Expr, Expr)>;
+
+absl::StatusOr<Dims> BroadcastAll(const OpArgs& args) {
+  Dims shape = args.inputs[0]->shape;
+  for (size_t i = 1; i < args.inputs.size(); ++i) {
+    if (!args.Has(i)) return Malformed(fmt::format("input {} is missing", i));
+    HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, args.inputs[i]->shape));
+  }
+  return shape;
+}
+
+// Two broadcast inputs of one type; the value is computed in their compute type and stored as `out`.
+OpResult Broadcast(const OpArgs& args, StageBuilder& builder, DType out, const Combine& combine) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastAll(args));
+  return Buffers{Map(builder, args.node.op, out, std::move(shape), [&](Indices i) {
+    return combine(ReadBroadcast(args.inputs[0], i), ReadBroadcast(args.inputs[1], i));
+  })};
+}
+
+template <BinaryOp op>
+OpResult Arithmetic(const OpArgs& args, StageBuilder& builder) {
+  return Broadcast(args, builder, args.inputs[0]->dtype, [](Expr a, Expr b) { return MakeBinary(op, a, b); });
+}
+
+template <BinaryOp op>
+OpResult Comparison(const OpArgs& args, StageBuilder& builder) {
+  return Broadcast(args, builder, DType::kBool, [](Expr a, Expr b) { return MakeBinary(op, a, b); });
+}
+
+// Any number of broadcast inputs, folded from the left.
+OpResult Variadic(const OpArgs& args, StageBuilder& builder, const Combine& combine, double divisor) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  if (args.inputs.size() == 1) return Buffers{args.inputs[0]};
+  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastAll(args));
+  const DType dtype = args.inputs[0]->dtype;
+  return Buffers{Map(builder, args.node.op, dtype, std::move(shape), [&](Indices i) {
+    Expr value = ReadBroadcast(args.inputs[0], i);
+    for (size_t k = 1; k < args.inputs.size(); ++k) value = combine(value, ReadBroadcast(args.inputs[k], i));
+    return divisor == 1 ? value : value / Number(ComputeType(dtype), divisor);
+  })};
+}
+
+template <BinaryOp op>
+OpResult Fold(const OpArgs& args, StageBuilder& builder) {
+  return Variadic(args, builder, [](Expr a, Expr b) { return MakeBinary(op, a, b); }, 1);
+}
+
+OpResult Mean(const OpArgs& args, StageBuilder& builder) {
+  const double count = static_cast<double>(args.inputs.size());
+  return Variadic(args, builder, [](Expr a, Expr b) { return a + b; }, count);
+}
+
+OpResult Mod(const OpArgs& args, StageBuilder& builder) {
+  const bool truncate = args.Int("fmod", 0) != 0;
+  const DType dtype = args.inputs[0]->dtype;
+  if (ir::IsFloat(dtype) && !truncate) return Malformed("floats need the attribute fmod=1");
+  const BinaryOp op = truncate ? BinaryOp::kMod : BinaryOp::kFloorMod;
+  return Broadcast(args, builder, dtype, [&](Expr a, Expr b) { return MakeBinary(op, a, b); });
+}
+
+// The exponent, if it is one number known at compile time.
+bool ConstantExponent(const OpArgs& args, double* exponent) {
+  absl::StatusOr<std::vector<double>> numbers = ConstantNumbers(args, 1);
+  if (!numbers.ok() || numbers->size() != 1) return false;
+  *exponent = numbers->front();
+  return true;
+}
+
+OpResult Pow(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& base = args.inputs[0];
+  const Buffer& power = args.inputs[1];
+  if (power->dtype == DType::kBool) return Malformed("the exponent (input 1) is bool");
+  HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(base->shape, power->shape));
+  double exponent = 0;
+  const bool known = ConstantExponent(args, &exponent);
+  const DType wide = ir::IsFloat(base->dtype) ? ComputeType(base->dtype) : DType::kFloat64;
+  return Buffers{Map(builder, "pow", base->dtype, std::move(shape), [&](Indices i) {
+    Expr x = ReadBroadcast(base, i);
+    if (known && exponent == 1) return x;
+    if (known && exponent == 2) return x * x;
+    if (known && exponent == 3) return x * x * x;
+    if (known && exponent == 0.5 && ir::IsFloat(base->dtype)) return Sqrt(x);
+    return Power(To(wide, x), To(wide, ReadBroadcast(power, i)));
+  })};
+}
+
+OpResult BitShift(const OpArgs& args, StageBuilder& builder) {
+  const std::string direction = args.String("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") {
+    return Malformed(fmt::format("attribute direction is '{}'; it must be LEFT or RIGHT", direction));
+  }
+  const BinaryOp op = direction == "LEFT" ? BinaryOp::kShl : BinaryOp::kShr;
+  return Broadcast(args, builder, args.inputs[0]->dtype, [&](Expr a, Expr b) { return MakeBinary(op, a, b); });
+}
+
+void PositiveDivisor(const OpArgs& args, size_t input, double* low, double* high) {
+  if (input != 1) return;
+  const bool integer = ir::IsInt(args.inputs[1]->dtype);
+  *low = integer ? 1 : 0.5;
+  *high = integer ? 7 : 2;
+}
+
+void PositiveBase(const OpArgs&, size_t input, double* low, double* high) {
+  if (input != 0) return;
+  *low = 0.1;
+  *high = 2;
+}
+
+constexpr OpDef kOps[] = {
+    {"Add", Checked<Arithmetic<BinaryOp::kAdd>, 2, Elements::kNumber>},
+    {"And", Checked<Arithmetic<BinaryOp::kAnd>, 2, Elements::kBool>},
+    {"BitShift", Checked<BitShift, 2, Elements::kInteger>},
+    {"BitwiseAnd", Checked<Arithmetic<BinaryOp::kAnd>, 2, Elements::kInteger>},
+    {"BitwiseOr", Checked<Arithmetic<BinaryOp::kOr>, 2, Elements::kInteger>},
+    {"BitwiseXor", Checked<Arithmetic<BinaryOp::kXor>, 2, Elements::kInteger>},
+    {"Div", Checked<Arithmetic<BinaryOp::kDiv>, 2, Elements::kNumber>, PositiveDivisor},
+    {"Equal", Checked<Comparison<BinaryOp::kEq>, 2>},
+    {"Greater", Checked<Comparison<BinaryOp::kGt>, 2, Elements::kNumber>},
+    {"GreaterOrEqual", Checked<Comparison<BinaryOp::kGe>, 2, Elements::kNumber>},
+    {"Less", Checked<Comparison<BinaryOp::kLt>, 2, Elements::kNumber>},
+    {"LessOrEqual", Checked<Comparison<BinaryOp::kLe>, 2, Elements::kNumber>},
+    {"Max", Checked<Fold<BinaryOp::kMax>, 1, Elements::kNumber>},
+    {"Mean", Checked<Mean, 1, Elements::kFloat>},
+    {"Min", Checked<Fold<BinaryOp::kMin>, 1, Elements::kNumber>},
+    {"Mod", Checked<Mod, 2, Elements::kNumber>, PositiveDivisor},
+    {"Mul", Checked<Arithmetic<BinaryOp::kMul>, 2, Elements::kNumber>},
+    {"Or", Checked<Arithmetic<BinaryOp::kOr>, 2, Elements::kBool>},
+    {"Pow", Checked<Pow, 2, Elements::kNumber>, PositiveBase},
+    {"Sub", Checked<Arithmetic<BinaryOp::kSub>, 2, Elements::kNumber>},
+    {"Sum", Checked<Fold<BinaryOp::kAdd>, 1, Elements::kNumber>},
+    {"Xor", Checked<Arithmetic<BinaryOp::kXor>, 2, Elements::kBool>},
+};
+
+}  // namespace
+
+std::span<const OpDef> BinaryOps() { return kOps; }
+
+}  // namespace hone::graph

@@ -1,0 +1,352 @@
+#include "compiler/graph/ops/emit.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/ir/numeric.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace hone::graph {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+
+absl::Status Malformed(std::string reason) { return absl::InvalidArgumentError(reason); }
+absl::Status Unsupported(std::string reason) { return absl::UnimplementedError(reason); }
+
+// --- Types and values.
+
+namespace {
+
+bool IsHalf(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+}  // namespace
+
+DType ComputeType(DType storage) { return IsHalf(storage) ? DType::kFloat32 : storage; }
+
+absl::StatusOr<DType> FromOnnxType(int64_t onnx_type) {
+  switch (onnx_type) {
+    case 1: return DType::kFloat32;
+    case 2: return DType::kUInt8;
+    case 3: return DType::kInt8;
+    case 4: return DType::kUInt16;
+    case 5: return DType::kInt16;
+    case 6: return DType::kInt32;
+    case 7: return DType::kInt64;
+    case 9: return DType::kBool;
+    case 10: return DType::kFloat16;
+    case 11: return DType::kFloat64;
+    case 12: return DType::kUInt32;
+    case 13: return DType::kUInt64;
+    case 16: return DType::kBFloat16;
+    default:
+      return Unsupported(fmt::format("element type {} of ONNX (strings, complex, float8 and 4-bit types) is not supported",
+                                     onnx_type));
+  }
+}
+
+Expr To(DType dtype, Expr value) {
+  const DType from = value.type().dtype;
+  if (from == dtype) return value;
+  if (IsHalf(from) && dtype != DType::kFloat32) value = MakeCast({DType::kFloat32, 1}, std::move(value));
+  if (IsHalf(dtype) && from != DType::kFloat32) value = MakeCast({DType::kFloat32, 1}, std::move(value));
+  return MakeCast({dtype, 1}, std::move(value));
+}
+
+Expr Number(DType dtype, double value) { return MakeConst({dtype, 1}, value); }
+
+Expr Apply(ir::Intrinsic function, Expr a) {
+  const bool test = function == ir::Intrinsic::kIsNan || function == ir::Intrinsic::kIsInf;
+  const ir::Type type = test ? ir::kBoolType : a.type();
+  return MakeCall(type, function, {std::move(a)});
+}
+
+Expr Power(Expr a, Expr b) {
+  const ir::Type type = a.type();
+  return MakeCall(type, ir::Intrinsic::kPow, {std::move(a), std::move(b)});
+}
+
+Expr Negate(Expr a) { return MakeUnary(ir::UnaryOp::kNeg, std::move(a)); }
+Expr Sqrt(Expr a) { return MakeUnary(ir::UnaryOp::kSqrt, std::move(a)); }
+Expr Not(Expr a) { return MakeUnary(ir::UnaryOp::kNot, std::move(a)); }
+
+namespace {
+
+Expr ChooseFrom(const Expr& index, std::span<const Expr> values, int64_t first) {
+  if (values.size() == 1) return values[0];
+  const size_t half = values.size() / 2;
+  const int64_t middle = first + static_cast<int64_t>(half);
+  return MakeSelect(index < Expr(middle), ChooseFrom(index, values.first(half), first),
+                    ChooseFrom(index, values.subspan(half), middle));
+}
+
+}  // namespace
+
+Expr Choose(const Expr& index, std::span<const Expr> values) {
+  HONE_CHECK(!values.empty());
+  return ChooseFrom(index, values, 0);
+}
+
+Expr Table(const Expr& index, std::span<const int64_t> values) {
+  return Choose(index, Exprs(values.begin(), values.end()));
+}
+
+// --- Reads.
+
+Expr Read(const Buffer& buffer, Exprs indices) {
+  return To(ComputeType(buffer->dtype), MakeLoad(buffer, std::move(indices)));
+}
+
+Expr ReadBroadcast(const Buffer& buffer, Indices indices) {
+  Exprs own;
+  const size_t skip = indices.size() - Rank(buffer);
+  for (size_t d = 0; d < Rank(buffer); ++d) own.push_back(buffer->shape[d] == 1 ? Expr(0) : indices[skip + d]);
+  return Read(buffer, std::move(own));
+}
+
+Expr ReadScalar(const Buffer& buffer) { return Read(buffer, Exprs(Rank(buffer), Expr(0))); }
+
+Expr ReadIndex(const Buffer& buffer, Exprs indices, int64_t extent) {
+  Expr index = To(DType::kInt64, Read(buffer, std::move(indices)));
+  if (!ir::IsUnsignedInt(buffer->dtype)) index = MakeSelect(index < Expr(0), index + Expr(extent), index);
+  return Min(Max(index, Expr(0)), Expr(extent - 1));
+}
+
+// --- Stages.
+
+Buffer Map(StageBuilder& builder, std::string_view hint, DType dtype, Dims shape, const StageBuilder::Body& value) {
+  return builder.Compute(hint, dtype, std::move(shape), [&](Indices i) { return To(dtype, value(i)); });
+}
+
+Buffer MapInput(const OpArgs& args, StageBuilder& builder, const std::function<Expr(Expr)>& function) {
+  const Buffer& x = args.inputs[0];
+  return Map(builder, args.node.op, x->dtype, x->shape,
+             [&](Indices i) { return function(Read(x, Exprs(i.begin(), i.end()))); });
+}
+
+Buffer Reduce(StageBuilder& builder, std::string_view hint, DType dtype, Dims shape, Dims reduce_extents,
+              ir::Reduction reduction, const StageBuilder::ReduceBody& value) {
+  const DType wide = ComputeType(dtype);
+  if (reduce_extents.empty()) {
+    return Map(builder, hint, dtype, std::move(shape), [&](Indices i) { return value(i, {}); });
+  }
+  Buffer sum = builder.Reduce(hint, wide, shape, std::move(reduce_extents), reduction,
+                              [&](Indices i, Indices r) { return To(wide, value(i, r)); });
+  if (wide == dtype) return sum;
+  return Map(builder, hint, dtype, shape, [&](Indices i) { return Read(sum, Exprs(i.begin(), i.end())); });
+}
+
+Buffer PadWith(StageBuilder& builder, const Buffer& x, const Dims& before, const Dims& after, const Expr& fill) {
+  Dims shape = x->shape;
+  bool any = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    any = any || before[d] > 0 || after[d] > 0;
+    shape[d] += before[d] + after[d];
+  }
+  if (!any) return x;
+  return Map(builder, "pad", x->dtype, shape, [&](Indices i) {
+    Exprs source(i.begin(), i.end());
+    Expr inside;
+    auto require = [&](Expr condition) { inside = inside.defined() ? inside && condition : condition; };
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (before[d] > 0) {
+        source[d] = i[d] - Expr(before[d]);
+        require(i[d] >= Expr(before[d]));
+      }
+      if (after[d] > 0) require(i[d] < Expr(before[d] + x->shape[d]));
+    }
+    return MakeSelect(inside, Read(x, std::move(source)), fill);
+  });
+}
+
+// --- Shapes.
+
+int64_t Product(std::span<const int64_t> dims) {
+  int64_t product = 1;
+  for (int64_t d : dims) product *= d;
+  return product;
+}
+
+absl::StatusOr<Dims> BroadcastShapes(const Dims& a, const Dims& b) {
+  Dims result(std::max(a.size(), b.size()));
+  for (size_t k = 0; k < result.size(); ++k) {  // k counts from the last dimension
+    const int64_t da = k < a.size() ? a[a.size() - 1 - k] : 1;
+    const int64_t db = k < b.size() ? b[b.size() - 1 - k] : 1;
+    if (da != db && da != 1 && db != 1) {
+      return Malformed(fmt::format("shapes [{}] and [{}] cannot be broadcast", fmt::join(a, ","), fmt::join(b, ",")));
+    }
+    result[result.size() - 1 - k] = da == 1 ? db : da;
+  }
+  return result;
+}
+
+bool BroadcastsTo(const Dims& from, const Dims& to) {
+  absl::StatusOr<Dims> result = BroadcastShapes(from, to);
+  return result.ok() && *result == to;
+}
+
+absl::StatusOr<int64_t> NormalizeAxis(int64_t axis, size_t rank) {
+  const int64_t n = static_cast<int64_t>(rank);
+  if (axis < -n || axis >= n) return Malformed(fmt::format("axis {} is out of range for rank {}", axis, rank));
+  return axis < 0 ? axis + n : axis;
+}
+
+absl::StatusOr<Dims> NormalizeAxes(const Dims& axes, size_t rank) {
+  Dims result;
+  for (int64_t axis : axes) {
+    HONE_ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, rank));
+    result.push_back(axis);
+  }
+  std::sort(result.begin(), result.end());
+  if (std::adjacent_find(result.begin(), result.end()) != result.end()) {
+    return Malformed(fmt::format("axes [{}] name a dimension twice", fmt::join(axes, ",")));
+  }
+  return result;
+}
+
+absl::StatusOr<Dims> AxesFrom(const OpArgs& args, size_t input) {
+  if (HasAttribute(args, "axes")) return args.Ints("axes", {});
+  if (args.Has(input)) return args.ConstantInts(input);
+  return Dims{};
+}
+
+bool Contains(const Dims& dims, int64_t value) { return std::find(dims.begin(), dims.end(), value) != dims.end(); }
+
+Expr Flatten(Indices indices, const Dims& shape) {
+  Expr position;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (shape[d] == 1) continue;
+    position = position.defined() ? position * Expr(shape[d]) + indices[d] : indices[d];
+  }
+  return position.defined() ? position : Expr(0);
+}
+
+Exprs Unflatten(const Expr& position, const Dims& shape) {
+  Exprs indices(shape.size(), Expr(0));
+  int64_t stride = 1;
+  size_t first = 0;  // the outermost dimension that is not of size 1 needs no modulus
+  while (first < shape.size() && shape[first] == 1) ++first;
+  for (size_t k = shape.size(); k-- > 0;) {
+    if (shape[k] <= 1) continue;
+    Expr index = stride == 1 ? position : FloorDiv(position, Expr(stride));
+    indices[k] = k == first ? index : FloorMod(index, Expr(shape[k]));
+    stride *= shape[k];
+  }
+  return indices;
+}
+
+// --- The node.
+
+bool Wanted(const OpArgs& args, size_t output) {
+  return output < args.node.outputs.size() && args.node.outputs[output] != kAbsent;
+}
+
+Buffers Outputs(const OpArgs& args, Buffers buffers) {
+  if (buffers.size() > args.node.outputs.size()) buffers.resize(args.node.outputs.size());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (!Wanted(args, i)) buffers[i] = nullptr;
+  }
+  return buffers;
+}
+
+namespace {
+
+template <typename T>
+T LoadAs(const std::byte* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(T));
+  return value;
+}
+
+double ElementToDouble(DType dtype, const std::byte* data) {
+  switch (dtype) {
+    case DType::kBool: return LoadAs<uint8_t>(data) != 0;
+    case DType::kInt8: return LoadAs<int8_t>(data);
+    case DType::kInt16: return LoadAs<int16_t>(data);
+    case DType::kInt32: return LoadAs<int32_t>(data);
+    case DType::kInt64: return static_cast<double>(LoadAs<int64_t>(data));
+    case DType::kUInt8: return LoadAs<uint8_t>(data);
+    case DType::kUInt16: return LoadAs<uint16_t>(data);
+    case DType::kUInt32: return LoadAs<uint32_t>(data);
+    case DType::kUInt64: return static_cast<double>(LoadAs<uint64_t>(data));
+    case DType::kFloat16: return ir::FromHalfBits(LoadAs<uint16_t>(data));
+    case DType::kBFloat16: return ir::FromBFloatBits(LoadAs<uint16_t>(data));
+    case DType::kFloat32: return LoadAs<float>(data);
+    case DType::kFloat64: return LoadAs<double>(data);
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i) {
+  if (!args.Has(i)) return Malformed(fmt::format("input {} is missing", i));
+  if (i >= args.constants.size() || args.constants[i] == nullptr) {
+    return Unsupported(fmt::format("input {} must be known when the model is compiled; bind it to a constant", i));
+  }
+  const DType dtype = args.inputs[i]->dtype;
+  const size_t size = static_cast<size_t>(ir::SizeOf(dtype));
+  const size_t count = static_cast<size_t>(ir::NumElements(*args.inputs[i]));
+  if (args.constants[i]->size() < count * size) {
+    return Malformed(fmt::format("input {} holds {} bytes where its shape needs {}", i, args.constants[i]->size(),
+                                 count * size));
+  }
+  std::vector<double> numbers(count);
+  for (size_t k = 0; k < count; ++k) numbers[k] = ElementToDouble(dtype, args.constants[i]->data() + k * size);
+  return numbers;
+}
+
+bool HasAttribute(const OpArgs& args, std::string_view name) {
+  return args.node.attributes.count(std::string(name)) > 0;
+}
+
+namespace {
+
+bool IsOf(DType dtype, Elements elements) {
+  switch (elements) {
+    case Elements::kAny: return true;
+    case Elements::kNumber: return dtype != DType::kBool;
+    case Elements::kInteger: return ir::IsInt(dtype);
+    case Elements::kFloat: return ir::IsFloat(dtype);
+    case Elements::kBool: return dtype == DType::kBool;
+  }
+  return false;
+}
+
+std::string_view NameOf(Elements elements) {
+  switch (elements) {
+    case Elements::kAny: return "of any type";
+    case Elements::kNumber: return "numbers";
+    case Elements::kInteger: return "integers";
+    case Elements::kFloat: return "floats";
+    case Elements::kBool: return "bool";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status CheckInputs(const OpArgs& args, size_t required, Elements elements) {
+  for (size_t i = 0; i < required; ++i) {
+    if (!args.Has(i)) return Malformed(fmt::format("input {} is missing; the operator needs {}", i, required));
+  }
+  if (required > 0 && !IsOf(args.inputs[0]->dtype, elements)) {
+    return Malformed(fmt::format("input 0 is {}; its elements must be {}", ir::Name(args.inputs[0]->dtype),
+                                 NameOf(elements)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSameTypes(const OpArgs& args) {
+  for (size_t i = 1; i < args.inputs.size(); ++i) {
+    if (args.Has(i) && args.inputs[i]->dtype != args.inputs[0]->dtype) {
+      return Malformed(fmt::format("input {} is {} where input 0 is {}; they must be of one type", i,
+                                   ir::Name(args.inputs[i]->dtype), ir::Name(args.inputs[0]->dtype)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::graph

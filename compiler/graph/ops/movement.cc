@@ -1,0 +1,380 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "compiler/graph/ops/emit.h"
+#include "compiler/graph/ops/families.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+
+OpResult Transpose(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  const size_t rank = Rank(x);
+  Dims order(rank);
+  for (size_t d = 0; d < rank; ++d) order[d] = static_cast<int64_t>(rank - 1 - d);
+  order = args.Ints("perm", order);
+  HONE_ASSIGN_OR_RETURN(Dims sorted, NormalizeAxes(order, rank));
+  if (sorted.size() != rank) return Malformed(fmt::format("attribute perm has {} axes, not {}", sorted.size(), rank));
+  Dims shape(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    if (order[d] < 0) order[d] += static_cast<int64_t>(rank);
+    shape[d] = x->shape[static_cast<size_t>(order[d])];
+  }
+  return Buffers{Map(builder, "transpose", x->dtype, shape, [&](Indices i) {
+    Exprs source(rank);
+    for (size_t d = 0; d < rank; ++d) source[static_cast<size_t>(order[d])] = i[d];
+    return Read(x, std::move(source));
+  })};
+}
+
+// Reads the parts, laid end to end along `axis`, at i: a balanced tree of Selects over [begin, end).
+Expr ReadConcat(std::span<const Buffer> parts, std::span<const int64_t> offsets, size_t axis, Indices i) {
+  if (parts.size() == 1) {
+    Exprs source(i.begin(), i.end());
+    if (offsets[0] != 0) source[axis] = source[axis] - Expr(offsets[0]);
+    return Read(parts[0], std::move(source));
+  }
+  const size_t half = parts.size() / 2;
+  return MakeSelect(i[axis] < Expr(offsets[half]), ReadConcat(parts.first(half), offsets.first(half), axis, i),
+                    ReadConcat(parts.subspan(half), offsets.subspan(half), axis, i));
+}
+
+OpResult Concat(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  if (!HasAttribute(args, "axis")) return Malformed("attribute axis is missing");
+  Dims shape = args.inputs[0]->shape;
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), shape.size()));
+  const size_t a = static_cast<size_t>(axis);
+  Buffers parts;
+  Dims offsets;
+  shape[a] = 0;
+  for (size_t k = 0; k < args.inputs.size(); ++k) {
+    if (!args.Has(k)) return Malformed(fmt::format("input {} is missing", k));
+    Dims other = args.inputs[k]->shape;
+    const int64_t extent = other.size() > a ? other[a] : 0;
+    if (other.size() > a) other[a] = shape[a];
+    if (other != shape) {
+      return Malformed(fmt::format("input {} has shape [{}], which differs from input 0 outside axis {}", k,
+                                   fmt::join(args.inputs[k]->shape, ","), axis));
+    }
+    if (extent > 0) {
+      parts.push_back(args.inputs[k]);
+      offsets.push_back(shape[a]);
+    }
+    shape[a] += extent;
+  }
+  if (parts.empty()) return Buffers{args.inputs[0]};
+  if (parts.size() == 1) return Buffers{parts[0]};
+  return Buffers{Map(builder, "concat", parts[0]->dtype, shape,
+                     [&](Indices i) { return ReadConcat(parts, offsets, a, i); })};
+}
+
+// The sizes of the parts: the attribute, the input (opset 13), or equal ones, the last of which may be smaller.
+absl::StatusOr<Dims> SplitSizes(const OpArgs& args, int64_t extent) {
+  const int64_t count = static_cast<int64_t>(args.node.outputs.size());
+  if (count == 0) return Malformed("there are no outputs");
+  Dims sizes;
+  if (HasAttribute(args, "split")) {
+    sizes = args.Ints("split", {});
+  } else if (args.Has(1)) {
+    HONE_ASSIGN_OR_RETURN(sizes, args.ConstantInts(1));
+  } else {
+    const bool uneven = HasAttribute(args, "num_outputs");
+    if (!uneven && extent % count != 0) return Malformed(fmt::format("{} does not split into {} parts", extent, count));
+    const int64_t chunk = (extent + count - 1) / count;
+    for (int64_t k = 0, left = extent; k < count; ++k, left -= sizes.back()) sizes.push_back(std::min(chunk, left));
+  }
+  if (static_cast<int64_t>(sizes.size()) != count || std::reduce(sizes.begin(), sizes.end()) != extent ||
+      std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+    return Malformed(fmt::format("the split [{}] is not {} sizes that sum to {}", fmt::join(sizes, ","), count, extent));
+  }
+  return sizes;
+}
+
+OpResult Split(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(x)));
+  const size_t a = static_cast<size_t>(axis);
+  HONE_ASSIGN_OR_RETURN(Dims sizes, SplitSizes(args, x->shape[a]));
+  Buffers outputs;
+  int64_t offset = 0;
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    Dims shape = x->shape;
+    shape[a] = sizes[k];
+    outputs.push_back(!Wanted(args, k) ? nullptr : Map(builder, "split", x->dtype, shape, [&](Indices i) {
+      Exprs source(i.begin(), i.end());
+      if (offset != 0) source[a] = source[a] + Expr(offset);
+      return Read(x, std::move(source));
+    }));
+    offset += sizes[k];
+  }
+  return outputs;
+}
+
+// Attributes before opset 10, constant inputs since.
+absl::StatusOr<Dims> SlicePart(const OpArgs& args, std::string_view name, size_t input) {
+  if (HasAttribute(args, name)) return args.Ints(name, {});
+  if (args.Has(input)) return args.ConstantInts(input);
+  return Dims{};
+}
+
+struct Range {
+  int64_t start, step, length;
+};
+
+// As Python slices: negative positions count from the end, all are clamped.
+Range SliceRange(int64_t start, int64_t end, int64_t step, int64_t extent) {
+  if (start < 0) start += extent;
+  if (end < 0) end += extent;
+  if (step > 0) {
+    start = std::clamp<int64_t>(start, 0, extent);
+    end = std::clamp<int64_t>(end, 0, extent);
+    return {start, step, end > start ? (end - start - 1) / step + 1 : 0};
+  }
+  start = std::clamp<int64_t>(start, -1, extent - 1);
+  end = std::clamp<int64_t>(end, -1, extent - 1);
+  return {start, step, start > end ? (start - end - 1) / -step + 1 : 0};
+}
+
+OpResult Slice(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Dims starts, SlicePart(args, "starts", 1));
+  HONE_ASSIGN_OR_RETURN(Dims ends, SlicePart(args, "ends", 2));
+  HONE_ASSIGN_OR_RETURN(Dims axes, SlicePart(args, "axes", 3));
+  HONE_ASSIGN_OR_RETURN(Dims steps, SlicePart(args, "steps", 4));
+  if (axes.empty()) {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (steps.empty()) steps.assign(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
+    return Malformed("starts, ends, axes and steps differ in length");
+  }
+  HONE_RETURN_IF_ERROR(NormalizeAxes(axes, Rank(x)).status());
+  Dims shape = x->shape;
+  std::vector<Range> ranges;
+  for (int64_t extent : shape) ranges.push_back({0, 1, extent});
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (steps[k] == 0 || steps[k] == std::numeric_limits<int64_t>::min()) {
+      return Malformed(fmt::format("a step of {} is not possible", steps[k]));
+    }
+    const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(Rank(x)) : axes[k]);
+    ranges[d] = SliceRange(starts[k], ends[k], steps[k], x->shape[d]);
+    shape[d] = ranges[d].length;
+  }
+  return Buffers{Map(builder, "slice", x->dtype, shape, [&](Indices i) {
+    Exprs source(i.begin(), i.end());
+    for (size_t d = 0; d < source.size(); ++d) {
+      if (ranges[d].step != 1) source[d] = source[d] * Expr(ranges[d].step);
+      if (ranges[d].start != 0) source[d] = source[d] + Expr(ranges[d].start);
+    }
+    return Read(x, std::move(source));
+  })};
+}
+
+OpResult Expand(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Dims shape, args.ConstantInts(1));
+  HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(x->shape, shape));
+  if (shape == x->shape) return Buffers{x};
+  return Buffers{Map(builder, "expand", x->dtype, shape, [&](Indices i) { return ReadBroadcast(x, i); })};
+}
+
+OpResult Tile(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Dims repeats, args.ConstantInts(1));
+  if (repeats.size() != Rank(x)) {
+    return Malformed(fmt::format("the repeats (input 1) are {} numbers, not {}", repeats.size(), Rank(x)));
+  }
+  Dims shape = x->shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (repeats[d] < 0) return Malformed(fmt::format("a repeat of {} is not possible", repeats[d]));
+    shape[d] *= repeats[d];
+  }
+  return Buffers{Map(builder, "tile", x->dtype, shape, [&](Indices i) {
+    Exprs source(i.begin(), i.end());
+    for (size_t d = 0; d < source.size(); ++d) {
+      const int64_t extent = x->shape[d];
+      if (repeats[d] != 1) source[d] = extent <= 1 ? Expr(0) : FloorMod(i[d], Expr(extent));
+    }
+    return Read(x, std::move(source));
+  })};
+}
+
+struct Padding {
+  Dims before, after;  // per dimension; negative crops
+};
+
+absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
+  const size_t rank = Rank(args.inputs[0]);
+  HONE_ASSIGN_OR_RETURN(Dims pads, SlicePart(args, "pads", 1));
+  Dims axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (args.Has(3)) {
+    HONE_ASSIGN_OR_RETURN(axes, args.ConstantInts(3));
+    HONE_RETURN_IF_ERROR(NormalizeAxes(axes, rank).status());
+  }
+  if (pads.size() != 2 * axes.size()) {
+    return Malformed(fmt::format("there are {} pads for {} axes; two per axis are needed", pads.size(), axes.size()));
+  }
+  Padding padding{Dims(rank, 0), Dims(rank, 0)};
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(rank) : axes[k]);
+    padding.before[d] = pads[k];
+    padding.after[d] = pads[axes.size() + k];
+    const int64_t extent = args.inputs[0]->shape[d];
+    if (extent + padding.before[d] + padding.after[d] < 0) {
+      return Malformed(fmt::format("pads {} and {} take more than dimension {} has", pads[k], pads[axes.size() + k], d));
+    }
+  }
+  return padding;
+}
+
+// The place in [0, extent) that a position outside stands for; `position` itself where mode is constant.
+Expr PadSource(const std::string& mode, const Expr& position, int64_t extent) {
+  if (mode == "edge") return Min(Max(position, Expr(0)), Expr(extent - 1));
+  if (mode == "wrap") return FloorMod(position, Expr(extent));
+  if (mode == "reflect") {
+    if (extent == 1) return Expr(0);
+    Expr folded = FloorMod(position, Expr(2 * (extent - 1)));
+    return Min(folded, Expr(2 * (extent - 1)) - folded);
+  }
+  return position;
+}
+
+OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mode, const Padding& padding) {
+  const Buffer& x = args.inputs[0];
+  Dims shape = x->shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    shape[d] += padding.before[d] + padding.after[d];
+    if (mode != "constant" && x->shape[d] == 0 && shape[d] > 0) {
+      return Malformed(fmt::format("mode {} needs something in dimension {}", mode, d));
+    }
+  }
+  return Buffers{Map(builder, "pad", x->dtype, shape, [&](Indices i) {
+    Exprs source(i.begin(), i.end());
+    Expr inside;
+    auto require = [&](Expr condition) { inside = inside.defined() ? inside && condition : condition; };
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const int64_t before = padding.before[d], after = padding.after[d];
+      if (before != 0) source[d] = source[d] - Expr(before);
+      if (before <= 0 && after <= 0) continue;
+      if (mode == "constant") {
+        if (before > 0) require(source[d] >= Expr(0));
+        if (after > 0) require(source[d] < Expr(x->shape[d]));
+      }
+      source[d] = PadSource(mode, source[d], x->shape[d]);
+    }
+    if (!inside.defined()) return Read(x, std::move(source));
+    const DType dtype = ComputeType(x->dtype);
+    Expr fill = args.Has(2) ? ReadScalar(args.inputs[2]) : Number(dtype, args.Float("value", 0));
+    return MakeSelect(inside, Read(x, std::move(source)), fill);
+  })};
+}
+
+OpResult Pad(const OpArgs& args, StageBuilder& builder) {
+  const std::string mode = args.String("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
+    return Malformed(fmt::format("attribute mode is '{}'; it must be constant, reflect, edge or wrap", mode));
+  }
+  if (args.Has(2) && (args.inputs[2]->dtype != args.inputs[0]->dtype || Product(args.inputs[2]->shape) != 1)) {
+    return Malformed("the constant_value (input 2) must be one element of the type of input 0");
+  }
+  HONE_ASSIGN_OR_RETURN(Padding padding, ReadPadding(args));
+  return PadBy(args, builder, mode, padding);
+}
+
+OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
+  const Dims& from = args.inputs[0]->shape;
+  HONE_ASSIGN_OR_RETURN(Dims target, args.ConstantInts(1));
+  Dims axes(from.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = args.Ints("axes", axes);
+  HONE_RETURN_IF_ERROR(NormalizeAxes(axes, from.size()).status());
+  if (axes.size() != target.size()) return Malformed("the shape (input 1) must have one number per axis");
+  Padding padding{Dims(from.size(), 0), Dims(from.size(), 0)};
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(from.size()) : axes[k]);
+    if (target[k] < 0) return Malformed(fmt::format("a size of {} is not possible", target[k]));
+    const int64_t change = target[k] - from[d];
+    padding.before[d] = change / 2;  // towards zero: a crop starts at floor(surplus / 2) as well
+    padding.after[d] = change - change / 2;
+  }
+  return PadBy(args, builder, "constant", padding);
+}
+
+absl::StatusOr<int64_t> BlockSize(const OpArgs& args) {
+  const int64_t block = args.Int("blocksize", 0);
+  if (Rank(args.inputs[0]) != 4) return Malformed("input 0 must have 4 dimensions");
+  if (block < 1) return Malformed(fmt::format("attribute blocksize is {}", block));
+  return block;
+}
+
+OpResult DepthToSpace(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(int64_t block, BlockSize(args));
+  const Buffer& x = args.inputs[0];
+  const std::string mode = args.String("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") return Malformed(fmt::format("attribute mode is '{}', not DCR or CRD", mode));
+  if (x->shape[1] % (block * block) != 0) return Malformed("the channels do not divide into blocks");
+  const int64_t channels = x->shape[1] / (block * block);
+  const Dims shape = {x->shape[0], channels, x->shape[2] * block, x->shape[3] * block};
+  return Buffers{Map(builder, "depth_to_space", x->dtype, shape, [&](Indices i) {
+    const Expr size(block);
+    Expr within = FloorMod(i[2], size) * size + FloorMod(i[3], size);
+    Expr channel = mode == "DCR" ? within * Expr(channels) + i[1] : i[1] * Expr(block * block) + within;
+    return Read(x, {i[0], channel, FloorDiv(i[2], size), FloorDiv(i[3], size)});
+  })};
+}
+
+OpResult SpaceToDepth(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(int64_t block, BlockSize(args));
+  const Buffer& x = args.inputs[0];
+  if (x->shape[2] % block != 0 || x->shape[3] % block != 0) return Malformed("the plane does not divide into blocks");
+  const int64_t channels = x->shape[1];
+  const Dims shape = {x->shape[0], channels * block * block, x->shape[2] / block, x->shape[3] / block};
+  return Buffers{Map(builder, "space_to_depth", x->dtype, shape, [&](Indices i) {
+    const Expr size(block);
+    Expr within = FloorDiv(i[1], Expr(channels));
+    return Read(x, {i[0], FloorMod(i[1], Expr(channels)), i[2] * size + FloorDiv(within, size),
+                    i[3] * size + FloorMod(within, size)});
+  })};
+}
+
+OpResult Trilu(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  if (Rank(x) < 2) return Malformed("input 0 must be at least a matrix");
+  const bool upper = args.Int("upper", 1) != 0;
+  return Buffers{Map(builder, "trilu", x->dtype, x->shape, [&](Indices i) {
+    Expr diagonal = args.Has(1) ? To(DType::kInt64, ReadScalar(args.inputs[1])) : Expr(0);
+    Expr distance = i[i.size() - 1] - i[i.size() - 2];
+    return MakeSelect(upper ? distance >= diagonal : distance <= diagonal, Read(x, Exprs(i.begin(), i.end())),
+                      Number(ComputeType(x->dtype), 0));
+  })};
+}
+
+constexpr OpDef kOps[] = {
+    {"CenterCropPad", Checked<CenterCropPad, 2>},
+    {"Concat", Checked<Concat, 1>},
+    {"DepthToSpace", Checked<DepthToSpace, 1>},
+    {"Expand", Checked<Expand, 2>},
+    {"Pad", Checked<Pad, 1>},
+    {"Slice", Checked<Slice, 1>},
+    {"SpaceToDepth", Checked<SpaceToDepth, 1>},
+    {"Split", Checked<Split, 1>},
+    {"Tile", Checked<Tile, 2>},
+    {"Transpose", Checked<Transpose, 1>},
+    {"Trilu", Checked<Trilu, 1>},
+};
+
+}  // namespace
+
+std::span<const OpDef> MovementOps() { return kOps; }
+
+}  // namespace hone::graph

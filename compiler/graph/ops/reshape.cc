@@ -1,0 +1,134 @@
+#include <numeric>
+
+#include "compiler/graph/ops/emit.h"
+#include "compiler/graph/ops/families.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+
+// Where in a tensor of shape `from` the element at `indices` of its reshape to `to` lies. Dimensions are matched in
+// groups of equal product, so that dimensions that the reshape leaves alone keep their plain index.
+Exprs ReshapedIndices(Indices indices, const Dims& to, const Dims& from) {
+  Exprs source(from.size(), Expr(0));
+  size_t t = 0, f = 0;
+  while (f < from.size()) {
+    Dims to_group, from_group;
+    Exprs group;
+    int64_t to_product = 1, from_product = from[f];
+    from_group.push_back(from[f++]);
+    while (to_product != from_product) {
+      if (to_product < from_product) {
+        to_product *= to[t];
+        to_group.push_back(to[t]);
+        group.push_back(indices[t++]);
+      } else {
+        from_product *= from[f];
+        from_group.push_back(from[f++]);
+      }
+    }
+    Exprs part = Unflatten(Flatten(group, to_group), from_group);
+    for (size_t k = 0; k < part.size(); ++k) source[f - part.size() + k] = part[k];
+  }
+  return source;
+}
+
+OpResult ReshapeTo(const OpArgs& args, StageBuilder& builder, Dims shape) {
+  const Buffer& x = args.inputs[0];
+  if (shape == x->shape) return Buffers{x};
+  if (Product(shape) != Product(x->shape)) {
+    return Malformed(fmt::format("cannot reshape [{}] to [{}]: the numbers of elements differ",
+                                 fmt::join(x->shape, ","), fmt::join(shape, ",")));
+  }
+  const bool empty = Product(shape) == 0;
+  return Buffers{Map(builder, "reshape", x->dtype, shape, [&](Indices i) {
+    return Read(x, empty ? Exprs(Rank(x), Expr(0)) : ReshapedIndices(i, shape, x->shape));
+  })};
+}
+
+OpResult Reshape(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Dims shape, args.ConstantInts(1));
+  const Dims& from = args.inputs[0]->shape;
+  const bool allow_zero = args.Int("allowzero", 0) != 0;
+  int64_t known = 1;
+  std::ptrdiff_t unknown = -1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0 && !allow_zero) {
+      if (d >= from.size()) return Malformed(fmt::format("dimension {} of the shape is 0 but input 0 has none", d));
+      shape[d] = from[d];
+    }
+    if (shape[d] < -1) return Malformed(fmt::format("dimension {} of the shape is {}", d, shape[d]));
+    if (shape[d] != -1) {
+      known *= shape[d];
+    } else if (unknown >= 0) {
+      return Malformed("the shape has more than one -1");
+    } else {
+      unknown = static_cast<std::ptrdiff_t>(d);
+    }
+  }
+  if (unknown >= 0) {
+    if (known == 0 || Product(from) % known != 0) {
+      return Malformed(fmt::format("the -1 in the shape [{}] cannot be derived from [{}]", fmt::join(shape, ","),
+                                   fmt::join(from, ",")));
+    }
+    shape[static_cast<size_t>(unknown)] = Product(from) / known;
+  }
+  return ReshapeTo(args, builder, std::move(shape));
+}
+
+OpResult Flatten2D(const OpArgs& args, StageBuilder& builder) {
+  const Dims& from = args.inputs[0]->shape;
+  int64_t axis = args.Int("axis", 1);
+  const int64_t rank = static_cast<int64_t>(from.size());
+  if (axis < -rank || axis > rank) return Malformed(fmt::format("axis {} is out of range for rank {}", axis, rank));
+  if (axis < 0) axis += rank;
+  std::span<const int64_t> dims = from;
+  const size_t split = static_cast<size_t>(axis);
+  return ReshapeTo(args, builder, {Product(dims.first(split)), Product(dims.subspan(split))});
+}
+
+OpResult Squeeze(const OpArgs& args, StageBuilder& builder) {
+  const Dims& from = args.inputs[0]->shape;
+  const bool all = !HasAttribute(args, "axes") && !args.Has(1);
+  HONE_ASSIGN_OR_RETURN(Dims axes, AxesFrom(args, 1));
+  HONE_ASSIGN_OR_RETURN(axes, NormalizeAxes(axes, from.size()));
+  Dims shape;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const bool named = Contains(axes, static_cast<int64_t>(d));
+    if (named && from[d] != 1) return Malformed(fmt::format("dimension {} is {}, not 1: it cannot go", d, from[d]));
+    if (!named && !(all && from[d] == 1)) shape.push_back(from[d]);
+  }
+  return ReshapeTo(args, builder, std::move(shape));
+}
+
+OpResult Unsqueeze(const OpArgs& args, StageBuilder& builder) {
+  const Dims& from = args.inputs[0]->shape;
+  if (!HasAttribute(args, "axes") && !args.Has(1)) return Malformed("axes are missing");
+  HONE_ASSIGN_OR_RETURN(Dims axes, AxesFrom(args, 1));
+  const size_t rank = from.size() + axes.size();
+  HONE_ASSIGN_OR_RETURN(axes, NormalizeAxes(axes, rank));
+  Dims shape;
+  size_t next = 0;
+  for (size_t d = 0; d < rank; ++d) {
+    shape.push_back(Contains(axes, static_cast<int64_t>(d)) ? 1 : from[next++]);
+  }
+  return ReshapeTo(args, builder, std::move(shape));
+}
+
+constexpr OpDef kOps[] = {
+    {"Flatten", Checked<Flatten2D, 1>},
+    {"Reshape", Checked<Reshape, 2>},
+    {"Squeeze", Checked<Squeeze, 1>},
+    {"Unsqueeze", Checked<Unsqueeze, 1>},
+};
+
+}  // namespace
+
+std::span<const OpDef> ReshapeOps() { return kOps; }
+
+}  // namespace hone::graph

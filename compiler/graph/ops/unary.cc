@@ -1,0 +1,133 @@
+#include <cmath>
+
+#include "compiler/graph/ops/emit.h"
+#include "compiler/graph/ops/families.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::DType;
+using ir::Expr;
+using ir::Intrinsic;
+using ir::UnaryOp;
+
+template <Intrinsic function>
+OpResult Function(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) { return Apply(function, std::move(x)); })};
+}
+
+template <UnaryOp op>
+OpResult Rounding(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) { return MakeUnary(op, std::move(x)); })};
+}
+
+OpResult Neg(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) { return Negate(std::move(x)); })};
+}
+
+OpResult Abs(const OpArgs& args, StageBuilder& builder) {
+  if (ir::IsUnsignedInt(args.inputs[0]->dtype)) return Buffers{args.inputs[0]};
+  return Buffers{MapInput(args, builder, [](Expr x) { return MakeUnary(UnaryOp::kAbs, std::move(x)); })};
+}
+
+OpResult Sign(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) {
+    const DType dtype = x.type().dtype;
+    const Expr zero = Number(dtype, 0);
+    if (ir::IsUnsignedInt(dtype)) return MakeSelect(x > zero, Number(dtype, 1), zero);
+    return MakeSelect(x > zero, Number(dtype, 1), MakeSelect(x < zero, Number(dtype, -1), x));  // x: 0 or NaN
+  })};
+}
+
+OpResult Reciprocal(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) { return Number(x.type().dtype, 1) / x; })};
+}
+
+OpResult LogicalNot(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) { return Not(std::move(x)); })};
+}
+
+OpResult BitwiseNot(const OpArgs& args, StageBuilder& builder) {
+  return Buffers{MapInput(args, builder, [](Expr x) {
+    return MakeBinary(ir::BinaryOp::kXor, x, MakeInt(x.type(), -1));
+  })};
+}
+
+OpResult Test(const OpArgs& args, StageBuilder& builder, const std::function<Expr(Expr)>& test) {
+  const ir::Buffer& x = args.inputs[0];
+  return Buffers{builder.Compute(args.node.op, DType::kBool, x->shape, [&](Indices i) {
+    return test(Read(x, Exprs(i.begin(), i.end())));
+  })};
+}
+
+OpResult IsNaN(const OpArgs& args, StageBuilder& builder) {
+  return Test(args, builder, [](Expr x) { return Apply(Intrinsic::kIsNan, std::move(x)); });
+}
+
+OpResult IsInf(const OpArgs& args, StageBuilder& builder) {
+  const bool negative = args.Int("detect_negative", 1) != 0;
+  const bool positive = args.Int("detect_positive", 1) != 0;
+  return Test(args, builder, [&](Expr x) {
+    if (!negative && !positive) return ir::MakeBool(false);
+    Expr infinite = Apply(Intrinsic::kIsInf, x);
+    if (negative && positive) return infinite;
+    const Expr zero = Number(x.type().dtype, 0);
+    return infinite && (positive ? x > zero : x < zero);
+  });
+}
+
+void Positive(const OpArgs&, size_t, double* low, double* high) {
+  *low = 0.01;
+  *high = 2.0;
+}
+
+void AboveOne(const OpArgs&, size_t, double* low, double* high) {
+  *low = 1.0;
+  *high = 3.0;
+}
+
+void InsideOne(const OpArgs&, size_t, double* low, double* high) {
+  *low = -0.99;
+  *high = 0.99;
+}
+
+template <Intrinsic function>
+constexpr OpFn kFloatFunction = Checked<Function<function>, 1, Elements::kFloat>;
+
+constexpr OpDef kOps[] = {
+    {"Abs", Checked<Abs, 1, Elements::kNumber>},
+    {"Acos", kFloatFunction<Intrinsic::kAcos>, InsideOne},
+    {"Acosh", kFloatFunction<Intrinsic::kAcosh>, AboveOne},
+    {"Asin", kFloatFunction<Intrinsic::kAsin>, InsideOne},
+    {"Asinh", kFloatFunction<Intrinsic::kAsinh>},
+    {"Atan", kFloatFunction<Intrinsic::kAtan>},
+    {"Atanh", kFloatFunction<Intrinsic::kAtanh>, InsideOne},
+    {"BitwiseNot", Checked<BitwiseNot, 1, Elements::kInteger>},
+    {"Ceil", Checked<Rounding<UnaryOp::kCeil>, 1, Elements::kFloat>},
+    {"Cos", kFloatFunction<Intrinsic::kCos>},
+    {"Cosh", kFloatFunction<Intrinsic::kCosh>},
+    {"Erf", kFloatFunction<Intrinsic::kErf>},
+    {"Exp", kFloatFunction<Intrinsic::kExp>},
+    {"Floor", Checked<Rounding<UnaryOp::kFloor>, 1, Elements::kFloat>},
+    {"IsInf", Checked<IsInf, 1, Elements::kFloat>},
+    {"IsNaN", Checked<IsNaN, 1, Elements::kFloat>},
+    {"Log", kFloatFunction<Intrinsic::kLog>, Positive},
+    {"Neg", Checked<Neg, 1, Elements::kNumber>},
+    {"Not", Checked<LogicalNot, 1, Elements::kBool>},
+    {"Reciprocal", Checked<Reciprocal, 1, Elements::kFloat>, Positive},
+    {"Round", Checked<Rounding<UnaryOp::kRound>, 1, Elements::kFloat>},
+    {"Sigmoid", kFloatFunction<Intrinsic::kSigmoid>},
+    {"Sign", Checked<Sign, 1, Elements::kNumber>},
+    {"Sin", kFloatFunction<Intrinsic::kSin>},
+    {"Sinh", kFloatFunction<Intrinsic::kSinh>},
+    {"Sqrt", Checked<Rounding<UnaryOp::kSqrt>, 1, Elements::kFloat>, Positive},
+    {"Tan", kFloatFunction<Intrinsic::kTan>},
+    {"Tanh", kFloatFunction<Intrinsic::kTanh>},
+};
+
+}  // namespace
+
+std::span<const OpDef> UnaryOps() { return kOps; }
+
+}  // namespace hone::graph
