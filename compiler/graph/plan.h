@@ -1,0 +1,53 @@
+// The plan: what is left of a model after import, passes and fusion. A straight line of kernel calls on tensors.
+//
+// Made once by `hone tune` (which needs the workloads) and once by `hone compile` (which also needs calls and tensors).
+// Start with BuildPlan.
+#ifndef HONE_COMPILER_GRAPH_PLAN_H_
+#define HONE_COMPILER_GRAPH_PLAN_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/graph.h"
+#include "compiler/ir/workload.h"
+
+namespace hone::graph {
+
+using TensorId = int;
+
+struct PlanTensor {
+  std::string name;  // of graph inputs and outputs: as the model names them
+  TensorType type;
+  TensorData data;         // set iff constant
+  TensorId alias_of = -1;  // a reshape: same bytes as that tensor (which is not itself an alias), other shape
+};
+
+// One kernel call: the workload's params, then its outputs.
+struct PlanCall {
+  int workload;  // index into Plan::workloads
+  std::vector<TensorId> arguments;
+};
+
+struct Plan {
+  std::vector<PlanTensor> tensors;
+  std::vector<TensorId> inputs, outputs;  // an output may be an input, a constant or an alias: the runtime copies
+  std::vector<ir::Workload> workloads;    // canonical and distinct by digest
+  std::vector<PlanCall> calls;            // in execution order
+};
+
+struct ImportOptions {
+  // Shapes for inputs with symbolic dimensions, by input name.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  // Inputs fixed at compile time, by name: they become constants (an input that decides a shape must be one).
+  std::map<std::string, Constant> bound_inputs;
+};
+
+// Reads the ONNX file (external data is looked for beside it), runs the passes, fuses. Errors name file, node,
+// operator and reason; a file that cannot be read or is damaged is InvalidArgument or NotFound.
+absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_PLAN_H_
