@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "compiler/graph/ops/emit.h"
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -21,9 +21,7 @@ OpResult Relu(const OpArgs& args, StageBuilder& builder) {
 
 OpResult LeakyRelu(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 0.01);
-  return Buffers{MapInput(args, builder, [&](Expr x) {
-    return MakeSelect(x < Like(x, 0), x * Like(x, alpha), x);
-  })};
+  return Buffers{MapInput(args, builder, [&](Expr x) { return MakeSelect(x < Like(x, 0), x * Like(x, alpha), x); })};
 }
 
 OpResult PRelu(const OpArgs& args, StageBuilder& builder) {
@@ -39,9 +37,8 @@ OpResult PRelu(const OpArgs& args, StageBuilder& builder) {
 
 OpResult Elu(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 1.0);
-  return Buffers{MapInput(args, builder, [&](Expr x) {
-    return MakeSelect(x < Like(x, 0), Like(x, alpha) * (Exp(x) - Like(x, 1)), x);
-  })};
+  return Buffers{MapInput(
+      args, builder, [&](Expr x) { return MakeSelect(x < Like(x, 0), Like(x, alpha) * (Exp(x) - Like(x, 1)), x); })};
 }
 
 OpResult Selu(const OpArgs& args, StageBuilder& builder) {
@@ -86,9 +83,7 @@ OpResult Softplus(const OpArgs& args, StageBuilder& builder) {
 }
 
 OpResult Softsign(const OpArgs& args, StageBuilder& builder) {
-  return Buffers{MapInput(args, builder, [](Expr x) {
-    return x / (MakeUnary(ir::UnaryOp::kAbs, x) + Like(x, 1));
-  })};
+  return Buffers{MapInput(args, builder, [](Expr x) { return x / (MakeUnary(ir::UnaryOp::kAbs, x) + Like(x, 1)); })};
 }
 
 OpResult Mish(const OpArgs& args, StageBuilder& builder) {
@@ -97,9 +92,7 @@ OpResult Mish(const OpArgs& args, StageBuilder& builder) {
 
 OpResult ThresholdedRelu(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 1.0);
-  return Buffers{MapInput(args, builder, [&](Expr x) {
-    return MakeSelect(x > Like(x, alpha), x, Like(x, 0));
-  })};
+  return Buffers{MapInput(args, builder, [&](Expr x) { return MakeSelect(x > Like(x, alpha), x, Like(x, 0)); })};
 }
 
 OpResult Shrink(const OpArgs& args, StageBuilder& builder) {
@@ -130,9 +123,8 @@ OpResult Gelu(const OpArgs& args, StageBuilder& builder) {
 
 OpResult Silu(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 1.0);
-  return Buffers{MapInput(args, builder, [&](Expr x) {
-    return x * Apply(Intrinsic::kSigmoid, alpha == 1.0 ? x : x * Like(x, alpha));
-  })};
+  return Buffers{MapInput(
+      args, builder, [&](Expr x) { return x * Apply(Intrinsic::kSigmoid, alpha == 1.0 ? x : x * Like(x, alpha)); })};
 }
 
 constexpr OpDef kOps[] = {

@@ -1,5 +1,5 @@
-#include "compiler/graph/ops/emit.h"
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
 namespace hone::graph {

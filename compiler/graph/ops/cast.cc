@@ -1,7 +1,7 @@
 #include <limits>
 
-#include "compiler/graph/ops/emit.h"
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -16,9 +16,7 @@ OpResult Identity(const OpArgs& args, StageBuilder&) { return Buffers{args.input
 OpResult CastTo(const OpArgs& args, StageBuilder& builder, DType dtype) {
   const Buffer& x = args.inputs[0];
   if (x->dtype == dtype) return Buffers{x};
-  return Buffers{Map(builder, "cast", dtype, x->shape, [&](Indices i) {
-    return Read(x, Exprs(i.begin(), i.end()));
-  })};
+  return Buffers{Map(builder, "cast", dtype, x->shape, [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); })};
 }
 
 OpResult Cast(const OpArgs& args, StageBuilder& builder) {
@@ -27,9 +25,7 @@ OpResult Cast(const OpArgs& args, StageBuilder& builder) {
   return CastTo(args, builder, dtype);
 }
 
-OpResult CastLike(const OpArgs& args, StageBuilder& builder) {
-  return CastTo(args, builder, args.inputs[1]->dtype);
-}
+OpResult CastLike(const OpArgs& args, StageBuilder& builder) { return CastTo(args, builder, args.inputs[1]->dtype); }
 
 OpResult Where(const OpArgs& args, StageBuilder& builder) {
   const Buffer& condition = args.inputs[0];

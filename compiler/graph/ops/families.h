@@ -29,7 +29,8 @@ std::span<const OpDef> BinaryOps();          // binary.cc: broadcasting arithmet
 std::span<const OpDef> CastOps();            // cast.cc: types, Where, Clip, Identity, Dropout
 std::span<const OpDef> ReshapeOps();         // reshape.cc: same elements in the same order
 std::span<const OpDef> MovementOps();        // movement.cc: Transpose, Concat, Split, Slice, Pad, Tile, ...
-std::span<const OpDef> GatherOps();          // gather.cc: Gather*, Scatter*, Compress, NonZero, ReverseSequence
+std::span<const OpDef> GatherOps();          // gather.cc: Gather*, Compress, NonZero, ReverseSequence
+std::span<const OpDef> ScatterOps();         // scatter.cc: Scatter*
 std::span<const OpDef> GeneratorOps();       // generator.cc: ConstantOfShape, Range, OneHot, EyeLike, windows, ...
 std::span<const OpDef> ReduceOps();          // reduce.cc: Reduce*, ArgMax, ArgMin, CumSum
 std::span<const OpDef> SortOps();            // sort.cc: TopK

@@ -2,8 +2,8 @@
 #include <limits>
 #include <numeric>
 
-#include "compiler/graph/ops/emit.h"
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -72,8 +72,8 @@ OpResult Concat(const OpArgs& args, StageBuilder& builder) {
   }
   if (parts.empty()) return Buffers{args.inputs[0]};
   if (parts.size() == 1) return Buffers{parts[0]};
-  return Buffers{Map(builder, "concat", parts[0]->dtype, shape,
-                     [&](Indices i) { return ReadConcat(parts, offsets, a, i); })};
+  return Buffers{
+      Map(builder, "concat", parts[0]->dtype, shape, [&](Indices i) { return ReadConcat(parts, offsets, a, i); })};
 }
 
 // The sizes of the parts: the attribute, the input (opset 13), or equal ones, the last of which may be smaller.
@@ -93,7 +93,8 @@ absl::StatusOr<Dims> SplitSizes(const OpArgs& args, int64_t extent) {
   }
   if (static_cast<int64_t>(sizes.size()) != count || std::reduce(sizes.begin(), sizes.end()) != extent ||
       std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
-    return Malformed(fmt::format("the split [{}] is not {} sizes that sum to {}", fmt::join(sizes, ","), count, extent));
+    return Malformed(
+        fmt::format("the split [{}] is not {} sizes that sum to {}", fmt::join(sizes, ","), count, extent));
   }
   return sizes;
 }
@@ -108,7 +109,7 @@ OpResult Split(const OpArgs& args, StageBuilder& builder) {
   for (size_t k = 0; k < sizes.size(); ++k) {
     Dims shape = x->shape;
     shape[a] = sizes[k];
-    outputs.push_back(!Wanted(args, k) ? nullptr : Map(builder, "split", x->dtype, shape, [&](Indices i) {
+    outputs.push_back(!Wanted(args, k) ? x : Map(builder, "split", x->dtype, shape, [&](Indices i) {
       Exprs source(i.begin(), i.end());
       if (offset != 0) source[a] = source[a] + Expr(offset);
       return Read(x, std::move(source));
@@ -231,7 +232,8 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
     padding.after[d] = pads[axes.size() + k];
     const int64_t extent = args.inputs[0]->shape[d];
     if (extent + padding.before[d] + padding.after[d] < 0) {
-      return Malformed(fmt::format("pads {} and {} take more than dimension {} has", pads[k], pads[axes.size() + k], d));
+      return Malformed(
+          fmt::format("pads {} and {} take more than dimension {} has", pads[k], pads[axes.size() + k], d));
     }
   }
   return padding;

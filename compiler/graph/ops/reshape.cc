@@ -1,7 +1,7 @@
 #include <numeric>
 
-#include "compiler/graph/ops/emit.h"
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 

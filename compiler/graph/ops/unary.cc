@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "compiler/graph/ops/emit.h"
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -49,16 +49,14 @@ OpResult LogicalNot(const OpArgs& args, StageBuilder& builder) {
 }
 
 OpResult BitwiseNot(const OpArgs& args, StageBuilder& builder) {
-  return Buffers{MapInput(args, builder, [](Expr x) {
-    return MakeBinary(ir::BinaryOp::kXor, x, MakeInt(x.type(), -1));
-  })};
+  return Buffers{
+      MapInput(args, builder, [](Expr x) { return MakeBinary(ir::BinaryOp::kXor, x, MakeInt(x.type(), -1)); })};
 }
 
 OpResult Test(const OpArgs& args, StageBuilder& builder, const std::function<Expr(Expr)>& test) {
   const ir::Buffer& x = args.inputs[0];
-  return Buffers{builder.Compute(args.node.op, DType::kBool, x->shape, [&](Indices i) {
-    return test(Read(x, Exprs(i.begin(), i.end())));
-  })};
+  return Buffers{builder.Compute(args.node.op, DType::kBool, x->shape,
+                                 [&](Indices i) { return test(Read(x, Exprs(i.begin(), i.end()))); })};
 }
 
 OpResult IsNaN(const OpArgs& args, StageBuilder& builder) {

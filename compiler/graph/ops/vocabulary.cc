@@ -1,4 +1,4 @@
-#include "compiler/graph/ops/emit.h"
+#include "compiler/graph/ops/vocabulary.h"
 
 #include <algorithm>
 #include <cstring>
@@ -28,22 +28,35 @@ DType ComputeType(DType storage) { return IsHalf(storage) ? DType::kFloat32 : st
 
 absl::StatusOr<DType> FromOnnxType(int64_t onnx_type) {
   switch (onnx_type) {
-    case 1: return DType::kFloat32;
-    case 2: return DType::kUInt8;
-    case 3: return DType::kInt8;
-    case 4: return DType::kUInt16;
-    case 5: return DType::kInt16;
-    case 6: return DType::kInt32;
-    case 7: return DType::kInt64;
-    case 9: return DType::kBool;
-    case 10: return DType::kFloat16;
-    case 11: return DType::kFloat64;
-    case 12: return DType::kUInt32;
-    case 13: return DType::kUInt64;
-    case 16: return DType::kBFloat16;
+    case 1:
+      return DType::kFloat32;
+    case 2:
+      return DType::kUInt8;
+    case 3:
+      return DType::kInt8;
+    case 4:
+      return DType::kUInt16;
+    case 5:
+      return DType::kInt16;
+    case 6:
+      return DType::kInt32;
+    case 7:
+      return DType::kInt64;
+    case 9:
+      return DType::kBool;
+    case 10:
+      return DType::kFloat16;
+    case 11:
+      return DType::kFloat64;
+    case 12:
+      return DType::kUInt32;
+    case 13:
+      return DType::kUInt64;
+    case 16:
+      return DType::kBFloat16;
     default:
-      return Unsupported(fmt::format("element type {} of ONNX (strings, complex, float8 and 4-bit types) is not supported",
-                                     onnx_type));
+      return Unsupported(fmt::format(
+          "element type {} of ONNX (strings, complex, float8 and 4-bit types) is not supported", onnx_type));
   }
 }
 
@@ -246,7 +259,7 @@ bool Wanted(const OpArgs& args, size_t output) {
 Buffers Outputs(const OpArgs& args, Buffers buffers) {
   if (buffers.size() > args.node.outputs.size()) buffers.resize(args.node.outputs.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
-    if (!Wanted(args, i)) buffers[i] = nullptr;
+    if (!Wanted(args, i)) buffers[i] = args.inputs[0];
   }
   return buffers;
 }
@@ -262,19 +275,32 @@ T LoadAs(const std::byte* data) {
 
 double ElementToDouble(DType dtype, const std::byte* data) {
   switch (dtype) {
-    case DType::kBool: return LoadAs<uint8_t>(data) != 0;
-    case DType::kInt8: return LoadAs<int8_t>(data);
-    case DType::kInt16: return LoadAs<int16_t>(data);
-    case DType::kInt32: return LoadAs<int32_t>(data);
-    case DType::kInt64: return static_cast<double>(LoadAs<int64_t>(data));
-    case DType::kUInt8: return LoadAs<uint8_t>(data);
-    case DType::kUInt16: return LoadAs<uint16_t>(data);
-    case DType::kUInt32: return LoadAs<uint32_t>(data);
-    case DType::kUInt64: return static_cast<double>(LoadAs<uint64_t>(data));
-    case DType::kFloat16: return ir::FromHalfBits(LoadAs<uint16_t>(data));
-    case DType::kBFloat16: return ir::FromBFloatBits(LoadAs<uint16_t>(data));
-    case DType::kFloat32: return LoadAs<float>(data);
-    case DType::kFloat64: return LoadAs<double>(data);
+    case DType::kBool:
+      return LoadAs<uint8_t>(data) != 0;
+    case DType::kInt8:
+      return LoadAs<int8_t>(data);
+    case DType::kInt16:
+      return LoadAs<int16_t>(data);
+    case DType::kInt32:
+      return LoadAs<int32_t>(data);
+    case DType::kInt64:
+      return static_cast<double>(LoadAs<int64_t>(data));
+    case DType::kUInt8:
+      return LoadAs<uint8_t>(data);
+    case DType::kUInt16:
+      return LoadAs<uint16_t>(data);
+    case DType::kUInt32:
+      return LoadAs<uint32_t>(data);
+    case DType::kUInt64:
+      return static_cast<double>(LoadAs<uint64_t>(data));
+    case DType::kFloat16:
+      return ir::FromHalfBits(LoadAs<uint16_t>(data));
+    case DType::kBFloat16:
+      return ir::FromBFloatBits(LoadAs<uint16_t>(data));
+    case DType::kFloat32:
+      return LoadAs<float>(data);
+    case DType::kFloat64:
+      return LoadAs<double>(data);
   }
   return 0;
 }
@@ -290,12 +316,22 @@ absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i
   const size_t size = static_cast<size_t>(ir::SizeOf(dtype));
   const size_t count = static_cast<size_t>(ir::NumElements(*args.inputs[i]));
   if (args.constants[i]->size() < count * size) {
-    return Malformed(fmt::format("input {} holds {} bytes where its shape needs {}", i, args.constants[i]->size(),
-                                 count * size));
+    return Malformed(
+        fmt::format("input {} holds {} bytes where its shape needs {}", i, args.constants[i]->size(), count * size));
   }
   std::vector<double> numbers(count);
   for (size_t k = 0; k < count; ++k) numbers[k] = ElementToDouble(dtype, args.constants[i]->data() + k * size);
   return numbers;
+}
+
+Expr ConstantElement(const Constant& constant, size_t i) {
+  const DType dtype = constant.type.dtype;
+  const size_t size = static_cast<size_t>(ir::SizeOf(dtype));
+  const std::byte* element = constant.data->data() + i * size;
+  if (ir::IsFloat(dtype)) return Number(ComputeType(dtype), ElementToDouble(dtype, element));
+  int64_t bits = 0;
+  std::memcpy(&bits, element, size);
+  return MakeInt({dtype, 1}, bits);
 }
 
 bool HasAttribute(const OpArgs& args, std::string_view name) {
@@ -306,22 +342,32 @@ namespace {
 
 bool IsOf(DType dtype, Elements elements) {
   switch (elements) {
-    case Elements::kAny: return true;
-    case Elements::kNumber: return dtype != DType::kBool;
-    case Elements::kInteger: return ir::IsInt(dtype);
-    case Elements::kFloat: return ir::IsFloat(dtype);
-    case Elements::kBool: return dtype == DType::kBool;
+    case Elements::kAny:
+      return true;
+    case Elements::kNumber:
+      return dtype != DType::kBool;
+    case Elements::kInteger:
+      return ir::IsInt(dtype);
+    case Elements::kFloat:
+      return ir::IsFloat(dtype);
+    case Elements::kBool:
+      return dtype == DType::kBool;
   }
   return false;
 }
 
 std::string_view NameOf(Elements elements) {
   switch (elements) {
-    case Elements::kAny: return "of any type";
-    case Elements::kNumber: return "numbers";
-    case Elements::kInteger: return "integers";
-    case Elements::kFloat: return "floats";
-    case Elements::kBool: return "bool";
+    case Elements::kAny:
+      return "of any type";
+    case Elements::kNumber:
+      return "numbers";
+    case Elements::kInteger:
+      return "integers";
+    case Elements::kFloat:
+      return "floats";
+    case Elements::kBool:
+      return "bool";
   }
   return "";
 }
@@ -333,8 +379,8 @@ absl::Status CheckInputs(const OpArgs& args, size_t required, Elements elements)
     if (!args.Has(i)) return Malformed(fmt::format("input {} is missing; the operator needs {}", i, required));
   }
   if (required > 0 && !IsOf(args.inputs[0]->dtype, elements)) {
-    return Malformed(fmt::format("input 0 is {}; its elements must be {}", ir::Name(args.inputs[0]->dtype),
-                                 NameOf(elements)));
+    return Malformed(
+        fmt::format("input 0 is {}; its elements must be {}", ir::Name(args.inputs[0]->dtype), NameOf(elements)));
   }
   return absl::OkStatus();
 }

@@ -3,8 +3,8 @@
 // Not here: anything that belongs to one operator. Arithmetic on f16 and bf16 is done in f32: Read widens, Map and
 // Sum-like stages narrow again when they store. All functions are pure; the builder is the only thing they change.
 // Start with Checked (what a table names), then Map and Reduce.
-#ifndef HONE_COMPILER_GRAPH_OPS_EMIT_H_
-#define HONE_COMPILER_GRAPH_OPS_EMIT_H_
+#ifndef HONE_COMPILER_GRAPH_OPS_VOCABULARY_H_
+#define HONE_COMPILER_GRAPH_OPS_VOCABULARY_H_
 
 #include <functional>
 #include <span>
@@ -27,25 +27,25 @@ using OpResult = absl::StatusOr<Buffers>;
 
 // --- Types and values.
 
-ir::DType ComputeType(ir::DType storage);  // f32 for f16 and bf16, else the type itself
+ir::DType ComputeType(ir::DType storage);                   // f32 for f16 and bf16, else the type itself
 absl::StatusOr<ir::DType> FromOnnxType(int64_t onnx_type);  // TensorProto.DataType; Unimplemented for the others
-ir::Expr To(ir::DType dtype, ir::Expr value);                    // a scalar cast; through f32 for the half types
+ir::Expr To(ir::DType dtype, ir::Expr value);               // a scalar cast; through f32 for the half types
 ir::Expr Number(ir::DType dtype, double value);
-ir::Expr Apply(ir::Intrinsic function, ir::Expr a);              // of a's type (kIsNan and kIsInf: bool)
-ir::Expr Power(ir::Expr a, ir::Expr b);                          // floats of one type
+ir::Expr Apply(ir::Intrinsic function, ir::Expr a);  // of a's type (kIsNan and kIsInf: bool)
+ir::Expr Power(ir::Expr a, ir::Expr b);              // floats of one type
 ir::Expr Negate(ir::Expr a);
 ir::Expr Sqrt(ir::Expr a);
-ir::Expr Not(ir::Expr a);                                        // bool
+ir::Expr Not(ir::Expr a);  // bool
 // values[index], as a balanced tree of Selects: evaluating it takes log(n) comparisons. values is not empty.
 ir::Expr Choose(const ir::Expr& index, std::span<const ir::Expr> values);
 ir::Expr Table(const ir::Expr& index, std::span<const int64_t> values);
 
 // --- Reads. Indices are int64, one per dimension.
 
-ir::Expr Read(const ir::Buffer& buffer, Exprs indices);          // in ComputeType
+ir::Expr Read(const ir::Buffer& buffer, Exprs indices);  // in ComputeType
 // Reads `buffer` at the place that numpy broadcasting maps `indices` (of an equal or higher rank) to.
 ir::Expr ReadBroadcast(const ir::Buffer& buffer, Indices indices);
-ir::Expr ReadScalar(const ir::Buffer& buffer);                   // the only element, whatever the rank
+ir::Expr ReadScalar(const ir::Buffer& buffer);  // the only element, whatever the rank
 // An element of an index tensor as int64, counted from the end where negative, clamped to [0, extent): a wrong
 // index reads a wrong element, never memory of others. extent > 0.
 ir::Expr ReadIndex(const ir::Buffer& buffer, Exprs indices, int64_t extent);
@@ -71,8 +71,8 @@ int64_t Product(std::span<const int64_t> dims);
 absl::StatusOr<Dims> BroadcastShapes(const Dims& a, const Dims& b);
 // True if `from` can be broadcast to `to` without changing `to`.
 bool BroadcastsTo(const Dims& from, const Dims& to);
-absl::StatusOr<int64_t> NormalizeAxis(int64_t axis, size_t rank);           // to [0, rank)
-absl::StatusOr<Dims> NormalizeAxes(const Dims& axes, size_t rank);          // sorted; InvalidArgument on duplicates
+absl::StatusOr<int64_t> NormalizeAxis(int64_t axis, size_t rank);   // to [0, rank)
+absl::StatusOr<Dims> NormalizeAxes(const Dims& axes, size_t rank);  // sorted; InvalidArgument on duplicates
 // The attribute `axes`, else the constant input i, else none.
 absl::StatusOr<Dims> AxesFrom(const OpArgs& args, size_t input);
 bool Contains(const Dims& dims, int64_t value);
@@ -84,10 +84,13 @@ Exprs Unflatten(const ir::Expr& position, const Dims& shape);
 
 // The output is wanted by the model (an optional output may be left out).
 bool Wanted(const OpArgs& args, size_t output);
-// As many of `buffers` as the node has outputs; those not wanted are nullptr.
+// As many of `buffers` as the node has outputs. In the place of one that is not wanted stands input 0 (which must be
+// there): nobody reads it.
 Buffers Outputs(const OpArgs& args, Buffers buffers);
 // The numbers of input i, which must be constant.
 absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i);
+// Element i (which must be there) in ComputeType, with all the bits of a 64-bit integer.
+ir::Expr ConstantElement(const Constant& constant, size_t i);
 // nullptr if there is no such attribute or it is of another type.
 template <typename T>
 const T* FindAttribute(const OpArgs& args, std::string_view name) {
@@ -116,4 +119,4 @@ OpResult Checked(const OpArgs& args, StageBuilder& builder) {
 
 }  // namespace hone::graph
 
-#endif  // HONE_COMPILER_GRAPH_OPS_EMIT_H_
+#endif  // HONE_COMPILER_GRAPH_OPS_VOCABULARY_H_

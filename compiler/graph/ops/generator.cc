@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Intrinsic;
+
+// Values longer than this are not made up at compile time from a number that a model supplies.
+constexpr int64_t kMaxLength = int64_t{1} << 32;
+
+OpResult ShapeOf(const OpArgs& args, StageBuilder& builder) {
+  const Dims& dims = args.inputs[0]->shape;
+  const int64_t rank = static_cast<int64_t>(dims.size());
+  int64_t start = args.Int("start", 0), end = args.Int("end", rank);
+  start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
+  end = std::clamp<int64_t>(end < 0 ? end + rank : end, 0, rank);
+  const Dims part(dims.begin() + start, dims.begin() + std::max(start, end));
+  return Buffers{builder.Compute("shape", DType::kInt64, {static_cast<int64_t>(part.size())},
+                                 [&](Indices i) { return part.empty() ? Expr(0) : Table(i[0], part); })};
+}
+
+OpResult SizeOf(const OpArgs& args, StageBuilder& builder) {
+  const int64_t size = Product(args.inputs[0]->shape);
+  return Buffers{builder.Compute("size", DType::kInt64, {}, [&](Indices) { return Expr(size); })};
+}
+
+OpResult ConstantOfShape(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Dims shape, args.ConstantInts(0));
+  for (int64_t extent : shape) {
+    if (extent < 0) return Malformed(fmt::format("a dimension of {} is not possible", extent));
+  }
+  Expr value = Number(DType::kFloat32, 0);
+  DType dtype = DType::kFloat32;
+  if (const Constant* constant = FindAttribute<Constant>(args, "value")) {
+    if (constant->type.elements() != 1 || constant->data == nullptr) {
+      return Malformed("attribute value must be a tensor of one element");
+    }
+    dtype = constant->type.dtype;
+    value = ConstantElement(*constant, 0);
+  }
+  return Buffers{Map(builder, "fill", dtype, std::move(shape), [&](Indices) { return value; })};
+}
+
+OpResult RangeOf(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  double bounds[3];
+  for (size_t k = 0; k < 3; ++k) {
+    HONE_ASSIGN_OR_RETURN(std::vector<double> numbers, ConstantNumbers(args, k));
+    if (numbers.size() != 1) return Malformed(fmt::format("input {} must be one number", k));
+    bounds[k] = numbers[0];
+  }
+  const double count = std::ceil((bounds[1] - bounds[0]) / bounds[2]);
+  if (bounds[2] == 0 || !(count < static_cast<double>(kMaxLength))) {
+    return Malformed(fmt::format("a range from {} to {} in steps of {} has no end", bounds[0], bounds[1], bounds[2]));
+  }
+  const int64_t length = std::max<int64_t>(static_cast<int64_t>(count), 0);
+  const DType dtype = args.inputs[0]->dtype;
+  return Buffers{Map(builder, "range", dtype, {length}, [&](Indices i) {
+    return ReadScalar(args.inputs[0]) + To(ComputeType(dtype), i[0]) * ReadScalar(args.inputs[2]);
+  })};
+}
+
+OpResult OneHot(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& indices = args.inputs[0];
+  const Buffer& values = args.inputs[2];
+  HONE_ASSIGN_OR_RETURN(std::vector<double> depths, ConstantNumbers(args, 1));
+  if (depths.size() != 1 || depths[0] < 0 || depths[0] > static_cast<double>(kMaxLength)) {
+    return Malformed("the depth (input 1) must be one number that is not negative");
+  }
+  if (values->shape != Dims{2}) return Malformed("the values (input 2) must be two numbers");
+  const int64_t depth = static_cast<int64_t>(depths[0]);
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(indices) + 1));
+  Dims shape = indices->shape;
+  shape.insert(shape.begin() + axis, depth);
+  return Buffers{Map(builder, "one_hot", values->dtype, std::move(shape), [&](Indices i) {
+    Exprs rest(i.begin(), i.end());
+    rest.erase(rest.begin() + axis);
+    Expr index = To(DType::kInt64, Read(indices, std::move(rest)));
+    if (!ir::IsUnsignedInt(indices->dtype)) index = MakeSelect(index < Expr(0), index + Expr(depth), index);
+    return MakeSelect(Equals(index, i[static_cast<size_t>(axis)]), Read(values, {Expr(1)}), Read(values, {Expr(0)}));
+  })};
+}
+
+OpResult EyeLike(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  if (Rank(x) != 2) return Malformed("input 0 must be a matrix");
+  DType dtype = x->dtype;
+  if (HasAttribute(args, "dtype")) {
+    HONE_ASSIGN_OR_RETURN(dtype, FromOnnxType(args.Int("dtype", 0)));
+  }
+  const int64_t diagonal = args.Int("k", 0);
+  return Buffers{Map(builder, "eye", dtype, x->shape, [&](Indices i) {
+    const DType wide = ComputeType(dtype);
+    return MakeSelect(Equals(i[1] - i[0], Expr(diagonal)), Number(wide, 1), Number(wide, 0));
+  })};
+}
+
+// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N)
+OpResult CosineWindow(const OpArgs& args, StageBuilder& builder, double a0, double a1, double a2) {
+  HONE_ASSIGN_OR_RETURN(Dims sizes, args.ConstantInts(0));
+  if (sizes.size() != 1 || sizes[0] < 0) return Malformed("the size (input 0) must be one number, not negative");
+  HONE_ASSIGN_OR_RETURN(DType dtype, FromOnnxType(args.Int("output_datatype", 1)));
+  const bool periodic = args.Int("periodic", 1) != 0;
+  const double period = static_cast<double>(std::max<int64_t>(periodic ? sizes[0] : sizes[0] - 1, 1));
+  const DType wide = dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  return Buffers{Map(builder, "window", dtype, {sizes[0]}, [&](Indices i) {
+    Expr angle = To(wide, i[0]) * Number(wide, 2 * M_PI / period);
+    Expr value = Number(wide, a0) - Number(wide, a1) * Apply(Intrinsic::kCos, angle);
+    if (a2 == 0) return value;
+    return value + Number(wide, a2) * Apply(Intrinsic::kCos, angle * Number(wide, 2));
+  })};
+}
+
+OpResult HannWindow(const OpArgs& args, StageBuilder& builder) { return CosineWindow(args, builder, 0.5, 0.5, 0); }
+
+OpResult HammingWindow(const OpArgs& args, StageBuilder& builder) {
+  return CosineWindow(args, builder, 25.0 / 46, 1 - 25.0 / 46, 0);
+}
+
+OpResult BlackmanWindow(const OpArgs& args, StageBuilder& builder) {
+  return CosineWindow(args, builder, 0.42, 0.5, 0.08);
+}
+
+// Indices of OneHot stay within its depth; the numbers 0 and 1 are enough for that.
+void SmallIndices(const OpArgs& args, size_t input, double* low, double* high) {
+  if (input != 0) return;
+  *low = 0;
+  *high = 1;
+  absl::StatusOr<std::vector<double>> depth = ConstantNumbers(args, 1);
+  if (depth.ok() && depth->size() == 1) *high = std::max(depth->front() - 1, 0.0);
+}
+
+constexpr OpDef kOps[] = {
+    {"BlackmanWindow", Checked<BlackmanWindow, 1>},
+    {"ConstantOfShape", Checked<ConstantOfShape, 1>},
+    {"EyeLike", Checked<EyeLike, 1>},
+    {"HammingWindow", Checked<HammingWindow, 1>},
+    {"HannWindow", Checked<HannWindow, 1>},
+    {"OneHot", Checked<OneHot, 3, Elements::kNumber>, SmallIndices},
+    {"Range", Checked<RangeOf, 3, Elements::kNumber>},
+    {"Shape", Checked<ShapeOf, 1>},
+    {"Size", Checked<SizeOf, 1>},
+};
+
+}  // namespace
+
+std::span<const OpDef> GeneratorOps() { return kOps; }
+
+}  // namespace hone::graph

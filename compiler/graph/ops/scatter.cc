@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <optional>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
+#include "fmt/format.h"
+
+// A scatter is written from the side of its result: every element asks all updates that could hit it. That is a
+// reduction, so it is deterministic, needs no atomics, and is a tensor expression like all others.
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+// How updates of one element are combined; kNone: the last one wins.
+absl::StatusOr<Reduction> ReadReduction(const OpArgs& args) {
+  const std::string name = args.String("reduction", "none");
+  if (name == "none") return Reduction::kNone;
+  if (name == "add") return Reduction::kSum;
+  if (name == "mul") return Reduction::kProd;
+  if (name == "max") return Reduction::kMax;
+  if (name == "min") return Reduction::kMin;
+  return Malformed(fmt::format("attribute reduction is '{}'; it must be none, add, mul, max or min", name));
+}
+
+// The updates that may hit an element: a space of `extents` to search, which of them hit, and what each brings.
+struct Updates {
+  Dims extents;
+  std::function<Expr(Indices element, Indices update)> hits;
+  std::function<Expr(Indices element, Indices update)> value;  // in compute type
+};
+
+Buffer ScatterLast(StageBuilder& builder, const Buffer& data, const Updates& updates) {
+  Buffer last = builder.Reduce(
+      "last", DType::kInt64, data->shape, updates.extents, Reduction::kMax,
+      [&](Indices i, Indices r) { return MakeSelect(updates.hits(i, r), Flatten(r, updates.extents), Expr(-1)); });
+  return Map(builder, "scatter", data->dtype, data->shape, [&](Indices i) {
+    const Exprs own(i.begin(), i.end());
+    Expr position = MakeLoad(last, own);
+    return MakeSelect(position < Expr(0), Read(data, own), updates.value(i, Unflatten(position, updates.extents)));
+  });
+}
+
+Buffer ScatterCombined(StageBuilder& builder, const Buffer& data, const Updates& updates, Reduction reduction) {
+  const DType wide = ComputeType(data->dtype);
+  Buffer combined = builder.Reduce("updates", wide, data->shape, updates.extents, reduction, [&](Indices i, Indices r) {
+    return MakeSelect(updates.hits(i, r), updates.value(i, r), ir::Identity(reduction, {wide, 1}));
+  });
+  return Map(builder, "scatter", data->dtype, data->shape, [&](Indices i) {
+    const Exprs own(i.begin(), i.end());
+    return ir::Combine(reduction, Read(data, own), Read(combined, own));
+  });
+}
+
+OpResult Scatter(const OpArgs& args, StageBuilder& builder, const Updates& updates) {
+  const Buffer& data = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(args));
+  if (Product(updates.extents) == 0) return Buffers{data};
+  if (reduction == Reduction::kNone) return Buffers{ScatterLast(builder, data, updates)};
+  if (data->dtype == DType::kBool) return Malformed("bool elements cannot be reduced");
+  return Buffers{ScatterCombined(builder, data, updates, reduction)};
+}
+
+absl::Status CheckScatter(const OpArgs& args) {
+  if (!ir::IsInt(args.inputs[1]->dtype)) return Malformed("the indices (input 1) must be integers");
+  if (args.inputs[2]->dtype != args.inputs[0]->dtype) return Malformed("the updates (input 2) differ in type");
+  return absl::OkStatus();
+}
+
+OpResult ScatterElements(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckScatter(args));
+  const Buffer& data = args.inputs[0];
+  const Buffer& indices = args.inputs[1];
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(data)));
+  const size_t a = static_cast<size_t>(axis);
+  if (indices->shape != args.inputs[2]->shape || Rank(indices) != Rank(data)) {
+    return Malformed("indices and updates must be of one shape, of the rank of input 0");
+  }
+  Dims rest = indices->shape;
+  rest[a] = data->shape[a];
+  for (size_t d = 0; d < Rank(data); ++d) {
+    if (rest[d] > data->shape[d]) return Malformed(fmt::format("dimension {} of the indices is too large", d));
+  }
+  // Only updates on the element's own line along the axis can hit it.
+  auto at = [&](Indices element, Indices update) {
+    Exprs source(element.begin(), element.end());
+    source[a] = update[0];
+    return source;
+  };
+  Updates updates;
+  updates.extents = {indices->shape[a]};
+  if (Product(indices->shape) == 0) updates.extents = {0};
+  updates.hits = [&](Indices i, Indices r) {
+    Expr hit;
+    for (size_t d = 0; d < Rank(data); ++d) {
+      if (rest[d] == data->shape[d]) continue;
+      Expr inside = i[d] < Expr(rest[d]);
+      hit = hit.defined() ? hit && inside : inside;
+    }
+    Expr same = Equals(ReadIndex(indices, at(i, r), data->shape[a]), i[a]);
+    return hit.defined() ? MakeSelect(hit, same, ir::MakeBool(false)) : same;  // lazy: outside there is no index
+  };
+  updates.value = [&](Indices i, Indices r) { return Read(args.inputs[2], at(i, r)); };
+  return Scatter(args, builder, updates);
+}
+
+OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckScatter(args));
+  const Buffer& data = args.inputs[0];
+  const Buffer& indices = args.inputs[1];
+  if (Rank(indices) < 1 || indices->shape.back() > static_cast<int64_t>(Rank(data))) {
+    return Malformed("the index tuples (last dimension of input 1) are longer than the rank of input 0");
+  }
+  const size_t depth = static_cast<size_t>(indices->shape.back());
+  Dims shape(indices->shape.begin(), indices->shape.end() - 1);
+  Updates updates;
+  updates.extents = shape.empty() ? Dims{1} : shape;
+  const size_t tuple_rank = shape.size();
+  shape.insert(shape.end(), data->shape.begin() + static_cast<std::ptrdiff_t>(depth), data->shape.end());
+  if (args.inputs[2]->shape != shape) return Malformed("the shape of the updates (input 2) does not fit");
+  updates.hits = [&](Indices i, Indices r) {
+    Exprs tuple(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(tuple_rank));
+    tuple.push_back(Expr(0));
+    Expr hit = ir::MakeBool(true);
+    for (size_t d = 0; d < depth; ++d) {
+      tuple.back() = Expr(static_cast<int64_t>(d));
+      Expr same = Equals(ReadIndex(indices, tuple, data->shape[d]), i[d]);
+      hit = d == 0 ? same : hit && same;
+    }
+    return hit;
+  };
+  updates.value = [&](Indices i, Indices r) {
+    Exprs source(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(tuple_rank));
+    source.insert(source.end(), i.begin() + static_cast<std::ptrdiff_t>(depth), i.end());
+    return Read(args.inputs[2], std::move(source));
+  };
+  return Scatter(args, builder, updates);
+}
+
+void IndexRange(const OpArgs& args, size_t input, double* low, double* high) {
+  if (input != 1) return;
+  const Dims& shape = args.inputs[0]->shape;
+  const int64_t extent = shape.empty() ? 1 : *std::min_element(shape.begin(), shape.end());
+  *low = 0;
+  *high = static_cast<double>(std::max<int64_t>(extent - 1, 0));
+}
+
+constexpr OpDef kOps[] = {
+    {"Scatter", Checked<ScatterElements, 3>, IndexRange},
+    {"ScatterElements", Checked<ScatterElements, 3>, IndexRange},
+    {"ScatterND", Checked<ScatterND, 3>, IndexRange},
+};
+
+}  // namespace
+
+std::span<const OpDef> ScatterOps() { return kOps; }
+
+}  // namespace hone::graph
