@@ -47,6 +47,8 @@ struct ImportOptions {
 // Reads the ONNX file (external data is looked for beside it), runs the passes, fuses. Errors name file, node,
 // operator and reason; a file that cannot be read or is damaged is InvalidArgument or NotFound.
 absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options);
+// The last step alone: fuses a tidy graph (graph_edit.h) as it is, without passes.
+absl::StatusOr<Plan> BuildPlan(const Graph& graph);
 
 }  // namespace hone::graph
 

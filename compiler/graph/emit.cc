@@ -1,0 +1,146 @@
+#include "compiler/graph/emit.h"
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/ir/interpret.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
+
+std::string Describe(const Node& node) {
+  const std::string op = node.domain.empty() ? node.op : node.domain + "." + node.op;
+  return fmt::format("node '{}' ({})", node.name, op);
+}
+
+absl::Status CheckSize(const ir::BufferNode& buffer) {
+  int64_t bytes = ir::SizeOf(buffer.dtype);
+  for (int64_t extent : buffer.shape) {
+    if (extent < 0) return absl::InvalidArgumentError(fmt::format("a dimension of the output is negative: {}", extent));
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kMaxTensorBytes) {
+      return absl::InvalidArgumentError("an output would take more than 1 TiB");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t ByteSize(const TensorType& type) { return type.elements() * ir::SizeOf(type.dtype); }
+
+absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node& node, std::vector<ir::Buffer> inputs,
+                                                 StageBuilder& builder) {
+  const OpDef* op = FindOp(node.domain, node.op);
+  if (op == nullptr) return absl::UnimplementedError(Describe(node) + ": the operator is not supported");
+  OpArgs args{.node = node, .inputs = std::move(inputs), .constants = {}};
+  for (ValueId id : node.inputs) args.constants.push_back(id == kAbsent ? nullptr : graph.values[id].data);
+  absl::StatusOr<std::vector<ir::Buffer>> outputs = op->emit(args, builder);
+  if (!outputs.ok()) return Annotate(outputs.status(), Describe(node));
+  HONE_RETURN_IF_ERROR(Annotate(args.attribute_error, Describe(node)));
+  if (outputs->size() < node.outputs.size()) {
+    return absl::InvalidArgumentError(fmt::format("{}: the node has {} outputs, the operator makes {}", Describe(node),
+                                                  node.outputs.size(), outputs->size()));
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const bool wanted = node.outputs[i] != kAbsent;
+    HONE_CHECK(!wanted || (*outputs)[i] != nullptr);
+    if (wanted) HONE_RETURN_IF_ERROR(Annotate(CheckSize(*(*outputs)[i]), Describe(node)));
+  }
+  return outputs;
+}
+
+absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node) {
+  EmittedNode emitted;
+  std::map<ValueId, ir::Buffer> buffers;
+  for (ValueId id : node.inputs) {
+    if (id == kAbsent) {
+      emitted.inputs.push_back(nullptr);
+      continue;
+    }
+    ir::Buffer& buffer = buffers[id];
+    const Value& value = graph.values[id];
+    if (buffer == nullptr) buffer = ir::MakeBuffer(fmt::format("in{}", id), value.type.dtype, value.type.shape);
+    emitted.inputs.push_back(buffer);
+  }
+  StageBuilder builder;
+  HONE_ASSIGN_OR_RETURN(emitted.outputs, EmitInto(graph, node, emitted.inputs, builder));
+  emitted.outputs.resize(node.outputs.size());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == kAbsent) emitted.outputs[i] = nullptr;
+  }
+  emitted.stages = builder.TakeStages();
+  return emitted;
+}
+
+absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Node& node) {
+  HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
+  std::vector<TensorType> types;
+  for (const ir::Buffer& buffer : emitted.outputs) {
+    types.push_back(buffer == nullptr ? TensorType{} : TensorType{buffer->dtype, buffer->shape});
+  }
+  return types;
+}
+
+bool AllInputsConstant(const Graph& graph, const Node& node) {
+  for (ValueId id : node.inputs) {
+    if (id != kAbsent && graph.values[id].data == nullptr) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps) {
+  HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
+  int64_t steps = 0;
+  for (const ir::Stage& stage : emitted.stages) {
+    int64_t count = 1;
+    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const ir::Axis& axis : *axes) {
+        if (__builtin_mul_overflow(count, std::max<int64_t>(axis.extent, 1), &count)) count = max_steps;
+      }
+    }
+    if (__builtin_add_overflow(steps, count, &steps) || steps > max_steps) {
+      return absl::ResourceExhaustedError("too large to be computed while compiling");
+    }
+  }
+  ir::Workload workload{.op = "constant", .params = {}, .stages = std::move(emitted.stages), .outputs = {}};
+  std::vector<std::span<const std::byte>> params;
+  std::map<const ir::BufferNode*, TensorData> known;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kAbsent) continue;
+    const TensorData& data = graph.values[node.inputs[i]].data;
+    HONE_CHECK(data != nullptr);
+    if (!known.emplace(emitted.inputs[i].get(), data).second) continue;
+    workload.params.push_back({.buffer = emitted.inputs[i]});
+    params.push_back(*data);
+  }
+  for (const ir::Buffer& output : emitted.outputs) {
+    if (output != nullptr && !known.contains(output.get())) workload.outputs.push_back(output);
+  }
+  std::vector<ir::Bytes> computed;
+  if (!workload.outputs.empty()) {
+    HONE_RETURN_IF_ERROR(Annotate(ir::Verify(workload), Describe(node)));
+    absl::StatusOr<std::vector<ir::Bytes>> bytes = ir::Interpret(workload, params);
+    if (!bytes.ok()) return Annotate(bytes.status(), Describe(node));
+    computed = *std::move(bytes);
+  }
+  std::vector<Constant> results;
+  size_t next = 0;
+  for (const ir::Buffer& output : emitted.outputs) {
+    if (output == nullptr) {
+      results.emplace_back();
+      continue;
+    }
+    auto it = known.find(output.get());
+    TensorData data = it != known.end() ? it->second : std::make_shared<const ir::Bytes>(std::move(computed[next++]));
+    results.push_back({{output->dtype, output->shape}, std::move(data)});
+  }
+  return results;
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,45 @@
+// Asking an operator function what a node means: its stages, its output types, its value if the inputs are constant.
+//
+// The only caller of OpDef::emit. Import and passes use InferTypes and Evaluate; building workloads uses EmitInto.
+// Start with EmitNode.
+#ifndef HONE_COMPILER_GRAPH_EMIT_H_
+#define HONE_COMPILER_GRAPH_EMIT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/op.h"
+
+namespace hone::graph {
+
+// The operator's stages appended to builder, reading from inputs (one buffer per node input, nullptr if absent).
+// Returns at least one buffer per node output, nullptr only where the output is kAbsent. Errors name node and operator;
+// Unimplemented if we do not have it.
+absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node& node, std::vector<ir::Buffer> inputs,
+                                                 StageBuilder& builder);
+
+struct EmittedNode {
+  std::vector<ir::Buffer> inputs;  // per node input; the same handle where the node reads a value twice
+  std::vector<ir::Stage> stages;
+  std::vector<ir::Buffer> outputs;  // per node output; may be an input; nullptr where absent
+};
+absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node);
+
+// Types of node.outputs (of those present). Sizes are checked: no tensor of a TiB or more passes.
+absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Node& node);
+
+// True if every input that is present is a constant.
+bool AllInputsConstant(const Graph& graph, const Node& node);
+
+// The node's outputs (empty where absent) computed by the interpreter; all inputs must be constant. ResourceExhausted
+// (nothing was computed) if it would take more than max_steps evaluations of a stage's value.
+absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps);
+
+// The bytes that a value of this type takes.
+int64_t ByteSize(const TensorType& type);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_EMIT_H_

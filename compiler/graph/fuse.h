@@ -1,0 +1,29 @@
+// Which nodes become one kernel. The last step of the graph before it is a plan.
+//
+// A group has one exit node, whose outputs are all that leaves it; every other value in it is read only inside. So a
+// group is a function of its inputs and groups can be ordered. Not here: how a group is computed (schedule).
+#ifndef HONE_COMPILER_GRAPH_FUSE_H_
+#define HONE_COMPILER_GRAPH_FUSE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/graph.h"
+
+namespace hone::graph {
+
+struct Group {
+  std::vector<int> nodes;  // indices into Graph::nodes, ascending; the last is the exit
+  std::string op;          // what it is, as Workload::op has it: "conv2d", "matmul", "softmax", "elementwise", ...
+};
+
+// True if the node only renames bytes (Reshape and relatives): it is in no group, its output is an alias.
+bool IsAlias(const Graph& graph, const Node& node);
+
+// Groups in execution order; every node that is no alias is in exactly one. The graph must be tidy (graph_edit.h).
+absl::StatusOr<std::vector<Group>> Fuse(const Graph& graph);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_FUSE_H_

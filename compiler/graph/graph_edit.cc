@@ -1,0 +1,173 @@
+#include "compiler/graph/graph_edit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/graph/emit.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+template <typename T>
+T AttributeOr(const Node& node, const std::string& name, T fallback) {
+  auto it = node.attributes.find(name);
+  if (it == node.attributes.end()) return fallback;
+  const T* value = std::get_if<T>(&it->second);
+  return value != nullptr ? *value : fallback;
+}
+
+// Marks the nodes that the graph outputs depend on.
+std::vector<bool> LiveNodes(const Graph& graph) {
+  const std::vector<int> producers = Producers(graph);
+  std::vector<bool> live(graph.nodes.size(), false);
+  std::vector<ValueId> pending = graph.outputs;
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    if (value == kAbsent || producers[value] < 0 || live[producers[value]]) continue;
+    live[producers[value]] = true;
+    const Node& node = graph.nodes[producers[value]];
+    pending.insert(pending.end(), node.inputs.begin(), node.inputs.end());
+  }
+  return live;
+}
+
+}  // namespace
+
+ValueId AddValue(Graph& graph, std::string_view name_hint, TensorType type, TensorData data) {
+  const ValueId id = static_cast<ValueId>(graph.values.size());
+  graph.values.push_back({fmt::format("{}.{}", name_hint, id), std::move(type), std::move(data)});
+  return id;
+}
+
+absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node) {
+  if (node.name.empty()) node.name = fmt::format("{}_{}", node.op, graph.nodes.size());
+  for (ValueId& id : node.outputs) {
+    if (id != kAbsent) id = AddValue(graph, node.name, {});
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<TensorType> types, InferTypes(graph, node));
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (node.outputs[i] != kAbsent) graph.values[node.outputs[i]].type = std::move(types[i]);
+  }
+  graph.nodes.push_back(std::move(node));
+  return graph.nodes.back().outputs;
+}
+
+absl::StatusOr<ValueId> AddOp(Graph& graph, std::string_view op, std::vector<ValueId> inputs,
+                              std::map<std::string, Attribute> attributes, std::string_view domain) {
+  Node node{.name = {},
+            .op = std::string(op),
+            .domain = std::string(domain),
+            .opset = kOwnOpset,
+            .inputs = std::move(inputs),
+            .outputs = {kNewValue},
+            .attributes = std::move(attributes)};
+  HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph, std::move(node)));
+  return outputs[0];
+}
+
+absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vector<int64_t>& shape) {
+  if (graph.values[value].type.shape == shape) return value;
+  if (graph.values[value].data != nullptr) {
+    const Value constant = graph.values[value];
+    return AddValue(graph, constant.name, {constant.type.dtype, shape}, constant.data);
+  }
+  const ValueId target =
+      AddConstant<int64_t>(graph, "shape", ir::DType::kInt64, {static_cast<int64_t>(shape.size())}, shape);
+  return AddOp(graph, "Reshape", {value, target}, {{"allowzero", int64_t{1}}});
+}
+
+std::vector<std::vector<int>> Consumers(const Graph& graph) {
+  std::vector<std::vector<int>> consumers(graph.values.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId id : graph.nodes[i].inputs) {
+      if (id == kAbsent) continue;
+      if (consumers[id].empty() || consumers[id].back() != static_cast<int>(i)) consumers[id].push_back(i);
+    }
+  }
+  return consumers;
+}
+
+std::vector<int> Producers(const Graph& graph) {
+  std::vector<int> producers(graph.values.size(), -1);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId id : graph.nodes[i].outputs) {
+      if (id != kAbsent) producers[id] = static_cast<int>(i);
+    }
+  }
+  return producers;
+}
+
+bool IsOutput(const Graph& graph, ValueId value) {
+  return std::find(graph.outputs.begin(), graph.outputs.end(), value) != graph.outputs.end();
+}
+
+void ReplaceUses(Graph& graph, ValueId from, ValueId to) { ReplaceUses(graph, {{from, to}}); }
+
+void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements) {
+  auto resolve = [&](ValueId id) {
+    for (auto it = replacements.find(id); it != replacements.end(); it = replacements.find(id)) id = it->second;
+    return id;
+  };
+  for (Node& node : graph.nodes) {
+    for (ValueId& id : node.inputs) id = resolve(id);
+  }
+  for (ValueId& id : graph.outputs) id = resolve(id);
+}
+
+void Tidy(Graph& graph) {
+  const std::vector<bool> live = LiveNodes(graph);
+  const std::vector<std::vector<int>> consumers = Consumers(graph);
+  const std::vector<int> producers = Producers(graph);
+  std::vector<int> waiting(graph.nodes.size(), 0);  // how many inputs of a node are not made yet, with repetition
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    std::vector<ValueId> inputs = graph.nodes[i].inputs;
+    std::sort(inputs.begin(), inputs.end());
+    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    for (ValueId id : inputs) waiting[i] += id != kAbsent && producers[id] >= 0;
+  }
+  std::vector<int> ready;  // a heap: the lowest index first keeps the model's order where it is free
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (waiting[i] == 0) ready.push_back(static_cast<int>(i));
+  }
+  std::make_heap(ready.begin(), ready.end(), std::greater<>());
+  std::vector<Node> sorted;
+  size_t visited = 0;
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), std::greater<>());
+    const int index = ready.back();
+    ready.pop_back();
+    ++visited;
+    for (ValueId id : graph.nodes[index].outputs) {
+      if (id == kAbsent) continue;
+      for (int consumer : consumers[id]) {
+        if (--waiting[consumer] > 0) continue;
+        ready.push_back(consumer);
+        std::push_heap(ready.begin(), ready.end(), std::greater<>());
+      }
+    }
+    if (live[index]) sorted.push_back(std::move(graph.nodes[index]));
+  }
+  HONE_CHECK(visited == graph.nodes.size());
+  graph.nodes = std::move(sorted);
+}
+
+int64_t IntAttribute(const Node& node, const std::string& name, int64_t fallback) {
+  return AttributeOr<int64_t>(node, name, fallback);
+}
+
+double FloatAttribute(const Node& node, const std::string& name, double fallback) {
+  return AttributeOr<double>(node, name, fallback);
+}
+
+std::vector<int64_t> IntsAttribute(const Node& node, const std::string& name, std::vector<int64_t> fallback) {
+  return AttributeOr<std::vector<int64_t>>(node, name, std::move(fallback));
+}
+
+std::string StringAttribute(const Node& node, const std::string& name, std::string_view fallback) {
+  return AttributeOr<std::string>(node, name, std::string(fallback));
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,77 @@
+// The few operations with which import and passes change a Graph. Everything else reads its vectors directly.
+//
+// A pass appends nodes and redirects uses, then calls Tidy, which restores what every pass may rely on: nodes in
+// topological order and none without use. ValueIds stay valid throughout; values are never removed, only unused.
+#ifndef HONE_COMPILER_GRAPH_GRAPH_EDIT_H_
+#define HONE_COMPILER_GRAPH_GRAPH_EDIT_H_
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/graph/graph.h"
+
+namespace hone::graph {
+
+// The version of ai.onnx whose meaning the nodes have that passes make.
+inline constexpr int kOwnOpset = 17;
+
+ValueId AddValue(Graph& graph, std::string_view name_hint, TensorType type, TensorData data = nullptr);
+
+// A constant of T, which must be the C++ type of dtype (float, int64_t, ...), in row-major order.
+template <typename T>
+ValueId AddConstant(Graph& graph, std::string_view name_hint, ir::DType dtype, std::vector<int64_t> shape,
+                    const std::vector<T>& values) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(bytes->data(), values.data(), bytes->size());
+  return AddValue(graph, name_hint, {dtype, std::move(shape)}, std::move(bytes));
+}
+
+// Appends the node. Each of its outputs that is not kAbsent (kNewValue, say) is replaced by a new value, which gets its
+// type from the operator. Returns node.outputs.
+inline constexpr ValueId kNewValue = -2;
+absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node);
+// The same for the common case: an operator of ai.onnx with one output.
+absl::StatusOr<ValueId> AddOp(Graph& graph, std::string_view op, std::vector<ValueId> inputs,
+                              std::map<std::string, Attribute> attributes = {}, std::string_view domain = "");
+// Reshape to a shape with as many elements; the value itself if it has that shape already.
+absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vector<int64_t>& shape);
+
+// Node indices that read each value, in order, once per node; graph outputs are not in it.
+std::vector<std::vector<int>> Consumers(const Graph& graph);
+// The node that makes each value, or -1.
+std::vector<int> Producers(const Graph& graph);
+bool IsOutput(const Graph& graph, ValueId value);
+
+// Every use of `from` (by nodes and as graph output) becomes a use of `to`.
+void ReplaceUses(Graph& graph, ValueId from, ValueId to);
+// As ReplaceUses for many values at once; chains are followed.
+void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements);
+
+// Removes nodes none of whose outputs is used, and sorts the rest (stable).
+void Tidy(Graph& graph);
+
+// True if the node is `op` of ai.onnx.
+inline bool Is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
+
+// The attribute, or the fallback where it is absent or of another type.
+int64_t IntAttribute(const Node& node, const std::string& name, int64_t fallback);
+double FloatAttribute(const Node& node, const std::string& name, double fallback);
+std::vector<int64_t> IntsAttribute(const Node& node, const std::string& name, std::vector<int64_t> fallback = {});
+std::string StringAttribute(const Node& node, const std::string& name, std::string_view fallback);
+
+// The elements of a constant as T (which must be the C++ type of its dtype).
+template <typename T>
+std::vector<T> ReadConstant(const Value& value) {
+  std::vector<T> elements(value.data->size() / sizeof(T));
+  if (!elements.empty()) std::memcpy(elements.data(), value.data->data(), elements.size() * sizeof(T));
+  return elements;
+}
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_GRAPH_EDIT_H_

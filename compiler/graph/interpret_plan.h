@@ -1,0 +1,18 @@
+// Runs a plan with the IR interpreter: slow and obvious, the oracle of tests and of `what should the output be`.
+#ifndef HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_
+#define HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/plan.h"
+#include "compiler/ir/interpret.h"
+
+namespace hone::graph {
+
+// inputs: row-major bytes per plan input, exactly as large as its type. Returns the bytes of each plan output.
+absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std::vector<ir::Bytes>& inputs);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_

@@ -1,0 +1,195 @@
+#include "compiler/graph/kernel.h"
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/graph/emit.h"
+#include "compiler/graph/op.h"
+#include "compiler/ir/match.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+template <typename T>
+ir::Expr IntegerImmediate(ir::DType dtype, const std::vector<std::byte>& bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return ir::MakeInt({dtype, 1}, static_cast<int64_t>(value));
+}
+
+template <typename T>
+ir::Expr FloatImmediate(ir::DType dtype, const std::vector<std::byte>& bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return ir::MakeFloat({dtype, 1}, static_cast<double>(value));
+}
+
+// The only element of a constant; none for the half types, which are read as any other tensor.
+std::optional<ir::Expr> Immediate(const Value& value) {
+  if (value.data == nullptr || value.type.elements() != 1) return std::nullopt;
+  const ir::DType dtype = value.type.dtype;
+  switch (dtype) {
+    case ir::DType::kBool:
+      return ir::MakeBool(value.data->front() != std::byte{0});
+    case ir::DType::kInt8:
+      return IntegerImmediate<int8_t>(dtype, *value.data);
+    case ir::DType::kInt16:
+      return IntegerImmediate<int16_t>(dtype, *value.data);
+    case ir::DType::kInt32:
+      return IntegerImmediate<int32_t>(dtype, *value.data);
+    case ir::DType::kInt64:
+      return IntegerImmediate<int64_t>(dtype, *value.data);
+    case ir::DType::kUInt8:
+      return IntegerImmediate<uint8_t>(dtype, *value.data);
+    case ir::DType::kUInt16:
+      return IntegerImmediate<uint16_t>(dtype, *value.data);
+    case ir::DType::kUInt32:
+      return IntegerImmediate<uint32_t>(dtype, *value.data);
+    case ir::DType::kUInt64:
+      return IntegerImmediate<uint64_t>(dtype, *value.data);
+    case ir::DType::kFloat32:
+      return FloatImmediate<float>(dtype, *value.data);
+    case ir::DType::kFloat64:
+      return FloatImmediate<double>(dtype, *value.data);
+    case ir::DType::kFloat16:
+    case ir::DType::kBFloat16:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+using Immediates = std::map<const ir::BufferNode*, ir::Expr>;
+
+ir::Expr EmbedImmediates(const ir::Expr& e, const Immediates& immediates) {
+  if (const auto* load = e.As<ir::Load>()) {
+    auto it = immediates.find(load->buffer.get());
+    if (it != immediates.end()) return it->second;
+  }
+  return ir::MapChildren(e, [&](const ir::Expr& child) { return EmbedImmediates(child, immediates); });
+}
+
+struct Range {
+  double low, high;
+};
+
+Range DefaultRange(ir::DType dtype) {
+  if (dtype == ir::DType::kBool) return {0, 1};
+  if (ir::IsUnsignedInt(dtype)) return {0, 15};
+  return {-1, 1};
+}
+
+class KernelBuilder {
+ public:
+  KernelBuilder(const Graph& graph, const Group& group) : graph_(graph), group_(group) {}
+
+  absl::StatusOr<Kernel> Run() {
+    for (int index : group_.nodes) HONE_RETURN_IF_ERROR(Emit(graph_.nodes[index]));
+    Kernel kernel;
+    AddOutputs(kernel);
+    workload_.stages = builder_.TakeStages();
+    workload_.op = group_.op;
+    for (ir::Stage& stage : workload_.stages) stage.value = EmbedImmediates(stage.value, immediates_);
+    AddParams();
+    HONE_RETURN_IF_ERROR(ir::Verify(workload_));
+    for (size_t from : ir::CanonicalParamOrder(workload_)) kernel.inputs.push_back(param_values_[from]);
+    kernel.workload = ir::Canonicalize(workload_);
+    return kernel;
+  }
+
+ private:
+  absl::Status Emit(const Node& node) {
+    OpArgs args{.node = node, .inputs = {}, .constants = {}};
+    for (ValueId id : node.inputs) {
+      args.inputs.push_back(id == kAbsent ? nullptr : Input(id));
+      args.constants.push_back(id == kAbsent ? nullptr : graph_.values[id].data);
+    }
+    NarrowRanges(args);
+    HONE_ASSIGN_OR_RETURN(std::vector<ir::Buffer> outputs, EmitInto(graph_, node, args.inputs, builder_));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kAbsent) buffers_[node.outputs[i]] = outputs[i];
+    }
+    return absl::OkStatus();
+  }
+
+  // The buffer of a value made in the group, or a new one for a value from outside.
+  ir::Buffer Input(ValueId id) {
+    auto [it, added] = buffers_.try_emplace(id, nullptr);
+    if (!added) return it->second;
+    const Value& value = graph_.values[id];
+    it->second = ir::MakeBuffer(fmt::format("in{}", id), value.type.dtype, value.type.shape);
+    outside_.push_back(id);
+    ranges_.emplace(id, DefaultRange(value.type.dtype));
+    if (std::optional<ir::Expr> immediate = Immediate(value)) immediates_.emplace(it->second.get(), *immediate);
+    return it->second;
+  }
+
+  void NarrowRanges(const OpArgs& args) {
+    const OpDef* op = FindOp(args.node.domain, args.node.op);
+    if (op == nullptr || op->input_range == nullptr) return;
+    for (size_t i = 0; i < args.node.inputs.size(); ++i) {
+      auto range = ranges_.find(args.node.inputs[i]);
+      if (range != ranges_.end()) op->input_range(args, i, &range->second.low, &range->second.high);
+    }
+  }
+
+  void AddOutputs(Kernel& kernel) {
+    const std::set<ValueId> outside(outside_.begin(), outside_.end());
+    std::set<const ir::BufferNode*> params, taken;
+    for (ValueId id : outside) params.insert(buffers_[id].get());
+    for (ValueId id : graph_.nodes[group_.nodes.back()].outputs) {
+      if (id == kAbsent) continue;
+      ir::Buffer buffer = buffers_[id];
+      // A kernel writes every output itself, also one that is a plain copy.
+      if (params.contains(buffer.get()) || taken.contains(buffer.get())) {
+        const ir::Buffer source = buffer;
+        buffer = builder_.Compute("copy", source->dtype, source->shape, [&](std::span<const ir::Expr> indices) {
+          return ir::MakeLoad(source, {indices.begin(), indices.end()});
+        });
+      }
+      taken.insert(buffer.get());
+      workload_.outputs.push_back(buffer);
+      kernel.outputs.push_back(id);
+    }
+  }
+
+  // Only what the stages still read: shapes and axes have done their work, immediates are in place.
+  void AddParams() {
+    std::set<const ir::BufferNode*> loaded;
+    for (const ir::Stage& stage : workload_.stages) {
+      ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+        if (const auto* load = e.As<ir::Load>()) loaded.insert(load->buffer.get());
+      });
+    }
+    for (ValueId id : outside_) {
+      if (!loaded.contains(buffers_[id].get())) continue;
+      const bool constant = graph_.values[id].data != nullptr;
+      const Range range = ranges_.at(id);
+      workload_.params.push_back({.buffer = buffers_[id],
+                                  .kind = constant ? ir::ParamKind::kConstant : ir::ParamKind::kInput,
+                                  .low = range.low,
+                                  .high = range.high});
+      param_values_.push_back(id);
+    }
+  }
+
+  const Graph& graph_;
+  const Group& group_;
+  StageBuilder builder_;
+  ir::Workload workload_;
+  std::map<ValueId, ir::Buffer> buffers_;
+  std::vector<ValueId> outside_;  // in order of first use
+  std::map<ValueId, Range> ranges_;
+  Immediates immediates_;
+  std::vector<ValueId> param_values_;  // per param of workload_
+};
+
+}  // namespace
+
+absl::StatusOr<Kernel> BuildKernel(const Graph& graph, const Group& group) { return KernelBuilder(graph, group).Run(); }
+
+}  // namespace hone::graph

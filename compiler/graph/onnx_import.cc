@@ -1,0 +1,427 @@
+#include "compiler/graph/onnx_import.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/graph/bind_inputs.h"
+#include "compiler/graph/emit.h"
+#include "compiler/graph/graph_edit.h"
+#include "compiler/graph/onnx_reader.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
+constexpr int kDeepestNesting = 64;       // of functions in functions and branches in branches
+constexpr size_t kMostNodes = 1'000'000;  // functions that call functions can grow without bound
+constexpr int64_t kFoldSteps = 1 << 16;   // arithmetic on shapes; large constants are left to the passes
+
+// What names mean at one place: a branch may use the names outside. An input that the caller of a function leaves out
+// is known, as kAbsent.
+struct Scope {
+  const Scope* outer = nullptr;
+  std::map<std::string, ValueId> values;
+
+  ValueId Find(const std::string& name) const {
+    for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
+      auto it = scope->values.find(name);
+      if (it != scope->values.end()) return it->second;
+    }
+    return kAbsent;
+  }
+  bool Has(const std::string& name) const { return values.contains(name) || (outer != nullptr && outer->Has(name)); }
+};
+
+// Names that the node reads: its inputs, and what its sub-graphs take from outside.
+void CollectReads(const RawNode& node, std::set<std::string>& reads) {
+  for (const std::string& input : node.inputs) {
+    if (!input.empty()) reads.insert(input);
+  }
+  for (const auto& [name, attribute] : node.attributes) {
+    const auto* graph = std::get_if<std::shared_ptr<const RawGraph>>(&attribute.value);
+    if (graph == nullptr || *graph == nullptr) continue;
+    std::set<std::string> inner((*graph)->outputs.begin(), (*graph)->outputs.end());
+    for (const RawNode& child : (*graph)->nodes) CollectReads(child, inner);
+    for (const RawNode& child : (*graph)->nodes) {
+      for (const std::string& output : child.outputs) inner.erase(output);
+    }
+    for (const RawInput& input : (*graph)->inputs) inner.erase(input.name);
+    for (const RawTensor& tensor : (*graph)->initializers) inner.erase(tensor.name);
+    reads.insert(inner.begin(), inner.end());
+  }
+}
+
+std::string Describe(const RawNode& node, size_t index) {
+  const std::string name = node.name.empty() ? fmt::format("{}_{}", node.op, index) : node.name;
+  return fmt::format("node '{}' ({})", name, node.op);
+}
+
+// Indices of the nodes in an order in which every value is made before it is read. ONNX asks for that order, but not
+// every exporter keeps to it.
+absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes, const Scope& scope) {
+  std::map<std::string, size_t> makers;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& output : nodes[i].outputs) {
+      if (output.empty()) continue;
+      if (!makers.emplace(output, i).second || scope.values.contains(output)) {
+        return absl::InvalidArgumentError(
+            fmt::format("{}: value '{}' is defined twice", Describe(nodes[i], i), output));
+      }
+    }
+  }
+  std::vector<std::vector<size_t>> readers(nodes.size());
+  std::vector<size_t> waiting(nodes.size(), 0);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    std::set<std::string> reads;
+    CollectReads(nodes[i], reads);
+    for (const std::string& name : reads) {
+      if (auto maker = makers.find(name); maker != makers.end()) {
+        readers[maker->second].push_back(i);
+        ++waiting[i];
+      } else if (!scope.Has(name)) {
+        return absl::InvalidArgumentError(
+            fmt::format("{} reads '{}', which nothing defines", Describe(nodes[i], i), name));
+      }
+    }
+  }
+  std::set<size_t> ready;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (waiting[i] == 0) ready.insert(i);
+  }
+  std::vector<size_t> order;
+  while (!ready.empty()) {
+    const size_t next = *ready.begin();
+    ready.erase(ready.begin());
+    order.push_back(next);
+    for (size_t reader : readers[next]) {
+      if (--waiting[reader] == 0) ready.insert(reader);
+    }
+  }
+  if (order.size() == nodes.size()) return order;
+  const size_t stuck = std::find_if(waiting.begin(), waiting.end(), [](size_t n) { return n > 0; }) - waiting.begin();
+  return absl::InvalidArgumentError(
+      fmt::format("{} depends on itself: the graph has a cycle", Describe(nodes[stuck], stuck)));
+}
+
+// How the nodes being imported are to be read: the model's or a function's opsets, and the attributes of the call.
+struct Context {
+  const std::map<std::string, int64_t>& opsets;
+  const std::map<std::string, RawAttribute>* call_attributes = nullptr;  // in a function's body
+  int depth = 0;
+};
+
+class Importer {
+ public:
+  explicit Importer(const RawModel& model) : model_(model) {}
+
+  absl::StatusOr<Graph> Run(const ImportOptions& options) {
+    HONE_RETURN_IF_ERROR(CheckOpset(model_.opsets));
+    Scope scope;
+    HONE_RETURN_IF_ERROR(AddInitializers(model_.graph, scope));
+    HONE_RETURN_IF_ERROR(AddInputs(options, scope));
+    HONE_RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, {model_.opsets}, scope));
+    for (const std::string& name : model_.graph.outputs) {
+      const ValueId id = scope.Find(name);
+      if (id == kAbsent) return absl::InvalidArgumentError(fmt::format("output '{}' is not defined", name));
+      graph_.outputs.push_back(id);
+      graph_.output_names.push_back(name);
+    }
+    Tidy(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  static absl::Status CheckOpset(const std::map<std::string, int64_t>& opsets) {
+    auto it = opsets.find("");
+    if (it == opsets.end()) return absl::OkStatus();
+    if (it->second >= kOldestOpset && it->second <= kNewestOpset) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format("the model uses opset {}; supported are {} to {}: convert the model",
+                                                  it->second, kOldestOpset, kNewestOpset));
+  }
+
+  // Values of inlined bodies may be named like others; within the graph names stay unique.
+  std::string UniqueName(const std::string& name) {
+    std::string unique = name;
+    for (int i = 1; !names_.insert(unique).second; ++i) unique = fmt::format("{}.{}", name, i);
+    return unique;
+  }
+
+  absl::Status Define(const std::string& name, ValueId id, Scope& scope) {
+    if (name.empty() || !scope.values.emplace(name, id).second) {
+      return absl::InvalidArgumentError(fmt::format("value '{}' is defined twice or has no name", name));
+    }
+    return absl::OkStatus();
+  }
+
+  ValueId AddNamed(const std::string& name, TensorType type, TensorData data) {
+    const ValueId id = AddValue(graph_, name, std::move(type), std::move(data));
+    graph_.values[id].name = UniqueName(name);
+    return id;
+  }
+
+  absl::Status AddInitializers(const RawGraph& graph, Scope& scope) {
+    for (const RawTensor& tensor : graph.initializers) {
+      const ValueId id = AddNamed(tensor.name, tensor.constant.type, tensor.constant.data);
+      HONE_RETURN_IF_ERROR(Define(tensor.name, id, scope));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddInputs(const ImportOptions& options, Scope& scope) {
+    std::vector<RawInput> inputs;  // an input with an initializer is a constant with a default that nobody overrides
+    for (const RawInput& input : model_.graph.inputs) {
+      if (!scope.values.contains(input.name)) inputs.push_back(input);
+    }
+    HONE_ASSIGN_OR_RETURN(std::vector<TensorType> types, BindInputTypes(inputs, options));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      TensorData data;
+      if (auto bound = options.bound_inputs.find(inputs[i].name); bound != options.bound_inputs.end()) {
+        data = bound->second.data;
+        if (bound->second.type.dtype != inputs[i].dtype || data == nullptr ||
+            static_cast<int64_t>(data->size()) != ByteSize(types[i])) {
+          return absl::InvalidArgumentError(
+              fmt::format("input '{}': the bound value must be {} and as large as its shape", inputs[i].name,
+                          ir::Name(inputs[i].dtype)));
+        }
+      }
+      const bool known = data != nullptr;
+      const ValueId id = AddNamed(inputs[i].name, types[i], std::move(data));
+      HONE_RETURN_IF_ERROR(Define(inputs[i].name, id, scope));
+      if (!known) graph_.inputs.push_back(id);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ImportNodes(const std::vector<RawNode>& nodes, const Context& context, Scope& scope) {
+    if (context.depth > kDeepestNesting) {
+      return absl::InvalidArgumentError("functions or branches are nested too deeply; does a function call itself?");
+    }
+    HONE_ASSIGN_OR_RETURN(std::vector<size_t> order, OrderNodes(nodes, scope));
+    for (size_t index : order) {
+      const RawNode& node = nodes[index];
+      if (graph_.nodes.size() > kMostNodes) return absl::InvalidArgumentError("the model has too many nodes");
+      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, ImportNode(node, index, context, scope));
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        if (!node.outputs[i].empty()) HONE_RETURN_IF_ERROR(Define(node.outputs[i], outputs[i], scope));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<ValueId>> ImportNode(const RawNode& raw, size_t index, const Context& context,
+                                                  Scope& scope) {
+    absl::StatusOr<RawNode> node = BindAttributes(raw, context);
+    if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
+    if (auto function = model_.functions.find({node->domain, node->op}); function != model_.functions.end()) {
+      absl::StatusOr<std::vector<ValueId>> outputs = Inline(*node, function->second, context, scope);
+      return outputs.ok() ? outputs : Annotate(outputs.status(), "in function " + node->op);
+    }
+    if (node->domain.empty() && node->op == "Constant") return Named(ImportConstant(*node), raw, index);
+    if (node->domain.empty() && node->op == "If") return Named(ImportIf(*node, context, scope), raw, index);
+    if (node->domain.empty() && (node->op == "Loop" || node->op == "Scan")) {
+      return absl::UnimplementedError(Describe(raw, index) +
+                                      ": loops are not supported; export the model without them");
+    }
+    return ImportOperator(*node, index, context, scope);
+  }
+
+  static absl::StatusOr<std::vector<ValueId>> Named(absl::StatusOr<std::vector<ValueId>> result, const RawNode& node,
+                                                    size_t index) {
+    return result.ok() ? std::move(result) : Annotate(result.status(), Describe(node, index));
+  }
+
+  // The node with references to the calling node's attributes replaced by their values.
+  static absl::StatusOr<RawNode> BindAttributes(RawNode node, const Context& context) {
+    for (auto it = node.attributes.begin(); it != node.attributes.end();) {
+      const std::string reference = it->second.reference;
+      if (reference.empty()) {
+        ++it;
+        continue;
+      }
+      if (context.call_attributes == nullptr) {
+        return absl::InvalidArgumentError(
+            fmt::format("attribute '{}' refers to '{}' outside a function", it->first, reference));
+      }
+      auto value = context.call_attributes->find(reference);
+      if (value == context.call_attributes->end()) {
+        it = node.attributes.erase(it);
+        continue;
+      }
+      it->second = value->second;
+      it->second.reference.clear();
+      ++it;
+    }
+    return node;
+  }
+
+  absl::StatusOr<std::vector<ValueId>> Inline(const RawNode& call, const RawFunction& function, const Context& context,
+                                              Scope& outer) {
+    HONE_RETURN_IF_ERROR(CheckOpset(function.opsets));
+    Scope scope;
+    for (size_t i = 0; i < function.inputs.size(); ++i) {
+      const ValueId argument = i < call.inputs.size() ? outer.Find(call.inputs[i]) : kAbsent;
+      HONE_RETURN_IF_ERROR(Define(function.inputs[i], argument, scope));
+    }
+    std::map<std::string, RawAttribute> attributes = call.attributes;
+    attributes.insert(function.defaults.begin(), function.defaults.end());
+    const Context inner{function.opsets.empty() ? context.opsets : function.opsets, &attributes, context.depth + 1};
+    HONE_RETURN_IF_ERROR(ImportNodes(function.nodes, inner, scope));
+    return FindOutputs(function.outputs, call.outputs.size(), scope);
+  }
+
+  static absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, size_t count,
+                                                          const Scope& scope) {
+    if (count > names.size()) return absl::InvalidArgumentError("the node has more outputs than its body");
+    std::vector<ValueId> outputs;
+    for (size_t i = 0; i < count; ++i) {
+      outputs.push_back(scope.Find(names[i]));
+      if (outputs.back() == kAbsent) {
+        return absl::InvalidArgumentError(fmt::format("its body does not define output '{}'", names[i]));
+      }
+    }
+    return outputs;
+  }
+
+  absl::StatusOr<std::vector<ValueId>> ImportIf(const RawNode& node, const Context& context, Scope& outer) {
+    const ValueId condition = node.inputs.empty() ? kAbsent : outer.Find(node.inputs[0]);
+    if (condition == kAbsent) return absl::InvalidArgumentError("the condition is missing");
+    const Value& value = graph_.values[condition];
+    if (value.data == nullptr) {
+      return absl::UnimplementedError("the condition is only known when the model runs; that is not supported");
+    }
+    if (value.type.dtype != ir::DType::kBool || value.data->size() != 1) {
+      return absl::InvalidArgumentError("the condition must be one bool");
+    }
+    const std::string branch = value.data->front() != std::byte{0} ? "then_branch" : "else_branch";
+    auto it = node.attributes.find(branch);
+    const auto* body =
+        it == node.attributes.end() ? nullptr : std::get_if<std::shared_ptr<const RawGraph>>(&it->second.value);
+    if (body == nullptr || *body == nullptr) return absl::InvalidArgumentError(branch + " is missing");
+    Scope scope{.outer = &outer, .values = {}};
+    HONE_RETURN_IF_ERROR(AddInitializers(**body, scope));
+    const Context inner{context.opsets, context.call_attributes, context.depth + 1};
+    HONE_RETURN_IF_ERROR(ImportNodes((*body)->nodes, inner, scope));
+    return FindOutputs((*body)->outputs, node.outputs.size(), scope);
+  }
+
+  absl::StatusOr<std::vector<ValueId>> ImportConstant(const RawNode& node) {
+    if (node.attributes.size() != 1 || node.outputs.size() != 1) {
+      return absl::InvalidArgumentError("a constant has one attribute and one output");
+    }
+    const auto& [name, attribute] = *node.attributes.begin();
+    if (const auto* tensor = std::get_if<Constant>(&attribute.value); tensor != nullptr && name == "value") {
+      if (tensor->data == nullptr) return absl::InvalidArgumentError("the value is missing");
+      return std::vector<ValueId>{AddNamed(node.outputs[0], tensor->type, tensor->data)};
+    }
+    if (const auto* f = std::get_if<double>(&attribute.value); f != nullptr && name == "value_float") {
+      return AddScalars<float>(node, ir::DType::kFloat32, {}, {static_cast<float>(*f)});
+    }
+    if (const auto* i = std::get_if<int64_t>(&attribute.value); i != nullptr && name == "value_int") {
+      return AddScalars<int64_t>(node, ir::DType::kInt64, {}, {*i});
+    }
+    if (const auto* fs = std::get_if<std::vector<double>>(&attribute.value); fs != nullptr && name == "value_floats") {
+      return AddScalars<float>(node, ir::DType::kFloat32, {static_cast<int64_t>(fs->size())}, {fs->begin(), fs->end()});
+    }
+    if (const auto* is = std::get_if<std::vector<int64_t>>(&attribute.value); is != nullptr && name == "value_ints") {
+      return AddScalars<int64_t>(node, ir::DType::kInt64, {static_cast<int64_t>(is->size())}, *is);
+    }
+    return absl::UnimplementedError(fmt::format("constants given as '{}' are not supported", name));
+  }
+
+  template <typename T>
+  std::vector<ValueId> AddScalars(const RawNode& node, ir::DType dtype, std::vector<int64_t> shape,
+                                  const std::vector<T>& values) {
+    const ValueId id = AddConstant<T>(graph_, node.outputs[0], dtype, std::move(shape), values);
+    graph_.values[id].name = UniqueName(node.outputs[0]);
+    return {id};
+  }
+
+  absl::StatusOr<std::vector<ValueId>> ImportOperator(const RawNode& raw, size_t index, const Context& context,
+                                                      const Scope& scope) {
+    auto opset = context.opsets.find(raw.domain);
+    if (opset == context.opsets.end()) {
+      return absl::InvalidArgumentError(fmt::format("{}: the model does not say which version of domain '{}' it uses",
+                                                    Describe(raw, index), raw.domain));
+    }
+    Node node{.name = raw.name.empty() ? fmt::format("{}_{}", raw.op, index) : raw.name,
+              .op = raw.op,
+              .domain = raw.domain,
+              .opset = static_cast<int>(opset->second),
+              .inputs = {},
+              .outputs = {},
+              .attributes = {}};
+    for (const std::string& name : raw.inputs) node.inputs.push_back(name.empty() ? kAbsent : scope.Find(name));
+    for (const std::string& name : raw.outputs) node.outputs.push_back(name.empty() ? kAbsent : kNewValue);
+    for (const auto& [name, attribute] : raw.attributes) {
+      std::visit(
+          [&]<typename T>(const T& value) {
+            if constexpr (!std::is_same_v<T, std::shared_ptr<const RawGraph>>) node.attributes[name] = value;
+          },
+          attribute.value);
+    }
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph_, node));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] != kAbsent) graph_.values[outputs[i]].name = UniqueName(raw.outputs[i]);
+    }
+    HONE_RETURN_IF_ERROR(Fold(node, outputs));
+    return outputs;
+  }
+
+  // Gives the outputs their values where those are known now. The node stays; Tidy removes it if nobody needs it.
+  absl::Status Fold(const Node& node, const std::vector<ValueId>& outputs) {
+    if (Is(node, "Shape") || Is(node, "Size")) return FoldShape(node, outputs);
+    const Node& added = graph_.nodes.back();
+    if (!AllInputsConstant(graph_, added)) return absl::OkStatus();
+    absl::StatusOr<std::vector<Constant>> values = Evaluate(graph_, added, kFoldSteps);
+    if (absl::IsResourceExhausted(values.status())) return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(values.status());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] != kAbsent) graph_.values[outputs[i]].data = (*values)[i].data;
+    }
+    graph_.nodes.pop_back();
+    return absl::OkStatus();
+  }
+
+  // Known whatever the input's values are.
+  absl::Status FoldShape(const Node& node, const std::vector<ValueId>& outputs) {
+    const TensorType type = graph_.values[node.inputs[0]].type;
+    std::vector<int64_t> result;
+    if (node.op == "Size") {
+      result = {type.elements()};
+    } else {
+      const int64_t rank = static_cast<int64_t>(type.shape.size());
+      auto clamp = [&](int64_t axis) { return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+      const int64_t start = clamp(IntAttribute(node, "start", 0));
+      const int64_t end = clamp(IntAttribute(node, "end", rank));
+      for (int64_t i = start; i < end; ++i) result.push_back(type.shape[i]);
+    }
+    const ValueId constant = AddConstant<int64_t>(graph_, node.name, ir::DType::kInt64, {}, result);
+    graph_.values[outputs[0]].data = graph_.values[constant].data;
+    graph_.nodes.pop_back();
+    return absl::OkStatus();
+  }
+
+  const RawModel& model_;
+  Graph graph_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+absl::StatusOr<Graph> ImportOnnxBytes(std::string_view bytes, const std::string& folder, const ImportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxBytes(bytes, folder));
+  return Importer(model).Run(options);
+}
+
+absl::StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxFile(path));
+  absl::StatusOr<Graph> graph = Importer(model).Run(options);
+  return graph.ok() ? std::move(graph) : Annotate(graph.status(), path);
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,408 @@
+#include "compiler/graph/onnx_reader.h"
+
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "base/status.h"
+#include "fmt/format.h"
+#include "onnx/onnx_pb.h"
+
+namespace hone::graph {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxFileBytes = INT_MAX;  // protobuf's own limit
+
+absl::Status TooLarge() {
+  return absl::InvalidArgumentError(
+      "the file is larger than 2 GiB, which ONNX does not allow; save the model with external data");
+}
+
+absl::StatusOr<ir::DType> ToDType(int onnx_type) {
+  using T = onnx::TensorProto;
+  switch (onnx_type) {
+    case T::BOOL:
+      return ir::DType::kBool;
+    case T::INT8:
+      return ir::DType::kInt8;
+    case T::INT16:
+      return ir::DType::kInt16;
+    case T::INT32:
+      return ir::DType::kInt32;
+    case T::INT64:
+      return ir::DType::kInt64;
+    case T::UINT8:
+      return ir::DType::kUInt8;
+    case T::UINT16:
+      return ir::DType::kUInt16;
+    case T::UINT32:
+      return ir::DType::kUInt32;
+    case T::UINT64:
+      return ir::DType::kUInt64;
+    case T::FLOAT16:
+      return ir::DType::kFloat16;
+    case T::BFLOAT16:
+      return ir::DType::kBFloat16;
+    case T::FLOAT:
+      return ir::DType::kFloat32;
+    case T::DOUBLE:
+      return ir::DType::kFloat64;
+    case T::STRING:
+      return absl::UnimplementedError("string tensors are not supported");
+    case T::UNDEFINED:
+      return absl::InvalidArgumentError("the element type is not given");
+    default:
+      return absl::UnimplementedError(fmt::format("element type {} is not supported", onnx_type));
+  }
+}
+
+std::string NormalizeDomain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+// Bytes of a tensor of this shape; an error if a dimension is negative or the product overflows.
+absl::StatusOr<int64_t> TensorBytes(ir::DType dtype, const std::vector<int64_t>& shape) {
+  int64_t bytes = ir::SizeOf(dtype);
+  bool empty = false;
+  for (int64_t extent : shape) {
+    if (extent < 0) return absl::InvalidArgumentError(fmt::format("dimension {} is negative", extent));
+    if (extent == 0) empty = true;
+    if (extent != 0 && __builtin_mul_overflow(bytes, extent, &bytes)) {
+      return absl::InvalidArgumentError("the dimensions are too large to be true");
+    }
+  }
+  return empty ? 0 : bytes;
+}
+
+// The elements of a repeated field, narrowed to Stored.
+template <typename Stored, typename Field>
+absl::StatusOr<TensorData> CopyTyped(const Field& field, int64_t bytes) {
+  const int64_t elements = bytes / static_cast<int64_t>(sizeof(Stored));
+  if (field.size() != elements) {
+    return absl::InvalidArgumentError(fmt::format("the shape needs {} elements, {} are there", elements, field.size()));
+  }
+  auto data = std::make_shared<std::vector<std::byte>>(bytes);
+  for (int64_t i = 0; i < elements; ++i) {
+    const Stored value = static_cast<Stored>(field.Get(static_cast<int>(i)));
+    std::memcpy(data->data() + i * sizeof(Stored), &value, sizeof(Stored));
+  }
+  return TensorData(std::move(data));
+}
+
+absl::StatusOr<TensorData> ReadTypedData(const onnx::TensorProto& tensor, ir::DType dtype, int64_t bytes) {
+  switch (dtype) {
+    case ir::DType::kFloat32:
+      return CopyTyped<float>(tensor.float_data(), bytes);
+    case ir::DType::kFloat64:
+      return CopyTyped<double>(tensor.double_data(), bytes);
+    case ir::DType::kInt64:
+      return CopyTyped<int64_t>(tensor.int64_data(), bytes);
+    case ir::DType::kUInt32:
+      return CopyTyped<uint32_t>(tensor.uint64_data(), bytes);
+    case ir::DType::kUInt64:
+      return CopyTyped<uint64_t>(tensor.uint64_data(), bytes);
+    case ir::DType::kInt32:
+      return CopyTyped<int32_t>(tensor.int32_data(), bytes);
+    case ir::DType::kInt16:
+      return CopyTyped<int16_t>(tensor.int32_data(), bytes);
+    case ir::DType::kInt8:
+      return CopyTyped<int8_t>(tensor.int32_data(), bytes);
+    case ir::DType::kUInt8:
+    case ir::DType::kBool:
+      return CopyTyped<uint8_t>(tensor.int32_data(), bytes);
+    case ir::DType::kUInt16:
+    case ir::DType::kFloat16:
+    case ir::DType::kBFloat16:
+      return CopyTyped<uint16_t>(tensor.int32_data(), bytes);
+  }
+  return absl::InternalError("unknown element type");
+}
+
+// An entry of external_data as a number.
+absl::StatusOr<int64_t> ParseCount(const std::string& key, const std::string& text) {
+  int64_t value = 0;
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  for (char c : digits ? text : std::string()) {
+    if (__builtin_mul_overflow(value, int64_t{10}, &value) || __builtin_add_overflow(value, c - '0', &value)) {
+      return absl::InvalidArgumentError(fmt::format("external data: {} '{}' is too large", key, text));
+    }
+  }
+  if (!digits) return absl::InvalidArgumentError(fmt::format("external data: {} '{}' is not a number", key, text));
+  return value;
+}
+
+// The file that `location` names. It must lie inside the model's folder, links followed: a model is untrusted input.
+absl::StatusOr<fs::path> ExternalPath(const std::string& location, const std::string& folder) {
+  const auto outside = [&] {
+    return absl::InvalidArgumentError(
+        fmt::format("external data file '{}' is outside the folder of the model", location));
+  };
+  if (location.empty()) return absl::InvalidArgumentError("external data: no location is given");
+  if (location.find('\0') != std::string::npos) return absl::InvalidArgumentError("external data: bad location");
+  const fs::path relative(location);
+  if (relative.is_absolute()) return outside();
+  std::error_code error;
+  const fs::path base = fs::weakly_canonical(folder.empty() ? "." : folder, error);
+  if (error) return absl::NotFoundError(fmt::format("folder '{}': {}", folder, error.message()));
+  const fs::path path = fs::weakly_canonical(base / relative, error);
+  if (error) return absl::InvalidArgumentError(fmt::format("external data file '{}': {}", location, error.message()));
+  const fs::path inside = path.lexically_relative(base);
+  if (inside.empty() || *inside.begin() == "..") return outside();
+  if (!fs::is_regular_file(path, error)) {
+    return absl::NotFoundError(
+        fmt::format("external data file '{}' is missing; it belongs beside the model, in '{}'", location, folder));
+  }
+  return path;
+}
+
+absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int64_t bytes, const std::string& folder) {
+  std::string location;
+  int64_t offset = 0, length = -1;
+  for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") {
+      HONE_ASSIGN_OR_RETURN(offset, ParseCount("offset", entry.value()));
+    }
+    if (entry.key() == "length") {
+      HONE_ASSIGN_OR_RETURN(length, ParseCount("length", entry.value()));
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, folder));
+  if (length >= 0 && length != bytes) {
+    return absl::InvalidArgumentError(fmt::format("external data: length is {}, the shape needs {}", length, bytes));
+  }
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  if (error) return absl::InvalidArgumentError(fmt::format("external data file '{}': {}", location, error.message()));
+  if (static_cast<uintmax_t>(offset) > size || static_cast<uintmax_t>(bytes) > size - offset) {
+    return absl::InvalidArgumentError(
+        fmt::format("external data file '{}' is too short: it has {} bytes, {} are needed from offset {}", location,
+                    size, bytes, offset));
+  }
+  std::ifstream file(path, std::ios::binary);
+  auto data = std::make_shared<std::vector<std::byte>>(bytes);
+  file.seekg(offset);
+  file.read(reinterpret_cast<char*>(data->data()), bytes);
+  if (!file) return absl::InvalidArgumentError(fmt::format("external data file '{}' cannot be read", location));
+  return TensorData(std::move(data));
+}
+
+absl::StatusOr<TensorData> ReadTensorData(const onnx::TensorProto& tensor, const TensorType& type,
+                                          const std::string& folder) {
+  HONE_ASSIGN_OR_RETURN(const int64_t bytes, TensorBytes(type.dtype, type.shape));
+  if (tensor.has_segment()) return absl::UnimplementedError("tensors in segments are not supported");
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternalData(tensor, bytes, folder);
+  if (!tensor.has_raw_data()) return ReadTypedData(tensor, type.dtype, bytes);
+  const std::string& raw = tensor.raw_data();
+  if (static_cast<int64_t>(raw.size()) != bytes) {
+    return absl::InvalidArgumentError(fmt::format("the shape needs {} bytes, {} are there", bytes, raw.size()));
+  }
+  auto data = std::make_shared<std::vector<std::byte>>(raw.size());
+  if (!raw.empty()) std::memcpy(data->data(), raw.data(), raw.size());
+  return TensorData(std::move(data));
+}
+
+absl::StatusOr<Constant> ReadTensor(const onnx::TensorProto& tensor, const std::string& folder) {
+  const std::string context = fmt::format("tensor '{}'", tensor.name());
+  Constant constant;
+  absl::StatusOr<ir::DType> dtype = ToDType(tensor.data_type());
+  if (!dtype.ok()) return Annotate(dtype.status(), context);
+  constant.type = {*dtype, {tensor.dims().begin(), tensor.dims().end()}};
+  absl::StatusOr<TensorData> data = ReadTensorData(tensor, constant.type, folder);
+  if (!data.ok()) return Annotate(data.status(), context);
+  constant.data = *std::move(data);
+  if (constant.type.dtype != ir::DType::kBool) return constant;
+  for (std::byte b : *constant.data) {  // any other bit pattern would be undefined behaviour in generated code
+    if (b > std::byte{1}) return absl::InvalidArgumentError(context + ": a bool is neither 0 nor 1");
+  }
+  return constant;
+}
+
+absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const std::string& folder);
+
+// What the attribute holds; old files leave out the type.
+onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& a) {
+  using A = onnx::AttributeProto;
+  if (a.type() != A::UNDEFINED) return a.type();
+  if (a.has_f()) return A::FLOAT;
+  if (a.has_i()) return A::INT;
+  if (a.has_s()) return A::STRING;
+  if (a.has_t()) return A::TENSOR;
+  if (a.has_g()) return A::GRAPH;
+  if (a.floats_size() > 0) return A::FLOATS;
+  if (a.strings_size() > 0) return A::STRINGS;
+  return A::INTS;
+}
+
+absl::StatusOr<RawAttribute> ReadAttribute(const onnx::AttributeProto& a, const std::string& folder) {
+  using A = onnx::AttributeProto;
+  RawAttribute attribute;
+  attribute.reference = a.ref_attr_name();
+  switch (AttributeType(a)) {
+    case A::FLOAT:
+      attribute.value = static_cast<double>(a.f());
+      break;
+    case A::INT:
+      attribute.value = static_cast<int64_t>(a.i());
+      break;
+    case A::STRING:
+      attribute.value = a.s();
+      break;
+    case A::FLOATS:
+      attribute.value = std::vector<double>(a.floats().begin(), a.floats().end());
+      break;
+    case A::INTS:
+      attribute.value = std::vector<int64_t>(a.ints().begin(), a.ints().end());
+      break;
+    case A::STRINGS:
+      attribute.value = std::vector<std::string>(a.strings().begin(), a.strings().end());
+      break;
+    case A::TENSOR: {
+      if (!attribute.reference.empty()) break;
+      HONE_ASSIGN_OR_RETURN(attribute.value, ReadTensor(a.t(), folder));
+      break;
+    }
+    case A::GRAPH: {
+      if (!attribute.reference.empty()) break;
+      HONE_ASSIGN_OR_RETURN(RawGraph graph, ReadGraph(a.g(), folder));
+      attribute.value = std::make_shared<const RawGraph>(std::move(graph));
+      break;
+    }
+    default:
+      return absl::UnimplementedError(fmt::format("attribute '{}' has an unsupported kind", a.name()));
+  }
+  return attribute;
+}
+
+absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, const std::string& folder) {
+  RawNode node{.name = proto.name(),
+               .op = proto.op_type(),
+               .domain = NormalizeDomain(proto.domain()),
+               .inputs = {proto.input().begin(), proto.input().end()},
+               .outputs = {proto.output().begin(), proto.output().end()},
+               .attributes = {}};
+  for (const onnx::AttributeProto& a : proto.attribute()) {
+    absl::StatusOr<RawAttribute> attribute = ReadAttribute(a, folder);
+    if (!attribute.ok()) {
+      return Annotate(attribute.status(), fmt::format("node '{}' ({})", proto.name(), proto.op_type()));
+    }
+    node.attributes[a.name()] = *std::move(attribute);
+  }
+  return node;
+}
+
+absl::StatusOr<RawInput> ReadInput(const onnx::ValueInfoProto& proto) {
+  const std::string context = fmt::format("input '{}'", proto.name());
+  if (!proto.type().has_tensor_type()) return absl::UnimplementedError(context + ": only tensors are supported");
+  const onnx::TypeProto::Tensor& type = proto.type().tensor_type();
+  absl::StatusOr<ir::DType> dtype = ToDType(type.elem_type());
+  if (!dtype.ok()) return Annotate(dtype.status(), context);
+  RawInput input{.name = proto.name(), .dtype = *dtype, .shape = {}};
+  if (!type.has_shape()) return input;
+  input.shape.emplace();
+  for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
+    RawDimension dimension{.extent = {}, .symbol = dim.dim_param()};
+    // Some exporters write -1 or 0 for "not known".
+    if (dim.has_dim_value() && dim.dim_value() > 0) dimension.extent = dim.dim_value();
+    input.shape->push_back(std::move(dimension));
+  }
+  return input;
+}
+
+absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const std::string& folder) {
+  RawGraph graph;
+  if (proto.sparse_initializer_size() > 0) return absl::UnimplementedError("sparse initializers are not supported");
+  for (const onnx::TensorProto& tensor : proto.initializer()) {
+    HONE_ASSIGN_OR_RETURN(Constant constant, ReadTensor(tensor, folder));
+    graph.initializers.push_back({tensor.name(), std::move(constant)});
+  }
+  for (const onnx::NodeProto& node : proto.node()) {
+    HONE_ASSIGN_OR_RETURN(RawNode raw, ReadNode(node, folder));
+    graph.nodes.push_back(std::move(raw));
+  }
+  for (const onnx::ValueInfoProto& info : proto.input()) {
+    HONE_ASSIGN_OR_RETURN(RawInput input, ReadInput(info));
+    graph.inputs.push_back(std::move(input));
+  }
+  for (const onnx::ValueInfoProto& output : proto.output()) graph.outputs.push_back(output.name());
+  return graph;
+}
+
+template <typename Opsets>
+std::map<std::string, int64_t> ReadOpsets(const Opsets& opsets) {
+  std::map<std::string, int64_t> versions;
+  for (const onnx::OperatorSetIdProto& opset : opsets) versions[NormalizeDomain(opset.domain())] = opset.version();
+  return versions;
+}
+
+absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const std::string& folder) {
+  RawFunction function{.inputs = {proto.input().begin(), proto.input().end()},
+                       .outputs = {proto.output().begin(), proto.output().end()},
+                       .defaults = {},
+                       .nodes = {},
+                       .opsets = ReadOpsets(proto.opset_import())};
+  for (const onnx::NodeProto& node : proto.node()) {
+    HONE_ASSIGN_OR_RETURN(RawNode raw, ReadNode(node, folder));
+    function.nodes.push_back(std::move(raw));
+  }
+  // Field 11, attribute_proto, came with ONNX 1.13; older generated classes keep it among the unknown fields.
+  constexpr int kAttributeProtoField = 11;
+  const google::protobuf::UnknownFieldSet& unknown = proto.unknown_fields();
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = unknown.field(i);
+    if (field.number() != kAttributeProtoField || field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+      continue;
+    onnx::AttributeProto a;
+    if (!a.ParseFromString(field.length_delimited())) return absl::InvalidArgumentError("a default value is damaged");
+    HONE_ASSIGN_OR_RETURN(function.defaults[a.name()], ReadAttribute(a, folder));
+  }
+  return function;
+}
+
+absl::StatusOr<RawModel> ReadModel(const onnx::ModelProto& proto, const std::string& folder) {
+  if (!proto.has_graph() || proto.graph().output_size() == 0) {
+    return absl::InvalidArgumentError("this is not an ONNX model: it has no graph with outputs");
+  }
+  RawModel model;
+  model.opsets = ReadOpsets(proto.opset_import());
+  if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not say which opset it uses");
+  HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(proto.graph(), folder));
+  for (const onnx::FunctionProto& function : proto.functions()) {
+    absl::StatusOr<RawFunction> raw = ReadFunction(function, folder);
+    if (!raw.ok()) return Annotate(raw.status(), fmt::format("function '{}'", function.name()));
+    model.functions[{NormalizeDomain(function.domain()), function.name()}] = *std::move(raw);
+  }
+  return model;
+}
+
+}  // namespace
+
+absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder) {
+  if (bytes.size() > kMaxFileBytes) return TooLarge();
+  onnx::ModelProto proto;
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError("the file is damaged, cut off, or not an ONNX model");
+  }
+  return ReadModel(proto, folder);
+}
+
+absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return absl::NotFoundError(fmt::format("{}: there is no such file", path));
+  if (!fs::is_regular_file(path, error)) return absl::InvalidArgumentError(fmt::format("{}: not a file", path));
+  const uintmax_t size = fs::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) return absl::InvalidArgumentError(fmt::format("{}: the file cannot be opened", path));
+  if (size > kMaxFileBytes) return Annotate(TooLarge(), path);
+  std::string bytes(size, '\0');
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(size))) {
+    return absl::InvalidArgumentError(fmt::format("{}: the file cannot be read", path));
+  }
+  absl::StatusOr<RawModel> model = ReadOnnxBytes(bytes, fs::path(path).parent_path().string());
+  return model.ok() ? std::move(model) : Annotate(model.status(), path);
+}
+
+}  // namespace hone::graph

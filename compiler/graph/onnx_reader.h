@@ -1,0 +1,80 @@
+// An ONNX file as plain structs: names are still names, nothing is inferred. The only file that knows ONNX's protobuf
+// classes is onnx_reader.cc; onnx_import.cc makes a Graph of what is here.
+//
+// Damaged files are the normal case for which this is written: every size is checked against what the file really
+// holds before anything is allocated. Start with ReadOnnxFile.
+#ifndef HONE_COMPILER_GRAPH_ONNX_READER_H_
+#define HONE_COMPILER_GRAPH_ONNX_READER_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/graph.h"
+
+namespace hone::graph {
+
+struct RawGraph;
+
+struct RawAttribute {
+  std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
+               Constant, std::shared_ptr<const RawGraph>>
+      value;
+  std::string reference;  // in a function's body: the attribute of the calling node that stands here; else empty
+};
+
+struct RawNode {
+  std::string name, op, domain;              // domain "" is ai.onnx
+  std::vector<std::string> inputs, outputs;  // "" where left out
+  std::map<std::string, RawAttribute> attributes;
+};
+
+struct RawTensor {
+  std::string name;
+  Constant constant;
+};
+
+struct RawDimension {
+  std::optional<int64_t> extent;
+  std::string symbol;  // where the extent is not given; may be empty
+};
+
+struct RawInput {
+  std::string name;
+  ir::DType dtype;
+  std::optional<std::vector<RawDimension>> shape;
+};
+
+struct RawGraph {
+  std::vector<RawNode> nodes;
+  std::vector<RawTensor> initializers;
+  std::vector<RawInput> inputs;
+  std::vector<std::string> outputs;
+};
+
+struct RawFunction {
+  std::vector<std::string> inputs, outputs;
+  std::map<std::string, RawAttribute> defaults;  // of attributes that a caller may leave out
+  std::vector<RawNode> nodes;
+  std::map<std::string, int64_t> opsets;  // by domain
+};
+
+struct RawModel {
+  std::map<std::string, int64_t> opsets;                                 // by domain
+  std::map<std::pair<std::string, std::string>, RawFunction> functions;  // by domain and name
+  RawGraph graph;
+};
+
+// Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented (a type we do not have).
+absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path);
+// The same from memory; external data is looked for in `folder` and nowhere above it.
+absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_ONNX_READER_H_

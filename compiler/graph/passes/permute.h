@@ -1,0 +1,24 @@
+// Transposition of constants, natively: what passes do to weights.
+#ifndef HONE_COMPILER_GRAPH_PASSES_PERMUTE_H_
+#define HONE_COMPILER_GRAPH_PASSES_PERMUTE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+
+namespace hone::graph {
+
+using Perm = std::vector<int64_t>;
+
+// Attribute perm of a Transpose of a value of this rank; the reverse order where it is absent.
+Perm TransposePerm(const Node& node, size_t rank);
+// result[d] = dims[perm[d]]: the shape after a Transpose.
+std::vector<int64_t> PermuteDims(const std::vector<int64_t>& dims, const Perm& perm);
+Perm Inverse(const Perm& perm);
+// The constant's bytes transposed; perm has one entry per dimension.
+TensorData Permute(const Value& constant, const Perm& perm);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMPILER_GRAPH_PASSES_PERMUTE_H_

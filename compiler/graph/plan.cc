@@ -1,0 +1,93 @@
+#include "compiler/graph/plan.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/graph/fuse.h"
+#include "compiler/graph/kernel.h"
+#include "compiler/graph/onnx_import.h"
+#include "compiler/graph/passes/pipeline.h"
+
+namespace hone::graph {
+namespace {
+
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(const Graph& graph) : graph_(graph), tensors_(graph.values.size(), -1) {}
+
+  absl::StatusOr<Plan> Run() {
+    for (ValueId id : graph_.inputs) plan_.inputs.push_back(TensorOf(id));
+    for (const Node& node : graph_.nodes) {
+      if (IsAlias(graph_, node)) alias_source_[node.outputs[0]] = node.inputs[0];
+    }
+    HONE_ASSIGN_OR_RETURN(std::vector<Group> groups, Fuse(graph_));
+    for (const Group& group : groups) HONE_RETURN_IF_ERROR(AddCall(group));
+    AddOutputs();
+    return std::move(plan_);
+  }
+
+ private:
+  TensorId AddTensor(PlanTensor tensor) {
+    plan_.tensors.push_back(std::move(tensor));
+    return static_cast<TensorId>(plan_.tensors.size()) - 1;
+  }
+
+  TensorId Root(TensorId id) const { return plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id; }
+
+  TensorId TensorOf(ValueId id) {
+    if (tensors_[id] >= 0) return tensors_[id];
+    const Value& value = graph_.values[id];
+    PlanTensor tensor{.name = value.name, .type = value.type, .data = value.data};
+    if (auto source = alias_source_.find(id); source != alias_source_.end() && value.data == nullptr) {
+      tensor.alias_of = Root(TensorOf(source->second));
+    }
+    return tensors_[id] = AddTensor(std::move(tensor));
+  }
+
+  absl::Status AddCall(const Group& group) {
+    HONE_ASSIGN_OR_RETURN(Kernel kernel, BuildKernel(graph_, group));
+    const int next = static_cast<int>(plan_.workloads.size());
+    auto [it, added] = workloads_.emplace(ir::WorkloadDigest(kernel.workload), next);
+    if (added) plan_.workloads.push_back(std::move(kernel.workload));
+    PlanCall call{.workload = it->second, .arguments = {}};
+    for (ValueId id : kernel.inputs) call.arguments.push_back(TensorOf(id));
+    for (ValueId id : kernel.outputs) call.arguments.push_back(TensorOf(id));
+    plan_.calls.push_back(std::move(call));
+    return absl::OkStatus();
+  }
+
+  // Every output has a tensor of its own, named as the model names it: where the value is an input, a constant or an
+  // output already, that tensor is an alias.
+  void AddOutputs() {
+    std::set<TensorId> named(plan_.inputs.begin(), plan_.inputs.end());
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      TensorId id = TensorOf(graph_.outputs[i]);
+      if (plan_.tensors[id].data != nullptr || !named.insert(id).second) {
+        id = AddTensor({.name = {}, .type = plan_.tensors[id].type, .data = nullptr, .alias_of = Root(id)});
+      }
+      plan_.tensors[id].name = graph_.output_names[i];
+      plan_.outputs.push_back(id);
+    }
+  }
+
+  const Graph& graph_;
+  Plan plan_;
+  std::vector<TensorId> tensors_;            // per value, -1 where there is none yet
+  std::map<ValueId, ValueId> alias_source_;  // what a reshape reads, by what it makes
+  std::map<std::string, int> workloads_;     // by digest
+};
+
+}  // namespace
+
+absl::StatusOr<Plan> BuildPlan(const Graph& graph) { return PlanBuilder(graph).Run(); }
+
+absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(Graph graph, ImportOnnx(onnx_path, options));
+  HONE_RETURN_IF_ERROR(Annotate(RunPasses(graph), onnx_path));
+  absl::StatusOr<Plan> plan = BuildPlan(graph);
+  return plan.ok() ? std::move(plan) : Annotate(plan.status(), onnx_path);
+}
+
+}  // namespace hone::graph
