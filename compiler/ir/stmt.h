@@ -60,8 +60,8 @@ struct Block {
 struct If {
   Expr condition;
   Stmt then_case;
-  Stmt else_case;
-};  // else_case may be undefined
+  Stmt else_case;  // may be undefined
+};
 // The buffer exists, uninitialized, while the body runs.
 struct Alloc {
   Buffer buffer;

@@ -1,0 +1,363 @@
+#include "compiler/ir/expr_parser.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "base/status.h"
+#include "compiler/ir/numeric.h"
+#include "compiler/ir/op_names.h"
+#include "compiler/ir/typing.h"
+#include "fmt/format.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr int kMaxDepth = 1000;
+constexpr int kMaxChain = 4096;  // operators in a row: a + b + c + ...
+constexpr int64_t kMaxLanes = 4096;
+constexpr int64_t kMaxElements = int64_t{1} << 56;
+
+enum class Operands : uint8_t { kAny, kBool, kInt };
+
+struct InfixRow {
+  std::string_view symbol;
+  BinaryOp op;
+  int precedence;  // the printer's numbers
+  Operands operands;
+};
+
+constexpr std::array<InfixRow, 20> kInfix = {
+    {{"||", BinaryOp::kOr, 1, Operands::kBool},      {"&&", BinaryOp::kAnd, 2, Operands::kBool},
+     {"==", BinaryOp::kEq, 3, Operands::kAny},       {"!=", BinaryOp::kNe, 3, Operands::kAny},
+     {"<", BinaryOp::kLt, 3, Operands::kAny},        {"<=", BinaryOp::kLe, 3, Operands::kAny},
+     {">", BinaryOp::kGt, 3, Operands::kAny},        {">=", BinaryOp::kGe, 3, Operands::kAny},
+     {"|", BinaryOp::kOr, 4, Operands::kInt},        {"^", BinaryOp::kXor, 5, Operands::kAny},
+     {"&", BinaryOp::kAnd, 6, Operands::kInt},       {"<<", BinaryOp::kShl, 7, Operands::kAny},
+     {">>", BinaryOp::kShr, 7, Operands::kAny},      {"+", BinaryOp::kAdd, 8, Operands::kAny},
+     {"-", BinaryOp::kSub, 8, Operands::kAny},       {"*", BinaryOp::kMul, 9, Operands::kAny},
+     {"/", BinaryOp::kDiv, 9, Operands::kAny},       {"%", BinaryOp::kMod, 9, Operands::kAny},
+     {"//", BinaryOp::kFloorDiv, 9, Operands::kAny}, {"%%", BinaryOp::kFloorMod, 9, Operands::kAny}}};
+
+const InfixRow* FindInfix(const Token& token) {
+  if (token.kind != Token::Kind::kSymbol) return nullptr;
+  for (const InfixRow& row : kInfix) {
+    if (row.symbol == token.text) return &row;
+  }
+  return nullptr;
+}
+
+bool Admits(Operands operands, Type type) {
+  if (operands == Operands::kBool) return type.dtype == DType::kBool;
+  return operands == Operands::kAny || IsInt(type.dtype);
+}
+
+absl::StatusOr<Expr> MakeInfix(const Token& at, const InfixRow& row, Expr a, Expr b) {
+  if (!BinaryType(row.op, a.type(), b.type()) || !Admits(row.operands, a.type())) {
+    return TokenStream::ErrorAt(
+        at, fmt::format("'{}' does not take {} and {}", at.text, ToString(a.type()), ToString(b.type())));
+  }
+  return MakeBinary(row.op, std::move(a), std::move(b));
+}
+
+absl::StatusOr<Expr> MakeFloatLiteral(const Token& at, const std::string& digits, DType dtype) {
+  const char* end = digits.data() + digits.size();
+  double value = 0;
+  std::from_chars_result result{};
+  if (dtype == DType::kFloat64) {
+    result = std::from_chars(digits.data(), end, value);
+  } else {
+    float narrow = 0;
+    result = std::from_chars(digits.data(), end, narrow);
+    value = narrow;
+  }
+  if (result.ec != std::errc() || result.ptr != end) {
+    return TokenStream::ErrorAt(at, fmt::format("'{}' does not fit {}", digits, Name(dtype)));
+  }
+  return MakeFloat({dtype, 1}, value);
+}
+
+absl::StatusOr<Expr> MakeIntLiteral(const Token& at, const std::string& digits, DType dtype) {
+  const char* end = digits.data() + digits.size();
+  int64_t value = 0;
+  std::from_chars_result result{};
+  if (dtype == DType::kUInt64) {
+    uint64_t bits = 0;
+    result = std::from_chars(digits.data(), end, bits);
+    value = static_cast<int64_t>(bits);
+  } else {
+    result = std::from_chars(digits.data(), end, value);
+  }
+  const bool fits = result.ec == std::errc() && result.ptr == end && WrapTo(dtype, value) == value;
+  if (!fits) return TokenStream::ErrorAt(at, fmt::format("'{}' does not fit {}", digits, Name(dtype)));
+  return MakeInt({dtype, 1}, value);
+}
+
+}  // namespace
+
+absl::Status ExprParser::Enter() {
+  if (++depth_ > kMaxDepth) return tokens_.Error(fmt::format("nested more than {} levels deep", kMaxDepth));
+  return absl::OkStatus();
+}
+
+std::optional<Type> ExprParser::BindVar(const std::string& name, Type type) {
+  const auto found = vars_.find(name);
+  const std::optional<Type> before = found == vars_.end() ? std::nullopt : std::optional(found->second);
+  vars_[name] = type;
+  return before;
+}
+
+void ExprParser::RestoreVar(const std::string& name, std::optional<Type> before) {
+  if (before) {
+    vars_[name] = *before;
+  } else {
+    vars_.erase(name);
+  }
+}
+
+Buffer ExprParser::BindBuffer(const std::string& name, Buffer buffer) {
+  std::swap(buffers_[name], buffer);
+  return buffer;
+}
+
+void ExprParser::RestoreBuffer(const std::string& name, Buffer before) { buffers_[name] = std::move(before); }
+
+absl::StatusOr<Buffer> ExprParser::ParseBufferName() {
+  const Token at = tokens_.Peek();
+  HONE_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("a buffer"));
+  const auto found = buffers_.find(name);
+  if (found == buffers_.end() || found->second == nullptr) {
+    return TokenStream::ErrorAt(at, fmt::format("there is no buffer '{}' here; declare it first", name));
+  }
+  return found->second;
+}
+
+absl::StatusOr<Buffer> ExprParser::ParseDeclaration(Scope scope) {
+  HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("a buffer"));
+  HONE_RETURN_IF_ERROR(tokens_.Expect(":"));
+  const Token at = tokens_.Next();
+  const auto dtype = ParseDType(at.text);
+  if (at.kind != Token::Kind::kWord || !dtype) {
+    return TokenStream::ErrorAt(at, fmt::format("expected an element type (f32, i8, ...) but found '{}'", at.text));
+  }
+  HONE_RETURN_IF_ERROR(tokens_.Expect("["));
+  std::vector<int64_t> shape;
+  int64_t elements = 1;
+  while (!tokens_.Accept("]")) {
+    if (!shape.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+    HONE_ASSIGN_OR_RETURN(const int64_t extent, tokens_.ExpectInteger("an extent"));
+    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) || elements > kMaxElements) {
+      return tokens_.Error(fmt::format("buffer '{}' has more than 2^56 elements", name));
+    }
+    shape.push_back(extent);
+  }
+  return MakeBuffer(std::move(name), *dtype, std::move(shape), scope);
+}
+
+absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess() {
+  Access access;
+  access.at = tokens_.Peek();
+  HONE_ASSIGN_OR_RETURN(access.buffer, ParseBufferName());
+  HONE_RETURN_IF_ERROR(tokens_.Expect("["));
+  while (!tokens_.Sees("]") && !tokens_.Sees("where")) {
+    if (!access.indices.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+    HONE_ASSIGN_OR_RETURN(Expr index, ParseExpr());
+    access.indices.push_back(std::move(index));
+  }
+  if (tokens_.Accept("where")) {
+    HONE_ASSIGN_OR_RETURN(access.mask, ParseExpr());
+  }
+  HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
+  const auto type = AccessType(*access.buffer, access.indices, access.mask);
+  if (!type) {
+    return TokenStream::ErrorAt(
+        access.at,
+        fmt::format("access to '{}' needs {} scalar i64 indices (the last may be a vector) or one flat index, "
+                    "and a bool mask of the same lanes",
+                    access.buffer->name, access.buffer->shape.size()));
+  }
+  access.type = *type;
+  return access;
+}
+
+absl::StatusOr<Expr> ExprParser::ParseExpr() {
+  HONE_RETURN_IF_ERROR(Enter());
+  HONE_ASSIGN_OR_RETURN(Expr e, ParseBinary(1));
+  Leave();
+  return e;
+}
+
+absl::StatusOr<Expr> ExprParser::ParseBinary(int min_precedence) {
+  HONE_ASSIGN_OR_RETURN(Expr left, ParseUnary());
+  for (int length = 0;; ++length) {
+    const InfixRow* row = FindInfix(tokens_.Peek());
+    if (row == nullptr || row->precedence < min_precedence) return left;
+    if (length == kMaxChain) return tokens_.Error(fmt::format("more than {} operators in a row", kMaxChain));
+    const Token at = tokens_.Next();
+    HONE_ASSIGN_OR_RETURN(Expr right, ParseBinary(row->precedence + 1));
+    HONE_ASSIGN_OR_RETURN(left, MakeInfix(at, *row, std::move(left), std::move(right)));
+  }
+}
+
+absl::StatusOr<Expr> ExprParser::ParseUnary() {
+  const Token at = tokens_.Peek();
+  if (tokens_.Accept("-")) {
+    const Token& next = tokens_.Peek();
+    if (next.kind == Token::Kind::kNumber) return ParseNumber(true);
+    if (next.kind == Token::Kind::kWord && next.text.starts_with("inf_")) {
+      HONE_ASSIGN_OR_RETURN(const Expr infinity, ParsePrimary());
+      return MakeFloat(infinity.type(), -std::numeric_limits<double>::infinity());
+    }
+  } else if (!tokens_.Accept("!") && !tokens_.Accept("~")) {
+    return ParsePrimary();
+  }
+  HONE_RETURN_IF_ERROR(Enter());
+  HONE_ASSIGN_OR_RETURN(Expr operand, ParseUnary());
+  Leave();
+  const UnaryOp op = at.text == "-" ? UnaryOp::kNeg : UnaryOp::kNot;
+  const bool logical = operand.type().dtype == DType::kBool;
+  if (!UnaryType(op, operand.type()) || (at.text == "!") != logical) {
+    return TokenStream::ErrorAt(at, fmt::format("'{}' does not take {}", at.text, ToString(operand.type())));
+  }
+  return MakeUnary(op, std::move(operand));
+}
+
+absl::StatusOr<Expr> ExprParser::ParseNumber(bool negative) {
+  const Token token = tokens_.Next();
+  const std::string digits = (negative ? "-" : "") + token.text;
+  const bool whole = token.text.find_first_of(".e") == std::string::npos;
+  const auto dtype = token.suffix.empty() ? std::optional(kIndexType.dtype) : ParseDType(token.suffix);
+  if (!dtype || *dtype == DType::kBool) {
+    return TokenStream::ErrorAt(token, fmt::format("'{}' is no number type; write 1.5f32, 7i32", token.suffix));
+  }
+  if (IsFloat(*dtype)) return MakeFloatLiteral(token, digits, *dtype);
+  if (!whole) return TokenStream::ErrorAt(token, fmt::format("'{}' needs a float type: {}f32", digits, digits));
+  return MakeIntLiteral(token, digits, *dtype);
+}
+
+absl::StatusOr<Expr> ExprParser::ParsePrimary() {
+  const Token& token = tokens_.Peek();
+  if (tokens_.Accept("(")) {
+    HONE_ASSIGN_OR_RETURN(Expr e, ParseExpr());
+    HONE_RETURN_IF_ERROR(tokens_.Expect(")"));
+    return e;
+  }
+  if (token.kind == Token::Kind::kNumber) return ParseNumber(false);
+  if (token.kind == Token::Kind::kWord || token.kind == Token::Kind::kQuotedName) return ParseWord();
+  return tokens_.Error(fmt::format("expected an expression but found {}",
+                                   tokens_.AtEnd() ? "the end of the text" : "'" + token.text + "'"));
+}
+
+absl::StatusOr<Expr> ExprParser::ParseWord() {
+  const Token token = tokens_.Peek();
+  if (token.kind == Token::Kind::kWord && IsReserved(token.text)) {
+    if (tokens_.Accept("true")) return MakeBool(true);
+    if (tokens_.Accept("false")) return MakeBool(false);
+    if (token.text.starts_with("inf_") || token.text.starts_with("nan_")) {
+      const auto dtype = ParseDType(token.text.substr(4));
+      if (!dtype || !IsFloat(*dtype)) return tokens_.Error("expected a float type after inf_ or nan_");
+      tokens_.Next();
+      const double value =
+          token.text[0] == 'i' ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+      return MakeFloat({*dtype, 1}, value);
+    }
+    tokens_.Next();
+    return ParseFunction(token);
+  }
+  if (tokens_.Sees("[", 1)) {
+    HONE_ASSIGN_OR_RETURN(Access access, ParseAccess());
+    return MakeLoad(std::move(access.buffer), std::move(access.indices), std::move(access.mask));
+  }
+  const auto found = vars_.find(token.text);
+  if (found == vars_.end()) return tokens_.Error(fmt::format("there is no variable '{}' here", token.text));
+  return MakeVar(tokens_.Next().text, found->second);
+}
+
+absl::StatusOr<std::vector<Expr>> ExprParser::ParseArgs(size_t count) {
+  HONE_RETURN_IF_ERROR(tokens_.Expect("("));
+  std::vector<Expr> args;
+  for (size_t i = 0; i < count; ++i) {
+    if (i != 0) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+    HONE_ASSIGN_OR_RETURN(Expr arg, ParseExpr());
+    args.push_back(std::move(arg));
+  }
+  HONE_RETURN_IF_ERROR(tokens_.Expect(")"));
+  return args;
+}
+
+absl::StatusOr<int> ExprParser::ParseLanes() {
+  HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+  HONE_ASSIGN_OR_RETURN(const int64_t lanes, tokens_.ExpectInteger("a number of lanes"));
+  if (lanes < 2 || lanes > kMaxLanes) return tokens_.Error(fmt::format("lanes must be in 2..{}", kMaxLanes));
+  HONE_RETURN_IF_ERROR(tokens_.Expect(")"));
+  return static_cast<int>(lanes);
+}
+
+absl::StatusOr<Expr> ExprParser::ParseFunction(const Token& name) {
+  const auto ill_typed = [&] {
+    return TokenStream::ErrorAt(name, fmt::format("the arguments of '{}' have the wrong types", name.text));
+  };
+  if (name.text == "ramp" || name.text == "broadcast") return ParseRampOrBroadcast(name);
+  if (name.text == "select") {
+    HONE_ASSIGN_OR_RETURN(auto args, ParseArgs(3));
+    if (!SelectType(args[0].type(), args[1].type(), args[2].type())) return ill_typed();
+    return MakeSelect(std::move(args[0]), std::move(args[1]), std::move(args[2]));
+  }
+  if (name.text == "min" || name.text == "max") {
+    HONE_ASSIGN_OR_RETURN(auto args, ParseArgs(2));
+    const BinaryOp op = name.text == "min" ? BinaryOp::kMin : BinaryOp::kMax;
+    if (!BinaryType(op, args[0].type(), args[1].type())) return ill_typed();
+    return MakeBinary(op, std::move(args[0]), std::move(args[1]));
+  }
+  if (const auto type = ParseType(name.text)) {
+    HONE_ASSIGN_OR_RETURN(auto args, ParseArgs(1));
+    if (!CastType(*type, args[0].type())) return ill_typed();
+    return MakeCast(*type, std::move(args[0]));
+  }
+  if (const auto op = ParseUnaryFunction(name.text)) {
+    HONE_ASSIGN_OR_RETURN(auto args, ParseArgs(1));
+    if (!UnaryType(*op, args[0].type())) return ill_typed();
+    return MakeUnary(*op, std::move(args[0]));
+  }
+  if (const auto function = ParseIntrinsic(name.text)) return ParseIntrinsicCall(name, *function);
+  return TokenStream::ErrorAt(name, fmt::format("'{0}' is a reserved word; as a name write `{0}`", name.text));
+}
+
+absl::StatusOr<Expr> ExprParser::ParseIntrinsicCall(const Token& name, Intrinsic function) {
+  std::optional<Type> type;
+  if (function == Intrinsic::kReinterpret) {
+    HONE_RETURN_IF_ERROR(tokens_.Expect("<"));
+    type = ParseType(tokens_.Peek().text);
+    if (!type) return tokens_.Error("expected a type: reinterpret<f32>(...)");
+    tokens_.Next();
+    HONE_RETURN_IF_ERROR(tokens_.Expect(">"));
+  }
+  HONE_ASSIGN_OR_RETURN(auto args, ParseArgs(static_cast<size_t>(ArgCount(function))));
+  if (!type) {
+    const bool to_bool = function == Intrinsic::kIsNan || function == Intrinsic::kIsInf;
+    type = to_bool ? kBoolType.WithLanes(args[0].type().lanes) : args[0].type();
+  }
+  if (!CallType(*type, function, args)) {
+    return TokenStream::ErrorAt(name, fmt::format("the arguments of '{}' have the wrong types", name.text));
+  }
+  return MakeCall(*type, function, std::move(args));
+}
+
+absl::StatusOr<Expr> ExprParser::ParseRampOrBroadcast(const Token& name) {
+  HONE_RETURN_IF_ERROR(tokens_.Expect("("));
+  HONE_ASSIGN_OR_RETURN(Expr first, ParseExpr());
+  if (name.text == "broadcast") {
+    HONE_ASSIGN_OR_RETURN(const int lanes, ParseLanes());
+    if (!BroadcastType(first.type(), lanes)) return TokenStream::ErrorAt(name, "broadcast takes a scalar");
+    return MakeBroadcast(std::move(first), lanes);
+  }
+  HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+  HONE_ASSIGN_OR_RETURN(Expr stride, ParseExpr());
+  HONE_ASSIGN_OR_RETURN(const int lanes, ParseLanes());
+  if (!RampType(first.type(), stride.type(), lanes)) {
+    return TokenStream::ErrorAt(name, "ramp takes two scalars of the same type");
+  }
+  return MakeRamp(std::move(first), std::move(stride), lanes);
+}
+
+}  // namespace hone::ir

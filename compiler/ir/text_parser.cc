@@ -1,0 +1,134 @@
+#include "base/status.h"
+#include "compiler/ir/expr_parser.h"
+#include "compiler/ir/op_names.h"
+#include "compiler/ir/text.h"
+#include "fmt/format.h"
+
+namespace hone::ir {
+namespace {
+
+class FuncParser {
+ public:
+  explicit FuncParser(TokenStream tokens) : exprs_(std::move(tokens)), tokens_(exprs_.tokens()) {}
+
+  absl::StatusOr<Func> Run() {
+    Func func;
+    HONE_RETURN_IF_ERROR(tokens_.Expect("func"));
+    HONE_ASSIGN_OR_RETURN(func.name, tokens_.ExpectName("the name of the func"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("("));
+    while (!tokens_.Accept(")")) {
+      if (!func.params.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
+      HONE_ASSIGN_OR_RETURN(Buffer param, exprs_.ParseDeclaration(Scope::kParam));
+      if (exprs_.BindBuffer(param->name, param) != nullptr) {
+        return tokens_.Error(fmt::format("there are two parameters '{}'", param->name));
+      }
+      func.params.push_back(std::move(param));
+    }
+    HONE_ASSIGN_OR_RETURN(func.body, ParseBody());
+    if (!tokens_.AtEnd()) return tokens_.Error("expected the end of the text after the func");
+    return func;
+  }
+
+ private:
+  // { statements }: the statement itself if there is one.
+  absl::StatusOr<Stmt> ParseBody(std::string name = {}) {
+    HONE_RETURN_IF_ERROR(exprs_.Enter());
+    HONE_RETURN_IF_ERROR(tokens_.Expect("{"));
+    std::vector<Stmt> stmts;
+    while (!tokens_.Accept("}")) {
+      HONE_ASSIGN_OR_RETURN(Stmt stmt, ParseStmt());
+      stmts.push_back(std::move(stmt));
+    }
+    exprs_.Leave();
+    return MakeBlock(std::move(stmts), std::move(name));
+  }
+
+  absl::StatusOr<Stmt> ParseStmt() {
+    if (tokens_.Sees("{")) return ParseBody();
+    if (tokens_.Peek().kind == Token::Kind::kWord) {
+      if (const auto kind = ParseLoopKind(tokens_.Peek().text)) return ParseFor(*kind);
+      if (tokens_.Accept("if")) return ParseIf();
+      if (tokens_.Accept("alloc")) return ParseAlloc();
+      if (tokens_.Accept("let")) return ParseLet();
+      if (tokens_.Accept("block")) {
+        HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of the block"));
+        return ParseBody(std::move(name));
+      }
+    }
+    return ParseStore();
+  }
+
+  absl::StatusOr<Stmt> ParseFor(LoopKind kind) {
+    tokens_.Next();
+    HONE_ASSIGN_OR_RETURN(std::string var, tokens_.ExpectName("a loop variable"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("in"));
+    const Token at = tokens_.Peek();
+    HONE_ASSIGN_OR_RETURN(Expr extent, exprs_.ParseExpr());
+    if (extent.type() != kIndexType) return TokenStream::ErrorAt(at, "the extent of a loop is an i64");
+    const auto before = exprs_.BindVar(var, kIndexType);
+    HONE_ASSIGN_OR_RETURN(Stmt body, ParseBody());
+    exprs_.RestoreVar(var, before);
+    return MakeFor(std::move(var), std::move(extent), kind, std::move(body));
+  }
+
+  absl::StatusOr<Stmt> ParseIf() {
+    const Token at = tokens_.Peek();
+    HONE_ASSIGN_OR_RETURN(Expr condition, exprs_.ParseExpr());
+    if (condition.type() != kBoolType) return TokenStream::ErrorAt(at, "the condition of an if is a bool");
+    HONE_ASSIGN_OR_RETURN(Stmt then_case, ParseBody());
+    Stmt else_case;
+    if (tokens_.Accept("else")) {
+      HONE_ASSIGN_OR_RETURN(else_case, ParseBody());
+    }
+    return MakeIf(std::move(condition), std::move(then_case), std::move(else_case));
+  }
+
+  absl::StatusOr<Stmt> ParseAlloc() {
+    // The scope stands behind the declaration, so the buffer is made twice.
+    HONE_ASSIGN_OR_RETURN(const Buffer declared, exprs_.ParseDeclaration(Scope::kLocal));
+    Scope scope = Scope::kLocal;
+    if (tokens_.Accept(Name(Scope::kWorkspace))) {
+      scope = Scope::kWorkspace;
+    } else if (!tokens_.Accept(Name(Scope::kLocal))) {
+      return tokens_.Error("expected where the buffer lives: workspace or local");
+    }
+    Buffer buffer = MakeBuffer(declared->name, declared->dtype, declared->shape, scope);
+    Buffer before = exprs_.BindBuffer(buffer->name, buffer);
+    HONE_ASSIGN_OR_RETURN(Stmt body, ParseBody());
+    exprs_.RestoreBuffer(buffer->name, std::move(before));
+    return MakeAlloc(std::move(buffer), std::move(body));
+  }
+
+  absl::StatusOr<Stmt> ParseLet() {
+    HONE_ASSIGN_OR_RETURN(std::string var, tokens_.ExpectName("a variable"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("="));
+    HONE_ASSIGN_OR_RETURN(Expr value, exprs_.ParseExpr());
+    const auto before = exprs_.BindVar(var, value.type());
+    HONE_ASSIGN_OR_RETURN(Stmt body, ParseBody());
+    exprs_.RestoreVar(var, before);
+    return MakeLet(std::move(var), std::move(value), std::move(body));
+  }
+
+  absl::StatusOr<Stmt> ParseStore() {
+    HONE_ASSIGN_OR_RETURN(ExprParser::Access access, exprs_.ParseAccess());
+    HONE_RETURN_IF_ERROR(tokens_.Expect("="));
+    HONE_ASSIGN_OR_RETURN(Expr value, exprs_.ParseExpr());
+    if (value.type() != access.type) {
+      return TokenStream::ErrorAt(
+          access.at, fmt::format("the place is {} but the value is {}", ToString(access.type), ToString(value.type())));
+    }
+    return MakeStore(std::move(access.buffer), std::move(access.indices), std::move(value), std::move(access.mask));
+  }
+
+  ExprParser exprs_;
+  TokenStream& tokens_;
+};
+
+}  // namespace
+
+absl::StatusOr<Func> ParseFunc(std::string_view text) {
+  HONE_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Make(text));
+  return FuncParser(std::move(tokens)).Run();
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,53 @@
+// The tokens of the IR's texts, and a cursor over them. Shared by the parsers of Func and Workload.
+//
+// Blank space and # comments separate tokens and mean nothing else. Not here: what the tokens mean (expr_parser.h).
+#ifndef HONE_COMPILER_IR_TOKEN_STREAM_H_
+#define HONE_COMPILER_IR_TOKEN_STREAM_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hone::ir {
+
+struct Token {
+  enum class Kind : uint8_t { kEnd, kWord, kQuotedName, kString, kNumber, kSymbol };
+  Kind kind = Kind::kEnd;
+  std::string text;    // unescaped; a number without its suffix
+  std::string suffix;  // of a number: "f32" in 1.5f32
+  int line = 1, column = 1;
+};
+
+class TokenStream {
+ public:
+  // Errors: InvalidArgument with line and column, as from every member below.
+  static absl::StatusOr<TokenStream> Make(std::string_view text);
+
+  const Token& Peek(size_t ahead = 0) const;  // kEnd behind the last
+  Token Next();
+  bool AtEnd() const { return Peek().kind == Token::Kind::kEnd; }
+  // The next token is this unquoted word or symbol.
+  bool Sees(std::string_view text, size_t ahead = 0) const;
+  bool Accept(std::string_view text);
+  absl::Status Expect(std::string_view text);
+  // A plain or quoted identifier; `what` names it in the error. A reserved word must be quoted.
+  absl::StatusOr<std::string> ExpectName(std::string_view what);
+  absl::StatusOr<int64_t> ExpectInteger(std::string_view what);  // without sign and suffix
+  absl::StatusOr<double> ExpectDouble(std::string_view what);    // signed, without suffix
+  absl::StatusOr<std::string> ExpectString(std::string_view what);
+
+  static absl::Status ErrorAt(const Token& token, std::string_view message);
+  absl::Status Error(std::string_view message) const { return ErrorAt(Peek(), message); }
+
+ private:
+  std::vector<Token> tokens_;  // the last is kEnd
+  size_t next_ = 0;
+};
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMPILER_IR_TOKEN_STREAM_H_

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/status.h"
+#include "compiler/ir/expr_checker.h"
+#include "compiler/ir/op_names.h"
+#include "compiler/ir/typing.h"
+#include "compiler/ir/workload.h"
+#include "fmt/format.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 56;
+
+class WorkloadVerifier {
+ public:
+  absl::Status Run(const Workload& workload) {
+    for (const Param& param : workload.params) {
+      HONE_RETURN_IF_ERROR(Declare(param.buffer));
+      if (!(std::isfinite(param.low) && std::isfinite(param.high) && param.low <= param.high)) {
+        return Illegal("the range of '{}' is not an interval of finite numbers", param.buffer->name);
+      }
+    }
+    for (const Stage& stage : workload.stages) {
+      if (stage.buffer == nullptr) return absl::InvalidArgumentError("a stage has no buffer");
+      HONE_RETURN_IF_ERROR(Annotate(CheckStage(stage), fmt::format("stage '{}'", stage.buffer->name)));
+      HONE_RETURN_IF_ERROR(Declare(stage.buffer));
+    }
+    std::set<const BufferNode*> outputs;
+    for (const Buffer& output : workload.outputs) {
+      if (output == nullptr) return absl::InvalidArgumentError("an output is missing");
+      if (workload.FindStage(output.get()) == nullptr) return Illegal("output '{}' is not a stage", output->name);
+      if (!outputs.insert(output.get()).second) return Illegal("output '{}' is there twice", output->name);
+    }
+    return outputs.empty() ? absl::InvalidArgumentError("it has no output") : absl::OkStatus();
+  }
+
+ private:
+  template <typename... Args>
+  static absl::Status Illegal(fmt::format_string<Args...> format, Args&&... args) {
+    return absl::InvalidArgumentError(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  absl::Status Declare(const Buffer& buffer) {
+    if (buffer == nullptr) return absl::InvalidArgumentError("a parameter has no buffer");
+    if (!names_.insert(buffer->name).second) return Illegal("the name '{}' is there twice", buffer->name);
+    int64_t elements = 1;
+    for (int64_t extent : buffer->shape) {
+      if (extent < 0) return Illegal("'{}' has a negative extent", buffer->name);
+      if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) || elements > kMaxElements) {
+        return Illegal("'{}' has more than 2^56 elements", buffer->name);
+      }
+    }
+    exprs_.buffers.insert(buffer.get());
+    return absl::OkStatus();
+  }
+
+  absl::Status BindAxes(const std::vector<Axis>& axes) {
+    for (const Axis& axis : axes) {
+      if (axis.extent < 0) return Illegal("axis '{}' has a negative extent", axis.name);
+      if (!axis_names_.insert(axis.name).second) return Illegal("the axis '{}' is there twice", axis.name);
+      exprs_.vars.emplace(axis.name, kIndexType);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckStage(const Stage& stage) {
+    exprs_.vars.clear();
+    HONE_RETURN_IF_ERROR(BindAxes(stage.axes));
+    HONE_RETURN_IF_ERROR(BindAxes(stage.reduce_axes));
+    const auto same = [](const Axis& axis, int64_t extent) { return axis.extent == extent; };
+    const auto& shape = stage.buffer->shape;
+    if (!std::equal(stage.axes.begin(), stage.axes.end(), shape.begin(), shape.end(), same)) {
+      return absl::InvalidArgumentError("the extents of its axes are not its shape");
+    }
+    if (stage.reduce_axes.empty() != (stage.reduction == Reduction::kNone)) {
+      return absl::InvalidArgumentError("a reduction needs reduce axes, and they a reduction");
+    }
+    HONE_RETURN_IF_ERROR(exprs_.Check(stage.value));
+    const Type place{stage.buffer->dtype, 1};
+    if (stage.value.type() != place) {
+      return Illegal("its value is {} but its buffer {}", ToString(stage.value.type()), ToString(place));
+    }
+    if (stage.reduction == Reduction::kNone) return absl::OkStatus();
+    const bool adds = stage.reduction == Reduction::kSum || stage.reduction == Reduction::kProd;
+    if (IsStorageOnly(place.dtype) || (adds && place.dtype == DType::kBool)) {
+      return Illegal("cannot reduce by {} in {}", Name(stage.reduction), ToString(place));
+    }
+    return absl::OkStatus();
+  }
+
+  ExprChecker exprs_{ExprChecker::Dialect::kWorkload};
+  std::set<std::string, std::less<>> names_, axis_names_;
+};
+
+}  // namespace
+
+absl::Status Verify(const Workload& workload) {
+  return Annotate(WorkloadVerifier().Run(workload), fmt::format("workload \"{}\"", workload.op));
+}
+
+}  // namespace hone::ir
