@@ -10,10 +10,10 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"", BinaryOps()},    OpFamily{"", CastOps()},       OpFamily{"", ReshapeOps()},
       OpFamily{"", MovementOps()},  OpFamily{"", GatherOps()},     OpFamily{"", ScatterOps()},
       OpFamily{"", GeneratorOps()}, OpFamily{"", ReduceOps()},     OpFamily{"", SortOps()},
-      OpFamily{"", SoftmaxOps()},   OpFamily{"", NormOps()},       OpFamily{"", EinsumOps()},
-      OpFamily{"", ConvOps()},      OpFamily{"", PoolOps()},       OpFamily{"", ResizeOps()},
-      OpFamily{"", SampleOps()},    OpFamily{"", MatMulOps()},     OpFamily{"", QuantizeOps()},
-      OpFamily{"", RecurrentOps()},
+      OpFamily{"", SoftmaxOps()},   OpFamily{"", NormOps()},       OpFamily{"", LossOps()},
+      OpFamily{"", EinsumOps()},    OpFamily{"", ConvOps()},       OpFamily{"", PoolOps()},
+      OpFamily{"", ResizeOps()},    OpFamily{"", SampleOps()},     OpFamily{"", MatMulOps()},
+      OpFamily{"", QuantizeOps()},  OpFamily{"", RecurrentOps()},
   };
   return kFamilies;
 }

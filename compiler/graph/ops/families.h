@@ -34,7 +34,8 @@ std::span<const OpDef> ScatterOps();         // scatter.cc: Scatter*
 std::span<const OpDef> GeneratorOps();       // generator.cc: ConstantOfShape, Range, OneHot, EyeLike, windows, ...
 std::span<const OpDef> ReduceOps();          // reduce.cc: Reduce*, ArgMax, ArgMin, CumSum
 std::span<const OpDef> SortOps();            // sort.cc: TopK
-std::span<const OpDef> SoftmaxOps();         // softmax.cc: Softmax, LogSoftmax, Hardmax, losses
+std::span<const OpDef> SoftmaxOps();         // softmax.cc: Softmax, LogSoftmax, Hardmax
+std::span<const OpDef> LossOps();            // loss.cc: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss
 std::span<const OpDef> NormOps();            // norm.cc: batch, layer, instance, group, ... normalization
 std::span<const OpDef> EinsumOps();          // einsum.cc: Einsum, Det
 std::span<const OpDef> ConvOps();            // conv.cc: Conv and its integer and transposed relatives

@@ -119,6 +119,8 @@ Expr ReadBroadcast(const Buffer& buffer, Indices indices) {
   return Read(buffer, std::move(own));
 }
 
+Expr ReadAs(DType dtype, const Buffer& buffer, Exprs indices) { return To(dtype, Read(buffer, std::move(indices))); }
+
 Expr ReadScalar(const Buffer& buffer) { return Read(buffer, Exprs(Rank(buffer), Expr(0))); }
 
 Expr ReadIndex(const Buffer& buffer, Exprs indices, int64_t extent) {
@@ -149,6 +151,26 @@ Buffer Reduce(StageBuilder& builder, std::string_view hint, DType dtype, Dims sh
                               [&](Indices i, Indices r) { return To(wide, value(i, r)); });
   if (wide == dtype) return sum;
   return Map(builder, hint, dtype, shape, [&](Indices i) { return Read(sum, Exprs(i.begin(), i.end())); });
+}
+
+Buffer ReduceOver(StageBuilder& builder, std::string_view hint, DType dtype, const Dims& shape, const Dims& axes,
+                  bool keep, ir::Reduction reduction, const StageBuilder::Body& value) {
+  Dims result, extents;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool reduced = Contains(axes, static_cast<int64_t>(d));
+    if (reduced) extents.push_back(shape[d]);
+    if (!reduced || keep) result.push_back(reduced ? 1 : shape[d]);
+  }
+  return Reduce(builder, hint, dtype, result, extents, reduction, [&](Indices i, Indices r) {
+    Exprs full;
+    size_t next = 0, next_reduced = 0;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const bool reduced = Contains(axes, static_cast<int64_t>(d));
+      full.push_back(reduced ? r[next_reduced++] : i[next]);
+      if (!reduced || keep) ++next;
+    }
+    return value(full);
+  });
 }
 
 Buffer PadWith(StageBuilder& builder, const Buffer& x, const Dims& before, const Dims& after, const Expr& fill) {

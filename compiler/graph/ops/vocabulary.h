@@ -45,6 +45,8 @@ ir::Expr Table(const ir::Expr& index, std::span<const int64_t> values);
 ir::Expr Read(const ir::Buffer& buffer, Exprs indices);  // in ComputeType
 // Reads `buffer` at the place that numpy broadcasting maps `indices` (of an equal or higher rank) to.
 ir::Expr ReadBroadcast(const ir::Buffer& buffer, Indices indices);
+// Read, then To(dtype).
+ir::Expr ReadAs(ir::DType dtype, const ir::Buffer& buffer, Exprs indices);
 ir::Expr ReadScalar(const ir::Buffer& buffer);  // the only element, whatever the rank
 // An element of an index tensor as int64, counted from the end where negative, clamped to [0, extent): a wrong
 // index reads a wrong element, never memory of others. extent > 0.
@@ -61,6 +63,10 @@ ir::Buffer MapInput(const OpArgs& args, StageBuilder& builder, const std::functi
 // reduce extents at all it is a plain stage.
 ir::Buffer Reduce(StageBuilder& builder, std::string_view hint, ir::DType dtype, Dims shape, Dims reduce_extents,
                   ir::Reduction reduction, const StageBuilder::ReduceBody& value);
+// A reduction over some dimensions (`axes`, sorted) of an index space `shape`: value gets one index per dimension. With
+// keep, the result has extent 1 where it was reduced, so that ReadBroadcast at full indices finds its element.
+ir::Buffer ReduceOver(StageBuilder& builder, std::string_view hint, ir::DType dtype, const Dims& shape,
+                      const Dims& axes, bool keep, ir::Reduction reduction, const StageBuilder::Body& value);
 // `x` with before[d] and after[d] (>= 0) elements of `fill` (of x's compute type) around it; x itself if all are 0.
 ir::Buffer PadWith(StageBuilder& builder, const ir::Buffer& x, const Dims& before, const Dims& after,
                    const ir::Expr& fill);

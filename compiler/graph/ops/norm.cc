@@ -1,0 +1,280 @@
+#include <numeric>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+Exprs Own(Indices i) { return Exprs(i.begin(), i.end()); }
+
+// All dimensions from `first` on.
+Dims AxesAfter(const Buffer& x, size_t first) {
+  Dims axes(Rank(x) - first);
+  std::iota(axes.begin(), axes.end(), static_cast<int64_t>(first));
+  return axes;
+}
+
+double Count(const Buffer& x, const Dims& axes) {
+  double count = 1;
+  for (int64_t axis : axes) count *= static_cast<double>(x->shape[static_cast<size_t>(axis)]);
+  return count;
+}
+
+// Mean and population variance over axes, dimensions kept; two passes, for the accuracy of the variance.
+struct Moments {
+  Buffer mean, variance;
+};
+
+Moments EmitMoments(StageBuilder& builder, const Buffer& x, const Dims& axes, DType work) {
+  const double count = Count(x, axes);
+  auto read = [&](Indices i) { return ReadAs(work, x, Own(i)); };
+  auto average = [&](std::string_view hint, const Buffer& sum) {
+    return Map(builder, hint, work, sum->shape, [&](Indices i) { return Read(sum, Own(i)) / Number(work, count); });
+  };
+  Moments moments;
+  moments.mean = average("mean", ReduceOver(builder, "sum", work, x->shape, axes, true, Reduction::kSum, read));
+  moments.variance =
+      average("variance", ReduceOver(builder, "squares", work, x->shape, axes, true, Reduction::kSum, [&](Indices i) {
+                Expr distance = read(i) - ReadBroadcast(moments.mean, i);
+                return distance * distance;
+              }));
+  return moments;
+}
+
+Buffer EmitInverseDeviation(StageBuilder& builder, const Buffer& variance, double epsilon) {
+  const DType work = variance->dtype;
+  return Map(builder, "inverse_deviation", work, variance->shape,
+             [&](Indices i) { return Number(work, 1) / Sqrt(Read(variance, Own(i)) + Number(work, epsilon)); });
+}
+
+absl::Status CheckPerChannel(const OpArgs& args, size_t first, size_t last) {
+  const Buffer& x = args.inputs[0];
+  if (Rank(x) < 2) return Malformed("input 0 must have at least the dimensions batch and channel");
+  for (size_t i = first; i <= last; ++i) {
+    if (args.inputs[i]->shape != Dims{x->shape[1]}) {
+      return Malformed(fmt::format("input {} must have one number per channel ({})", i, x->shape[1]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// y = x * factor[c] + offset[c]: two numbers per channel, computed once.
+Buffer EmitChannelScale(StageBuilder& builder, const OpArgs& args, const Buffer& mean, const Buffer& variance,
+                        double epsilon) {
+  const Buffer& x = args.inputs[0];
+  const DType wide = ComputeType(x->dtype);
+  const Dims per_channel = {x->shape[1]};
+  Buffer factor = Map(builder, "factor", wide, per_channel, [&](Indices i) {
+    return ReadAs(wide, args.inputs[1], Own(i)) / Sqrt(ReadAs(wide, variance, Own(i)) + Number(wide, epsilon));
+  });
+  Buffer offset = Map(builder, "offset", wide, per_channel, [&](Indices i) {
+    return ReadAs(wide, args.inputs[2], Own(i)) - ReadAs(wide, mean, Own(i)) * Read(factor, Own(i));
+  });
+  return Map(builder, "batch_norm", x->dtype, x->shape,
+             [&](Indices i) { return Read(x, Own(i)) * Read(factor, {i[1]}) + Read(offset, {i[1]}); });
+}
+
+OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckPerChannel(args, 1, 4));
+  const Buffer& x = args.inputs[0];
+  const DType wide = ComputeType(x->dtype);
+  const double epsilon = args.Float("epsilon", 1e-5), momentum = args.Float("momentum", 0.9);
+  if (args.Int("spatial", 1) == 0) return Unsupported("attribute spatial=0 (statistics per activation)");
+  if (args.Int("training_mode", 0) == 0) {
+    for (size_t k = 1; k < args.node.outputs.size(); ++k) {
+      if (Wanted(args, k)) return Unsupported("training-mode outputs need training_mode=1 (opset 14)");
+    }
+    return Outputs(args, {EmitChannelScale(builder, args, args.inputs[3], args.inputs[4], epsilon)});
+  }
+  Dims axes = AxesAfter(x, 1);
+  axes[0] = 0;  // all but the channel
+  const Moments moments = EmitMoments(builder, x, axes, wide);
+  auto per_channel = [&](std::string_view hint, const Buffer& kept, const Buffer* running) {
+    const DType dtype = running != nullptr ? (*running)->dtype : wide;
+    return Map(builder, hint, dtype, {x->shape[1]}, [&](Indices i) {
+      Exprs source(Rank(x), Expr(0));
+      source[1] = i[0];
+      Expr value = Read(kept, std::move(source));
+      if (running == nullptr) return value;
+      return ReadAs(wide, *running, Own(i)) * Number(wide, momentum) + value * Number(wide, 1 - momentum);
+    });
+  };
+  Buffer mean = per_channel("batch_mean", moments.mean, nullptr);
+  Buffer variance = per_channel("batch_variance", moments.variance, nullptr);
+  Buffers outputs = {EmitChannelScale(builder, args, mean, variance, epsilon)};
+  if (Wanted(args, 1) || Wanted(args, 2)) {
+    outputs.push_back(per_channel("running_mean", moments.mean, &args.inputs[3]));
+    outputs.push_back(per_channel("running_variance", moments.variance, &args.inputs[4]));
+  }
+  return Outputs(args, std::move(outputs));
+}
+
+OpResult InstanceNormalization(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckPerChannel(args, 1, 2));
+  const Buffer& x = args.inputs[0];
+  const DType wide = ComputeType(x->dtype);
+  const Moments moments = EmitMoments(builder, x, AxesAfter(x, 2), wide);
+  Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
+  return Buffers{Map(builder, "instance_norm", x->dtype, x->shape, [&](Indices i) {
+    return (Read(x, Own(i)) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i) *
+               ReadAs(wide, args.inputs[1], {i[1]}) +
+           ReadAs(wide, args.inputs[2], {i[1]});
+  })};
+}
+
+absl::Status CheckScale(const OpArgs& args, size_t input) {
+  if (args.Has(input) && !BroadcastsTo(args.inputs[input]->shape, args.inputs[0]->shape)) {
+    return Malformed(fmt::format("input {} does not broadcast to input 0", input));
+  }
+  return absl::OkStatus();
+}
+
+OpResult LayerNormalization(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckScale(args, 1));
+  HONE_RETURN_IF_ERROR(CheckScale(args, 2));
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(x)));
+  const DType wide = ComputeType(x->dtype);
+  const Moments moments = EmitMoments(builder, x, AxesAfter(x, static_cast<size_t>(axis)), wide);
+  Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
+  Buffer y = Map(builder, "layer_norm", x->dtype, x->shape, [&](Indices i) {
+    Expr value = (Read(x, Own(i)) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i);
+    value = value * To(wide, ReadBroadcast(args.inputs[1], i));
+    return args.Has(2) ? value + To(wide, ReadBroadcast(args.inputs[2], i)) : value;
+  });
+  return Outputs(args, {y, moments.mean, inverse});
+}
+
+OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckScale(args, 1));
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(x)));
+  const DType wide = ComputeType(x->dtype);
+  const Dims axes = AxesAfter(x, static_cast<size_t>(axis));
+  Buffer squares = ReduceOver(builder, "squares", wide, x->shape, axes, true, Reduction::kSum,
+                              [&](Indices i) { return Read(x, Own(i)) * Read(x, Own(i)); });
+  Buffer mean = Map(builder, "mean_square", wide, squares->shape,
+                    [&](Indices i) { return Read(squares, Own(i)) / Number(wide, Count(x, axes)); });
+  Buffer inverse = EmitInverseDeviation(builder, mean, args.Float("epsilon", 1e-5));
+  return Buffers{Map(builder, "rms_norm", x->dtype, x->shape, [&](Indices i) {
+    return Read(x, Own(i)) * ReadBroadcast(inverse, i) * To(wide, ReadBroadcast(args.inputs[1], i));
+  })};
+}
+
+// Scale and bias are per group before opset 21, per channel since; the shapes tell.
+OpResult GroupNormalization(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  const int64_t groups = args.Int("num_groups", 0);
+  if (Rank(x) < 2 || groups < 1 || x->shape[1] % groups != 0) {
+    return Malformed(fmt::format("attribute num_groups is {}; it must divide the channels", groups));
+  }
+  const int64_t size = x->shape[1] / groups;
+  for (size_t i : {1, 2}) {
+    if (args.inputs[i]->shape != Dims{groups} && args.inputs[i]->shape != Dims{x->shape[1]}) {
+      return Malformed(fmt::format("input {} must have one number per group or per channel", i));
+    }
+  }
+  const DType wide = ComputeType(x->dtype);
+  Dims grouped = x->shape;  // [batch, group, channel of the group, ...]
+  grouped[1] = size;
+  grouped.insert(grouped.begin() + 1, groups);
+  Buffer split = Map(builder, "grouped", wide, grouped, [&](Indices i) {
+    Exprs source(i.begin(), i.end());
+    source[2] = i[1] * Expr(size) + i[2];
+    source.erase(source.begin() + 1);
+    return Read(x, std::move(source));
+  });
+  const Moments moments = EmitMoments(builder, split, AxesAfter(split, 2), wide);
+  Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
+  return Buffers{Map(builder, "group_norm", x->dtype, x->shape, [&](Indices i) {
+    Expr group = FloorDiv(i[1], Expr(size));
+    Exprs statistic(Rank(split), Expr(0));
+    statistic[0] = i[0];
+    statistic[1] = group;
+    auto parameter = [&](size_t k) {
+      return ReadAs(wide, args.inputs[k], {args.inputs[k]->shape[0] == groups && groups != x->shape[1] ? group : i[1]});
+    };
+    return (Read(x, Own(i)) - Read(moments.mean, statistic)) * Read(inverse, statistic) * parameter(1) + parameter(2);
+  })};
+}
+
+OpResult MeanVarianceNormalization(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Dims axes, NormalizeAxes(args.Ints("axes", {0, 2, 3}), Rank(x)));
+  const DType wide = ComputeType(x->dtype);
+  const Moments moments = EmitMoments(builder, x, axes, wide);
+  return Buffers{Map(builder, "mvn", x->dtype, x->shape, [&](Indices i) {
+    return (Read(x, Own(i)) - ReadBroadcast(moments.mean, i)) /
+           (Sqrt(ReadBroadcast(moments.variance, i)) + Number(wide, 1e-9));
+  })};
+}
+
+OpResult LpNormalization(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(x)));
+  const int64_t p = args.Int("p", 2);
+  if (p != 1 && p != 2) return Malformed(fmt::format("attribute p is {}; it must be 1 or 2", p));
+  const DType wide = ComputeType(x->dtype);
+  Buffer sum = ReduceOver(builder, "sum", wide, x->shape, {axis}, true, Reduction::kSum, [&](Indices i) {
+    Expr value = Read(x, Own(i));
+    return p == 1 ? MakeUnary(ir::UnaryOp::kAbs, value) : value * value;
+  });
+  return Buffers{Map(builder, "lp_norm", x->dtype, x->shape, [&](Indices i) {
+    Expr norm = p == 1 ? ReadBroadcast(sum, i) : Sqrt(ReadBroadcast(sum, i));
+    return MakeSelect(Equals(norm, Number(wide, 0)), Number(wide, 0), Read(x, Own(i)) / norm);
+  })};
+}
+
+OpResult LRN(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  const int64_t size = args.Int("size", 0);
+  if (size < 1) return Malformed(fmt::format("attribute size is {}; it must be positive", size));
+  if (Rank(x) < 2) return Malformed("input 0 must have at least the dimensions batch and channel");
+  const double alpha = args.Float("alpha", 1e-4), beta = args.Float("beta", 0.75), bias = args.Float("bias", 1.0);
+  const DType wide = ComputeType(x->dtype);
+  Dims before(Rank(x), 0), after(Rank(x), 0);
+  before[1] = (size - 1) / 2;
+  after[1] = size - 1 - before[1];
+  Buffer padded = PadWith(builder, x, before, after, Number(wide, 0));
+  Buffer sum = Reduce(builder, "squares", wide, x->shape, {size}, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs source(i.begin(), i.end());
+    source[1] = i[1] + r[0];
+    Expr value = Read(padded, std::move(source));
+    return value * value;
+  });
+  return Buffers{Map(builder, "lrn", x->dtype, x->shape, [&](Indices i) {
+    Expr base = Number(wide, bias) + Number(wide, alpha / static_cast<double>(size)) * Read(sum, Own(i));
+    return Read(x, Own(i)) / Power(base, Number(wide, beta));
+  })};
+}
+
+// The variance is not negative.
+void VarianceRange(const OpArgs&, size_t input, double* low, double* high) {
+  if (input != 4) return;
+  *low = 0.1;
+  *high = 1;
+}
+
+constexpr OpDef kOps[] = {
+    {"BatchNormalization", Checked<BatchNormalization, 5, Elements::kFloat>, VarianceRange},
+    {"GroupNormalization", Checked<GroupNormalization, 3, Elements::kFloat>},
+    {"InstanceNormalization", Checked<InstanceNormalization, 3, Elements::kFloat>},
+    {"LRN", Checked<LRN, 1, Elements::kFloat>},
+    {"LayerNormalization", Checked<LayerNormalization, 2, Elements::kFloat>},
+    {"LpNormalization", Checked<LpNormalization, 1, Elements::kFloat>},
+    {"MeanVarianceNormalization", Checked<MeanVarianceNormalization, 1, Elements::kFloat>},
+    {"RMSNormalization", Checked<RMSNormalization, 2, Elements::kFloat>},
+};
+
+}  // namespace
+
+std::span<const OpDef> NormOps() { return kOps; }
+
+}  // namespace hone::graph

@@ -1,0 +1,196 @@
+#include <numeric>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Intrinsic;
+using ir::Reduction;
+
+using Function = std::function<Expr(Expr)>;
+
+struct ReduceAxes {
+  Dims axes;  // sorted
+  bool keep;
+  int64_t count;  // elements that one result is made of
+};
+
+absl::StatusOr<ReduceAxes> ReadAxes(const OpArgs& args) {
+  const Dims& shape = args.inputs[0]->shape;
+  HONE_ASSIGN_OR_RETURN(Dims axes, AxesFrom(args, 1));
+  if (axes.empty() && args.Int("noop_with_empty_axes", 0) == 0) {
+    axes.resize(shape.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  HONE_ASSIGN_OR_RETURN(axes, NormalizeAxes(axes, shape.size()));
+  ReduceAxes result{axes, args.Int("keepdims", 1) != 0, 1};
+  for (int64_t axis : result.axes) result.count *= shape[static_cast<size_t>(axis)];
+  return result;
+}
+
+// reduction(before(x)), then after, in type `work`; stored in the type of x. A null function does nothing.
+Buffer EmitReduce(const OpArgs& args, StageBuilder& builder, const ReduceAxes& over, DType work, Reduction reduction,
+                  const Function& before, const Function& after) {
+  const Buffer& x = args.inputs[0];
+  Buffer reduced = ReduceOver(builder, args.node.op, work, x->shape, over.axes, over.keep, reduction, [&](Indices i) {
+    Expr value = ReadAs(work, x, Exprs(i.begin(), i.end()));
+    return before ? before(value) : value;
+  });
+  if (work == x->dtype && !after) return reduced;
+  return Map(builder, "finish", x->dtype, reduced->shape, [&](Indices i) {
+    Expr value = Read(reduced, Exprs(i.begin(), i.end()));
+    return after ? after(value) : value;
+  });
+}
+
+// The type in which integers take part in functions of floats.
+DType FloatType(DType dtype) { return ir::IsFloat(dtype) ? ComputeType(dtype) : DType::kFloat64; }
+
+Expr Square(Expr x) { return x * x; }
+Expr Log(Expr x) { return Apply(Intrinsic::kLog, std::move(x)); }
+
+Expr Magnitude(Expr x) { return ir::IsUnsignedInt(x.type().dtype) ? x : MakeUnary(ir::UnaryOp::kAbs, std::move(x)); }
+
+OpResult ReduceSimple(const OpArgs& args, StageBuilder& builder, Reduction reduction, const Function& before) {
+  HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
+  const DType dtype = args.inputs[0]->dtype;
+  return Buffers{EmitReduce(args, builder, over, ComputeType(dtype), reduction, before, nullptr)};
+}
+
+OpResult ReduceSum(const OpArgs& args, StageBuilder& builder) {
+  return ReduceSimple(args, builder, Reduction::kSum, nullptr);
+}
+
+OpResult ReduceProd(const OpArgs& args, StageBuilder& builder) {
+  return ReduceSimple(args, builder, Reduction::kProd, nullptr);
+}
+
+OpResult ReduceL1(const OpArgs& args, StageBuilder& builder) {
+  return ReduceSimple(args, builder, Reduction::kSum, Magnitude);
+}
+
+OpResult ReduceSumSquare(const OpArgs& args, StageBuilder& builder) {
+  return ReduceSimple(args, builder, Reduction::kSum, Square);
+}
+
+// bool (since opset 20) as numbers 0 and 1.
+template <Reduction reduction>
+OpResult ReduceExtreme(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
+  const DType dtype = args.inputs[0]->dtype;
+  const DType work = dtype == DType::kBool ? DType::kUInt8 : ComputeType(dtype);
+  return Buffers{EmitReduce(args, builder, over, work, reduction, nullptr, nullptr)};
+}
+
+OpResult ReduceMean(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
+  const DType work = ComputeType(args.inputs[0]->dtype);
+  auto divide = [&](Expr sum) { return sum / Number(work, static_cast<double>(over.count)); };
+  return Buffers{EmitReduce(args, builder, over, work, Reduction::kSum, nullptr, divide)};
+}
+
+OpResult ReduceL2(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
+  const DType work = FloatType(args.inputs[0]->dtype);
+  return Buffers{EmitReduce(args, builder, over, work, Reduction::kSum, Square, Sqrt)};
+}
+
+OpResult ReduceLogSum(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
+  const DType work = FloatType(args.inputs[0]->dtype);
+  return Buffers{EmitReduce(args, builder, over, work, Reduction::kSum, nullptr, Log)};
+}
+
+// log(sum(exp(x - max))) + max: exp cannot overflow.
+OpResult ReduceLogSumExp(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
+  const Buffer& x = args.inputs[0];
+  const DType work = FloatType(x->dtype);
+  auto read = [&](Indices i) { return ReadAs(work, x, Exprs(i.begin(), i.end())); };
+  Buffer top = ReduceOver(builder, "max", work, x->shape, over.axes, true, Reduction::kMax, read);
+  auto finite = [&](Expr value) {  // infinity - infinity is no number
+    return MakeSelect(Apply(Intrinsic::kIsInf, value), Number(work, 0), value);
+  };
+  Buffer sum = ReduceOver(builder, "sum", work, x->shape, over.axes, over.keep, Reduction::kSum,
+                          [&](Indices i) { return Apply(Intrinsic::kExp, read(i) - finite(ReadBroadcast(top, i))); });
+  return Buffers{Map(builder, "logsumexp", x->dtype, sum->shape, [&](Indices i) {
+    Exprs full;
+    size_t next = 0;
+    for (size_t d = 0; d < Rank(x); ++d) {
+      const bool reduced = Contains(over.axes, static_cast<int64_t>(d));
+      full.push_back(reduced ? Expr(0) : i[next]);
+      if (!reduced || over.keep) ++next;
+    }
+    return Log(Read(sum, Exprs(i.begin(), i.end()))) + finite(Read(top, std::move(full)));
+  })};
+}
+
+// The extreme first, then the first (or last) position that is not worse: in range even if there are NaNs.
+template <Reduction reduction>
+OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(x)));
+  const size_t a = static_cast<size_t>(axis);
+  const int64_t extent = x->shape[a];
+  if (extent == 0) return Malformed("the dimension to search is 0");
+  const bool keep = args.Int("keepdims", 1) != 0;
+  const bool last = args.Int("select_last_index", 0) != 0;
+  auto read = [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); };
+  Buffer extreme = ReduceOver(builder, "extreme", ComputeType(x->dtype), x->shape, {axis}, true, reduction, read);
+  return Buffers{ReduceOver(builder, "position", DType::kInt64, x->shape, {axis}, keep,
+                            last ? Reduction::kMax : Reduction::kMin, [&](Indices i) {
+                              Expr best = ReadBroadcast(extreme, i);
+                              Expr worse = reduction == Reduction::kMax ? read(i) < best : read(i) > best;
+                              return MakeSelect(worse, Expr(last ? 0 : extent - 1), i[a]);
+                            })};
+}
+
+OpResult CumSum(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Dims axes, args.ConstantInts(1));
+  if (axes.size() != 1) return Malformed("the axis (input 1) must be one number");
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(axes[0], Rank(x)));
+  const size_t a = static_cast<size_t>(axis);
+  const bool exclusive = args.Int("exclusive", 0) != 0, reverse = args.Int("reverse", 0) != 0;
+  return Buffers{
+      Reduce(builder, "cumsum", x->dtype, x->shape, {x->shape[a]}, Reduction::kSum, [&](Indices i, Indices r) {
+        Exprs source(i.begin(), i.end());
+        source[a] = r[0];
+        Expr first = reverse ? i[a] : r[0], second = reverse ? r[0] : i[a];
+        return MakeSelect(exclusive ? first < second : first <= second, Read(x, std::move(source)),
+                          Number(ComputeType(x->dtype), 0));
+      })};
+}
+
+void PositiveInput(const OpArgs&, size_t, double* low, double* high) {
+  *low = 0.01;
+  *high = 1;
+}
+
+constexpr OpDef kOps[] = {
+    {"ArgMax", Checked<ArgExtreme<Reduction::kMax>, 1, Elements::kNumber>},
+    {"ArgMin", Checked<ArgExtreme<Reduction::kMin>, 1, Elements::kNumber>},
+    {"CumSum", Checked<CumSum, 2, Elements::kNumber>},
+    {"ReduceL1", Checked<ReduceL1, 1, Elements::kNumber>},
+    {"ReduceL2", Checked<ReduceL2, 1, Elements::kNumber>},
+    {"ReduceLogSum", Checked<ReduceLogSum, 1, Elements::kNumber>, PositiveInput},
+    {"ReduceLogSumExp", Checked<ReduceLogSumExp, 1, Elements::kNumber>},
+    {"ReduceMax", Checked<ReduceExtreme<Reduction::kMax>, 1>},
+    {"ReduceMean", Checked<ReduceMean, 1, Elements::kNumber>},
+    {"ReduceMin", Checked<ReduceExtreme<Reduction::kMin>, 1>},
+    {"ReduceProd", Checked<ReduceProd, 1, Elements::kNumber>},
+    {"ReduceSum", Checked<ReduceSum, 1, Elements::kNumber>},
+    {"ReduceSumSquare", Checked<ReduceSumSquare, 1, Elements::kNumber>},
+};
+
+}  // namespace
+
+std::span<const OpDef> ReduceOps() { return kOps; }
+
+}  // namespace hone::graph

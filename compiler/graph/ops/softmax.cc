@@ -1,0 +1,105 @@
+#include "compiler/graph/ops/softmax.h"
+
+#include "compiler/graph/ops/families.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Intrinsic;
+using ir::Reduction;
+
+namespace {
+
+// Opset 13 normalizes along one axis; before, the tensor was taken as a matrix with its columns from `axis` on.
+absl::StatusOr<Dims> SoftmaxAxes(const OpArgs& args) {
+  const size_t rank = Rank(args.inputs[0]);
+  const bool one = args.node.opset >= 13;
+  if (rank == 0) return Malformed("input 0 is a scalar");
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", one ? -1 : 1), rank));
+  Dims axes = {axis};
+  while (!one && axes.back() + 1 < static_cast<int64_t>(rank)) axes.push_back(axes.back() + 1);
+  return axes;
+}
+
+// What both kinds of softmax start from.
+struct Shifted {
+  Buffer top;  // the maximum, which keeps exp from overflowing
+  Buffer exp;  // exp(x - top)
+  Buffer sum;  // of exp
+};
+
+Shifted EmitShifted(StageBuilder& builder, const Buffer& x, const Dims& axes) {
+  const DType wide = ComputeType(x->dtype);
+  Shifted shifted;
+  shifted.top = ReduceOver(builder, "max", wide, x->shape, axes, true, Reduction::kMax,
+                           [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); });
+  shifted.exp = Map(builder, "exp", wide, x->shape, [&](Indices i) {
+    return Apply(Intrinsic::kExp, Read(x, Exprs(i.begin(), i.end())) - ReadBroadcast(shifted.top, i));
+  });
+  shifted.sum = ReduceOver(builder, "sum", wide, x->shape, axes, true, Reduction::kSum,
+                           [&](Indices i) { return Read(shifted.exp, Exprs(i.begin(), i.end())); });
+  return shifted;
+}
+
+}  // namespace
+
+Buffer EmitLogSoftmax(StageBuilder& builder, const Buffer& x, const Dims& axes) {
+  const Shifted shifted = EmitShifted(builder, x, axes);
+  return Map(builder, "log_softmax", x->dtype, x->shape, [&](Indices i) {
+    return Read(x, Exprs(i.begin(), i.end())) - ReadBroadcast(shifted.top, i) -
+           Apply(Intrinsic::kLog, ReadBroadcast(shifted.sum, i));
+  });
+}
+
+namespace {
+
+OpResult Softmax(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Dims axes, SoftmaxAxes(args));
+  const Shifted shifted = EmitShifted(builder, x, axes);
+  return Buffers{Map(builder, "softmax", x->dtype, x->shape, [&](Indices i) {
+    return Read(shifted.exp, Exprs(i.begin(), i.end())) / ReadBroadcast(shifted.sum, i);
+  })};
+}
+
+OpResult LogSoftmax(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Dims axes, SoftmaxAxes(args));
+  return Buffers{EmitLogSoftmax(builder, args.inputs[0], axes)};
+}
+
+// 1 at the first maximum, 0 elsewhere.
+OpResult Hardmax(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Dims axes, SoftmaxAxes(args));
+  const DType wide = ComputeType(x->dtype);
+  auto read = [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); };
+  Buffer top = ReduceOver(builder, "max", wide, x->shape, axes, true, Reduction::kMax, read);
+  Dims extents;
+  for (int64_t axis : axes) extents.push_back(x->shape[static_cast<size_t>(axis)]);
+  auto position = [&](Indices i) {
+    Exprs along;
+    for (int64_t axis : axes) along.push_back(i[static_cast<size_t>(axis)]);
+    return Flatten(along, extents);
+  };
+  Buffer first = ReduceOver(builder, "first", DType::kInt64, x->shape, axes, true, Reduction::kMin, [&](Indices i) {
+    return MakeSelect(read(i) < ReadBroadcast(top, i), Expr(Product(extents) - 1), position(i));
+  });
+  return Buffers{Map(builder, "hardmax", x->dtype, x->shape, [&](Indices i) {
+    return MakeSelect(Equals(position(i), ReadBroadcast(first, i)), Number(wide, 1), Number(wide, 0));
+  })};
+}
+
+constexpr OpDef kOps[] = {
+    {"Hardmax", Checked<Hardmax, 1, Elements::kFloat>},
+    {"LogSoftmax", Checked<LogSoftmax, 1, Elements::kFloat>},
+    {"Softmax", Checked<Softmax, 1, Elements::kFloat>},
+};
+
+}  // namespace
+
+std::span<const OpDef> SoftmaxOps() { return kOps; }
+
+}  // namespace hone::graph
