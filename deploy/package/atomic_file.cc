@@ -1,0 +1,85 @@
+#include "deploy/package/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/status.h"
+
+namespace hone::package {
+namespace {
+
+absl::Status SystemError(std::string_view what, const std::string& path) {
+  const int reason = errno;
+  const std::string text = fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason));
+  switch (reason) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return absl::ResourceExhaustedError(text + "; free some space and try again, the old file is untouched");
+    case ENOENT:
+      return absl::NotFoundError(text);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(text);
+    default:
+      return absl::UnavailableError(text);
+  }
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
+  std::string temporary = path + ".tmp.XXXXXX";
+  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return SystemError("create a file beside", path);
+  AtomicFile file(path, temporary, fd);
+  // mkostemp makes it private; a package is as readable as the umask lets any new file be.
+  const mode_t mask = umask(0);
+  umask(mask);
+  if (fchmod(fd, 0666 & ~mask) != 0) return SystemError("set the permissions of", temporary);
+  return file;
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_path_.empty()) unlink(temporary_path_.c_str());
+}
+
+absl::Status AtomicFile::Write(std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return SystemError("write", path_);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFile::Commit() {
+  if (fsync(fd_) != 0) return SystemError("force to disk", path_);
+  if (close(std::exchange(fd_, -1)) != 0) return SystemError("close", path_);
+  if (std::rename(temporary_path_.c_str(), path_.c_str()) != 0) return SystemError("replace", path_);
+  temporary_path_.clear();
+  // The rename itself is durable only with the folder. Some file systems cannot do that; the file is complete anyway.
+  const int folder = open(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    fsync(folder);
+    close(folder);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::package

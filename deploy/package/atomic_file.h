@@ -1,0 +1,45 @@
+// A file that appears whole or not at all: written under a temporary name in the same folder, then renamed.
+//
+// Unless Commit has succeeded, the destructor deletes the temporary file and the old file stays as it was.
+#ifndef HONE_DEPLOY_PACKAGE_ATOMIC_FILE_H_
+#define HONE_DEPLOY_PACKAGE_ATOMIC_FILE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hone::package {
+
+class AtomicFile {
+ public:
+  // Errors of all three name the path and the system's reason: NotFound, PermissionDenied, ResourceExhausted (the disk
+  // is full), else Unavailable.
+  static absl::StatusOr<AtomicFile> Create(const std::string& path);
+  absl::Status Write(std::span<const uint8_t> bytes);  // appends
+  absl::Status Commit();                               // forces file and folder to disk, renames
+
+  const std::string& temporary_path() const { return temporary_path_; }
+
+  AtomicFile(AtomicFile&& other) noexcept
+      : path_(std::move(other.path_)),
+        temporary_path_(std::exchange(other.temporary_path_, {})),
+        fd_(std::exchange(other.fd_, -1)) {}
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+ private:
+  AtomicFile(std::string path, std::string temporary_path, int fd)
+      : path_(std::move(path)), temporary_path_(std::move(temporary_path)), fd_(fd) {}
+
+  std::string path_;
+  std::string temporary_path_;  // empty once renamed
+  int fd_;
+};
+
+}  // namespace hone::package
+
+#endif  // HONE_DEPLOY_PACKAGE_ATOMIC_FILE_H_

@@ -1,0 +1,139 @@
+#include "deploy/package/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/status.h"
+#include "deploy/package/manifest_builder.h"
+#include "deploy/runtime/dtype.h"
+
+namespace hone::package {
+namespace {
+
+bool Overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
+
+uint64_t Rounded(const Lifetime& lifetime) { return AlignUp(lifetime.bytes, kTensorAlignment); }
+
+// A lifetime per tensor, empty (first > last) while no call has touched it.
+class Lifetimes {
+ public:
+  explicit Lifetimes(const PackageContents& contents) : contents_(contents), of_tensor_(contents.tensors.size()) {
+    for (size_t i = 0; i < of_tensor_.size(); ++i) {
+      uint64_t bytes = SizeOf(contents.tensors[i].dtype);
+      for (const int64_t dimension : contents.tensors[i].shape) bytes *= static_cast<uint64_t>(dimension);
+      of_tensor_[i] = {bytes, 0, -1};
+    }
+  }
+
+  absl::Status Find() {
+    for (size_t step = 0; step < contents_.calls.size(); ++step) {
+      const PackageCall& call = contents_.calls[step];
+      if (call.output_count > call.arguments.size()) {
+        return absl::InvalidArgumentError(
+            fmt::format("call {} of '{}' has more outputs than arguments", step, call.symbol));
+      }
+      const size_t first_output = call.arguments.size() - call.output_count;
+      for (size_t a = 0; a < call.arguments.size(); ++a) {
+        HONE_RETURN_IF_ERROR(Touch(call.arguments[a], static_cast<int64_t>(step), a >= first_output));
+      }
+    }
+    for (const PackageCopy& copy : contents_.copies) {
+      HONE_RETURN_IF_ERROR(Touch(copy.source, static_cast<int64_t>(contents_.calls.size()), false));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::vector<Lifetime>& of_tensor() const { return of_tensor_; }
+
+ private:
+  absl::Status Touch(TensorId id, int64_t step, bool written) {
+    if (id >= of_tensor_.size()) return absl::InvalidArgumentError(fmt::format("there is no tensor {}", id));
+    if (contents_.tensors[id].kind != TensorKind::kIntermediate) return absl::OkStatus();
+    Lifetime& lifetime = of_tensor_[id];
+    if (lifetime.last < 0) {
+      if (!written) {
+        return absl::InvalidArgumentError(fmt::format(
+            "tensor {} '{}' is used at step {} before any call has written it", id, contents_.tensors[id].name, step));
+      }
+      lifetime.first = step;
+    }
+    lifetime.last = step;
+    return absl::OkStatus();
+  }
+
+  const PackageContents& contents_;
+  std::vector<Lifetime> of_tensor_;
+};
+
+}  // namespace
+
+MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes) {
+  MemoryPlan plan;
+  plan.offsets.assign(lifetimes.size(), 0);
+  std::vector<size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // Ties by start, so that the plan depends on the model only.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (lifetimes[a].bytes != lifetimes[b].bytes) return lifetimes[a].bytes > lifetimes[b].bytes;
+    return lifetimes[a].first < lifetimes[b].first;
+  });
+  std::vector<size_t> placed;  // by offset
+  for (const size_t current : order) {
+    const uint64_t bytes = Rounded(lifetimes[current]);
+    if (bytes == 0) continue;
+    uint64_t offset = 0;
+    for (const size_t other : placed) {
+      if (!Overlap(lifetimes[current], lifetimes[other])) continue;
+      if (plan.offsets[other] >= offset + bytes) break;  // fits before it, and all others start later
+      offset = std::max(offset, plan.offsets[other] + Rounded(lifetimes[other]));
+    }
+    plan.offsets[current] = offset;
+    plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes);
+    const auto place = std::upper_bound(placed.begin(), placed.end(), offset,
+                                        [&](uint64_t value, size_t id) { return value < plan.offsets[id]; });
+    placed.insert(place, current);
+  }
+  return plan;
+}
+
+uint64_t PeakBytes(std::span<const Lifetime> lifetimes) {
+  std::map<int64_t, int64_t> change;  // of the bytes alive, by step
+  for (const Lifetime& lifetime : lifetimes) {
+    change[lifetime.first] += static_cast<int64_t>(Rounded(lifetime));
+    change[lifetime.last + 1] -= static_cast<int64_t>(Rounded(lifetime));
+  }
+  int64_t alive = 0, peak = 0;
+  for (const auto& [step, bytes] : change) {
+    alive += bytes;
+    peak = std::max(peak, alive);
+  }
+  return static_cast<uint64_t>(peak);
+}
+
+absl::Status PlanArena(PackageContents& contents) {
+  Lifetimes found(contents);
+  HONE_RETURN_IF_ERROR(found.Find());
+  std::vector<Lifetime> lifetimes;
+  std::vector<uint64_t*> offsets;
+  for (size_t i = 0; i < contents.tensors.size(); ++i) {
+    if (contents.tensors[i].kind != TensorKind::kIntermediate) continue;
+    Lifetime lifetime = found.of_tensor()[i];
+    if (lifetime.last < 0) lifetime = {lifetime.bytes, 0, 0};  // nothing touches it, but it needs a valid place
+    lifetimes.push_back(lifetime);
+    offsets.push_back(&contents.tensors[i].arena_offset);
+  }
+  for (size_t step = 0; step < contents.calls.size(); ++step) {
+    PackageCall& call = contents.calls[step];
+    lifetimes.push_back({call.workspace_bytes, static_cast<int64_t>(step), static_cast<int64_t>(step)});
+    offsets.push_back(&call.workspace_offset);
+  }
+  const MemoryPlan plan = PlanMemory(lifetimes);
+  for (size_t i = 0; i < offsets.size(); ++i) *offsets[i] = plan.offsets[i];
+  contents.arena_bytes = plan.arena_bytes;
+  return absl::OkStatus();
+}
+
+}  // namespace hone::package

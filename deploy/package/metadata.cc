@@ -1,0 +1,63 @@
+#include "deploy/package/metadata.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace hone::package {
+namespace {
+
+using nlohmann::json;
+
+KernelMetadata ParseKernel(const json& kernel) {
+  return {.symbol = kernel.value("symbol", ""),
+          .operator_name = kernel.value("operator", ""),
+          .workload_digest = kernel.value("workload", ""),
+          .schedule = kernel.value("schedule", ""),
+          .flops = kernel.value("flops", 0.0),
+          .bytes = kernel.value("bytes", 0.0)};
+}
+
+}  // namespace
+
+std::string ToJson(const PackageMetadata& metadata) {
+  json kernels = json::array();
+  for (const KernelMetadata& kernel : metadata.kernels) {
+    kernels.push_back({{"symbol", kernel.symbol},
+                       {"operator", kernel.operator_name},
+                       {"workload", kernel.workload_digest},
+                       {"schedule", kernel.schedule},
+                       {"flops", kernel.flops},
+                       {"bytes", kernel.bytes}});
+  }
+  json ranges = json::array();
+  for (const InputRange& range : metadata.input_ranges) {
+    ranges.push_back({{"name", range.name}, {"low", range.low}, {"high", range.high}});
+  }
+  const json document = {{"model", metadata.model_name},
+                         {"target", metadata.target},
+                         {"compiler_version", metadata.compiler_version},
+                         {"kernels", std::move(kernels)},
+                         {"input_ranges", std::move(ranges)}};
+  // A model's name is whatever its author typed: replace what is not UTF-8 instead of throwing.
+  return document.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<PackageMetadata> ParseMetadata(std::string_view text) {
+  try {
+    const json document = json::parse(text);
+    PackageMetadata metadata;
+    metadata.model_name = document.value("model", "");
+    metadata.target = document.value("target", "");
+    metadata.compiler_version = document.value("compiler_version", "");
+    for (const json& kernel : document.value("kernels", json::array())) metadata.kernels.push_back(ParseKernel(kernel));
+    for (const json& range : document.value("input_ranges", json::array())) {
+      metadata.input_ranges.push_back({range.value("name", ""), range.value("low", 0.0), range.value("high", 0.0)});
+    }
+    return metadata;
+  } catch (const json::exception& error) {
+    return absl::DataLossError(fmt::format("package metadata is not what hone writes: {}", error.what()));
+  }
+}
+
+}  // namespace hone::package

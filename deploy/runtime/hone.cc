@@ -1,0 +1,131 @@
+#include "deploy/runtime/hone.h"
+
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "deploy/runtime/model.h"
+
+struct HoneModel {
+  std::unique_ptr<hone::runtime::Model> model;
+};
+
+namespace {
+
+using hone::runtime::ConstantsCheck;
+using hone::runtime::Fault;
+using hone::runtime::InvalidArgument;
+
+// As errno: a C caller has nowhere else to look, and threads must not see one another's failures.
+thread_local std::string last_error;
+
+HoneStatus Report(Fault fault) {
+  if (!fault.ok()) last_error = std::move(fault.text);
+  return fault.code;
+}
+
+// No exception leaves through the C interface; the library's own are the standard library's (memory, threads).
+template <typename Body>
+HoneStatus Guard(const Body& body) {
+  try {
+    return Report(body());
+  } catch (const std::bad_alloc&) {
+    return Report({HONE_OUT_OF_MEMORY, "out of memory"});
+  } catch (const std::exception& error) {
+    return Report({HONE_OUT_OF_MEMORY, std::string("the system refused a resource: ") + error.what()});
+  }
+}
+
+Fault NullPointer(const char* what) { return InvalidArgument(std::string(what) + " is null"); }
+
+}  // namespace
+
+const char* hone_error(void) { return last_error.c_str(); }
+
+const char* hone_version(void) { return HONE_VERSION; }
+
+HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel** model) {
+  return Guard([&]() -> Fault {
+    if (path == nullptr || model == nullptr) return NullPointer("path or model");
+    HoneLoadOptions chosen = {sizeof(HoneLoadOptions), 0, 0};
+    if (options != nullptr) {
+      if (options->struct_bytes < sizeof(HoneLoadOptions)) {
+        return InvalidArgument("struct_bytes of the options is not set to their size");
+      }
+      chosen = *options;
+    }
+    if ((chosen.flags & ~HONE_LOAD_TRUST_CONSTANTS) != 0) return InvalidArgument("unknown flag in the load options");
+    const bool trust = (chosen.flags & HONE_LOAD_TRUST_CONSTANTS) != 0;
+    auto result = std::make_unique<HoneModel>();
+    HONE_RETURN_IF_FAULT(hone::runtime::Model::Load(
+        path, chosen.threads, trust ? ConstantsCheck::kTrust : ConstantsCheck::kFull, &result->model));
+    *model = result.release();
+    return {};
+  });
+}
+
+void hone_free(HoneModel* model) { delete model; }
+
+size_t hone_input_count(const HoneModel* model) { return model->model->package().inputs.size(); }
+
+size_t hone_output_count(const HoneModel* model) { return model->model->package().outputs.size(); }
+
+HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port) {
+  return Guard([&] { return port == nullptr ? NullPointer("port") : model->model->InputPort(index, port); });
+}
+
+HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port) {
+  return Guard([&] { return port == nullptr ? NullPointer("port") : model->model->OutputPort(index, port); });
+}
+
+HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTensor* tensor) {
+  return Guard([&] { return tensor == nullptr ? NullPointer("tensor") : model->model->SetInput(index, *tensor); });
+}
+
+HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* view) {
+  return Guard([&] { return view == nullptr ? NullPointer("view") : model->model->InputView(index, view); });
+}
+
+HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor) {
+  return Guard([&] { return tensor == nullptr ? NullPointer("tensor") : model->model->BindInput(index, *tensor); });
+}
+
+HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor) {
+  return Guard([&] { return tensor == nullptr ? NullPointer("tensor") : model->model->BindOutput(index, *tensor); });
+}
+
+HoneStatus hone_run(HoneModel* model) {
+  return Guard([&] { return model->model->Run(); });
+}
+
+HoneStatus hone_get_output(const HoneModel* model, size_t index, DLTensor* view) {
+  return Guard([&] { return view == nullptr ? NullPointer("view") : model->model->OutputView(index, view); });
+}
+
+HoneStatus hone_set_threads(HoneModel* model, int32_t threads) {
+  return Guard([&] { return model->model->SetThreads(threads); });
+}
+
+int32_t hone_threads(const HoneModel* model) { return model->model->threads(); }
+
+size_t hone_call_count(const HoneModel* model) { return model->model->package().calls.size(); }
+
+const char* hone_call_symbol(const HoneModel* model, size_t index) {
+  const hone::runtime::PackageView& package = model->model->package();
+  return index < package.calls.size() ? package.Text(package.calls[index].symbol).data() : nullptr;
+}
+
+HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t count) {
+  return Guard([&]() -> Fault {
+    if (nanoseconds == nullptr && count > 0) return NullPointer("nanoseconds");
+    return model->model->RunProfiled({nanoseconds, count});
+  });
+}
+
+const char* hone_metadata(const HoneModel* model, size_t* bytes) {
+  const std::string_view metadata = model->model->package().metadata;
+  if (bytes != nullptr) *bytes = metadata.size();
+  return metadata.data();
+}

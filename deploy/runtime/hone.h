@@ -1,0 +1,113 @@
+/* The Hone runtime: loads a compiled package and runs it. The C interface that programs link against.
+ *
+ * Not a compiler and not a sandbox: a package holds machine code, so load only packages you trust as you trust a
+ * program. Start with hone_load, then hone_set_input, hone_run, hone_get_output, hone_free.
+ *
+ * Errors: every function that can fail returns a HoneStatus; hone_error() is the text of the calling thread's last
+ * failure. A failed call leaves the model as it was.
+ * Threads: a HoneModel is used by one thread at a time (any thread; the caller takes care of that). Different models
+ * may run at the same time, even of the same package; each has its own worker threads and its own memory.
+ * Indices of inputs, outputs and calls count from 0. Everything a function hands out belongs to the model and lives
+ * until hone_free. */
+#ifndef HONE_DEPLOY_RUNTIME_HONE_H_
+#define HONE_DEPLOY_RUNTIME_HONE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hone_dlpack.h" /* beside this file, in the tree and where it is installed */
+
+#if defined(__GNUC__)
+#define HONE_API __attribute__((visibility("default")))
+#else
+#define HONE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum HoneStatus {
+  HONE_OK = 0,
+  HONE_INVALID_ARGUMENT = 1, /* the caller's mistake: wrong index, shape, type, alignment, input not set */
+  HONE_BAD_PACKAGE = 2,      /* not a package, damaged, truncated, or of another format version */
+  HONE_INCOMPATIBLE = 3,     /* a good package that this machine cannot run: architecture or CPU features */
+  HONE_OUT_OF_MEMORY = 4,
+  HONE_IO_ERROR = 5 /* the file cannot be opened or mapped */
+} HoneStatus;
+
+typedef struct HoneModel HoneModel;
+
+/* Skips the checksum over the constants (weights), so that they are read from disk only when first used. The rest of
+ * the package is still checked in full. */
+#define HONE_LOAD_TRUST_CONSTANTS 1u
+
+typedef struct HoneLoadOptions {
+  uint32_t struct_bytes; /* sizeof(HoneLoadOptions), so that later versions can add fields */
+  int32_t threads;       /* that compute, the caller of hone_run included; 0: one per CPU this process may use */
+  uint32_t flags;        /* HONE_LOAD_... or 0 */
+} HoneLoadOptions;
+
+/* What an input or output is. */
+typedef struct HonePort {
+  const char* name; /* as the model names it */
+  DLDataType dtype;
+  int32_t ndim;
+  const int64_t* shape; /* ndim entries */
+  uint64_t bytes;
+} HonePort;
+
+/* The text of this thread's last failure, "" if there was none; valid until this thread's next failure. */
+HONE_API const char* hone_error(void);
+
+/* The version of the runtime, "0.1.0". */
+HONE_API const char* hone_version(void);
+
+/* Maps the package at `path`, checks it, and makes it ready to run. options may be null. On success *model is owned by
+ * the caller, who gives it to hone_free. The file stays mapped: replace it by renaming, never by writing over it. */
+HONE_API HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel** model);
+HONE_API void hone_free(HoneModel* model); /* null is fine */
+
+HONE_API size_t hone_input_count(const HoneModel* model);
+HONE_API size_t hone_output_count(const HoneModel* model);
+HONE_API HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port);
+HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port);
+
+/* Copies `tensor` (type and shape of the port, CPU memory, any strides) into the model's own input buffer. It keeps its
+ * value from run to run. */
+HONE_API HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTensor* tensor);
+
+/* The model's own input buffer, to be filled in place before hone_run. Counts as having set the input. */
+HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* view);
+
+/* Without a copy: the model reads the input from (writes the output to) the caller's memory from now on, which must be
+ * compact, start on a multiple of 64 bytes, and stay valid until it is bound anew, hone_set_input replaces it, or the
+ * model is freed. Memory bound to an output must not overlap any other bound memory. */
+HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor);
+HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
+
+/* Runs the model once; returns when all outputs are written. Fails only if an input was never set. */
+HONE_API HoneStatus hone_run(HoneModel* model);
+
+/* A view of the output: where the last run wrote it. The next run overwrites it. */
+HONE_API HoneStatus hone_get_output(const HoneModel* model, size_t index, DLTensor* view);
+
+/* Replaces the worker threads; as `threads` in HoneLoadOptions. hone_threads: how many compute now. */
+HONE_API HoneStatus hone_set_threads(HoneModel* model, int32_t threads);
+HONE_API int32_t hone_threads(const HoneModel* model);
+
+/* A package is a sequence of kernel calls; several calls may run the same kernel (same symbol). */
+HONE_API size_t hone_call_count(const HoneModel* model);
+HONE_API const char* hone_call_symbol(const HoneModel* model, size_t index); /* null if there is no such call */
+
+/* As hone_run, and writes the wall time of each call to nanoseconds[0 .. hone_call_count). */
+HONE_API HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t count);
+
+/* The package's description for people and tools, a JSON document of *bytes characters (also zero-terminated). */
+HONE_API const char* hone_metadata(const HoneModel* model, size_t* bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HONE_DEPLOY_RUNTIME_HONE_H_ */

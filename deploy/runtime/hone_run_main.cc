@@ -1,0 +1,150 @@
+// hone-run: runs a package once or many times on raw files. For boards and emulators, where nothing else is installed.
+//
+//   hone-run PACKAGE [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N] [--repeat N]
+//
+// A raw file holds exactly the tensor's bytes, row-major, little-endian. Prints the fastest and the median run.
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "deploy/runtime/hone.h"
+
+namespace {
+
+constexpr int kWorkFailed = 1, kWrongUsage = 2;
+constexpr char kUsage[] =
+    "usage: hone-run PACKAGE [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N] [--repeat N]\n";
+
+using NamedFile = std::pair<std::string, std::string>;
+
+struct Arguments {
+  std::string package;
+  std::vector<NamedFile> inputs, outputs;
+  int threads = 0;
+  int repeat = 1;
+};
+
+bool ParseNumber(std::string_view text, int lowest, int* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size() && *number >= lowest;
+}
+
+bool ParseNamedFile(std::string_view text, std::vector<NamedFile>* files) {
+  // Tensor names may contain '=', file names on a board hardly do: the last one counts.
+  const size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) return false;
+  files->emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  return true;
+}
+
+bool ParseArguments(int argc, char** argv, Arguments* arguments) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option.substr(0, 2) != "--") {
+      if (!arguments->package.empty()) return false;
+      arguments->package = option;
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    const std::string_view value = argv[++i];
+    const bool good = option == "--raw-in"    ? ParseNamedFile(value, &arguments->inputs)
+                      : option == "--raw-out" ? ParseNamedFile(value, &arguments->outputs)
+                      : option == "--threads" ? ParseNumber(value, 0, &arguments->threads)
+                      : option == "--repeat"  ? ParseNumber(value, 1, &arguments->repeat)
+                                              : false;
+    if (!good) return false;
+  }
+  return !arguments->package.empty();
+}
+
+int Fail(const std::string& message) {
+  std::fprintf(stderr, "hone-run: %s\n", message.c_str());
+  return kWorkFailed;
+}
+
+// The index of the port called `name`, or `count`.
+size_t FindPort(const HoneModel* model, size_t count, HoneStatus (*port_of)(const HoneModel*, size_t, HonePort*),
+                const std::string& name, HonePort* port) {
+  for (size_t i = 0; i < count; ++i) {
+    if (port_of(model, i, port) == HONE_OK && name == port->name) return i;
+  }
+  return count;
+}
+
+int ReadInput(HoneModel* model, const NamedFile& file) {
+  HonePort port;
+  const size_t count = hone_input_count(model);
+  const size_t index = FindPort(model, count, hone_input, file.first, &port);
+  if (index == count) return Fail("the model has no input '" + file.first + "'");
+  DLTensor view;
+  if (hone_get_input(model, index, &view) != HONE_OK) return Fail(hone_error());
+  std::ifstream stream(file.second, std::ios::binary | std::ios::ate);
+  if (!stream) return Fail("cannot open '" + file.second + "': " + std::strerror(errno));
+  const std::streamoff bytes = stream.tellg();
+  if (bytes < 0 || static_cast<uint64_t>(bytes) != port.bytes) {
+    return Fail("'" + file.second + "' has " + std::to_string(bytes) + " bytes, input '" + file.first + "' has " +
+                std::to_string(port.bytes));
+  }
+  stream.seekg(0);
+  if (bytes > 0 && !stream.read(static_cast<char*>(view.data), bytes)) return Fail("cannot read '" + file.second + "'");
+  return 0;
+}
+
+int WriteOutput(const HoneModel* model, const NamedFile& file) {
+  HonePort port;
+  const size_t count = hone_output_count(model);
+  const size_t index = FindPort(model, count, hone_output, file.first, &port);
+  if (index == count) return Fail("the model has no output '" + file.first + "'");
+  DLTensor view;
+  if (hone_get_output(model, index, &view) != HONE_OK) return Fail(hone_error());
+  std::ofstream stream(file.second, std::ios::binary | std::ios::trunc);
+  if (port.bytes > 0) stream.write(static_cast<const char*>(view.data), static_cast<std::streamsize>(port.bytes));
+  stream.close();
+  if (!stream) return Fail("cannot write '" + file.second + "': " + std::strerror(errno));
+  return 0;
+}
+
+int RunModel(HoneModel* model, const Arguments& arguments) {
+  for (const NamedFile& file : arguments.inputs) {
+    if (const int code = ReadInput(model, file); code != 0) return code;
+  }
+  std::vector<double> milliseconds;
+  for (int i = 0; i < arguments.repeat; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    if (hone_run(model) != HONE_OK) return Fail(hone_error());
+    milliseconds.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  for (const NamedFile& file : arguments.outputs) {
+    if (const int code = WriteOutput(model, file); code != 0) return code;
+  }
+  std::sort(milliseconds.begin(), milliseconds.end());
+  std::printf("runs %d, threads %d, min %.3f ms, median %.3f ms\n", arguments.repeat, hone_threads(model),
+              milliseconds.front(), milliseconds[milliseconds.size() / 2]);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  if (!ParseArguments(argc, argv, &arguments)) {
+    std::fputs(kUsage, stderr);
+    return kWrongUsage;
+  }
+  const HoneLoadOptions options = {sizeof(HoneLoadOptions), arguments.threads, 0};
+  HoneModel* model = nullptr;
+  if (hone_load(arguments.package.c_str(), &options, &model) != HONE_OK) {
+    return Fail("'" + arguments.package + "': " + hone_error());
+  }
+  const int code = RunModel(model, arguments);
+  hone_free(model);
+  return code;
+}

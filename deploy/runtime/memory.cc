@@ -1,0 +1,61 @@
+#include "deploy/runtime/memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+namespace hone::runtime {
+
+Mapping::~Mapping() {
+  if (start_ != nullptr) munmap(start_, bytes_);
+}
+
+Fault Mapping::File(const std::string& path, Mapping* mapping) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return IoError("cannot open package '" + path + "': " + std::strerror(errno));
+  struct stat status;
+  Mapping result;
+  Fault fault;
+  if (fstat(fd, &status) != 0) {
+    fault = IoError("cannot look at package '" + path + "': " + std::strerror(errno));
+  } else if (!S_ISREG(status.st_mode)) {
+    fault = IoError("package '" + path + "' is not a regular file");
+  } else if (static_cast<uint64_t>(status.st_size) > std::numeric_limits<size_t>::max()) {
+    fault = IoError("package '" + path + "' is larger than the address space");
+  } else if (status.st_size > 0) {
+    const size_t bytes = static_cast<size_t>(status.st_size);
+    void* start = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (start == MAP_FAILED) {
+      fault = IoError("cannot map package '" + path + "': " + std::strerror(errno));
+    } else {
+      result.start_ = start;
+      result.bytes_ = bytes;
+    }
+  }
+  close(fd);  // the mapping keeps the file
+  if (fault.ok()) *mapping = std::move(result);
+  return fault;
+}
+
+Fault Mapping::Pages(uint64_t bytes, const std::string& purpose, Mapping* mapping) {
+  Mapping result;
+  if (bytes > 0) {
+    const std::string what = "cannot allocate " + std::to_string(bytes) + " bytes for " + purpose;
+    if (bytes > std::numeric_limits<size_t>::max()) return OutOfMemory(what + ": more than the address space");
+    void* start = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) return OutOfMemory(what + ": " + std::strerror(errno));
+    result.start_ = start;
+    result.bytes_ = static_cast<size_t>(bytes);
+    constexpr size_t kHugePage = size_t{2} << 20;
+    if (bytes >= kHugePage) madvise(start, result.bytes_, MADV_HUGEPAGE);  // only a wish: failure changes no result
+  }
+  *mapping = std::move(result);
+  return {};
+}
+
+}  // namespace hone::runtime
