@@ -1,0 +1,345 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "base/status.h"
+#include "compiler/codegen/llvm/emitter.h"
+#include "compiler/ir/match.h"
+
+namespace hone::codegen {
+namespace {
+
+bool HasLoad(const ir::Expr& e) {
+  bool found = false;
+  ir::ForEachExpr(e, [&](const ir::Expr& x) { found |= x.As<ir::Load>() != nullptr; });
+  return found;
+}
+
+}  // namespace
+
+llvm::Type* Emitter::MemoryTypeOf(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kFloat16: return builder_.getHalfTy();
+    case ir::DType::kBFloat16: return builder_.getBFloatTy();
+    case ir::DType::kFloat32: return builder_.getFloatTy();
+    case ir::DType::kFloat64: return builder_.getDoubleTy();
+    default: return builder_.getIntNTy(8 * ir::SizeOf(dtype));
+  }
+}
+
+llvm::Type* Emitter::TypeOf(ir::Type type) {
+  llvm::Type* element = type.dtype == ir::DType::kBool ? builder_.getInt1Ty() : MemoryTypeOf(type.dtype);
+  return type.lanes == 1 ? element : llvm::FixedVectorType::get(element, type.lanes);
+}
+
+// Buffers never overlap: an access to one cannot touch what is in the scopes of the others.
+void Emitter::Annotate(llvm::Instruction* access, const ir::BufferNode* buffer) {
+  llvm::MDNode* own = places_.at(buffer).scope;
+  std::vector<llvm::Metadata*> others;
+  for (llvm::MDNode* scope : scopes_) {
+    if (scope != own) others.push_back(scope);
+  }
+  access->setMetadata(llvm::LLVMContext::MD_alias_scope, llvm::MDNode::get(context_, {own}));
+  access->setMetadata(llvm::LLVMContext::MD_noalias, llvm::MDNode::get(context_, others));
+}
+
+llvm::Value* Emitter::EmitExpr(const ir::Expr& e) {
+  const auto [it, is_new] = emitted_.try_emplace(&e.node(), nullptr);
+  if (!is_new && it->second != nullptr) return it->second;
+  llvm::Value* value = EmitNode(e);
+  emitted_[&e.node()] = value;
+  return value;
+}
+
+llvm::Value* Emitter::EmitNode(const ir::Expr& e) {
+  return ir::Match(
+      e,
+      [&](const ir::IntImm& i) -> llvm::Value* { return llvm::ConstantInt::get(TypeOf(i.type), static_cast<uint64_t>(i.value), true); },
+      [&](const ir::FloatImm& f) -> llvm::Value* { return llvm::ConstantFP::get(TypeOf(f.type), f.value); },
+      [&](const ir::Var& v) -> llvm::Value* {
+        const auto it = variables_.find(v.name);
+        HONE_CHECK(it != variables_.end());
+        return it->second;
+      },
+      [&](const ir::Cast& c) { return EmitCast(c); }, [&](const ir::Unary& u) { return EmitUnary(u); },
+      [&](const ir::Binary& b) { return EmitBinary(b); }, [&](const ir::Select& s) { return EmitSelect(s); },
+      [&](const ir::Load& l) { return EmitLoad(l); }, [&](const ir::Call& c) { return EmitCall(c); },
+      [&](const ir::Ramp& r) -> llvm::Value* {
+        llvm::Value* base = builder_.CreateVectorSplat(r.lanes, EmitExpr(r.base));
+        llvm::Value* stride = builder_.CreateVectorSplat(r.lanes, EmitExpr(r.stride));
+        return builder_.CreateAdd(base, builder_.CreateMul(builder_.CreateStepVector(base->getType()), stride));
+      },
+      [&](const ir::Broadcast& b) -> llvm::Value* { return builder_.CreateVectorSplat(b.lanes, EmitExpr(b.value)); });
+}
+
+llvm::Value* Emitter::EmitCast(const ir::Cast& cast) {
+  const ir::DType from = cast.value.type().dtype, to = cast.type.dtype;
+  llvm::Value* value = EmitExpr(cast.value);
+  llvm::Type* type = TypeOf(cast.type);
+  if (to == ir::DType::kBool) {
+    llvm::Value* zero = llvm::Constant::getNullValue(value->getType());
+    return ir::IsFloat(from) ? builder_.CreateFCmpUNE(value, zero) : builder_.CreateICmpNE(value, zero);
+  }
+  if (ir::IsFloat(from) && ir::IsFloat(to)) return builder_.CreateFPCast(value, type);
+  if (ir::IsFloat(from)) {
+    const auto id = ir::IsSignedInt(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return builder_.CreateIntrinsic(id, {type, value->getType()}, {value});
+  }
+  if (ir::IsFloat(to)) return ir::IsSignedInt(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
+  return ir::IsSignedInt(from) ? builder_.CreateSExtOrTrunc(value, type) : builder_.CreateZExtOrTrunc(value, type);
+}
+
+llvm::Value* Emitter::EmitUnary(const ir::Unary& unary) {
+  llvm::Value* a = EmitExpr(unary.a);
+  const bool is_float = ir::IsFloat(unary.a.type().dtype);
+  const auto intrinsic = [&](llvm::Intrinsic::ID id) { return is_float ? builder_.CreateUnaryIntrinsic(id, a) : a; };
+  switch (unary.op) {
+    case ir::UnaryOp::kNeg: return is_float ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
+    case ir::UnaryOp::kAbs:
+      if (is_float) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+      if (!ir::IsSignedInt(unary.a.type().dtype)) return a;
+      return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
+    case ir::UnaryOp::kNot: return builder_.CreateNot(a);
+    case ir::UnaryOp::kFloor: return intrinsic(llvm::Intrinsic::floor);
+    case ir::UnaryOp::kCeil: return intrinsic(llvm::Intrinsic::ceil);
+    case ir::UnaryOp::kRound: return intrinsic(llvm::Intrinsic::roundeven);
+    case ir::UnaryOp::kTrunc: return intrinsic(llvm::Intrinsic::trunc);
+    case ir::UnaryOp::kSqrt: return intrinsic(llvm::Intrinsic::sqrt);
+  }
+  return nullptr;
+}
+
+llvm::Value* Emitter::EmitBinary(const ir::Binary& binary) {
+  llvm::Value* a = EmitExpr(binary.a);
+  llvm::Value* b = EmitExpr(binary.b);
+  if (binary.op == ir::BinaryOp::kMin || binary.op == ir::BinaryOp::kMax) return EmitMinMax(binary, a, b);
+  return ir::IsFloat(binary.a.type().dtype) ? EmitFloatBinary(binary, a, b) : EmitIntBinary(binary, a, b);
+}
+
+llvm::Value* Emitter::EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm::Value* b) {
+  const bool is_min = binary.op == ir::BinaryOp::kMin;
+  const ir::DType dtype = binary.a.type().dtype;
+  if (!ir::IsFloat(dtype)) {
+    if (ir::IsSignedInt(dtype)) return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::smin : llvm::Intrinsic::smax, a, b);
+    return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::umin : llvm::Intrinsic::umax, a, b);
+  }
+  // Against a constant that is no NaN one compare propagates the other's NaN and is a single instruction.
+  const auto constant = [](const ir::Expr& e) {
+    const ir::Broadcast* broadcast = e.As<ir::Broadcast>();
+    const ir::FloatImm* imm = broadcast != nullptr ? broadcast->value.As<ir::FloatImm>() : e.As<ir::FloatImm>();
+    return imm != nullptr && imm->value == imm->value;
+  };
+  if (constant(binary.a)) std::swap(a, b);
+  if (constant(binary.a) || constant(binary.b)) {
+    llvm::Value* replace = is_min ? builder_.CreateFCmpOLT(b, a) : builder_.CreateFCmpOGT(b, a);
+    return builder_.CreateSelect(replace, b, a);
+  }
+  return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, a, b);
+}
+
+llvm::Value* Emitter::EmitFloatBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b) {
+  switch (binary.op) {
+    case ir::BinaryOp::kAdd: return builder_.CreateFAdd(a, b);
+    case ir::BinaryOp::kSub: return builder_.CreateFSub(a, b);
+    case ir::BinaryOp::kMul: return builder_.CreateFMul(a, b);
+    case ir::BinaryOp::kDiv: return builder_.CreateFDiv(a, b);
+    case ir::BinaryOp::kMod: return builder_.CreateFRem(a, b);
+    case ir::BinaryOp::kFloorDiv: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
+    case ir::BinaryOp::kFloorMod: {
+      llvm::Value* quotient = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
+      return builder_.CreateFSub(a, builder_.CreateFMul(quotient, b));
+    }
+    case ir::BinaryOp::kEq: return builder_.CreateFCmpOEQ(a, b);
+    case ir::BinaryOp::kNe: return builder_.CreateFCmpUNE(a, b);
+    case ir::BinaryOp::kLt: return builder_.CreateFCmpOLT(a, b);
+    case ir::BinaryOp::kLe: return builder_.CreateFCmpOLE(a, b);
+    case ir::BinaryOp::kGt: return builder_.CreateFCmpOGT(a, b);
+    case ir::BinaryOp::kGe: return builder_.CreateFCmpOGE(a, b);
+    default: HONE_CHECK(false); return nullptr;
+  }
+}
+
+llvm::Value* Emitter::EmitIntBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b) {
+  const bool is_signed = ir::IsSignedInt(binary.a.type().dtype);
+  const auto compare = [&](llvm::CmpInst::Predicate s, llvm::CmpInst::Predicate u) { return builder_.CreateICmp(is_signed ? s : u, a, b); };
+  const auto shift = [&](llvm::Value* shifted) {
+    llvm::Value* width = llvm::ConstantInt::get(a->getType(), a->getType()->getScalarSizeInBits());
+    return builder_.CreateSelect(builder_.CreateICmpULT(b, width), shifted, llvm::Constant::getNullValue(a->getType()));
+  };
+  switch (binary.op) {
+    case ir::BinaryOp::kAdd: return builder_.CreateAdd(a, b);
+    case ir::BinaryOp::kSub: return builder_.CreateSub(a, b);
+    case ir::BinaryOp::kMul: return builder_.CreateMul(a, b);
+    case ir::BinaryOp::kDiv: case ir::BinaryOp::kMod:
+    case ir::BinaryOp::kFloorDiv: case ir::BinaryOp::kFloorMod: return EmitDivision(binary, a, b);
+    case ir::BinaryOp::kAnd: return builder_.CreateAnd(a, b);
+    case ir::BinaryOp::kOr: return builder_.CreateOr(a, b);
+    case ir::BinaryOp::kXor: return builder_.CreateXor(a, b);
+    case ir::BinaryOp::kShl: return shift(builder_.CreateShl(a, b));
+    case ir::BinaryOp::kShr: return shift(is_signed ? builder_.CreateAShr(a, b) : builder_.CreateLShr(a, b));
+    case ir::BinaryOp::kEq: return builder_.CreateICmpEQ(a, b);
+    case ir::BinaryOp::kNe: return builder_.CreateICmpNE(a, b);
+    case ir::BinaryOp::kLt: return compare(llvm::CmpInst::ICMP_SLT, llvm::CmpInst::ICMP_ULT);
+    case ir::BinaryOp::kLe: return compare(llvm::CmpInst::ICMP_SLE, llvm::CmpInst::ICMP_ULE);
+    case ir::BinaryOp::kGt: return compare(llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_UGT);
+    case ir::BinaryOp::kGe: return compare(llvm::CmpInst::ICMP_SGE, llvm::CmpInst::ICMP_UGE);
+    default: HONE_CHECK(false); return nullptr;
+  }
+}
+
+// Division by zero yields 0 and the lowest value by -1 wraps; neither may trap.
+llvm::Value* Emitter::EmitDivision(const ir::Binary& binary, llvm::Value* a, llvm::Value* b) {
+  const ir::Type type = binary.a.type();
+  const bool is_signed = ir::IsSignedInt(type.dtype);
+  const bool modulo = binary.op == ir::BinaryOp::kMod || binary.op == ir::BinaryOp::kFloorMod;
+  const bool floors = binary.op == ir::BinaryOp::kFloorDiv || binary.op == ir::BinaryOp::kFloorMod;
+  llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
+  llvm::Value* one = llvm::ConstantInt::get(a->getType(), 1);
+  const ir::IntImm* imm = binary.b.As<ir::IntImm>();
+  const bool positive = imm != nullptr && imm->value > 0;
+  if (!is_signed || (positive && type == ir::kIndexType && ir::BoundsOf(binary.a, ranges_).low >= 0)) {
+    llvm::Value* safe = positive ? b : builder_.CreateSelect(builder_.CreateICmpEQ(b, zero), one, b);
+    llvm::Value* result = modulo ? builder_.CreateURem(a, safe) : builder_.CreateUDiv(a, safe);
+    return positive ? result : builder_.CreateSelect(builder_.CreateICmpEQ(b, zero), zero, result);
+  }
+  llvm::Value* minus_one = llvm::Constant::getAllOnesValue(a->getType());
+  llvm::Value* is_zero = builder_.CreateICmpEQ(b, zero);
+  llvm::Value* is_minus_one = builder_.CreateICmpEQ(b, minus_one);
+  llvm::Value* safe = builder_.CreateSelect(builder_.CreateOr(is_zero, is_minus_one), one, b);
+  llvm::Value* quotient = builder_.CreateSDiv(a, safe);
+  llvm::Value* rest = builder_.CreateSRem(a, safe);
+  if (floors) {
+    llvm::Value* signs_differ = builder_.CreateICmpSLT(builder_.CreateXor(rest, safe), zero);
+    llvm::Value* adjust = builder_.CreateAnd(builder_.CreateICmpNE(rest, zero), signs_differ);
+    quotient = builder_.CreateSub(quotient, builder_.CreateZExt(adjust, a->getType()));
+    rest = builder_.CreateAdd(rest, builder_.CreateSelect(adjust, safe, zero));
+  }
+  llvm::Value* by_minus_one = modulo ? zero : builder_.CreateNeg(a);
+  llvm::Value* result = builder_.CreateSelect(is_minus_one, by_minus_one, modulo ? rest : quotient);
+  return builder_.CreateSelect(is_zero, zero, result);
+}
+
+// Lazy: a scalar arm with a load is a branch; vector loads carry their masks.
+llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
+  llvm::Value* condition = EmitExpr(select.condition);
+  const bool vector = select.on_true.type().lanes > 1;
+  if (vector || (!HasLoad(select.on_true) && !HasLoad(select.on_false))) {
+    return builder_.CreateSelect(condition, EmitExpr(select.on_true), EmitExpr(select.on_false));
+  }
+  llvm::BasicBlock* blocks[2] = {llvm::BasicBlock::Create(context_, "taken", function_), llvm::BasicBlock::Create(context_, "other", function_)};
+  llvm::BasicBlock* join = llvm::BasicBlock::Create(context_, "join", function_);
+  builder_.CreateCondBr(condition, blocks[0], blocks[1]);
+  llvm::Value* values[2];
+  const auto before = emitted_;  // values of one arm do not dominate the other, nor what follows
+  for (int i = 0; i < 2; ++i) {
+    builder_.SetInsertPoint(blocks[i]);
+    values[i] = EmitExpr(i == 0 ? select.on_true : select.on_false);
+    blocks[i] = builder_.GetInsertBlock();
+    builder_.CreateBr(join);
+    emitted_ = before;
+  }
+  builder_.SetInsertPoint(join);
+  llvm::PHINode* phi = builder_.CreatePHI(values[0]->getType(), 2);
+  phi->addIncoming(values[0], blocks[0]);
+  phi->addIncoming(values[1], blocks[1]);
+  return phi;
+}
+
+// The constant part of the index goes last, so that neighbours share the rest.
+llvm::Value* Emitter::Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element) {
+  llvm::Value* pointer = places_.at(buffer.get()).pointer;
+  const ir::Binary* sum = index.As<ir::Binary>();
+  const ir::IntImm* offset = sum != nullptr && (sum->op == ir::BinaryOp::kAdd || sum->op == ir::BinaryOp::kSub) ? sum->b.As<ir::IntImm>() : nullptr;
+  if (offset == nullptr) return builder_.CreateInBoundsGEP(element, pointer, EmitExpr(index));
+  llvm::Value* base = builder_.CreateGEP(element, pointer, EmitExpr(sum->a));
+  return builder_.CreateGEP(element, base, builder_.getInt64(sum->op == ir::BinaryOp::kAdd ? offset->value : -offset->value));
+}
+
+llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::Type* vector) {
+  const llvm::Align align(ir::SizeOf(load.buffer->dtype));
+  llvm::Value* mask = load.mask.defined() ? EmitExpr(load.mask) : nullptr;
+  llvm::Value* zero = llvm::Constant::getNullValue(vector);
+  const ir::Expr& index = load.indices[0];
+  llvm::Instruction* access = nullptr;
+  if (const ir::Broadcast* broadcast = index.As<ir::Broadcast>(); broadcast != nullptr && mask == nullptr) {
+    access = builder_.CreateAlignedLoad(element, Address(load.buffer, broadcast->value, element), align);
+    Annotate(access, load.buffer.get());
+    return builder_.CreateVectorSplat(load.indices[0].type().lanes, access);
+  }
+  if (const ir::Ramp* ramp = index.As<ir::Ramp>(); ramp != nullptr && ir::ConstantValue(ramp->stride) == 1) {
+    llvm::Value* address = Address(load.buffer, ramp->base, element);
+    access = mask == nullptr ? static_cast<llvm::Instruction*>(builder_.CreateAlignedLoad(vector, address, align))
+                             : builder_.CreateMaskedLoad(vector, address, align, mask, zero);
+  } else {
+    llvm::Value* addresses = builder_.CreateGEP(element, places_.at(load.buffer.get()).pointer, EmitExpr(index));
+    access = builder_.CreateMaskedGather(vector, addresses, align, mask, zero);
+  }
+  Annotate(access, load.buffer.get());
+  return access;
+}
+
+llvm::Value* Emitter::EmitLoad(const ir::Load& load) {
+  llvm::Type* element = MemoryTypeOf(load.buffer->dtype);
+  const int lanes = load.indices[0].type().lanes;
+  llvm::Value* value = nullptr;
+  if (lanes > 1) {
+    value = EmitVectorLoad(load, element, llvm::FixedVectorType::get(element, lanes));
+  } else {
+    HONE_CHECK(!load.mask.defined());
+    llvm::LoadInst* access = builder_.CreateAlignedLoad(element, Address(load.buffer, load.indices[0], element), llvm::Align(ir::SizeOf(load.buffer->dtype)));
+    Annotate(access, load.buffer.get());
+    value = access;
+  }
+  return load.buffer->dtype == ir::DType::kBool ? builder_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType())) : value;
+}
+
+llvm::Value* Emitter::EmitCall(const ir::Call& call) {
+  std::vector<llvm::Value*> args;
+  for (const ir::Expr& arg : call.args) args.push_back(EmitExpr(arg));
+  const bool single = call.args[0].type().dtype == ir::DType::kFloat32;
+  switch (call.function) {
+    case ir::Intrinsic::kReinterpret: return builder_.CreateBitCast(args[0], TypeOf(call.type));
+    case ir::Intrinsic::kFma: return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {args[0]->getType()}, args);
+    case ir::Intrinsic::kIsNan: return builder_.CreateFCmpUNO(args[0], args[0]);
+    case ir::Intrinsic::kIsInf:
+      return builder_.CreateFCmpOEQ(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args[0]),
+                                    llvm::ConstantFP::getInfinity(args[0]->getType()));
+    case ir::Intrinsic::kExp: return single ? EmitExp(builder_, args[0]) : CallLibm(call, args);
+    case ir::Intrinsic::kLog: return single ? EmitLog(builder_, args[0]) : CallLibm(call, args);
+    case ir::Intrinsic::kTanh: return single ? EmitTanh(builder_, args[0]) : CallLibm(call, args);
+    case ir::Intrinsic::kErf: return single ? EmitErf(builder_, args[0]) : CallLibm(call, args);
+    case ir::Intrinsic::kSigmoid: {
+      if (single) return EmitSigmoid(builder_, args[0]);
+      const ir::Call exp{call.type, ir::Intrinsic::kExp, {}};
+      llvm::Value* one = llvm::ConstantFP::get(args[0]->getType(), 1.0);
+      return builder_.CreateFDiv(one, builder_.CreateFAdd(one, CallLibm(exp, {builder_.CreateFNeg(args[0])})));
+    }
+    default: return CallLibm(call, args);
+  }
+}
+
+// One call of the C library per lane.
+llvm::Value* Emitter::CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args) {
+  static constexpr std::pair<ir::Intrinsic, const char*> kNames[] = {
+      {ir::Intrinsic::kExp, "exp"}, {ir::Intrinsic::kLog, "log"}, {ir::Intrinsic::kTanh, "tanh"}, {ir::Intrinsic::kErf, "erf"},
+      {ir::Intrinsic::kPow, "pow"}, {ir::Intrinsic::kSin, "sin"}, {ir::Intrinsic::kCos, "cos"}, {ir::Intrinsic::kTan, "tan"},
+      {ir::Intrinsic::kAsin, "asin"}, {ir::Intrinsic::kAcos, "acos"}, {ir::Intrinsic::kAtan, "atan"}, {ir::Intrinsic::kSinh, "sinh"},
+      {ir::Intrinsic::kCosh, "cosh"}, {ir::Intrinsic::kAsinh, "asinh"}, {ir::Intrinsic::kAcosh, "acosh"}, {ir::Intrinsic::kAtanh, "atanh"}};
+  std::string name;
+  for (const auto& [function, text] : kNames) {
+    if (function == call.function) name = text;
+  }
+  HONE_CHECK(!name.empty());
+  if (call.type.dtype == ir::DType::kFloat32) name += "f";
+  llvm::Type* scalar = MemoryTypeOf(call.type.dtype);
+  const std::vector<llvm::Type*> parameters(args.size(), scalar);
+  const llvm::FunctionCallee callee = module_->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
+  if (call.type.lanes == 1) return builder_.CreateCall(callee, args);
+  llvm::Value* result = llvm::PoisonValue::get(TypeOf(call.type));
+  for (int lane = 0; lane < call.type.lanes; ++lane) {
+    std::vector<llvm::Value*> lane_args;
+    for (llvm::Value* arg : args) lane_args.push_back(builder_.CreateExtractElement(arg, lane));
+    result = builder_.CreateInsertElement(result, builder_.CreateCall(callee, lane_args), lane);
+  }
+  return result;
+}
+
+}  // namespace hone::codegen

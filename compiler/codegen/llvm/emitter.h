@@ -1,0 +1,98 @@
+// Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies.
+//
+// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_expr.cc has expressions, math.cc the
+// vectorized exp, log, tanh, erf.
+#ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
+#define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/ir/simplify.h"
+#include "compiler/ir/stmt.h"
+
+namespace hone::codegen {
+
+class Emitter {
+ public:
+  // fuse: multiply-adds may be contracted.
+  Emitter(llvm::Module* module, const ir::Func& func, bool fuse);
+  void Run();
+
+ private:
+  // Where a buffer is, in the LLVM function being emitted.
+  struct Place {
+    llvm::Value* pointer;
+    llvm::MDNode* scope;  // alias scope: buffers never overlap
+  };
+  using Places = std::map<const ir::BufferNode*, Place>;
+  using Variables = std::map<std::string, llvm::Value*, std::less<>>;
+
+  // emit_stmt.cc
+  llvm::Function* MakeFunction(const std::string& name, llvm::FunctionType* type, bool internal);
+  void LoadParams(llvm::Value* buffers);
+  void EmitStmt(const ir::Stmt& s);
+  void EmitLoop(const ir::For& loop, const ir::Stmt& s);
+  void EmitParallel(const ir::For& loop);
+  void EmitParallelBody(llvm::Function* body, const ir::For& loop, const std::vector<std::string>& captured,
+                        const std::vector<const ir::BufferNode*>& locals);
+  void EmitIf(const ir::If& branch);
+  void EmitAlloc(const ir::Alloc& alloc);
+  void EmitStore(const ir::Store& store);
+
+  // emit_expr.cc
+  llvm::Value* EmitExpr(const ir::Expr& e);
+  llvm::Value* EmitNode(const ir::Expr& e);
+  llvm::Value* EmitCast(const ir::Cast& cast);
+  llvm::Value* EmitUnary(const ir::Unary& unary);
+  llvm::Value* EmitBinary(const ir::Binary& binary);
+  llvm::Value* EmitIntBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
+  llvm::Value* EmitDivision(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
+  llvm::Value* EmitFloatBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
+  llvm::Value* EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
+  llvm::Value* EmitSelect(const ir::Select& select);
+  llvm::Value* EmitLoad(const ir::Load& load);
+  llvm::Value* EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::Type* vector);
+  llvm::Value* EmitCall(const ir::Call& call);
+  llvm::Value* CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args);
+  llvm::Value* Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element);
+  llvm::Type* TypeOf(ir::Type type);
+  llvm::Type* MemoryTypeOf(ir::DType dtype);
+  void Annotate(llvm::Instruction* access, const ir::BufferNode* buffer);
+
+  llvm::Module* module_;
+  llvm::LLVMContext& context_;
+  const ir::Func& func_;
+  llvm::IRBuilder<> builder_;
+  llvm::Function* function_ = nullptr;
+  llvm::Value* buffers_ = nullptr;
+  llvm::Value* workspace_ = nullptr;
+  llvm::Value* parallel_ = nullptr;
+  int64_t workspace_used_ = 0;
+  int outlined_ = 0;
+  Places places_;
+  Variables variables_;
+  ir::Ranges ranges_;
+  llvm::MDNode* alias_domain_;
+  std::vector<llvm::MDNode*> scopes_;
+  // Values of shared nodes within one statement (expressions are DAGs; each node is emitted once).
+  std::unordered_map<const ir::ExprNode*, llvm::Value*> emitted_;
+};
+
+// Vector approximations for f32, after Cephes (Moshier, 1989) and the published error bounds of its polynomials: within 2 ulp
+// of the correctly rounded result for exp and log, 4 ulp for tanh and erf. x: float or vector of float.
+llvm::Value* EmitExp(llvm::IRBuilder<>& builder, llvm::Value* x);
+llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
+llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x);
+llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x);
+llvm::Value* EmitSigmoid(llvm::IRBuilder<>& builder, llvm::Value* x);
+
+}  // namespace hone::codegen
+
+#endif  // HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_

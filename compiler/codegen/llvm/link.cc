@@ -1,0 +1,99 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <lld/Common/Driver.h>
+#include <llvm/Support/raw_ostream.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/status.h"
+#include "compiler/codegen/codegen.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace hone::codegen {
+namespace {
+
+// Files in memory: the linker wants paths, and /proc/self/fd/N is one.
+class MemoryFile {
+ public:
+  explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
+  MemoryFile(MemoryFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~MemoryFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  bool ok() const { return fd_ >= 0; }
+  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+
+  bool Write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = write(fd_, bytes.data(), bytes.size());
+      if (n <= 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+    return true;
+  }
+
+ private:
+  int fd_;
+};
+
+// lld writes its result beside the output path and renames it, so the output needs a real folder: a private one in memory if there is one.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    for (const char* base : {"/dev/shm", "/tmp", "."}) {
+      path_ = fmt::format("{}/hone-link-XXXXXX", base);
+      if (mkdtemp(path_.data()) != nullptr) return;
+    }
+    path_.clear();
+  }
+  ~ScratchFolder() {
+    if (path_.empty()) return;
+    unlink((path_ + "/out.so").c_str());
+    rmdir(path_.c_str());
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::InternalError(fmt::format("cannot read the linked object {}: {}", path, std::strerror(errno)));
+  std::string bytes;
+  char block[1 << 16];
+  ssize_t n = 0;
+  while ((n = read(fd, block, sizeof block)) > 0) bytes.append(block, static_cast<size_t>(n));
+  close(fd);
+  if (n < 0) return absl::InternalError("cannot read the linked object: " + std::string(std::strerror(errno)));
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> LinkShared(std::span<const std::string> objects) {
+  std::vector<MemoryFile> inputs;
+  const ScratchFolder folder;
+  if (folder.path().empty()) return absl::UnavailableError("linking needs a writable folder: none of /dev/shm, /tmp, . is");
+  std::vector<std::string> words = {"ld.lld", "-shared", "-O0", "--threads=1", "--build-id=none", "-z", "relro", "-o", folder.path() + "/out.so"};
+  for (const std::string& object : objects) {
+    inputs.emplace_back("hone-object");
+    if (!inputs.back().ok() || !inputs.back().Write(object)) {
+      return absl::ResourceExhaustedError("cannot hold an object in memory for linking: " + std::string(std::strerror(errno)));
+    }
+    words.push_back(inputs.back().path());
+  }
+  std::vector<const char*> args;
+  for (const std::string& word : words) args.push_back(word.c_str());
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  const lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0) return absl::InternalError("linking failed: " + messages);
+  return ReadFile(folder.path() + "/out.so");
+}
+
+}  // namespace hone::codegen

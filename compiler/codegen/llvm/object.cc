@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "base/status.h"
+#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/llvm/emitter.h"
+#include "compiler/codegen/llvm/setup.h"
+
+namespace hone::codegen {
+namespace {
+
+// Our loops are tiled, unrolled and vectorized already: what is left is to promote the register tile (sroa), to share addresses,
+// and to hoist what does not change. LLVM's standard O3 takes three times as long and gains nothing on such code.
+constexpr const char* kKernelPasses =
+    "function(sroa,early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(loop-rotate,licm<allowspeculation>),early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg)";
+
+std::string Optimize(llvm::Module* module, llvm::TargetMachine* machine, Effort effort) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager cgscc;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(cgscc);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, cgscc, modules);
+  llvm::ModulePassManager passes;
+  if (effort == Effort::kReference) {
+    passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+  } else if (llvm::Error error = builder.parsePassPipeline(passes, kKernelPasses)) {
+    return llvm::toString(std::move(error));
+  }
+  passes.run(*module, modules);
+  return "";
+}
+
+void SetAttributes(llvm::Module* module, const Target& target) {
+  for (llvm::Function& function : *module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty()) function.addFnAttr("target-features", target.features);
+    function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+    function.addFnAttr("no-builtins");
+    function.addFnAttr("frame-pointer", "none");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const Target& target, Effort effort, Output output) {
+  const std::unique_ptr<llvm::TargetMachine> machine = MakeTargetMachine(target);
+  llvm::LLVMContext context;
+  llvm::Module module("hone", context);
+  module.setTargetTriple(Triple(target));
+  module.setDataLayout(machine->createDataLayout());
+  for (const ir::Func& func : funcs) Emitter(&module, func, effort == Effort::kKernel).Run();
+  SetAttributes(&module, target);
+  std::string problem;
+  llvm::raw_string_ostream problem_stream(problem);
+  if (llvm::verifyModule(module, &problem_stream)) return absl::InternalError("generated LLVM IR is malformed: " + problem);
+  if (std::string error = Optimize(&module, machine.get(), effort); !error.empty()) return absl::InternalError("LLVM passes: " + error);
+  if (output == Output::kLlvmIr) {
+    std::string text;
+    llvm::raw_string_ostream(text) << module;
+    return text;
+  }
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager emit;
+  const auto type = output == Output::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  if (machine->addPassesToEmitFile(emit, stream, nullptr, type)) return absl::InternalError("LLVM cannot emit code for " + Print(target));
+  emit.run(module);
+  return std::string(bytes.data(), bytes.size());
+}
+
+}  // namespace hone::codegen
