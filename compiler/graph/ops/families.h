@@ -38,7 +38,8 @@ std::span<const OpDef> SoftmaxOps();         // softmax.cc: Softmax, LogSoftmax,
 std::span<const OpDef> LossOps();            // loss.cc: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss
 std::span<const OpDef> NormOps();            // norm.cc: batch, layer, instance, group, ... normalization
 std::span<const OpDef> EinsumOps();          // einsum.cc: Einsum, Det
-std::span<const OpDef> ConvOps();            // conv.cc: Conv and its integer and transposed relatives
+std::span<const OpDef> ConvOps();            // conv.cc: Conv, ConvInteger, QLinearConv
+std::span<const OpDef> ConvTransposeOps();   // conv_transpose.cc
 std::span<const OpDef> PoolOps();            // pool.cc: pools and MaxUnpool
 std::span<const OpDef> ResizeOps();          // resize.cc: Resize, Upsample
 std::span<const OpDef> SampleOps();          // sample.cc: RoiAlign, GridSample

@@ -1,0 +1,174 @@
+#include <algorithm>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/quantize.h"
+#include "compiler/graph/ops/window.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+// A convolution of x with w = [out channels, in channels of a group, kernel...].
+struct Convolution {
+  Layout layout;
+  Window window;
+  int64_t batch, in_channels, out_channels, groups;
+
+  int64_t GroupIn() const { return in_channels / groups; }
+  int64_t GroupOut() const { return out_channels / groups; }
+  bool Depthwise() const { return groups > 1 && GroupIn() == 1 && GroupOut() == 1; }
+  Dims OutputShape() const { return layout.Shape(batch, out_channels, window.output); }
+};
+
+absl::StatusOr<Convolution> ReadConvolution(const OpArgs& args, size_t x_input, size_t w_input) {
+  const Dims& x = args.inputs[x_input]->shape;
+  const Dims& w = args.inputs[w_input]->shape;
+  Convolution conv;
+  HONE_ASSIGN_OR_RETURN(conv.layout, ReadLayout(args, x_input));
+  if (w.size() != x.size()) return Malformed(fmt::format("weights of rank {} for data of rank {}", w.size(), x.size()));
+  conv.batch = x[0];
+  conv.in_channels = x[conv.layout.channel()];
+  conv.out_channels = w[0];
+  conv.groups = args.Int("group", 1);
+  if (conv.groups < 1 || conv.out_channels % conv.groups != 0 || conv.in_channels != w[1] * conv.groups) {
+    return Malformed(fmt::format("{} channels do not fit weights [{}, {}, ...] in {} groups", conv.in_channels, w[0],
+                                 w[1], conv.groups));
+  }
+  const Dims kernel(w.begin() + 2, w.end());
+  if (args.Ints("kernel_shape", kernel) != kernel)
+    return Malformed("attribute kernel_shape is not that of the weights");
+  HONE_ASSIGN_OR_RETURN(conv.window, ReadWindow(args, conv.layout.SpaceOf(x), kernel));
+  return conv;
+}
+
+using Product = std::function<Expr(Exprs x_place, Exprs w_place)>;
+
+// The sums of products, over the channels of the group and the taps. Where every channel is a group of its own, over
+// the taps only, and the channel is indexed directly.
+Buffer EmitSums(StageBuilder& builder, const Convolution& conv, DType dtype, const Product& product) {
+  const Layout& layout = conv.layout;
+  const bool depthwise = conv.Depthwise();
+  Dims extents = conv.window.kernel;
+  if (!depthwise) extents.insert(extents.begin(), conv.GroupIn());
+  return builder.Reduce("conv", dtype, conv.OutputShape(), extents, Reduction::kSum, [&](Indices i, Indices r) {
+    Indices taps = depthwise ? r : r.subspan(1);
+    const Expr& out_channel = i[layout.channel()];
+    Expr channel = depthwise ? out_channel : r[0];
+    if (!depthwise && conv.groups > 1) {
+      channel = FloorDiv(out_channel, Expr(conv.GroupOut())) * Expr(conv.GroupIn()) + r[0];
+    }
+    Exprs w_place = {out_channel, depthwise ? Expr(0) : r[0]};
+    w_place.insert(w_place.end(), taps.begin(), taps.end());
+    Exprs space = TapPlace(conv.window, i.subspan(layout.space(), layout.spatial()), taps);
+    return product(layout.Place(i[0], channel, space), std::move(w_place));
+  });
+}
+
+absl::Status CheckBias(const OpArgs& args, size_t input, int64_t channels) {
+  if (args.Has(input) && args.inputs[input]->shape != Dims{channels}) {
+    return Malformed(fmt::format("the bias (input {}) must have one number per channel ({})", input, channels));
+  }
+  return absl::OkStatus();
+}
+
+OpResult Conv(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  HONE_ASSIGN_OR_RETURN(Convolution conv, ReadConvolution(args, 0, 1));
+  HONE_RETURN_IF_ERROR(CheckBias(args, 2, conv.out_channels));
+  const DType dtype = args.inputs[0]->dtype, wide = ComputeType(dtype);
+  Buffer x = PadForWindow(builder, args.inputs[0], conv.layout, conv.window, Number(wide, 0));
+  Buffer sum = EmitSums(builder, conv, wide, [&](Exprs x_place, Exprs w_place) {
+    return Read(x, std::move(x_place)) * Read(args.inputs[1], std::move(w_place));
+  });
+  if (!args.Has(2) && wide == dtype) return Buffers{sum};
+  return Buffers{Map(builder, "bias", dtype, sum->shape, [&](Indices i) {
+    Expr value = Read(sum, Exprs(i.begin(), i.end()));
+    return args.Has(2) ? value + Read(args.inputs[2], {i[conv.layout.channel()]}) : value;
+  })};
+}
+
+// Where the node has the operands of a quantized convolution; a zero point that is absent is 0.
+struct QuantizedInputs {
+  size_t x, w, x_zero_point, w_zero_point;
+};
+
+// The sums of a convolution of 8-bit integers, each less its zero point, as i32. The pad stands for 0: it is filled
+// with the zero point.
+absl::StatusOr<Buffer> EmitQuantizedSums(const OpArgs& args, StageBuilder& builder, const Convolution& conv,
+                                         const QuantizedInputs& inputs) {
+  HONE_RETURN_IF_ERROR(CheckQuantizedOperands(args, inputs.x, inputs.w, inputs.x_zero_point, inputs.w_zero_point));
+  const DType i32 = DType::kInt32;
+  const bool x_offset = args.Has(inputs.x_zero_point), w_offset = args.Has(inputs.w_zero_point);
+  if (x_offset) HONE_RETURN_IF_ERROR(CheckScalar(args, inputs.x_zero_point));
+  bool per_channel = false;
+  if (w_offset && Product(args.inputs[inputs.w_zero_point]->shape) != 1) {
+    HONE_RETURN_IF_ERROR(CheckBias(args, inputs.w_zero_point, conv.out_channels));
+    per_channel = true;
+  }
+  const Buffer& data = args.inputs[inputs.x];
+  Expr fill = x_offset ? ReadScalar(args.inputs[inputs.x_zero_point]) : Number(data->dtype, 0);
+  Buffer x = PadForWindow(builder, data, conv.layout, conv.window, fill);
+  return EmitSums(builder, conv, i32, [&](Exprs x_place, Exprs w_place) {
+    Exprs channel = {w_place[0]};
+    Expr left = ReadAs(i32, x, std::move(x_place));
+    Expr right = ReadAs(i32, args.inputs[inputs.w], std::move(w_place));
+    if (x_offset) left = left - To(i32, ReadScalar(args.inputs[inputs.x_zero_point]));
+    if (per_channel) {
+      right = right - ReadAs(i32, args.inputs[inputs.w_zero_point], std::move(channel));
+    } else if (w_offset) {
+      right = right - To(i32, ReadScalar(args.inputs[inputs.w_zero_point]));
+    }
+    return left * right;
+  });
+}
+
+OpResult ConvInteger(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Convolution conv, ReadConvolution(args, 0, 1));
+  HONE_ASSIGN_OR_RETURN(Buffer sum, EmitQuantizedSums(args, builder, conv, {0, 1, 2, 3}));
+  return Buffers{sum};
+}
+
+// Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias (i32).
+OpResult QLinearConv(const OpArgs& args, StageBuilder& builder) {
+  for (size_t i : {1, 6, 7}) HONE_RETURN_IF_ERROR(CheckScalar(args, i));
+  HONE_ASSIGN_OR_RETURN(Convolution conv, ReadConvolution(args, 0, 3));
+  HONE_RETURN_IF_ERROR(CheckBias(args, 8, conv.out_channels));
+  if (Product(args.inputs[4]->shape) != 1) HONE_RETURN_IF_ERROR(CheckBias(args, 4, conv.out_channels));
+  const DType out = args.inputs[7]->dtype;
+  if (out != DType::kInt8 && out != DType::kUInt8) return Malformed("the zero point of y (input 7) must be 8-bit");
+  HONE_ASSIGN_OR_RETURN(Buffer sum, EmitQuantizedSums(args, builder, conv, {0, 3, 2, 5}));
+  return Buffers{builder.Compute("requantize", out, sum->shape, [&](Indices i) {
+    const Requantization inputs{.a_scale = 1, .b_scale = 4, .y_scale = 6, .y_zero_point = 7};
+    const Expr& channel = i[conv.layout.channel()];
+    Expr value = Read(sum, Exprs(i.begin(), i.end()));
+    if (args.Has(8)) value = value + ReadAs(DType::kInt32, args.inputs[8], {channel});
+    return Requantize(args, inputs, value, channel);
+  })};
+}
+
+void SmallScales(const OpArgs& args, size_t input, double* low, double* high) {
+  if (!ir::IsFloat(args.inputs[input]->dtype)) {
+    *low = 0;
+    *high = 16;
+    return;
+  }
+  *low = 0.01;
+  *high = 0.1;
+}
+
+constexpr OpDef kOps[] = {
+    {"Conv", Checked<Conv, 2, Elements::kFloat>},
+    {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, SmallScales},
+    {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, SmallScales},
+};
+
+}  // namespace
+
+std::span<const OpDef> ConvOps() { return kOps; }
+
+}  // namespace hone::graph

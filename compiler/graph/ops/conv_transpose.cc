@@ -1,0 +1,223 @@
+#include <algorithm>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/window.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+// A transposed convolution, written from the side of its output: which inputs and taps meet in an element.
+//
+// Output o and tap k meet input (o + pad - k * dilation) / stride, where that divides. Without dilation, the taps that
+// divide are k = phase + stride * t with phase = (o + pad) mod stride, and the input is (o + pad) / stride - t: a
+// plain convolution per phase, over padded data and padded weights. With stride 1 every tap divides. Both are sums of
+// loads times loads, as schedules want them; only stride and dilation together need the division to be tested.
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+constexpr int64_t kMaxSize = int64_t{1} << 30;
+
+struct TransposedConv {
+  Layout layout;
+  int64_t batch, in_channels, out_channels, groups;
+  Dims input, kernel, strides, dilations, before, output;
+
+  int64_t GroupIn() const { return in_channels / groups; }
+  int64_t GroupOut() const { return out_channels / groups; }
+};
+
+absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t count, int64_t fallback) {
+  Dims sizes = args.Ints(name, Dims(count, fallback));
+  if (sizes.size() != count)
+    return Malformed(fmt::format("attribute {} has {} numbers, not {}", name, sizes.size(), count));
+  for (int64_t size : sizes) {
+    if (size < fallback || size > kMaxSize) return Malformed(fmt::format("attribute {} has the number {}", name, size));
+  }
+  return sizes;
+}
+
+// Pads and output shape: each follows from the other.
+absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
+  const size_t rank = conv.kernel.size();
+  HONE_ASSIGN_OR_RETURN(conv.strides, ReadSizes(args, "strides", rank, 1));
+  HONE_ASSIGN_OR_RETURN(conv.dilations, ReadSizes(args, "dilations", rank, 1));
+  HONE_ASSIGN_OR_RETURN(Dims extra, ReadSizes(args, "output_padding", rank, 0));
+  HONE_ASSIGN_OR_RETURN(Dims pads, ReadSizes(args, "pads", 2 * rank, 0));
+  const std::string auto_pad = args.String("auto_pad", "NOTSET");
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID" && !auto_pad.empty()) {
+    return Malformed(
+        fmt::format("attribute auto_pad is '{}'; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER", auto_pad));
+  }
+  Dims wanted = args.Ints("output_shape", {});
+  if (wanted.size() == conv.layout.rank) wanted.erase(wanted.begin(), wanted.begin() + 2);  // with batch and channel
+  if (!wanted.empty() && wanted.size() != rank) return Malformed("attribute output_shape does not fit the rank");
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t reach = (conv.kernel[d] - 1) * conv.dilations[d] + 1;
+    const int64_t full = conv.strides[d] * (conv.input[d] - 1) + extra[d] + reach;
+    if (wanted.empty() && !same) {
+      conv.before.push_back(auto_pad == "VALID" ? 0 : pads[d]);
+      conv.output.push_back(auto_pad == "VALID" ? full : full - pads[d] - pads[rank + d]);
+    } else {
+      conv.output.push_back(wanted.empty() ? conv.input[d] * conv.strides[d] : wanted[d]);
+      const int64_t total = std::max<int64_t>(full - conv.output[d], 0);
+      conv.before.push_back(auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
+    }
+    if (conv.output[d] < 0 || conv.output[d] > kMaxSize) return Malformed("the pads leave nothing of the output");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TransposedConv> ReadTransposedConv(const OpArgs& args) {
+  const Dims& x = args.inputs[0]->shape;
+  const Dims& w = args.inputs[1]->shape;
+  TransposedConv conv;
+  HONE_ASSIGN_OR_RETURN(conv.layout, ReadLayout(args, 0));
+  conv.groups = args.Int("group", 1);
+  conv.batch = x[0];
+  conv.in_channels = x[conv.layout.channel()];
+  if (w.size() != x.size() || w[0] != conv.in_channels || conv.groups < 1 || conv.in_channels % conv.groups != 0) {
+    return Malformed(fmt::format("weights [{}] do not fit {} channels in {} groups", fmt::join(w, ","),
+                                 conv.in_channels, conv.groups));
+  }
+  conv.out_channels = w[1] * conv.groups;
+  conv.kernel.assign(w.begin() + 2, w.end());
+  if (args.Ints("kernel_shape", conv.kernel) != conv.kernel) {
+    return Malformed("attribute kernel_shape is not that of the weights");
+  }
+  for (int64_t size : conv.kernel) {
+    if (size < 1) return Malformed(fmt::format("a kernel of {} is not possible", size));
+  }
+  conv.input = conv.layout.SpaceOf(x);
+  HONE_RETURN_IF_ERROR(ReadExtents(args, conv));
+  return conv;
+}
+
+Exprs Places(const TransposedConv& conv, Indices i, const Expr& channel, const Exprs& space) {
+  Expr source = channel;
+  if (conv.groups > 1) {
+    source = FloorDiv(i[conv.layout.channel()], Expr(conv.GroupOut())) * Expr(conv.GroupIn()) + channel;
+  }
+  return conv.layout.Place(i[0], source, space);
+}
+
+// The place in w = [in channels, out channels of a group, kernel...].
+Exprs WeightPlace(const TransposedConv& conv, Indices i, const Expr& in_channel, const Exprs& taps) {
+  const Expr& out_channel = i[conv.layout.channel()];
+  Expr within = conv.groups > 1 ? FloorMod(out_channel, Expr(conv.GroupOut())) : out_channel;
+  Exprs place = {in_channel, within};
+  place.insert(place.end(), taps.begin(), taps.end());
+  return place;
+}
+
+// One spatial dimension where stride or dilation is 1: taps are phase + stride * t, or all; see the head of the file.
+struct PhasedAxis {
+  int64_t taps;            // to sum over
+  int64_t step;            // of the input per tap: 1, or the dilation (then the stride is 1)
+  int64_t before, after;   // elements of padding of the input
+  int64_t weight_padding;  // elements of padding of the weights
+};
+
+PhasedAxis PlanAxis(const TransposedConv& conv, size_t d) {
+  const int64_t stride = conv.strides[d], pad = conv.before[d];
+  PhasedAxis axis;
+  axis.step = stride == 1 ? conv.dilations[d] : 1;
+  axis.taps = (conv.kernel[d] + stride - 1) / stride;
+  axis.weight_padding = axis.taps * stride - conv.kernel[d];
+  const int64_t lowest = pad / stride - (axis.taps - 1) * axis.step;
+  const int64_t highest = (conv.output[d] - 1 + pad) / stride;
+  axis.before = std::max<int64_t>(-lowest, 0);
+  axis.after = std::max<int64_t>(highest - (conv.input[d] - 1), 0);
+  return axis;
+}
+
+Buffer EmitPhased(const OpArgs& args, StageBuilder& builder, const TransposedConv& conv) {
+  const Layout& layout = conv.layout;
+  const DType wide = ComputeType(args.inputs[0]->dtype);
+  Dims before(layout.rank, 0), after(layout.rank, 0), none(layout.rank, 0), weight_after(layout.rank, 0);
+  Dims extents = {conv.GroupIn()};
+  std::vector<PhasedAxis> axes;
+  for (size_t d = 0; d < conv.kernel.size(); ++d) {
+    axes.push_back(PlanAxis(conv, d));
+    before[layout.space() + d] = axes[d].before;
+    after[layout.space() + d] = axes[d].after;
+    weight_after[2 + d] = axes[d].weight_padding;
+    extents.push_back(axes[d].taps);
+  }
+  Buffer x = PadWith(builder, args.inputs[0], before, after, Number(wide, 0));
+  Buffer w = PadWith(builder, args.inputs[1], none, weight_after, Number(wide, 0));
+  const Dims shape = layout.Shape(conv.batch, conv.out_channels, conv.output);
+  return builder.Reduce("conv_transpose", wide, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs space, taps;
+    for (size_t d = 0; d < axes.size(); ++d) {
+      const Expr stride(conv.strides[d]);
+      Expr position = i[layout.space() + d];
+      if (conv.before[d] != 0) position = position + Expr(conv.before[d]);
+      const bool plain = conv.strides[d] == 1;
+      taps.push_back(plain ? r[1 + d] : FloorMod(position, stride) + stride * r[1 + d]);
+      Expr start = (plain ? position : FloorDiv(position, stride)) + Expr(axes[d].before);
+      space.push_back(start - (axes[d].step == 1 ? r[1 + d] : r[1 + d] * Expr(axes[d].step)));
+    }
+    Exprs x_place = Places(conv, i, r[0], space);
+    Expr in_channel = x_place[layout.channel()];
+    return Read(x, std::move(x_place)) * Read(w, WeightPlace(conv, i, in_channel, taps));
+  });
+}
+
+Buffer EmitTested(const OpArgs& args, StageBuilder& builder, const TransposedConv& conv) {
+  const Layout& layout = conv.layout;
+  const DType wide = ComputeType(args.inputs[0]->dtype);
+  Dims extents = conv.kernel;
+  extents.insert(extents.begin(), conv.GroupIn());
+  const Dims shape = layout.Shape(conv.batch, conv.out_channels, conv.output);
+  return builder.Reduce("conv_transpose", wide, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs space, taps;
+    Expr meets = ir::MakeBool(true);
+    for (size_t d = 0; d < conv.kernel.size(); ++d) {
+      const Expr stride(conv.strides[d]);
+      Expr distance = i[layout.space() + d] + Expr(conv.before[d]) - r[1 + d] * Expr(conv.dilations[d]);
+      Expr place = FloorDiv(distance, stride);
+      Expr here = Equals(FloorMod(distance, stride), Expr(0)) && place >= Expr(0) && place < Expr(conv.input[d]);
+      meets = d == 0 ? here : meets && here;
+      space.push_back(place);
+      taps.push_back(r[1 + d]);
+    }
+    Exprs x_place = Places(conv, i, r[0], space);
+    Expr in_channel = x_place[layout.channel()];
+    Expr product =
+        Read(args.inputs[0], std::move(x_place)) * Read(args.inputs[1], WeightPlace(conv, i, in_channel, taps));
+    return MakeSelect(meets, product, Number(wide, 0));
+  });
+}
+
+OpResult ConvTranspose(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  HONE_ASSIGN_OR_RETURN(TransposedConv conv, ReadTransposedConv(args));
+  if (args.Has(2) && args.inputs[2]->shape != Dims{conv.out_channels}) {
+    return Malformed(fmt::format("the bias (input 2) must have one number per channel ({})", conv.out_channels));
+  }
+  bool phased = true;
+  for (size_t d = 0; d < conv.kernel.size(); ++d) phased = phased && (conv.strides[d] == 1 || conv.dilations[d] == 1);
+  const DType dtype = args.inputs[0]->dtype, wide = ComputeType(dtype);
+  Buffer sum = phased ? EmitPhased(args, builder, conv) : EmitTested(args, builder, conv);
+  if (!args.Has(2) && wide == dtype) return Buffers{sum};
+  return Buffers{Map(builder, "bias", dtype, sum->shape, [&](Indices i) {
+    Expr value = Read(sum, Exprs(i.begin(), i.end()));
+    return args.Has(2) ? value + Read(args.inputs[2], {i[conv.layout.channel()]}) : value;
+  })};
+}
+
+constexpr OpDef kOps[] = {
+    {"ConvTranspose", Checked<ConvTranspose, 2, Elements::kFloat>},
+};
+
+}  // namespace
+
+std::span<const OpDef> ConvTransposeOps() { return kOps; }
+
+}  // namespace hone::graph

@@ -1,0 +1,194 @@
+#include <algorithm>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/quantize.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+// numpy.matmul: a vector is a row on the left and a column on the right, leading dimensions are broadcast.
+struct Product2D {
+  Dims batch;
+  int64_t m = 1, k = 0, n = 1;
+  bool left_vector = false, right_vector = false;
+
+  Dims Shape() const {
+    Dims shape = batch;
+    if (!left_vector) shape.push_back(m);
+    if (!right_vector) shape.push_back(n);
+    return shape;
+  }
+  size_t MAxis() const { return batch.size(); }  // of the result
+  size_t NAxis() const { return batch.size() + (left_vector ? 0 : 1); }
+};
+
+absl::StatusOr<Product2D> ReadProduct(const Buffer& a, const Buffer& b) {
+  if (Rank(a) == 0 || Rank(b) == 0) return Malformed("a scalar cannot be multiplied as a matrix");
+  Product2D product;
+  product.left_vector = Rank(a) == 1;
+  product.right_vector = Rank(b) == 1;
+  product.k = a->shape.back();
+  if (!product.left_vector) product.m = a->shape[Rank(a) - 2];
+  if (!product.right_vector) product.n = b->shape.back();
+  const int64_t rows = b->shape[product.right_vector ? 0 : Rank(b) - 2];
+  if (rows != product.k)
+    return Malformed(fmt::format("{} columns of input 0 meet {} rows of input 1", product.k, rows));
+  Dims left(a->shape.begin(), a->shape.end() - (product.left_vector ? 1 : 2));
+  Dims right(b->shape.begin(), b->shape.end() - (product.right_vector ? 1 : 2));
+  HONE_ASSIGN_OR_RETURN(product.batch, BroadcastShapes(left, right));
+  return product;
+}
+
+// The place in an operand: broadcast batch dimensions, then the last one or two.
+Exprs OperandPlace(const Buffer& operand, Indices batch, Exprs last) {
+  const size_t own = Rank(operand) - last.size();
+  Exprs place;
+  for (size_t d = 0; d < own; ++d) {
+    place.push_back(operand->shape[d] == 1 ? Expr(0) : batch[batch.size() - own + d]);
+  }
+  place.insert(place.end(), last.begin(), last.end());
+  return place;
+}
+
+using Element = std::function<Expr(const Buffer& operand, Exprs place)>;
+
+Buffer EmitProduct(StageBuilder& builder, const Product2D& product, const Buffer& a, const Buffer& b, DType dtype,
+                   const Element& left, const Element& right) {
+  return Reduce(builder, "matmul", dtype, product.Shape(), {product.k}, Reduction::kSum, [&](Indices i, Indices r) {
+    Indices batch = i.first(product.batch.size());
+    Exprs row = product.left_vector ? Exprs{r[0]} : Exprs{i[product.MAxis()], r[0]};
+    Exprs column = product.right_vector ? Exprs{r[0]} : Exprs{r[0], i[product.NAxis()]};
+    return left(a, OperandPlace(a, batch, std::move(row))) * right(b, OperandPlace(b, batch, std::move(column)));
+  });
+}
+
+OpResult MatMul(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  const Buffer& a = args.inputs[0];
+  const Buffer& b = args.inputs[1];
+  HONE_ASSIGN_OR_RETURN(Product2D product, ReadProduct(a, b));
+  return Buffers{EmitProduct(builder, product, a, b, a->dtype, Read, Read)};
+}
+
+// alpha * A' * B' + beta * C; A and B may be transposed.
+OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  const Buffer& a = args.inputs[0];
+  const Buffer& b = args.inputs[1];
+  if (Rank(a) != 2 || Rank(b) != 2) return Malformed("inputs 0 and 1 must be matrices");
+  const bool trans_a = args.Int("transA", 0) != 0, trans_b = args.Int("transB", 0) != 0;
+  const double alpha = args.Float("alpha", 1), beta = args.Float("beta", 1);
+  const Dims shape = {a->shape[trans_a ? 1 : 0], b->shape[trans_b ? 0 : 1]};
+  const int64_t k = a->shape[trans_a ? 0 : 1];
+  if (b->shape[trans_b ? 1 : 0] != k) return Malformed("the inner dimensions of inputs 0 and 1 differ");
+  const DType dtype = a->dtype, wide = ComputeType(dtype);
+  if (ir::IsInt(dtype) && (alpha != std::int64_t(alpha) || beta != std::int64_t(beta))) {
+    return Unsupported("integers with attribute alpha or beta that is no integer");
+  }
+  const bool add = args.Has(2) && beta != 0;
+  if (add && !BroadcastsTo(args.inputs[2]->shape, shape)) return Malformed("input 2 does not broadcast to the product");
+  Buffer sum = builder.Reduce("gemm", wide, shape, {k}, Reduction::kSum, [&](Indices i, Indices r) {
+    return Read(a, trans_a ? Exprs{r[0], i[0]} : Exprs{i[0], r[0]}) *
+           Read(b, trans_b ? Exprs{i[1], r[0]} : Exprs{r[0], i[1]});
+  });
+  if (!add && alpha == 1 && wide == dtype) return Buffers{sum};
+  return Buffers{Map(builder, "gemm_add", dtype, shape, [&](Indices i) {
+    Expr value = Read(sum, Exprs(i.begin(), i.end()));
+    if (alpha != 1) value = value * Number(wide, alpha);
+    if (!add) return value;
+    Expr c = ReadBroadcast(args.inputs[2], i);
+    return value + (beta == 1 ? c : c * Number(wide, beta));
+  })};
+}
+
+// Elements of a quantized operand as i32, less the zero point: one for all, or one per row (of the left operand) or
+// column (of the right one).
+absl::StatusOr<Element> Dequantized(const OpArgs& args, size_t operand, size_t zero_point, bool left) {
+  const DType i32 = DType::kInt32;
+  if (!args.Has(zero_point)) {
+    return [](const Buffer& buffer, Exprs place) { return ReadAs(DType::kInt32, buffer, std::move(place)); };
+  }
+  const Buffer& zero = args.inputs[zero_point];
+  const Buffer& x = args.inputs[operand];
+  if (Product(zero->shape) == 1) {
+    return [zero](const Buffer& buffer, Exprs place) {
+      return ReadAs(i32, buffer, std::move(place)) - To(i32, ReadScalar(zero));
+    };
+  }
+  const size_t axis = left ? Rank(x) - 2 : Rank(x) - 1;
+  if (Rank(x) < 2) return Malformed(fmt::format("the zero point (input {}) must be one number", zero_point));
+  if (zero->shape == Dims{x->shape[axis]}) {
+    return [zero, axis](const Buffer& buffer, Exprs place) {
+      Expr offset = ReadAs(i32, zero, {place[axis]});
+      return ReadAs(i32, buffer, std::move(place)) - offset;
+    };
+  }
+  Dims expected = x->shape;
+  expected[left ? Rank(x) - 1 : Rank(x) - 2] = 1;
+  if (zero->shape != expected) return Malformed(fmt::format("the zero point (input {}) does not fit", zero_point));
+  return [zero](const Buffer& buffer, Exprs place) {
+    Expr offset = To(i32, ReadBroadcast(zero, place));
+    return ReadAs(i32, buffer, std::move(place)) - offset;
+  };
+}
+
+absl::StatusOr<Buffer> EmitIntegerProduct(const OpArgs& args, StageBuilder& builder, size_t a, size_t b,
+                                          size_t a_zero_point, size_t b_zero_point) {
+  HONE_RETURN_IF_ERROR(CheckQuantizedOperands(args, a, b, a_zero_point, b_zero_point));
+  HONE_ASSIGN_OR_RETURN(Product2D product, ReadProduct(args.inputs[a], args.inputs[b]));
+  HONE_ASSIGN_OR_RETURN(Element left, Dequantized(args, a, a_zero_point, true));
+  HONE_ASSIGN_OR_RETURN(Element right, Dequantized(args, b, b_zero_point, false));
+  return EmitProduct(builder, product, args.inputs[a], args.inputs[b], DType::kInt32, left, right);
+}
+
+OpResult MatMulInteger(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Buffer sum, EmitIntegerProduct(args, builder, 0, 1, 2, 3));
+  return Buffers{sum};
+}
+
+// Inputs: a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
+OpResult QLinearMatMul(const OpArgs& args, StageBuilder& builder) {
+  for (size_t i : {1, 6, 7}) HONE_RETURN_IF_ERROR(CheckScalar(args, i));
+  const Dims& scale = args.inputs[4]->shape;
+  const Buffer& b = args.inputs[3];
+  if (Product(scale) != 1 && (Rank(b) < 2 || scale != Dims{b->shape.back()})) {
+    return Unsupported("a scale of b (input 4) that is neither one number nor one per column");
+  }
+  const DType out = args.inputs[7]->dtype;
+  if (out != DType::kInt8 && out != DType::kUInt8) return Malformed("the zero point of y (input 7) must be 8-bit");
+  HONE_ASSIGN_OR_RETURN(Buffer sum, EmitIntegerProduct(args, builder, 0, 3, 2, 5));
+  return Buffers{builder.Compute("requantize", out, sum->shape, [&](Indices i) {
+    const Requantization inputs{.a_scale = 1, .b_scale = 4, .y_scale = 6, .y_zero_point = 7};
+    Expr column = i.empty() ? Expr(0) : i[i.size() - 1];
+    return Requantize(args, inputs, Read(sum, Exprs(i.begin(), i.end())), column);
+  })};
+}
+
+void SmallScales(const OpArgs& args, size_t input, double* low, double* high) {
+  if (!ir::IsFloat(args.inputs[input]->dtype)) {
+    *low = 0;
+    *high = 16;
+    return;
+  }
+  *low = 0.01;
+  *high = 0.1;
+}
+
+constexpr OpDef kOps[] = {
+    {"Gemm", Checked<Gemm, 2, Elements::kNumber>},
+    {"MatMul", Checked<MatMul, 2, Elements::kNumber>},
+    {"MatMulInteger", Checked<MatMulInteger, 2, Elements::kInteger>, SmallScales},
+    {"QLinearMatMul", Checked<QLinearMatMul, 8, Elements::kInteger>, SmallScales},
+};
+
+}  // namespace
+
+std::span<const OpDef> MatMulOps() { return kOps; }
+
+}  // namespace hone::graph

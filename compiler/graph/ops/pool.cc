@@ -1,0 +1,267 @@
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/window.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+struct Pool {
+  Layout layout;
+  Window window;
+  Dims shape;  // of the output
+
+  // The place under tap r of the window that makes output i.
+  Exprs Place(Indices i, Indices r) const {
+    Exprs space = TapPlace(window, i.subspan(layout.space(), layout.spatial()), r);
+    return layout.Place(i[0], i[layout.channel()], space);
+  }
+};
+
+absl::StatusOr<Pool> ReadPool(const OpArgs& args) {
+  const Buffer& x = args.inputs[0];
+  Pool pool;
+  HONE_ASSIGN_OR_RETURN(pool.layout, ReadLayout(args, 0));
+  if (!HasAttribute(args, "kernel_shape")) return Malformed("attribute kernel_shape is missing");
+  HONE_ASSIGN_OR_RETURN(pool.window, ReadWindow(args, pool.layout.SpaceOf(x->shape), args.Ints("kernel_shape", {})));
+  pool.shape = pool.layout.Shape(x->shape[0], x->shape[pool.layout.channel()], pool.window.output);
+  return pool;
+}
+
+// --- MaxPool
+
+// The place of the first maximum of each window as its position in the whole tensor.
+Buffer EmitMaxPositions(const OpArgs& args, StageBuilder& builder, const Pool& pool, const Buffer& padded,
+                        const Buffer& maxima) {
+  const Window& window = pool.window;
+  const bool column_major = args.Int("storage_order", 0) != 0;
+  Buffer first =
+      builder.Reduce("tap", DType::kInt64, pool.shape, window.kernel, Reduction::kMin, [&](Indices i, Indices r) {
+        Expr worse = Read(padded, pool.Place(i, r)) < Read(maxima, Exprs(i.begin(), i.end()));
+        return MakeSelect(worse, Expr(window.taps() - 1), Flatten(r, window.kernel));
+      });
+  return builder.Compute("position", DType::kInt64, pool.shape, [&](Indices i) {
+    Exprs tap = Unflatten(MakeLoad(first, Exprs(i.begin(), i.end())), window.kernel);
+    Exprs place = pool.Place(i, tap);
+    Dims extents = args.inputs[0]->shape;
+    for (size_t d = 0; d < window.kernel.size(); ++d) {
+      Expr& position = place[pool.layout.space() + d];
+      position = position - Expr(window.before[d]);
+    }
+    if (column_major) {
+      auto space = place.begin() + static_cast<std::ptrdiff_t>(pool.layout.space());
+      auto extent = extents.begin() + static_cast<std::ptrdiff_t>(pool.layout.space());
+      std::reverse(space, space + static_cast<std::ptrdiff_t>(pool.layout.spatial()));
+      std::reverse(extent, extent + static_cast<std::ptrdiff_t>(pool.layout.spatial()));
+    }
+    return Flatten(place, extents);
+  });
+}
+
+OpResult MaxPool(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Pool pool, ReadPool(args));
+  const Buffer& x = args.inputs[0];
+  const DType wide = ComputeType(x->dtype);
+  Expr lowest = ir::Identity(Reduction::kMax, {wide, 1});
+  Buffer padded = PadForWindow(builder, x, pool.layout, pool.window, lowest);
+  Buffer maxima = Reduce(builder, "max_pool", x->dtype, pool.shape, pool.window.kernel, Reduction::kMax,
+                         [&](Indices i, Indices r) { return Read(padded, pool.Place(i, r)); });
+  Buffers outputs = {maxima};
+  if (Wanted(args, 1)) {
+    if (pool.layout.channels_last) return Unsupported("output Indices with layout NHWC");
+    outputs.push_back(EmitMaxPositions(args, builder, pool, padded, maxima));
+  }
+  return Outputs(args, std::move(outputs));
+}
+
+// --- AveragePool and LpPool
+
+// How many taps of a window starting at `start` (in the unpadded input) are in [low, high), along one dimension.
+Expr CountTaps(const Window& window, size_t d, const Expr& start, int64_t low, int64_t high) {
+  const Expr dilation(window.dilations[d]);
+  Expr first = Max(FloorDiv(Expr(low) - start + dilation - Expr(1), dilation), Expr(0));
+  Expr last = Min(FloorDiv(Expr(high) - start + dilation - Expr(1), dilation), Expr(window.kernel[d]));
+  return Max(last - first, Expr(0));
+}
+
+// The number of elements that a window averages: all that are in the input, or in the input and its pads.
+Expr CountUnder(const Pool& pool, Indices i, bool include_pad, DType dtype) {
+  const Window& window = pool.window;
+  const Dims reach = window.Reach();
+  int64_t constant = 1;
+  Expr count;
+  for (size_t d = 0; d < window.kernel.size(); ++d) {
+    const int64_t low = include_pad ? -window.before[d] : 0;
+    const int64_t high = window.input[d] + (include_pad ? window.after[d] : 0);
+    const int64_t last = (window.output[d] - 1) * window.strides[d] - window.before[d] + reach[d];
+    if (low == -window.before[d] && last <= high) {
+      constant *= window.kernel[d];  // no window leaves [low, high)
+      continue;
+    }
+    Expr start = i[pool.layout.space() + d] * Expr(window.strides[d]) - Expr(window.before[d]);
+    Expr taps = CountTaps(window, d, start, low, high);
+    count = count.defined() ? count * taps : taps;
+  }
+  if (!count.defined()) return Number(dtype, static_cast<double>(constant));
+  return To(dtype, constant == 1 ? count : count * Expr(constant));
+}
+
+OpResult AveragePool(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Pool pool, ReadPool(args));
+  const Buffer& x = args.inputs[0];
+  const DType wide = ComputeType(x->dtype);
+  const bool include_pad = args.Int("count_include_pad", 0) != 0;
+  Buffer padded = PadForWindow(builder, x, pool.layout, pool.window, Number(wide, 0));
+  Buffer sum = builder.Reduce("pool_sum", wide, pool.shape, pool.window.kernel, Reduction::kSum,
+                              [&](Indices i, Indices r) { return Read(padded, pool.Place(i, r)); });
+  return Buffers{Map(builder, "average_pool", x->dtype, pool.shape, [&](Indices i) {
+    return Read(sum, Exprs(i.begin(), i.end())) / CountUnder(pool, i, include_pad, wide);
+  })};
+}
+
+Expr AbsolutePower(const Expr& x, double p) {
+  Expr magnitude = MakeUnary(ir::UnaryOp::kAbs, x);
+  if (p == 1) return magnitude;
+  if (p == 2) return x * x;
+  return Power(magnitude, Number(x.type().dtype, p));
+}
+
+Expr Root(const Expr& x, double p) {
+  if (p == 1) return x;
+  if (p == 2) return Sqrt(x);
+  return Power(x, Number(x.type().dtype, 1 / p));
+}
+
+absl::StatusOr<double> ReadP(const OpArgs& args) {
+  const double p = HasAttribute(args, "p") && FindAttribute<double>(args, "p") != nullptr
+                       ? args.Float("p", 2)
+                       : static_cast<double>(args.Int("p", 2));
+  if (!(p > 0)) return Malformed(fmt::format("attribute p is {}; it must be positive", p));
+  return p;
+}
+
+OpResult LpPool(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Pool pool, ReadPool(args));
+  HONE_ASSIGN_OR_RETURN(double p, ReadP(args));
+  const Buffer& x = args.inputs[0];
+  const DType wide = ComputeType(x->dtype);
+  Buffer padded = PadForWindow(builder, x, pool.layout, pool.window, Number(wide, 0));
+  Buffer sum = builder.Reduce("pool_sum", wide, pool.shape, pool.window.kernel, Reduction::kSum,
+                              [&](Indices i, Indices r) { return AbsolutePower(Read(padded, pool.Place(i, r)), p); });
+  return Buffers{Map(builder, "lp_pool", x->dtype, pool.shape,
+                     [&](Indices i) { return Root(Read(sum, Exprs(i.begin(), i.end())), p); })};
+}
+
+// --- Global pools
+
+struct GlobalPool {
+  Dims axes;  // the spatial ones
+  double count;
+};
+
+absl::StatusOr<GlobalPool> ReadGlobalPool(const OpArgs& args) {
+  HONE_ASSIGN_OR_RETURN(Layout layout, ReadLayout(args, 0));
+  GlobalPool pool{Dims(layout.spatial()), 1};
+  std::iota(pool.axes.begin(), pool.axes.end(), static_cast<int64_t>(layout.space()));
+  pool.count = static_cast<double>(Product(layout.SpaceOf(args.inputs[0]->shape)));
+  return pool;
+}
+
+OpResult GlobalMaxPool(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(GlobalPool pool, ReadGlobalPool(args));
+  const Buffer& x = args.inputs[0];
+  return Buffers{ReduceOver(builder, "global_max", x->dtype, x->shape, pool.axes, true, Reduction::kMax,
+                            [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); })};
+}
+
+// after(sum of before(x)), dimensions kept.
+Buffer EmitGlobalSum(const OpArgs& args, StageBuilder& builder, const GlobalPool& pool,
+                     const std::function<Expr(Expr)>& before, const std::function<Expr(Expr)>& after) {
+  const Buffer& x = args.inputs[0];
+  Buffer sum = ReduceOver(builder, "global_sum", ComputeType(x->dtype), x->shape, pool.axes, true, Reduction::kSum,
+                          [&](Indices i) { return before(Read(x, Exprs(i.begin(), i.end()))); });
+  return Map(builder, "global_pool", x->dtype, sum->shape,
+             [&](Indices i) { return after(Read(sum, Exprs(i.begin(), i.end()))); });
+}
+
+OpResult GlobalAveragePool(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(GlobalPool pool, ReadGlobalPool(args));
+  return Buffers{EmitGlobalSum(
+      args, builder, pool, [](Expr x) { return x; },
+      [&](Expr sum) { return sum / Number(sum.type().dtype, pool.count); })};
+}
+
+OpResult GlobalLpPool(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(GlobalPool pool, ReadGlobalPool(args));
+  HONE_ASSIGN_OR_RETURN(double p, ReadP(args));
+  return Buffers{EmitGlobalSum(
+      args, builder, pool, [&](Expr x) { return AbsolutePower(x, p); }, [&](Expr sum) { return Root(sum, p); })};
+}
+
+// --- MaxUnpool: every output element asks which input of its plane goes there.
+
+OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  const Buffer& positions = args.inputs[1];
+  HONE_ASSIGN_OR_RETURN(Layout layout, ReadLayout(args, 0));
+  if (layout.channels_last) return Unsupported("layout NHWC");
+  if (positions->shape != x->shape || !ir::IsInt(positions->dtype)) {
+    return Malformed("the indices (input 1) must be integers of the shape of input 0");
+  }
+  const size_t rank = layout.spatial();
+  const Dims kernel = args.Ints("kernel_shape", {});
+  const Dims strides = args.Ints("strides", Dims(rank, 1)), pads = args.Ints("pads", Dims(2 * rank, 0));
+  if (kernel.size() != rank || strides.size() != rank || pads.size() != 2 * rank) {
+    return Malformed("kernel_shape, strides and pads must fit the rank of input 0");
+  }
+  const Dims space = layout.SpaceOf(x->shape);
+  Dims pooled = {x->shape[0], x->shape[1]};  // the tensor that the indices count in
+  for (size_t d = 0; d < rank; ++d) {
+    pooled.push_back((space[d] - 1) * strides[d] + kernel[d] - pads[d] - pads[rank + d]);
+    if (pooled.back() < 1) return Malformed("the pads leave nothing of the output");
+  }
+  Dims shape = pooled;
+  if (args.Has(2)) {
+    HONE_ASSIGN_OR_RETURN(shape, args.ConstantInts(2));
+    if (shape.size() != pooled.size()) return Malformed("the output shape (input 2) is of another rank than input 0");
+  }
+  const DType wide = ComputeType(x->dtype);
+  return Buffers{Reduce(builder, "unpool", x->dtype, shape, space, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs source = layout.Place(i[0], i[1], r);
+    Expr inside = ir::MakeBool(true);
+    for (size_t d = 2; d < shape.size(); ++d) {
+      if (shape[d] > pooled[d]) inside = inside && i[d] < Expr(pooled[d]);
+    }
+    Expr here = Equals(To(DType::kInt64, Read(positions, source)), Flatten(i, pooled));
+    return MakeSelect(inside && here, Read(x, source), Number(wide, 0));
+  })};
+}
+
+void PositionRange(const OpArgs& args, size_t input, double* low, double* high) {
+  if (input != 1) return;
+  *low = 0;
+  *high = static_cast<double>(std::max<int64_t>(ir::NumElements(*args.inputs[0]) - 1, 0));
+}
+
+constexpr OpDef kOps[] = {
+    {"AveragePool", Checked<AveragePool, 1, Elements::kFloat>},
+    {"GlobalAveragePool", Checked<GlobalAveragePool, 1, Elements::kFloat>},
+    {"GlobalLpPool", Checked<GlobalLpPool, 1, Elements::kFloat>},
+    {"GlobalMaxPool", Checked<GlobalMaxPool, 1, Elements::kFloat>},
+    {"LpPool", Checked<LpPool, 1, Elements::kFloat>},
+    {"MaxPool", Checked<MaxPool, 1, Elements::kNumber>},
+    {"MaxUnpool", Checked<MaxUnpool, 2, Elements::kFloat>, PositionRange},
+};
+
+}  // namespace
+
+std::span<const OpDef> PoolOps() { return kOps; }
+
+}  // namespace hone::graph

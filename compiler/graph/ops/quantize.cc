@@ -1,0 +1,183 @@
+#include "compiler/graph/ops/quantize.h"
+
+#include <numeric>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/ir/numeric.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+Expr Saturate(DType dtype, Expr scaled, Expr zero_point) {
+  const DType f32 = DType::kFloat32;
+  const Expr lowest = Number(f32, static_cast<double>(ir::LowestInt(dtype)));
+  const Expr highest = Number(f32, static_cast<double>(ir::HighestInt(dtype)));
+  Expr value = MakeUnary(ir::UnaryOp::kRound, std::move(scaled)) + std::move(zero_point);
+  return To(dtype, Min(Max(std::move(value), lowest), highest));
+}
+
+Expr Requantize(const OpArgs& args, const Requantization& inputs, Expr sum, const Expr& channel) {
+  const DType f32 = DType::kFloat32;
+  const Buffer& b_scale = args.inputs[inputs.b_scale];
+  Exprs place(Rank(b_scale), Expr(0));
+  for (size_t d = 0; d < place.size(); ++d) {
+    if (b_scale->shape[d] > 1) place[d] = channel;
+  }
+  Expr scale = To(f32, ReadScalar(args.inputs[inputs.a_scale])) * ReadAs(f32, b_scale, std::move(place)) /
+               To(f32, ReadScalar(args.inputs[inputs.y_scale]));
+  const Buffer& zero_point = args.inputs[inputs.y_zero_point];
+  return Saturate(zero_point->dtype, To(f32, std::move(sum)) * scale, To(f32, ReadScalar(zero_point)));
+}
+
+absl::Status CheckScalar(const OpArgs& args, size_t i) {
+  if (!args.Has(i) || Product(args.inputs[i]->shape) != 1)
+    return Malformed(fmt::format("input {} must be one number", i));
+  return absl::OkStatus();
+}
+
+absl::Status CheckQuantizedOperands(const OpArgs& args, size_t a, size_t b, size_t a_zero_point, size_t b_zero_point) {
+  for (auto [operand, zero_point] : {std::pair(a, a_zero_point), std::pair(b, b_zero_point)}) {
+    const DType dtype = args.inputs[operand]->dtype;
+    if (dtype != DType::kInt8 && dtype != DType::kUInt8) {
+      return Malformed(fmt::format("input {} must be 8-bit integers, not {}", operand, ir::Name(dtype)));
+    }
+    if (args.Has(zero_point) && args.inputs[zero_point]->dtype != dtype) {
+      return Malformed(fmt::format("the zero point (input {}) must be of the type of input {}", zero_point, operand));
+    }
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// Where the scale of an element is: one for all, one per position along the axis, or one per block along it.
+struct Granularity {
+  size_t axis = 0;
+  int64_t block = 0;  // 0: not blocked
+
+  Exprs Place(const Buffer& parameter, Indices i) const {
+    if (Product(parameter->shape) == 1) return Exprs(Rank(parameter), Expr(0));
+    if (block == 0) return {i[axis]};
+    Exprs place(i.begin(), i.end());
+    place[axis] = FloorDiv(i[axis], Expr(block));
+    return place;
+  }
+};
+
+absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
+  const Buffer& x = args.inputs[0];
+  const Dims& scale = args.inputs[1]->shape;
+  Granularity granularity;
+  if (args.Has(2) && args.inputs[2]->shape != scale && Product(args.inputs[2]->shape) != Product(scale)) {
+    return Malformed("scale and zero point (inputs 1 and 2) differ in shape");
+  }
+  if (Product(scale) == 1) return granularity;
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 1), Rank(x)));
+  granularity.axis = static_cast<size_t>(axis);
+  granularity.block = args.Int("block_size", 0);
+  Dims expected = {x->shape[granularity.axis]};
+  if (granularity.block != 0) {
+    if (granularity.block < 0) return Malformed(fmt::format("attribute block_size is {}", granularity.block));
+    expected = x->shape;
+    int64_t& extent = expected[granularity.axis];
+    extent = (extent + granularity.block - 1) / granularity.block;
+  }
+  if (scale != expected) return Malformed("the shape of the scale (input 1) does not fit input 0 and the axis");
+  return granularity;
+}
+
+absl::Status CheckQuantizedType(DType dtype) {
+  if (!ir::IsInt(dtype) || ir::SizeOf(dtype) > 2) {
+    return Unsupported(fmt::format("quantization to {}; 8-bit and 16-bit integers are supported", ir::Name(dtype)));
+  }
+  return absl::OkStatus();
+}
+
+OpResult QuantizeLinear(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  HONE_ASSIGN_OR_RETURN(Granularity granularity, ReadGranularity(args));
+  DType dtype = DType::kUInt8;
+  if (args.Has(2)) {
+    dtype = args.inputs[2]->dtype;
+  } else if (args.Int("output_dtype", 0) != 0) {
+    HONE_ASSIGN_OR_RETURN(dtype, FromOnnxType(args.Int("output_dtype", 0)));
+  }
+  HONE_RETURN_IF_ERROR(CheckQuantizedType(dtype));
+  const DType f32 = DType::kFloat32;
+  return Buffers{builder.Compute("quantize", dtype, x->shape, [&](Indices i) {
+    Expr scale = ReadAs(f32, args.inputs[1], granularity.Place(args.inputs[1], i));
+    Expr zero_point = args.Has(2) ? ReadAs(f32, args.inputs[2], granularity.Place(args.inputs[2], i)) : Number(f32, 0);
+    return Saturate(dtype, ReadAs(f32, x, Exprs(i.begin(), i.end())) / scale, zero_point);
+  })};
+}
+
+OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  const DType dtype = args.inputs[1]->dtype;
+  if (!ir::IsFloat(dtype)) return Malformed("the scale (input 1) must be floats");
+  if (args.Has(2) && args.inputs[2]->dtype != x->dtype) return Malformed("the zero point (input 2) differs in type");
+  HONE_ASSIGN_OR_RETURN(Granularity granularity, ReadGranularity(args));
+  const DType wide = ComputeType(dtype);
+  return Buffers{Map(builder, "dequantize", dtype, x->shape, [&](Indices i) {
+    // The difference of two 8-bit or 16-bit integers is exact in 32 bits; i32 has no zero point.
+    Expr value = Read(x, Exprs(i.begin(), i.end()));
+    if (args.Has(2) && ir::SizeOf(x->dtype) < 4) {
+      const DType i32 = DType::kInt32;
+      value = To(i32, value) - ReadAs(i32, args.inputs[2], granularity.Place(args.inputs[2], i));
+    }
+    return To(wide, value) * Read(args.inputs[1], granularity.Place(args.inputs[1], i));
+  })};
+}
+
+// Quantizes to u8 over the range of the data, which is made to include 0.
+OpResult DynamicQuantizeLinear(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  if (x->dtype != DType::kFloat32) return Malformed("input 0 must be f32");
+  const DType f32 = DType::kFloat32;
+  Dims axes(Rank(x));
+  std::iota(axes.begin(), axes.end(), 0);
+  auto read = [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); };
+  Buffer highest = ReduceOver(builder, "max", f32, x->shape, axes, false, Reduction::kMax, read);
+  Buffer lowest = ReduceOver(builder, "min", f32, x->shape, axes, false, Reduction::kMin, read);
+  const Expr zero = Number(f32, 0);
+  Buffer scale = builder.Compute("scale", f32, {}, [&](Indices) {
+    return (Max(ReadScalar(highest), zero) - Min(ReadScalar(lowest), zero)) / Number(f32, 255);
+  });
+  Buffer zero_point = builder.Compute("zero_point", DType::kUInt8, {}, [&](Indices) {
+    // The data is all zero if the scale is: any zero point does then, but 0 / 0 is none.
+    Expr place = Negate(Min(ReadScalar(lowest), zero)) / ReadScalar(scale);
+    return Saturate(DType::kUInt8, MakeSelect(Equals(ReadScalar(scale), zero), zero, place), zero);
+  });
+  Buffer y = builder.Compute("quantize", DType::kUInt8, x->shape, [&](Indices i) {
+    Expr scaled = MakeSelect(Equals(ReadScalar(scale), zero), zero, read(i) / ReadScalar(scale));
+    return Saturate(DType::kUInt8, scaled, To(f32, ReadScalar(zero_point)));
+  });
+  return Outputs(args, {y, scale, zero_point});
+}
+
+void ScaleRange(const OpArgs&, size_t input, double* low, double* high) {
+  if (input == 1) {
+    *low = 0.01;
+    *high = 0.1;
+  } else if (input == 2) {
+    *low = 0;
+    *high = 16;
+  }
+}
+
+constexpr OpDef kOps[] = {
+    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kInteger>, ScaleRange},
+    {"DynamicQuantizeLinear", Checked<DynamicQuantizeLinear, 1, Elements::kFloat>},
+    {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, ScaleRange},
+};
+
+}  // namespace
+
+std::span<const OpDef> QuantizeOps() { return kOps; }
+
+}  // namespace hone::graph

@@ -1,0 +1,156 @@
+#include "compiler/graph/ops/window.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace hone::graph {
+
+using ir::Buffer;
+using ir::Expr;
+
+// Sizes beyond this are mistakes, and would overflow the arithmetic below.
+constexpr int64_t kMaxSize = int64_t{1} << 30;
+
+Dims Layout::SpaceOf(const Dims& shape) const {
+  auto first = shape.begin() + static_cast<std::ptrdiff_t>(space());
+  return Dims(first, first + static_cast<std::ptrdiff_t>(spatial()));
+}
+
+Dims Layout::Shape(int64_t batch, int64_t channels, const Dims& space) const {
+  Dims shape = {batch};
+  if (!channels_last) shape.push_back(channels);
+  shape.insert(shape.end(), space.begin(), space.end());
+  if (channels_last) shape.push_back(channels);
+  return shape;
+}
+
+Exprs Layout::Place(Expr batch, Expr channel, std::span<const Expr> space) const {
+  Exprs place = {std::move(batch)};
+  if (!channels_last) place.push_back(channel);
+  place.insert(place.end(), space.begin(), space.end());
+  if (channels_last) place.push_back(channel);
+  return place;
+}
+
+absl::StatusOr<Layout> ReadLayout(const OpArgs& args, size_t input) {
+  const size_t rank = Rank(args.inputs[input]);
+  if (rank < 3) return Malformed(fmt::format("input {} must have the dimensions batch, channel and space", input));
+  const std::string name = args.String("layout", "NCHW");
+  if (name != "NCHW" && name != "NHWC")
+    return Malformed(fmt::format("attribute layout is '{}', not NCHW or NHWC", name));
+  return Layout{rank, name == "NHWC"};
+}
+
+Dims Window::Reach() const {
+  Dims reach;
+  for (size_t d = 0; d < kernel.size(); ++d) reach.push_back((kernel[d] - 1) * dilations[d] + 1);
+  return reach;
+}
+
+namespace {
+
+absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t rank) {
+  Dims sizes = args.Ints(name, Dims(rank, 1));
+  if (sizes.size() != rank) {
+    return Malformed(fmt::format("attribute {} has {} numbers for {} spatial dimensions", name, sizes.size(), rank));
+  }
+  for (int64_t size : sizes) {
+    if (size < 1 || size > kMaxSize) return Malformed(fmt::format("attribute {} has the number {}", name, size));
+  }
+  return sizes;
+}
+
+absl::Status ReadPads(const OpArgs& args, Window& window) {
+  const size_t rank = window.kernel.size();
+  const Dims pads = args.Ints("pads", Dims(2 * rank, 0));
+  if (pads.size() != 2 * rank) {
+    return Malformed(fmt::format("attribute pads has {} numbers for {} spatial dimensions", pads.size(), rank));
+  }
+  for (int64_t pad : pads) {
+    if (pad < 0 || pad > kMaxSize) return Malformed(fmt::format("attribute pads has the number {}", pad));
+  }
+  window.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
+  window.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
+  return absl::OkStatus();
+}
+
+// SAME: as many windows as strides fit, the odd pad at the end (UPPER) or at the beginning (LOWER).
+void PadSame(Window& window, bool upper) {
+  const Dims reach = window.Reach();
+  for (size_t d = 0; d < reach.size(); ++d) {
+    const int64_t count = (window.input[d] + window.strides[d] - 1) / window.strides[d];
+    const int64_t total = std::max<int64_t>((count - 1) * window.strides[d] + reach[d] - window.input[d], 0);
+    window.before[d] = upper ? total / 2 : total - total / 2;
+    window.after[d] = total - window.before[d];
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
+  Window window;
+  const size_t rank = input.size();
+  window.input = std::move(input);
+  window.kernel = std::move(kernel);
+  if (window.kernel.size() != rank) {
+    return Malformed(fmt::format("the kernel has {} dimensions for {} of space", window.kernel.size(), rank));
+  }
+  for (int64_t size : window.kernel) {
+    if (size < 1 || size > kMaxSize) return Malformed(fmt::format("a kernel of {} is not possible", size));
+  }
+  HONE_ASSIGN_OR_RETURN(window.strides, ReadSizes(args, "strides", rank));
+  HONE_ASSIGN_OR_RETURN(window.dilations, ReadSizes(args, "dilations", rank));
+  const std::string auto_pad = args.String("auto_pad", "NOTSET");
+  window.before.assign(rank, 0);
+  window.after.assign(rank, 0);
+  if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+    PadSame(window, auto_pad == "SAME_UPPER");
+  } else if (auto_pad == "NOTSET" || auto_pad.empty()) {
+    HONE_RETURN_IF_ERROR(ReadPads(args, window));
+  } else if (auto_pad != "VALID") {
+    return Malformed(
+        fmt::format("attribute auto_pad is '{}'; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER", auto_pad));
+  }
+  const bool ceil = args.Int("ceil_mode", 0) != 0;
+  const Dims reach = window.Reach();
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t slack = window.input[d] + window.before[d] + window.after[d] - reach[d];
+    if (slack < 0) {
+      return Malformed(fmt::format("the kernel reaches over {} elements; spatial dimension {} has {} with its pads",
+                                   reach[d], d, slack + reach[d]));
+    }
+    int64_t count = (ceil ? slack + window.strides[d] - 1 : slack) / window.strides[d] + 1;
+    // A window that would start in the pad at the end is dropped.
+    if (ceil && (count - 1) * window.strides[d] >= window.input[d] + window.before[d]) --count;
+    window.output.push_back(count);
+  }
+  return window;
+}
+
+Buffer PadForWindow(StageBuilder& builder, const Buffer& x, const Layout& layout, const Window& window,
+                    const Expr& fill) {
+  Dims before(layout.rank, 0), after(layout.rank, 0);
+  const Dims reach = window.Reach();
+  for (size_t d = 0; d < reach.size(); ++d) {
+    before[layout.space() + d] = window.before[d];
+    const int64_t needed = (window.output[d] - 1) * window.strides[d] + reach[d];
+    after[layout.space() + d] = std::max<int64_t>(needed - window.input[d] - window.before[d], 0);
+  }
+  return PadWith(builder, x, before, after, fill);
+}
+
+Exprs TapPlace(const Window& window, Indices position, Indices tap) {
+  Exprs place;
+  for (size_t d = 0; d < window.kernel.size(); ++d) {
+    Expr start = window.strides[d] == 1 ? position[d] : position[d] * Expr(window.strides[d]);
+    if (window.kernel[d] == 1) {
+      place.push_back(start);
+    } else {
+      place.push_back(start + (window.dilations[d] == 1 ? tap[d] : tap[d] * Expr(window.dilations[d])));
+    }
+  }
+  return place;
+}
+
+}  // namespace hone::graph
