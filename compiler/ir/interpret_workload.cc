@@ -1,0 +1,150 @@
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/ir/eval_code.h"
+#include "compiler/ir/interpret.h"
+#include "fmt/format.h"
+
+namespace hone::ir {
+namespace {
+
+using eval::Code;
+using eval::ExprCompiler;
+using eval::Frame;
+using eval::Value;
+
+constexpr int64_t kMaxStageBytes = int64_t{1} << 34;
+
+BinaryOp CombineOp(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kProd:
+      return BinaryOp::kMul;
+    case Reduction::kMax:
+      return BinaryOp::kMax;
+    case Reduction::kMin:
+      return BinaryOp::kMin;
+    default:
+      return BinaryOp::kAdd;
+  }
+}
+
+// Counts the axes' variables through their extents, the last one fastest.
+class Odometer {
+ public:
+  Odometer(const std::vector<Axis>& axes, ExprCompiler* compiler) {
+    for (const Axis& axis : axes) {
+      slots_.push_back(static_cast<size_t>(compiler->BindVar(axis.name)));
+      extents_.push_back(axis.extent);
+    }
+  }
+
+  // Sets all to zero; false if there is nothing to count.
+  bool Start(Frame& frame) const {
+    for (size_t slot : slots_) frame.vars[slot].i = 0;
+    return std::all_of(extents_.begin(), extents_.end(), [](int64_t extent) { return extent > 0; });
+  }
+  // False after the last.
+  bool Step(Frame& frame) const {
+    for (size_t i = slots_.size(); i-- > 0;) {
+      int64_t& index = frame.vars[slots_[i]].i;
+      if (++index < extents_[i]) return true;
+      index = 0;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<size_t> slots_;
+  std::vector<int64_t> extents_;
+};
+
+using Memory = std::map<const BufferNode*, std::byte*>;
+
+absl::Status RunStage(const Stage& stage, const Memory& memory, std::byte* out) {
+  ExprCompiler compiler;
+  std::vector<std::byte*> buffers;
+  for (const auto& [buffer, data] : memory) {
+    compiler.BindBuffer(buffer);
+    buffers.push_back(data);
+  }
+  const Odometer outer(stage.axes, &compiler);
+  const Odometer inner(stage.reduce_axes, &compiler);
+  const auto accumulator = static_cast<size_t>(compiler.NewSlot());
+  const DType dtype = stage.buffer->dtype;
+  HONE_ASSIGN_OR_RETURN(const Code* value, compiler.Compile(stage.value));
+  const Code* identity = nullptr;
+  if (stage.reduction != Reduction::kNone) {
+    HONE_ASSIGN_OR_RETURN(identity, compiler.Compile(Identity(stage.reduction, {dtype, 1})));
+    const Code* so_far = compiler.CompileSlot(static_cast<int>(accumulator));
+    value = compiler.CompileBinary(CombineOp(stage.reduction), dtype, so_far, value);
+  }
+  Frame frame;
+  frame.vars.resize(static_cast<size_t>(compiler.var_slots()));
+  frame.buffers = std::move(buffers);
+  Value& result = frame.vars[accumulator];
+  if (!outer.Start(frame)) return absl::OkStatus();
+  do {
+    if (identity == nullptr) {
+      result = (*value)(frame);
+    } else {
+      result = (*identity)(frame);
+      if (inner.Start(frame)) {
+        do {
+          result = (*value)(frame);
+        } while (inner.Step(frame));
+      }
+    }
+    if (frame.failed) return absl::OutOfRangeError(frame.error);
+    eval::Write(dtype, result, out);
+    out += SizeOf(dtype);
+  } while (outer.Step(frame));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Memory> BindParams(const Workload& workload, std::span<const std::span<const std::byte>> params) {
+  if (params.size() != workload.params.size()) {
+    return absl::InvalidArgumentError(
+        fmt::format("got {} arguments for {} parameters", params.size(), workload.params.size()));
+  }
+  Memory memory;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const BufferNode& buffer = *workload.params[i].buffer;
+    if (static_cast<int64_t>(params[i].size()) != NumBytes(buffer)) {
+      return absl::InvalidArgumentError(fmt::format("argument '{}' has {} bytes but its parameter {}", buffer.name,
+                                                    params[i].size(), NumBytes(buffer)));
+    }
+    // Only ever read: a stage writes to its own buffer alone.
+    memory[&buffer] = const_cast<std::byte*>(params[i].data());
+  }
+  return memory;
+}
+
+absl::StatusOr<std::vector<Bytes>> Run(const Workload& workload, std::span<const std::span<const std::byte>> params) {
+  HONE_ASSIGN_OR_RETURN(Memory memory, BindParams(workload, params));
+  std::map<const BufferNode*, Bytes> results;
+  for (const Stage& stage : workload.stages) {
+    const BufferNode* buffer = stage.buffer.get();
+    if (NumBytes(*buffer) > kMaxStageBytes) {
+      return absl::ResourceExhaustedError(fmt::format("stage '{}' needs {} bytes", buffer->name, NumBytes(*buffer)));
+    }
+    Bytes& result = results[buffer];
+    result.resize(static_cast<size_t>(NumBytes(*buffer)));
+    HONE_RETURN_IF_ERROR(Annotate(RunStage(stage, memory, result.data()), fmt::format("stage '{}'", buffer->name)));
+    memory[buffer] = result.data();
+  }
+  std::vector<Bytes> outputs;
+  for (const Buffer& output : workload.outputs) outputs.push_back(std::move(results[output.get()]));
+  return outputs;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Bytes>> Interpret(const Workload& workload,
+                                             std::span<const std::span<const std::byte>> params) {
+  HONE_RETURN_IF_ERROR(Verify(workload));
+  auto outputs = Run(workload, params);
+  if (!outputs.ok()) return Annotate(outputs.status(), fmt::format("workload \"{}\"", workload.op));
+  return outputs;
+}
+
+}  // namespace hone::ir
