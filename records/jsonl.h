@@ -1,0 +1,52 @@
+// Records as lines of JSON: one self-contained object per line, for exchange, backup in text form and other tools.
+//
+// Import merges: a measurement that the store has already is skipped, so importing a file twice, or two files that
+// overlap, changes nothing more. A damaged line is reported with its number and never keeps the others out.
+// docs/RECORDS.md lists the fields. Not for tables of numbers: plain SQL on the file serves those (docs/RECORDS.md).
+#ifndef HONE_RECORDS_JSONL_H_
+#define HONE_RECORDS_JSONL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "records/record.h"
+#include "records/store.h"
+
+namespace hone::records {
+
+// One line without its end.
+std::string RecordToJson(const Record& record);
+
+// kInvalidArgument naming the field that is missing or of the wrong type. Unknown fields are ignored.
+absl::StatusOr<Record> RecordFromJson(std::string_view line);
+
+// Writes the rows that pass the filter, in the order appended (limit does not apply), and returns their number. Appends
+// may go on meanwhile: rows added after the call began may or may not be included.
+absl::StatusOr<int64_t> Export(const Store& store, Filter filter, std::ostream& out);
+
+struct BadLine {
+  size_t line = 0;  // from 1
+  std::string why;
+};
+
+struct ImportReport {
+  size_t lines = 0;  // empty ones apart
+  size_t appended = 0;
+  size_t duplicates = 0;
+  size_t rejected = 0;
+  std::vector<BadLine> first_rejected;  // at most 100 of them
+};
+
+// Appends in batches. An error concerns the store or the stream, not a line; what was imported before it stays.
+absl::StatusOr<ImportReport> Import(Store& store, std::istream& in);
+
+}  // namespace hone::records
+
+#endif  // HONE_RECORDS_JSONL_H_

@@ -1,0 +1,245 @@
+#include "records/sqlite.h"
+
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "base/status.h"
+#include "fmt/format.h"
+
+namespace hone::records {
+namespace {
+
+constexpr char kConstraintMark[] = "hone.records/constraint";
+
+absl::Status ConstraintError(const std::string& text) {
+  absl::Status status = absl::InvalidArgumentError(fmt::format("the database refuses the row: {}", text));
+  status.SetPayload(kConstraintMark, absl::Cord());
+  return status;
+}
+
+absl::Status DiskError(const std::string& path, int system_error, const char* text) {
+  if (system_error == ENOSPC || system_error == EDQUOT) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "no space left on the disk of records file {} ({}); free some space and try again: what was stored before is "
+        "safe",
+        path, std::strerror(system_error)));
+  }
+  const char* reason = system_error != 0 ? std::strerror(system_error) : text;
+  return absl::UnavailableError(fmt::format(
+      "the disk failed under records file {} ({}); try again, and check the disk if it goes on", path, reason));
+}
+
+absl::Status CannotOpen(const std::string& path, int system_error) {
+  if (system_error == ENOENT) return absl::NotFoundError(fmt::format("there is no records file {}", path));
+  return absl::PermissionDeniedError(
+      fmt::format("cannot open records file {} or the -wal and -shm files beside it ({}); check the permissions of the "
+                  "file and its folder",
+                  path, system_error != 0 ? std::strerror(system_error) : "SQLite gives no reason"));
+}
+
+absl::Status Damaged(const std::string& path, const char* text) {
+  return absl::DataLossError(
+      fmt::format("records file {} is damaged ({}); restore a backup, or save what can be read with: sqlite3 {} "
+                  "'.recover' | sqlite3 recovered.db",
+                  path, text, path));
+}
+
+// A file name as the path of an SQLite URI.
+std::string UriPath(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    if (c == '?' || c == '#' || c == '%') {
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri;
+}
+
+}  // namespace
+
+bool IsConstraintError(const absl::Status& status) { return status.GetPayload(kConstraintMark).has_value(); }
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+void Statement::Bind(int index, std::string_view text) {
+  // A null data pointer would bind NULL: an empty view must still be an empty string.
+  const char* data = text.data() != nullptr ? text.data() : "";
+  const int code = sqlite3_bind_text64(statement_.get(), index, data, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (bind_error_ == SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::Bind(int index, int64_t value) {
+  const int code = sqlite3_bind_int64(statement_.get(), index, value);
+  if (bind_error_ == SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::Bind(int index, double value) {
+  const int code = sqlite3_bind_double(statement_.get(), index, value);
+  if (bind_error_ == SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::Bind(int index, std::optional<double> value) {
+  if (value.has_value()) {
+    Bind(index, *value);
+  } else {
+    BindNull(index);
+  }
+}
+
+void Statement::BindNull(int index) {
+  const int code = sqlite3_bind_null(statement_.get(), index);
+  if (bind_error_ == SQLITE_OK) bind_error_ = code;
+}
+
+absl::StatusOr<bool> Statement::Step() {
+  if (bind_error_ != SQLITE_OK) return connection_->Error(bind_error_);
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return connection_->Error(code);
+}
+
+absl::Status Statement::Run() {
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const bool row, Step());
+    if (!row) return absl::OkStatus();
+  }
+}
+
+void Statement::Reset() {
+  sqlite3_reset(statement_.get());  // its code repeats the error that Step has returned already
+  sqlite3_clear_bindings(statement_.get());
+  bind_error_ = SQLITE_OK;
+}
+
+bool Statement::IsNull(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+
+std::string Statement::Text(int column) const {
+  const unsigned char* text = sqlite3_column_text(statement_.get(), column);
+  if (text == nullptr) return {};
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  return std::string(reinterpret_cast<const char*>(text), static_cast<size_t>(size));
+}
+
+int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+double Statement::Real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+
+std::optional<double> Statement::OptionalReal(int column) const {
+  if (IsNull(column)) return std::nullopt;
+  return Real(column);
+}
+
+void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+
+absl::StatusOr<Connection> Connection::Open(const std::filesystem::path& path, int flags,
+                                            std::string_view uri_parameters) {
+  const std::string name = path.string();
+  std::string opened = name;
+  if (!uri_parameters.empty()) {
+    opened = fmt::format("{}?{}", UriPath(name), uri_parameters);
+    flags |= SQLITE_OPEN_URI;
+  }
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(opened.c_str(), &handle, flags | SQLITE_OPEN_EXRESCODE, nullptr);
+  if (handle == nullptr) return absl::ResourceExhaustedError("out of memory while opening " + name);
+  Connection connection(name, handle);
+  if (code != SQLITE_OK) return connection.Error(code);
+  return connection;
+}
+
+absl::StatusOr<Statement> Connection::Prepare(std::string_view sql) const {
+  sqlite3_stmt* statement = nullptr;
+  const int code =
+      sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, /*pzTail=*/nullptr);
+  if (code != SQLITE_OK) return Error(code);
+  return Statement(this, statement);
+}
+
+absl::Status Connection::Execute(const std::string& sql) const {
+  const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error(code);
+}
+
+absl::StatusOr<int64_t> Connection::QueryInt(std::string_view sql) const {
+  HONE_ASSIGN_OR_RETURN(Statement statement, Prepare(sql));
+  HONE_ASSIGN_OR_RETURN(const bool row, statement.Step());
+  if (!row) return absl::InternalError(fmt::format("no row from: {}", sql));
+  return statement.Int(0);
+}
+
+absl::StatusOr<std::string> Connection::QueryText(std::string_view sql) const {
+  HONE_ASSIGN_OR_RETURN(Statement statement, Prepare(sql));
+  HONE_ASSIGN_OR_RETURN(const bool row, statement.Step());
+  if (!row) return absl::InternalError(fmt::format("no row from: {}", sql));
+  return statement.Text(0);
+}
+
+int64_t Connection::Changes() const { return sqlite3_changes64(handle_.get()); }
+bool Connection::InTransaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
+
+absl::Status Connection::Configure(int option, bool on) const {
+  const int code = sqlite3_db_config(handle_.get(), option, on ? 1 : 0, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error(code);
+}
+
+absl::Status Connection::Error(int code) const {
+  const char* text = sqlite3_errmsg(handle_.get());
+  switch (code & 0xff) {
+    case SQLITE_CONSTRAINT:
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH:
+      return ConstraintError(text);
+    case SQLITE_FULL:
+      return DiskError(path_, ENOSPC, text);
+    case SQLITE_IOERR:
+      return DiskError(path_, sqlite3_system_errno(handle_.get()), text);
+    case SQLITE_CANTOPEN:
+      return CannotOpen(path_, sqlite3_system_errno(handle_.get()));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+      return absl::UnavailableError(fmt::format(
+          "records file {} is locked by another program ({}); close what has it open and try again", path_, text));
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return absl::PermissionDeniedError(fmt::format(
+          "records file {} or its folder may not be written ({}); check the permissions of both", path_, text));
+    case SQLITE_NOTADB:
+      return absl::FailedPreconditionError(fmt::format(
+          "{} is not a records file (not an SQLite database); pass the path of one, or of a new file", path_));
+    case SQLITE_CORRUPT:
+      return Damaged(path_, text);
+    case SQLITE_NOMEM:
+      return absl::ResourceExhaustedError(fmt::format("out of memory while using records file {}", path_));
+    default:
+      return absl::InternalError(fmt::format("records file {}: {} (SQLite code {})", path_, text, code));
+  }
+}
+
+absl::StatusOr<Transaction> Transaction::Begin(const Connection& connection) {
+  HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
+  return Transaction(&connection);
+}
+
+Transaction::Transaction(Transaction&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
+
+Transaction::~Transaction() {
+  // SQLite may have rolled back by itself after a disk error; then there is nothing left to undo. A ROLLBACK that fails
+  // leaves the transaction open, and the next BEGIN says so.
+  if (connection_ != nullptr && connection_->InTransaction()) (void)connection_->Execute("ROLLBACK");
+}
+
+absl::Status Transaction::Commit() {
+  HONE_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
+  connection_ = nullptr;
+  return absl::OkStatus();
+}
+
+}  // namespace hone::records

@@ -1,0 +1,102 @@
+// A thin, owning face of SQLite's C interface: a connection, a prepared statement, a transaction, errors as Status.
+//
+// Only what the records room needs, and no SQL of its own. Every error says what was being done, on which file, and
+// what to do about it. Not thread-safe: Store guards it. Start at Connection::Open.
+#ifndef HONE_RECORDS_SQLITE_H_
+#define HONE_RECORDS_SQLITE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace hone::records {
+
+class Connection;
+
+// A prepared statement. Parameters count from 1, columns from 0. An error of Bind is kept and returned by Step.
+class Statement {
+ public:
+  void Bind(int index, std::string_view text);
+  void Bind(int index, int64_t value);
+  void Bind(int index, double value);
+  void Bind(int index, std::optional<double> value);  // NULL where empty
+  void BindNull(int index);
+
+  absl::StatusOr<bool> Step();  // true: a row is there to read; false: done
+  absl::Status Run();           // steps to the end, ignoring rows
+  void Reset();                 // ready to run again, all parameters NULL
+
+  bool IsNull(int column) const;
+  std::string Text(int column) const;  // a copy; empty for NULL
+  int64_t Int(int column) const;
+  double Real(int column) const;
+  std::optional<double> OptionalReal(int column) const;  // empty for NULL
+
+ private:
+  friend class Connection;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  Statement(const Connection* connection, sqlite3_stmt* statement) : connection_(connection), statement_(statement) {}
+
+  const Connection* connection_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int bind_error_ = 0;
+};
+
+class Connection {
+ public:
+  // `flags` are SQLite's SQLITE_OPEN_*; `uri_parameters` ("immutable=1") may be empty. Opening reads nothing yet.
+  static absl::StatusOr<Connection> Open(const std::filesystem::path& path, int flags, std::string_view uri_parameters);
+
+  absl::StatusOr<Statement> Prepare(std::string_view sql) const;
+  absl::Status Execute(const std::string& sql) const;            // any number of statements, no results
+  absl::StatusOr<int64_t> QueryInt(std::string_view sql) const;  // first column of the first row
+  absl::StatusOr<std::string> QueryText(std::string_view sql) const;
+  int64_t Changes() const;  // rows changed by the last statement
+  bool InTransaction() const;
+  absl::Status Configure(int option, bool on) const;  // SQLITE_DBCONFIG_*
+
+  // The Status for SQLite's result code `code`.
+  absl::Status Error(int code) const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const;
+  };
+  Connection(std::string path, sqlite3* handle) : path_(std::move(path)), handle_(handle) {}
+
+  std::string path_;
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+// BEGIN IMMEDIATE .. Commit(); rolls back if destroyed before.
+class Transaction {
+ public:
+  static absl::StatusOr<Transaction> Begin(const Connection& connection);
+  Transaction(Transaction&& other) noexcept;
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+  absl::Status Commit();
+
+ private:
+  explicit Transaction(const Connection* connection) : connection_(connection) {}
+
+  const Connection* connection_;  // null once committed or moved from
+};
+
+// True for what says that one row breaks a constraint, and nothing about the file.
+bool IsConstraintError(const absl::Status& status);
+
+}  // namespace hone::records
+
+#endif  // HONE_RECORDS_SQLITE_H_

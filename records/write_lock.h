@@ -1,0 +1,32 @@
+// The right to write one records file, held by at most one process of this machine at a time.
+//
+// SQLite alone lets writers take turns, but its write-ahead log has been corrupted by two connections that write and
+// checkpoint at once (fixed only in 3.51.3), and two trackers over one file are a mistake anyhow. The lock is a flock
+// on FILE.lock: the kernel drops it when the process dies, so there are no stale locks. FILE itself is never opened
+// here: closing any descriptor of it would drop SQLite's own locks in this process.
+#ifndef HONE_RECORDS_WRITE_LOCK_H_
+#define HONE_RECORDS_WRITE_LOCK_H_
+
+#include <filesystem>
+
+#include "absl/status/statusor.h"
+
+namespace hone::records {
+
+class WriteLock {
+ public:
+  // Does not wait. `file` may be missing, its folder must exist. kFailedPrecondition names the process that holds it.
+  static absl::StatusOr<WriteLock> Acquire(const std::filesystem::path& file);
+  WriteLock(WriteLock&& other) noexcept;
+  WriteLock& operator=(WriteLock&& other) noexcept;
+  ~WriteLock();
+
+ private:
+  explicit WriteLock(int descriptor) : descriptor_(descriptor) {}
+
+  int descriptor_;
+};
+
+}  // namespace hone::records
+
+#endif  // HONE_RECORDS_WRITE_LOCK_H_
