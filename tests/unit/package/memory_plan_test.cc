@@ -1,0 +1,135 @@
+// The arena plan: buffers alive together never share a byte, and little is wasted against the lower bound.
+#include "deploy/package/memory_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace hone::package {
+namespace {
+
+using ::testing::HasSubstr;
+
+uint64_t Rounded(uint64_t bytes) { return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment; }
+
+void ExpectValid(const std::vector<Lifetime>& lifetimes, const MemoryPlan& plan) {
+  ASSERT_EQ(plan.offsets.size(), lifetimes.size());
+  for (size_t i = 0; i < lifetimes.size(); ++i) {
+    EXPECT_EQ(plan.offsets[i] % kTensorAlignment, 0u);
+    EXPECT_LE(plan.offsets[i] + lifetimes[i].bytes, plan.arena_bytes);
+    for (size_t j = 0; j < i; ++j) {
+      const bool together = lifetimes[i].first <= lifetimes[j].last && lifetimes[j].first <= lifetimes[i].last;
+      const bool shared = plan.offsets[i] < plan.offsets[j] + lifetimes[j].bytes &&
+                          plan.offsets[j] < plan.offsets[i] + lifetimes[i].bytes;
+      const bool empty = lifetimes[i].bytes == 0 || lifetimes[j].bytes == 0;
+      EXPECT_FALSE(!empty && together && shared) << i << " and " << j;
+    }
+  }
+}
+
+TEST(MemoryPlanTest, NothingNeedsNoMemory) {
+  EXPECT_EQ(PlanMemory({}).arena_bytes, 0u);
+  EXPECT_EQ(PeakBytes({}), 0u);
+  EXPECT_EQ(PlanMemory(std::vector<Lifetime>{{0, 0, 3}}).arena_bytes, 0u);
+}
+
+TEST(MemoryPlanTest, AChainNeedsItsTwoLargestNeighbours) {
+  std::vector<Lifetime> chain;
+  for (int64_t i = 0; i < 10; ++i) chain.push_back({1000, i, i + 1});
+  const MemoryPlan plan = PlanMemory(chain);
+  ExpectValid(chain, plan);
+  EXPECT_EQ(plan.arena_bytes, 2 * Rounded(1000));
+  EXPECT_EQ(PeakBytes(chain), 2 * Rounded(1000));
+}
+
+TEST(MemoryPlanTest, ASmallBufferFillsTheGapBelowALargeOne) {
+  // The second large buffer ends up above the first; the small one lives only with the second, in the space below.
+  const std::vector<Lifetime> lifetimes = {{6400, 0, 1}, {3200, 1, 2}, {640, 2, 2}};
+  const MemoryPlan plan = PlanMemory(lifetimes);
+  ExpectValid(lifetimes, plan);
+  EXPECT_EQ(plan.offsets[2], 0u);
+  EXPECT_EQ(plan.arena_bytes, 9600u);
+}
+
+TEST(MemoryPlanTest, RandomLifetimesNeverOverlapAndStayNearTheLowerBound) {
+  Random random(3);
+  for (int round = 0; round < 300; ++round) {
+    const int64_t steps = 1 + random.Below(60);
+    std::vector<Lifetime> lifetimes;
+    for (int64_t i = random.Below(80); i >= 0; --i) {
+      const int64_t first = random.Below(steps);
+      const int64_t length = random.Below(10) == 0 ? random.Below(steps) : random.Below(4);  // few long ones: skips
+      lifetimes.push_back({static_cast<uint64_t>(random.Below(200000)), first, std::min(first + length, steps - 1)});
+    }
+    const MemoryPlan plan = PlanMemory(lifetimes);
+    ExpectValid(lifetimes, plan);
+    const uint64_t bound = PeakBytes(lifetimes);
+    EXPECT_GE(plan.arena_bytes, bound);
+    EXPECT_LE(static_cast<double>(plan.arena_bytes), 1.5 * static_cast<double>(bound)) << "round " << round;
+  }
+}
+
+TEST(MemoryPlanTest, TheSameLifetimesGiveTheSamePlan) {
+  std::vector<Lifetime> lifetimes;
+  for (int64_t i = 0; i < 20; ++i) lifetimes.push_back({128, i % 5, i % 5 + 2});
+  EXPECT_EQ(PlanMemory(lifetimes).offsets, PlanMemory(lifetimes).offsets);
+}
+
+PackageTensor Tensor(TensorKind kind, int64_t elements) {
+  return {.name = "t", .dtype = DType::kFloat32, .shape = {elements}, .kind = kind};
+}
+
+// x -> a -> b -> y, each of 100 floats; the second call has a workspace.
+PackageContents Chain() {
+  PackageContents contents;
+  contents.tensors = {Tensor(TensorKind::kInput, 100), Tensor(TensorKind::kIntermediate, 100),
+                      Tensor(TensorKind::kIntermediate, 100), Tensor(TensorKind::kOutput, 100)};
+  contents.calls = {{.symbol = "f", .arguments = {0, 1}},
+                    {.symbol = "g", .arguments = {1, 2}, .workspace_bytes = 4000},
+                    {.symbol = "h", .arguments = {2, 3}}};
+  return contents;
+}
+
+TEST(PlanArenaTest, PlacesIntermediatesAndWorkspacesButNotInputsAndOutputs) {
+  PackageContents contents = Chain();
+  ASSERT_TRUE(PlanArena(contents).ok());
+  EXPECT_EQ(contents.arena_bytes, Rounded(4000) + 2 * Rounded(400));
+  EXPECT_NE(contents.tensors[1].arena_offset, contents.tensors[2].arena_offset);
+  EXPECT_EQ(contents.calls[1].workspace_offset, 0u);
+}
+
+TEST(PlanArenaTest, KeepsATensorUntilItIsCopied) {
+  PackageContents contents = Chain();
+  contents.copies = {{1, 3}};
+  ASSERT_TRUE(PlanArena(contents).ok());
+  contents.calls[2].workspace_bytes = 64;
+  ASSERT_TRUE(PlanArena(contents).ok());
+  EXPECT_NE(contents.calls[2].workspace_offset, contents.tensors[1].arena_offset);
+}
+
+TEST(PlanArenaTest, NamesATensorThatIsReadBeforeItIsWritten) {
+  PackageContents contents = Chain();
+  std::swap(contents.calls[0], contents.calls[1]);
+  const absl::Status status = PlanArena(contents);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("tensor 1 't' is used at step 0 before any call has written it"));
+}
+
+TEST(PlanArenaTest, RefusesIdsAndCountsOutOfRange) {
+  PackageContents contents = Chain();
+  contents.calls[1].arguments[0] = 9;
+  EXPECT_THAT(std::string(PlanArena(contents).message()), HasSubstr("there is no tensor 9"));
+  contents = Chain();
+  contents.calls[0].output_count = 3;
+  EXPECT_THAT(std::string(PlanArena(contents).message()), HasSubstr("more outputs than arguments"));
+  contents = Chain();
+  contents.copies = {{12, 3}};
+  EXPECT_THAT(std::string(PlanArena(contents).message()), HasSubstr("there is no tensor 12"));
+}
+
+}  // namespace
+}  // namespace hone::package

@@ -1,0 +1,232 @@
+// Writing a package: what is written loads, the same contents give the same bytes, and failures leave the old file.
+#include "deploy/package/package_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "deploy/package/atomic_file.h"
+#include "deploy/runtime/memory.h"
+#include "deploy/runtime/package_view.h"
+#include "tests/unit/runtime/tiny_package.h"
+
+namespace hone::package {
+namespace {
+
+using ::hone::testing::ReadWholeFile;
+using ::hone::testing::RunCommand;
+using ::hone::testing::TemporaryFolder;
+using ::hone::testing::TinyContents;
+using ::hone::testing::WriteWholeFile;
+using ::testing::HasSubstr;
+
+// Not loaded here, so any bytes will do.
+const char kCode[] = "code";
+
+std::string MessageOf(const PackageContents& contents) {
+  const TemporaryFolder folder;
+  const absl::StatusOr<uint64_t> written = WritePackage(contents, folder.File("p.hone"));
+  EXPECT_EQ(RunCommand("ls " + folder.path()).output, written.ok() ? "p.hone\n" : "");
+  return std::string(written.status().message());
+}
+
+TEST(PackageWriterTest, WritesWhatTheRuntimeReads) {
+  const TemporaryFolder folder;
+  PackageContents contents = TinyContents(kCode);
+  contents.cpu_features = {"avx2", "fma"};
+  const absl::StatusOr<uint64_t> bytes = WritePackage(contents, folder.File("p.hone"));
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, ReadWholeFile(folder.File("p.hone")).size());
+
+  runtime::Mapping mapping;
+  ASSERT_TRUE(runtime::Mapping::File(folder.File("p.hone"), &mapping).ok());
+  runtime::PackageView view;
+  ASSERT_TRUE(runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view).ok());
+  EXPECT_EQ(view.Text(view.manifest->model_name), "tiny");
+  EXPECT_EQ(view.Text(view.manifest->cpu_features), "avx2,fma");
+  EXPECT_EQ(view.Text(view.manifest->target), "cpu");
+  EXPECT_EQ(view.manifest->arena_bytes, 256u);
+  EXPECT_EQ(std::string(view.shared_object.begin(), view.shared_object.end()), kCode);
+  EXPECT_EQ(std::memcmp(view.constants.data() + view.tensors[1].offset, testing::kBias.data(), 32), 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(view.constants.data()) % 4096, 0u);
+  EXPECT_EQ(view.metadata, ToJson(contents.metadata));
+}
+
+TEST(PackageWriterTest, ConstantsOfOddSizesStayAlignedAndWhole) {
+  const std::string first(100, 'a'), second(1, 'b'), third(64, 'c');
+  PackageContents contents;
+  for (const std::string* data : {&first, &second, &third}) {
+    contents.tensors.push_back({.name = *data,
+                                .dtype = DType::kUInt8,
+                                .shape = {static_cast<int64_t>(data->size())},
+                                .kind = TensorKind::kConstant,
+                                .data = {reinterpret_cast<const uint8_t*>(data->data()), data->size()}});
+  }
+  const TemporaryFolder folder;
+  ASSERT_TRUE(WritePackage(contents, folder.File("p.hone")).ok());
+  runtime::Mapping mapping;
+  ASSERT_TRUE(runtime::Mapping::File(folder.File("p.hone"), &mapping).ok());
+  runtime::PackageView view;
+  ASSERT_TRUE(runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view).ok());
+  for (const TensorEntry& tensor : view.tensors) {
+    EXPECT_EQ(tensor.offset % 64, 0u);
+    const auto data = view.constants.subspan(tensor.offset, tensor.bytes);
+    EXPECT_EQ(std::string(data.begin(), data.end()), view.Text(tensor.name));
+  }
+}
+
+TEST(PackageWriterTest, TheSameContentsGiveTheSameBytes) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(WritePackage(TinyContents(kCode), folder.File("a.hone")).ok());
+  ASSERT_TRUE(WritePackage(TinyContents(kCode), folder.File("b.hone")).ok());
+  EXPECT_EQ(ReadWholeFile(folder.File("a.hone")), ReadWholeFile(folder.File("b.hone")));
+}
+
+TEST(PackageWriterTest, AnEmptyModelIsAPackage) { EXPECT_EQ(MessageOf(PackageContents{}), ""); }
+
+TEST(PackageWriterTest, NamesWhatDoesNotFitTheFormat) {
+  PackageContents contents = TinyContents(kCode);
+  contents.tensors[1].shape = {9};
+  EXPECT_THAT(MessageOf(contents), HasSubstr("constant 'bias' has 32 bytes of data, its shape [9] of f32 needs 36"));
+  contents = TinyContents(kCode);
+  contents.tensors[0].shape = {4, -8};
+  EXPECT_THAT(MessageOf(contents), HasSubstr("tensor 'x' of shape [4, -8] has no size"));
+  contents = TinyContents(kCode);
+  contents.tensors[0].shape.assign(17, 1);
+  EXPECT_THAT(MessageOf(contents), HasSubstr("17 dimensions, packages allow 16"));
+  contents = TinyContents(kCode);
+  contents.tensors[0].dtype = DType{0};
+  EXPECT_THAT(MessageOf(contents), HasSubstr("'x' has no element type"));
+}
+
+TEST(PackageWriterTest, RefusesWhatTheRuntimeWouldRefuse) {
+  PackageContents contents = TinyContents(kCode);
+  contents.calls[0].arguments[0] = 77;
+  EXPECT_THAT(MessageOf(contents), HasSubstr("no valid package: bad package: call 0 uses a tensor that is not there"));
+  contents = TinyContents(kCode);
+  contents.outputs.pop_back();
+  EXPECT_THAT(MessageOf(contents), HasSubstr("an unlisted output"));
+  contents = TinyContents(kCode);
+  contents.tensors[4].name = "y";
+  EXPECT_THAT(MessageOf(contents), HasSubstr("two of the same name among its outputs"));
+}
+
+TEST(PackageWriterTest, AFolderThatIsNotThereIsNamed) {
+  const absl::Status status = WritePackage(TinyContents(kCode), "/nowhere/p.hone").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'/nowhere/p.hone': No such file or directory"));
+}
+
+TEST(PackageWriterTest, ReplacesAnOldFileAndFollowsTheUmask) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("p.hone");
+  WriteWholeFile(path, "old");
+  const mode_t before = umask(027);
+  const bool written = WritePackage(TinyContents(kCode), path).ok();
+  umask(before);
+  ASSERT_TRUE(written);
+  struct stat status;
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+  EXPECT_GT(status.st_size, 3);
+}
+
+// Runs `body` in a child process and returns what it printed on its standard output.
+template <typename Body>
+std::string InChild(const Body& body) {
+  int pipe_ends[2];
+  EXPECT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string text = body();
+    const bool sent = write(pipe_ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    _exit(sent ? 0 : 1);
+  }
+  close(pipe_ends[1]);
+  std::string text;
+  char buffer[512];
+  for (ssize_t count; (count = read(pipe_ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, count);
+  close(pipe_ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  return text;
+}
+
+TEST(PackageWriterTest, AFailureInTheMiddleOfWritingLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("p.hone");
+  WriteWholeFile(path, "old");
+  const PackageContents contents = TinyContents(std::string(100000, 'c'));
+  const std::string message = InChild([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {20000, 20000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const absl::Status status = WritePackage(contents, path).status();
+    return std::string(status.message());
+  });
+  EXPECT_THAT(message, HasSubstr("cannot write '" + path + "': File too large; free some space"));
+  EXPECT_EQ(ReadWholeFile(path), "old");
+  EXPECT_EQ(RunCommand("ls " + folder.path()).output, "p.hone\n");
+}
+
+// Whether this process may now mount things that nobody else sees: as root, or as root of a user namespace of its own.
+bool EnterMountNamespace() {
+  if (unshare(CLONE_NEWNS) == 0) return true;
+  const std::string user = std::to_string(getuid());
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  WriteWholeFile("/proc/self/uid_map", "0 " + user + " 1");
+  return true;
+}
+
+TEST(PackageWriterTest, AFullDiskLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  const PackageContents contents = TinyContents(std::string(1 << 20, 'c'));
+  const std::string report = InChild([&]() -> std::string {
+    // A disk of 64 KiB, in a mount namespace that ends with this child.
+    if (!EnterMountNamespace()) return "skip";
+    mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) return "skip";
+    const std::string path = folder.File("p.hone");
+    WriteWholeFile(path, "old");
+    const absl::Status status = WritePackage(contents, path).status();
+    const std::string left = RunCommand("ls " + folder.path()).output;
+    return std::string(status.message()) + " | " + absl::StatusCodeToString(status.code()) + " | " +
+           ReadWholeFile(path) + " | " + left;
+  });
+  if (report == "skip") GTEST_SKIP() << "this system lets no test mount a small disk";
+  EXPECT_THAT(report, HasSubstr("No space left on device; free some space and try again, the old file is untouched"));
+  EXPECT_THAT(report, HasSubstr("| RESOURCE_EXHAUSTED | old | p.hone\n"));
+}
+
+TEST(AtomicFileTest, LeavesNothingWithoutCommit) {
+  const TemporaryFolder folder;
+  {
+    absl::StatusOr<AtomicFile> file = AtomicFile::Create(folder.File("f"));
+    ASSERT_TRUE(file.ok());
+    const uint8_t byte[] = {1};
+    ASSERT_TRUE(file->Write(byte).ok());
+    EXPECT_NE(RunCommand("ls " + folder.path()).output, "");
+  }
+  EXPECT_EQ(RunCommand("ls " + folder.path()).output, "");
+}
+
+TEST(AtomicFileTest, CannotReplaceAFolder) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkdir(folder.File("taken").c_str(), 0755), 0);
+  absl::StatusOr<AtomicFile> file = AtomicFile::Create(folder.File("taken"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_THAT(std::string(file->Commit().message()), HasSubstr("cannot replace"));
+}
+
+}  // namespace
+}  // namespace hone::package

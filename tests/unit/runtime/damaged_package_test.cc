@@ -1,0 +1,330 @@
+// Packages that are truncated, damaged, of another version or hostile: an error each time, never a crash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+#include "base/random.h"
+#include "deploy/runtime/checksum.h"
+#include "deploy/runtime/cpu_features.h"
+#include "deploy/runtime/memory.h"
+#include "deploy/runtime/package_view.h"
+#include "tests/unit/runtime/loaded_model.h"
+
+namespace hone::testing {
+namespace {
+
+using package::FileHeader;
+using package::ManifestHeader;
+using ::testing::HasSubstr;
+
+std::span<const uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+class DamagedPackageTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    kernels_ = CompileTinyKernels();
+    const TemporaryFolder folder;
+    WriteTinyPackage(folder.File("tiny.hone"), TinyContents(kernels_));
+    good_ = ReadWholeFile(folder.File("tiny.hone"));
+  }
+
+  static FileHeader Header() {
+    FileHeader header;
+    std::memcpy(&header, good_.data(), sizeof header);
+    return header;
+  }
+
+  // The status of loading `bytes`; the text is then in hone_error().
+  HoneStatus Load(const std::string& bytes) {
+    const std::string path = folder_.File("damaged.hone");
+    WriteWholeFile(path, bytes);
+    const HoneLoadOptions options = {sizeof(HoneLoadOptions), 1, 0};
+    HoneModel* model = nullptr;
+    const HoneStatus status = hone_load(path.c_str(), &options, &model);
+    EXPECT_EQ(model == nullptr, status != HONE_OK);
+    hone_free(model);
+    return status;
+  }
+
+  // Makes all checksums right again, so that what is behind them is tested.
+  static void Resum(std::string& bytes) {
+    FileHeader header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    for (package::SectionEntry& section : header.sections) {
+      if (section.offset > bytes.size() || section.bytes > bytes.size() - section.offset) continue;
+      section.checksum = package::ChecksumOf(BytesOf(bytes).subspan(section.offset, section.bytes));
+    }
+    header.checksum = 0;
+    header.checksum = package::ChecksumOf({reinterpret_cast<const uint8_t*>(&header), sizeof header});
+    std::memcpy(bytes.data(), &header, sizeof header);
+  }
+
+  // The good package after `change` to a T at `offset`, with right checksums.
+  template <typename T>
+  static std::string Changed(uint64_t offset, const std::function<void(T&)>& change) {
+    std::string bytes = good_;
+    T value;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    change(value);
+    std::memcpy(bytes.data() + offset, &value, sizeof value);
+    Resum(bytes);
+    return bytes;
+  }
+  static std::string ChangedManifest(const std::function<void(ManifestHeader&)>& change) {
+    return Changed<ManifestHeader>(Header().sections[0].offset, change);
+  }
+  // Element `index` of a table of the manifest.
+  template <typename T>
+  static std::string ChangedEntry(package::TableRef ManifestHeader::* table, size_t index,
+                                  const std::function<void(T&)>& change) {
+    ManifestHeader manifest;
+    const uint64_t start = Header().sections[0].offset;
+    std::memcpy(&manifest, good_.data() + start, sizeof manifest);
+    return Changed<T>(start + (manifest.*table).offset + index * sizeof(T), change);
+  }
+
+  static std::string kernels_, good_;
+  TemporaryFolder folder_;
+};
+std::string DamagedPackageTest::kernels_, DamagedPackageTest::good_;
+
+TEST_F(DamagedPackageTest, TheUndamagedOneLoads) { EXPECT_EQ(Load(good_), HONE_OK) << hone_error(); }
+
+TEST_F(DamagedPackageTest, EveryFlippedBitIsNoticed) {
+  Random random(1);
+  std::string bytes = good_;
+  for (size_t at = 0; at < bytes.size(); at += 1 + static_cast<size_t>(random.Below(at < 2048 ? 2 : 40))) {
+    const char before = bytes[at];
+    bytes[at] = static_cast<char>(before ^ (1 << random.Below(8)));
+    ASSERT_EQ(Load(bytes), HONE_BAD_PACKAGE) << "byte " << at << ": " << hone_error();
+    bytes[at] = before;
+  }
+}
+
+TEST_F(DamagedPackageTest, EveryTruncationIsNoticed) {
+  std::vector<size_t> lengths = {0, 1, 7, 8, 100, sizeof(FileHeader) - 1, sizeof(FileHeader), good_.size() - 1};
+  for (const package::SectionEntry& section : Header().sections) {
+    for (const uint64_t end : {section.offset, section.offset + 1, section.offset + section.bytes / 2}) {
+      lengths.push_back(end);
+    }
+    if (section.offset + section.bytes < good_.size()) lengths.push_back(section.offset + section.bytes);
+  }
+  for (const size_t length : lengths) {
+    ASSERT_LT(length, good_.size());
+    EXPECT_EQ(Load(good_.substr(0, length)), HONE_BAD_PACKAGE) << length;
+    EXPECT_THAT(hone_error(), HasSubstr("bad package")) << length;
+  }
+  Load(good_.substr(0, good_.size() - 10));
+  EXPECT_THAT(hone_error(), HasSubstr("truncated: " + std::to_string(good_.size()) + " bytes expected"));
+}
+
+TEST_F(DamagedPackageTest, BytesAfterTheEndAreNoticed) {
+  EXPECT_EQ(Load(good_ + "x"), HONE_BAD_PACKAGE);
+  EXPECT_THAT(hone_error(), HasSubstr("bytes after its end"));
+}
+
+TEST_F(DamagedPackageTest, FilesThatAreNoPackagesAreNamedSo) {
+  EXPECT_EQ(Load("hello, this is a text file and no package at all"), HONE_BAD_PACKAGE);
+  EXPECT_THAT(hone_error(), HasSubstr("does not start as a .hone package does"));
+  HoneModel* model = nullptr;
+  EXPECT_EQ(hone_load("/nowhere/at/all.hone", nullptr, &model), HONE_IO_ERROR);
+  EXPECT_THAT(hone_error(), HasSubstr("cannot open package '/nowhere/at/all.hone': No such file"));
+  EXPECT_EQ(hone_load("/", nullptr, &model), HONE_IO_ERROR);
+  EXPECT_THAT(hone_error(), HasSubstr("not a regular file"));
+}
+
+TEST_F(DamagedPackageTest, AnotherVersionIsNamed) {
+  const std::string newer = Changed<FileHeader>(0, [](FileHeader& header) { header.version = 9; });
+  EXPECT_EQ(Load(newer), HONE_BAD_PACKAGE);
+  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads version 1"));
+}
+
+TEST_F(DamagedPackageTest, TrustedConstantsAreNotReadOnLoading) {
+  std::string bytes = good_;
+  bytes[Header().sections[2].offset] ^= 1;
+  EXPECT_EQ(Load(bytes), HONE_BAD_PACKAGE);
+  EXPECT_THAT(hone_error(), HasSubstr("section constants is damaged"));
+  const HoneLoadOptions options = {sizeof(HoneLoadOptions), 1, HONE_LOAD_TRUST_CONSTANTS};
+  HoneModel* model = nullptr;
+  EXPECT_EQ(hone_load(folder_.File("damaged.hone").c_str(), &options, &model), HONE_OK) << hone_error();
+  hone_free(model);
+}
+
+TEST_F(DamagedPackageTest, SectionsOutOfPlaceAreRefused) {
+  const std::function<void(FileHeader&)> changes[] = {
+      [](FileHeader& h) { h.sections[1].offset = ~uint64_t{0} - 4095; },
+      [](FileHeader& h) { h.sections[1].bytes = ~uint64_t{0}; },
+      [](FileHeader& h) { h.sections[2].offset = h.sections[1].offset; },
+      [](FileHeader& h) { h.sections[0].offset += 8; },
+      [](FileHeader& h) { h.sections[3].bytes -= 1; },
+      [](FileHeader& h) { std::swap(h.sections[1], h.sections[2]); },
+      [](FileHeader& h) { h.section_count = 3; },
+  };
+  for (size_t i = 0; i < std::size(changes); ++i) {
+    EXPECT_EQ(Load(Changed<FileHeader>(0, changes[i])), HONE_BAD_PACKAGE) << i;
+    EXPECT_THAT(hone_error(), ::testing::Not(HasSubstr("header is damaged"))) << i;
+  }
+}
+
+TEST_F(DamagedPackageTest, TablesAndTextsOutOfRangeAreRefused) {
+  const std::function<void(ManifestHeader&)> changes[] = {
+      [](ManifestHeader& m) { m.tensors.offset = ~uint64_t{0} & ~uint64_t{7}; },
+      [](ManifestHeader& m) { m.tensors.count = 1u << 30; },
+      [](ManifestHeader& m) { m.tensors.count = ~uint64_t{0} / 32 + 2; },
+      [](ManifestHeader& m) { m.calls.offset += 4; },
+      [](ManifestHeader& m) { m.shapes.count -= 1; },
+      [](ManifestHeader& m) { m.arguments.count -= 1; },
+      [](ManifestHeader& m) { m.strings.count = 0; },
+      [](ManifestHeader& m) { m.model_name.offset = 0xffffffff; },
+      [](ManifestHeader& m) { m.target.bytes = 0xffffffff; },
+      [](ManifestHeader& m) { m.io_bytes -= 64; },
+      [](ManifestHeader& m) { m.arena_bytes = 0; },
+      [](ManifestHeader& m) { m.arena_bytes += 1; },
+      [](ManifestHeader& m) { m.inputs.count = 0; },
+      [](ManifestHeader& m) { m.outputs.count = 2; },
+  };
+  for (size_t i = 0; i < std::size(changes); ++i) {
+    EXPECT_EQ(Load(ChangedManifest(changes[i])), HONE_BAD_PACKAGE) << i;
+  }
+}
+
+TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
+  using package::CallEntry;
+  using package::CopyEntry;
+  using package::TensorEntry;
+  using Manifest = ManifestHeader;
+  const std::string broken[] = {
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.dtype = package::DType{99}; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.kind = package::TensorKind{0}; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.rank = 60000; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.shape = 0xfffffff0; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.bytes = 64; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 1, [](TensorEntry& t) { t.offset = 1 << 20; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 1, [](TensorEntry& t) { t.offset = ~uint64_t{63}; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 2, [](TensorEntry& t) { t.offset += 4; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 2, [](TensorEntry& t) { t.name = {0, 0xfffffffe}; }),
+      ChangedEntry<int64_t>(&Manifest::shapes, 0, [](int64_t& d) { d = -4; }),
+      ChangedEntry<int64_t>(&Manifest::shapes, 0, [](int64_t& d) { d = int64_t{1} << 62; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.argument_count = 0xffffffff; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.arguments = 0xffffffff; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.output_count = 4; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.output_count = 3; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.symbol.bytes = 0; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 1, [](CallEntry& c) { c.workspace_offset = uint64_t{1} << 40; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 1, [](CallEntry& c) { c.workspace_bytes = ~uint64_t{0}; }),
+      ChangedEntry<uint32_t>(&Manifest::arguments, 1, [](uint32_t& id) { id = 6; }),
+      ChangedEntry<uint32_t>(&Manifest::inputs, 0, [](uint32_t& id) { id = 3; }),
+      ChangedEntry<uint32_t>(&Manifest::outputs, 1, [](uint32_t& id) { id = 1000; }),
+      ChangedEntry<uint32_t>(&Manifest::outputs, 1, [](uint32_t& id) { id = 3; }),
+      ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 77; }),
+      ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.target = 2; }),
+      ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 1; }),
+  };
+  for (size_t i = 0; i < std::size(broken); ++i) EXPECT_EQ(Load(broken[i]), HONE_BAD_PACKAGE) << i;
+}
+
+// Reads all that a view promises to be readable.
+size_t Walk(const runtime::PackageView& view) {
+  size_t sum = view.metadata.size();
+  for (const package::TensorEntry& tensor : view.tensors) {
+    sum += std::strlen(view.Text(tensor.name).data());
+    for (const int64_t dimension : view.Shape(tensor)) sum += static_cast<size_t>(dimension);
+    if (tensor.kind == package::TensorKind::kConstant && tensor.bytes > 0)
+      sum += view.constants[tensor.offset + tensor.bytes - 1];
+  }
+  for (const package::CallEntry& call : view.calls) {
+    sum += std::strlen(view.Text(call.symbol).data());
+    for (const uint32_t id : view.Arguments(call)) sum += view.tensors[id].bytes;
+  }
+  for (const uint32_t id : view.inputs) sum += view.tensors[id].bytes;
+  for (const uint32_t id : view.outputs) sum += view.tensors[id].bytes;
+  for (const package::CopyEntry& copy : view.copies)
+    sum += view.tensors[copy.source].bytes + view.tensors[copy.target].bytes;
+  return sum;
+}
+
+TEST_F(DamagedPackageTest, RandomManifestsBehindRightChecksumsNeverCrash) {
+  Random random(7);
+  const uint64_t start = Header().sections[0].offset;
+  runtime::Mapping memory;
+  ASSERT_TRUE(runtime::Mapping::Pages(good_.size(), "the test", &memory).ok());
+  int refused = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string bytes = good_;
+    for (int64_t i = random.Below(4); i >= 0; --i) {
+      const uint64_t at = start + static_cast<uint64_t>(random.Below(static_cast<int64_t>(Header().sections[0].bytes)));
+      bytes[at] = static_cast<char>(random.Below(3) == 0 ? 0xff : random.Next());
+    }
+    Resum(bytes);
+    std::memcpy(memory.data(), bytes.data(), bytes.size());
+    runtime::PackageView view;
+    if (runtime::ViewPackage(memory.bytes(), runtime::ConstantsCheck::kFull, &view).ok()) {
+      Walk(view);
+    } else {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST_F(DamagedPackageTest, TooLargeAnArenaIsOutOfMemory) {
+  const std::string bytes = ChangedManifest([](ManifestHeader& m) { m.arena_bytes = uint64_t{1} << 60; });
+  EXPECT_EQ(Load(bytes), HONE_OUT_OF_MEMORY);
+  EXPECT_THAT(hone_error(), HasSubstr("bytes for the arena"));
+}
+
+TEST_F(DamagedPackageTest, CodeForAnotherMachineIsRefusedBeforeItIsLoaded) {
+  package::PackageContents contents = TinyContents(kernels_);
+  contents.arch = contents.arch == package::Arch::kX86_64 ? package::Arch::kAArch64 : package::Arch::kX86_64;
+  const std::string path = folder_.File("foreign.hone");
+  WriteTinyPackage(path, contents);
+  EXPECT_EQ(Load(ReadWholeFile(path)), HONE_INCOMPATIBLE);
+  EXPECT_THAT(hone_error(), HasSubstr("package is for " + std::string(runtime::Name(contents.arch))));
+}
+
+TEST_F(DamagedPackageTest, MissingCpuFeaturesAreNamed) {
+  package::PackageContents contents = TinyContents(kernels_);
+  for (const std::string_view feature : runtime::HostFeatures()) contents.cpu_features.emplace_back(feature);
+  const std::string path = folder_.File("features.hone");
+  WriteTinyPackage(path, contents);
+  EXPECT_EQ(Load(ReadWholeFile(path)), HONE_OK) << hone_error();
+  contents.cpu_features.push_back("warp-drive");
+  WriteTinyPackage(path, contents);
+  EXPECT_EQ(Load(ReadWholeFile(path)), HONE_INCOMPATIBLE);
+  EXPECT_THAT(hone_error(), HasSubstr("package needs warp-drive (unknown to this runtime), this CPU lacks it"));
+}
+
+TEST_F(DamagedPackageTest, BrokenCodeIsRefused) {
+  const std::string path = folder_.File("code.hone");
+  std::string other_machine = kernels_;
+  other_machine[18] = static_cast<char>(0xf3);  // e_machine: RISC-V
+  const std::pair<std::string, std::string> codes[] = {
+      {"", "not an ELF file"},
+      {std::string(1000, 'x'), "not an ELF file"},
+      {other_machine, "ELF machine 243"},
+      {kernels_.substr(0, 64), "cannot load the package's code"},
+  };
+  for (const auto& [code, message] : codes) {
+    WriteTinyPackage(path, TinyContents(code));
+    EXPECT_NE(Load(ReadWholeFile(path)), HONE_OK);
+    EXPECT_THAT(hone_error(), HasSubstr(message));
+  }
+}
+
+TEST_F(DamagedPackageTest, AMissingKernelIsNamed) {
+  package::PackageContents contents = TinyContents(kernels_);
+  contents.calls[1].symbol = "conv_9";
+  const std::string path = folder_.File("symbol.hone");
+  WriteTinyPackage(path, contents);
+  EXPECT_EQ(Load(ReadWholeFile(path)), HONE_BAD_PACKAGE);
+  EXPECT_THAT(hone_error(), HasSubstr("no kernel 'conv_9'"));
+}
+
+}  // namespace
+}  // namespace hone::testing

@@ -1,0 +1,66 @@
+// A loaded model that frees itself, and DLPack tensors over vectors, for tests of the C interface.
+#ifndef HONE_TESTS_UNIT_RUNTIME_LOADED_MODEL_H_
+#define HONE_TESTS_UNIT_RUNTIME_LOADED_MODEL_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "deploy/runtime/hone.h"
+#include "tests/unit/runtime/tiny_package.h"
+
+namespace hone::testing {
+
+class LoadedModel {
+ public:
+  explicit LoadedModel(const std::string& path, int threads = 2) {
+    const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
+    status_ = hone_load(path.c_str(), &options, &model_);
+    EXPECT_EQ(status_, HONE_OK) << hone_error();
+  }
+  LoadedModel(LoadedModel&& other) noexcept : model_(std::exchange(other.model_, nullptr)) {}
+  LoadedModel& operator=(LoadedModel&&) = delete;
+  ~LoadedModel() { hone_free(model_); }
+  operator HoneModel*() const { return model_; }  // NOLINT(google-explicit-constructor): as in C
+
+ private:
+  HoneModel* model_ = nullptr;
+  HoneStatus status_;
+};
+
+// A row-major f32 tensor over memory that outlives it.
+class FloatTensor {
+ public:
+  FloatTensor(const float* data, std::vector<int64_t> shape) : shape_(std::move(shape)) {
+    tensor.data = const_cast<float*>(data);
+    tensor.device = {kDLCPU, 0};
+    tensor.ndim = static_cast<int32_t>(shape_.size());
+    tensor.dtype = {kDLFloat, 32, 1};
+    tensor.shape = shape_.data();
+    tensor.strides = nullptr;
+    tensor.byte_offset = 0;
+  }
+  DLTensor tensor;
+
+ private:
+  std::vector<int64_t> shape_;
+};
+
+inline std::vector<float> Floats(const DLTensor& view) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < view.ndim; ++i) count *= view.shape[i];
+  const float* data = static_cast<const float*>(view.data);
+  return {data, data + count};
+}
+
+inline std::vector<float> OutputOf(HoneModel* model, size_t index) {
+  DLTensor view;
+  EXPECT_EQ(hone_get_output(model, index, &view), HONE_OK) << hone_error();
+  return Floats(view);
+}
+
+}  // namespace hone::testing
+
+#endif  // HONE_TESTS_UNIT_RUNTIME_LOADED_MODEL_H_

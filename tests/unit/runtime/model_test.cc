@@ -1,0 +1,332 @@
+// What a program sees of the runtime when all is well, and the mistakes it can make.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "tests/unit/runtime/loaded_model.h"
+
+namespace hone::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+
+class ModelTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    WriteTinyPackage(Path(), TinyContents(CompileTinyKernels()));
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+  static std::string Path() { return folder_->File("tiny.hone"); }
+
+  static std::unique_ptr<TemporaryFolder> folder_;
+  const std::vector<float> x_ = TinyInput();
+  FloatTensor input_{x_.data(), {kRows, kColumns}};
+};
+std::unique_ptr<TemporaryFolder> ModelTest::folder_;
+
+struct AlignedFloats {
+  explicit AlignedFloats(size_t count)
+      : data(static_cast<float*>(std::aligned_alloc(64, (count * 4 + 127) / 64 * 64))) {
+    std::fill_n(data, count, -1.0f);
+  }
+  ~AlignedFloats() { std::free(data); }
+  float* data;
+};
+
+TEST_F(ModelTest, RunsKernelsInOrderAndCopiesAliasedOutputs) {
+  const LoadedModel model(Path());
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  EXPECT_THAT(OutputOf(model, 1), ElementsAreArray(x_));
+  EXPECT_THAT(OutputOf(model, 2), ElementsAreArray(kBias));
+}
+
+TEST_F(ModelTest, DescribesItsPorts) {
+  const LoadedModel model(Path());
+  ASSERT_EQ(hone_input_count(model), 1u);
+  ASSERT_EQ(hone_output_count(model), 3u);
+  HonePort port;
+  ASSERT_EQ(hone_input(model, 0, &port), HONE_OK);
+  EXPECT_STREQ(port.name, "x");
+  EXPECT_EQ(port.dtype.code, kDLFloat);
+  EXPECT_EQ(port.dtype.bits, 32);
+  EXPECT_EQ(port.bytes, 128u);
+  EXPECT_THAT(std::vector<int64_t>(port.shape, port.shape + port.ndim), ElementsAre(4, 8));
+  ASSERT_EQ(hone_output(model, 2, &port), HONE_OK);
+  EXPECT_STREQ(port.name, "bias_out");
+  EXPECT_THAT(std::vector<int64_t>(port.shape, port.shape + port.ndim), ElementsAre(8));
+  size_t bytes = 0;
+  const char* metadata = hone_metadata(model, &bytes);
+  EXPECT_THAT(std::string(metadata, bytes), HasSubstr("\"tiny\""));
+  EXPECT_EQ(std::strlen(metadata), bytes);
+  EXPECT_STREQ(hone_version(), "0.1.0");
+}
+
+TEST_F(ModelTest, EveryNumberOfThreadsGivesTheSameResult) {
+  const LoadedModel model(Path(), 1);
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  for (const int threads : {1, 2, 3, 5}) {
+    ASSERT_EQ(hone_set_threads(model, threads), HONE_OK) << hone_error();
+    EXPECT_EQ(hone_threads(model), threads);
+    ASSERT_EQ(hone_run(model), HONE_OK);
+    EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput())) << threads;
+  }
+  ASSERT_EQ(hone_set_threads(model, 0), HONE_OK);
+  EXPECT_GE(hone_threads(model), 1);
+}
+
+TEST_F(ModelTest, RefusesANegativeNumberOfThreads) {
+  const LoadedModel model(Path(), 2);
+  EXPECT_EQ(hone_set_threads(model, -1), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("-1 threads"));
+  EXPECT_EQ(hone_threads(model), 2);
+  const HoneLoadOptions options = {sizeof(HoneLoadOptions), -7, 0};
+  HoneModel* other = nullptr;
+  EXPECT_EQ(hone_load(Path().c_str(), &options, &other), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(other, nullptr);
+}
+
+TEST_F(ModelTest, ModelsOnSeveralThreadsDoNotDisturbOneAnother) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      const LoadedModel model(Path(), 2);
+      ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+      for (int i = 0; i < 50; ++i) ASSERT_EQ(hone_run(model), HONE_OK);
+      EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(ModelTest, AnInputKeepsItsValueFromRunToRun) {
+  const LoadedModel model(Path());
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+}
+
+TEST_F(ModelTest, AnInputCanBeFilledInPlace) {
+  const LoadedModel model(Path());
+  DLTensor view;
+  ASSERT_EQ(hone_get_input(model, 0, &view), HONE_OK);
+  std::memcpy(view.data, x_.data(), x_.size() * sizeof(float));
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+}
+
+TEST_F(ModelTest, RefusesToRunBeforeAnInputIsSet) {
+  const LoadedModel model(Path());
+  EXPECT_EQ(hone_run(model), HONE_INVALID_ARGUMENT);
+  EXPECT_STREQ(hone_error(), "input 'x' has never been set");
+  int64_t times[2];
+  EXPECT_EQ(hone_run_profiled(model, times, 2), HONE_INVALID_ARGUMENT);
+}
+
+TEST_F(ModelTest, BoundMemoryIsUsedWithoutACopy) {
+  const LoadedModel model(Path());
+  const AlignedFloats x(32), y(32);
+  std::copy(x_.begin(), x_.end(), x.data);
+  const FloatTensor bound_x(x.data, {kRows, kColumns}), bound_y(y.data, {kRows, kColumns});
+  ASSERT_EQ(hone_bind_input(model, 0, &bound_x.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_bind_output(model, 0, &bound_y.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_THAT(std::vector<float>(y.data, y.data + 32), ElementsAreArray(TinyOutput()));
+  x.data[0] += 100;
+  ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_EQ(y.data[0], TinyOutput()[0] + 200);
+  DLTensor view;
+  ASSERT_EQ(hone_get_output(model, 0, &view), HONE_OK);
+  EXPECT_EQ(view.data, y.data);
+}
+
+TEST_F(ModelTest, SettingAnInputEndsItsBinding) {
+  const LoadedModel model(Path());
+  const AlignedFloats x(32);
+  const FloatTensor bound(x.data, {kRows, kColumns});
+  ASSERT_EQ(hone_bind_input(model, 0, &bound.tensor), HONE_OK);
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  EXPECT_EQ(x.data[0], -1) << "the bound memory was written";
+}
+
+TEST_F(ModelTest, RefusesToBindWhatAKernelCannotUse) {
+  const LoadedModel model(Path());
+  const AlignedFloats memory(128);
+  FloatTensor unaligned(memory.data + 1, {kRows, kColumns});
+  EXPECT_EQ(hone_bind_input(model, 0, &unaligned.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("multiple of 64"));
+
+  int64_t strides[] = {16, 1};
+  FloatTensor gaps(memory.data, {kRows, kColumns});
+  gaps.tensor.strides = strides;
+  EXPECT_EQ(hone_bind_input(model, 0, &gaps.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("gaps"));
+
+  FloatTensor x(memory.data, {kRows, kColumns}), y(memory.data + 16, {kRows, kColumns});
+  ASSERT_EQ(hone_bind_input(model, 0, &x.tensor), HONE_OK);
+  EXPECT_EQ(hone_bind_output(model, 0, &y.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("overlaps the memory of 'x'"));
+}
+
+TEST_F(ModelTest, TakesStridedTensorsByCopy) {
+  const LoadedModel model(Path());
+  std::vector<float> transposed(x_.size());
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t c = 0; c < kColumns; ++c) transposed[c * kRows + r] = x_[r * kColumns + c];
+  }
+  int64_t strides[] = {1, kRows};
+  FloatTensor tensor(transposed.data(), {kRows, kColumns});
+  tensor.tensor.strides = strides;
+  ASSERT_EQ(hone_set_input(model, 0, &tensor.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+}
+
+TEST_F(ModelTest, RefusesTensorsOfAnotherTypeShapeOrPlace) {
+  const LoadedModel model(Path());
+  FloatTensor wrong(x_.data(), {kColumns, kRows});
+  EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_STREQ(hone_error(), "tensor for 'x' has shape [8, 4], the model wants [4, 8]");
+  wrong = FloatTensor(x_.data(), {kRows, kColumns});
+  wrong.tensor.dtype = {kDLInt, 32, 1};
+  EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_STREQ(hone_error(), "tensor for 'x' has type i32, the model wants f32");
+  wrong.tensor.dtype = {kDLComplex, 64, 1};
+  EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
+  wrong.tensor.dtype = {kDLFloat, 32, 1};
+  wrong.tensor.device = {kDLCUDA, 0};
+  EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("CPU memory"));
+  wrong.tensor.device = {kDLCPU, 0};
+  wrong.tensor.data = nullptr;
+  EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
+  wrong.tensor.ndim = -1;
+  EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
+}
+
+TEST_F(ModelTest, RefusesIndicesOutOfRangeAndNullPointers) {
+  const LoadedModel model(Path());
+  HonePort port;
+  DLTensor view;
+  EXPECT_EQ(hone_input(model, 1, &port), HONE_INVALID_ARGUMENT);
+  EXPECT_STREQ(hone_error(), "no input 1: the model has 1");
+  EXPECT_EQ(hone_output(model, 3, &port), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_set_input(model, 1, &input_.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_bind_input(model, 1, &input_.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_bind_output(model, 3, &input_.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_get_input(model, 1, &view), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_get_output(model, 3, &view), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_set_input(model, 0, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_load(nullptr, nullptr, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_call_symbol(model, 2), nullptr);
+  hone_free(nullptr);
+}
+
+TEST_F(ModelTest, ProfilesEveryCall) {
+  const LoadedModel model(Path());
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ASSERT_EQ(hone_call_count(model), 2u);
+  EXPECT_STREQ(hone_call_symbol(model, 0), "add_bias");
+  EXPECT_STREQ(hone_call_symbol(model, 1), "scale");
+  int64_t times[2] = {-1, -1};
+  ASSERT_EQ(hone_run_profiled(model, times, 2), HONE_OK) << hone_error();
+  EXPECT_GE(times[0], 0);
+  EXPECT_GE(times[1], 0);
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  EXPECT_THAT(OutputOf(model, 1), ElementsAreArray(x_));
+  EXPECT_EQ(hone_run_profiled(model, times, 1), HONE_INVALID_ARGUMENT);
+  EXPECT_STREQ(hone_error(), "room for 1 times, the model has 2 calls");
+}
+
+TEST_F(ModelTest, TwoPackagesKeepTheirOwnCode) {
+  const std::string other_path = folder_->File("other.hone");
+  WriteTinyPackage(other_path, TinyContents(CompileTinyKernels("-DSCALE=3.0f")));
+  for (const bool other_first : {false, true}) {
+    const LoadedModel first(other_first ? other_path : Path());
+    const LoadedModel second(other_first ? Path() : other_path);
+    for (HoneModel* model : {static_cast<HoneModel*>(first), static_cast<HoneModel*>(second)}) {
+      ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+      ASSERT_EQ(hone_run(model), HONE_OK);
+      const bool is_other = (model == first) == other_first;
+      EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput(is_other ? 3 : 2)));
+    }
+  }
+}
+
+TEST_F(ModelTest, LoadsAgainAfterFree) {
+  for (int i = 0; i < 5; ++i) {
+    const LoadedModel model(Path());
+    ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+    ASSERT_EQ(hone_run(model), HONE_OK);
+    EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  }
+}
+
+TEST_F(ModelTest, LoadOptionsAreChecked) {
+  HoneModel* model = nullptr;
+  HoneLoadOptions options = {0, 1, 0};
+  EXPECT_EQ(hone_load(Path().c_str(), &options, &model), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("struct_bytes"));
+  options = {sizeof(HoneLoadOptions), 1, 1u << 20};
+  EXPECT_EQ(hone_load(Path().c_str(), &options, &model), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("unknown flag"));
+  ASSERT_EQ(hone_load(Path().c_str(), nullptr, &model), HONE_OK) << hone_error();
+  hone_free(model);
+}
+
+TEST_F(ModelTest, ASharedLibraryServesACProgram) {
+  const CommandResult result = RunCommand(std::string(HONE_C_PROGRAM) + " " + Path());
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_EQ(result.output, "y[0] = 4\n");
+}
+
+TEST_F(ModelTest, HoneRunReadsAndWritesRawFiles) {
+  const std::string in = folder_->File("x.bin"), out = folder_->File("y.bin");
+  WriteWholeFile(in, std::string(reinterpret_cast<const char*>(x_.data()), x_.size() * sizeof(float)));
+  const std::string run = std::string(HONE_RUN_PROGRAM) + " " + Path();
+  const CommandResult result =
+      RunCommand(run + " --raw-in x=" + in + " --raw-out y=" + out + " --threads 2 --repeat 3");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("runs 3, threads 2"));
+  const std::string bytes = ReadWholeFile(out);
+  std::vector<float> y(bytes.size() / sizeof(float));
+  std::memcpy(y.data(), bytes.data(), bytes.size());
+  EXPECT_THAT(y, ElementsAreArray(TinyOutput()));
+}
+
+TEST_F(ModelTest, HoneRunExplainsWrongUse) {
+  const std::string run = std::string(HONE_RUN_PROGRAM) + " ";
+  const std::string small = folder_->File("small.bin");
+  WriteWholeFile(small, "abc");
+  const std::pair<std::string, std::string> failures[] = {
+      {Path(), "input 'x' has never been set"},
+      {Path() + " --raw-in z=" + small, "no input 'z'"},
+      {Path() + " --raw-in x=" + small, "has 3 bytes, input 'x' has 128"},
+      {Path() + " --raw-in x=/nowhere/x.bin", "cannot open"},
+      {"/nowhere/p.hone", "cannot open package"},
+  };
+  for (const auto& [arguments, message] : failures) {
+    const CommandResult result = RunCommand(run + arguments);
+    EXPECT_EQ(result.exit_code, 1) << arguments;
+    EXPECT_THAT(result.output, HasSubstr(message)) << arguments;
+  }
+  for (const std::string& arguments : {std::string(), Path() + " --repeat 0", Path() + " --raw-in x",
+                                       Path() + " --bad 1", Path() + " --threads", Path() + " " + Path()}) {
+    const CommandResult result = RunCommand(run + arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_THAT(result.output, HasSubstr("usage:")) << arguments;
+  }
+}
+
+}  // namespace
+}  // namespace hone::testing

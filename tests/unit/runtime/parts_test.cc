@@ -1,0 +1,156 @@
+// The parts of the runtime that can be tested without a package: checksum, element types, CPU features, code, memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/random.h"
+#include "deploy/runtime/checksum.h"
+#include "deploy/runtime/code_object.h"
+#include "deploy/runtime/cpu_features.h"
+#include "deploy/runtime/dtype.h"
+#include "deploy/runtime/memory.h"
+#include "deploy/runtime/tensor_copy.h"
+#include "tests/unit/runtime/tiny_package.h"
+
+namespace hone::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+std::vector<uint8_t> RandomBytes(size_t count) {
+  Random random(count);
+  std::vector<uint8_t> bytes(count);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.Next());
+  return bytes;
+}
+
+TEST(ChecksumTest, DoesNotDependOnHowTheBytesAreCut) {
+  const std::vector<uint8_t> bytes = RandomBytes(777);
+  const std::span<const uint8_t> all = bytes;
+  for (const size_t piece : {1, 3, 31, 32, 33, 64, 500}) {
+    package::Checksum checksum;
+    for (size_t at = 0; at < all.size(); at += piece)
+      checksum.Update(all.subspan(at, std::min(piece, all.size() - at)));
+    EXPECT_EQ(checksum.Value(), package::ChecksumOf(all)) << piece;
+  }
+}
+
+TEST(ChecksumTest, IsPartOfTheFormat) {
+  // These values are in every package ever written: a change is a new format version.
+  EXPECT_EQ(package::ChecksumOf({}), package::Checksum().Value());
+  std::vector<uint8_t> bytes(100);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+  EXPECT_EQ(package::ChecksumOf(bytes), 0xb8fec63c2c41ff9eULL);
+}
+
+TEST(ChecksumTest, NoticesEveryFlippedBitAndEveryZeroAtTheEnd) {
+  std::vector<uint8_t> bytes = RandomBytes(100);
+  const uint64_t before = package::ChecksumOf(bytes);
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= static_cast<uint8_t>(1 << (bit % 8));
+    EXPECT_NE(package::ChecksumOf(bytes), before) << bit;
+    bytes[bit / 8] ^= static_cast<uint8_t>(1 << (bit % 8));
+  }
+  const std::vector<uint8_t> zeros(64);
+  EXPECT_NE(package::ChecksumOf({zeros.data(), 40}), package::ChecksumOf({zeros.data(), 41}));
+}
+
+TEST(DTypeTest, DlpackDescribesEveryType) {
+  for (const package::DTypeTraits& traits : package::kDTypes) {
+    EXPECT_EQ(package::FindDType(traits.dlpack), &traits) << traits.name;
+    EXPECT_EQ(package::FindDType(traits.dtype), &traits) << traits.name;
+  }
+  EXPECT_EQ(package::FindDType(DLDataType{kDLFloat, 32, 4}), nullptr);
+  EXPECT_EQ(package::SizeOf(package::DType::kBool), 1u);
+  EXPECT_EQ(package::SizeOf(package::DType::kBFloat16), 2u);
+}
+
+TEST(CpuFeaturesTest, ThisMachineHasOnlyKnownFeatures) {
+  const package::Arch arch = *runtime::HostArch();
+  std::string all;
+  for (const std::string_view feature : runtime::HostFeatures()) {
+    EXPECT_TRUE(runtime::IsKnownFeature(arch, feature)) << feature;
+    all += std::string(feature) + ",";
+  }
+  EXPECT_TRUE(runtime::CheckHostRuns(arch, all).ok());
+  EXPECT_TRUE(runtime::CheckHostRuns(arch, "").ok());
+#if defined(__x86_64__)
+  EXPECT_THAT(runtime::HostFeatures(), Contains("sse3"));
+  EXPECT_EQ(__builtin_cpu_supports("avx2") != 0, all.find("avx2,") != std::string::npos);
+  EXPECT_EQ(__builtin_cpu_supports("avx512f") != 0, all.find("avx512f,") != std::string::npos);
+#endif
+}
+
+TEST(CpuFeaturesTest, KnowsTheFeaturesOfOtherMachines) {
+  EXPECT_TRUE(runtime::IsKnownFeature(package::Arch::kX86_64, "avx512vnni"));
+  EXPECT_TRUE(runtime::IsKnownFeature(package::Arch::kAArch64, "dotprod"));
+  EXPECT_TRUE(runtime::IsKnownFeature(package::Arch::kArm, "neon"));
+  EXPECT_FALSE(runtime::IsKnownFeature(package::Arch::kAArch64, "avx2"));
+}
+
+TEST(CodeObjectTest, LoadsFromMemoryAndFromATemporaryFile) {
+  using runtime::CodeObject;
+  const std::string elf = CompileTinyKernels();
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(elf.data()), elf.size());
+  for (const auto placement : {CodeObject::Placement::kSealedMemory, CodeObject::Placement::kTemporaryFile}) {
+    CodeObject code;
+    const runtime::Fault fault = CodeObject::LoadFrom(placement, bytes, &code);
+    ASSERT_TRUE(fault.ok()) << fault.text;
+    EXPECT_NE(code.Find("add_bias"), nullptr);
+    EXPECT_EQ(code.Find("subtract_bias"), nullptr);
+  }
+}
+
+TEST(CodeObjectTest, LeavesNoTemporaryFile) {
+  const TemporaryFolder folder;
+  const std::string elf = CompileTinyKernels();
+  const char* before = std::getenv("TMPDIR");
+  const std::string restored = before == nullptr ? "" : before;
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  runtime::CodeObject code;
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(elf.data()), elf.size());
+  EXPECT_TRUE(runtime::CodeObject::LoadFrom(runtime::CodeObject::Placement::kTemporaryFile, bytes, &code).ok());
+  setenv("TMPDIR", "/nowhere", 1);
+  const runtime::Fault fault =
+      runtime::CodeObject::LoadFrom(runtime::CodeObject::Placement::kTemporaryFile, bytes, &code);
+  if (before == nullptr)
+    unsetenv("TMPDIR");
+  else
+    setenv("TMPDIR", restored.c_str(), 1);
+  EXPECT_THAT(fault.text, HasSubstr("cannot create the temporary file /nowhere/hone-kernels-"));
+  EXPECT_EQ(RunCommand("ls " + folder.path()).output, "");
+}
+
+TEST(MemoryTest, PagesAreZeroAndAligned) {
+  runtime::Mapping pages;
+  ASSERT_TRUE(runtime::Mapping::Pages(5 << 20, "the test", &pages).ok());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(pages.data()) % 4096, 0u);
+  EXPECT_EQ(pages.data()[(5 << 20) - 1], 0);
+  EXPECT_EQ(runtime::Mapping::Pages(uint64_t{1} << 60, "the test", &pages).code, HONE_OUT_OF_MEMORY);
+  EXPECT_EQ(pages.bytes().size(), size_t{5 << 20}) << "a failure changed the mapping";
+}
+
+TEST(TensorCopyTest, CompactnessIgnoresDimensionsOfOneAndEmptyTensors) {
+  int64_t shape[] = {1, 3, 1, 2}, strides[] = {99, 2, -5, 1};
+  DLTensor tensor = {nullptr, {kDLCPU, 0}, 4, {kDLFloat, 32, 1}, shape, strides, 0};
+  EXPECT_TRUE(runtime::IsCompact(tensor));
+  strides[1] = 4;
+  EXPECT_FALSE(runtime::IsCompact(tensor));
+  shape[3] = 0;
+  EXPECT_TRUE(runtime::IsCompact(tensor));
+}
+
+TEST(TensorCopyTest, FollowsNegativeAndZeroStrides) {
+  const int16_t data[] = {1, 2, 3};
+  int64_t shape[] = {2, 3}, strides[] = {0, -1};
+  const DLTensor tensor = {const_cast<int16_t*>(data), {kDLCPU, 0}, 2, {kDLInt, 16, 1}, shape, strides, 4};
+  int16_t copy[6];
+  runtime::CopyToCompact(tensor, reinterpret_cast<uint8_t*>(copy));
+  EXPECT_THAT(copy, ::testing::ElementsAre(3, 2, 1, 3, 2, 1));
+}
+
+}  // namespace
+}  // namespace hone::testing

@@ -1,0 +1,60 @@
+// A package small enough to reason about, with everything a package can have: two kernels (one parallel, one with a
+// workspace), a constant, an intermediate, and outputs that are copies.
+//
+//   input  x  f32[4, 8]     output y     f32[4, 8] = SCALE * (x + bias)
+//   constant bias f32[8]    output x_out f32[4, 8] = x, output bias_out f32[8] = bias
+#ifndef HONE_TESTS_UNIT_RUNTIME_TINY_PACKAGE_H_
+#define HONE_TESTS_UNIT_RUNTIME_TINY_PACKAGE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "deploy/package/package_writer.h"
+
+namespace hone::testing {
+
+inline constexpr int64_t kRows = 4, kColumns = 8;
+inline constexpr std::array<float, kColumns> kBias = {1, 2, 3, 4, 5, 6, 7, 8};
+
+// A folder of its own under the system's temporary folder, deleted with everything in it at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string ReadWholeFile(const std::string& path);  // aborts if it cannot
+void WriteWholeFile(const std::string& path, const std::string& bytes);
+
+// What a shell command printed (both streams) and its exit code.
+struct CommandResult {
+  int exit_code;
+  std::string output;
+};
+CommandResult RunCommand(const std::string& command);
+
+// tiny_kernels.c as a shared object, by `compiler` (default: the system's) with extra flags. Aborts if that fails.
+std::string CompileTinyKernels(const std::string& flags = "", const std::string& compiler = "");
+
+// Planned and ready for WritePackage; for this machine.
+package::PackageContents TinyContents(std::string shared_object);
+
+// Writes it; aborts on failure.
+void WriteTinyPackage(const std::string& path, const package::PackageContents& contents);
+
+// x as the tests fill it, and the y that follows.
+std::vector<float> TinyInput();
+std::vector<float> TinyOutput(float scale = 2);
+
+}  // namespace hone::testing
+
+#endif  // HONE_TESTS_UNIT_RUNTIME_TINY_PACKAGE_H_
