@@ -1,0 +1,79 @@
+// Short ways to say the protocol's messages in tests of the farm. Everything made here is valid; tests break what
+// they need broken.
+#ifndef HONE_TESTS_FARM_BUILDERS_H_
+#define HONE_TESTS_FARM_BUILDERS_H_
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "hone/v1/agent.pb.h"
+#include "hone/v1/job.pb.h"
+#include "hone/v1/measure.pb.h"
+#include "hone/v1/tuner.pb.h"
+
+namespace hone::tracker {
+
+inline v1::JobSpec SpecOf(const std::string& name, int priority = 0) {
+  v1::JobSpec spec;
+  spec.set_request_id("request-" + name);
+  spec.set_name(name);
+  spec.set_target("cpu");
+  spec.set_threads(1);
+  spec.set_trials(100);
+  spec.set_priority(priority);
+  v1::WorkloadSpec* workload = spec.add_workloads();
+  workload->set_digest("d");
+  workload->set_text("w");
+  workload->set_count(1);
+  return spec;
+}
+
+inline v1::Batch BatchOf(int candidates, const std::string& prefix = "c") {
+  v1::Batch batch;
+  batch.set_workload_digest("d");
+  batch.set_target("cpu");
+  batch.set_compiler_version("1");
+  batch.set_artifact("elf");
+  batch.set_threads(1);
+  v1::Buffer* output = batch.add_buffers();
+  output->set_name("y");
+  output->set_dtype(v1::DTYPE_F32);
+  output->set_elements(1);
+  output->set_bytes(4);
+  output->set_role(v1::Buffer::ROLE_OUTPUT);
+  batch.mutable_reference()->set_symbol("reference");
+  for (int i = 0; i < candidates; ++i) {
+    v1::Candidate* candidate = batch.add_candidates();
+    candidate->set_id(fmt::format("{}{}", prefix, i));
+    candidate->mutable_kernel()->set_symbol("k");
+  }
+  return batch;
+}
+
+inline v1::DeviceState DeviceOf(const std::string& id = "cpu") {
+  v1::DeviceState device;
+  device.set_device_id(id);
+  device.set_target("cpu");
+  device.set_threads(4);
+  device.mutable_fingerprint()->set_architecture("x86_64");
+  device.mutable_fingerprint()->add_cpu_features("avx2");
+  device.mutable_fingerprint()->set_text("x86_64 test");
+  device.mutable_fingerprint()->set_digest("f");
+  device.mutable_self_test()->set_passed(true);
+  return device;
+}
+
+inline v1::BatchResult TimedResult(const v1::Batch& batch) {
+  v1::BatchResult result;
+  for (const v1::Candidate& candidate : batch.candidates()) {
+    v1::CandidateOutcome* outcome = result.add_outcomes();
+    outcome->set_candidate_id(candidate.id());
+    outcome->mutable_outcome()->mutable_timing()->add_seconds(0.001);
+  }
+  return result;
+}
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TESTS_FARM_BUILDERS_H_

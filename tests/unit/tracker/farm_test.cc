@@ -1,0 +1,400 @@
+#include "tracker/queue/farm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/farm/builders.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// An agent that says what the test tells it to.
+struct FakeAgent {
+  v1::SynchronizeRequest state;
+  FakeAgent(const std::string& id, const std::string& boot) {
+    state.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    state.set_agent_id(id);
+    state.set_boot_id(boot);
+    *state.add_devices() = DeviceOf();
+  }
+  absl::StatusOr<Farm::Answer> Sync(Farm& farm, absl::Time now) {
+    state.set_sequence(state.sequence() + 1);
+    absl::StatusOr<Farm::Answer> answer = farm.Synchronize(state, now);
+    if (answer.ok()) {
+      state.set_epoch(answer->response.epoch());
+      state.clear_finished();
+    }
+    return answer;
+  }
+  void Finish(const v1::Lease& lease) {
+    state.clear_running();
+    v1::LeaseResult* finished = state.add_finished();
+    *finished->mutable_lease() = lease.reference();
+    *finished->mutable_result() = TimedResult(lease.batch());
+  }
+};
+
+class FarmTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    job_id_ = farm_.SubmitJob(SpecOf("job"), now_)->id();
+    v1::LeaseJobRequest request;
+    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request.set_tuner_id("tuner");
+    job_ = farm_.LeaseJob(request, now_)->lease();
+  }
+  absl::StatusOr<std::string> Submit(const v1::Batch& batch, const std::string& client_id) {
+    v1::SubmitBatchRequest request;
+    *request.mutable_lease() = job_;
+    request.set_client_batch_id(client_id);
+    *request.mutable_batch() = batch;
+    absl::StatusOr<v1::SubmitBatchResponse> response = farm_.SubmitBatch(request, now_);
+    if (!response.ok()) return response.status();
+    return response->batch_id();
+  }
+  absl::StatusOr<v1::WaitBatchResponse> Wait(const std::string& batch_id) {
+    v1::WaitBatchRequest request;
+    *request.mutable_lease() = job_;
+    request.add_batch_ids(batch_id);
+    return farm_.WaitBatch(request, now_);
+  }
+  // Lets time pass as the shell does, with a tuner that stays alive.
+  void Pass(absl::Duration duration) {
+    for (const absl::Time end = now_ + duration; now_ < end;) {
+      now_ += absl::Seconds(1);
+      v1::ReportProgressRequest alive;
+      *alive.mutable_lease() = job_;
+      (void)farm_.ReportProgress(alive, now_);
+      farm_.Tick(now_);
+    }
+  }
+  static std::vector<std::string> Ids(const v1::Lease& lease) {
+    std::vector<std::string> ids;
+    for (const v1::Candidate& candidate : lease.batch().candidates()) ids.push_back(candidate.id());
+    return ids;
+  }
+
+  Farm farm_{FarmOptions{}, 1};
+  absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+  std::string job_id_;
+  v1::JobLease job_;
+};
+
+TEST_F(FarmTest, BatchIsLeasedMeasuredAndAnsweredOnce) {
+  FakeAgent agent("a", "1");
+  const Farm::Answer idle = agent.Sync(farm_, now_).value();
+  EXPECT_TRUE(idle.news);  // its epoch
+  EXPECT_EQ(idle.hold, absl::Seconds(20));
+  EXPECT_FALSE(agent.Sync(farm_, now_)->news);
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  EXPECT_TRUE(Wait(batch)->finished().empty());
+  const std::optional<v1::SynchronizeResponse> offer = farm_.Offer("a", now_);
+  ASSERT_TRUE(offer.has_value());
+  ASSERT_EQ(offer->leases_size(), 1);
+  EXPECT_FALSE(farm_.Offer("a", now_).has_value());
+  agent.Finish(offer->leases(0));
+  EXPECT_EQ(farm_.Acceptable(agent.state, now_).size(), 0u) << "its sequence number was used before";
+  agent.state.set_sequence(agent.state.sequence() + 1);
+  const std::vector<Recordable> records = farm_.Acceptable(agent.state, now_);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].batch_id, batch);
+  EXPECT_EQ(records[0].result.device().digest(), "f");
+  const Farm::Answer answer = agent.Sync(farm_, now_).value();
+  EXPECT_THAT(answer.response.acked_lease_ids(), ElementsAre(offer->leases(0).reference().lease_id()));
+  const v1::WaitBatchResponse finished = Wait(batch).value();
+  ASSERT_EQ(finished.finished_size(), 1);
+  EXPECT_EQ(finished.finished(0).result().outcomes_size(), 2);
+  EXPECT_EQ(finished.finished(0).result().device_name(), "a/cpu");
+  v1::WaitBatchRequest ack;
+  *ack.mutable_lease() = job_;
+  ack.add_acked_batch_ids(batch);
+  ASSERT_TRUE(farm_.WaitBatch(ack, now_).ok());
+  EXPECT_EQ(Wait(batch).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(FarmTest, LostAnswerIsSaidAgainAndRunningLeaseIsNot) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(1), "b1").value();
+  const v1::Lease first = agent.Sync(farm_, now_)->response.leases(0);
+  const Farm::Answer again = agent.Sync(farm_, now_).value();
+  ASSERT_EQ(again.response.leases_size(), 1);
+  EXPECT_EQ(again.response.leases(0).reference().lease_id(), first.reference().lease_id());
+  *agent.state.add_running() = first.reference();
+  const Farm::Answer busy = agent.Sync(farm_, now_).value();
+  EXPECT_EQ(busy.response.leases_size(), 0);
+  EXPECT_EQ(busy.hold, absl::ZeroDuration());
+}
+
+TEST_F(FarmTest, StaleLeaseIsRefusedAfterTheDeviceWasSilent) {
+  FakeAgent first("a", "1"), second("b", "1");
+  const std::string batch = Submit(BatchOf(1), "b1").value();
+  const v1::Lease old = first.Sync(farm_, now_)->response.leases(0);
+  Pass(absl::Seconds(22));
+  const v1::Lease current = second.Sync(farm_, now_)->response.leases(0);
+  EXPECT_EQ(current.attempt(), 2);
+  first.Finish(old);
+  const Farm::Answer late = first.Sync(farm_, now_).value();
+  EXPECT_THAT(late.response.acked_lease_ids(), ElementsAre(old.reference().lease_id()));  // so that it is forgotten
+  EXPECT_TRUE(Wait(batch)->finished().empty());
+  EXPECT_EQ(farm_.Counters(now_).results_stale(), 1);
+  second.Finish(current);
+  ASSERT_TRUE(second.Sync(farm_, now_).ok());
+  EXPECT_EQ(Wait(batch)->finished(0).result().device_name(), "b/cpu");
+}
+
+TEST_F(FarmTest, RestartedAgentLosesItsLeaseAtOnceAndTheOldProcessIsRefused) {
+  FakeAgent old_process("a", "1"), new_process("a", "2");
+  Submit(BatchOf(1), "b1").value();
+  const v1::Lease lease = old_process.Sync(farm_, now_)->response.leases(0);
+  const v1::Lease next = new_process.Sync(farm_, now_)->response.leases(0);
+  EXPECT_EQ(next.attempt(), 2);
+  EXPECT_GT(next.reference().epoch(), lease.reference().epoch());
+  EXPECT_EQ(old_process.Sync(farm_, now_).status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(FarmTest, OvertakenCallIsRefused) {
+  FakeAgent agent("a", "1");
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  v1::SynchronizeRequest duplicate = agent.state;
+  EXPECT_EQ(farm_.Synchronize(duplicate, now_).status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(FarmTest, UnknownVersionIsToldWhatToDo) {
+  FakeAgent agent("a", "1");
+  agent.state.set_protocol_version(v1::PROTOCOL_VERSION_UNSPECIFIED);
+  const absl::Status status = agent.Sync(farm_, now_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("update"));
+}
+
+TEST_F(FarmTest, LostWorkPrefersAnotherDevice) {
+  FakeAgent first("a", "1"), second("b", "1");
+  Submit(BatchOf(1), "b1").value();
+  ASSERT_EQ(first.Sync(farm_, now_)->response.leases_size(), 1);
+  ASSERT_TRUE(second.Sync(farm_, now_).ok());
+  FakeAgent restarted("a", "2");
+  EXPECT_EQ(restarted.Sync(farm_, now_)->response.leases_size(), 0);
+  EXPECT_EQ(second.Sync(farm_, now_)->response.leases_size(), 1);
+}
+
+TEST_F(FarmTest, CandidateThatKillsDevicesIsFoundAndTheOthersAreMeasured) {
+  const std::string batch = Submit(BatchOf(8), "b1").value();
+  int boot = 0, losses = 0;
+  FarmOptions options;
+  for (int step = 0; step < 100 && Wait(batch)->finished().empty(); ++step) {
+    FakeAgent agent("a", std::to_string(++boot));
+    farm_.Undrain("a");  // an operator who insists
+    for (;;) {
+      const Farm::Answer answer = agent.Sync(farm_, now_).value();
+      if (answer.response.leases().empty()) break;
+      const v1::Lease lease = answer.response.leases(0);
+      const std::vector<std::string> ids = Ids(lease);
+      if (std::find(ids.begin(), ids.end(), "c5") != ids.end()) {
+        ++losses;
+        break;  // the next boot starts
+      }
+      agent.Finish(lease);
+    }
+  }
+  const v1::BatchResult result = Wait(batch)->finished(0).result();
+  ASSERT_EQ(result.outcomes_size(), 8);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(result.outcomes(i).candidate_id(), fmt::format("c{}", i));
+    EXPECT_EQ(result.outcomes(i).outcome().has_failure(), i == 5) << i;
+  }
+  EXPECT_EQ(result.outcomes(5).outcome().failure().kind(), v1::FAILURE_KIND_LOST_DEVICE);
+  EXPECT_LE(losses, options.batches.max_losses);
+  const std::vector<Recordable> given_up = farm_.TakeGivenUp();
+  ASSERT_EQ(given_up.size(), 1u);
+  EXPECT_EQ(given_up[0].result.outcomes(0).candidate_id(), "c5");
+}
+
+TEST_F(FarmTest, LossesInARowQuarantineForAWhile) {
+  for (int i = 0; i < 3; ++i) {
+    FakeAgent agent("a", std::to_string(i));
+    Submit(BatchOf(1), fmt::format("b{}", i)).value();
+    ASSERT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1) << i;
+  }
+  FakeAgent agent("a", "last");
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
+  ASSERT_EQ(farm_.ListDevices(now_).size(), 1u);
+  EXPECT_EQ(farm_.ListDevices(now_)[0].health(), v1::DEVICE_HEALTH_QUARANTINED);
+  EXPECT_THAT(farm_.ListDevices(now_)[0].health_reason(), HasSubstr("3 times"));
+  Pass(absl::Minutes(11));
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
+}
+
+TEST_F(FarmTest, FailedSelfTestGetsNoWorkAndSaysWhy) {
+  FakeAgent agent("a", "1");
+  agent.state.mutable_devices(0)->mutable_self_test()->set_passed(false);
+  agent.state.mutable_devices(0)->mutable_self_test()->set_reason("clock is throttled");
+  Submit(BatchOf(1), "b1").value();
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
+  EXPECT_THAT(farm_.GetJob(job_id_, now_)->waiting_for(), HasSubstr("clock is throttled"));
+  agent.state.mutable_devices(0)->mutable_self_test()->set_passed(true);
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
+  EXPECT_EQ(farm_.GetJob(job_id_, now_)->waiting_for(), "");
+}
+
+TEST_F(FarmTest, DrainFinishesWhatRunsAndIsNoLoss) {
+  FakeAgent agent("a", "1");
+  const std::string batch = Submit(BatchOf(1), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  farm_.Drain("a", "new fan");
+  Submit(BatchOf(1), "b2").value();
+  agent.Finish(lease);
+  const Farm::Answer answer = agent.Sync(farm_, now_).value();
+  EXPECT_TRUE(answer.response.drained());
+  EXPECT_EQ(answer.response.leases_size(), 0);
+  EXPECT_EQ(Wait(batch)->finished_size(), 1);
+  EXPECT_FALSE(farm_.Offer("a", now_).has_value());
+  farm_.Undrain("a");
+  EXPECT_EQ(farm_.Offer("a", now_)->leases_size(), 1);
+}
+
+TEST_F(FarmTest, RequirementsSelectTheDevice) {
+  FakeAgent agent("a", "1");
+  v1::Batch batch = BatchOf(1);
+  batch.mutable_requirements()->set_architecture("aarch64");
+  (*batch.mutable_requirements()->mutable_labels())["room"] = "lab";
+  Submit(batch, "b1").value();
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
+  EXPECT_THAT(farm_.GetJob(job_id_, now_)->waiting_for(),
+              HasSubstr("no device for architecture aarch64, label room=lab"));
+  agent.state.mutable_devices(0)->mutable_fingerprint()->set_architecture("aarch64");
+  (*agent.state.mutable_devices(0)->mutable_labels())["room"] = "lab";
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
+}
+
+TEST_F(FarmTest, PriorityGoesFirst) {
+  v1::Batch urgent = BatchOf(1, "urgent");
+  urgent.set_priority(3);
+  Submit(BatchOf(1, "early"), "b1").value();
+  Submit(urgent, "b2").value();
+  FakeAgent agent("a", "1");
+  EXPECT_THAT(Ids(agent.Sync(farm_, now_)->response.leases(0)), ElementsAre("urgent0"));
+}
+
+TEST_F(FarmTest, CancelledJobStopsTheVisit) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(1), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  *agent.state.add_running() = lease.reference();
+  ASSERT_TRUE(farm_.CancelJob(job_id_, now_).ok());
+  EXPECT_THAT(agent.Sync(farm_, now_)->response.cancelled_lease_ids(), ElementsAre(lease.reference().lease_id()));
+  EXPECT_TRUE(Wait("any")->cancelled());
+  EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
+}
+
+TEST_F(FarmTest, OverdueVisitIsGivenToAnother) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(1), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  *agent.state.add_running() = lease.reference();
+  for (int i = 0; i < 100; ++i) {
+    Pass(absl::Seconds(4));
+    const Farm::Answer answer = agent.Sync(farm_, now_).value();
+    if (answer.response.cancelled_lease_ids().empty()) continue;
+    EXPECT_GE(i * 4, lease.run_limit().seconds() - 4);
+    EXPECT_EQ(answer.response.leases(0).attempt(), 2);
+    return;
+  }
+  FAIL() << "the lease was never given up";
+}
+
+TEST_F(FarmTest, ErrorOfTheBatchIsNoOutcome) {
+  FakeAgent agent("a", "1");
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  agent.Finish(lease);
+  agent.state.mutable_finished(0)->mutable_result()->clear_outcomes();
+  agent.state.mutable_finished(0)->mutable_result()->set_error("reference kernel crashed");
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  EXPECT_EQ(Wait(batch)->finished(0).result().error(), "reference kernel crashed");
+}
+
+TEST_F(FarmTest, MissingOutcomeIsAnErrorOfTheBatch) {
+  FakeAgent agent("a", "1");
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  agent.Finish(lease);
+  agent.state.mutable_finished(0)->mutable_result()->mutable_outcomes()->RemoveLast();
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("candidate 'c1'"));
+}
+
+TEST_F(FarmTest, RefusesBatchesThatContradictThemselves) {
+  const auto error = [&](auto&& breakage) {
+    v1::Batch batch = BatchOf(2);
+    breakage(batch);
+    const absl::Status status = Submit(batch, "x").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error([](v1::Batch& b) { b.clear_candidates(); }), HasSubstr("no candidates"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.clear_artifact(); }), HasSubstr("artifact"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.clear_buffers(); }), HasSubstr("no output"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.set_threads(0); }), HasSubstr("thread"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_candidates(1)->set_id("c0"); }), HasSubstr("used twice"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_reference()->clear_symbol(); }), HasSubstr("the reference"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_candidates(0)->mutable_kernel()->add_packed_bytes(4); }),
+              HasSubstr("prepare"));
+  EXPECT_THAT(error([](v1::Batch& b) {
+                *b.add_buffers() = b.buffers(0);
+                b.mutable_buffers(1)->set_role(v1::Buffer::ROLE_INPUT);
+              }),
+              HasSubstr("outputs go last"));
+}
+
+TEST_F(FarmTest, SubmissionIsIdempotentAndBounded) {
+  const std::string first = Submit(BatchOf(1), "b0").value();
+  EXPECT_EQ(Submit(BatchOf(1), "b0").value(), first);
+  for (int i = 1; i < 64; ++i) ASSERT_TRUE(Submit(BatchOf(1), fmt::format("b{}", i)).ok());
+  EXPECT_EQ(Submit(BatchOf(1), "one more").status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(FarmTest, QueueClockAndTotalClock) {
+  const std::string batch = Submit(BatchOf(1), "b1").value();
+  now_ += absl::Hours(12) - absl::Seconds(5);
+  v1::ReportProgressRequest alive;
+  *alive.mutable_lease() = job_;
+  ASSERT_TRUE(farm_.ReportProgress(alive, now_).ok());
+  Pass(absl::Seconds(3));
+  EXPECT_TRUE(Wait(batch)->finished().empty());
+  Pass(absl::Seconds(4));
+  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("no device took it"));
+}
+
+TEST_F(FarmTest, ClockThatGoesBackHarmsNothing) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(1), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  farm_.Tick(now_ - absl::Hours(5));
+  agent.Finish(lease);
+  ASSERT_TRUE(agent.Sync(farm_, now_ - absl::Hours(1)).ok());
+  EXPECT_EQ(farm_.Counters(now_).results_accepted(), 1);
+}
+
+TEST_F(FarmTest, WatchSeesProgressAndTheEnd) {
+  v1::WatchJobRequest watch;
+  watch.set_job_id(job_id_);
+  const v1::WatchJobResponse first = farm_.WatchJob(watch, now_).value();
+  ASSERT_FALSE(first.events().empty());
+  watch.set_after_sequence(first.events().rbegin()->sequence());
+  EXPECT_TRUE(farm_.WatchJob(watch, now_)->events().empty());
+  v1::CompleteJobRequest complete;
+  *complete.mutable_lease() = job_;
+  complete.mutable_progress()->set_trials(3);
+  ASSERT_TRUE(farm_.CompleteJob(complete, now_).ok());
+  const v1::WatchJobResponse last = farm_.WatchJob(watch, now_).value();
+  EXPECT_EQ(last.events(0).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(last.job().progress().trials(), 3);
+  watch.set_job_id("none");
+  EXPECT_EQ(farm_.WatchJob(watch, now_).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace hone::tracker

@@ -1,0 +1,122 @@
+#include "tracker/queue/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/farm/builders.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::HasSubstr;
+
+class JobBookTest : public testing::Test {
+ protected:
+  std::string Submit(const std::string& name, int priority = 0) {
+    return book_.Submit(SpecOf(name, priority), now_).value()->id();
+  }
+  JobBook book_{JobOptions{}, 1};
+  absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+};
+
+TEST_F(JobBookTest, SubmitIsIdempotentByRequest) {
+  EXPECT_EQ(Submit("a"), Submit("a"));
+  EXPECT_EQ(book_.List(0, false).size(), 1u);
+  EXPECT_NE(Submit("a"), Submit("b"));
+}
+
+TEST_F(JobBookTest, RefusesSpecsThatMeanNothing) {
+  const auto error = [&](auto&& breakage) {
+    v1::JobSpec spec = SpecOf("x");
+    breakage(spec);
+    const absl::Status status = book_.Submit(spec, now_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.clear_request_id(); }), HasSubstr("request_id"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.clear_target(); }), HasSubstr("target"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.clear_workloads(); }), HasSubstr("no workload"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.set_threads(0); }), HasSubstr("thread"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.set_trials(0); }), HasSubstr("budget"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_count(0); }), HasSubstr("count"));
+}
+
+TEST_F(JobBookTest, LeasesByPriorityThenAge) {
+  const std::string old = Submit("old"), young = Submit("young"), urgent = Submit("urgent", 5);
+  EXPECT_EQ(book_.Lease("t1", now_)->job->id(), urgent);
+  EXPECT_EQ(book_.Lease("t2", now_)->job->id(), old);
+  EXPECT_EQ(book_.Lease("t3", now_)->job->id(), young);
+  EXPECT_FALSE(book_.Lease("t4", now_).has_value());
+}
+
+TEST_F(JobBookTest, SilentTunerLosesTheJobAndIsRefused) {
+  const std::string id = Submit("a");
+  const v1::JobLease lease = book_.Lease("t1", now_)->lease;
+  now_ += absl::Seconds(29);
+  ASSERT_TRUE(book_.Touch(lease, now_).ok());
+  now_ += absl::Seconds(29);
+  book_.Expire(now_);
+  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_RUNNING);
+  now_ += absl::Seconds(2);
+  book_.Expire(now_);
+  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(book_.TakeReleased(), testing::ElementsAre(id));
+  const v1::JobLease second = book_.Lease("t2", now_)->lease;
+  EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(book_.Touch(second, now_).ok());
+}
+
+TEST_F(JobBookTest, FailsAfterTooManyLostTuners) {
+  const std::string id = Submit("a");
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(book_.Lease("t", now_).has_value()) << i;
+    now_ += absl::Minutes(1);
+    book_.Expire(now_);
+  }
+  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(book_.Find(id)->error(), HasSubstr("5 tuners"));
+}
+
+TEST_F(JobBookTest, CancelStopsTheTunerAndCompleteStaysIdempotent) {
+  const std::string id = Submit("a");
+  const v1::JobLease lease = book_.Lease("t1", now_)->lease;
+  ASSERT_TRUE(book_.Cancel(id, now_).ok());
+  EXPECT_EQ(book_.Touch(lease, now_).value(), true);
+  v1::CompleteJobRequest complete;
+  *complete.mutable_lease() = lease;
+  EXPECT_TRUE(book_.Complete(complete, now_).ok());
+  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(book_.Cancel("nonsense", now_).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(JobBookTest, EventsAndStoredChanges) {
+  const std::string id = Submit("a");
+  const v1::JobLease lease = book_.Lease("t1", now_)->lease;
+  EXPECT_EQ(book_.TakeChanged().size(), 1u);
+  EXPECT_TRUE(book_.TakeChanged().empty());
+  v1::JobProgress progress;
+  progress.set_trials(7);
+  ASSERT_EQ(book_.Report(lease, progress, now_).value(), false);
+  ASSERT_EQ(book_.TakeChanged().size(), 1u);
+  const std::vector<v1::JobEvent> events = book_.Events(id, 0);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[2].progress().trials(), 7);
+  EXPECT_TRUE(book_.Events(id, events[2].sequence()).empty());
+}
+
+TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutBlame) {
+  const std::string id = Submit("a");
+  const v1::JobLease lease = book_.Lease("t1", now_)->lease;
+  JobBook restarted(JobOptions{}, 2);
+  restarted.Restore(*book_.Find(id));
+  EXPECT_EQ(restarted.Find(id)->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(restarted.Find(id)->attempts(), 0);
+  EXPECT_EQ(restarted.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(restarted.Submit(SpecOf("a"), now_).value()->id(), id);
+  EXPECT_NE(restarted.Submit(SpecOf("b"), now_).value()->id(), id);
+  EXPECT_GT(restarted.Lease("t1", now_)->lease.epoch(), lease.epoch());
+}
+
+}  // namespace
+}  // namespace hone::tracker

@@ -1,0 +1,326 @@
+#include "tracker/queue/batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "base/status.h"
+
+namespace hone::tracker {
+namespace {
+
+absl::Status ValidateKernel(const v1::Kernel& kernel, const std::string& whose) {
+  const auto invalid = [&](std::string_view what) {
+    return absl::InvalidArgumentError(fmt::format("kernel of {}: {}", whose, what));
+  };
+  if (kernel.symbol().empty()) return invalid("no symbol");
+  if (kernel.workspace_bytes() < 0 || kernel.prepare_workspace_bytes() < 0) return invalid("negative workspace");
+  if (!kernel.packed_bytes().empty() && kernel.prepare_symbol().empty()) {
+    return invalid("packed buffers, but no prepare function to fill them");
+  }
+  for (const int64_t bytes : kernel.packed_bytes()) {
+    if (bytes < 0) return invalid("packed buffer of negative size");
+  }
+  return absl::OkStatus();
+}
+
+v1::Outcome LostDevice(const std::string& why) {
+  v1::Outcome outcome;
+  outcome.mutable_failure()->set_kind(v1::FAILURE_KIND_LOST_DEVICE);
+  outcome.mutable_failure()->set_text(why);
+  return outcome;
+}
+
+}  // namespace
+
+absl::Status Validate(const v1::Batch& batch) {
+  for (const auto& [value, name] :
+       {std::pair(&batch.workload_digest(), "workload_digest"), std::pair(&batch.target(), "target"),
+        std::pair(&batch.compiler_version(), "compiler_version"), std::pair(&batch.artifact(), "artifact")}) {
+    if (value->empty()) return absl::InvalidArgumentError(fmt::format("batch has no {}", name));
+  }
+  if (batch.threads() < 1) return absl::InvalidArgumentError("batch asks for less than one thread");
+  if (batch.candidates().empty()) return absl::InvalidArgumentError("batch has no candidates");
+  bool output = false;
+  for (const v1::Buffer& buffer : batch.buffers()) {
+    if (buffer.role() == v1::Buffer::ROLE_UNSPECIFIED || buffer.dtype() == v1::DTYPE_UNSPECIFIED ||
+        buffer.elements() < 0 || buffer.bytes() < buffer.elements()) {
+      return absl::InvalidArgumentError(fmt::format("buffer '{}' lacks its role, type or size", buffer.name()));
+    }
+    if (output && buffer.role() != v1::Buffer::ROLE_OUTPUT) {
+      return absl::InvalidArgumentError(
+          fmt::format("buffer '{}' comes after an output; outputs go last", buffer.name()));
+    }
+    output |= buffer.role() == v1::Buffer::ROLE_OUTPUT;
+  }
+  if (!output) return absl::InvalidArgumentError("batch has no output buffer: there is nothing to verify");
+  HONE_RETURN_IF_ERROR(ValidateKernel(batch.reference(), "the reference"));
+  std::set<std::string> ids;
+  for (const v1::Candidate& candidate : batch.candidates()) {
+    if (candidate.id().empty() || !ids.insert(candidate.id()).second) {
+      return absl::InvalidArgumentError(fmt::format("candidate id '{}' is empty or used twice", candidate.id()));
+    }
+    HONE_RETURN_IF_ERROR(ValidateKernel(candidate.kernel(), fmt::format("candidate '{}'", candidate.id())));
+  }
+  return absl::OkStatus();
+}
+
+bool BatchQueue::Order::operator<(const Order& other) const {
+  return std::tuple(-priority, number, piece) < std::tuple(-other.priority, other.number, other.piece);
+}
+
+BatchQueue::Order BatchQueue::OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const {
+  return Order{entry.batch->priority(), entry.number, piece, batch_id};
+}
+
+absl::StatusOr<std::string> BatchQueue::Submit(const std::string& job_id, const std::string& client_id, v1::Batch batch,
+                                               absl::Time now) {
+  if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
+  if (auto known = by_client_id_.find({job_id, client_id}); known != by_client_id_.end()) return known->second;
+  HONE_RETURN_IF_ERROR(Validate(batch));
+  const auto open = std::count_if(batches_.begin(), batches_.end(), [&](const auto& entry) {
+    return entry.second.job_id == job_id && !entry.second.finished;
+  });
+  if (open >= options_.max_open_per_job) {
+    return absl::ResourceExhaustedError(fmt::format("job '{}' has {} open batches; wait for some first", job_id, open));
+  }
+  const int64_t number = ++next_batch_;
+  const std::string id = fmt::format("{}-b{}-{}", job_id, incarnation_, number);
+  by_client_id_[{job_id, client_id}] = id;
+  Entry& entry = batches_[id];
+  entry.job_id = job_id;
+  entry.client_id = client_id;
+  entry.number = number;
+  entry.submitted = now;
+  entry.outcomes.resize(batch.candidates_size());
+  std::vector<int> all(batch.candidates_size());
+  std::iota(all.begin(), all.end(), 0);
+  entry.batch = std::make_shared<const v1::Batch>(std::move(batch));
+  AddPiece(id, entry, std::move(all), 0, {}, now);
+  return id;
+}
+
+void BatchQueue::AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates, int attempts,
+                          std::set<std::string> lost_by, absl::Time now) {
+  const int64_t number = ++next_piece_;
+  entry.pieces[number] = Piece{std::move(candidates), attempts, std::move(lost_by), "", now};
+  order_.insert(OrderOf(batch_id, entry, number));
+}
+
+void BatchQueue::Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now) {
+  entry.pieces.at(piece).lease_id.clear();
+  entry.pieces.at(piece).queued_since = now;
+  order_.insert(OrderOf(batch_id, entry, piece));
+}
+
+void BatchQueue::RemovePieces(const std::string& batch_id, Entry& entry) {
+  for (const auto& [number, piece] : entry.pieces) {
+    order_.erase(OrderOf(batch_id, entry, number));
+    if (piece.lease_id.empty()) continue;
+    cancelled_.push_back(leases_.at(piece.lease_id));
+    leases_.erase(piece.lease_id);
+  }
+  entry.pieces.clear();
+}
+
+void BatchQueue::DropJob(const std::string& job_id) {
+  for (auto batch = batches_.begin(); batch != batches_.end();) {
+    if (batch->second.job_id != job_id) {
+      ++batch;
+      continue;
+    }
+    RemovePieces(batch->first, batch->second);
+    by_client_id_.erase({job_id, batch->second.client_id});
+    batch = batches_.erase(batch);
+  }
+}
+
+const BatchQueue::Lease* BatchQueue::Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch,
+                                          const Fits& fits, absl::Time now) {
+  for (auto order = order_.begin(); order != order_.end(); ++order) {
+    Entry& entry = batches_.at(order->batch_id);
+    Piece& piece = entry.pieces.at(order->piece);
+    if (!fits(*entry.batch, piece.lost_by)) continue;
+    const std::string id = fmt::format("l{}-{}", incarnation_, ++next_lease_);
+    piece.lease_id = id;
+    piece.attempts += 1;
+    Lease& lease = leases_[id];
+    lease = Lease{id,  order->batch_id,       order->piece, agent_id, device_id, epoch, piece.attempts,
+                  now, RunLimit(entry, piece)};
+    order_.erase(order);
+    return &lease;
+  }
+  return nullptr;
+}
+
+absl::Duration BatchQueue::RunLimit(const Entry& entry, const Piece& piece) const {
+  const v1::TimingPolicy& policy = entry.batch->policy();
+  const double per_candidate =
+      4 * (policy.timeout_seconds() > 0 ? policy.timeout_seconds() : 1.0) + 4 * policy.final_seconds();
+  const double reference = policy.reference_timeout_seconds() > 0 ? policy.reference_timeout_seconds() : 30.0;
+  return options_.run_floor + absl::Seconds(reference + per_candidate * static_cast<double>(piece.candidates.size()));
+}
+
+const BatchQueue::Lease* BatchQueue::FindLease(const std::string& lease_id) const {
+  auto found = leases_.find(lease_id);
+  return found == leases_.end() ? nullptr : &found->second;
+}
+
+v1::Batch BatchQueue::BatchOf(const Lease& lease) const {
+  const Entry& entry = batches_.at(lease.batch_id);
+  const Piece& piece = entry.pieces.at(lease.piece);
+  v1::Batch batch = *entry.batch;
+  if (static_cast<int>(piece.candidates.size()) == batch.candidates_size()) return batch;
+  batch.clear_candidates();
+  for (const int index : piece.candidates) *batch.add_candidates() = entry.batch->candidates(index);
+  return batch;
+}
+
+Recordable BatchQueue::ToRecord(const Lease& lease, const v1::BatchResult& result) const {
+  const Entry& entry = batches_.at(lease.batch_id);
+  return Recordable{lease.batch_id, entry.job_id, entry.batch, result};
+}
+
+void BatchQueue::Finish(const Lease& lease_reference, const v1::BatchResult& result) {
+  const Lease lease = lease_reference;  // the caller's reference dies with the lease
+  Entry& entry = batches_.at(lease.batch_id);
+  const Piece piece = entry.pieces.at(lease.piece);
+  leases_.erase(lease.id);
+  entry.pieces.erase(lease.piece);
+  *entry.result.mutable_device() = result.device();
+  entry.result.set_device_name(result.device_name());
+  entry.result.set_visit_seconds(entry.result.visit_seconds() + result.visit_seconds());
+  if (!result.error().empty()) return FailBatch(lease.batch_id, entry, result.error());
+  std::map<std::string, const v1::Outcome*> by_id;
+  for (const v1::CandidateOutcome& outcome : result.outcomes()) by_id[outcome.candidate_id()] = &outcome.outcome();
+  for (const int index : piece.candidates) {
+    auto found = by_id.find(entry.batch->candidates(index).id());
+    if (found == by_id.end() || found->second->result_case() == v1::Outcome::RESULT_NOT_SET) {
+      return FailBatch(lease.batch_id, entry,
+                       fmt::format("agent '{}' answered without an outcome for candidate '{}'", lease.agent_id,
+                                   entry.batch->candidates(index).id()));
+    }
+    entry.outcomes[index] = *found->second;
+  }
+  FinishIfDone(entry);
+}
+
+void BatchQueue::FinishIfDone(Entry& entry) {
+  if (!entry.pieces.empty() || entry.finished) return;
+  for (int i = 0; i < entry.batch->candidates_size(); ++i) {
+    v1::CandidateOutcome* outcome = entry.result.add_outcomes();
+    outcome->set_candidate_id(entry.batch->candidates(i).id());
+    *outcome->mutable_outcome() = std::move(entry.outcomes[i]);
+  }
+  Close(entry);
+}
+
+void BatchQueue::Close(Entry& entry) {
+  entry.finished = true;
+  entry.outcomes.clear();
+  entry.batch = nullptr;  // only the result is asked for from now on; the artifact is what weighs
+}
+
+void BatchQueue::FailBatch(const std::string& batch_id, Entry& entry, const std::string& error) {
+  RemovePieces(batch_id, entry);
+  entry.result.set_error(error);
+  Close(entry);
+}
+
+void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl::Time now) {
+  auto found = leases_.find(lease_id);
+  if (found == leases_.end()) return;
+  const Lease lease = found->second;
+  leases_.erase(found);
+  Entry& entry = batches_.at(lease.batch_id);
+  Piece& piece = entry.pieces.at(lease.piece);
+  piece.lease_id.clear();
+  piece.lost_by.insert(lease.agent_id);
+  entry.losses += 1;
+  const bool whole = static_cast<int>(piece.candidates.size()) == entry.batch->candidates_size();
+  // A half that is lost is split at once: it holds the culprit more often than not, and losses are dear. The last
+  // candidate left gets a second chance, so that two unrelated losses do not condemn it.
+  const int allowed = whole ? options_.max_attempts : piece.candidates.size() > 1 ? 1 : 2;
+  if (entry.losses >= options_.max_losses) return GiveUp(lease.batch_id, entry, lease.piece, why);
+  if (piece.attempts < allowed) return Enqueue(lease.batch_id, entry, lease.piece, now);
+  if (piece.candidates.size() == 1) return GiveUp(lease.batch_id, entry, lease.piece, why);
+  const auto middle = piece.candidates.begin() + static_cast<int64_t>(piece.candidates.size() / 2);
+  std::vector<int> front(piece.candidates.begin(), middle), back(middle, piece.candidates.end());
+  const std::set<std::string> lost_by = piece.lost_by;
+  entry.pieces.erase(lease.piece);
+  AddPiece(lease.batch_id, entry, std::move(front), 0, lost_by, now);
+  AddPiece(lease.batch_id, entry, std::move(back), 0, lost_by, now);
+}
+
+void BatchQueue::GiveUp(const std::string& batch_id, Entry& entry, int64_t number, const std::string& why) {
+  const Piece piece = entry.pieces.at(number);
+  Recordable record{batch_id, entry.job_id, entry.batch, entry.result};
+  record.result.clear_outcomes();
+  for (const int index : piece.candidates) {
+    entry.outcomes[index] =
+        LostDevice(fmt::format("given up after {} devices were lost with its batch; the last: {}", entry.losses, why));
+    v1::CandidateOutcome* outcome = record.result.add_outcomes();
+    outcome->set_candidate_id(entry.batch->candidates(index).id());
+    *outcome->mutable_outcome() = entry.outcomes[index];
+  }
+  entry.pieces.erase(number);
+  gave_up_.push_back(std::move(record));
+  given_up_ += 1;
+  FinishIfDone(entry);
+}
+
+std::vector<std::string> BatchQueue::Expire(absl::Time now) {
+  for (auto& [id, entry] : batches_) {
+    if (entry.finished) continue;
+    if (now - entry.submitted > options_.total_limit) {
+      FailBatch(id, entry,
+                fmt::format("not measured within {} of its submission", absl::FormatDuration(options_.total_limit)));
+      continue;
+    }
+    for (const auto& [number, piece] : entry.pieces) {
+      if (!piece.lease_id.empty() || now - piece.queued_since <= options_.queue_limit) continue;
+      FailBatch(id, entry, fmt::format("no device took it within {}", absl::FormatDuration(options_.queue_limit)));
+      break;
+    }
+  }
+  std::vector<std::string> overdue;
+  for (const auto& [id, lease] : leases_) {
+    if (now - lease.started > lease.run_limit) overdue.push_back(id);
+  }
+  return overdue;
+}
+
+absl::StatusOr<std::optional<v1::BatchResult>> BatchQueue::Result(const std::string& job_id,
+                                                                  const std::string& batch_id) const {
+  auto found = batches_.find(batch_id);
+  if (found == batches_.end() || found->second.job_id != job_id) {
+    return absl::NotFoundError(fmt::format("batch '{}' is not known (any more); submit it again", batch_id));
+  }
+  if (!found->second.finished) return std::optional<v1::BatchResult>();
+  return std::optional(found->second.result);
+}
+
+void BatchQueue::Acknowledge(const std::string& job_id, const std::string& batch_id) {
+  auto found = batches_.find(batch_id);
+  if (found == batches_.end() || found->second.job_id != job_id || !found->second.finished) return;
+  by_client_id_.erase({job_id, found->second.client_id});
+  batches_.erase(found);
+}
+
+std::vector<Recordable> BatchQueue::TakeGivenUp() { return std::exchange(gave_up_, {}); }
+
+std::vector<BatchQueue::Lease> BatchQueue::TakeCancelled() { return std::exchange(cancelled_, {}); }
+
+std::vector<const v1::Requirements*> BatchQueue::Waiting(const std::string& job_id) const {
+  std::vector<const v1::Requirements*> waiting;
+  for (const Order& order : order_) {
+    const Entry& entry = batches_.at(order.batch_id);
+    if (entry.job_id == job_id) waiting.push_back(&entry.batch->requirements());
+  }
+  return waiting;
+}
+
+}  // namespace hone::tracker

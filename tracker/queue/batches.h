@@ -1,0 +1,147 @@
+// Batches waiting for a device, the leases under which pieces of them are measured, and their results.
+//
+// A batch starts as one piece with all candidates. A piece that was lost with its device is queued again; one that is
+// lost again and again is split, so that the candidate that kills devices is found and the others are measured. Losses
+// per batch are bounded; what is left then gets LOST_DEVICE.
+// Pure state: no threads, no input or output, no clock; every call takes `now`, which must not go back. Knows devices
+// only by name. Start at Submit, Pick and Finish. Not thread-safe.
+#ifndef HONE_TRACKER_QUEUE_BATCHES_H_
+#define HONE_TRACKER_QUEUE_BATCHES_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "hone/v1/measure.pb.h"
+
+namespace hone::tracker {
+
+struct BatchOptions {
+  absl::Duration queue_limit = absl::Hours(12);  // waiting for a device
+  absl::Duration run_floor = absl::Minutes(2);   // run limit of a visit: this, plus what its policy allows
+  absl::Duration total_limit = absl::Hours(24);  // all attempts, from submission
+  int max_attempts = 3;                          // of the whole batch, before it is split
+  int max_losses = 12;                           // of all pieces together
+  int max_open_per_job = 64;
+};
+
+// Measured or given up under a batch; to be recorded.
+struct Recordable {
+  std::string batch_id, job_id;
+  std::shared_ptr<const v1::Batch> batch;
+  v1::BatchResult result;  // outcomes of some of the candidates
+};
+
+class BatchQueue {
+ public:
+  struct Lease {
+    std::string id;
+    std::string batch_id;
+    int64_t piece;
+    std::string agent_id, device_id;
+    uint64_t epoch;
+    int attempt;
+    absl::Time started;
+    absl::Duration run_limit;
+  };
+
+  BatchQueue(BatchOptions options, uint64_t incarnation) : options_(options), incarnation_(incarnation) {}
+
+  // Idempotent by (job, client id). Errors as in tuner.proto.
+  absl::StatusOr<std::string> Submit(const std::string& job_id, const std::string& client_id, v1::Batch batch,
+                                     absl::Time now);
+  void DropJob(const std::string& job_id);  // its leases end too; see TakeCancelled
+
+  // Leases the first piece, by priority and age, that `fits` accepts. `lost_by`: agents that lost the piece before.
+  using Fits = std::function<bool(const v1::Batch& batch, const std::set<std::string>& lost_by)>;
+  const Lease* Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch, const Fits& fits,
+                    absl::Time now);
+  const Lease* FindLease(const std::string& lease_id) const;  // nullptr: not live
+  // The batch an agent gets: the candidates of the leased piece.
+  v1::Batch BatchOf(const Lease& lease) const;
+
+  // Takes a result under a live lease and ends the lease.
+  void Finish(const Lease& lease, const v1::BatchResult& result);
+  // The result in the form it is recorded in, without taking it.
+  Recordable ToRecord(const Lease& lease, const v1::BatchResult& result) const;
+  // Ends the lease: its device is gone, or it took too long. The piece is queued again, split or given up.
+  void Lose(const std::string& lease_id, const std::string& why, absl::Time now);
+  // Ends pieces that waited too long and batches that took too long. Returns leases past their run limit, still live.
+  std::vector<std::string> Expire(absl::Time now);
+
+  // nullopt while unfinished. kNotFound.
+  absl::StatusOr<std::optional<v1::BatchResult>> Result(const std::string& job_id, const std::string& batch_id) const;
+  void Acknowledge(const std::string& job_id, const std::string& batch_id);
+
+  std::vector<Recordable> TakeGivenUp();  // candidates that became LOST_DEVICE since the last call
+  std::vector<Lease> TakeCancelled();     // leases ended by DropJob or a total limit since the last call
+
+  int queued() const { return static_cast<int>(order_.size()); }  // pieces
+  int running() const { return static_cast<int>(leases_.size()); }
+  int64_t given_up() const { return given_up_; }
+  const std::map<std::string, Lease>& leases() const { return leases_; }
+  // Requirements of the job's pieces that wait.
+  std::vector<const v1::Requirements*> Waiting(const std::string& job_id) const;
+
+ private:
+  struct Piece {
+    std::vector<int> candidates;  // indices into the batch
+    int attempts = 0;
+    std::set<std::string> lost_by;
+    std::string lease_id;  // "" while queued
+    absl::Time queued_since;
+  };
+  struct Entry {
+    std::string job_id, client_id;
+    int64_t number = 0;
+    std::shared_ptr<const v1::Batch> batch;  // null once finished
+    absl::Time submitted;
+    std::map<int64_t, Piece> pieces;    // unfinished
+    std::vector<v1::Outcome> outcomes;  // by candidate; unset while unknown
+    int losses = 0;
+    v1::BatchResult result;  // outcomes filled in when finished
+    bool finished = false;
+  };
+  struct Order {
+    int priority;
+    int64_t number, piece;
+    std::string batch_id;
+    bool operator<(const Order& other) const;
+  };
+
+  Order OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const;
+  void Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now);
+  void AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates, int attempts,
+                std::set<std::string> lost_by, absl::Time now);
+  void GiveUp(const std::string& batch_id, Entry& entry, int64_t piece, const std::string& why);
+  void FailBatch(const std::string& batch_id, Entry& entry, const std::string& error);
+  void FinishIfDone(Entry& entry);
+  static void Close(Entry& entry);
+  void RemovePieces(const std::string& batch_id, Entry& entry);
+  absl::Duration RunLimit(const Entry& entry, const Piece& piece) const;
+
+  const BatchOptions options_;
+  const uint64_t incarnation_;
+  int64_t next_batch_ = 0, next_piece_ = 0, next_lease_ = 0, given_up_ = 0;
+  std::map<std::string, Entry> batches_;
+  std::map<std::pair<std::string, std::string>, std::string> by_client_id_;
+  std::set<Order> order_;  // queued pieces
+  std::map<std::string, Lease> leases_;
+  std::vector<Recordable> gave_up_;
+  std::vector<Lease> cancelled_;
+};
+
+// What makes no sense in a batch, before it is queued.
+absl::Status Validate(const v1::Batch& batch);
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_QUEUE_BATCHES_H_

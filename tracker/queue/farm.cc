@@ -1,0 +1,378 @@
+#include "tracker/queue/farm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+
+namespace hone::tracker {
+namespace {
+
+void Set(google::protobuf::Duration* proto, absl::Duration duration) {
+  const int64_t nanos = absl::ToInt64Nanoseconds(duration);
+  proto->set_seconds(nanos / 1'000'000'000);
+  proto->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+}
+
+absl::Status CheckVersion(v1::ProtocolVersion version, std::string_view who) {
+  if (version == v1::PROTOCOL_VERSION_1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("{} speaks protocol version {}, this tracker version 1; update the older of the two", who,
+                  static_cast<int>(version)));
+}
+
+}  // namespace
+
+Farm::Farm(FarmOptions options, uint64_t incarnation)
+    : options_(options),
+      jobs_(options.jobs, incarnation),
+      devices_(options.devices, incarnation),
+      batches_(options.batches, incarnation) {
+  HONE_CHECK(incarnation >= 1);
+}
+
+void Farm::Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained) {
+  for (v1::Job& job : jobs) jobs_.Restore(std::move(job));
+  for (const auto& [agent_id, reason] : drained) devices_.Drain(agent_id, reason);
+}
+
+// A lease is the agent's to answer only in the registration it was given in: everything else is stale.
+const BatchQueue::Lease* Farm::LiveLease(const Agent& agent, const v1::LeaseReference& reference) const {
+  const BatchQueue::Lease* lease = batches_.FindLease(reference.lease_id());
+  if (lease == nullptr || lease->agent_id != agent.id || lease->epoch != agent.epoch) return nullptr;
+  return reference.epoch() == lease->epoch ? lease : nullptr;
+}
+
+v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lease, v1::BatchResult result) const {
+  auto device = agent.devices.find(lease.device_id);
+  if (device != agent.devices.end()) *result.mutable_device() = device->second.state.fingerprint();
+  result.set_device_name(fmt::format("{}/{}", agent.id, lease.device_id));
+  return result;
+}
+
+std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, absl::Time now) {
+  Forward(now);
+  std::vector<Recordable> acceptable;
+  const Agent* agent = devices_.Find(request.agent_id());
+  if (agent == nullptr || agent->boot_id != request.boot_id() || request.sequence() <= agent->sequence)
+    return acceptable;
+  for (const v1::LeaseResult& finished : request.finished()) {
+    const BatchQueue::Lease* lease = LiveLease(*agent, finished.lease());
+    if (lease == nullptr || !finished.result().error().empty()) continue;
+    acceptable.push_back(batches_.ToRecord(*lease, Completed(*agent, *lease, finished.result())));
+  }
+  return acceptable;
+}
+
+absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& request, absl::Time now) {
+  now = Forward(now);
+  HONE_ASSIGN_OR_RETURN(Agent * agent, devices_.Register(request, now));
+  Answer answer;
+  answer.response.set_epoch(agent->epoch);
+  TakeResults(*agent, request, answer.response);
+  LoseOrphans(*agent, now);
+  CompareLeases(*agent, request, answer.response);
+  LeaseWork(*agent, answer.response, now);
+  const bool drained = devices_.drained(agent->id);
+  answer.news = request.epoch() != agent->epoch || answer.response.leases_size() > 0 ||
+                answer.response.acked_lease_ids_size() > 0 || answer.response.cancelled_lease_ids_size() > 0 ||
+                drained != agent->told_drained;
+  answer.hold = request.leaving() ? absl::ZeroDuration() : Hold(*agent);
+  FillTimes(*agent, answer.response);
+  return answer;
+}
+
+void Farm::TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response) {
+  for (const v1::LeaseResult& finished : request.finished()) {
+    response.add_acked_lease_ids(finished.lease().lease_id());
+    const BatchQueue::Lease* lease = LiveLease(agent, finished.lease());
+    if (lease == nullptr) {
+      stale_ += 1;
+      continue;
+    }
+    accepted_ += 1;
+    if (auto device = agent.devices.find(lease->device_id); device != agent.devices.end()) {
+      device->second.lease_id.clear();
+      devices_.CountDone(device->second, finished.result().outcomes_size());
+    } else {
+      // The device is not stated any more, but its work is done.
+      std::erase(agent.orphaned_leases, lease->id);
+    }
+    batches_.Finish(*lease, Completed(agent, *lease, finished.result()));
+  }
+  // Finish may have ended other pieces of a batch that failed as a whole.
+  DropReleasedJobs();
+}
+
+void Farm::CompareLeases(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response) {
+  std::set<std::string> running;
+  for (const v1::LeaseReference& reference : request.running()) {
+    running.insert(reference.lease_id());
+    if (LiveLease(agent, reference) == nullptr) response.add_cancelled_lease_ids(reference.lease_id());
+  }
+  // A lease the agent does not mention: the answer that gave it was lost, or the agent fenced itself. Say it again.
+  for (const auto& [id, device] : agent.devices) {
+    if (device.lease_id.empty() || running.contains(device.lease_id)) continue;
+    AddLease(*batches_.FindLease(device.lease_id), response);
+  }
+}
+
+void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time now) {
+  for (auto& [id, device] : agent.devices) {
+    if (!device.lease_id.empty() || !devices_.Serves(agent, device, now)) continue;
+    const auto fits = [&](const v1::Batch& batch, const std::set<std::string>& lost_by) {
+      if (!Matches(batch.requirements(), device.state) || batch.threads() > device.state.threads()) return false;
+      return !lost_by.contains(agent.id) || !AnotherCouldTake(batch, lost_by, now);
+    };
+    const BatchQueue::Lease* lease = batches_.Pick(agent.id, id, agent.epoch, fits, now);
+    if (lease == nullptr) continue;
+    device.lease_id = lease->id;
+    AddLease(*lease, response);
+  }
+}
+
+bool Farm::AnotherCouldTake(const v1::Batch& batch, const std::set<std::string>& lost_by, absl::Time now) const {
+  for (const auto& [agent_id, agent] : devices_.agents()) {
+    if (lost_by.contains(agent_id)) continue;
+    for (const auto& [id, device] : agent.devices) {
+      if (devices_.Serves(agent, device, now) && Matches(batch.requirements(), device.state)) return true;
+    }
+  }
+  return false;
+}
+
+void Farm::AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& response) const {
+  v1::Lease* proto = response.add_leases();
+  proto->mutable_reference()->set_lease_id(lease.id);
+  proto->mutable_reference()->set_epoch(lease.epoch);
+  proto->set_device_id(lease.device_id);
+  proto->set_attempt(lease.attempt);
+  Set(proto->mutable_run_limit(), lease.run_limit);
+  *proto->mutable_batch() = batches_.BatchOf(lease);
+}
+
+void Farm::FillTimes(Agent& agent, v1::SynchronizeResponse& response) {
+  const bool busy = std::any_of(agent.devices.begin(), agent.devices.end(),
+                                [](const auto& device) { return !device.second.lease_id.empty(); });
+  Set(response.mutable_next_sync(), busy ? options_.heartbeat : absl::ZeroDuration());
+  Set(response.mutable_fence_after(), options_.devices.lease_ttl - options_.fence_margin);
+  agent.told_drained = devices_.drained(agent.id);
+  response.set_drained(agent.told_drained);
+}
+
+// A held call must not silence the heartbeat of what runs beside the idle device.
+absl::Duration Farm::Hold(const Agent& agent) const {
+  const auto busy = std::count_if(agent.devices.begin(), agent.devices.end(),
+                                  [](const auto& device) { return !device.second.lease_id.empty(); });
+  if (busy == 0) return options_.idle_hold;
+  return busy < static_cast<int64_t>(agent.devices.size()) ? options_.heartbeat : absl::ZeroDuration();
+}
+
+std::optional<v1::SynchronizeResponse> Farm::Offer(const std::string& agent_id, absl::Time now) {
+  now = Forward(now);
+  Agent* agent = devices_.Find(agent_id);
+  if (agent == nullptr) return std::nullopt;
+  agent->last_seen = now;  // its call is open
+  v1::SynchronizeResponse response;
+  LeaseWork(*agent, response, now);
+  if (response.leases().empty() && devices_.drained(agent_id) == agent->told_drained) return std::nullopt;
+  response.set_epoch(agent->epoch);
+  FillTimes(*agent, response);
+  return response;
+}
+
+absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& request, absl::Time now) {
+  now = Forward(now);
+  HONE_RETURN_IF_ERROR(CheckVersion(request.protocol_version(), "tuner"));
+  if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
+  const std::optional<JobBook::Grant> grant = jobs_.Lease(request.tuner_id(), now);
+  DropReleasedJobs();
+  v1::LeaseJobResponse response;
+  Set(response.mutable_lease_ttl(), options_.jobs.lease_ttl);
+  if (!grant) return response;
+  *response.mutable_lease() = grant->lease;
+  *response.mutable_job() = *grant->job;
+  return response;
+}
+
+absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::ReportProgressRequest& request,
+                                                                absl::Time now) {
+  now = Forward(now);
+  HONE_ASSIGN_OR_RETURN(const bool cancelled, request.has_progress()
+                                                  ? jobs_.Report(request.lease(), request.progress(), now)
+                                                  : jobs_.Touch(request.lease(), now));
+  v1::ReportProgressResponse response;
+  response.set_cancelled(cancelled);
+  return response;
+}
+
+absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest request, absl::Time now) {
+  now = Forward(now);
+  HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
+  if (cancelled) return absl::AbortedError(fmt::format("job '{}' was cancelled", request.lease().job_id()));
+  v1::SubmitBatchResponse response;
+  HONE_ASSIGN_OR_RETURN(
+      *response.mutable_batch_id(),
+      batches_.Submit(request.lease().job_id(), request.client_batch_id(), std::move(*request.mutable_batch()), now));
+  return response;
+}
+
+absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest& request, absl::Time now) {
+  now = Forward(now);
+  v1::WaitBatchResponse response;
+  HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
+  response.set_cancelled(cancelled);
+  if (cancelled) return response;
+  const std::string& job_id = request.lease().job_id();
+  for (const std::string& batch_id : request.acked_batch_ids()) batches_.Acknowledge(job_id, batch_id);
+  for (const std::string& batch_id : request.batch_ids()) {
+    HONE_ASSIGN_OR_RETURN(std::optional<v1::BatchResult> result, batches_.Result(job_id, batch_id));
+    if (!result) continue;
+    v1::FinishedBatch* finished = response.add_finished();
+    finished->set_batch_id(batch_id);
+    *finished->mutable_result() = *std::move(result);
+  }
+  return response;
+}
+
+absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time now) {
+  HONE_RETURN_IF_ERROR(jobs_.Complete(request, Forward(now)));
+  DropReleasedJobs();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Job> Farm::SubmitJob(const v1::JobSpec& spec, absl::Time now) {
+  now = Forward(now);
+  HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Submit(spec, now));
+  return Described(*job, now);
+}
+
+absl::StatusOr<v1::Job> Farm::GetJob(const std::string& job_id, absl::Time now) const {
+  const v1::Job* job = jobs_.Find(job_id);
+  if (job == nullptr) {
+    return absl::NotFoundError(fmt::format("there is no job '{}'; list the jobs to see their ids", job_id));
+  }
+  return Described(*job, now);
+}
+
+std::vector<v1::Job> Farm::ListJobs(int limit, bool only_open, absl::Time now) const {
+  std::vector<v1::Job> list;
+  for (const v1::Job* job : jobs_.List(limit, only_open)) list.push_back(Described(*job, now));
+  return list;
+}
+
+absl::StatusOr<v1::WatchJobResponse> Farm::WatchJob(const v1::WatchJobRequest& request, absl::Time now) const {
+  v1::WatchJobResponse response;
+  HONE_ASSIGN_OR_RETURN(*response.mutable_job(), GetJob(request.job_id(), now));
+  for (v1::JobEvent& event : jobs_.Events(request.job_id(), request.after_sequence())) {
+    *response.add_events() = std::move(event);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time now) {
+  now = Forward(now);
+  HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Cancel(job_id, now));
+  DropReleasedJobs();
+  return Described(*job, now);
+}
+
+v1::Job Farm::Described(const v1::Job& job, absl::Time now) const {
+  v1::Job described = job;
+  described.set_waiting_for(WaitingFor(job, now));
+  return described;
+}
+
+std::string Farm::WaitingFor(const v1::Job& job, absl::Time now) const {
+  if (job.state() == v1::JOB_STATE_QUEUED) return "no tuner has taken it yet";
+  if (job.state() != v1::JOB_STATE_RUNNING) return "";
+  for (const v1::Requirements* requirements : batches_.Waiting(job.id())) {
+    bool matched = false;
+    std::string problem;
+    for (const auto& [agent_id, agent] : devices_.agents()) {
+      for (const auto& [id, device] : agent.devices) {
+        if (!Matches(*requirements, device.state)) continue;
+        if (devices_.Serves(agent, device, now)) matched = true;
+        const std::string health = devices_.HealthProblem(device, now);
+        problem = fmt::format("{}/{} is {}", agent_id, id,
+                              !devices_.Online(agent, now) ? "offline"
+                              : devices_.drained(agent_id) ? "drained"
+                              : agent.leaving              ? "leaving"
+                                                           : fmt::format("in quarantine: {}", health));
+      }
+    }
+    if (matched) continue;
+    return fmt::format("no device for {}{}", Describe(*requirements), problem.empty() ? "" : "; " + problem);
+  }
+  return "";
+}
+
+v1::GetFarmResponse Farm::Counters(absl::Time now) const {
+  v1::GetFarmResponse response;
+  int online = 0;
+  for (const auto& [id, agent] : devices_.agents()) {
+    if (devices_.Online(agent, now)) online += static_cast<int>(agent.devices.size());
+  }
+  response.set_devices_online(online);
+  response.set_batches_queued(batches_.queued());
+  response.set_batches_running(batches_.running());
+  response.set_jobs_open(jobs_.open());
+  response.set_results_accepted(accepted_);
+  response.set_results_stale(stale_);
+  response.set_leases_lost(lost_);
+  response.set_batches_given_up(batches_.given_up());
+  return response;
+}
+
+void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::Time now) {
+  const BatchQueue::Lease* lease = batches_.FindLease(lease_id);
+  if (lease == nullptr) return;
+  lost_ += 1;
+  if (Agent* agent = devices_.Find(lease->agent_id)) {
+    auto device = agent->devices.find(lease->device_id);
+    if (device != agent->devices.end()) {
+      if (device->second.lease_id == lease_id) device->second.lease_id.clear();
+      devices_.CountLoss(device->second, now);
+    }
+  }
+  batches_.Lose(lease_id, why, now);
+}
+
+void Farm::LoseOrphans(Agent& agent, absl::Time now) {
+  for (const std::string& lease_id : std::exchange(agent.orphaned_leases, {})) {
+    LoseLease(lease_id, fmt::format("agent '{}' was restarted or took the device away", agent.id), now);
+  }
+}
+
+// Frees the devices of leases that ended because nobody wants their result any more.
+void Farm::DropReleasedJobs() {
+  for (const std::string& job_id : jobs_.TakeReleased()) batches_.DropJob(job_id);
+  for (const BatchQueue::Lease& lease : batches_.TakeCancelled()) {
+    Agent* agent = devices_.Find(lease.agent_id);
+    if (agent == nullptr) continue;
+    auto device = agent->devices.find(lease.device_id);
+    if (device != agent->devices.end() && device->second.lease_id == lease.id) device->second.lease_id.clear();
+  }
+}
+
+void Farm::Tick(absl::Time now) {
+  now = Forward(now);
+  jobs_.Expire(now);
+  for (auto& [id, agent] : devices_.agents()) {
+    if (!devices_.Silent(agent, now)) continue;
+    for (auto& [device_id, device] : agent.devices) {
+      // A copy: losing the lease clears the device's.
+      if (const std::string lease_id = device.lease_id; !lease_id.empty()) {
+        LoseLease(lease_id, fmt::format("agent '{}' fell silent", id), now);
+      }
+    }
+  }
+  for (const std::string& lease_id : batches_.Expire(now))
+    LoseLease(lease_id, "the visit took longer than its limit", now);
+  DropReleasedJobs();
+  devices_.Expire(now);
+}
+
+}  // namespace hone::tracker

@@ -1,0 +1,116 @@
+// The tracker's queue: jobs, batches and devices joined into one state machine that answers every call of the protocol.
+//
+// Pure state: no threads, no input or output, no clock. Every call takes `now`; should it ever go back, the last one
+// counts. The gRPC shell (tracker/service) serializes the calls, stores what must survive, and parks long polls; the
+// simulator in tests/farm drives the same class with thousands of fake agents. Start at Synchronize. Not thread-safe.
+#ifndef HONE_TRACKER_QUEUE_FARM_H_
+#define HONE_TRACKER_QUEUE_FARM_H_
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "hone/v1/admin.pb.h"
+#include "hone/v1/agent.pb.h"
+#include "hone/v1/job.pb.h"
+#include "hone/v1/tuner.pb.h"
+#include "tracker/queue/batches.h"
+#include "tracker/queue/devices.h"
+#include "tracker/queue/jobs.h"
+
+namespace hone::tracker {
+
+struct FarmOptions {
+  JobOptions jobs;
+  DeviceOptions devices;
+  BatchOptions batches;
+  absl::Duration heartbeat = absl::Seconds(4);     // next_sync of a busy agent
+  absl::Duration idle_hold = absl::Seconds(20);    // longest time a call is held
+  absl::Duration fence_margin = absl::Seconds(5);  // fence_after = lease_ttl - fence_margin
+};
+
+class Farm {
+ public:
+  // incarnation: how many times this farm was started; at least 1, and greater than ever before.
+  Farm(FarmOptions options, uint64_t incarnation);
+
+  // What was stored, at start, before any other call.
+  void Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained);
+
+  // --- agents -------------------------------------------------------------------------------------------------------
+  // Results in the request that Synchronize would accept. The caller makes them durable and then calls Synchronize;
+  // what it cannot make durable it moves from `finished` to `running`, and the agent sends it again.
+  std::vector<Recordable> Acceptable(const v1::SynchronizeRequest& request, absl::Time now);
+
+  struct Answer {
+    v1::SynchronizeResponse response;
+    bool news = false;  // false: the response says nothing, and the call may be held for `hold`
+    absl::Duration hold = absl::ZeroDuration();
+  };
+  absl::StatusOr<Answer> Synchronize(const v1::SynchronizeRequest& request, absl::Time now);
+  // Something to say to an agent whose call is held back? nullopt: hold on.
+  std::optional<v1::SynchronizeResponse> Offer(const std::string& agent_id, absl::Time now);
+
+  // --- tuners -------------------------------------------------------------------------------------------------------
+  absl::StatusOr<v1::LeaseJobResponse> LeaseJob(const v1::LeaseJobRequest& request, absl::Time now);  // may be empty
+  absl::StatusOr<v1::ReportProgressResponse> ReportProgress(const v1::ReportProgressRequest& request, absl::Time now);
+  absl::StatusOr<v1::SubmitBatchResponse> SubmitBatch(v1::SubmitBatchRequest request, absl::Time now);
+  // Without `finished` and not `cancelled`: hold on.
+  absl::StatusOr<v1::WaitBatchResponse> WaitBatch(const v1::WaitBatchRequest& request, absl::Time now);
+  absl::Status CompleteJob(const v1::CompleteJobRequest& request, absl::Time now);
+
+  // --- clients and operators ----------------------------------------------------------------------------------------
+  absl::StatusOr<v1::Job> SubmitJob(const v1::JobSpec& spec, absl::Time now);
+  absl::StatusOr<v1::Job> GetJob(const std::string& job_id, absl::Time now) const;
+  std::vector<v1::Job> ListJobs(int limit, bool only_open, absl::Time now) const;
+  absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
+  absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
+  std::vector<v1::Device> ListDevices(absl::Time now) const { return devices_.List(now); }
+  void Drain(const std::string& agent_id, const std::string& reason) { devices_.Drain(agent_id, reason); }
+  void Undrain(const std::string& agent_id) { devices_.Undrain(agent_id); }
+  v1::GetFarmResponse Counters(absl::Time now) const;
+
+  // --- the shell ----------------------------------------------------------------------------------------------------
+  // Lets time pass: silent agents and tuners, overdue leases. To be called about twice a second.
+  void Tick(absl::Time now);
+  std::vector<const v1::Job*> TakeChangedJobs() { return jobs_.TakeChanged(); }
+  std::vector<Recordable> TakeGivenUp() { return batches_.TakeGivenUp(); }
+
+  // For the simulator's invariants.
+  const BatchQueue& batches() const { return batches_; }
+  const DeviceRegistry& devices() const { return devices_; }
+  const JobBook& jobs() const { return jobs_; }
+
+ private:
+  absl::Time Forward(absl::Time now) { return last_now_ = std::max(last_now_, now); }
+  const BatchQueue::Lease* LiveLease(const Agent& agent, const v1::LeaseReference& reference) const;
+  v1::BatchResult Completed(const Agent& agent, const BatchQueue::Lease& lease, v1::BatchResult result) const;
+  void TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response);
+  void CompareLeases(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response);
+  void LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time now);
+  void AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& response) const;
+  void FillTimes(Agent& agent, v1::SynchronizeResponse& response);
+  absl::Duration Hold(const Agent& agent) const;
+  void LoseLease(const std::string& lease_id, const std::string& why, absl::Time now);
+  void LoseOrphans(Agent& agent, absl::Time now);
+  void DropReleasedJobs();
+  bool AnotherCouldTake(const v1::Batch& batch, const std::set<std::string>& lost_by, absl::Time now) const;
+  std::string WaitingFor(const v1::Job& job, absl::Time now) const;
+  v1::Job Described(const v1::Job& job, absl::Time now) const;
+
+  const FarmOptions options_;
+  absl::Time last_now_ = absl::InfinitePast();
+  JobBook jobs_;
+  DeviceRegistry devices_;
+  BatchQueue batches_;
+  int64_t accepted_ = 0, stale_ = 0, lost_ = 0;
+};
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_QUEUE_FARM_H_

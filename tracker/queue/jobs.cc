@@ -1,0 +1,232 @@
+#include "tracker/queue/jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr size_t kKeptEvents = 256;
+constexpr size_t kKeptEventsAfterEnd = 4;
+
+absl::Status Validate(const v1::JobSpec& spec) {
+  if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
+  if (spec.target().empty()) return absl::InvalidArgumentError("job has no target");
+  if (spec.workloads().empty()) return absl::InvalidArgumentError("job has no workload; nothing is to be tuned");
+  if (spec.threads() < 1) return absl::InvalidArgumentError("job asks for less than one thread");
+  if (spec.trials() < 0) return absl::InvalidArgumentError("job has a negative number of trials");
+  if (spec.trials() == 0 && !spec.has_time_budget()) {
+    return absl::InvalidArgumentError("job has no budget; give trials or time_budget");
+  }
+  for (const v1::WorkloadSpec& workload : spec.workloads()) {
+    if (workload.digest().empty() || workload.text().empty() || workload.count() < 1) {
+      return absl::InvalidArgumentError(fmt::format(
+          "workload '{}' of the job lacks its digest, its text or a count of at least 1", workload.digest()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NoSuchJob(const std::string& job_id) {
+  return absl::NotFoundError(fmt::format("there is no job '{}'; list the jobs to see their ids", job_id));
+}
+
+}  // namespace
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp proto;
+  const int64_t nanos = absl::ToUnixNanos(time);
+  proto.set_seconds(nanos / 1'000'000'000);
+  proto.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  return proto;
+}
+
+bool JobBook::Ended(const v1::Job& job) {
+  return job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_RUNNING;
+}
+
+void JobBook::Restore(v1::Job job) {
+  const std::string id = job.id();
+  Entry& entry = jobs_[id];
+  if (job.state() == v1::JOB_STATE_RUNNING) job.set_attempts(std::max(0, job.attempts() - 1));
+  if (!Ended(job)) job.set_state(v1::JOB_STATE_QUEUED);
+  entry.job = std::move(job);
+  entry.number = next_number_++;
+  entry.last_sequence = FirstSequence();
+  by_request_id_[entry.job.spec().request_id()] = id;
+}
+
+absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Time now) {
+  HONE_RETURN_IF_ERROR(Validate(spec));
+  if (auto known = by_request_id_.find(spec.request_id()); known != by_request_id_.end()) {
+    return &jobs_.at(known->second).job;
+  }
+  const int64_t number = next_number_++;
+  const std::string id = fmt::format("j{}-{}", incarnation_, number);
+  Entry& entry = jobs_[id];
+  entry.number = number;
+  entry.last_sequence = FirstSequence();
+  entry.job.set_id(id);
+  *entry.job.mutable_spec() = spec;
+  *entry.job.mutable_created() = ToProto(now);
+  by_request_id_[spec.request_id()] = id;
+  SetState(entry, v1::JOB_STATE_QUEUED, now);
+  return &entry.job;
+}
+
+std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, absl::Time now) {
+  Entry* best = nullptr;
+  for (auto& [id, entry] : jobs_) {
+    // The tuner was restarted: it does not know of this lease any more.
+    if (entry.job.state() == v1::JOB_STATE_RUNNING && entry.tuner_id == tuner_id) LoseTuner(entry, now);
+    if (entry.job.state() != v1::JOB_STATE_QUEUED) continue;
+    const auto rank = [](const Entry& e) { return std::pair(-e.job.spec().priority(), e.number); };
+    if (best == nullptr || rank(entry) < rank(*best)) best = &entry;
+  }
+  if (best == nullptr) return std::nullopt;
+  best->tuner_id = tuner_id;
+  best->last_heard = now;
+  best->lease_id = fmt::format("t{}-{}", incarnation_, ++next_lease_);
+  best->job.set_attempts(best->job.attempts() + 1);
+  if (!best->job.has_started()) *best->job.mutable_started() = ToProto(now);
+  SetState(*best, v1::JOB_STATE_RUNNING, now);
+  return Grant{LeaseOf(*best), &best->job};
+}
+
+v1::JobLease JobBook::LeaseOf(const Entry& entry) const {
+  v1::JobLease lease;
+  lease.set_lease_id(entry.lease_id);
+  lease.set_job_id(entry.job.id());
+  lease.set_epoch(incarnation_ << 32 | next_lease_);
+  return lease;
+}
+
+absl::StatusOr<JobBook::Entry*> JobBook::Live(const v1::JobLease& lease) {
+  auto found = jobs_.find(lease.job_id());
+  if (found == jobs_.end() || lease.lease_id().empty() || found->second.lease_id != lease.lease_id()) {
+    return absl::AbortedError(fmt::format("lease '{}' of job '{}' is not live any more; drop its work and lease again",
+                                          lease.lease_id(), lease.job_id()));
+  }
+  return &found->second;
+}
+
+absl::StatusOr<bool> JobBook::Touch(const v1::JobLease& lease, absl::Time now) {
+  HONE_ASSIGN_OR_RETURN(Entry * entry, Live(lease));
+  entry->last_heard = now;
+  if (entry->job.state() == v1::JOB_STATE_CANCELLED) return true;
+  if (Ended(entry->job)) return absl::AbortedError(fmt::format("job '{}' has ended", lease.job_id()));
+  return false;
+}
+
+absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobProgress& progress, absl::Time now) {
+  HONE_ASSIGN_OR_RETURN(const bool cancelled, Touch(lease, now));
+  if (cancelled) return true;
+  Entry& entry = jobs_.at(lease.job_id());
+  *entry.job.mutable_progress() = progress;
+  changed_.insert(lease.job_id());
+  v1::JobEvent event;
+  *event.mutable_progress() = progress;
+  AddEvent(entry, std::move(event), now);
+  return false;
+}
+
+absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
+  HONE_ASSIGN_OR_RETURN(Entry * entry, Live(request.lease()));
+  if (Ended(entry->job)) return absl::OkStatus();  // the call came twice, or the job was cancelled meanwhile
+  if (request.has_progress()) *entry->job.mutable_progress() = request.progress();
+  entry->job.set_error(request.error());
+  SetState(*entry, request.error().empty() ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const v1::Job*> JobBook::Cancel(const std::string& job_id, absl::Time now) {
+  auto found = jobs_.find(job_id);
+  if (found == jobs_.end()) return NoSuchJob(job_id);
+  if (!Ended(found->second.job)) SetState(found->second, v1::JOB_STATE_CANCELLED, now);
+  return &found->second.job;
+}
+
+void JobBook::Expire(absl::Time now) {
+  for (auto& [id, entry] : jobs_) {
+    if (entry.job.state() == v1::JOB_STATE_RUNNING && now - entry.last_heard > options_.lease_ttl)
+      LoseTuner(entry, now);
+  }
+}
+
+void JobBook::LoseTuner(Entry& entry, absl::Time now) {
+  entry.lease_id.clear();
+  entry.tuner_id.clear();
+  if (entry.job.attempts() >= options_.max_attempts) {
+    entry.job.set_error(
+        fmt::format("{} tuners were lost while they worked on it; see their logs", entry.job.attempts()));
+    SetState(entry, v1::JOB_STATE_FAILED, now);
+  } else {
+    SetState(entry, v1::JOB_STATE_QUEUED, now);
+  }
+}
+
+void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
+  if (entry.job.state() == v1::JOB_STATE_RUNNING) released_.push_back(entry.job.id());
+  entry.job.set_state(state);
+  changed_.insert(entry.job.id());
+  v1::JobEvent event;
+  event.set_state(state);
+  AddEvent(entry, std::move(event), now);
+  if (!Ended(entry.job)) return;
+  *entry.job.mutable_ended() = ToProto(now);
+  while (entry.events.size() > kKeptEventsAfterEnd) entry.events.pop_front();
+}
+
+void JobBook::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
+  event.set_sequence(++entry.last_sequence);
+  *event.mutable_time() = ToProto(now);
+  entry.events.push_back(std::move(event));
+  if (entry.events.size() > kKeptEvents) entry.events.pop_front();
+}
+
+const v1::Job* JobBook::Find(const std::string& job_id) const {
+  auto found = jobs_.find(job_id);
+  return found == jobs_.end() ? nullptr : &found->second.job;
+}
+
+std::vector<const v1::Job*> JobBook::List(int limit, bool only_open) const {
+  std::vector<const Entry*> entries;
+  for (const auto& [id, entry] : jobs_) {
+    if (!only_open || !Ended(entry.job)) entries.push_back(&entry);
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) { return a->number > b->number; });
+  if (limit > 0 && entries.size() > static_cast<size_t>(limit)) entries.resize(limit);
+  std::vector<const v1::Job*> jobs;
+  for (const Entry* entry : entries) jobs.push_back(&entry->job);
+  return jobs;
+}
+
+std::vector<v1::JobEvent> JobBook::Events(const std::string& job_id, int64_t after) const {
+  std::vector<v1::JobEvent> events;
+  auto found = jobs_.find(job_id);
+  if (found == jobs_.end()) return events;
+  for (const v1::JobEvent& event : found->second.events) {
+    if (event.sequence() > after) events.push_back(event);
+  }
+  return events;
+}
+
+int JobBook::open() const {
+  return static_cast<int>(
+      std::count_if(jobs_.begin(), jobs_.end(), [](const auto& e) { return !Ended(e.second.job); }));
+}
+
+std::vector<std::string> JobBook::TakeReleased() { return std::exchange(released_, {}); }
+
+std::vector<const v1::Job*> JobBook::TakeChanged() {
+  std::vector<const v1::Job*> changed;
+  for (const std::string& id : changed_) changed.push_back(&jobs_.at(id).job);
+  changed_.clear();
+  return changed;
+}
+
+}  // namespace hone::tracker
