@@ -13,7 +13,8 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"", SoftmaxOps()},       OpFamily{"", NormOps()},       OpFamily{"", LossOps()},
       OpFamily{"", EinsumOps()},        OpFamily{"", ConvOps()},       OpFamily{"", PoolOps()},
       OpFamily{"", ConvTransposeOps()}, OpFamily{"", ResizeOps()},     OpFamily{"", SampleOps()},
-      OpFamily{"", MatMulOps()},        OpFamily{"", QuantizeOps()},   OpFamily{"", RecurrentOps()},
+      OpFamily{"", MatMulOps()},        OpFamily{"", SignalOps()},     OpFamily{"", QuantizeOps()},
+      OpFamily{"", RecurrentOps()},
   };
   return kFamilies;
 }

@@ -43,6 +43,7 @@ std::span<const OpDef> ConvTransposeOps();   // conv_transpose.cc
 std::span<const OpDef> PoolOps();            // pool.cc: pools and MaxUnpool
 std::span<const OpDef> ResizeOps();          // resize.cc: Resize, Upsample
 std::span<const OpDef> SampleOps();          // sample.cc: RoiAlign, GridSample
+std::span<const OpDef> SignalOps();          // signal.cc: DFT, STFT, MelWeightMatrix
 std::span<const OpDef> MatMulOps();          // matmul.cc: MatMul, Gemm, MatMulInteger, QLinearMatMul
 std::span<const OpDef> QuantizeOps();        // quantize.cc: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
 std::span<const OpDef> RecurrentOps();       // recurrent.cc: RNN, GRU, LSTM

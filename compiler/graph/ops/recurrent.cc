@@ -1,0 +1,244 @@
+#include <algorithm>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/recurrent_cell.h"
+#include "fmt/format.h"
+
+// RNN, GRU and LSTM, unrolled over the sequence, whose length is part of the shape. The inputs of all steps are
+// multiplied by W at once; a step multiplies only the state by R.
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+// What the unrolled stages of one node may number: beyond it, compilation takes longer than anybody waits.
+constexpr int64_t kMaxSteps = 2048;
+
+struct Recurrence {
+  int64_t gates = 1, steps = 0, batch = 0, inputs = 0, units = 0, directions = 1;
+  bool batch_first = false;  // attribute layout=1
+  bool first_reversed = false;
+  DType dtype, wide;
+
+  bool Reversed(int64_t direction) const { return first_reversed || direction == 1; }
+};
+
+absl::Status CheckShape(const OpArgs& args, size_t input, const Dims& expected) {
+  if (args.Has(input) && args.inputs[input]->shape != expected) {
+    return Malformed(fmt::format("the shape of input {} does not fit the others", input));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
+  for (size_t i : {0, 1, 2}) {
+    if (Rank(args.inputs[i]) != 3) return Malformed(fmt::format("input {} must have 3 dimensions", i));
+    if (args.inputs[i]->dtype != args.inputs[0]->dtype) return Malformed("inputs 0 to 2 must be of one type");
+  }
+  const Dims& x = args.inputs[0]->shape;
+  Recurrence rnn;
+  rnn.gates = gates;
+  rnn.batch_first = args.Int("layout", 0) != 0;
+  rnn.steps = x[rnn.batch_first ? 1 : 0];
+  rnn.batch = x[rnn.batch_first ? 0 : 1];
+  rnn.inputs = x[2];
+  rnn.units = args.inputs[2]->shape[2];
+  const std::string direction = args.String("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+    return Malformed(
+        fmt::format("attribute direction is '{}'; it must be forward, reverse or bidirectional", direction));
+  }
+  rnn.directions = direction == "bidirectional" ? 2 : 1;
+  rnn.first_reversed = direction == "reverse";
+  rnn.dtype = args.inputs[0]->dtype;
+  rnn.wide = ComputeType(rnn.dtype);
+  if (rnn.steps * rnn.directions > kMaxSteps) {
+    return Unsupported(fmt::format("{} steps; sequences are unrolled up to {}", rnn.steps, kMaxSteps));
+  }
+  if (args.Int("hidden_size", rnn.units) != rnn.units)
+    return Malformed("attribute hidden_size is not that of R (input 2)");
+  const Dims state =
+      rnn.batch_first ? Dims{rnn.batch, rnn.directions, rnn.units} : Dims{rnn.directions, rnn.batch, rnn.units};
+  HONE_RETURN_IF_ERROR(CheckShape(args, 1, {rnn.directions, gates * rnn.units, rnn.inputs}));
+  HONE_RETURN_IF_ERROR(CheckShape(args, 2, {rnn.directions, gates * rnn.units, rnn.units}));
+  HONE_RETURN_IF_ERROR(CheckShape(args, 3, {rnn.directions, 2 * gates * rnn.units}));
+  HONE_RETURN_IF_ERROR(CheckShape(args, 4, {rnn.batch}));
+  HONE_RETURN_IF_ERROR(CheckShape(args, 5, state));
+  HONE_RETURN_IF_ERROR(CheckShape(args, 6, state));
+  HONE_RETURN_IF_ERROR(CheckShape(args, 7, {rnn.directions, 3 * rnn.units}));
+  return rnn;
+}
+
+// One direction being unrolled.
+class Direction {
+ public:
+  Direction(const OpArgs& args, StageBuilder& builder, const Recurrence& rnn, int64_t index, RecurrentCell cell)
+      : args_(args), builder_(builder), rnn_(rnn), index_(index), cell_(std::move(cell)) {
+    hidden_ = Initial(5);
+    carry_ = Initial(6);
+    const Expr direction(index);
+    projected_ =
+        builder.Reduce("project", rnn.wide, {rnn.steps, rnn.batch, rnn.gates * rnn.units}, {rnn.inputs},
+                       Reduction::kSum, [&](Indices i, Indices r) {
+                         Exprs place = rnn.batch_first ? Exprs{i[1], i[0], r[0]} : Exprs{i[0], i[1], r[0]};
+                         return Read(args.inputs[0], std::move(place)) * Read(args.inputs[1], {direction, i[2], r[0]});
+                       });
+  }
+
+  void Unroll() {
+    for (int64_t step = 0; step < rnn_.steps; ++step) {
+      StepInputs inputs;
+      inputs.units = rnn_.units;
+      inputs.batch = rnn_.batch;
+      inputs.dtype = rnn_.wide;
+      inputs.hidden = hidden_;
+      inputs.carry = carry_;
+      inputs.input = [this, step](const Expr& batch, const Expr& row) {
+        return MakeLoad(projected_, {Time(Expr(step), batch), batch, row});
+      };
+      inputs.input_bias = Bias(0);
+      inputs.recurrent_bias = Bias(rnn_.gates * rnn_.units);
+      inputs.recurrent_weight = [this](const Expr& row, const Expr& unit) {
+        return Read(args_.inputs[2], {Expr(index_), row, unit});
+      };
+      if (args_.Has(7)) {
+        inputs.peephole = [this](int64_t gate, const Expr& unit) {
+          return ReadAs(rnn_.wide, args_.inputs[7], {Expr(index_), Expr(gate * rnn_.units) + unit});
+        };
+      }
+      const StepState next = EmitStep(builder_, cell_, inputs);
+      hidden_ = Hold(step, next.hidden, hidden_);
+      if (next.carry != nullptr) carry_ = Hold(step, next.carry, carry_);
+      history_.push_back(hidden_);
+    }
+  }
+
+  // The hidden state after the step that handled time t; 0 past the end of the sequence.
+  Expr Output(const Expr& time, const Expr& batch, const Expr& unit) const {
+    if (history_.empty()) return Number(rnn_.wide, 0);
+    Exprs states;
+    for (const State& state : history_) states.push_back(state(batch, unit));
+    Expr value = Choose(Time(time, batch), states);  // Time is its own inverse
+    if (!args_.Has(4)) return value;
+    return MakeSelect(time < Length(batch), value, Number(rnn_.wide, 0));
+  }
+  Expr Final(bool carry, const Expr& batch, const Expr& unit) const {
+    const State& state = carry ? carry_ : hidden_;
+    return state ? state(batch, unit) : Number(rnn_.wide, 0);
+  }
+
+ private:
+  State Initial(size_t input) const {
+    if (!args_.Has(input)) return nullptr;
+    return [this, input](const Expr& batch, const Expr& unit) {
+      const Expr direction(index_);
+      return ReadAs(rnn_.wide, args_.inputs[input],
+                    rnn_.batch_first ? Exprs{batch, direction, unit} : Exprs{direction, batch, unit});
+    };
+  }
+
+  std::function<Expr(const Expr&)> Bias(int64_t offset) const {
+    if (!args_.Has(3)) return nullptr;
+    return [this, offset](const Expr& row) {
+      return ReadAs(rnn_.wide, args_.inputs[3], {Expr(index_), offset == 0 ? row : row + Expr(offset)});
+    };
+  }
+
+  // At most the number of steps, whatever the model is fed with.
+  Expr Length(const Expr& batch) const {
+    return Min(Max(To(DType::kInt64, Read(args_.inputs[4], {batch})), Expr(0)), Expr(rnn_.steps));
+  }
+
+  // The time that a step handles, in range even where the step is past the end of a sequence.
+  Expr Time(const Expr& step, const Expr& batch) const {
+    if (!rnn_.Reversed(index_)) return step;
+    if (!args_.Has(4)) return Expr(rnn_.steps - 1) - step;
+    return Max(Length(batch) - Expr(1) - step, Expr(0));
+  }
+
+  // Past the end of its sequence, an entry of the batch keeps its state.
+  State Hold(int64_t step, const Buffer& next, const State& previous) {
+    Buffer state = next;
+    if (args_.Has(4)) {
+      state = builder_.Compute("hold", rnn_.wide, {rnn_.batch, rnn_.units}, [&](Indices i) {
+        Expr old = previous ? previous(i[0], i[1]) : Number(rnn_.wide, 0);
+        return MakeSelect(Expr(step) < Length(i[0]), MakeLoad(next, {i[0], i[1]}), old);
+      });
+    }
+    return [state](const Expr& batch, const Expr& unit) { return MakeLoad(state, {batch, unit}); };
+  }
+
+  const OpArgs& args_;
+  StageBuilder& builder_;
+  const Recurrence& rnn_;
+  const int64_t index_;
+  const RecurrentCell cell_;
+  Buffer projected_;
+  State hidden_, carry_;
+  std::vector<State> history_;
+};
+
+Buffer EmitSequence(StageBuilder& builder, const Recurrence& rnn, const std::vector<Direction>& directions) {
+  const Dims shape = rnn.batch_first ? Dims{rnn.batch, rnn.steps, rnn.directions, rnn.units}
+                                     : Dims{rnn.steps, rnn.directions, rnn.batch, rnn.units};
+  return Map(builder, "sequence", rnn.dtype, shape, [&](Indices i) {
+    const Expr &time = i[rnn.batch_first ? 1 : 0], &batch = i[rnn.batch_first ? 0 : 2];
+    Exprs values;
+    for (const Direction& direction : directions) values.push_back(direction.Output(time, batch, i[3]));
+    return Choose(i[rnn.batch_first ? 2 : 1], values);
+  });
+}
+
+Buffer EmitFinal(StageBuilder& builder, const Recurrence& rnn, const std::vector<Direction>& directions, bool carry) {
+  const Dims shape =
+      rnn.batch_first ? Dims{rnn.batch, rnn.directions, rnn.units} : Dims{rnn.directions, rnn.batch, rnn.units};
+  return Map(builder, "final", rnn.dtype, shape, [&](Indices i) {
+    const Expr& batch = i[rnn.batch_first ? 0 : 1];
+    Exprs values;
+    for (const Direction& direction : directions) values.push_back(direction.Final(carry, batch, i[2]));
+    return Choose(i[rnn.batch_first ? 1 : 0], values);
+  });
+}
+
+OpResult Recurrent(const OpArgs& args, StageBuilder& builder, CellKind kind) {
+  const int64_t gates = kind == CellKind::kRnn ? 1 : kind == CellKind::kGru ? 3 : 4;
+  HONE_ASSIGN_OR_RETURN(Recurrence rnn, ReadRecurrence(args, gates));
+  std::vector<Direction> directions;
+  directions.reserve(2);  // states refer to their Direction: it must not move
+  for (int64_t index = 0; index < rnn.directions; ++index) {
+    HONE_ASSIGN_OR_RETURN(RecurrentCell cell, ReadCell(args, kind, index, rnn.directions));
+    directions.emplace_back(args, builder, rnn, index, std::move(cell));
+    directions.back().Unroll();
+  }
+  const Buffer& unused = args.inputs[0];
+  Buffers outputs = {Wanted(args, 0) ? EmitSequence(builder, rnn, directions) : unused,
+                     Wanted(args, 1) ? EmitFinal(builder, rnn, directions, false) : unused};
+  if (kind == CellKind::kLstm) outputs.push_back(Wanted(args, 2) ? EmitFinal(builder, rnn, directions, true) : unused);
+  return Outputs(args, std::move(outputs));
+}
+
+OpResult Rnn(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kRnn); }
+OpResult Gru(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kGru); }
+OpResult Lstm(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kLstm); }
+
+void LengthRange(const OpArgs& args, size_t input, double* low, double* high) {
+  if (input != 4 || Rank(args.inputs[0]) != 3) return;
+  *low = 1;
+  *high = static_cast<double>(args.inputs[0]->shape[args.Int("layout", 0) != 0 ? 1 : 0]);
+}
+
+constexpr OpDef kOps[] = {
+    {"GRU", Checked<Gru, 3, Elements::kFloat>, LengthRange},
+    {"LSTM", Checked<Lstm, 3, Elements::kFloat>, LengthRange},
+    {"RNN", Checked<Rnn, 3, Elements::kFloat>, LengthRange},
+};
+
+}  // namespace
+
+std::span<const OpDef> RecurrentOps() { return kOps; }
+
+}  // namespace hone::graph

@@ -1,0 +1,390 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
+#include "fmt/format.h"
+
+// Resize, one dimension after the other. Sizes and scales are constant, so nearest-neighbour sources are computed
+// here, exactly, and then written as index arithmetic; linear and cubic weights are expressions of the coordinate.
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+
+enum class Mode { kNearest, kLinear, kCubic };
+
+struct Settings {
+  Mode mode = Mode::kNearest;
+  std::string transform = "half_pixel";
+  std::string rounding = "round_prefer_floor";
+  double cubic_a = -0.75;
+  bool exclude_outside = false, antialias = false;
+  double extrapolation = 0;
+};
+
+// One dimension: out = resize(in), scaled by `scale`; crop_start and crop_end are for tf_crop_and_resize.
+struct Axis {
+  size_t dim = 0;
+  int64_t in = 0, out = 0;
+  float scale = 1;
+  float crop_start = 0, crop_end = 1;
+};
+
+// Where output position o lies in the input. In floats, as the scales are: others see the same neighbours then.
+float Coordinate(const Settings& settings, const Axis& axis, int64_t o) {
+  const float x = static_cast<float>(o), in = static_cast<float>(axis.in), out = static_cast<float>(axis.out);
+  const std::string& transform = settings.transform;
+  if (transform == "asymmetric") return x / axis.scale;
+  if (transform == "tf_half_pixel_for_nn") return (x + 0.5f) / axis.scale;
+  if (transform == "align_corners") return axis.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (transform == "pytorch_half_pixel" && axis.out == 1) return 0;
+  if (transform == "tf_crop_and_resize") {
+    if (axis.out == 1) return 0.5f * (axis.crop_start + axis.crop_end) * (in - 1);
+    return axis.crop_start * (in - 1) + x * (axis.crop_end - axis.crop_start) * (in - 1) / (out - 1);
+  }
+  float offset = 0;
+  if (transform == "half_pixel_symmetric") offset = in / 2 * (1 - out / (axis.scale * in));
+  return offset + (x + 0.5f) / axis.scale - 0.5f;
+}
+
+// --- Nearest neighbour
+
+int64_t Round(const std::string& rounding, float x) {
+  if (rounding == "floor") return static_cast<int64_t>(std::floor(x));
+  if (rounding == "ceil") return static_cast<int64_t>(std::ceil(x));
+  if (rounding == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5f));
+  return static_cast<int64_t>(std::ceil(x - 0.5f));
+}
+
+Dims NearestSources(const Settings& settings, const Axis& axis) {
+  Dims sources;
+  for (int64_t o = 0; o < axis.out; ++o) {
+    const int64_t source = Round(settings.rounding, Coordinate(settings, axis, o));
+    sources.push_back(std::clamp<int64_t>(source, 0, axis.in - 1));
+  }
+  return sources;
+}
+
+// sources[o] == clamp(floor((in * o + c) / out)) for all o, if there is such a c. What is clamped binds c from one
+// side.
+std::optional<int64_t> FindOffset(const Dims& sources, int64_t in, int64_t out, int64_t last) {
+  int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
+  for (size_t k = 0; k < sources.size(); ++k) {
+    const int64_t start = out * sources[k] - in * static_cast<int64_t>(k);
+    if (sources[k] > 0) low = std::max(low, start);
+    if (sources[k] < last) high = std::min(high, start + out - 1);
+  }
+  if (low > high) return std::nullopt;
+  if (low <= 0 && high >= 0) return 0;
+  return low > 0 ? low : high;
+}
+
+// sources[o] as arithmetic, or as a table in a stage of its own where there is no such form.
+std::function<Expr(const Expr&)> SourceIndex(StageBuilder& builder, const Dims& sources, const Axis& axis) {
+  const int64_t divisor = std::gcd(axis.in, axis.out);
+  const int64_t in = axis.in / divisor, out = axis.out / divisor, last = axis.in - 1;
+  const std::optional<int64_t> offset = FindOffset(sources, in, out, last);
+  if (!offset.has_value()) {
+    Buffer table =
+        builder.Compute("sources", DType::kInt64, {axis.out}, [&](Indices i) { return Table(i[0], sources); });
+    return [table](const Expr& o) { return MakeLoad(table, {o}); };
+  }
+  const bool below = *offset<0, above = (in * (axis.out - 1) + *offset) / out> last;
+  return [=](const Expr& o) {
+    Expr source = in == 1 ? o : o * Expr(in);
+    if (*offset != 0) source = source + Expr(*offset);
+    if (out != 1) source = FloorDiv(source, Expr(out));
+    if (below) source = Max(source, Expr(0));
+    if (above) source = Min(source, Expr(last));
+    return source;
+  };
+}
+
+Buffer EmitNearest(StageBuilder& builder, const Buffer& x, const Settings& settings, const std::vector<Axis>& axes) {
+  Dims shape = x->shape;
+  std::vector<std::function<Expr(const Expr&)>> source;
+  for (const Axis& axis : axes) {
+    shape[axis.dim] = axis.out;
+    source.push_back(SourceIndex(builder, NearestSources(settings, axis), axis));
+  }
+  return Map(builder, "resize", x->dtype, shape, [&](Indices i) {
+    Exprs place(i.begin(), i.end());
+    for (size_t k = 0; k < axes.size(); ++k) place[axes[k].dim] = source[k](i[axes[k].dim]);
+    return Read(x, std::move(place));
+  });
+}
+
+// --- Linear and cubic
+
+Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
+
+// The weight of a neighbour at a distance (>= 0, in f32).
+Expr Weight(const Settings& settings, const Expr& distance) {
+  const Expr zero = Like(distance, 0);
+  if (settings.mode == Mode::kLinear) return Max(Like(distance, 1) - distance, zero);
+  const double a = settings.cubic_a;
+  const Expr d = distance;
+  Expr near = ((Like(d, a + 2) * d - Like(d, a + 3)) * d) * d + Like(d, 1);
+  Expr far = ((Like(d, a) * d - Like(d, 5 * a)) * d + Like(d, 8 * a)) * d - Like(d, 4 * a);
+  return MakeSelect(d <= Like(d, 1), near, MakeSelect(d < Like(d, 2), far, zero));
+}
+
+// The neighbours of the outputs along one axis: tap t of output o is at floor(coordinate) + first + t.
+struct Neighbours {
+  const Settings& settings;
+  const Axis& axis;
+  double shrink;  // < 1: the filter is widened by 1 / shrink (antialias)
+  int64_t first, taps;
+
+  Neighbours(const Settings& s, const Axis& a) : settings(s), axis(a) {
+    shrink = s.antialias ? std::min(1.0, static_cast<double>(a.scale)) : 1.0;
+    const double support = s.mode == Mode::kLinear ? 1 : 2;
+    first = static_cast<int64_t>(std::floor(-support / shrink)) + 1;
+    taps = 2 - 2 * first;
+  }
+  bool Normalized() const { return shrink < 1 || settings.exclude_outside; }
+
+  // All transforms are affine: coordinate(o) = origin + step * o, in f32.
+  Expr Position(const Expr& o) const {
+    const double origin = Coordinate(settings, axis, 0);
+    const double step =
+        axis.out > 1 ? (Coordinate(settings, axis, axis.out - 1) - origin) / static_cast<double>(axis.out - 1) : 0;
+    return Number(DType::kFloat32, origin) + To(DType::kFloat32, o) * Number(DType::kFloat32, step);
+  }
+  Expr Index(const Expr& o, const Expr& tap) const {  // not clamped
+    Expr base = To(DType::kInt64, MakeUnary(ir::UnaryOp::kFloor, Position(o)));
+    return base + (tap + Expr(first));
+  }
+  Expr TapWeight(const Expr& o, const Expr& tap) const {
+    Expr index = Index(o, tap);
+    Expr distance = MakeUnary(ir::UnaryOp::kAbs, Position(o) - To(DType::kFloat32, index));
+    if (shrink < 1) distance = distance * Number(DType::kFloat32, shrink);
+    Expr weight = Weight(settings, distance);
+    if (!settings.exclude_outside) return weight;
+    return MakeSelect(index >= Expr(0) && index < Expr(axis.in), weight, Number(DType::kFloat32, 0));
+  }
+};
+
+constexpr int64_t kMaxUnrolledTaps = 8;
+
+Buffer EmitInterpolated(StageBuilder& builder, const Buffer& x, const Settings& settings, const Axis& axis) {
+  const Neighbours neighbours(settings, axis);
+  const DType f32 = DType::kFloat32, work = x->dtype;
+  Buffer total;
+  if (neighbours.Normalized()) {
+    total = builder.Reduce("weights", f32, {axis.out}, {neighbours.taps}, ir::Reduction::kSum,
+                           [&](Indices i, Indices r) { return neighbours.TapWeight(i[0], r[0]); });
+  }
+  auto term = [&](Indices i, const Expr& tap) {
+    Exprs place(i.begin(), i.end());
+    const Expr& o = i[axis.dim];
+    place[axis.dim] = Min(Max(neighbours.Index(o, tap), Expr(0)), Expr(axis.in - 1));
+    Expr weight = neighbours.TapWeight(o, tap);
+    if (total != nullptr) weight = weight / MakeLoad(total, {o});
+    return To(work, weight) * Read(x, std::move(place));
+  };
+  Dims shape = x->shape;
+  shape[axis.dim] = axis.out;
+  if (neighbours.taps > kMaxUnrolledTaps) {
+    return builder.Reduce("resize", work, shape, {neighbours.taps}, ir::Reduction::kSum,
+                          [&](Indices i, Indices r) { return term(i, r[0]); });
+  }
+  return builder.Compute("resize", work, shape, [&](Indices i) {
+    Expr sum = term(i, Expr(0));
+    for (int64_t tap = 1; tap < neighbours.taps; ++tap) sum = sum + term(i, Expr(tap));
+    return sum;
+  });
+}
+
+Buffer EmitSmooth(StageBuilder& builder, const Buffer& x, const Settings& settings, const std::vector<Axis>& axes) {
+  const DType work = x->dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  Buffer current = x;
+  if (current->dtype != work) {
+    current = Map(builder, "widen", work, x->shape, [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); });
+  }
+  for (const Axis& axis : axes) current = EmitInterpolated(builder, current, settings, axis);
+  if (x->dtype == work) return current;
+  return Map(builder, "narrow", x->dtype, current->shape, [&](Indices i) {
+    Expr value = Read(current, Exprs(i.begin(), i.end()));
+    return ir::IsInt(x->dtype) ? MakeUnary(ir::UnaryOp::kRound, value) : value;
+  });
+}
+
+// tf_crop_and_resize: `extrapolation` where a coordinate lies outside of the input. Coordinates grow with o, so what
+// is inside is an interval.
+Buffer EmitExtrapolation(StageBuilder& builder, const Buffer& y, const Settings& settings,
+                         const std::vector<Axis>& axes) {
+  return Map(builder, "extrapolate", y->dtype, y->shape, [&](Indices i) {
+    Expr inside = ir::MakeBool(true);
+    for (const Axis& axis : axes) {
+      int64_t first = axis.out, end = 0;
+      for (int64_t o = 0; o < axis.out; ++o) {
+        const float x = Coordinate(settings, axis, o);
+        if (x < 0 || x > static_cast<float>(axis.in - 1)) continue;
+        first = std::min(first, o);
+        end = o + 1;
+      }
+      inside = inside && i[axis.dim] >= Expr(first) && i[axis.dim] < Expr(end);
+    }
+    return MakeSelect(inside, Read(y, Exprs(i.begin(), i.end())),
+                      Number(ComputeType(y->dtype), settings.extrapolation));
+  });
+}
+
+// --- The node
+
+absl::StatusOr<Settings> ReadSettings(const OpArgs& args) {
+  Settings settings;
+  const std::string mode = args.String("mode", "nearest");
+  if (mode == "linear" || mode == "bilinear") {
+    settings.mode = Mode::kLinear;
+  } else if (mode == "cubic") {
+    settings.mode = Mode::kCubic;
+  } else if (mode != "nearest") {
+    return Malformed(fmt::format("attribute mode is '{}'; it must be nearest, linear or cubic", mode));
+  }
+  // Before Resize of opset 11 there was one way.
+  const bool old = args.node.op == "Upsample" || args.node.opset < 11;
+  settings.transform = args.String("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  settings.rounding = args.String("nearest_mode", old ? "floor" : "round_prefer_floor");
+  settings.cubic_a = args.Float("cubic_coeff_a", -0.75);
+  settings.exclude_outside = args.Int("exclude_outside", 0) != 0;
+  settings.antialias = args.Int("antialias", 0) != 0;
+  settings.extrapolation = args.Float("extrapolation_value", 0);
+  for (std::string_view known : {"asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+                                 "align_corners", "tf_half_pixel_for_nn", "tf_crop_and_resize"}) {
+    if (settings.transform == known) return settings;
+  }
+  return Malformed(fmt::format("attribute coordinate_transformation_mode is '{}'", settings.transform));
+}
+
+// The numbers per dimension that input i (if there, and not empty) gives for the axes of the node.
+absl::StatusOr<std::vector<double>> NumbersPerAxis(const OpArgs& args, size_t i, size_t count) {
+  if (!args.Has(i) || ir::NumElements(*args.inputs[i]) == 0) return std::vector<double>{};
+  HONE_ASSIGN_OR_RETURN(std::vector<double> numbers, ConstantNumbers(args, i));
+  if (numbers.size() != count)
+    return Malformed(fmt::format("input {} has {} numbers, not {}", i, numbers.size(), count));
+  return numbers;
+}
+
+absl::Status SetScales(std::vector<Axis>& axes, const std::vector<double>& scales) {
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (!(scales[k] > 0) || scales[k] > 1e6) return Malformed(fmt::format("a scale of {} is not possible", scales[k]));
+    axes[k].scale = static_cast<float>(scales[k]);
+    axes[k].out = static_cast<int64_t>(std::floor(static_cast<float>(axes[k].in) * axes[k].scale));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetSizes(const OpArgs& args, std::vector<Axis>& axes, const std::vector<double>& sizes) {
+  const std::string policy = args.String("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") {
+    return Malformed(fmt::format("attribute keep_aspect_ratio_policy is '{}'", policy));
+  }
+  std::vector<double> ratios;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (sizes[k] < 0 || axes[k].in == 0) return Malformed(fmt::format("cannot resize {} to {}", axes[k].in, sizes[k]));
+    ratios.push_back(sizes[k] / static_cast<double>(axes[k].in));
+  }
+  if (ratios.empty()) return absl::OkStatus();
+  const double common = policy == "not_larger" ? *std::min_element(ratios.begin(), ratios.end())
+                                               : *std::max_element(ratios.begin(), ratios.end());
+  for (size_t k = 0; k < axes.size(); ++k) {
+    axes[k].scale = static_cast<float>(policy == "stretch" ? ratios[k] : common);
+    axes[k].out = static_cast<int64_t>(
+        policy == "stretch" ? sizes[k] : std::floor(common * static_cast<double>(axes[k].in) + 0.5));
+  }
+  return absl::OkStatus();
+}
+
+// Where scales, sizes and roi are among the inputs; npos: the operator does not have it.
+struct ResizeInputs {
+  size_t roi, scales, sizes;
+};
+
+absl::StatusOr<std::vector<Axis>> ReadAxes(const OpArgs& args, const ResizeInputs& inputs) {
+  const Buffer& x = args.inputs[0];
+  Dims dims(Rank(x));
+  std::iota(dims.begin(), dims.end(), 0);
+  dims = args.Ints("axes", dims);
+  HONE_RETURN_IF_ERROR(NormalizeAxes(dims, Rank(x)).status());
+  std::vector<Axis> axes;
+  for (int64_t dim : dims) {
+    Axis axis;
+    axis.dim = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(Rank(x)) : dim);
+    axis.in = axis.out = x->shape[axis.dim];
+    axes.push_back(axis);
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<double> scales, NumbersPerAxis(args, inputs.scales, axes.size()));
+  if (const auto* attribute = FindAttribute<std::vector<double>>(args, "scales")) {
+    if (attribute->size() != axes.size()) return Malformed("attribute scales does not fit the rank");
+    scales = *attribute;
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<double> sizes, NumbersPerAxis(args, inputs.sizes, axes.size()));
+  HONE_ASSIGN_OR_RETURN(std::vector<double> roi, NumbersPerAxis(args, inputs.roi, 2 * axes.size()));
+  if (scales.empty() == sizes.empty() && !axes.empty()) return Malformed("either scales or sizes must be given");
+  if (!scales.empty()) HONE_RETURN_IF_ERROR(SetScales(axes, scales));
+  if (!sizes.empty()) HONE_RETURN_IF_ERROR(SetSizes(args, axes, sizes));
+  for (size_t k = 0; k < axes.size() && !roi.empty(); ++k) {
+    axes[k].crop_start = static_cast<float>(roi[k]);
+    axes[k].crop_end = static_cast<float>(roi[axes.size() + k]);
+  }
+  return axes;
+}
+
+OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInputs& inputs) {
+  HONE_ASSIGN_OR_RETURN(Settings settings, ReadSettings(args));
+  const bool crop = settings.transform == "tf_crop_and_resize";
+  ResizeInputs used = inputs;
+  if (!crop) used.roi = std::numeric_limits<size_t>::max();  // other transforms ignore it, constant or not
+  HONE_ASSIGN_OR_RETURN(std::vector<Axis> axes, ReadAxes(args, used));
+  const Buffer& x = args.inputs[0];
+  std::vector<Axis> changed;  // dimensions that stay as they are need no work
+  for (const Axis& axis : axes) {
+    if (axis.in == 0 && axis.out != 0) return Malformed("an empty dimension cannot be resized");
+    bool same = axis.in == axis.out;
+    for (int64_t o = 0; o < axis.out && same; ++o) {
+      same = Coordinate(settings, axis, o) == static_cast<float>(o);
+    }
+    if (!same) changed.push_back(axis);
+  }
+  if (changed.empty()) return Buffers{x};
+  Dims shape = x->shape;
+  for (const Axis& axis : changed) shape[axis.dim] = axis.out;
+  if (Product(shape) == 0) {
+    return Buffers{Map(builder, "empty", x->dtype, shape, [&](Indices) { return Number(ComputeType(x->dtype), 0); })};
+  }
+  Buffer y = settings.mode == Mode::kNearest ? EmitNearest(builder, x, settings, changed)
+                                             : EmitSmooth(builder, x, settings, changed);
+  return Buffers{crop ? EmitExtrapolation(builder, y, settings, changed) : y};
+}
+
+constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+// Opset 10: X, scales. Since: X, roi, scales, sizes.
+OpResult Resize(const OpArgs& args, StageBuilder& builder) {
+  if (args.node.opset < 11) return EmitResize(args, builder, {.roi = kNone, .scales = 1, .sizes = kNone});
+  return EmitResize(args, builder, {.roi = 1, .scales = 2, .sizes = 3});
+}
+
+OpResult Upsample(const OpArgs& args, StageBuilder& builder) {
+  return EmitResize(args, builder, {.roi = kNone, .scales = 1, .sizes = kNone});
+}
+
+constexpr OpDef kOps[] = {
+    {"Resize", Checked<Resize, 1, Elements::kNumber>},
+    {"Upsample", Checked<Upsample, 1, Elements::kNumber>},
+};
+
+}  // namespace
+
+std::span<const OpDef> ResizeOps() { return kOps; }
+
+}  // namespace hone::graph

@@ -1,0 +1,259 @@
+#include <algorithm>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
+#include "fmt/format.h"
+
+// Reading an image at real-valued places that the data decides.
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Reduction;
+
+Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
+Expr Floor(Expr x) { return MakeUnary(ir::UnaryOp::kFloor, std::move(x)); }
+Expr Index(const Expr& x) { return To(DType::kInt64, x); }
+
+// --- GridSample
+
+enum class Padding { kZeros, kBorder, kReflection };
+enum class Interpolation { kNearest, kLinear, kCubic };
+
+struct Grid {
+  Padding padding = Padding::kZeros;
+  Interpolation interpolation = Interpolation::kLinear;
+  bool align_corners = false;
+};
+
+absl::StatusOr<Grid> ReadGrid(const OpArgs& args) {
+  Grid grid;
+  const std::string mode = args.String("mode", "linear");
+  if (mode == "nearest") {
+    grid.interpolation = Interpolation::kNearest;
+  } else if (mode == "cubic" || mode == "bicubic") {
+    grid.interpolation = Interpolation::kCubic;
+  } else if (mode != "linear" && mode != "bilinear") {
+    return Malformed(fmt::format("attribute mode is '{}'; it must be nearest, linear or cubic", mode));
+  }
+  const std::string padding = args.String("padding_mode", "zeros");
+  if (padding == "border") {
+    grid.padding = Padding::kBorder;
+  } else if (padding == "reflection") {
+    grid.padding = Padding::kReflection;
+  } else if (padding != "zeros") {
+    return Malformed(fmt::format("attribute padding_mode is '{}'; it must be zeros, border or reflection", padding));
+  }
+  grid.align_corners = args.Int("align_corners", 0) != 0;
+  return grid;
+}
+
+// x folded into the image of `extent` elements as the padding says; zeros leave it where it is.
+Expr PadCoordinate(const Grid& grid, const Expr& x, int64_t extent) {
+  if (grid.padding == Padding::kZeros) return x;
+  const double last = static_cast<double>(extent - 1);
+  Expr folded = x;
+  if (grid.padding == Padding::kReflection) {
+    const double low = grid.align_corners ? 0 : -0.5;
+    const double span = grid.align_corners ? last : last + 1;
+    if (span == 0) return Like(x, 0);
+    // A triangle wave of period 2 * span.
+    Expr period = Like(x, 2 * span);
+    Expr phase = x - Like(x, low);
+    phase = phase - Floor(phase / period) * period;
+    folded = Min(phase, period - phase) + Like(x, low);
+  }
+  return Min(Max(folded, Like(x, 0)), Like(x, last));
+}
+
+// The element at whole-numbered (float) coordinates; 0 outside.
+Expr Pixel(const Grid& grid, const Buffer& x, Indices i, const Exprs& coordinates) {
+  Exprs place = {i[0], i[1]};
+  Expr inside;
+  for (size_t d = 0; d < coordinates.size(); ++d) {
+    const int64_t extent = x->shape[2 + d];
+    Expr here = coordinates[d] >= Like(coordinates[d], 0) &&
+                coordinates[d] <= Like(coordinates[d], static_cast<double>(extent - 1));
+    inside = inside.defined() ? inside && here : here;
+    place.push_back(Min(Max(Index(coordinates[d]), Expr(0)), Expr(extent - 1)));  // NaN lands inside as well
+  }
+  Expr value = Read(x, std::move(place));
+  return grid.padding == Padding::kZeros ? MakeSelect(inside, value, Like(value, 0)) : value;
+}
+
+// Weights of the taps around x: at floor(x) - 1 .. + 2 for cubic, floor(x) .. + 1 for linear.
+Exprs TapWeights(Interpolation interpolation, const Expr& fraction) {
+  const Expr one = Like(fraction, 1);
+  if (interpolation == Interpolation::kLinear) return {one - fraction, fraction};
+  const double a = -0.75;
+  auto near = [&](const Expr& d) { return ((Like(d, a + 2) * d - Like(d, a + 3)) * d) * d + Like(d, 1); };
+  auto far = [&](const Expr& d) {
+    return ((Like(d, a) * d - Like(d, 5 * a)) * d + Like(d, 8 * a)) * d - Like(d, 4 * a);
+  };
+  return {far(fraction + one), near(fraction), near(one - fraction), far(Like(fraction, 2) - fraction)};
+}
+
+// The weighted sum over the taps of dimension `d` and all after it.
+Expr Interpolate(const Grid& grid, const Buffer& x, Indices i, const Exprs& position, size_t d, Exprs& coordinates) {
+  if (d == position.size()) return Pixel(grid, x, i, coordinates);
+  Expr base = Floor(position[d]);
+  const Exprs weights = TapWeights(grid.interpolation, position[d] - base);
+  const double first = grid.interpolation == Interpolation::kCubic ? -1 : 0;
+  Expr sum;
+  for (size_t tap = 0; tap < weights.size(); ++tap) {
+    Expr coordinate = base + Like(base, first + static_cast<double>(tap));
+    // Cubic taps are padded one by one; linear ones lie around a place that is padded as a whole.
+    if (grid.interpolation == Interpolation::kCubic) coordinate = PadCoordinate(grid, coordinate, x->shape[2 + d]);
+    coordinates.push_back(coordinate);
+    Expr term = weights[tap] * Interpolate(grid, x, i, position, d + 1, coordinates);
+    coordinates.pop_back();
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum;
+}
+
+OpResult GridSample(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  const Buffer& places = args.inputs[1];
+  HONE_ASSIGN_OR_RETURN(Grid grid, ReadGrid(args));
+  const size_t space = Rank(x) < 3 ? 0 : Rank(x) - 2;
+  if (space < 1 || space > 3 || Rank(places) != Rank(x) || places->shape.back() != static_cast<int64_t>(space) ||
+      places->shape[0] != x->shape[0] || !ir::IsFloat(places->dtype)) {
+    return Malformed("the grid (input 1) must be [batch, place..., coordinates] to match input 0");
+  }
+  if (Product(x->shape) == 0 && Product(places->shape) != 0) return Malformed("input 0 has no elements to read");
+  Dims shape = {x->shape[0], x->shape[1]};
+  shape.insert(shape.end(), places->shape.begin() + 1, places->shape.end() - 1);
+  const DType work = x->dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  return Buffers{Map(builder, "grid_sample", x->dtype, shape, [&](Indices i) {
+    Exprs position;
+    for (size_t d = 0; d < space; ++d) {
+      Exprs source = {i[0]};
+      source.insert(source.end(), i.begin() + 2, i.end());
+      source.push_back(Expr(static_cast<int64_t>(space - 1 - d)));  // the grid names x before y
+      Expr g = ReadAs(work, places, std::move(source));
+      const double extent = static_cast<double>(x->shape[2 + d]);
+      Expr place = grid.align_corners ? (g + Like(g, 1)) * Like(g, (extent - 1) / 2)
+                                      : ((g + Like(g, 1)) * Like(g, extent) - Like(g, 1)) * Like(g, 0.5);
+      if (grid.interpolation != Interpolation::kCubic) place = PadCoordinate(grid, place, x->shape[2 + d]);
+      if (grid.interpolation == Interpolation::kNearest) place = MakeUnary(ir::UnaryOp::kRound, place);
+      position.push_back(place);
+    }
+    if (grid.interpolation == Interpolation::kNearest) return Pixel(grid, x, i, position);
+    Exprs coordinates;
+    return Interpolate(grid, x, i, position, 0, coordinates);
+  })};
+}
+
+// --- RoiAlign
+
+struct Roi {
+  int64_t height, width, samples;
+  double scale, offset;
+};
+
+absl::StatusOr<Roi> ReadRoi(const OpArgs& args) {
+  const Buffer& x = args.inputs[0];
+  const Buffer& rois = args.inputs[1];
+  if (Rank(x) != 4) return Malformed("input 0 must have 4 dimensions");
+  if (Rank(rois) != 2 || rois->shape[1] != 4 || rois->dtype != x->dtype) {
+    return Malformed("the regions (input 1) must be [regions, 4], of the type of input 0");
+  }
+  if (args.inputs[2]->shape != Dims{rois->shape[0]} || !ir::IsInt(args.inputs[2]->dtype)) {
+    return Malformed("the batch indices (input 2) must be one integer per region");
+  }
+  if (Product(x->shape) == 0) return Malformed("input 0 has no elements to read");
+  Roi roi;
+  roi.height = args.Int("output_height", 1);
+  roi.width = args.Int("output_width", 1);
+  roi.samples = args.Int("sampling_ratio", 0);
+  roi.scale = args.Float("spatial_scale", 1);
+  if (roi.height < 1 || roi.width < 1) return Malformed("output_height and output_width must be positive");
+  if (roi.samples < 1) return Unsupported("sampling_ratio=0, which makes the amount of work depend on the data");
+  // Opset 16 introduced the half-pixel shift.
+  const std::string transform =
+      args.String("coordinate_transformation_mode", args.node.opset >= 16 ? "half_pixel" : "output_half_pixel");
+  if (transform != "half_pixel" && transform != "output_half_pixel") {
+    return Malformed(fmt::format("attribute coordinate_transformation_mode is '{}'", transform));
+  }
+  roi.offset = transform == "half_pixel" ? -0.5 : 0;
+  return roi;
+}
+
+// A sample along one dimension: between which two rows, and how far from the first. Outside [-1, extent]: nothing.
+struct Sample {
+  Expr low, high, fraction, inside;
+};
+
+Sample SampleAt(const Expr& coordinate, int64_t extent) {
+  const Expr last = Like(coordinate, static_cast<double>(extent - 1));
+  Expr clamped = Min(Max(coordinate, Like(coordinate, 0)), last);
+  Expr base = Floor(clamped);
+  Sample sample;
+  sample.low = Min(Max(Index(base), Expr(0)), Expr(extent - 1));
+  sample.high = Min(sample.low + Expr(1), Expr(extent - 1));
+  sample.fraction = clamped - base;
+  sample.inside = coordinate >= Like(coordinate, -1) && coordinate <= Like(coordinate, static_cast<double>(extent));
+  return sample;
+}
+
+OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Roi roi, ReadRoi(args));
+  const Buffer& x = args.inputs[0];
+  const Buffer& rois = args.inputs[1];
+  const std::string mode = args.String("mode", "avg");
+  if (mode != "avg" && mode != "max")
+    return Malformed(fmt::format("attribute mode is '{}'; it must be avg or max", mode));
+  const DType wide = ComputeType(x->dtype);
+  // The coordinate of a sample: corner + (bin + (sample + 0.5) / samples) * size of a bin.
+  auto coordinate = [&](const Expr& region, int64_t corner, int64_t bins, const Expr& bin, const Expr& sample) {
+    auto edge = [&](int64_t k) {
+      return Read(rois, {region, Expr(k)}) * Number(wide, roi.scale) + Number(wide, roi.offset);
+    };
+    Expr size = edge(corner + 2) - edge(corner);
+    if (roi.offset == 0) size = Max(size, Number(wide, 1));
+    size = size / Number(wide, static_cast<double>(bins));
+    Expr step = (To(wide, sample) + Number(wide, 0.5)) / Number(wide, static_cast<double>(roi.samples));
+    return edge(corner) + (To(wide, bin) + step) * size;
+  };
+  const Dims shape = {rois->shape[0], x->shape[1], roi.height, roi.width};
+  Buffer combined = builder.Reduce(
+      "samples", wide, shape, {roi.samples, roi.samples}, mode == "avg" ? Reduction::kSum : Reduction::kMax,
+      [&](Indices i, Indices r) {
+        const Sample y = SampleAt(coordinate(i[0], 1, roi.height, i[2], r[0]), x->shape[2]);
+        const Sample column = SampleAt(coordinate(i[0], 0, roi.width, i[3], r[1]), x->shape[3]);
+        Expr batch = ReadIndex(args.inputs[2], {i[0]}, x->shape[0]);
+        auto read = [&](const Expr& row, const Expr& col) { return Read(x, {batch, i[1], row, col}); };
+        const Expr one = Number(wide, 1);
+        Expr top = read(y.low, column.low) * (one - column.fraction) + read(y.low, column.high) * column.fraction;
+        Expr bottom = read(y.high, column.low) * (one - column.fraction) + read(y.high, column.high) * column.fraction;
+        Expr value = top * (one - y.fraction) + bottom * y.fraction;
+        return MakeSelect(y.inside && column.inside, value, Number(wide, 0));
+      });
+  const double count = mode == "avg" ? static_cast<double>(roi.samples * roi.samples) : 1;
+  return Buffers{Map(builder, "roi_align", x->dtype, shape,
+                     [&](Indices i) { return Read(combined, Exprs(i.begin(), i.end())) / Number(wide, count); })};
+}
+
+// Regions somewhere in the image, batch indices in range.
+void RegionRange(const OpArgs& args, size_t input, double* low, double* high) {
+  if (input == 0) return;
+  *low = 0;
+  const Dims& shape = args.inputs[0]->shape;
+  if (shape.size() != 4) return;
+  *high = static_cast<double>(input == 1 ? std::min(shape[2], shape[3]) : std::max<int64_t>(shape[0] - 1, 0));
+}
+
+constexpr OpDef kOps[] = {
+    {"GridSample", Checked<GridSample, 2, Elements::kNumber>},
+    {"RoiAlign", Checked<RoiAlign, 3, Elements::kFloat>, RegionRange},
+};
+
+}  // namespace
+
+std::span<const OpDef> SampleOps() { return kOps; }
+
+}  // namespace hone::graph

@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/vocabulary.h"
+#include "fmt/format.h"
+
+// Fourier transforms as what they are: products with a matrix of sines and cosines.
+
+namespace hone::graph {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Intrinsic;
+using ir::Reduction;
+
+// One term of a transform of `length` points: part 0 (real) or 1 (imaginary) of (real + i imaginary) * e^(i angle),
+// with angle = 2 pi k n / length. k n is reduced first, or the angle would lose its fraction.
+Expr Rotate(const Expr& real, const Expr& imaginary, const Expr& k, const Expr& n, int64_t length, bool inverse,
+            const Expr& part) {
+  const DType dtype = real.type().dtype;
+  const double unit = (inverse ? 2 : -2) * M_PI / static_cast<double>(length);
+  Expr angle = To(dtype, FloorMod(k * n, Expr(length))) * Number(dtype, unit);
+  Expr cosine = Apply(Intrinsic::kCos, angle), sine = Apply(Intrinsic::kSin, angle);
+  if (!imaginary.defined()) return MakeSelect(Equals(part, Expr(0)), real * cosine, real * sine);
+  return MakeSelect(Equals(part, Expr(0)), real * cosine - imaginary * sine, real * sine + imaginary * cosine);
+}
+
+absl::StatusOr<int64_t> OneInt(const OpArgs& args, size_t input) {
+  HONE_ASSIGN_OR_RETURN(Dims numbers, args.ConstantInts(input));
+  if (numbers.size() != 1) return Malformed(fmt::format("input {} must be one number", input));
+  return numbers[0];
+}
+
+struct Transform {
+  size_t axis = 1;
+  int64_t length = 0;
+  bool inverse = false, onesided = false;
+  int64_t bins() const { return onesided ? length / 2 + 1 : length; }
+};
+
+// The axis was an attribute (1) before opset 20, an input (-2) since.
+absl::StatusOr<Transform> ReadTransform(const OpArgs& args) {
+  const Buffer& x = args.inputs[0];
+  if (Rank(x) < 2 || x->shape.back() < 1 || x->shape.back() > 2) {
+    return Malformed("the last dimension of input 0 must be 1 (real) or 2 (complex)");
+  }
+  int64_t axis = args.Int("axis", args.node.opset >= 20 ? -2 : 1);
+  if (args.Has(2)) {
+    HONE_ASSIGN_OR_RETURN(axis, OneInt(args, 2));
+  }
+  Transform transform;
+  HONE_ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, Rank(x)));
+  if (axis + 1 == static_cast<int64_t>(Rank(x))) return Malformed("the axis is the one of real and imaginary part");
+  transform.axis = static_cast<size_t>(axis);
+  transform.length = x->shape[transform.axis];
+  if (args.Has(1)) {
+    HONE_ASSIGN_OR_RETURN(transform.length, OneInt(args, 1));
+  }
+  if (transform.length < 1) return Malformed(fmt::format("a transform of {} points", transform.length));
+  transform.inverse = args.Int("inverse", 0) != 0;
+  transform.onesided = args.Int("onesided", 0) != 0;
+  if (transform.inverse && transform.onesided) return Unsupported("a one-sided inverse transform");
+  return transform;
+}
+
+OpResult Dft(const OpArgs& args, StageBuilder& builder) {
+  HONE_ASSIGN_OR_RETURN(Transform transform, ReadTransform(args));
+  const Buffer& x = args.inputs[0];
+  const bool complex = x->shape.back() == 2;
+  const DType wide = ComputeType(x->dtype);
+  const int64_t points = std::min(transform.length, x->shape[transform.axis]);  // the others are 0
+  Dims shape = x->shape;
+  shape[transform.axis] = transform.bins();
+  shape.back() = 2;
+  Buffer sum = Reduce(
+      builder, "dft", transform.inverse ? wide : x->dtype, shape, {points}, Reduction::kSum, [&](Indices i, Indices r) {
+        Exprs source(i.begin(), i.end());
+        source[transform.axis] = r[0];
+        source.back() = Expr(0);
+        Expr real = Read(x, source), imaginary;
+        source.back() = Expr(1);
+        if (complex) imaginary = Read(x, source);
+        return Rotate(real, imaginary, i[transform.axis], r[0], transform.length, transform.inverse, i[i.size() - 1]);
+      });
+  if (!transform.inverse) return Buffers{sum};
+  return Buffers{Map(builder, "scale", x->dtype, shape, [&](Indices i) {
+    return Read(sum, Exprs(i.begin(), i.end())) / Number(wide, static_cast<double>(transform.length));
+  })};
+}
+
+// Transforms of windows that overlap: [batch, length, 1 or 2] to [batch, frames, bins, 2].
+OpResult Stft(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& x = args.inputs[0];
+  if (Rank(x) != 3 || x->shape[2] < 1 || x->shape[2] > 2) return Malformed("input 0 must be [batch, length, 1 or 2]");
+  HONE_ASSIGN_OR_RETURN(int64_t step, OneInt(args, 1));
+  int64_t length = args.Has(2) ? ir::NumElements(*args.inputs[2]) : 0;
+  if (args.Has(3)) {
+    HONE_ASSIGN_OR_RETURN(length, OneInt(args, 3));
+  }
+  if (step < 1 || length < 1 || length > x->shape[1]) {
+    return Malformed(fmt::format("frames of {} every {} do not fit a signal of {}", length, step, x->shape[1]));
+  }
+  if (args.Has(2) && (args.inputs[2]->shape != Dims{length} || !ir::IsFloat(args.inputs[2]->dtype))) {
+    return Malformed("the window (input 2) must have one float per element of a frame");
+  }
+  const bool complex = x->shape[2] == 2;
+  const bool onesided = args.Int("onesided", 1) != 0 && !complex;
+  const DType wide = ComputeType(x->dtype);
+  const Dims shape = {x->shape[0], (x->shape[1] - length) / step + 1, onesided ? length / 2 + 1 : length, 2};
+  return Buffers{Reduce(builder, "stft", x->dtype, shape, {length}, Reduction::kSum, [&](Indices i, Indices r) {
+    auto read = [&](int64_t part) {
+      Expr value = Read(x, {i[0], i[1] * Expr(step) + r[0], Expr(part)});
+      return args.Has(2) ? value * ReadAs(wide, args.inputs[2], {r[0]}) : value;
+    };
+    return Rotate(read(0), complex ? read(1) : Expr(), i[2], r[0], length, false, i[3]);
+  })};
+}
+
+// Triangular filters, equally spaced on the mel scale: the spectrum bins where each begins, peaks and ends.
+OpResult MelWeightMatrix(const OpArgs& args, StageBuilder& builder) {
+  double numbers[5];  // mel bins, points of the transform, sample rate, lowest and highest frequency
+  for (size_t k = 0; k < 5; ++k) {
+    HONE_ASSIGN_OR_RETURN(std::vector<double> input, ConstantNumbers(args, k));
+    if (input.size() != 1) return Malformed(fmt::format("input {} must be one number", k));
+    numbers[k] = input[0];
+  }
+  constexpr double kMost = 1 << 20;
+  if (!(numbers[0] >= 1 && numbers[0] <= kMost && numbers[1] >= 0 && numbers[1] <= kMost && numbers[2] > 0)) {
+    return Malformed("the numbers of bins and points and the sample rate must be positive");
+  }
+  HONE_ASSIGN_OR_RETURN(DType dtype, FromOnnxType(args.Int("output_datatype", 1)));
+  const int64_t filters = static_cast<int64_t>(numbers[0]), bins = static_cast<int64_t>(numbers[1]) / 2 + 1;
+  auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double low = mel(numbers[3]), step = (mel(numbers[4]) - low) / static_cast<double>(filters + 2);
+  Dims edges;
+  for (int64_t k = 0; k < filters + 2; ++k) {
+    const double hertz = 700 * (std::pow(10, (static_cast<double>(k) * step + low) / 2595) - 1);
+    edges.push_back(static_cast<int64_t>(std::floor((numbers[1] + 1) * hertz / numbers[2])));
+  }
+  Buffer table = builder.Compute("edges", DType::kInt64, {filters + 2}, [&](Indices i) { return Table(i[0], edges); });
+  return Buffers{Map(builder, "mel", dtype, {bins, filters}, [&](Indices i) {
+    const DType f32 = DType::kFloat32;
+    const Expr& bin = i[0];
+    auto edge = [&](int64_t k) { return MakeLoad(table, {i[1] + Expr(k)}); };
+    auto ratio = [&](const Expr& part, const Expr& whole) { return To(f32, part) / To(f32, whole); };
+    Expr rising = MakeSelect(Equals(edge(1), edge(0)), Number(f32, 1), ratio(bin - edge(0), edge(1) - edge(0)));
+    Expr falling = ratio(edge(2) - bin, edge(2) - edge(1));
+    return MakeSelect(bin >= edge(1) && bin < edge(2), falling,
+                      MakeSelect(bin >= edge(0) && bin <= edge(1), rising, Number(f32, 0)));
+  })};
+}
+
+constexpr OpDef kOps[] = {
+    {"DFT", Checked<Dft, 1, Elements::kFloat>},
+    {"MelWeightMatrix", Checked<MelWeightMatrix, 5>},
+    {"STFT", Checked<Stft, 2, Elements::kFloat>},
+};
+
+}  // namespace
+
+std::span<const OpDef> SignalOps() { return kOps; }
+
+}  // namespace hone::graph
