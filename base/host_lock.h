@@ -2,7 +2,8 @@
 //
 // An agent holds it exclusively while it times, a compile worker holds it shared while it compiles. It is a flock on
 // one file per user, so that it also works between processes that know nothing of each other, and a process that dies
-// lets go of it. It is no fairness or security device: another user's processes are not held back.
+// lets go of it. A second file is the queue: whoever waits in it holds back those who come later, so that an endless
+// stream of compilers cannot starve the agent. It is no security device: another user's processes are not held back.
 #ifndef HONE_BASE_HOST_LOCK_H_
 #define HONE_BASE_HOST_LOCK_H_
 
@@ -19,8 +20,8 @@ class HostLock {
   // $XDG_RUNTIME_DIR/hone.lock, else /tmp/hone-<uid>.lock.
   static std::string DefaultPath();
 
-  // Opens, and creates if needed, the lock file without taking the lock. Errors: cannot create the file, or somebody
-  // else's file is in the way.
+  // Opens, and creates if needed, the two lock files (path and path.queue) without taking the lock. Errors: cannot
+  // create the file, or somebody else's file is in the way.
   static absl::StatusOr<HostLock> Open(const std::string& path = DefaultPath());
 
   HostLock(HostLock&& other) noexcept;
@@ -34,8 +35,8 @@ class HostLock {
   void Unlock();
 
  private:
-  explicit HostLock(int fd) : fd_(fd) {}
-  int fd_;
+  HostLock(int fd, int queue_fd) : fd_(fd), queue_fd_(queue_fd) {}
+  int fd_, queue_fd_;
 };
 
 // Holds `lock` from construction to destruction; failing to take it leaves the work unprotected, never undone.

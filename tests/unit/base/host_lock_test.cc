@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <thread>
 
 namespace hone {
 namespace {
@@ -18,6 +19,7 @@ class HostLockTest : public testing::Test {
   }
   ~HostLockTest() override {
     unlink((directory_ + "/lock").c_str());
+    unlink((directory_ + "/lock.queue").c_str());
     rmdir(directory_.c_str());
   }
   HostLock OpenLock() { return *HostLock::Open(directory_ + "/lock"); }
@@ -43,6 +45,19 @@ TEST_F(HostLockTest, ScopeAndDestructionLetGo) {
     EXPECT_EQ(first.TryLock(HostLock::Mode::kShared).value(), false);
   }
   EXPECT_EQ(first.TryLock(HostLock::Mode::kExclusive).value(), true);
+}
+
+TEST_F(HostLockTest, WaitingExclusiveHolderHoldsBackNewSharedOnes) {
+  HostLock first = OpenLock(), second = OpenLock(), third = OpenLock();
+  ASSERT_TRUE(first.Lock(HostLock::Mode::kShared).ok());
+  std::thread waiting([&] { ASSERT_TRUE(second.Lock(HostLock::Mode::kExclusive).ok()); });
+  while (third.TryLock(HostLock::Mode::kShared).value()) {
+    third.Unlock();  // the other thread has not come to wait yet
+    std::this_thread::yield();
+  }
+  first.Unlock();
+  waiting.join();
+  EXPECT_EQ(third.TryLock(HostLock::Mode::kShared).value(), false);
 }
 
 TEST_F(HostLockTest, RefusesALinkAndAMissingFolder) {
