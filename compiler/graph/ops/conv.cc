@@ -46,11 +46,11 @@ absl::StatusOr<Convolution> ReadConvolution(const OpArgs& args, size_t x_input, 
   return conv;
 }
 
-using Product = std::function<Expr(Exprs x_place, Exprs w_place)>;
+using Multiply = std::function<Expr(Exprs x_place, Exprs w_place)>;
 
 // The sums of products, over the channels of the group and the taps. Where every channel is a group of its own, over
 // the taps only, and the channel is indexed directly.
-Buffer EmitSums(StageBuilder& builder, const Convolution& conv, DType dtype, const Product& product) {
+Buffer EmitSums(StageBuilder& builder, const Convolution& conv, DType dtype, const Multiply& product) {
   const Layout& layout = conv.layout;
   const bool depthwise = conv.Depthwise();
   Dims extents = conv.window.kernel;

@@ -68,7 +68,7 @@ Expr To(DType dtype, Expr value) {
   return MakeCast({dtype, 1}, std::move(value));
 }
 
-Expr Number(DType dtype, double value) { return MakeConst({dtype, 1}, value); }
+Expr Number(DType dtype, double value) { return ir::MakeConst({dtype, 1}, value); }
 
 Expr Apply(ir::Intrinsic function, Expr a) {
   const bool test = function == ir::Intrinsic::kIsNan || function == ir::Intrinsic::kIsInf;
@@ -353,7 +353,7 @@ Expr ConstantElement(const Constant& constant, size_t i) {
   if (ir::IsFloat(dtype)) return Number(ComputeType(dtype), ElementToDouble(dtype, element));
   int64_t bits = 0;
   std::memcpy(&bits, element, size);
-  return MakeInt({dtype, 1}, bits);
+  return ir::MakeInt({dtype, 1}, bits);
 }
 
 bool HasAttribute(const OpArgs& args, std::string_view name) {
