@@ -1,0 +1,112 @@
+#include "deploy/package/compile_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "base/status.h"
+#include "compiler/schedule/step.h"
+#include "compiler/space/space.h"
+
+namespace hone::package {
+namespace {
+
+// A C identifier that tells a reader of a profile what the kernel is.
+std::string SymbolOf(const ir::Workload& workload, size_t index) {
+  std::string op;
+  for (const char c : workload.op) op += absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return fmt::format("hone_k{}_{}", index, op);
+}
+
+class KernelCompiler {
+ public:
+  KernelCompiler(const ir::Workload& workload, size_t index, const KernelOptions& options)
+      : workload_(workload), symbol_(SymbolOf(workload, index)), options_(options) {
+    result_.digest = ir::WorkloadDigest(workload);
+  }
+
+  absl::StatusOr<CompiledKernel> Run() {
+    if (options_.plain) {
+      HONE_RETURN_IF_ERROR(Compile({}));
+      return std::move(result_);
+    }
+    if (UseRecord()) return std::move(result_);
+    absl::StatusOr<space::Candidate> candidate = space::Default(workload_, options_.target);
+    absl::Status status = candidate.ok() ? Compile(candidate->schedule) : candidate.status();
+    if (!status.ok()) {
+      Warn(fmt::format("its default schedule does not work, using plain loops: {}", std::string(status.message())));
+      HONE_RETURN_IF_ERROR(Compile({}));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  bool UseRecord() {
+    if (!options_.lookup) return false;
+    for (const RecordedSchedule& record : options_.lookup(result_.digest)) {
+      absl::StatusOr<schedule::Schedule> schedule = schedule::ParseSchedule(record.schedule);
+      const absl::Status status = schedule.ok() ? Compile(*schedule) : schedule.status();
+      result_.from_record = status.ok();
+      if (status.ok()) return true;
+      Warn(fmt::format("the recorded schedule ({}) does not fit any more, trying the next: {}", record.provenance,
+                       std::string(status.message())));
+    }
+    return false;
+  }
+
+  absl::Status Compile(const schedule::Schedule& schedule) {
+    const auto effort = options_.plain ? codegen::Effort::kReference : codegen::Effort::kKernel;
+    HONE_ASSIGN_OR_RETURN(result_.kernel,
+                          codegen::CompileKernel(workload_, schedule, options_.target, symbol_, effort));
+    result_.schedule = schedule::Print(schedule);
+    return absl::OkStatus();
+  }
+
+  void Warn(const std::string& text) {
+    result_.warnings.push_back(fmt::format("workload {} ({}): {}", result_.digest.substr(0, 12), workload_.op, text));
+  }
+
+  const ir::Workload& workload_;
+  const std::string symbol_;
+  const KernelOptions& options_;
+  CompiledKernel result_;
+};
+
+}  // namespace
+
+absl::Status RunParallel(size_t count, int threads, const std::function<absl::Status(size_t)>& work) {
+  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::atomic<size_t> next{0};
+  std::vector<absl::Status> results(count);
+  const auto run = [&] {
+    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) results[i] = work(i);
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (size_t i = 1; i < std::min(count, static_cast<size_t>(threads)); ++i) workers.emplace_back(run);
+    run();
+  }
+  for (const absl::Status& status : results) HONE_RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,
+                                                           const KernelOptions& options) {
+  std::vector<CompiledKernel> kernels(workloads.size());
+  HONE_RETURN_IF_ERROR(RunParallel(workloads.size(), options.threads, [&](size_t i) -> absl::Status {
+    absl::StatusOr<CompiledKernel> kernel = KernelCompiler(workloads[i], i, options).Run();
+    if (!kernel.ok()) {
+      return Annotate(kernel.status(),
+                      fmt::format("workload {} ({})", ir::WorkloadDigest(workloads[i]).substr(0, 12), workloads[i].op));
+    }
+    kernels[i] = *std::move(kernel);
+    return absl::OkStatus();
+  }));
+  return kernels;
+}
+
+}  // namespace hone::package

@@ -1,0 +1,52 @@
+// The kernels of a plan, one per workload, generated in parallel: the best recorded schedule of each, or its default.
+//
+// Not the search (tuner/) and not the file (package_writer.h). A recorded schedule is only advice: one that does not
+// fit any more is skipped with a warning, never an error. Start with CompileKernels.
+#ifndef HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_
+#define HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/codegen/kernel.h"
+#include "compiler/codegen/target.h"
+#include "compiler/ir/workload.h"
+
+namespace hone::package {
+
+struct RecordedSchedule {
+  std::string schedule;    // text
+  std::string provenance;  // for messages: "measured on this device"
+};
+
+// The recorded schedules of a workload, best first; empty if there are none. Called from several threads at once.
+using ScheduleLookup = std::function<std::vector<RecordedSchedule>(const std::string& workload_digest)>;
+
+struct KernelOptions {
+  codegen::Target target;
+  ScheduleLookup lookup;  // may be empty: no records
+  int threads = 0;        // that generate code; 0: one per CPU
+  bool plain = false;     // unscheduled loops for every workload: quick to compile, slow to run
+};
+
+struct CompiledKernel {
+  codegen::Kernel kernel;
+  std::string digest;    // of the workload
+  std::string schedule;  // text of the one that was used
+  bool from_record = false;
+  std::vector<std::string> warnings;
+};
+
+// One per workload, in order; symbols are unique. Fails only where a workload cannot be compiled at all.
+absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,
+                                                           const KernelOptions& options);
+
+// Runs work(i) for every i in [0, count) on up to `threads` threads (0: one per CPU); the error of the lowest i.
+absl::Status RunParallel(size_t count, int threads, const std::function<absl::Status(size_t)>& work);
+
+}  // namespace hone::package
+
+#endif  // HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_

@@ -1,0 +1,38 @@
+// From a model to a package: import, best schedules, code, packed weights, memory plan, file. The last step of the
+// house.
+//
+// Reads top to bottom in compile_model.cc. What happens inside a kernel is compiler/; which schedules exist is the
+// caller's ScheduleLookup (the records, usually). Not for timing anything.
+#ifndef HONE_DEPLOY_PACKAGE_COMPILE_MODEL_H_
+#define HONE_DEPLOY_PACKAGE_COMPILE_MODEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/plan.h"
+#include "deploy/package/compile_kernels.h"
+
+namespace hone::package {
+
+struct CompileSummary {
+  double seconds = 0;
+  int64_t kernels = 0;
+  int64_t records_used = 0;  // kernels whose schedule came from a record
+  uint64_t bytes = 0;        // of the package
+  std::vector<std::string> warnings;
+};
+
+// Writes the package to output_path (the old file or the whole new one, at any moment). Errors are those of BuildPlan,
+// of code generation (Internal), and of writing (package_writer.h).
+absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
+                                            const KernelOptions& options, const std::string& output_path);
+
+// The same for a plan at hand. model_name is for people.
+absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::string& model_name,
+                                           const KernelOptions& options, const std::string& output_path);
+
+}  // namespace hone::package
+
+#endif  // HONE_DEPLOY_PACKAGE_COMPILE_MODEL_H_

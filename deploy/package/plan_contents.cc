@@ -1,0 +1,192 @@
+#include "deploy/package/plan_contents.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/digest.h"
+#include "base/status.h"
+#include "deploy/package/pack_constants.h"
+
+namespace hone::package {
+namespace {
+
+using Bytes = std::span<const uint8_t>;
+
+Bytes BytesOf(const graph::TensorData& data) { return {reinterpret_cast<const uint8_t*>(data->data()), data->size()}; }
+
+class ContentsBuilder {
+ public:
+  ContentsBuilder(const graph::Plan& plan, std::span<const CompiledKernel> kernels)
+      : plan_(plan), kernels_(kernels), ids_(plan.tensors.size()) {}
+
+  absl::StatusOr<PlanContents> Run(int threads) {
+    AddPorts();
+    HONE_RETURN_IF_ERROR(PackConstants(threads));
+    for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
+    AddCopies();
+    return std::move(result_);
+  }
+
+ private:
+  graph::TensorId Root(graph::TensorId id) const {
+    return plan_.tensors[id].alias_of >= 0 ? plan_.tensors[id].alias_of : id;
+  }
+
+  TensorId Add(PackageTensor tensor) {
+    result_.contents.tensors.push_back(std::move(tensor));
+    return static_cast<TensorId>(result_.contents.tensors.size() - 1);
+  }
+
+  TensorId AddPort(graph::TensorId id, TensorKind kind) {
+    const graph::PlanTensor& tensor = plan_.tensors[id];
+    return Add({tensor.name, ToPackage(tensor.type.dtype), tensor.type.shape, kind});
+  }
+
+  void AddPorts() {
+    for (const graph::TensorId id : plan_.inputs) {
+      ids_[id] = AddPort(id, TensorKind::kInput);
+      result_.contents.inputs.push_back(*ids_[id]);
+    }
+    for (const graph::TensorId id : plan_.outputs) {
+      const TensorId port = AddPort(id, TensorKind::kOutput);
+      result_.contents.outputs.push_back(port);
+      // A reshape of what some kernel computes: the kernel writes right into the output.
+      const graph::TensorId root = Root(id);
+      const bool computed = plan_.tensors[root].data == nullptr && !ids_[root].has_value();
+      if (computed) ids_[root] = port;
+    }
+  }
+
+  TensorId TensorOf(graph::TensorId id) {
+    const graph::TensorId root = Root(id);
+    if (ids_[root].has_value()) return *ids_[root];
+    const graph::PlanTensor& tensor = plan_.tensors[root];
+    if (tensor.data != nullptr) {
+      ids_[root] = AddConstant(ToPackage(tensor.type.dtype), tensor.type.shape, BytesOf(tensor.data));
+    } else {
+      ids_[root] = Add({tensor.name, ToPackage(tensor.type.dtype), tensor.type.shape, TensorKind::kIntermediate});
+    }
+    return *ids_[root];
+  }
+
+  // Equal bytes are stored once: the runtime looks at a constant's bytes only, never at its type.
+  TensorId AddConstant(DType dtype, std::vector<int64_t> shape, Bytes bytes) {
+    const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto [it, added] = constants_.try_emplace(Sha256Hex(content));
+    if (added) {
+      it->second = Add({"", dtype, std::move(shape), TensorKind::kConstant});
+      result_.contents.tensors[it->second].data = bytes;
+    }
+    return it->second;
+  }
+
+  // What stands for a param that the kernel itself does not read.
+  TensorId Unread() {
+    static constexpr uint8_t kZeros[8] = {};
+    return AddConstant(DType::kUInt8, {sizeof kZeros}, kZeros);
+  }
+
+  absl::Status PackConstants(int threads) {
+    HONE_ASSIGN_OR_RETURN(const ConstantPacker packer, ConstantPacker::Create(kernels_, threads));
+    std::vector<std::vector<runtime::Mapping>> packed(plan_.calls.size());
+    HONE_RETURN_IF_ERROR(RunParallel(plan_.calls.size(), threads, [&](size_t i) -> absl::Status {
+      const graph::PlanCall& call = plan_.calls[i];
+      std::vector<Bytes> params;
+      for (size_t p = 0; p < plan_.workloads[call.workload].params.size(); ++p) {
+        const graph::PlanTensor& tensor = plan_.tensors[Root(call.arguments[p])];
+        params.push_back(tensor.data == nullptr ? Bytes() : BytesOf(tensor.data));
+      }
+      HONE_ASSIGN_OR_RETURN(packed[i], packer.Pack(static_cast<size_t>(call.workload), params));
+      return absl::OkStatus();
+    }));
+    packed_of_call_.resize(packed.size());
+    for (size_t i = 0; i < packed.size(); ++i) {
+      for (runtime::Mapping& mapping : packed[i]) {
+        packed_of_call_[i].push_back(mapping.bytes());
+        result_.packed.push_back(std::move(mapping));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void AddCall(size_t index) {
+    const graph::PlanCall& plan_call = plan_.calls[index];
+    const codegen::Kernel& kernel = kernels_[plan_call.workload].kernel;
+    const ir::Workload& workload = plan_.workloads[plan_call.workload];
+    PackageCall call;
+    call.symbol = kernel.symbol;
+    for (size_t p = 0; p < workload.params.size(); ++p) {
+      call.arguments.push_back(kernel.param_used[p] ? TensorOf(plan_call.arguments[p]) : Unread());
+    }
+    for (const Bytes bytes : packed_of_call_[index]) {
+      call.arguments.push_back(AddConstant(DType::kUInt8, {static_cast<int64_t>(bytes.size())}, bytes));
+    }
+    for (size_t o = workload.params.size(); o < plan_call.arguments.size(); ++o) {
+      call.arguments.push_back(TensorOf(plan_call.arguments[o]));
+    }
+    call.output_count = static_cast<uint32_t>(workload.outputs.size());
+    call.workspace_bytes = static_cast<uint64_t>(kernel.workspace_bytes);
+    result_.contents.calls.push_back(std::move(call));
+  }
+
+  void AddCopies() {
+    for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+      const TensorId source = TensorOf(plan_.outputs[i]);
+      const TensorId target = result_.contents.outputs[i];
+      if (source != target) result_.contents.copies.push_back({source, target});
+    }
+  }
+
+  const graph::Plan& plan_;
+  std::span<const CompiledKernel> kernels_;
+  PlanContents result_;
+  std::vector<std::optional<TensorId>> ids_;   // per tensor of the plan; set for roots only
+  std::map<std::string, TensorId> constants_;  // by digest of the bytes
+  std::vector<std::vector<Bytes>> packed_of_call_;
+};
+
+}  // namespace
+
+DType ToPackage(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kBool:
+      return DType::kBool;
+    case ir::DType::kInt8:
+      return DType::kInt8;
+    case ir::DType::kInt16:
+      return DType::kInt16;
+    case ir::DType::kInt32:
+      return DType::kInt32;
+    case ir::DType::kInt64:
+      return DType::kInt64;
+    case ir::DType::kUInt8:
+      return DType::kUInt8;
+    case ir::DType::kUInt16:
+      return DType::kUInt16;
+    case ir::DType::kUInt32:
+      return DType::kUInt32;
+    case ir::DType::kUInt64:
+      return DType::kUInt64;
+    case ir::DType::kFloat16:
+      return DType::kFloat16;
+    case ir::DType::kBFloat16:
+      return DType::kBFloat16;
+    case ir::DType::kFloat32:
+      return DType::kFloat32;
+    case ir::DType::kFloat64:
+      return DType::kFloat64;
+  }
+  HONE_CHECK(false);
+  return DType::kBool;
+}
+
+absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
+                                           int threads) {
+  return ContentsBuilder(plan, kernels).Run(threads);
+}
+
+}  // namespace hone::package
