@@ -94,9 +94,19 @@ class LoopVectorizer {
     return ir::MakeRamp(ir::Expr(0), ir::Expr(1), lanes_);  // the variable itself
   }
 
+  static bool IsZero(const ir::Expr& e) {
+    const ir::FloatImm* f = e.As<ir::FloatImm>();
+    const ir::IntImm* i = e.As<ir::IntImm>();
+    return (f != nullptr && f->value == 0) || (i != nullptr && i->value == 0);
+  }
+
   // Loads in an arm happen only in the lanes that take it.
   ir::Expr VecSelect(const ir::Select& select, const ir::Expr& mask) {
     const ir::Expr condition = Wide(Vec(select.condition, mask));
+    const ir::Load* load = select.on_true.As<ir::Load>();
+    if (load != nullptr && IsZero(select.on_false) && ir::UsesVar(select.on_true, var_)) {
+      return Vec(select.on_true, And(mask, condition));  // where its mask is false a load yields 0
+    }
     const ir::Expr otherwise = ir::MakeUnary(ir::UnaryOp::kNot, condition);
     return ir::MakeSelect(condition, Wide(Vec(select.on_true, And(mask, condition))),
                           Wide(Vec(select.on_false, And(mask, otherwise))));

@@ -151,6 +151,22 @@ class RegionInference {
   std::vector<bool> whole_;
 };
 
+ir::Expr And(const ir::Expr& a, const ir::Expr& b) { return a.defined() ? a && b : b; }
+
+// Elements beyond the stage's extents are computed but never read, so their value does not matter; only loads that would leave
+// their buffer must not happen. (A load from a packed, padded buffer stays inside and needs no condition.)
+ir::Expr ProtectLoads(const ir::Expr& e, const ir::Expr& inside, const ir::Ranges& ranges) {
+  const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return ProtectLoads(child, inside, ranges); });
+  const ir::Load* load = mapped.As<ir::Load>();
+  if (load == nullptr) return mapped;
+  bool safe = true;
+  for (size_t d = 0; d < load->indices.size(); ++d) {
+    const ir::Interval bounds = ir::BoundsOf(load->indices[d], ranges);
+    safe = safe && bounds.low >= 0 && bounds.high < load->buffer->shape[d];
+  }
+  return safe ? mapped : ir::MakeSelect(inside, mapped, ir::MakeZero(mapped.type()));
+}
+
 absl::Status Check(const ComputeAt& step, const State& state, const Nest& producer) {
   if (producer.touched || !producer.AtRoot()) {
     return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
@@ -184,10 +200,13 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   if (at.kind == ir::LoopKind::kVectorized || at.kind == ir::LoopKind::kUnrolled) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
   }
-  const Inside inside{state, *target, position};
-  HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, inside).Run());
+  const Inside where{state, *target, position};
+  HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, where).Run());
 
   const ir::Ranges ranges = state.LoopRanges();
+  ir::Ranges axis_ranges;
+  for (const ir::Axis& axis : producer->stage.reduce_axes) axis_ranges[axis.name] = {0, axis.extent - 1};
+  ir::Expr inside;
   for (size_t d = 0; d < regions.size(); ++d) {
     const ir::Axis& axis = producer->stage.axes[d];
     const Region& region = regions[d];
@@ -198,11 +217,13 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     producer->bindings[axis.name] = value;
     producer->origin.push_back(region.base);
     producer->storage_shape[d] = region.max_extent;
-    // Readers with masked or padded edges may ask for more than there is.
     const ir::Interval last = ir::BoundsOf(region.base + region.extent - ir::Expr(1), ranges);
-    if (last.high >= axis.extent) producer->guards.push_back(value < ir::Expr(axis.extent));
-    if (ir::BoundsOf(region.base, ranges).low < 0) producer->guards.push_back(value >= ir::Expr(0));
+    axis_ranges[axis.name] = {ir::BoundsOf(region.base, ranges).low, last.high};
+    // Readers with masked or padded edges may ask for more than there is.
+    if (last.high >= axis.extent) inside = And(inside, ir::MakeVar(axis.name) < ir::Expr(axis.extent));
+    if (axis_ranges[axis.name].low < 0) inside = And(inside, ir::MakeVar(axis.name) >= ir::Expr(0));
   }
+  if (inside.defined()) producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
   producer->at_stage = target->stage.buffer->name;
   producer->at_loop = step.loop;
   return absl::OkStatus();

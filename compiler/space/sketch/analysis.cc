@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+
+absl::Status Sketch::Do(schedule::Step step) {
+  absl::Status status = schedule::Apply(step, state);
+  if (!status.ok()) return Annotate(status, "step '" + schedule::Print(step) + "'");
+  steps.push_back(std::move(step));
+  return status;
+}
+
+const schedule::Nest& Sketch::Get(const std::string& stage) const {
+  const schedule::Nest* nest = state.FindNest(stage);
+  HONE_CHECK(nest != nullptr);
+  return *nest;
+}
+
+std::vector<std::string> Readers(const schedule::State& state, const ir::BufferNode* buffer) {
+  std::vector<std::string> readers;
+  for (const schedule::Nest& nest : state.nests) {
+    if (schedule::Reads(nest.stage, buffer)) readers.push_back(nest.stage.buffer->name);
+  }
+  return readers;
+}
+
+std::vector<ir::Load> LoadsOf(const ir::Stage& stage) {
+  std::vector<ir::Load> loads;
+  ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+    if (const ir::Load* load = e.As<ir::Load>()) loads.push_back(*load);
+  });
+  return loads;
+}
+
+int CountLoads(const schedule::State& state, const ir::BufferNode* buffer) {
+  int count = 0;
+  for (const schedule::Nest& nest : state.nests) {
+    for (const ir::Load& load : LoadsOf(nest.stage)) count += load.buffer.get() == buffer ? 1 : 0;
+  }
+  return count;
+}
+
+ir::Ranges AxisRanges(const ir::Stage& stage) {
+  ir::Ranges ranges;
+  for (const ir::Axis& axis : stage.axes) ranges[axis.name] = {0, axis.extent - 1};
+  for (const ir::Axis& axis : stage.reduce_axes) ranges[axis.name] = {0, axis.extent - 1};
+  return ranges;
+}
+
+std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges) {
+  int64_t stride = 1, total = 0;
+  for (size_t d = load.indices.size(); d-- > 0;) {
+    for (const auto& [atom, k] : ir::ToLinear(load.indices[d], ranges).terms) {
+      const ir::Var* v = atom.As<ir::Var>();
+      if (v != nullptr && v->name == axis) {
+        total += k * stride;
+      } else if (ir::UsesVar(atom, axis)) {
+        return std::nullopt;
+      }
+    }
+    stride *= load.buffer->shape[d];
+  }
+  return total;
+}
+
+bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer) {
+  for (const ir::Load& load : LoadsOf(stage)) {
+    if (load.buffer != buffer) continue;
+    if (load.indices.size() != stage.axes.size()) return false;
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      const ir::Var* v = load.indices[d].As<ir::Var>();
+      const bool same = v != nullptr && v->name == stage.axes[d].name;
+      const bool unit = stage.axes[d].extent == 1 && ir::ConstantValue(load.indices[d], AxisRanges(stage)) == 0;
+      if ((!same && !unit) || buffer->shape[d] != stage.axes[d].extent) return false;
+    }
+  }
+  return true;
+}
+
+int CountNodes(const ir::Expr& e) {
+  int count = 0;
+  ir::ForEachExpr(e, [&](const ir::Expr&) { ++count; });
+  return count;
+}
+
+bool HasCall(const ir::Expr& e) {
+  bool found = false;
+  ir::ForEachExpr(e, [&](const ir::Expr& x) { found |= x.As<ir::Call>() != nullptr; });
+  return found;
+}
+
+int64_t PowerOfTwo(int64_t n) {
+  int64_t p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+
+}  // namespace hone::space

@@ -1,0 +1,25 @@
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+
+// A reduction whose innermost axis runs along memory: partial results per lane first, then the few lanes.
+absl::StatusOr<bool> ScheduleLaneReduction(Sketch& sketch, const std::string& stage) {
+  const ir::Stage s = sketch.Get(stage).stage;
+  if (s.reduce_axes.empty()) return false;
+  const ir::Axis axis = s.reduce_axes.back();
+  const int64_t lanes = sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)));
+  if (axis.extent < 2 * lanes) return false;
+  const ir::Ranges ranges = AxisRanges(s);
+  for (const ir::Load& load : LoadsOf(s)) {
+    const auto stride = StrideOf(load, axis.name, ranges);
+    if (!stride.has_value() || *stride > 1 || *stride < 0) return false;
+  }
+  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", {1, 2, 4}, axis.extent >= 8 * lanes ? 4 : 1);
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis.name, lanes * vectors, true}));
+  return true;
+}
+
+}  // namespace hone::space

@@ -1,0 +1,393 @@
+// The template of matrix multiplies and convolutions: a register tile as the innermost loops.
+//
+// One axis (the last of the output) lies along vectors, the one or two before it are rows; a tile of rows x vectors is accumulated
+// in registers over the whole reduction, and the element-wise work of the reader happens on the tile before the only store. The
+// operand that varies along the vector axis is packed to the tile order, the other is broadcast from memory. Source: Goto, van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Annotate;
+using schedule::Split;
+using schedule::Tail;
+
+constexpr double kSerialFlops = 100e3;
+
+// The axes of the output by their part in the tile; -1 if there is none.
+struct Roles {
+  int vector = -1, row = -1, plane = -1;
+};
+
+Roles RolesOf(const ir::Stage& s) {
+  Roles roles;
+  for (int d = static_cast<int>(s.axes.size()) - 1; d >= 0; --d) {
+    if (s.axes[d].extent == 1) continue;
+    if (roles.vector < 0) {
+      roles.vector = d;
+    } else if (roles.row < 0) {
+      roles.row = d;
+    } else if (roles.plane < 0) {
+      roles.plane = d;
+    }
+  }
+  return roles;
+}
+
+struct Tile {
+  int64_t lanes = 1, vectors = 1, rows = 1, planes = 1;
+  int64_t width() const { return lanes * vectors; }
+};
+
+// Cycles for the whole stage per element of the reduction, by the two resources that bound a register tile: multiply-add units
+// (two vectors a cycle) and loads (two a cycle); what tiles compute beyond the edge counts too.
+double TileCost(int64_t row_extent, int64_t vector_extent, int64_t lanes, int64_t rows, int64_t vectors) {
+  const double tiles = static_cast<double>((row_extent + rows - 1) / rows) *
+                       static_cast<double>((vector_extent + lanes * vectors - 1) / (lanes * vectors));
+  const double fma = static_cast<double>(rows * vectors) / 2.0, loads = static_cast<double>(rows + vectors) / 2.0;
+  const double latency = 4.0;  // fewer accumulators than this many cycles' worth leave the units waiting
+  return tiles * std::max({fma, loads, latency}) + tiles * 0.5;
+}
+
+class RegisterTile {
+ public:
+  RegisterTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix)
+      : sketch_(sketch), reader_(std::move(reader)), stage_(std::move(stage)), prefix_(prefix),
+        out_(sketch.Get(reader_).stage), roles_(RolesOf(out_)) {}
+
+  absl::Status Run(bool pack) {
+    if (roles_.vector < 0) return absl::OkStatus();
+    ChooseTile();
+    HONE_RETURN_IF_ERROR(PlacePadding());
+    if (pack) HONE_RETURN_IF_ERROR(PackOperands());
+    HONE_RETURN_IF_ERROR(TileOutput());
+    HONE_RETURN_IF_ERROR(PlaceProducers());
+    return TileReduction();
+  }
+
+ private:
+  const ir::Stage& reduction() const { return sketch_.Get(stage_).stage; }
+  int64_t Extent(int axis) const { return axis < 0 ? 1 : out_.axes[static_cast<size_t>(axis)].extent; }
+  int64_t Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred) {
+    return sketch_.chooser.OneOf(prefix_ + std::string(name), std::move(options), preferred);
+  }
+
+  void ChooseTile() {
+    const int64_t most_lanes = sketch_.target.Lanes(std::max(4, ir::SizeOf(reduction().buffer->dtype)));
+    const int64_t registers = sketch_.target.vector_registers;
+    const int64_t vector_extent = Extent(roles_.vector), row_extent = Extent(roles_.row);
+    tile_.lanes = std::min(most_lanes, PowerOfTwo(vector_extent));
+    const int64_t most_vectors = std::min<int64_t>(4, (vector_extent + tile_.lanes - 1) / tile_.lanes);
+    double best = 1e300;
+    int64_t best_vectors = 1, best_rows = 1;
+    for (int64_t v = 1; v <= most_vectors; ++v) {
+      for (int64_t r = 1; r <= std::min(row_extent, RowLimit(registers, v)); ++r) {
+        const double cost = TileCost(row_extent, vector_extent, tile_.lanes, r, v);
+        if (cost < best) { best = cost; best_vectors = v; best_rows = r; }
+      }
+    }
+    std::vector<int64_t> vector_options;
+    for (int64_t v = 1; v <= most_vectors; ++v) vector_options.push_back(v);
+    tile_.vectors = Choose("vectors", vector_options, best_vectors);
+    const int64_t limit = RowLimit(registers, tile_.vectors);
+    tile_.rows = sketch_.chooser.Tile(prefix_ + "rows", row_extent, limit, std::min(best_rows, limit));
+    const int64_t most_planes = std::min(Extent(roles_.plane), limit / tile_.rows);
+    const bool whole_row = tile_.rows == row_extent;
+    tile_.planes = most_planes <= 1 ? 1 : sketch_.chooser.Tile(prefix_ + "planes", Extent(roles_.plane), most_planes,
+                                                              whole_row ? std::min<int64_t>(most_planes, PlanesToFill(limit)) : 1);
+  }
+
+  // Accumulators, one register per vector of the packed operand and one for the broadcast.
+  static int64_t RowLimit(int64_t registers, int64_t vectors) { return std::max<int64_t>(1, (registers - vectors - 1) / vectors); }
+  int64_t PlanesToFill(int64_t limit) const {
+    int64_t planes = std::max<int64_t>(1, limit / tile_.rows);
+    while (planes > 1 && Extent(roles_.plane) % planes != 0) --planes;
+    return planes;
+  }
+
+  // Stages that only this reduction reads and that have arithmetic or conditions (padding): inside, per block, or before.
+  absl::Status PlacePadding() {
+    rows_outside_ = Choose("order", {0, 1}, PrefersRowsOutside() ? 1 : 0) == 1;
+    for (const ir::Load& load : LoadsOf(reduction())) {
+      const schedule::Nest* nest = sketch_.state.FindNest(load.buffer.get());
+      if (nest == nullptr || nest->stage.reduction != ir::Reduction::kNone || sketch_.state.IsOutput(load.buffer.get())) continue;
+      const std::string name = load.buffer->name;
+      if (Readers(sketch_.state, load.buffer.get()).size() != 1) continue;
+      if (std::find(producers_.begin(), producers_.end(), name) != producers_.end() || !nest->AtRoot() || nest->touched) continue;
+      producers_.push_back(name);
+    }
+    if (!producers_.empty()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ ? 1 : 0);
+    return absl::OkStatus();
+  }
+
+  // Rows outside: the packed operand is read once per block of rows; vectors outside: the rows are read once per panel.
+  bool PrefersRowsOutside() const {
+    int64_t reduce = 1;
+    for (const ir::Axis& axis : reduction().reduce_axes) reduce *= axis.extent;
+    const int64_t panel_bytes = reduce * Extent(roles_.vector) * 4;
+    return panel_bytes <= sketch_.target.l2_bytes / 2;
+  }
+
+  // An operand that varies along the vector axis but does not lie along it, or a constant one: repacked so that one step of the
+  // reduction reads its vectors side by side.
+  absl::Status PackOperands() {
+    const ir::Stage s = reduction();
+    const ir::Ranges ranges = AxisRanges(s);
+    const std::string& vector = s.axes[static_cast<size_t>(roles_.vector)].name;
+    OrderReduction();
+    for (const ir::Load& load : LoadsOf(s)) {
+      const auto stride = StrideOf(load, vector, ranges);
+      if (!stride.has_value() || *stride == 0 || (*stride == 1 && !IsConstant(load.buffer.get()))) continue;
+      const auto dims = PackedDims(load, s);
+      if (dims.empty()) continue;
+      const std::string source = load.buffer->name;
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{source, stage_, dims}));
+      const std::string packed = source + "p" + stage_;
+      if (!sketch_.Get(packed).prepared) HONE_RETURN_IF_ERROR(ScheduleElementwise(sketch_, packed));
+      std::erase(producers_, source);  // read by the packing now, at the root
+    }
+    return absl::OkStatus();
+  }
+
+  bool IsConstant(const ir::BufferNode* buffer) const {
+    return std::any_of(sketch_.state.params.begin(), sketch_.state.params.end(), [&](const ir::Param& p) {
+      return p.buffer.get() == buffer && p.kind == ir::ParamKind::kConstant;
+    });
+  }
+
+  // Outer dims, vector tiles, reduction axes in loop order, positions in the tile. Empty if an index is not a plain axis.
+  std::vector<schedule::PackDim> PackedDims(const ir::Load& load, const ir::Stage& s) const {
+    std::vector<schedule::PackDim> outer, reduce, result;
+    int vector_dim = -1;
+    const std::string& vector = s.axes[static_cast<size_t>(roles_.vector)].name;
+    std::vector<std::pair<size_t, int>> ordered;
+    for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
+      const ir::Var* v = load.indices[static_cast<size_t>(d)].As<ir::Var>();
+      if (v == nullptr) {
+        if (load.buffer->shape[static_cast<size_t>(d)] != 1) return {};
+        outer.push_back({d});
+        continue;
+      }
+      const auto place = std::find(reduce_order_.begin(), reduce_order_.end(), v->name);
+      if (v->name == vector) {
+        if (vector_dim >= 0) return {};
+        vector_dim = d;
+      } else if (place != reduce_order_.end()) {
+        ordered.emplace_back(place - reduce_order_.begin(), d);
+      } else {
+        outer.push_back({d});
+      }
+    }
+    if (vector_dim < 0) return {};
+    std::sort(ordered.begin(), ordered.end());
+    result = outer;
+    result.push_back({vector_dim, tile_.width(), false});
+    for (const auto& [place, d] : ordered) result.push_back({d});
+    result.push_back({vector_dim, tile_.width(), true});
+    return result;
+  }
+
+  // The broadcast operand should be walked along memory: its smallest stride innermost.
+  void OrderReduction() {
+    const ir::Stage s = reduction();
+    const ir::Ranges ranges = AxisRanges(s);
+    const std::string& vector = s.axes[static_cast<size_t>(roles_.vector)].name;
+    std::vector<std::pair<int64_t, std::string>> order;
+    for (const ir::Axis& axis : s.reduce_axes) {
+      int64_t stride = 0;
+      for (const ir::Load& load : LoadsOf(s)) {
+        if (StrideOf(load, vector, ranges).value_or(1) != 0 && s.reduction == ir::Reduction::kSum && LoadsOf(s).size() > 1) continue;
+        stride = std::max(stride, StrideOf(load, axis.name, ranges).value_or(1 << 20));
+      }
+      order.emplace_back(-stride, axis.name);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    reduce_order_.clear();
+    for (const auto& [stride, name] : order) reduce_order_.push_back(name);
+  }
+
+  absl::Status TileOutput() {
+    const std::string vector = out_.axes[static_cast<size_t>(roles_.vector)].name;
+    std::vector<std::string> batch;
+    for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
+      if (d != roles_.vector && d != roles_.row && d != roles_.plane) batch.push_back(out_.axes[static_cast<size_t>(d)].name);
+    }
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.width(), Tail::kMask}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector + "i", tile_.lanes, Tail::kMask}));
+    std::vector<std::string> inner, tiles;  // loops of one tile; loops over the tiles of one block
+    std::string block;                      // the loop over blocks, if there is one
+    HONE_RETURN_IF_ERROR(TileAxis(roles_.plane, tile_.planes, &tiles, &inner));
+    HONE_RETURN_IF_ERROR(TileAxis(roles_.row, tile_.rows, &tiles, &inner));
+    inner.push_back(vector + "io");
+    inner.push_back(vector + "ii");
+    if (!tiles.empty()) HONE_RETURN_IF_ERROR(SplitBlocks(&tiles, &block));
+    schedule::Reorder order{batch};
+    if (!rows_outside_) order.loops.push_back(vector + "o");
+    if (!block.empty()) order.loops.push_back(block);
+    if (rows_outside_) order.loops.push_back(vector + "o");
+    order.loops.insert(order.loops.end(), tiles.begin(), tiles.end());
+    order.loops.insert(order.loops.end(), inner.begin(), inner.end());
+    HONE_RETURN_IF_ERROR(sketch_.Do(order));
+    const size_t place = order.loops.size() - inner.size() - 1;
+    tile_loop_ = order.loops[place];
+    for (const std::string& loop : inner) {
+      const auto kind = loop == vector + "ii" ? ir::LoopKind::kVectorized : ir::LoopKind::kUnrolled;
+      HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, kind}));
+    }
+    return Parallelize(batch, block, vector + "o");
+  }
+
+  absl::Status TileAxis(int axis, int64_t tile, std::vector<std::string>* tiles, std::vector<std::string>* inner) {
+    if (axis < 0) return absl::OkStatus();
+    const std::string& name = out_.axes[static_cast<size_t>(axis)].name;
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, tile, Tail::kShift}));
+    tiles->push_back(name + "o");
+    inner->push_back(name + "i");
+    return absl::OkStatus();
+  }
+
+  // Blocks of the outermost row axis are what threads take, and what padding is copied for.
+  absl::Status SplitBlocks(std::vector<std::string>* tiles, std::string* block) {
+    const std::string name = tiles->front();
+    size_t position = 0;
+    const int64_t extent = sketch_.state.FindLoop(name, &position)->loops[position].max_extent;
+    const int64_t preferred = std::max<int64_t>(1, (extent + 4 * sketch_.target.threads - 1) / (4 * sketch_.target.threads));
+    const int64_t size = sketch_.chooser.Tile(prefix_ + "block", extent, extent, std::min<int64_t>(preferred, 16));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, size, Tail::kShift}));
+    *block = name + "o";
+    tiles->front() = name + "i";
+    return absl::OkStatus();
+  }
+
+  absl::Status Parallelize(const std::vector<std::string>& batch, const std::string& block, const std::string& panel) {
+    std::string fused;
+    const auto fuse = [&](const std::string& loop) -> absl::Status {
+      if (loop.empty()) return absl::OkStatus();
+      if (fused.empty()) { fused = loop; return absl::OkStatus(); }
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{fused, loop}));
+      fused += "_" + loop;
+      return absl::OkStatus();
+    };
+    for (const std::string& loop : batch) HONE_RETURN_IF_ERROR(fuse(loop));
+    if (!rows_outside_) HONE_RETURN_IF_ERROR(fuse(panel));
+    if (tile_loop_ != block) {
+      HONE_RETURN_IF_ERROR(fuse(block));
+      block_loop_ = block.empty() ? "" : fused;
+    } else {
+      block_loop_ = block;
+    }
+    double flops = 2;
+    for (const ir::Axis& axis : out_.axes) flops *= static_cast<double>(axis.extent);
+    for (const ir::Axis& axis : reduction().reduce_axes) flops *= static_cast<double>(axis.extent);
+    const bool worthwhile = flops > kSerialFlops && sketch_.target.threads > 1;
+    if (Choose("parallel", {0, 1}, worthwhile ? 1 : 0) == 0) return absl::OkStatus();
+    if (fused.empty()) fused = rows_outside_ && block.empty() ? panel : block;
+    if (tile_loop_ == fused || fused.empty()) fused = tile_loop_;
+    return sketch_.Do(Annotate{fused, ir::LoopKind::kParallel});
+  }
+
+  absl::Status PlaceProducers() {
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage_, tile_loop_}));
+    for (const std::string& producer : producers_) {
+      if (producer_place_ == 1 && !block_loop_.empty()) {
+        HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{producer, block_loop_}));
+        HONE_RETURN_IF_ERROR(VectorizeCopy(producer));
+      } else {
+        HONE_RETURN_IF_ERROR(ScheduleElementwise(sketch_, producer));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status VectorizeCopy(const std::string& producer) {
+    const schedule::Nest& nest = sketch_.Get(producer);
+    const schedule::Loop& last = nest.loops.back();
+    const int64_t lanes = std::min<int64_t>(sketch_.target.Lanes(4), PowerOfTwo(last.max_extent));
+    const std::string name = last.name;
+    if (lanes <= 1) return absl::OkStatus();
+    const bool constant = last.extent.As<ir::IntImm>() != nullptr && last.max_extent >= lanes;
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, lanes, constant ? Tail::kShift : Tail::kMask}));
+    return sketch_.Do(Annotate{name + "i", ir::LoopKind::kVectorized});
+  }
+
+  absl::Status TileReduction() {
+    const ir::Stage s = reduction();
+    OrderReduction();
+    const std::string vector = s.axes[static_cast<size_t>(roles_.vector)].name;
+    if (tile_.width() > tile_.lanes) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.lanes, Tail::kMask}));
+    }
+    schedule::Reorder order{reduce_order_};
+    std::vector<std::string> unrolled;
+    HONE_RETURN_IF_ERROR(UnrollReduction(s, &order));
+    for (size_t d = 0; d < s.axes.size(); ++d) {
+      if (static_cast<int>(d) == roles_.vector) continue;
+      order.loops.push_back(s.axes[d].name);
+      if (static_cast<int>(d) == roles_.row || static_cast<int>(d) == roles_.plane) unrolled.push_back(s.axes[d].name);
+    }
+    const bool several = tile_.width() > tile_.lanes;
+    if (several) {
+      order.loops.push_back(vector + "o");
+      unrolled.push_back(vector + "o");
+    }
+    order.loops.push_back(several ? vector + "i" : vector);
+    HONE_RETURN_IF_ERROR(sketch_.Do(order));
+    for (const std::string& loop : unrolled) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
+    if (tile_.lanes == 1) return absl::OkStatus();
+    return sketch_.Do(Annotate{order.loops.back(), ir::LoopKind::kVectorized});
+  }
+
+  // The innermost reduction loop a few times over; small window axes wholly.
+  absl::Status UnrollReduction(const ir::Stage& s, schedule::Reorder* order) {
+    if (reduce_order_.empty()) return absl::OkStatus();
+    const auto extent_of = [&](const std::string& name) {
+      for (const ir::Axis& axis : s.reduce_axes) {
+        if (axis.name == name) return axis.extent;
+      }
+      return int64_t{1};
+    };
+    const std::string innermost = reduce_order_.back();
+    const int64_t extent = extent_of(innermost);
+    const int64_t tile = tile_.rows * tile_.planes * tile_.vectors;
+    const bool window = extent <= 7;
+    const int64_t limit = std::max<int64_t>(1, 256 / tile);
+    if (window) {
+      if (extent <= limit && Choose("unroll_window", {0, 1}, 1) == 1) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{innermost, ir::LoopKind::kUnrolled}));
+      return absl::OkStatus();
+    }
+    std::vector<int64_t> options = {1};
+    for (const int64_t u : {2, 4}) {
+      if (extent % u == 0 && u <= limit) options.push_back(u);
+    }
+    const int64_t unroll = Choose("unroll", options, 1);
+    if (unroll == 1) return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{innermost, unroll, Tail::kMask}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{innermost + "i", ir::LoopKind::kUnrolled}));
+    order->loops.back() = innermost + "o";
+    order->loops.push_back(innermost + "i");
+    return absl::OkStatus();
+  }
+
+  Sketch& sketch_;
+  const std::string reader_, stage_, prefix_;
+  const ir::Stage out_;
+  const Roles roles_;
+  Tile tile_;
+  bool rows_outside_ = false;
+  int64_t producer_place_ = 0;
+  std::vector<std::string> producers_, reduce_order_;
+  std::string tile_loop_, block_loop_;
+};
+
+}  // namespace
+
+absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage, const std::string& prefix,
+                                  bool pack) {
+  return RegisterTile(sketch, reader, stage, prefix).Run(pack);
+}
+
+}  // namespace hone::space
