@@ -1,0 +1,17 @@
+// `hone bench PACKAGE [--threads N] [--seconds S] [--json]`: how long one run of a package takes, on random inputs.
+//
+// The JSON document has min_ms, median_ms, p90_ms, runs and threads.
+#ifndef HONE_CLI_BENCH_COMMAND_H_
+#define HONE_CLI_BENCH_COMMAND_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+// Follows cli/command.h. `app` and `result` outlive the parse.
+void AddBenchCommand(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_BENCH_COMMAND_H_

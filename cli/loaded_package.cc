@@ -1,0 +1,74 @@
+#include "cli/loaded_package.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "cli/random_values.h"
+#include "deploy/runtime/dtype.h"
+
+namespace hone::cli {
+
+absl::Status RuntimeError(HoneStatus status) {
+  const std::string text = hone_error();
+  switch (status) {
+    case HONE_OK:
+      return absl::OkStatus();
+    case HONE_INVALID_ARGUMENT:
+      return absl::InvalidArgumentError(text);
+    case HONE_BAD_PACKAGE:
+      return absl::DataLossError(text);
+    case HONE_INCOMPATIBLE:
+      return absl::FailedPreconditionError(text);
+    case HONE_OUT_OF_MEMORY:
+      return absl::ResourceExhaustedError(text);
+    case HONE_IO_ERROR:
+      return absl::NotFoundError(text);
+  }
+  return absl::UnknownError(text);
+}
+
+absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, int threads) {
+  const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
+  HoneModel* model = nullptr;
+  const HoneStatus loaded = hone_load(path.c_str(), &options, &model);
+  if (loaded == HONE_IO_ERROR) return RuntimeError(loaded);  // names the path itself
+  if (loaded != HONE_OK) return Annotate(RuntimeError(loaded), path);
+  LoadedPackage package;
+  package.model_.reset(model);
+  for (size_t i = 0; i < hone_input_count(model); ++i) {
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_input(model, i, &package.inputs_.emplace_back())));
+  }
+  for (size_t i = 0; i < hone_output_count(model); ++i) {
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_output(model, i, &package.outputs_.emplace_back())));
+  }
+  return package;
+}
+
+absl::StatusOr<package::PackageMetadata> LoadedPackage::Metadata() const {
+  size_t bytes = 0;
+  const char* text = hone_metadata(model(), &bytes);
+  return package::ParseMetadata({text, bytes});
+}
+
+absl::Status LoadedPackage::FillInputs(uint64_t seed) {
+  HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, Metadata());
+  Random random(seed);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const package::DType dtype = package::FindDType(inputs_[i].dtype)->dtype;
+    ValueRange range = DefaultRange(dtype);
+    for (const package::InputRange& given : metadata.input_ranges) {
+      if (given.name == inputs_[i].name) range = {given.low, given.high};
+    }
+    DLTensor view;
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_get_input(model(), i, &view)));
+    FillRandom(dtype, range, random, {static_cast<uint8_t*>(view.data), static_cast<size_t>(inputs_[i].bytes)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadedPackage::Run() { return RuntimeError(hone_run(model())); }
+
+}  // namespace hone::cli

@@ -1,0 +1,177 @@
+#include "cli/profile_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/roofline.h"
+#include "base/status.h"
+#include "cli/loaded_package.h"
+#include "cli/output.h"
+#include "cli/timed_runs.h"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using package::KernelMetadata;
+
+struct Options {
+  std::string package;
+  int threads = 0;
+  double seconds = 1;
+  bool json = false;
+};
+
+constexpr uint64_t kSeed = 1;
+
+// All calls of one kernel.
+struct KernelProfile {
+  KernelMetadata kernel;
+  int calls = 0;
+  double seconds = 0;  // per run of the model
+
+  double Gflops() const { return seconds > 0 ? kernel.flops * calls / seconds * 1e-9 : 0; }
+  double RooflineShare(const Roofline& roofline) const {
+    return seconds > 0 ? roofline.LeastSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
+  }
+};
+
+struct Profile {
+  package::PackageMetadata metadata;
+  int threads = 0;
+  size_t runs = 0;
+  Roofline roofline;
+  std::vector<KernelProfile> kernels;  // slowest first
+  double seconds = 0;                  // sum over the kernels
+};
+
+// The median time of each call, in seconds.
+absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double seconds, size_t* runs) {
+  const size_t count = hone_call_count(package.model());
+  std::vector<int64_t> nanoseconds(count);
+  std::vector<std::vector<double>> times(count);  // the warm-up's too: a median does not mind
+  const auto run = [&] {
+    const absl::Status status = RuntimeError(hone_run_profiled(package.model(), nanoseconds.data(), count));
+    for (size_t i = 0; i < count; ++i) times[i].push_back(1e-9 * static_cast<double>(nanoseconds[i]));
+    return status;
+  };
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, TimedRuns(seconds, run));
+  *runs = measured.size();
+  std::vector<double> medians;
+  for (const std::vector<double>& of_call : times) medians.push_back(Quantile(of_call, 0.5));
+  return medians;
+}
+
+absl::StatusOr<Profile> MeasureProfile(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
+  Profile profile;
+  HONE_ASSIGN_OR_RETURN(profile.metadata, package.Metadata());
+  profile.threads = package.threads();
+  {
+    ThreadPool pool(profile.threads);
+    profile.roofline = MeasureRoofline(pool);
+  }
+  HONE_RETURN_IF_ERROR(package.FillInputs(kSeed));
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> calls, MeasureCalls(package, options.seconds, &profile.runs));
+
+  std::map<std::string, KernelProfile> by_symbol;
+  for (const KernelMetadata& kernel : profile.metadata.kernels) by_symbol[kernel.symbol].kernel = kernel;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const std::string symbol = hone_call_symbol(package.model(), i);
+    KernelProfile& kernel = by_symbol[symbol];
+    kernel.kernel.symbol = symbol;
+    ++kernel.calls;
+    kernel.seconds += calls[i];
+    profile.seconds += calls[i];
+  }
+  for (auto& [symbol, kernel] : by_symbol) {
+    if (kernel.calls > 0) profile.kernels.push_back(std::move(kernel));
+  }
+  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
+                   [](const KernelProfile& a, const KernelProfile& b) { return a.seconds > b.seconds; });
+  return profile;
+}
+
+double ShareOf(const KernelProfile& kernel, const Profile& profile) {
+  return profile.seconds > 0 ? kernel.seconds / profile.seconds : 0;
+}
+
+ordered_json ToJson(const Profile& profile) {
+  ordered_json kernels = ordered_json::array();
+  for (const KernelProfile& kernel : profile.kernels) {
+    kernels.push_back({{"symbol", kernel.kernel.symbol},
+                       {"operator", kernel.kernel.operator_name},
+                       {"workload", kernel.kernel.workload_digest},
+                       {"calls", kernel.calls},
+                       {"time_ms", 1e3 * kernel.seconds},
+                       {"share", ShareOf(kernel, profile)},
+                       {"gflops", kernel.Gflops()},
+                       {"roofline_share", kernel.RooflineShare(profile.roofline)},
+                       {"schedule", kernel.kernel.schedule}});
+  }
+  return {{"model", profile.metadata.model_name},
+          {"target", profile.metadata.target},
+          {"threads", profile.threads},
+          {"runs", profile.runs},
+          {"total_ms", 1e3 * profile.seconds},
+          {"peak_gflops", 1e-9 * profile.roofline.flops_per_second},
+          {"memory_gbytes_per_second", 1e-9 * profile.roofline.levels.back().bytes_per_second},
+          {"kernels", std::move(kernels)}};
+}
+
+std::string Indented(std::string_view text) {
+  std::string result = "    ";
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += "    ";
+  }
+  return result;
+}
+
+std::string ToText(const Profile& profile) {
+  std::string text = fmt::format(
+      "{} for {}: {:.3f} ms in kernels, {} threads, {} runs\nthis machine: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n\n",
+      profile.metadata.model_name, profile.metadata.target, 1e3 * profile.seconds, profile.threads, profile.runs,
+      1e-9 * profile.roofline.flops_per_second, 1e-9 * profile.roofline.levels.back().bytes_per_second);
+  text += fmt::format("{:>10} {:>6} {:>6} {:>9} {:>9}  {}\n", "ms", "time", "calls", "GFLOP/s", "roofline", "kernel");
+  for (const KernelProfile& kernel : profile.kernels) {
+    text +=
+        fmt::format("{:>10.4f} {:>5.1f}% {:>6} {:>9.1f} {:>8.1f}%  {} {}\n", 1e3 * kernel.seconds,
+                    100 * ShareOf(kernel, profile), kernel.calls, kernel.Gflops(),
+                    100 * kernel.RooflineShare(profile.roofline), kernel.kernel.operator_name, kernel.kernel.symbol);
+  }
+  text += "\nschedules\n";
+  for (const KernelProfile& kernel : profile.kernels) {
+    text += fmt::format("  {}\n{}\n", kernel.kernel.symbol, Indented(kernel.kernel.schedule));
+  }
+  return text;
+}
+
+absl::Status RunProfile(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const Profile profile, MeasureProfile(options));
+  return options.json ? PrintJson(ToJson(profile)) : PrintText(ToText(profile));
+}
+
+}  // namespace
+
+void AddProfileCommand(CLI::App& app, absl::Status* result) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("profile", "Show where a package spends its time, kernel by kernel");
+  command->add_option("PACKAGE", options->package, "The package, as hone compile writes it")->required();
+  command->add_option("--threads", options->threads, "Threads that compute; 0: one per CPU")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--seconds", options->seconds, "How long to measure")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print one JSON document");
+  command->callback([options, result] { *result = RunProfile(*options); });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,26 @@
+// Random contents for a tensor of any element type, the same for the same seed on every platform.
+#ifndef HONE_CLI_RANDOM_VALUES_H_
+#define HONE_CLI_RANDOM_VALUES_H_
+
+#include <cstdint>
+#include <span>
+
+#include "base/random.h"
+#include "deploy/runtime/package_format.h"
+
+namespace hone::cli {
+
+// Values v with low <= v < high; of integers those that are whole, of bool 0 and 1 whatever the range.
+struct ValueRange {
+  double low, high;
+};
+
+// [-1, 1) for floats, [0, 2) for the rest.
+ValueRange DefaultRange(package::DType dtype);
+
+// `bytes` holds whole elements. An empty range (high <= low) gives `low` everywhere.
+void FillRandom(package::DType dtype, ValueRange range, Random& random, std::span<uint8_t> bytes);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_RANDOM_VALUES_H_

@@ -1,0 +1,111 @@
+#include "cli/run_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/loaded_package.h"
+#include "cli/npz.h"
+#include "deploy/runtime/dtype.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+  std::string package, input, output;
+  int threads = 0;
+};
+
+std::span<const int64_t> ShapeOf(const HonePort& port) { return {port.shape, static_cast<size_t>(port.ndim)}; }
+
+std::string Describe(package::DType dtype, std::span<const int64_t> shape) {
+  return fmt::format("{} {}", package::Name(dtype), ShapeText(shape));
+}
+
+package::DType DTypeOf(const HonePort& port) { return package::FindDType(port.dtype)->dtype; }
+
+// Every input has its array, and every array is an input.
+absl::Status CheckNames(const std::vector<HonePort>& inputs, const std::vector<std::string>& names,
+                        const std::string& path) {
+  std::vector<std::string> wanted, missing, extra;
+  for (const HonePort& port : inputs) wanted.emplace_back(port.name);
+  for (const std::string& name : wanted) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) missing.push_back(name);
+  }
+  for (const std::string& name : names) {
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) extra.push_back(name);
+  }
+  if (missing.empty() && extra.empty()) return absl::OkStatus();
+  std::string text = fmt::format("the arrays in '{}' are not the model's inputs:", path);
+  if (!missing.empty()) text += fmt::format(" missing '{}';", fmt::join(missing, "', '"));
+  if (!extra.empty()) text += fmt::format(" unknown '{}';", fmt::join(extra, "', '"));
+  return absl::FailedPreconditionError(fmt::format("{} the inputs are '{}'", text, fmt::join(wanted, "', '")));
+}
+
+absl::Status SetInput(const LoadedPackage& package, size_t index, const NpzReader& reader) {
+  const HonePort& port = package.inputs()[index];
+  const std::string wanted = Describe(DTypeOf(port), ShapeOf(port));
+  const auto check = [&](const NpyHeader& header) {
+    const std::string found = Describe(header.dtype, header.shape);
+    if (found == wanted) return absl::OkStatus();
+    return absl::FailedPreconditionError(fmt::format("it is {}, the model wants {}", found, wanted));
+  };
+  HONE_ASSIGN_OR_RETURN(Array array, reader.Read(port.name, check));
+  const DLTensor tensor = {array.data.data(),  {kDLCPU, 0},         port.ndim,        port.dtype,
+                           array.shape.data(), /*strides=*/nullptr, /*byte_offset=*/0};
+  return RuntimeError(hone_set_input(package.model(), index, &tensor));
+}
+
+absl::Status SetInputs(const LoadedPackage& package, const std::string& path) {
+  if (path.empty()) {
+    if (package.inputs().empty()) return absl::OkStatus();
+    return CheckNames(package.inputs(), {}, "no --input");
+  }
+  HONE_ASSIGN_OR_RETURN(const NpzReader reader, NpzReader::Open(path));
+  HONE_RETURN_IF_ERROR(CheckNames(package.inputs(), reader.names(), path));
+  for (size_t i = 0; i < package.inputs().size(); ++i) HONE_RETURN_IF_ERROR(SetInput(package, i, reader));
+  return absl::OkStatus();
+}
+
+absl::Status WriteOutputs(const LoadedPackage& package, const std::string& path) {
+  std::vector<ArrayView> arrays;
+  for (size_t i = 0; i < package.outputs().size(); ++i) {
+    const HonePort& port = package.outputs()[i];
+    DLTensor view;
+    HONE_RETURN_IF_ERROR(RuntimeError(hone_get_output(package.model(), i, &view)));
+    arrays.push_back({port.name,
+                      DTypeOf(port),
+                      ShapeOf(port),
+                      {static_cast<const uint8_t*>(view.data), static_cast<size_t>(port.bytes)}});
+  }
+  return WriteNpz(path, arrays);
+}
+
+absl::Status Run(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
+  HONE_RETURN_IF_ERROR(SetInputs(package, options.input));
+  HONE_RETURN_IF_ERROR(package.Run());
+  return WriteOutputs(package, options.output);
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, absl::Status* result) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "Run a package once on arrays from a .npz file");
+  command->add_option("PACKAGE", options->package, "The package, as hone compile writes it")->required();
+  command->add_option("--input", options->input, "The inputs by name, a .npz file");
+  command->add_option("--output", options->output, "Where to write the outputs by name, a .npz file")->required();
+  command->add_option("--threads", options->threads, "Threads that compute; 0: one per CPU")
+      ->check(CLI::NonNegativeNumber);
+  command->callback([options, result] { *result = Run(*options); });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,17 @@
+// `hone run PACKAGE --input IN.npz --output OUT.npz [--threads N]`: runs a package once on arrays from a file.
+//
+// Arrays are named as the model names its inputs and outputs; types and shapes must match exactly.
+#ifndef HONE_CLI_RUN_COMMAND_H_
+#define HONE_CLI_RUN_COMMAND_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+// Follows cli/command.h. `app` and `result` outlive the parse.
+void AddRunCommand(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_RUN_COMMAND_H_

@@ -1,0 +1,46 @@
+#include "cli/timed_runs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+
+#include "base/status.h"
+
+namespace hone::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kWarmUpShare = 0.1;
+constexpr size_t kLeastRuns = 3;
+
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+absl::StatusOr<std::vector<double>> TimedRuns(double seconds, const std::function<absl::Status()>& run) {
+  const Clock::time_point warm_up = Clock::now();
+  do {
+    HONE_RETURN_IF_ERROR(run());
+  } while (SecondsSince(warm_up) < kWarmUpShare * seconds);
+
+  std::vector<double> times;
+  const Clock::time_point begin = Clock::now();
+  do {
+    const Clock::time_point start = Clock::now();
+    HONE_RETURN_IF_ERROR(run());
+    times.push_back(SecondsSince(start));
+  } while (SecondsSince(begin) < seconds || times.size() < kLeastRuns);
+  return times;
+}
+
+double Quantile(std::span<const double> values, double share) {
+  HONE_CHECK(!values.empty());
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::min(rank == 0 ? 0 : rank - 1, sorted.size() - 1)];
+}
+
+}  // namespace hone::cli
