@@ -1,20 +1,303 @@
 #include "compiler/graph/fuse.h"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/post_dominator.h"
+#include "compiler/graph/traits.h"
 
 namespace hone::graph {
+namespace {
+
+constexpr int kNone = -1;
+constexpr size_t kMaxNodes = 64;  // per group: a longer chain gains nothing more and makes a kernel hard to compile
+
+// Fusion starts at a node and grows the group over the node where all its consumers meet again (its post-dominator)
+// and everything on the way there, as long as all of that fits; so a group always has one exit. Three rounds:
+// reductions first take what follows them; then chains without reduction form, and flow into reductions that read
+// every element once.
+class Fuser {
+ public:
+  explicit Fuser(const Graph& graph)
+      : graph_(graph), consumers_(Consumers(graph)), meets_(ImmediatePostDominators(graph)) {}
+
+  absl::StatusOr<std::vector<Group>> Run() {
+    const int count = static_cast<int>(graph_.nodes.size());
+    for (const Node& node : graph_.nodes) {
+      traits_.emplace_back();
+      if (!IsAlias(graph_, node)) {
+        HONE_ASSIGN_OR_RETURN(traits_.back(), FindTraits(graph_, node));
+      }
+    }
+    group_.resize(graph_.nodes.size());
+    std::iota(group_.begin(), group_.end(), 0);
+    members_.resize(graph_.nodes.size());
+    for (int i = 0; i < count; ++i) members_[i] = {i};
+    for (int i = 0; i < count; ++i) {
+      if (traits_[i].reduces && members_[group_[i]].size() == 1) GrowReduction(i);
+    }
+    // Backwards, so that a chain has grown as far as it can before what comes before it is looked at.
+    for (int i = count - 1; i >= 0; --i) {
+      if (!traits_[i].reduces && Single(i) && !IsAlias(graph_, graph_.nodes[i])) GrowChain(i);
+    }
+    return Collect();
+  }
+
+ private:
+  bool Single(int node) const { return members_[group_[node]].size() == 1; }
+
+  // The only output of the node, kAbsent if it has several.
+  ValueId OnlyOutput(int node) const {
+    ValueId only = kAbsent;
+    for (ValueId id : graph_.nodes[node].outputs) {
+      if (id == kAbsent) continue;
+      if (only != kAbsent) return kAbsent;
+      only = id;
+    }
+    return only;
+  }
+
+  const std::vector<int64_t>& ShapeOf(int node) const { return graph_.values[OnlyOutput(node)].type.shape; }
+
+  // All nodes on paths from `from` (exclusive) to its post-dominator `to` (inclusive), ascending.
+  std::vector<int> Between(int from, int to) const {
+    std::set<int> seen;
+    std::vector<int> pending = {from};
+    while (!pending.empty()) {
+      const int node = pending.back();
+      pending.pop_back();
+      for (ValueId id : graph_.nodes[node].outputs) {
+        if (id == kAbsent) continue;
+        for (int consumer : consumers_[id]) {
+          if (seen.insert(consumer).second && consumer != to) pending.push_back(consumer);
+        }
+      }
+      if (seen.size() > kMaxNodes) break;
+    }
+    return {seen.begin(), seen.end()};
+  }
+
+  bool MadeIn(ValueId id, const std::vector<int>& nodes) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+      const std::vector<ValueId>& outputs = graph_.nodes[node].outputs;
+      return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+    });
+  }
+
+  // An elementwise node on tensors of this shape, which reads what the group makes element by element.
+  bool FitsElementwise(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
+    if (!traits_[node].elementwise || !Single(node) || ShapeOf(node) != shape) return false;
+    for (size_t i = 0; i < traits_[node].access.size(); ++i) {
+      const ValueId id = graph_.nodes[node].inputs[i];
+      if (id != kAbsent && traits_[node].access[i] == Access::kBroadcast && MadeIn(id, inside)) return false;
+    }
+    return true;
+  }
+
+  // A computation on the same rows, or elementwise on whole rows or on what is left of rows after a reduction.
+  bool FitsRow(int node, const NodeTraits& row, const std::vector<int>& inside) const {
+    const NodeTraits& traits = traits_[node];
+    if (!Single(node) || OnlyOutput(node) == kAbsent) return false;
+    if (traits.row) return traits.row_shape == row.row_shape && traits.row_outer == row.row_outer;
+    if (!traits.elementwise) return false;
+    const std::vector<int64_t>& shape = ShapeOf(node);
+    if (shape != row.row_shape && !IsRowReduced(shape, row.row_shape, row.row_outer)) return false;
+    for (size_t i = 0; i < traits.access.size(); ++i) {
+      const ValueId id = graph_.nodes[node].inputs[i];
+      if (id == kAbsent || traits.access[i] != Access::kBroadcast || !MadeIn(id, inside)) continue;
+      // A reduced value spreads over its own row only if it keeps all dimensions.
+      const std::vector<int64_t>& from = graph_.values[id].type.shape;
+      if (from.size() != shape.size() || !IsRowReduced(from, row.row_shape, row.row_outer)) return false;
+    }
+    return true;
+  }
+
+  void Merge(int into, const std::vector<int>& nodes) {
+    for (int node : nodes) {
+      const int old = group_[node];
+      if (old == into) continue;
+      for (int member : members_[old]) group_[member] = into;
+      members_[into].insert(members_[into].end(), members_[old].begin(), members_[old].end());
+      members_[old].clear();
+    }
+    std::sort(members_[into].begin(), members_[into].end());
+  }
+
+  template <typename Fits>
+  bool GrowBy(int seed, int exit, const Fits& fits) {
+    const int meet = meets_[exit];
+    if (meet == kNone) return false;
+    const std::vector<int> between = Between(exit, meet);
+    std::vector<int> inside = members_[group_[seed]];
+    inside.insert(inside.end(), between.begin(), between.end());
+    if (inside.size() > kMaxNodes) return false;
+    for (int node : between) {
+      if (!fits(node, inside)) return false;
+    }
+    Merge(group_[seed], between);
+    return true;
+  }
+
+  // What follows a reduction: elementwise work on its result, or more work on the same rows.
+  void GrowReduction(int seed) {
+    int exit = seed;
+    while (OnlyOutput(exit) != kAbsent) {
+      const NodeTraits row = traits_[seed];
+      const std::vector<int64_t> shape = ShapeOf(exit);
+      const bool grown = GrowBy(seed, exit, [&](int node, const std::vector<int>& inside) {
+        return FitsElementwise(node, shape, inside) || (row.row && FitsRow(node, row, inside));
+      });
+      if (!grown) return;
+      exit = meets_[exit];
+    }
+  }
+
+  // Whether the reduction reads each element of its input once, so that what makes the input can be computed there.
+  bool AbsorbsProducers(int node) const {
+    const Node& n = graph_.nodes[node];
+    return traits_[node].row ||
+           (n.domain.empty() && (n.op.starts_with("Reduce") || n.op == "GlobalAveragePool" || n.op == "GlobalMaxPool"));
+  }
+
+  // Elementwise and data movement: on to what reads it element by element, or at least each element once.
+  void GrowChain(int seed) {
+    if (OnlyOutput(seed) == kAbsent || meets_[seed] == kNone) return;
+    const int meet = meets_[seed];
+    const std::vector<int64_t> shape = ShapeOf(seed);
+    std::vector<int> between = Between(seed, meet);
+    if (between.size() > kMaxNodes) return;
+    std::vector<int> inside = between;
+    inside.push_back(seed);
+    for (int node : between) {
+      if (node == meet) continue;
+      if (!FitsElementwise(node, shape, inside)) return;
+    }
+    if (!AcceptsChain(meet, seed, shape, inside)) return;
+    const size_t total = members_[group_[meet]].size() + between.size();
+    if (total <= kMaxNodes) {
+      between.push_back(seed);
+      Merge(group_[meet], between);
+    }
+  }
+
+  // Whether `meet`, with the group it already is in, may compute `seed` and what is between on the fly.
+  bool AcceptsChain(int meet, int seed, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
+    const NodeTraits& traits = traits_[meet];
+    const std::vector<int>& members = members_[group_[meet]];
+    const bool anchored = std::any_of(members.begin(), members.end(), [&](int m) { return traits_[m].reduces; });
+    if (!anchored) {
+      if (traits.elementwise) return FitsAsMember(meet, shape, inside);
+      return traits.moves_once && traits_[seed].elementwise;
+    }
+    if (!traits_[seed].elementwise) return false;
+    if (traits.reduces) return AbsorbsProducers(meet) && (!traits.row || shape == traits.row_shape);
+    return traits.elementwise && FitsAsMember(meet, shape, inside);
+  }
+
+  // FitsElementwise for a node that is in a group already.
+  bool FitsAsMember(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
+    if (ShapeOf(node) != shape) return false;
+    for (size_t i = 0; i < traits_[node].access.size(); ++i) {
+      const ValueId id = graph_.nodes[node].inputs[i];
+      if (id != kAbsent && traits_[node].access[i] == Access::kBroadcast && MadeIn(id, inside)) return false;
+    }
+    return true;
+  }
+
+  // Groups by their exits: whatever a group reads is made by a group with an earlier exit.
+  std::vector<Group> Collect() const {
+    std::vector<Group> groups;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      const std::vector<int>& members = members_[group_[i]];
+      if (members.back() == i && !IsAlias(graph_, graph_.nodes[i])) groups.push_back({members, Label(members)});
+    }
+    return groups;
+  }
+
+  std::string Label(const std::vector<int>& members) const;
+
+  const Graph& graph_;
+  const std::vector<std::vector<int>> consumers_;
+  const std::vector<int> meets_;
+  std::vector<NodeTraits> traits_;
+  std::vector<int> group_;                 // per node the group it is in, named by one of its nodes
+  std::vector<std::vector<int>> members_;  // per group, ascending; empty where the name is not in use
+};
+
+// "LayerNormalization" -> "layer_normalization", "GRU" -> "gru".
+std::string SnakeCase(std::string_view name) {
+  std::string text;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool upper = std::isupper(static_cast<unsigned char>(name[i])) != 0;
+    const bool after_lower = i > 0 && std::islower(static_cast<unsigned char>(name[i - 1])) != 0;
+    if (upper && after_lower) text += '_';
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return text;
+}
+
+std::string ConvLabel(const Graph& graph, const Node& node) {
+  const TensorType& weights = graph.values[node.inputs[1]].type;
+  const size_t spatial = weights.shape.size() < 2 ? 0 : weights.shape.size() - 2;
+  const int64_t group = IntAttribute(node, "group", 1);
+  const bool depthwise = group > 1 && weights.shape.size() > 1 && weights.shape[1] == 1;
+  const std::string kind = depthwise ? "depthwise_conv" : group > 1 ? "grouped_conv" : "conv";
+  return kind + std::to_string(spatial) + "d";
+}
+
+std::string NodeLabel(const Graph& graph, const Node& node) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kLabels = {{
+      {"Gemm", "matmul"},
+      {"LayerNormalization", "layer_norm"},
+      {"InstanceNormalization", "instance_norm"},
+      {"GroupNormalization", "group_norm"},
+      {"MaxPool", "pool"},
+      {"AveragePool", "pool"},
+      {"LpPool", "pool"},
+      {"GlobalAveragePool", "global_pool"},
+      {"GlobalMaxPool", "global_pool"},
+      {"GlobalLpPool", "global_pool"},
+  }};
+  if (node.op == "Conv" && node.inputs.size() > 1) return ConvLabel(graph, node);
+  if (node.op == "MatMul" && node.inputs.size() > 1) {
+    return graph.values[node.inputs[1]].type.shape.size() > 2 ? "batch_matmul" : "matmul";
+  }
+  if (node.op.starts_with("Reduce")) return "reduce";
+  for (const auto& [op, label] : kLabels) {
+    if (node.op == op) return std::string(label);
+  }
+  return SnakeCase(node.op);
+}
+
+std::string Fuser::Label(const std::vector<int>& members) const {
+  // A normalization or softmax names its group even where a plain reduction comes first.
+  for (const bool whole_rows : {true, false}) {
+    for (int node : members) {
+      if (!traits_[node].reduces) continue;
+      if (whole_rows && graph_.nodes[node].op.starts_with("Reduce")) continue;
+      return NodeLabel(graph_, graph_.nodes[node]);
+    }
+  }
+  for (int node : members) {
+    if (!traits_[node].elementwise) return NodeLabel(graph_, graph_.nodes[node]);
+  }
+  return "elementwise";
+}
+
+}  // namespace
 
 bool IsAlias(const Graph&, const Node& node) {
   return Is(node, "Reshape") || Is(node, "Flatten") || Is(node, "Squeeze") || Is(node, "Unsqueeze") ||
          Is(node, "Identity");
 }
 
-absl::StatusOr<std::vector<Group>> Fuse(const Graph& graph) {
-  std::vector<Group> groups;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!IsAlias(graph, graph.nodes[i])) groups.push_back({{static_cast<int>(i)}, "elementwise"});
-  }
-  return groups;
-}
+absl::StatusOr<std::vector<Group>> Fuse(const Graph& graph) { return Fuser(graph).Run(); }
 
 }  // namespace hone::graph

@@ -39,7 +39,9 @@ void CopyPermuted(const std::byte* from, std::byte* to, const std::vector<int64_
 Perm TransposePerm(const Node& node, size_t rank) {
   Perm reverse(rank);
   std::iota(reverse.rbegin(), reverse.rend(), int64_t{0});
-  return IntsAttribute(node, "perm", reverse);
+  Perm perm = IntsAttribute(node, "perm", reverse);
+  for (int64_t& axis : perm) axis += axis < 0 ? static_cast<int64_t>(rank) : 0;
+  return perm;
 }
 
 std::vector<int64_t> PermuteDims(const std::vector<int64_t>& dims, const Perm& perm) {

@@ -6,6 +6,13 @@
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/passes/constant_fold.h"
+#include "compiler/graph/passes/cse.h"
+#include "compiler/graph/passes/fold_scale.h"
+#include "compiler/graph/passes/layout.h"
+#include "compiler/graph/passes/lower_matmul.h"
+#include "compiler/graph/passes/recognize.h"
+#include "compiler/graph/passes/simplify.h"
+#include "compiler/graph/passes/sink_reshapes.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::graph {
@@ -18,9 +25,23 @@ struct NamedPass {
   Pass run;
 };
 
-// Read from top to bottom.
 constexpr NamedPass kPasses[] = {
+    // Clean up what exporters leave.
     {"fold constants", FoldConstants},
+    {"simplify", Simplify},
+    {"share common subexpressions", ShareCommonSubexpressions},
+    // Name what is spelled out, and put what is per channel into weights.
+    {"recognize patterns", RecognizePatterns},
+    {"fold scale", FoldScale},
+    // Choose the form in which convolutions and matrix products are computed.
+    {"choose layouts", ChooseLayouts},
+    {"simplify after layouts", Simplify},
+    {"lower matrix products", LowerMatMuls},
+    {"simplify after lowering", Simplify},
+    {"sink reshapes", SinkReshapes},
+    // What the steps before made of constants.
+    {"fold constants again", FoldConstants},
+    {"share common subexpressions again", ShareCommonSubexpressions},
 };
 
 }  // namespace

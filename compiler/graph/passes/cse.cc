@@ -1,0 +1,94 @@
+#include "compiler/graph/passes/cse.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "compiler/graph/graph_edit.h"
+
+namespace hone::graph {
+namespace {
+
+bool SameAttribute(const Attribute& a, const Attribute& b) {
+  if (a.index() != b.index()) return false;
+  return std::visit(
+      [&]<typename T>(const T& value) {
+        const T& other = std::get<T>(b);
+        if constexpr (std::is_same_v<T, Constant>) {
+          return value.type == other.type && *value.data == *other.data;
+        } else {
+          return value == other;
+        }
+      },
+      a);
+}
+
+bool SameNode(const Node& a, const Node& b) {
+  if (std::tie(a.op, a.domain, a.opset, a.inputs) != std::tie(b.op, b.domain, b.opset, b.inputs)) return false;
+  if (a.outputs.size() != b.outputs.size()) return false;
+  return std::equal(
+      a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
+      [](const auto& x, const auto& y) { return x.first == y.first && SameAttribute(x.second, y.second); });
+}
+
+// The first of each set of equal constants, for all of them. Large ones are compared only if they share bytes: a
+// model that repeats weights does so by name.
+std::map<ValueId, ValueId> EqualConstants(const Graph& graph) {
+  constexpr size_t kSmallBytes = 1 << 14;
+  using Key = std::tuple<ir::DType, std::vector<int64_t>, const void*, std::string>;
+  std::map<Key, ValueId> first;
+  std::map<ValueId, ValueId> replacements;
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
+    const Value& value = graph.values[id];
+    if (value.data == nullptr) continue;
+    Key key{value.type.dtype, value.type.shape, value.data.get(), ""};
+    if (value.data->size() <= kSmallBytes) {
+      std::get<2>(key) = nullptr;
+      std::get<3>(key) = std::string(reinterpret_cast<const char*>(value.data->data()), value.data->size());
+    }
+    auto [it, added] = first.emplace(std::move(key), id);
+    if (!added) replacements[id] = it->second;
+  }
+  return replacements;
+}
+
+}  // namespace
+
+absl::Status ShareCommonSubexpressions(Graph& graph) {
+  ReplaceUses(graph, EqualConstants(graph));
+  std::map<ValueId, ValueId> replacements;
+  auto resolve = [&](ValueId id) {
+    auto it = replacements.find(id);
+    return it == replacements.end() ? id : it->second;
+  };
+  std::map<std::pair<std::string, std::vector<ValueId>>, std::vector<size_t>> seen;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    Node& node = graph.nodes[i];
+    for (ValueId& id : node.inputs) id = resolve(id);
+    std::vector<size_t>& candidates = seen[{node.op, node.inputs}];
+    auto twin = std::find_if(candidates.begin(), candidates.end(),
+                             [&](size_t other) { return SameNode(graph.nodes[other], node); });
+    if (twin == candidates.end()) {
+      candidates.push_back(i);
+      continue;
+    }
+    std::vector<ValueId>& kept = graph.nodes[*twin].outputs;
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      if (node.outputs[k] == kAbsent) continue;
+      // What only the twin makes, the first one makes from now on.
+      if (kept[k] == kAbsent) {
+        kept[k] = std::exchange(node.outputs[k], kAbsent);
+      } else {
+        replacements[node.outputs[k]] = kept[k];
+      }
+    }
+  }
+  ReplaceUses(graph, replacements);
+  Tidy(graph);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::graph

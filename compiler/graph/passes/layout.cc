@@ -1,0 +1,149 @@
+#include "compiler/graph/passes/layout.h"
+
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/graph/emit.h"
+#include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/channels_last.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::graph {
+namespace {
+
+// A convolution gains about a third of its time from NHWC, at some 100 operations a nanosecond; a Transpose at a border
+// reads and writes its tensor at some 10 bytes a nanosecond. So this many bytes moved are worth one operation:
+constexpr double kBytesPerOperation = 0.015;
+
+double ConvOperations(const Graph& graph, const Node& node) {
+  if (!Is(node, "Conv") && !Is(node, "ConvTranspose")) return 0;
+  const std::vector<int64_t>& weights = graph.values[node.inputs[1]].type.shape;
+  // Per pixel of the larger side: Conv has [outputs, inputs / group, ...], ConvTranspose [inputs, outputs / group,
+  // ...].
+  const ValueId pixels = Is(node, "Conv") ? node.outputs[0] : node.inputs[0];
+  double operations = 2.0 * static_cast<double>(graph.values[pixels].type.elements());
+  for (size_t d = 1; d < weights.size(); ++d) operations *= static_cast<double>(weights[d]);
+  return operations;
+}
+
+class LayoutChooser {
+ public:
+  explicit LayoutChooser(Graph& graph)
+      : graph_(graph), producers_(Producers(graph)), consumers_(Consumers(graph)), region_(graph.nodes.size()) {
+    std::iota(region_.begin(), region_.end(), 0);
+    for (const Node& node : graph.nodes) movable_.push_back(HasChannelsLastForm(graph, node));
+    for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) Connect(id);
+  }
+
+  absl::Status Run() {
+    Decide();
+    std::map<ValueId, ValueId> replacements;
+    const size_t count = movable_.size();
+    for (size_t i = 0; i < count; ++i) {
+      if (!Moves(static_cast<int>(i))) continue;
+      const Node node = graph_.nodes[i];
+      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs,
+                            ToChannelsLast(graph_, node, [&](ValueId id) { return Converted(id); }));
+      for (size_t k = 0; k < outputs.size(); ++k) {
+        if (outputs[k] == kAbsent) continue;
+        converted_[node.outputs[k]] = outputs[k];
+        if (!LeavesRegion(node.outputs[k])) continue;
+        HONE_ASSIGN_OR_RETURN(replacements[node.outputs[k]],
+                              AddOp(graph_, "Transpose", {outputs[k]}, {{"perm", kToChannelsFirst}}));
+      }
+    }
+    ReplaceUses(graph_, replacements);
+    Tidy(graph_);
+    return absl::OkStatus();
+  }
+
+ private:
+  int Region(int node) const {
+    while (region_[node] != node) node = region_[node];
+    return node;
+  }
+
+  // All movable nodes that touch a value change together.
+  void Connect(ValueId id) {
+    if (!HasLayout(graph_, id)) return;
+    int first = -1;
+    auto join = [&](int node) {
+      if (node < 0 || !movable_[node]) return;
+      if (first < 0) first = node;
+      region_[Region(node)] = Region(first);
+    };
+    join(producers_[id]);
+    for (int consumer : consumers_[id]) join(consumer);
+  }
+
+  bool Moves(int node) const { return node >= 0 && movable_[node] && chosen_.contains(Region(node)); }
+
+  // Whether a value that a movable node makes is wanted in NCHW, too.
+  bool LeavesRegion(ValueId id) const {
+    if (IsOutput(graph_, id)) return true;
+    for (int consumer : consumers_[id]) {
+      if (!movable_[consumer]) return true;
+    }
+    return false;
+  }
+
+  // Bytes that a Transpose of the value has to move: none if it does nothing, or meets another one and cancels.
+  double TransposeBytes(ValueId id, bool leaving) const {
+    const TensorType& type = graph_.values[id].type;
+    if (type.shape[1] == 1 || type.shape[2] * type.shape[3] == 1) return 0;
+    if (!leaving && producers_[id] >= 0 && Is(graph_.nodes[producers_[id]], "Transpose")) return 0;
+    if (leaving && consumers_[id].size() == 1 && Is(graph_.nodes[consumers_[id][0]], "Transpose")) return 0;
+    return static_cast<double>(ByteSize(type));
+  }
+
+  void Decide() {
+    std::map<int, double> gain;  // per region, in bytes that it may cost
+    for (size_t i = 0; i < movable_.size(); ++i) {
+      if (movable_[i])
+        gain[Region(static_cast<int>(i))] += kBytesPerOperation * ConvOperations(graph_, graph_.nodes[i]);
+    }
+    for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id) {
+      if (!HasLayout(graph_, id)) continue;
+      const int producer = producers_[id];
+      if (producer >= 0 && movable_[producer]) {
+        if (LeavesRegion(id)) gain[Region(producer)] -= TransposeBytes(id, true);
+        continue;
+      }
+      for (int consumer : consumers_[id]) {
+        if (!movable_[consumer]) continue;
+        gain[Region(consumer)] -= TransposeBytes(id, false);
+        break;
+      }
+    }
+    for (const auto& [region, bytes] : gain) {
+      if (bytes > 0) chosen_.insert(region);
+    }
+    spdlog::debug("layout: {} of {} regions go to NHWC", chosen_.size(), gain.size());
+  }
+
+  // The NHWC form of a value; made by a Transpose where it enters.
+  absl::StatusOr<ValueId> Converted(ValueId id) {
+    auto it = converted_.find(id);
+    if (it != converted_.end()) return it->second;
+    HONE_ASSIGN_OR_RETURN(const ValueId entered, AddOp(graph_, "Transpose", {id}, {{"perm", kToChannelsLast}}));
+    converted_[id] = entered;
+    return entered;
+  }
+
+  Graph& graph_;
+  const std::vector<int> producers_;
+  const std::vector<std::vector<int>> consumers_;
+  std::vector<bool> movable_;
+  std::vector<int> region_;  // a union-find forest over nodes
+  std::set<int> chosen_;
+  std::map<ValueId, ValueId> converted_;
+};
+
+}  // namespace
+
+absl::Status ChooseLayouts(Graph& graph) { return LayoutChooser(graph).Run(); }
+
+}  // namespace hone::graph

@@ -1,0 +1,109 @@
+#include "compiler/graph/passes/lower_matmul.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/permute.h"
+
+namespace hone::graph {
+namespace {
+
+bool IsConstant(const Graph& graph, ValueId id) { return id != kAbsent && graph.values[id].data != nullptr; }
+
+ValueId TransposeConstant(Graph& graph, ValueId id, const Perm& perm) {
+  const Value source = graph.values[id];
+  return AddValue(graph, source.name, {source.type.dtype, PermuteDims(source.type.shape, perm)}, Permute(source, perm));
+}
+
+// The value times a float32 constant's number; the value itself for 1.
+ValueId ScaleConstant(Graph& graph, ValueId id, double factor) {
+  if (factor == 1) return id;
+  const Value source = graph.values[id];
+  std::vector<float> values = ReadConstant<float>(source);
+  for (float& value : values) value = static_cast<float>(value * factor);
+  return AddConstant<float>(graph, source.name, source.type.dtype, source.type.shape, values);
+}
+
+bool HasBias(const Node& node) { return node.inputs.size() > 2 && node.inputs[2] != kAbsent; }
+
+absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
+  const double alpha = FloatAttribute(node, "alpha", 1), beta = FloatAttribute(node, "beta", 1);
+  const bool floats = graph.values[node.inputs[1]].type.dtype == ir::DType::kFloat32;
+  if (!IsConstant(graph, node.inputs[1]) || (!floats && (alpha != 1 || beta != 1))) return kAbsent;
+  if (HasBias(node) && beta != 1 && !IsConstant(graph, node.inputs[2])) return kAbsent;
+  ValueId a = node.inputs[0], b = node.inputs[1];
+  if (IntAttribute(node, "transA", 0) != 0) {
+    HONE_ASSIGN_OR_RETURN(a, AddOp(graph, "Transpose", {a}, {{"perm", Perm{1, 0}}}));
+  }
+  if (IntAttribute(node, "transB", 0) != 0) b = TransposeConstant(graph, b, {1, 0});
+  b = ScaleConstant(graph, b, alpha);
+  HONE_ASSIGN_OR_RETURN(const ValueId product, AddOp(graph, "MatMul", {a, b}));
+  if (!HasBias(node) || beta == 0) return product;
+  return AddOp(graph, "Add", {product, ScaleConstant(graph, node.inputs[2], beta)});
+}
+
+// The product of all dimensions but the last, and the last.
+std::vector<int64_t> Rows(const std::vector<int64_t>& shape, int64_t last) {
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < shape.size(); ++d) rows *= shape[d];
+  return {rows, last};
+}
+
+absl::StatusOr<ValueId> LowerConv(Graph& graph, const Node& node) {
+  const auto all = [&](const char* name, int64_t wanted) {
+    const std::vector<int64_t> values = IntsAttribute(node, name);
+    return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
+  };
+  if (StringAttribute(node, "layout", "NCHW") != "NHWC" || !IsConstant(graph, node.inputs[1])) return kAbsent;
+  const std::vector<int64_t> weights = graph.values[node.inputs[1]].type.shape;
+  if (weights.size() != 4 || weights[2] != 1 || weights[3] != 1 || IntAttribute(node, "group", 1) != 1) return kAbsent;
+  // With a 1x1 window and stride 1 every kind of automatic padding is none.
+  if (!all("strides", 1) || !all("pads", 0)) return kAbsent;
+  const std::vector<int64_t> input = graph.values[node.inputs[0]].type.shape;
+  const std::vector<int64_t> output = graph.values[node.outputs[0]].type.shape;
+  HONE_ASSIGN_OR_RETURN(const ValueId matrix, AddReshape(graph, node.inputs[0], Rows(input, weights[1])));
+  const Value source = graph.values[node.inputs[1]];
+  const ValueId flat = AddValue(graph, source.name, {source.type.dtype, {weights[0], weights[1]}}, source.data);
+  HONE_ASSIGN_OR_RETURN(ValueId product, AddOp(graph, "MatMul", {matrix, TransposeConstant(graph, flat, {1, 0})}));
+  if (HasBias(node)) {
+    HONE_ASSIGN_OR_RETURN(product, AddOp(graph, "Add", {product, node.inputs[2]}));
+  }
+  return AddReshape(graph, product, output);
+}
+
+absl::StatusOr<ValueId> FlattenMatMul(Graph& graph, const Node& node) {
+  const std::vector<int64_t> a = graph.values[node.inputs[0]].type.shape;
+  const std::vector<int64_t> b = graph.values[node.inputs[1]].type.shape;
+  if (a.size() < 3 || b.size() != 2 || !IsConstant(graph, node.inputs[1])) return kAbsent;
+  const std::vector<int64_t> output = graph.values[node.outputs[0]].type.shape;
+  HONE_ASSIGN_OR_RETURN(const ValueId matrix, AddReshape(graph, node.inputs[0], Rows(a, a.back())));
+  HONE_ASSIGN_OR_RETURN(const ValueId product, AddOp(graph, "MatMul", {matrix, node.inputs[1]}));
+  return AddReshape(graph, product, output);
+}
+
+absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
+  if (Is(node, "Gemm")) return LowerGemm(graph, node);
+  if (Is(node, "Conv")) return LowerConv(graph, node);
+  if (Is(node, "MatMul")) return FlattenMatMul(graph, node);
+  return kAbsent;
+}
+
+}  // namespace
+
+absl::Status LowerMatMuls(Graph& graph) {
+  const size_t count = graph.nodes.size();
+  std::map<ValueId, ValueId> replacements;
+  for (size_t i = 0; i < count; ++i) {
+    const Node node = graph.nodes[i];
+    HONE_ASSIGN_OR_RETURN(const ValueId lowered, Lower(graph, node));
+    if (lowered != kAbsent) replacements[node.outputs[0]] = lowered;
+  }
+  ReplaceUses(graph, replacements);
+  Tidy(graph);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::graph

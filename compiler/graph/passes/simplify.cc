@@ -1,0 +1,208 @@
+#include "compiler/graph/passes/simplify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/permute.h"
+#include "compiler/graph/passes/view.h"
+
+namespace hone::graph {
+namespace {
+
+constexpr ValueId kUnchanged = kAbsent;  // what a rule returns that does not apply
+
+const TensorType& InputType(const Graph& graph, const Node& node, size_t i = 0) {
+  return graph.values[node.inputs[i]].type;
+}
+const TensorType& OutputType(const Graph& graph, const Node& node) { return graph.values[node.outputs[0]].type; }
+
+// The rules below take a node and return the value that stands for its first output, or kUnchanged. They may append
+// nodes, which is why they copy the node that they look at.
+
+ValueId DropIdentity(const Graph& graph, const Node& node) {
+  if (Is(node, "Identity")) return node.inputs[0];
+  // Inference leaves a dropout's input as it is; a mask that is read, or training mode, keeps the node.
+  if (Is(node, "Dropout")) {
+    const bool masked = node.outputs.size() > 1 && node.outputs[1] != kAbsent;
+    const bool has_mode = node.inputs.size() > 2 && node.inputs[2] != kAbsent;
+    const TensorData mode = has_mode ? graph.values[node.inputs[2]].data : nullptr;
+    const bool training = has_mode && (mode == nullptr || mode->size() != 1 || mode->front() != std::byte{0});
+    return masked || training ? kUnchanged : node.inputs[0];
+  }
+  if (Is(node, "Cast") && InputType(graph, node) == OutputType(graph, node)) return node.inputs[0];
+  const bool one_input = node.inputs.size() == 1;
+  if ((Is(node, "Concat") || Is(node, "Sum") || Is(node, "Max") || Is(node, "Min") || Is(node, "Mean")) && one_input) {
+    return node.inputs[0];
+  }
+  const bool same_type = InputType(graph, node) == OutputType(graph, node);
+  if ((Is(node, "Expand") || Is(node, "Tile") || Is(node, "Split")) && same_type) return node.inputs[0];
+  return kUnchanged;
+}
+
+// A slice that takes everything in order.
+ValueId DropFullSlice(const Graph& graph, const Node& node) {
+  if (!Is(node, "Slice") || InputType(graph, node) != OutputType(graph, node)) return kUnchanged;
+  if (node.inputs.size() > 4 && node.inputs[4] != kAbsent) {
+    const std::optional<double> step = UniformValue(graph.values[node.inputs[4]]);
+    if (!step || *step != 1) return kUnchanged;
+  }
+  return node.inputs[0];
+}
+
+// x + 0, x - 0, x * 1, x / 1, x ^ 1, where the number does not widen x.
+ValueId DropNeutral(const Graph& graph, const Node& node) {
+  if (node.inputs.size() != 2 || !node.domain.empty()) return kUnchanged;
+  const bool commutes = node.op == "Add" || node.op == "Mul";
+  const double neutral = node.op == "Add" || node.op == "Sub" ? 0 : 1;
+  if (!commutes && node.op != "Sub" && node.op != "Div" && node.op != "Pow") return kUnchanged;
+  for (size_t i = 0; i < (commutes ? 2u : 1u); ++i) {
+    const std::optional<double> number = UniformValue(graph.values[node.inputs[1 - i]]);
+    if (number && *number == neutral && InputType(graph, node, i) == OutputType(graph, node)) return node.inputs[i];
+  }
+  return kUnchanged;
+}
+
+// Division by a number whose reciprocal is exact is the same as, and much slower than, the multiplication.
+absl::StatusOr<ValueId> DivideByMultiplying(Graph& graph, const Node& node) {
+  if (!Is(node, "Div") || InputType(graph, node, 1).dtype != ir::DType::kFloat32) return kUnchanged;
+  const Value divisor = graph.values[node.inputs[1]];
+  const std::optional<double> number = UniformValue(divisor);
+  int exponent = 0;
+  if (!number || std::fabs(std::frexp(*number, &exponent)) != 0.5 || std::abs(exponent) > 100) return kUnchanged;
+  const std::vector<float> values(divisor.type.elements(), static_cast<float>(1 / *number));
+  const ValueId factor = AddConstant<float>(graph, "reciprocal", ir::DType::kFloat32, divisor.type.shape, values);
+  return AddOp(graph, "Mul", {node.inputs[0], factor});
+}
+
+// The order of the axes longer than 1 is what decides whether a Transpose moves anything.
+bool MovesNothing(const std::vector<int64_t>& shape, const Perm& perm) {
+  int64_t last = -1;
+  for (int64_t axis : perm) {
+    if (shape[axis] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+absl::StatusOr<ValueId> SimplifyTranspose(Graph& graph, const View& view, const Node& node) {
+  if (!Is(node, "Transpose")) return kUnchanged;
+  const TensorType input = InputType(graph, node);
+  const Perm perm = TransposePerm(node, input.shape.size());
+  if (MovesNothing(input.shape, perm)) return AddReshape(graph, node.inputs[0], OutputType(graph, node).shape);
+  const Node* before = view.Producer(node.inputs[0], "Transpose");
+  if (before == nullptr) return kUnchanged;
+  const ValueId source = before->inputs[0];
+  const Perm combined = PermuteDims(TransposePerm(*before, perm.size()), perm);
+  return AddOp(graph, "Transpose", {source}, {{"perm", combined}});
+}
+
+bool IsReshape(const Node& node) {
+  return Is(node, "Reshape") || Is(node, "Flatten") || Is(node, "Squeeze") || Is(node, "Unsqueeze");
+}
+
+// One form for all of them, and no chains.
+absl::StatusOr<ValueId> SimplifyReshape(Graph& graph, const View& view, const Node& node) {
+  if (!IsReshape(node)) return kUnchanged;
+  ValueId source = node.inputs[0];
+  for (const Node* before = view.Producer(source); before != nullptr && IsReshape(*before);
+       before = view.Producer(source)) {
+    source = before->inputs[0];
+  }
+  const bool canonical = Is(node, "Reshape") && IntAttribute(node, "allowzero", 0) == 1;
+  const std::vector<int64_t> shape = OutputType(graph, node).shape;
+  if (source == node.inputs[0] && canonical && graph.values[source].type.shape != shape) return kUnchanged;
+  return AddReshape(graph, source, shape);
+}
+
+// Zeros around the input of a convolution are its own padding.
+absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& node) {
+  if (!Is(node, "Conv") || StringAttribute(node, "auto_pad", "NOTSET") != "NOTSET") return kUnchanged;
+  const Node* pad = view.Producer(node.inputs[0], "Pad");
+  if (pad == nullptr || view.OnlyConsumer(node.inputs[0]) == nullptr) return kUnchanged;
+  if (StringAttribute(*pad, "mode", "constant") != "constant") return kUnchanged;
+  if (pad->inputs.size() > 2 && pad->inputs[2] != kAbsent && !view.IsNumber(pad->inputs[2], 0)) return kUnchanged;
+  if (pad->inputs.size() > 3 && pad->inputs[3] != kAbsent) return kUnchanged;  // only some axes
+  std::vector<int64_t> amounts = IntsAttribute(*pad, "pads");
+  if (pad->inputs.size() > 1 && pad->inputs[1] != kAbsent) {
+    const Value& pads = graph.values[pad->inputs[1]];
+    if (pads.data == nullptr || pads.type.dtype != ir::DType::kInt64) return kUnchanged;
+    amounts = ReadConstant<int64_t>(pads);
+  }
+  if (FloatAttribute(*pad, "value", 0) != 0) return kUnchanged;
+  const size_t rank = InputType(graph, node).shape.size(), spatial = rank - 2;
+  if (amounts.size() != 2 * rank || std::any_of(amounts.begin(), amounts.end(), [](int64_t n) { return n < 0; })) {
+    return kUnchanged;
+  }
+  if (amounts[0] + amounts[1] + amounts[rank] + amounts[rank + 1] != 0) return kUnchanged;
+  std::vector<int64_t> pads = IntsAttribute(node, "pads", std::vector<int64_t>(2 * spatial, 0));
+  for (size_t d = 0; d < spatial; ++d) {
+    pads[d] += amounts[d + 2];
+    pads[spatial + d] += amounts[rank + d + 2];
+  }
+  Node merged = node;
+  merged.inputs[0] = pad->inputs[0];
+  merged.attributes["pads"] = pads;
+  merged.outputs = {kNewValue};
+  HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph, std::move(merged)));
+  return outputs[0];
+}
+
+absl::StatusOr<ValueId> ApplyRules(Graph& graph, const View& view, const Node& node) {
+  for (ValueId replacement : {DropIdentity(graph, node), DropFullSlice(graph, node), DropNeutral(graph, node)}) {
+    if (replacement != kUnchanged) return replacement;
+  }
+  for (const auto rule : {SimplifyTranspose, SimplifyReshape, MergePad}) {
+    HONE_ASSIGN_OR_RETURN(const ValueId replacement, rule(graph, view, node));
+    if (replacement != kUnchanged) return replacement;
+  }
+  return DivideByMultiplying(graph, node);
+}
+
+void DropUnusedOutputs(Graph& graph) {
+  const std::vector<std::vector<int>> consumers = Consumers(graph);
+  for (Node& node : graph.nodes) {
+    for (ValueId& id : node.outputs) {
+      if (id != kAbsent && consumers[id].empty() && !IsOutput(graph, id)) id = kAbsent;
+    }
+  }
+}
+
+// One round over all nodes. Values that a round makes are looked at in the next one.
+absl::StatusOr<bool> Round(Graph& graph) {
+  DropUnusedOutputs(graph);
+  std::map<ValueId, ValueId> replacements;
+  {
+    const View view(graph);
+    const size_t count = graph.nodes.size();
+    for (size_t i = 0; i < count; ++i) {
+      const Node node = graph.nodes[i];
+      if (node.inputs.empty() || node.inputs[0] == kAbsent || node.outputs[0] == kAbsent) continue;
+      HONE_ASSIGN_OR_RETURN(const ValueId replacement, ApplyRules(graph, view, node));
+      if (replacement != kUnchanged) replacements[node.outputs[0]] = replacement;
+    }
+  }
+  if (replacements.empty()) return false;
+  ReplaceUses(graph, replacements);
+  Tidy(graph);
+  return true;
+}
+
+}  // namespace
+
+absl::Status Simplify(Graph& graph) {
+  constexpr int kMaxRounds = 100;  // each round removes or merges a node, so this bounds chains, not graphs
+  for (int round = 0; round < kMaxRounds; ++round) {
+    HONE_ASSIGN_OR_RETURN(const bool changed, Round(graph));
+    if (!changed) break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,167 @@
+#include "compiler/graph/traits.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "base/status.h"
+#include "compiler/graph/emit.h"
+#include "compiler/ir/match.h"
+
+namespace hone::graph {
+namespace {
+
+constexpr std::array<std::string_view, 7> kMovesOnce = {"Concat",       "DepthToSpace", "Pad",      "Slice",
+                                                        "SpaceToDepth", "Split",        "Transpose"};
+
+bool IsVar(const ir::Expr& e, const ir::Axis& axis) {
+  const auto* var = e.As<ir::Var>();
+  return var != nullptr && var->name == axis.name;
+}
+
+bool IsZero(const ir::Expr& e) {
+  const auto* imm = e.As<ir::IntImm>();
+  return imm != nullptr && imm->value == 0;
+}
+
+std::vector<int64_t> Extents(const std::vector<ir::Axis>& axes) {
+  std::vector<int64_t> extents;
+  for (const ir::Axis& axis : axes) extents.push_back(axis.extent);
+  return extents;
+}
+
+// How a load relates to the loops `axes` around it.
+Access Classify(const ir::Load& load, const std::vector<ir::Axis>& axes) {
+  if (load.mask.defined()) return Access::kOther;
+  const std::vector<int64_t>& shape = load.buffer->shape;
+  bool same = shape == Extents(axes);
+  size_t next = 0;  // the first axis that an index may still name
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    const ir::Expr& index = load.indices[d];
+    if (IsZero(index) && shape[d] == 1) continue;
+    size_t axis = next;
+    while (axis < axes.size() && !IsVar(index, axes[axis])) ++axis;
+    if (axis == axes.size() || axes[axis].extent != shape[d]) return Access::kOther;
+    same = same && axis == d;
+    next = axis + 1;
+  }
+  return same ? Access::kSame : Access::kBroadcast;
+}
+
+Access Worse(Access a, Access b) { return std::max(a, b); }
+
+// The access of every buffer that the stage loads; the worst one where it loads a buffer in several ways.
+std::map<const ir::BufferNode*, Access> StageAccess(const ir::Stage& stage, const std::vector<ir::Axis>& axes) {
+  std::map<const ir::BufferNode*, Access> access;
+  ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+    const auto* load = e.As<ir::Load>();
+    if (load == nullptr) return;
+    Access& known = access.try_emplace(load->buffer.get(), Access::kNone).first->second;
+    known = Worse(known, Classify(*load, axes));
+  });
+  return access;
+}
+
+// The only output that is there, or nullptr.
+const ir::BufferNode* OnlyOutput(const EmittedNode& emitted) {
+  const ir::BufferNode* only = nullptr;
+  for (const ir::Buffer& output : emitted.outputs) {
+    if (output != nullptr && only != nullptr) return nullptr;
+    if (output != nullptr) only = output.get();
+  }
+  return only;
+}
+
+// Fills traits.elementwise and traits.access.
+void FindElementwise(const EmittedNode& emitted, NodeTraits& traits) {
+  const ir::BufferNode* output = OnlyOutput(emitted);
+  if (output == nullptr || traits.reduces) return;
+  std::map<const ir::BufferNode*, Access> total;
+  // From the last stage back, so that the access of a stage's buffer is known before its own loads are looked at.
+  total[output] = Access::kSame;
+  for (auto stage = emitted.stages.rbegin(); stage != emitted.stages.rend(); ++stage) {
+    if (stage->buffer->shape != output->shape) return;
+    const auto outer = total.find(stage->buffer.get());
+    if (outer == total.end()) continue;
+    const Access outer_access = outer->second;
+    for (const auto& [buffer, access] : StageAccess(*stage, stage->axes)) {
+      Access& known = total.try_emplace(buffer, Access::kNone).first->second;
+      known = Worse(known, Worse(outer_access, access));
+    }
+  }
+  traits.elementwise = !emitted.stages.empty();
+  for (const ir::Buffer& input : emitted.inputs) {
+    const auto it = total.find(input.get());
+    traits.access.push_back(it == total.end() ? Access::kNone : it->second);
+    if (traits.access.back() == Access::kOther) traits.elementwise = false;
+  }
+}
+
+// Whether every load in the stage fits rows of this shape: full ones at their own place, reduced ones at their row's,
+// others as vectors along the row.
+bool LoadsFitRows(const ir::Stage& stage, const NodeTraits& traits) {
+  std::vector<ir::Axis> axes = stage.axes;
+  if (stage.reduction != ir::Reduction::kNone) {
+    axes.resize(traits.row_outer);  // ones may follow: the reduced loops stand in their place
+    axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
+  }
+  for (const auto& [buffer, access] : StageAccess(stage, axes)) {
+    if (access == Access::kOther) return false;
+    if (buffer->shape == traits.row_shape && axes.size() == traits.row_shape.size() && access != Access::kSame) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void FindRow(const EmittedNode& emitted, NodeTraits& traits) {
+  if (OnlyOutput(emitted) == nullptr || !traits.reduces) return;
+  auto first = std::find_if(emitted.stages.begin(), emitted.stages.end(),
+                            [](const ir::Stage& stage) { return stage.reduction != ir::Reduction::kNone; });
+  // The shape of the rows is that of an input whose last dimensions the first reduction runs over.
+  const std::vector<int64_t> reduced = Extents(first->reduce_axes);
+  for (const ir::Buffer& input : emitted.inputs) {
+    if (input == nullptr || input->shape.size() < reduced.size()) continue;
+    const size_t outer = input->shape.size() - reduced.size();
+    if (!std::equal(reduced.begin(), reduced.end(), input->shape.begin() + static_cast<std::ptrdiff_t>(outer)))
+      continue;
+    if (!IsRowReduced(first->buffer->shape, input->shape, outer)) continue;
+    traits.row_outer = outer;
+    traits.row_shape = input->shape;
+    break;
+  }
+  if (traits.row_shape.empty()) return;
+  for (const ir::Stage& stage : emitted.stages) {
+    const bool reduces = stage.reduction != ir::Reduction::kNone;
+    const bool reduced_shape = IsRowReduced(stage.buffer->shape, traits.row_shape, traits.row_outer);
+    if (reduces && (!reduced_shape || Extents(stage.reduce_axes) != reduced)) return;
+    if (!reduces && !reduced_shape && stage.buffer->shape != traits.row_shape) return;
+    if (!LoadsFitRows(stage, traits)) return;
+  }
+  traits.row = true;
+}
+
+}  // namespace
+
+bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer) {
+  if (shape.size() < outer || shape.size() > row_shape.size() || outer > row_shape.size()) return false;
+  if (!std::equal(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(outer), row_shape.begin())) return false;
+  return std::all_of(shape.begin() + static_cast<std::ptrdiff_t>(outer), shape.end(),
+                     [](int64_t extent) { return extent == 1; });
+}
+
+absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {
+  HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
+  NodeTraits traits;
+  traits.reduces = std::any_of(emitted.stages.begin(), emitted.stages.end(),
+                               [](const ir::Stage& stage) { return stage.reduction != ir::Reduction::kNone; });
+  const bool moves =
+      node.domain.empty() && std::find(kMovesOnce.begin(), kMovesOnce.end(), node.op) != kMovesOnce.end();
+  traits.moves_once = moves && node.outputs.size() == 1;
+  FindElementwise(emitted, traits);
+  FindRow(emitted, traits);
+  return traits;
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,141 @@
+// Files that no exporter writes: each must be an error, never a crash or an allocation of what is not there.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using testing::HasSubstr;
+
+void ExpectInvalid(const std::string& model, const std::string& text) {
+  const absl::Status status = ImportError(model);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+}
+
+std::string SmallModel() {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 5, 5}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1)).Floats("b", {3}, {1, 2, 3});
+  b.Ints("target", {1, -1});
+  b.Node("Conv", {"x", "w", "b"}, {"c"}, {Attr("pads", std::vector<int64_t>{1, 1, 1, 1})});
+  b.Node("Relu", {"c"}, {"r"}).Node("Reshape", {"r", "target"}, {"flat"});
+  b.Node("Softmax", {"flat"}, {"y"}, {Attr("axis", 1)}).Output("y");
+  return b.Model();
+}
+
+TEST(DamagedFile, EveryCutIsAnErrorOrAModel) {
+  const std::string model = SmallModel();
+  ASSERT_TRUE(ImportError(model).ok());
+  for (size_t size = 0; size < model.size(); ++size) {
+    const absl::Status status = ImportError(model.substr(0, size));
+    EXPECT_NE(status.code(), absl::StatusCode::kInternal) << status << " at " << size;
+  }
+  ExpectInvalid(model.substr(0, model.size() / 2), "damaged, cut off");
+  ExpectInvalid("", "no graph with outputs");
+}
+
+TEST(DamagedFile, EveryFlippedBitIsAnErrorOrAModel) {
+  const std::string model = SmallModel();
+  for (size_t i = 0; i < model.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = model;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+      const absl::Status status = ImportError(flipped);
+      EXPECT_NE(status.code(), absl::StatusCode::kInternal) << status << " at " << i << "." << bit;
+    }
+  }
+}
+
+TEST(DamagedFile, Cycle) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Add", {"x", "b"}, {"a"}).Node("Relu", {"a"}, {"b"}).Output("b");
+  ExpectInvalid(b.Model(), "the graph has a cycle");
+}
+
+TEST(DamagedFile, NodeThatReadsItself) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Add", {"x", "a"}, {"a"}).Output("a");
+  ExpectInvalid(b.Model(), "node 'node_of_a' (Add) depends on itself");
+}
+
+TEST(DamagedFile, UndefinedValue) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Add", {"x", "ghost"}, {"y"}).Output("y");
+  ExpectInvalid(b.Model(), "reads 'ghost', which nothing defines");
+}
+
+TEST(DamagedFile, UndefinedOutput) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Relu", {"x"}, {"y"}).Output("z");
+  ExpectInvalid(b.Model(), "output 'z' is not defined");
+}
+
+TEST(DamagedFile, ValuesDefinedTwice) {
+  GraphBuilder twice;
+  twice.Input("x", {2}).Node("Relu", {"x"}, {"y"}).Node("Abs", {"x"}, {"y"}).Output("y");
+  ExpectInvalid(twice.Model(), "value 'y' is defined twice");
+  GraphBuilder input;
+  input.Input("x", {2}).Node("Relu", {"x"}, {"x"}).Output("x");
+  ExpectInvalid(input.Model(), "'x' is defined twice");
+  GraphBuilder tensors;
+  tensors.Floats("w", {1}, {1}).Floats("w", {1}, {2}).Output("w");
+  ExpectInvalid(tensors.Model(), "'w' is defined twice");
+}
+
+TEST(DamagedFile, TensorSizesMustAgree) {
+  const auto with = [](const std::string& tensor) {
+    GraphBuilder b;
+    b.Initializer(tensor).Output("w");
+    return b.Model();
+  };
+  ExpectInvalid(with(RawTensor("w", kFloat, {3}, "12345678")), "tensor 'w': the shape needs 12 bytes, 8 are there");
+  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40}, "1234")), "are there");
+  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, "1234")), "too large to be true");
+  ExpectInvalid(with(RawTensor("w", kFloat, {-1}, "1234")), "dimension -1 is negative");
+  ExpectInvalid(with(RawTensor("w", kBool, {1}, "\x02")), "neither 0 nor 1");
+  ExpectInvalid(with(RawTensor("w", 0, {1}, "1234")), "element type is not given");
+  Message typed;
+  typed.Int(1, int64_t{1} << 50).Int(2, kInt64).Text(8, "w").Int(7, 1);
+  ExpectInvalid(with(typed.bytes()), "elements, 1 are there");
+}
+
+TEST(DamagedFile, HugeResultsAreRefused) {
+  GraphBuilder b;
+  b.Input("x", {1})
+      .Ints("shape", {int64_t{1} << 30, int64_t{1} << 30, 8})
+      .Node("Expand", {"x", "shape"}, {"y"})
+      .Output("y");
+  ExpectInvalid(b.Model(), "more than 1 TiB");
+}
+
+TEST(DamagedFile, NotAModel) {
+  ExpectInvalid("PK\x03\x04 this is a zip file", "");
+  ExpectInvalid(std::string(1000, '\xff'), "damaged");
+  GraphBuilder b;
+  b.Input("x", {1}).Node("Relu", {"x"}, {"y"});
+  ExpectInvalid(b.Model(), "no graph with outputs");
+}
+
+TEST(DamagedFile, DeepNestingEnds) {
+  std::string branch;
+  GraphBuilder leaf;
+  leaf.Floats("v", {1}, {1}).Output("v");
+  branch = leaf.bytes();
+  for (int i = 0; i < 200; ++i) {
+    GraphBuilder b;
+    b.Initializer(Tensor<uint8_t>("c" + std::to_string(i), kBool, {}, {1}));
+    b.Node("If", {"c" + std::to_string(i)}, {"o" + std::to_string(i)},
+           {GraphAttr("then_branch", branch), GraphAttr("else_branch", leaf.bytes())});
+    b.Output("o" + std::to_string(i));
+    branch = b.bytes();
+  }
+  GraphBuilder b;
+  b.Initializer(Tensor<uint8_t>("c", kBool, {}, {1}));
+  b.Node("If", {"c"}, {"y"}, {GraphAttr("then_branch", branch), GraphAttr("else_branch", branch)}).Output("y");
+  EXPECT_EQ(ImportError(b.Model()).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hone::graph

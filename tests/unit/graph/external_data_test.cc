@@ -1,0 +1,93 @@
+#include <filesystem>
+#include <fstream>
+
+#include "compiler/graph/graph_edit.h"
+#include "compiler/graph/onnx_import.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+
+namespace hone::graph {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ExternalData : public testing::Test {
+ protected:
+  ExternalData() {
+    root_ = fs::temp_directory_path() / ("hone_external_" + std::to_string(::getpid()));
+    fs::create_directories(root_ / "model");
+    Write("model/weights.bin", std::string("\0\0\0\0", 4) + Floats({1, 2, 3}));
+    Write("secret.bin", Floats({1, 2, 3}));
+  }
+  ~ExternalData() override { fs::remove_all(root_); }
+
+  void Write(const std::string& name, const std::string& bytes) { std::ofstream(root_ / name) << bytes; }
+  static std::string Floats(const std::vector<float>& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  }
+
+  // A model whose only tensor w has 3 floats at the place that the entries say.
+  absl::StatusOr<Graph> ImportWith(const std::vector<std::pair<std::string, std::string>>& entries) {
+    Message tensor;
+    tensor.Int(1, 3).Int(2, kFloat).Text(8, "w").Int(14, 1);
+    for (const auto& [key, value] : entries) tensor.Text(13, Message().Text(1, key).Text(2, value).bytes());
+    GraphBuilder b;
+    b.Initializer(tensor.bytes()).Output("w");
+    Write("model/m.onnx", b.Model());
+    return ImportOnnx((root_ / "model/m.onnx").string(), {});
+  }
+
+  void ExpectError(const std::vector<std::pair<std::string, std::string>>& entries, absl::StatusCode code,
+                   const std::string& text) {
+    const absl::Status status = ImportWith(entries).status();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+  }
+
+  fs::path root_;
+};
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+TEST_F(ExternalData, IsReadFromBesideTheModel) {
+  const absl::StatusOr<Graph> graph = ImportWith({{"location", "weights.bin"}, {"offset", "4"}, {"length", "12"}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_THAT(ReadConstant<float>(graph->values[graph->outputs[0]]), ElementsAre(1, 2, 3));
+}
+
+TEST_F(ExternalData, MissingFileIsNamed) {
+  ExpectError({{"location", "gone.bin"}}, absl::StatusCode::kNotFound, "'gone.bin' is missing");
+}
+
+TEST_F(ExternalData, ShortFile) {
+  ExpectError({{"location", "weights.bin"}, {"offset", "8"}}, kInvalid,
+              "too short: it has 16 bytes, 12 are needed from offset 8");
+}
+
+TEST_F(ExternalData, OffsetsThatOverflow) {
+  ExpectError({{"location", "weights.bin"}, {"offset", "9223372036854775807"}}, kInvalid, "too short");
+  ExpectError({{"location", "weights.bin"}, {"offset", "99999999999999999999"}}, kInvalid, "too large");
+  ExpectError({{"location", "weights.bin"}, {"offset", "-4"}}, kInvalid, "not a number");
+  ExpectError({{"location", "weights.bin"}, {"length", ""}}, kInvalid, "not a number");
+}
+
+TEST_F(ExternalData, LengthMustFitTheShape) {
+  ExpectError({{"location", "weights.bin"}, {"length", "16"}}, kInvalid, "length is 16, the shape needs 12");
+}
+
+TEST_F(ExternalData, StaysInsideTheFolder) {
+  const std::string outside = "outside the folder of the model";
+  ExpectError({{"location", "../secret.bin"}}, kInvalid, outside);
+  ExpectError({{"location", (root_ / "secret.bin").string()}}, kInvalid, outside);
+  fs::create_symlink(root_ / "secret.bin", root_ / "model/link.bin");
+  ExpectError({{"location", "link.bin"}}, kInvalid, outside);
+  ExpectError({{"location", ""}}, kInvalid, "no location");
+  ExpectError({}, kInvalid, "no location");
+  ExpectError({{"location", "."}}, absl::StatusCode::kNotFound, "is missing");
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,87 @@
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+void AddBatchNorm(GraphBuilder& b, const std::string& input, const std::string& output, int64_t channels) {
+  std::vector<float> variance = RandomFloats(channels, 14);
+  for (float& v : variance) v = v * v + 0.1f;
+  b.Floats("bn_scale", {channels}, RandomFloats(channels, 11))
+      .Floats("bn_bias", {channels}, RandomFloats(channels, 12));
+  b.Floats("bn_mean", {channels}, RandomFloats(channels, 13)).Floats("bn_var", {channels}, variance);
+  b.Node("BatchNormalization", {input, "bn_scale", "bn_bias", "bn_mean", "bn_var"}, {output}, {Attr("epsilon", 0.01f)});
+}
+
+int Arithmetic(const Graph& graph) {
+  return CountOps(graph, "Mul") + CountOps(graph, "Add") + CountOps(graph, "BatchNormalization");
+}
+
+TEST(FoldScale, BatchNormGoesIntoConvolution) {
+  GraphBuilder b;
+  b.Input("x", {1, 4, 6, 6}).Floats("w", {6, 2, 3, 3}, RandomFloats(108, 1));
+  b.Node("Conv", {"x", "w"}, {"c"}, {Attr("group", 2)});
+  AddBatchNorm(b, "c", "n", 6);
+  b.Node("Relu", {"n"}, {"y"}).Output("y");
+  EXPECT_EQ(Arithmetic(ExpectPassesKeepMeaning(b.Model())), 0);
+}
+
+TEST(FoldScale, BatchNormGoesIntoTransposedConvolution) {
+  GraphBuilder b;
+  b.Input("x", {1, 4, 5, 5}).Floats("w", {4, 3, 2, 2}, RandomFloats(48, 1)).Floats("bias", {6}, RandomFloats(6, 2));
+  b.Node("ConvTranspose", {"x", "w", "bias"}, {"c"}, {Attr("group", 2), Attr("strides", std::vector<int64_t>{2, 2})});
+  AddBatchNorm(b, "c", "y", 6);
+  b.Output("y");
+  EXPECT_EQ(Arithmetic(ExpectPassesKeepMeaning(b.Model())), 0);
+}
+
+TEST(FoldScale, BatchNormGoesIntoGemm) {
+  for (int transposed : {0, 1}) {
+    GraphBuilder b;
+    b.Input("x", {3, 4})
+        .Floats("w", transposed ? std::vector<int64_t>{5, 4} : std::vector<int64_t>{4, 5}, RandomFloats(20, 1));
+    b.Floats("c", {5}, RandomFloats(5, 2));
+    b.Node("Gemm", {"x", "w", "c"}, {"g"}, {Attr("transB", transposed)});
+    AddBatchNorm(b, "g", "y", 5);
+    b.Output("y");
+    EXPECT_EQ(Arithmetic(ExpectPassesKeepMeaning(b.Model())), 1) << "the bias remains";
+  }
+}
+
+TEST(FoldScale, ScaleAndShiftPerChannelGoIn) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 6, 6}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1));
+  b.Floats("s", {3, 1, 1}, RandomFloats(3, 2)).Floats("t", {1, 3, 1, 1}, RandomFloats(3, 3));
+  b.Node("Conv", {"x", "w"}, {"c"}).Node("Mul", {"s", "c"}, {"m"}).Node("Sub", {"m", "t"}, {"y"}).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(Arithmetic(graph) + CountOps(graph, "Sub"), 0);
+}
+
+TEST(FoldScale, ScalePerPixelStays) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 5, 5}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1)).Floats("s", {3}, RandomFloats(3, 2));
+  b.Node("Conv", {"x", "w"}, {"c"}).Node("Mul", {"c", "s"}, {"y"}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Mul"), 1);
+}
+
+TEST(FoldScale, ConvolutionThatOthersReadKeepsItsWeights) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 5, 5}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1));
+  b.Node("Conv", {"x", "w"}, {"c"});
+  AddBatchNorm(b, "c", "y", 3);
+  b.Output("y").Output("c");
+  EXPECT_EQ(Arithmetic(ExpectPassesKeepMeaning(b.Model())), 2);
+}
+
+TEST(FoldScale, BatchNormAloneBecomesScaleAndShift) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 4});
+  AddBatchNorm(b, "x", "y", 3);
+  b.Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), testing::ElementsAre("Mul", "Add"));
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,147 @@
+#include "compiler/graph/fuse.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using testing::ElementsAre;
+
+// Labels of the kernels of the model as imported; also checks that they compute what single nodes compute.
+std::vector<std::string> Kernels(const GraphBuilder& b) { return CallLabels(PlanOf(Import(b.Model()))); }
+
+const std::vector<int64_t> kLast = {-1};
+
+TEST(Fuse, ElementwiseChainIsOneKernel) {
+  GraphBuilder b;
+  b.Input("x", {4, 5})
+      .Input("z", {5})
+      .Node("Exp", {"x"}, {"a"})
+      .Node("Add", {"a", "z"}, {"c"})
+      .Node("Tanh", {"c"}, {"y"})
+      .Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("elementwise"));
+}
+
+TEST(Fuse, BranchesThatMeetAreOneKernel) {
+  GraphBuilder b;
+  b.Input("x", {4}).Node("Exp", {"x"}, {"a"}).Node("Tanh", {"a"}, {"t"}).Node("Sin", {"a"}, {"s"});
+  b.Node("Mul", {"t", "s"}, {"y"}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("elementwise"));
+}
+
+TEST(Fuse, ValueThatIsAnOutputEndsAKernel) {
+  GraphBuilder b;
+  b.Input("x", {4}).Node("Exp", {"x"}, {"a"}).Node("Tanh", {"a"}, {"y"}).Output("y").Output("a");
+  EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "elementwise"));
+}
+
+TEST(Fuse, ValueThatWouldBeComputedAgainEndsAKernel) {
+  GraphBuilder b;
+  b.Input("x", {4, 1}).Input("z", {4, 50}).Node("Exp", {"x"}, {"a"}).Node("Add", {"a", "z"}, {"y"}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "elementwise"));
+}
+
+TEST(Fuse, ConvolutionTakesItsEpilogue) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 6, 6})
+      .Input("residual", {1, 3, 4, 4})
+      .Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1))
+      .Floats("b", {3}, {1, 2, 3});
+  b.Node("Conv", {"x", "w", "b"}, {"c"}).Node("Add", {"c", "residual"}, {"a"}).Node("Sigmoid", {"a"}, {"s"});
+  b.Node("Mul", {"a", "s"}, {"y"}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("conv2d"));
+}
+
+TEST(Fuse, TwoConvolutionsStayTwo) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 6, 6})
+      .Floats("w", {2, 2, 3, 3}, RandomFloats(36, 1))
+      .Floats("v", {2, 2, 3, 3}, RandomFloats(36, 2));
+  b.Node("Conv", {"x", "w"}, {"c"}).Node("Conv", {"x", "v"}, {"d"}).Node("Add", {"c", "d"}, {"y"}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("conv2d", "conv2d"));
+}
+
+TEST(Fuse, DepthwiseAndGroupedConvolutionsHaveTheirNames) {
+  GraphBuilder b;
+  b.Input("x", {1, 4, 6, 6})
+      .Floats("w", {4, 1, 3, 3}, RandomFloats(36, 1))
+      .Floats("v", {4, 2, 1, 1}, RandomFloats(8, 2));
+  b.Node("Conv", {"x", "w"}, {"c"}, {Attr("group", 4)}).Node("Conv", {"c", "v"}, {"y"}, {Attr("group", 2)}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("depthwise_conv2d", "grouped_conv2d"));
+}
+
+TEST(Fuse, RowsAreOneKernel) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 8}).Input("mask", {2, 1, 8}).Floats("scale", {}, {0.3f});
+  b.Node("Mul", {"x", "scale"}, {"a"})
+      .Node("Add", {"a", "mask"}, {"m"})
+      .Node("Softmax", {"m"}, {"s"}, {Attr("axis", -1)});
+  b.Node("Exp", {"s"}, {"y"}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("softmax"));
+}
+
+TEST(Fuse, SpelledOutNormalizationIsOneKernel) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 8}).Floats("two", {}, {2}).Floats("eps", {}, {1e-5f});
+  b.Node("ReduceMean", {"x"}, {"mean"}, {Attr("axes", kLast)})
+      .Node("Sub", {"x", "mean"}, {"d"})
+      .Node("Pow", {"d", "two"}, {"sq"});
+  b.Node("ReduceMean", {"sq"}, {"var"}, {Attr("axes", kLast)})
+      .Node("Add", {"var", "eps"}, {"ve"})
+      .Node("Sqrt", {"ve"}, {"r"});
+  b.Node("Div", {"d", "r"}, {"y"}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("reduce"));
+}
+
+TEST(Fuse, SoftmaxOverAnotherAxisIsNoRow) {
+  GraphBuilder b;
+  b.Input("x", {4, 8})
+      .Node("Softmax", {"x"}, {"s"}, {Attr("axis", 0)})
+      .Node("Softmax", {"s"}, {"y"}, {Attr("axis", 1)})
+      .Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("softmax", "softmax"));
+}
+
+TEST(Fuse, ReductionReadsItsProducerOnTheFly) {
+  GraphBuilder b;
+  b.Input("x", {4, 8, 5}).Node("Exp", {"x"}, {"a"}).Node("ReduceSum", {"a"}, {"y"}, {Attr("keepdims", 0)}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("reduce"));
+}
+
+TEST(Fuse, ProducerOfAConvolutionIsNotComputedAgain) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 6, 6})
+      .Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1))
+      .Node("Exp", {"x"}, {"a"})
+      .Node("Conv", {"a", "w"}, {"y"})
+      .Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "conv2d"));
+}
+
+TEST(Fuse, MovementTakesPartInChains) {
+  GraphBuilder b;
+  b.Input("x", {4, 5})
+      .Input("z", {4, 5})
+      .Node("Exp", {"x"}, {"a"})
+      .Node("Concat", {"a", "z"}, {"c"}, {Attr("axis", 1)});
+  b.Node("Transpose", {"c"}, {"t"}).Node("Tanh", {"t"}, {"y"}).Output("y");
+  EXPECT_EQ(Kernels(b).size(), 2u) << "Exp with Concat, Transpose with Tanh";
+}
+
+TEST(Fuse, ReshapesAreNoKernels) {
+  GraphBuilder b;
+  b.Input("x", {4, 6})
+      .Ints("s", {2, 12})
+      .Node("Exp", {"x"}, {"a"})
+      .Node("Reshape", {"a", "s"}, {"r"})
+      .Node("Tanh", {"r"}, {"y"})
+      .Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "elementwise"));
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,193 @@
+#include "compiler/graph/graph_edit.h"
+#include "compiler/graph/onnx_import.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+GraphBuilder ReluOf(const Dims& shape) {
+  GraphBuilder b;
+  b.Input("x", shape).Node("Relu", {"x"}, {"y"}).Output("y");
+  return b;
+}
+
+TEST(Import, KeepsNamesTypesAndOrder) {
+  GraphBuilder b;
+  b.Input("x", {2, 3}).Floats("w", {3}, {1, 2, 3});
+  b.Node("Add", {"x", "w"}, {"sum"}).Node("Relu", {"sum"}, {"y"}).Output("y");
+  const Graph graph = Import(b.Model());
+  EXPECT_THAT(Ops(graph), ElementsAre("Add", "Relu"));
+  ASSERT_EQ(graph.inputs.size(), 1u);
+  EXPECT_EQ(graph.values[graph.inputs[0]].name, "x");
+  EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(2, 3));
+  EXPECT_THAT(graph.output_names, ElementsAre("y"));
+  EXPECT_EQ(graph.nodes[1].name, "node_of_y");
+}
+
+TEST(Import, SortsNodesThatAreOutOfOrder) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Relu", {"sum"}, {"y"}).Node("Add", {"x", "x"}, {"sum"}).Output("y");
+  EXPECT_THAT(Ops(Import(b.Model())), ElementsAre("Add", "Relu"));
+}
+
+TEST(Import, UnboundDimensionSaysWhatToType) {
+  const std::string model = ReluOf(Dims({Dim("batch"), Dim(int64_t{3}), Dim(int64_t{8})})).Model();
+  const absl::Status status = ImportError(model);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Text(status), HasSubstr("input 'x': dimension 0 ('batch')"));
+  EXPECT_THAT(Text(status), HasSubstr("--shape x=1,3,8"));
+}
+
+TEST(Import, ShapesBindSymbolsOfOtherInputsToo) {
+  GraphBuilder b;
+  b.Input("x", Dims({Dim("n"), Dim(int64_t{4})})).Input("y", Dims({Dim("n"), Dim(int64_t{4})}));
+  b.Node("Add", {"x", "y"}, {"z"}).Output("z");
+  ImportOptions options;
+  options.shapes["x"] = {5, 4};
+  const Graph graph = Import(b.Model(), options);
+  EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(5, 4));
+  options.shapes["y"] = {6, 4};
+  EXPECT_THAT(Text(ImportError(b.Model(), options)), HasSubstr("dimension 'n' is 6 here and 5"));
+}
+
+TEST(Import, ShapesMustFitTheModel) {
+  const std::string model = ReluOf(Dims({Dim("n"), Dim(int64_t{4})})).Model();
+  ImportOptions options;
+  options.shapes["x"] = {1, 5};
+  EXPECT_THAT(Text(ImportError(model, options)), HasSubstr("the given shape 1,5 does not fit the model's n,4"));
+  options.shapes["x"] = {1, 2, 3};
+  EXPECT_FALSE(ImportError(model, options).ok());
+  options.shapes["x"] = {-1, 4};
+  EXPECT_THAT(Text(ImportError(model, options)), HasSubstr("negative"));
+  options.shapes = {{"image", {1, 4}}};
+  EXPECT_THAT(Text(ImportError(model, options)), HasSubstr("no input 'image'; its inputs are: x"));
+}
+
+TEST(Import, InputWithoutShapeNeedsOne) {
+  GraphBuilder b;
+  b.InputWithoutShape("x").Node("Relu", {"x"}, {"y"}).Output("y");
+  EXPECT_THAT(Text(ImportError(b.Model())), HasSubstr("has no shape"));
+  ImportOptions options;
+  options.shapes["x"] = {7};
+  EXPECT_THAT(Import(b.Model(), options).values[0].type.shape, ElementsAre(7));
+}
+
+TEST(Import, BoundInputDecidesAShape) {
+  GraphBuilder b;
+  b.Input("x", {6}).Input("shape", {2}, kInt64).Node("Reshape", {"x", "shape"}, {"y"}).Output("y");
+  EXPECT_THAT(Text(ImportError(b.Model())), HasSubstr("bind that input to a value"));
+  auto bytes = std::make_shared<std::vector<std::byte>>(16);
+  (*bytes)[0] = std::byte{2};
+  (*bytes)[8] = std::byte{3};
+  ImportOptions options;
+  options.bound_inputs["shape"] = {{ir::DType::kInt64, {2}}, bytes};
+  const Graph graph = Import(b.Model(), options);
+  EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(2, 3));
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  options.bound_inputs["shape"].type.dtype = ir::DType::kInt32;
+  EXPECT_THAT(Text(ImportError(b.Model(), options)), HasSubstr("input 'shape': the bound value must be i64"));
+}
+
+TEST(Import, ShapeArithmeticFolds) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 4}).Ints("zero", {0}).Ints("minus_one", {-1}).Ints("axis0", {0});
+  b.Node("Shape", {"x"}, {"shape"}).Node("Gather", {"shape", "zero"}, {"first"}, {Attr("axis", 0)});
+  b.Node("Concat", {"first", "minus_one"}, {"target"}, {Attr("axis", 0)});
+  b.Node("Reshape", {"x", "target"}, {"y"}).Output("y");
+  const Graph graph = Import(b.Model());
+  EXPECT_THAT(Ops(graph), ElementsAre("Reshape"));
+  EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(2, 12));
+}
+
+TEST(Import, ShapeTakesAPart) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 4}).Node("Shape", {"x"}, {"s"}, {Attr("start", -2), Attr("end", 9)}).Output("s");
+  const Graph graph = Import(b.Model());
+  EXPECT_THAT(ReadConstant<int64_t>(graph.values[graph.outputs[0]]), ElementsAre(3, 4));
+}
+
+TEST(Import, ConstantsInAllForms) {
+  GraphBuilder b;
+  b.Node("Constant", {}, {"a"}, {Attr("value_float", 1.5f)});
+  b.Node("Constant", {}, {"b"}, {FloatsAttr("value_floats", {2, 3})});
+  b.Node("Constant", {}, {"c"}, {Attr("value_int", 4)});
+  b.Node("Constant", {}, {"d"}, {Attr("value_ints", std::vector<int64_t>{5, 6})});
+  b.Node("Constant", {}, {"e"}, {TensorAttr("value", Tensor<float>("", kFloat, {1}, {7}))});
+  for (const char* name : {"a", "b", "c", "d", "e"}) b.Output(name);
+  const Graph graph = Import(b.Model());
+  auto value = [&](int i) -> const Value& { return graph.values[graph.outputs[i]]; };
+  EXPECT_THAT(ReadConstant<float>(value(0)), ElementsAre(1.5f));
+  EXPECT_TRUE(value(0).type.shape.empty());
+  EXPECT_THAT(ReadConstant<float>(value(1)), ElementsAre(2, 3));
+  EXPECT_THAT(ReadConstant<int64_t>(value(2)), ElementsAre(4));
+  EXPECT_THAT(ReadConstant<int64_t>(value(3)), ElementsAre(5, 6));
+  EXPECT_THAT(ReadConstant<float>(value(4)), ElementsAre(7));
+}
+
+TEST(Import, TypedTensorData) {
+  const auto typed = [](int dtype, int field, std::vector<int64_t> values) {
+    Message tensor;
+    tensor.Int(1, static_cast<int64_t>(values.size())).Int(2, dtype).Text(8, "t");
+    for (int64_t value : values) tensor.Int(field, value);
+    GraphBuilder b;
+    b.Initializer(tensor.bytes()).Output("t");
+    const Graph graph = Import(b.Model());
+    return graph.values[graph.outputs[0]];
+  };
+  EXPECT_THAT(ReadConstant<int8_t>(typed(kInt8, 5, {-3, 4})), ElementsAre(-3, 4));
+  EXPECT_THAT(ReadConstant<uint16_t>(typed(kHalf, 5, {0x3c00})), ElementsAre(0x3c00));
+  EXPECT_THAT(ReadConstant<uint16_t>(typed(kBFloat, 5, {0x3f80})), ElementsAre(0x3f80));
+  EXPECT_THAT(ReadConstant<uint8_t>(typed(kBool, 5, {1, 0})), ElementsAre(1, 0));
+  EXPECT_THAT(ReadConstant<int64_t>(typed(kInt64, 7, {-9})), ElementsAre(-9));
+  EXPECT_THAT(ReadConstant<uint32_t>(typed(12, 11, {7})), ElementsAre(7u));
+}
+
+TEST(Import, InitializerIsNoInput) {
+  GraphBuilder b;
+  b.Input("x", {2}).Input("w", {2}).Floats("w", {2}, {1, 2}).Node("Mul", {"x", "w"}, {"y"}).Output("y");
+  EXPECT_EQ(Import(b.Model()).inputs.size(), 1u);
+}
+
+TEST(Import, OpsetsOutsideOursAreRefused) {
+  EXPECT_THAT(Text(ImportError(ReluOf({2}).Model(6))), HasSubstr("opset 6; supported are 7 to 21"));
+  EXPECT_FALSE(ImportError(ReluOf({2}).Model(22)).ok());
+  EXPECT_TRUE(ImportError(ReluOf({2}).Model(7)).ok());
+  EXPECT_TRUE(ImportError(ReluOf({2}).Model(21)).ok());
+}
+
+TEST(Import, UnknownOperatorIsNamed) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Frobnicate", {"x"}, {"y"}).Output("y");
+  const absl::Status status = ImportError(b.Model());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(Text(status), HasSubstr("node 'node_of_y' (Frobnicate): the operator is not supported"));
+}
+
+TEST(Import, WrongAttributeTypeIsAnError) {
+  GraphBuilder b;
+  b.Input("x", {2, 2}).Node("Softmax", {"x"}, {"y"}, {Attr("axis", "last")}).Output("y");
+  EXPECT_THAT(Text(ImportError(b.Model())), HasSubstr("attribute 'axis' must be an integer"));
+}
+
+TEST(Import, StringTensorsAreRefused) {
+  GraphBuilder b;
+  b.Input("x", {2}, kString).Node("Identity", {"x"}, {"y"}).Output("y");
+  EXPECT_EQ(ImportError(b.Model()).code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST(Import, MissingFileIsNotFound) {
+  const absl::Status status = ImportOnnx("no/such/model.onnx", {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Text(status), HasSubstr("no/such/model.onnx"));
+}
+
+}  // namespace
+}  // namespace hone::graph

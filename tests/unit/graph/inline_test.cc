@@ -1,0 +1,91 @@
+// Branches with a constant condition and model-local functions.
+#include "compiler/graph/graph_edit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string IfModel(bool condition) {
+  GraphBuilder then_branch, else_branch, b;
+  then_branch.Node("Relu", {"x"}, {"t"}).Output("t");
+  else_branch.Floats("two", {}, {2}).Node("Mul", {"x", "two"}, {"t"}).Output("t");
+  b.Input("x", {3}).Initializer(Tensor<uint8_t>("c", kBool, {}, {condition}));
+  b.Node("If", {"c"}, {"t"},
+         {GraphAttr("then_branch", then_branch.bytes()), GraphAttr("else_branch", else_branch.bytes())});
+  b.Node("Abs", {"t"}, {"y"}).Output("y");
+  return b.Model();
+}
+
+TEST(Inline, ConstantConditionChoosesTheBranch) {
+  EXPECT_THAT(Ops(Import(IfModel(true))), ElementsAre("Relu", "Abs"));
+  EXPECT_THAT(Ops(Import(IfModel(false))), ElementsAre("Mul", "Abs"));
+}
+
+TEST(Inline, ConditionKnownOnlyAtRunTime) {
+  GraphBuilder branch, b;
+  branch.Node("Relu", {"x"}, {"t"}).Output("t");
+  b.Input("x", {3}).Input("c", {1}, kBool);
+  b.Node("If", {"c"}, {"y"}, {GraphAttr("then_branch", branch.bytes()), GraphAttr("else_branch", branch.bytes())});
+  b.Output("y");
+  const absl::Status status = ImportError(b.Model());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("node 'node_of_y' (If): the condition is only known"));
+}
+
+TEST(Inline, BranchThatDoesNotMakeItsOutput) {
+  GraphBuilder branch, b;
+  branch.Node("Relu", {"x"}, {"t"}).Output("u");
+  b.Input("x", {3}).Initializer(Tensor<uint8_t>("c", kBool, {}, {1}));
+  b.Node("If", {"c"}, {"y"}, {GraphAttr("then_branch", branch.bytes()), GraphAttr("else_branch", branch.bytes())});
+  b.Output("y");
+  EXPECT_FALSE(ImportError(b.Model()).ok());
+}
+
+std::string Function(const std::string& name, const std::vector<std::string>& inputs, const std::string& output,
+                     const std::vector<std::string>& nodes, const std::string& default_attribute = "") {
+  Message f;
+  f.Text(1, name).Text(5, output).Text(9, SerializeOpset("", 17)).Text(9, SerializeOpset("local", 1)).Text(10, "local");
+  for (const std::string& input : inputs) f.Text(4, input);
+  for (const std::string& node : nodes) f.Text(7, node);
+  if (!default_attribute.empty()) f.Text(11, default_attribute);
+  return f.bytes();
+}
+
+TEST(Inline, FunctionsWithAttributesAndDefaults) {
+  const std::string leaky =
+      Function("Leaky", {"a"}, "b", {SerializeNode("LeakyRelu", {"a"}, {"b"}, {ReferenceAttr("alpha", "slope", 1)})},
+               Attr("slope", 0.5f));
+  GraphBuilder b;
+  b.Input("x", {3}).Node("Leaky", {"x"}, {"u"}, {Attr("slope", 0.25f)}, "local");
+  b.Node("Leaky", {"u"}, {"y"}, {}, "local").Output("y");
+  const Graph graph = Import(b.Model(17, {leaky}));
+  ASSERT_THAT(Ops(graph), ElementsAre("LeakyRelu", "LeakyRelu"));
+  EXPECT_EQ(FloatAttribute(graph.nodes[0], "alpha", 0), 0.25);
+  EXPECT_EQ(FloatAttribute(graph.nodes[1], "alpha", 0), 0.5);
+}
+
+TEST(Inline, FunctionsCallFunctionsWithOptionalInputsLeftOut) {
+  const std::string inner =
+      Function("Limit", {"a", "low", "high"}, "b", {SerializeNode("Clip", {"a", "low", "high"}, {"b"})});
+  const std::string outer =
+      Function("Outer", {"a", "high"}, "b", {SerializeNode("Limit", {"a", "", "high"}, {"b"}, {}, "local")});
+  GraphBuilder b;
+  b.Input("x", {3}).Floats("one", {}, {1}).Node("Outer", {"x", "one"}, {"y"}, {}, "local").Output("y");
+  EXPECT_THAT(Ops(Import(b.Model(17, {inner, outer}))), ElementsAre("Clip"));
+}
+
+TEST(Inline, FunctionThatCallsItself) {
+  const std::string endless = Function("F", {"a"}, "b", {SerializeNode("F", {"a"}, {"b"}, {}, "local")});
+  GraphBuilder b;
+  b.Input("x", {3}).Node("F", {"x"}, {"y"}, {}, "local").Output("y");
+  EXPECT_THAT(std::string(ImportError(b.Model(17, {endless})).message()), HasSubstr("does a function call itself"));
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,128 @@
+#include "compiler/graph/graph_edit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+// 3x3 convolutions large enough for their region to pay for its borders.
+GraphBuilder& Conv(GraphBuilder& b, const std::string& input, const std::string& output, int64_t in, int64_t out,
+                   int64_t kernel = 3) {
+  b.Floats("w_" + output, {out, in, kernel, kernel}, RandomFloats(out * in * kernel * kernel, out));
+  return b.Node("Conv", {input, "w_" + output}, {output},
+                {Attr("pads", std::vector<int64_t>{kernel / 2, kernel / 2, kernel / 2, kernel / 2})});
+}
+
+int NhwcNodes(const Graph& graph) {
+  int count = 0;
+  for (const Node& node : graph.nodes) count += StringAttribute(node, "layout", "NCHW") == "NHWC";
+  return count;
+}
+
+TEST(Layout, OneTransposeInAndOneOut) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 6, 5});
+  Conv(b, "x", "a", 8, 16);
+  b.Node("Relu", {"a"}, {"r"});
+  Conv(b, "r", "y", 16, 8).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(NhwcNodes(graph), 2);
+  EXPECT_EQ(CountOps(graph, "Transpose"), 2);
+}
+
+TEST(Layout, EverythingBetweenConvolutionsMovesAlong) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 8, 8})
+      .Floats("per_channel", {16, 1, 1}, RandomFloats(16, 5))
+      .Floats("full", {1, 16, 8, 8}, RandomFloats(1024, 6));
+  Conv(b, "x", "a", 8, 16);
+  b.Node("Add", {"a", "full"}, {"a1"}).Node("Relu", {"a1"}, {"r"}).Node("Mul", {"r", "per_channel"}, {"s"});
+  b.Node("MaxPool", {"s"}, {"p"},
+         {Attr("kernel_shape", std::vector<int64_t>{2, 2}), Attr("strides", std::vector<int64_t>{2, 2})});
+  b.Node("Split", {"p"}, {"p1", "p2"}, {Attr("axis", 1)})
+      .Node("Concat", {"p2", "p1", "p"}, {"cat"}, {Attr("axis", -3)});
+  b.Ints("pads", {0, 1, 0, 2, 0, 0, 1, 0}).Node("Pad", {"cat", "pads"}, {"padded"});
+  b.Ints("starts", {1, 1})
+      .Ints("ends", {33, 5})
+      .Ints("axes", {1, 3})
+      .Node("Slice", {"padded", "starts", "ends", "axes"}, {"sl"});
+  b.Node("Softmax", {"sl"}, {"sm"}, {Attr("axis", 1)});
+  b.Node("ReduceMean", {"sm"}, {"mean"}, {Attr("axes", std::vector<int64_t>{2, 3})}).Node("Sub", {"sm", "mean"}, {"d"});
+  b.Floats("scales", {4}, {1, 1, 2, 2}).Node("Resize", {"d", "", "scales"}, {"up"});
+  Conv(b, "up", "y", 32, 8).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(NhwcNodes(graph), 3);
+  EXPECT_EQ(CountOps(graph, "Transpose"), 2);
+}
+
+TEST(Layout, ClassifierNeedsOneTranspose) {
+  GraphBuilder b;
+  b.Input("x", {1, 3, 12, 12}).Floats("fc", {16, 10}, RandomFloats(160, 4));
+  Conv(b, "x", "a", 3, 16);
+  b.Node("GlobalAveragePool", {"a"}, {"g"})
+      .Node("Flatten", {"g"}, {"f"})
+      .Node("MatMul", {"f", "fc"}, {"y"})
+      .Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Transpose"), 1);
+}
+
+TEST(Layout, SqueezeAndExciteMovesAlong) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 6, 6});
+  Conv(b, "x", "a", 8, 16);
+  b.Node("GlobalAveragePool", {"a"}, {"g"});
+  Conv(b, "g", "e", 16, 16, 1);
+  b.Node("Sigmoid", {"e"}, {"s"}).Node("Mul", {"a", "s"}, {"m"});
+  Conv(b, "m", "y", 16, 8).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Transpose"), 2);
+}
+
+TEST(Layout, TransposedConvolutionMoves) {
+  GraphBuilder b;
+  b.Input("x", {1, 16, 4, 4}).Floats("w", {16, 8, 3, 3}, RandomFloats(1152, 1));
+  b.Node("ConvTranspose", {"x", "w"}, {"y"}, {Attr("strides", std::vector<int64_t>{2, 2})}).Output("y");
+  EXPECT_EQ(NhwcNodes(ExpectPassesKeepMeaning(b.Model())), 1);
+}
+
+TEST(Layout, SmallWorkOnLargeTensorsStays) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 16, 16}).Floats("w", {8, 1, 1, 1}, RandomFloats(8, 1));
+  b.Node("Conv", {"x", "w"}, {"y"}, {Attr("group", 8)}).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(NhwcNodes(graph), 0);
+  EXPECT_EQ(CountOps(graph, "Transpose"), 0);
+}
+
+TEST(Layout, OtherRanksStay) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 20}).Floats("w", {16, 8, 3}, RandomFloats(384, 1)).Node("Conv", {"x", "w"}, {"y"}).Output("y");
+  EXPECT_EQ(NhwcNodes(ExpectPassesKeepMeaning(b.Model())), 0);
+}
+
+TEST(Layout, PoolIndicesKeepTheirMeaning) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 6, 6});
+  Conv(b, "x", "a", 8, 16);
+  b.Node("MaxPool", {"a"}, {"p", "indices"}, {Attr("kernel_shape", std::vector<int64_t>{2, 2})});
+  b.Node("Cast", {"indices"}, {"y"}, {Attr("to", kFloat)}).Output("y");
+  ExpectPassesKeepMeaning(b.Model());
+}
+
+TEST(Layout, ModelsThatTransposeThemselvesLoseTheTransposes) {
+  GraphBuilder b;
+  const std::vector<int64_t> in = {0, 3, 1, 2}, out = {0, 2, 3, 1};
+  b.Input("x", {1, 6, 6, 8});
+  b.Node("Transpose", {"x"}, {"t"}, {Attr("perm", in)});
+  Conv(b, "t", "a", 8, 16);
+  b.Node("Transpose", {"a"}, {"u"}, {Attr("perm", out)})
+      .Node("Relu", {"u"}, {"r"})
+      .Node("Transpose", {"r"}, {"v"}, {Attr("perm", in)});
+  Conv(b, "v", "c", 16, 16);
+  b.Node("Transpose", {"c"}, {"y"}, {Attr("perm", out)}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Transpose"), 0);
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,75 @@
+#include "compiler/graph/graph_edit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(LowerMatMul, GemmInAllForms) {
+  for (int trans_a : {0, 1}) {
+    for (int trans_b : {0, 1}) {
+      GraphBuilder b;
+      if (trans_a != 0) {
+        b.Input("x", {4, 3});
+      } else {
+        b.Input("x", {3, 4});
+      }
+      b.Floats("w", trans_b ? std::vector<int64_t>{5, 4} : std::vector<int64_t>{4, 5}, RandomFloats(20, 1));
+      b.Floats("c", {5}, RandomFloats(5, 2));
+      b.Node("Gemm", {"x", "w", "c"}, {"y"},
+             {Attr("transA", trans_a), Attr("transB", trans_b), Attr("alpha", 0.5f), Attr("beta", 2.0f)});
+      b.Output("y");
+      const Graph graph = ExpectPassesKeepMeaning(b.Model());
+      EXPECT_EQ(CountOps(graph, "Gemm"), 0);
+      EXPECT_EQ(CountOps(graph, "MatMul"), 1);
+    }
+  }
+}
+
+TEST(LowerMatMul, GemmOfTwoInputsStays) {
+  GraphBuilder b;
+  b.Input("x", {3, 4}).Input("z", {4, 5}).Node("Gemm", {"x", "z"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Gemm"));
+}
+
+TEST(LowerMatMul, PointwiseConvolutionsBecomeMatricesWithTheirEpilogue) {
+  GraphBuilder b;
+  b.Input("x", {2, 16, 6, 6});
+  b.Floats("w1", {32, 16, 1, 1}, RandomFloats(512, 1)).Floats("b1", {32}, RandomFloats(32, 2));
+  b.Floats("w2", {16, 32, 1, 1}, RandomFloats(512, 3)).Floats("b2", {16}, RandomFloats(16, 4));
+  b.Node("Conv", {"x", "w1", "b1"}, {"a"}).Node("Relu", {"a"}, {"r"}).Node("Conv", {"r", "w2", "b2"}, {"c"});
+  b.Node("Add", {"c", "x"}, {"s"}).Node("Relu", {"s"}, {"y"}).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(CountOps(graph, "Conv"), 0);
+  const Plan plan = PlanOf(graph);
+  EXPECT_THAT(CallLabels(plan), ElementsAre("transpose", "matmul", "matmul", "transpose"));
+}
+
+TEST(LowerMatMul, StridedPointwiseConvolutionStays) {
+  GraphBuilder b;
+  b.Input("x", {1, 64, 8, 8}).Floats("w", {128, 64, 1, 1}, RandomFloats(8192, 1));
+  b.Node("Conv", {"x", "w"}, {"y"}, {Attr("strides", std::vector<int64_t>{2, 2})}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Conv"), 1);
+}
+
+TEST(LowerMatMul, BatchOfRowsIsOneMatrix) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 8})
+      .Input("residual", {2, 3, 4})
+      .Floats("w", {8, 4}, RandomFloats(32, 1))
+      .Floats("c", {4}, RandomFloats(4, 2));
+  b.Node("MatMul", {"x", "w"}, {"m"}).Node("Add", {"c", "m"}, {"a"}).Node("Add", {"a", "residual"}, {"r"});
+  b.Node("Tanh", {"r"}, {"y"}).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  const Plan plan = PlanOf(graph);
+  ASSERT_THAT(CallLabels(plan), ElementsAre("matmul"));
+  EXPECT_THAT(plan.workloads[0].outputs[0]->shape, ElementsAre(6, 4));
+  EXPECT_THAT(plan.tensors[plan.outputs[0]].type.shape, ElementsAre(2, 3, 4));
+}
+
+}  // namespace
+}  // namespace hone::graph

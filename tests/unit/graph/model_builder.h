@@ -1,0 +1,88 @@
+// Writes small ONNX models byte by byte, without ONNX's own classes: what the reader reads was not made by itself.
+//
+// Not here: any check. A test may build what no exporter would.
+#ifndef HONE_TESTS_UNIT_GRAPH_MODEL_BUILDER_H_
+#define HONE_TESTS_UNIT_GRAPH_MODEL_BUILDER_H_
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hone::graph {
+
+// TensorProto.DataType
+inline constexpr int kFloat = 1, kUInt8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kHalf = 10,
+                     kDouble = 11, kBFloat = 16;
+
+// A protobuf message in the making.
+class Message {
+ public:
+  Message& Int(int field, int64_t value);
+  Message& Text(int field, const std::string& value);  // strings, bytes and sub-messages
+  Message& Float(int field, float value);
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void Varint(uint64_t value);
+  std::string bytes_;
+};
+
+using Dim = std::variant<int64_t, std::string>;  // a number or a symbol
+struct Dims : std::vector<Dim> {
+  Dims(std::initializer_list<int> numbers) : std::vector<Dim>(numbers.begin(), numbers.end()) {}
+  explicit Dims(std::vector<Dim> dims) : std::vector<Dim>(std::move(dims)) {}
+};
+
+// Serialized AttributeProtos.
+std::string Attr(const std::string& name, int64_t value);
+std::string Attr(const std::string& name, int value);
+std::string Attr(const std::string& name, float value);
+std::string Attr(const std::string& name, const char* value);
+std::string Attr(const std::string& name, const std::vector<int64_t>& values);
+std::string FloatsAttr(const std::string& name, const std::vector<float>& values);
+std::string TensorAttr(const std::string& name, const std::string& tensor);
+std::string GraphAttr(const std::string& name, const std::string& graph);
+std::string ReferenceAttr(const std::string& name, const std::string& reference, int type);
+
+// Serialized TensorProto with raw_data.
+std::string RawTensor(const std::string& name, int dtype, const std::vector<int64_t>& shape, const std::string& raw);
+template <typename T>
+std::string Tensor(const std::string& name, int dtype, const std::vector<int64_t>& shape,
+                   const std::vector<T>& values) {
+  std::string raw(values.size() * sizeof(T), '\0');
+  if (!values.empty()) std::memcpy(raw.data(), values.data(), raw.size());
+  return RawTensor(name, dtype, shape, raw);
+}
+
+class GraphBuilder {
+ public:
+  GraphBuilder& Input(const std::string& name, const Dims& shape, int dtype = kFloat);
+  GraphBuilder& InputWithoutShape(const std::string& name, int dtype = kFloat);
+  GraphBuilder& Output(const std::string& name);
+  GraphBuilder& Initializer(const std::string& tensor);
+  GraphBuilder& Floats(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& values);
+  GraphBuilder& Ints(const std::string& name, const std::vector<int64_t>& values);
+  GraphBuilder& Node(const std::string& op, const std::vector<std::string>& inputs,
+                     const std::vector<std::string>& outputs, const std::vector<std::string>& attributes = {},
+                     const std::string& domain = "");
+  const std::string& bytes() const { return graph_.bytes(); }
+  // The whole file; functions are serialized FunctionProtos.
+  std::string Model(int opset = 17, const std::vector<std::string>& functions = {}) const;
+
+ private:
+  Message graph_;
+};
+
+std::string SerializeNode(const std::string& op, const std::vector<std::string>& inputs,
+                          const std::vector<std::string>& outputs, const std::vector<std::string>& attributes = {},
+                          const std::string& domain = "");
+std::string SerializeOpset(const std::string& domain, int64_t version);
+
+// Numbers in [-1, 1) that are the same everywhere.
+std::vector<float> RandomFloats(int64_t count, uint64_t seed);
+
+}  // namespace hone::graph
+
+#endif  // HONE_TESTS_UNIT_GRAPH_MODEL_BUILDER_H_

@@ -1,0 +1,146 @@
+#include "compiler/graph/plan.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "compiler/graph/interpret_plan.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ir::Bytes Bytes(const std::vector<float>& values) {
+  ir::Bytes bytes(values.size() * sizeof(float));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<float> Floats(const ir::Bytes& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+TEST(Plan, RunsFromTheFile) {
+  GraphBuilder b;
+  b.Input("x", {2, 3}).Floats("w", {3, 2}, {1, 2, 3, 4, 5, 6}).Floats("c", {2}, {10, 20});
+  b.Node("Gemm", {"x", "w", "c"}, {"g"}).Node("Relu", {"g"}, {"y"}).Output("y");
+  const auto path = std::filesystem::temp_directory_path() / ("hone_plan_" + std::to_string(::getpid()) + ".onnx");
+  std::ofstream(path) << b.Model();
+  const absl::StatusOr<Plan> plan = BuildPlan(path.string(), {});
+  std::filesystem::remove(path);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto outputs = InterpretPlan(*plan, {Bytes({1, 0, 0, 0, 1, -9})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(Floats((*outputs)[0]), ElementsAre(11, 22, 0, 0));
+}
+
+TEST(Plan, ErrorsNameTheFile) {
+  const auto path = std::filesystem::temp_directory_path() / ("hone_bad_" + std::to_string(::getpid()) + ".onnx");
+  std::ofstream(path) << "not a model";
+  const absl::Status status = BuildPlan(path.string(), {}).status();
+  std::filesystem::remove(path);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path.string()));
+}
+
+TEST(Plan, EqualKernelsShareOneWorkload) {
+  GraphBuilder b;
+  b.Input("x", {4, 8}).Floats("w1", {8, 8}, RandomFloats(64, 1)).Floats("w2", {8, 8}, RandomFloats(64, 2));
+  b.Node("MatMul", {"x", "w1"}, {"a"})
+      .Node("Relu", {"a"}, {"r"})
+      .Node("MatMul", {"r", "w2"}, {"c"})
+      .Node("Relu", {"c"}, {"y"})
+      .Output("y");
+  const Plan plan = PlanOf(Import(b.Model()));
+  EXPECT_EQ(plan.workloads.size(), 1u);
+  ASSERT_EQ(plan.calls.size(), 2u);
+  EXPECT_NE(plan.calls[0].arguments[1], plan.calls[1].arguments[1]);
+  EXPECT_EQ(plan.workloads[0].params[1].kind, ir::ParamKind::kConstant);
+}
+
+TEST(Plan, ArgumentsFollowTheCanonicalParams) {
+  GraphBuilder b;
+  b.Input("late", {3}).Input("early", {3}).Node("Sub", {"early", "late"}, {"y"}).Output("y");
+  const Plan plan = PlanOf(Import(b.Model()));
+  const auto outputs = InterpretPlan(plan, {Bytes({1, 2, 3}), Bytes({10, 20, 30})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(Floats((*outputs)[0]), ElementsAre(9, 18, 27));
+}
+
+TEST(Plan, SingleNumbersAreImmediates) {
+  GraphBuilder b;
+  b.Input("x", {4})
+      .Floats("zero", {}, {0})
+      .Floats("six", {}, {6})
+      .Node("Clip", {"x", "zero", "six"}, {"y"})
+      .Output("y");
+  const Plan plan = PlanOf(Import(b.Model()));
+  ASSERT_EQ(plan.workloads.size(), 1u);
+  EXPECT_EQ(plan.workloads[0].params.size(), 1u);
+  const auto outputs = InterpretPlan(plan, {Bytes({-1, 3, 7, 6})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(Floats((*outputs)[0]), ElementsAre(0, 3, 6, 6));
+}
+
+TEST(Plan, OutputsThatAreInputsConstantsOrTwice) {
+  GraphBuilder b;
+  b.Input("x", {2}).Floats("k", {2}, {5, 6}).Node("Exp", {"x"}, {"e"}).Node("Identity", {"e"}, {"twin"});
+  b.Output("k").Output("e").Output("twin");
+  const Plan plan = PlanOf(Optimize(b.Model()));
+  ASSERT_EQ(plan.outputs.size(), 3u);
+  std::vector<std::string> names;
+  for (TensorId id : plan.outputs) names.push_back(plan.tensors[id].name);
+  EXPECT_THAT(names, ElementsAre("k", "e", "twin"));
+  const auto outputs = InterpretPlan(plan, {Bytes({0, 0})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(Floats((*outputs)[0]), ElementsAre(5, 6));
+  EXPECT_THAT(Floats((*outputs)[2]), ElementsAre(1, 1));
+}
+
+TEST(Plan, ReshapesAreAliases) {
+  GraphBuilder b;
+  b.Input("x", {2, 3})
+      .Ints("s", {6})
+      .Ints("t", {3, 2})
+      .Node("Reshape", {"x", "s"}, {"a"})
+      .Node("Reshape", {"a", "t"}, {"y"})
+      .Output("y");
+  const Plan plan = PlanOf(Import(b.Model()));
+  EXPECT_THAT(plan.calls, IsEmpty());
+  const PlanTensor& y = plan.tensors[plan.outputs[0]];
+  EXPECT_EQ(y.alias_of, plan.inputs[0]);
+  EXPECT_THAT(y.type.shape, ElementsAre(3, 2));
+}
+
+TEST(Plan, MadeUpDataIsInRange) {
+  GraphBuilder b;
+  b.Input("table", {10, 4}).Input("ids", {3}, kInt64).Node("Gather", {"table", "ids"}, {"y"}).Output("y");
+  const Plan plan = PlanOf(Import(b.Model()));
+  for (const ir::Param& param : plan.workloads[0].params) {
+    if (param.buffer->dtype != ir::DType::kInt64) continue;
+    EXPECT_EQ(param.low, 0);
+    EXPECT_LE(param.high, 10);
+    EXPECT_GT(param.high, 1);
+  }
+}
+
+TEST(InterpretPlan, ChecksItsInputs) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Exp", {"x"}, {"y"}).Output("y");
+  const Plan plan = PlanOf(Import(b.Model()));
+  EXPECT_THAT(std::string(InterpretPlan(plan, {}).status().message()), HasSubstr("has 1 inputs, 0 were given"));
+  EXPECT_THAT(std::string(InterpretPlan(plan, {Bytes({1})}).status().message()),
+              HasSubstr("input 'x' takes 8 bytes, 4"));
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,128 @@
+#include "compiler/graph/graph_edit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(Simplify, NodesThatDoNothingGo) {
+  GraphBuilder b;
+  b.Input("x", {2, 3}).Floats("one", {1}, {1}).Floats("zero", {2, 3}, {0, 0, 0, 0, 0, 0});
+  b.Node("Identity", {"x"}, {"a"}).Node("Dropout", {"a"}, {"b", "mask"}).Node("Mul", {"one", "b"}, {"c"});
+  b.Node("Sub", {"c", "zero"}, {"d"}).Node("Cast", {"d"}, {"e"}, {Attr("to", kFloat)});
+  b.Node("Relu", {"e"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Relu"));
+}
+
+TEST(Simplify, NumbersThatWidenStay) {
+  GraphBuilder b;
+  b.Input("x", {3}).Floats("zero", {2, 3}, {0, 0, 0, 0, 0, 0}).Node("Add", {"x", "zero"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Add"));
+}
+
+TEST(Simplify, OutputThatIsAnInputKeepsItsName) {
+  GraphBuilder b;
+  b.Input("x", {3}).Node("Identity", {"x"}, {"y"}).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_THAT(graph.nodes, IsEmpty());
+  const Plan plan = PlanOf(graph);
+  EXPECT_EQ(plan.tensors[plan.inputs[0]].name, "x");
+  EXPECT_EQ(plan.tensors[plan.outputs[0]].name, "y");
+  EXPECT_EQ(plan.tensors[plan.outputs[0]].alias_of, plan.inputs[0]);
+}
+
+TEST(Simplify, TransposesThatCancelGo) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 4});
+  b.Node("Transpose", {"x"}, {"a"}, {Attr("perm", std::vector<int64_t>{1, 2, 0})});
+  b.Node("Transpose", {"a"}, {"b"}, {Attr("perm", std::vector<int64_t>{2, 0, 1})});
+  b.Node("Relu", {"b"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Relu"));
+}
+
+TEST(Simplify, TransposesMerge) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 4});
+  b.Node("Transpose", {"x"}, {"a"}, {Attr("perm", std::vector<int64_t>{1, 2, 0})});
+  b.Node("Transpose", {"a"}, {"y"}, {Attr("perm", std::vector<int64_t>{1, 2, 0})}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Transpose"));
+}
+
+TEST(Simplify, TransposeOfUnitDimensionsIsAReshape) {
+  GraphBuilder b;
+  b.Input("x", {1, 5, 1, 4})
+      .Node("Transpose", {"x"}, {"y"}, {Attr("perm", std::vector<int64_t>{2, 1, 3, 0})})
+      .Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Reshape"));
+}
+
+TEST(Simplify, ReshapeChainsMergeAndVanish) {
+  GraphBuilder b;
+  b.Input("x", {2, 3, 4}).Ints("s", {6, 4}).Ints("back", {2, 3, 4}).Ints("ax", {0});
+  b.Node("Flatten", {"x"}, {"a"}).Node("Reshape", {"a", "s"}, {"b"}).Node("Unsqueeze", {"b", "ax"}, {"c"});
+  b.Node("Squeeze", {"c", "ax"}, {"d"}).Node("Reshape", {"d", "back"}, {"e"}).Node("Relu", {"e"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Relu"));
+}
+
+TEST(Simplify, PadGoesIntoTheConvolution) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 5, 5}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1)).Ints("pads", {0, 0, 1, 2, 0, 0, 1, 0});
+  b.Node("Pad", {"x", "pads"}, {"p"}).Node("Conv", {"p", "w"}, {"y"}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Pad"), 0);
+}
+
+TEST(Simplify, PadWithAnotherValueStays) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 5, 5}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1)).Ints("pads", {0, 0, 1, 2, 0, 0, 1, 0});
+  b.Floats("v", {}, {1}).Node("Pad", {"x", "pads", "v"}, {"p"}).Node("Conv", {"p", "w"}, {"y"}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Pad"), 1);
+}
+
+TEST(Simplify, DivisionByAPowerOfTwoMultiplies) {
+  GraphBuilder b;
+  b.Input("x", {4}).Floats("eight", {}, {8}).Floats("three", {}, {3});
+  b.Node("Div", {"x", "eight"}, {"a"}).Node("Div", {"a", "three"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Mul", "Div"));
+}
+
+TEST(CommonSubexpressions, EqualNodesAndConstantsAreShared) {
+  GraphBuilder b;
+  b.Input("x", {4}).Floats("a", {1}, {3}).Floats("b", {1}, {3});
+  b.Node("Mul", {"x", "a"}, {"p"}).Node("Mul", {"x", "b"}, {"q"}).Node("Exp", {"p"}, {"r"}).Node("Tanh", {"q"}, {"s"});
+  b.Node("Add", {"r", "s"}, {"y"}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Mul"), 1);
+}
+
+TEST(CommonSubexpressions, AttributesTellNodesApart) {
+  GraphBuilder b;
+  b.Input("x", {2, 2})
+      .Node("Softmax", {"x"}, {"p"}, {Attr("axis", 0)})
+      .Node("Softmax", {"x"}, {"q"}, {Attr("axis", 1)});
+  b.Node("Sub", {"p", "q"}, {"y"}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Softmax"), 2);
+}
+
+TEST(ConstantFold, ChainsOfConstantsBecomeOne) {
+  GraphBuilder b;
+  b.Input("x", {64, 32}).Floats("w", {32, 64}, RandomFloats(2048, 3));
+  b.Node("Transpose", {"w"}, {"t"}).Node("Exp", {"t"}, {"e"}).Node("Add", {"x", "e"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Add"));
+}
+
+TEST(DeadCode, WhatNobodyReadsGoes) {
+  GraphBuilder b;
+  b.Input("x", {4})
+      .Node("Exp", {"x"}, {"unused"})
+      .Node("Tanh", {"unused"}, {"too"})
+      .Node("Relu", {"x"}, {"y"})
+      .Output("y");
+  EXPECT_THAT(Ops(Import(b.Model())), ElementsAre("Relu"));
+}
+
+}  // namespace
+}  // namespace hone::graph
