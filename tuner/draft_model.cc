@@ -1,0 +1,137 @@
+#include "tuner/draft_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone::tuner {
+namespace {
+
+// What one core does in a cycle. Typical of current cores; the learned model corrects what is special about a device.
+struct Core {
+  double hertz = 3.5e9;
+  double multiply_adds = 1;  // vectors a cycle
+  double loads = 1;          // vectors a cycle
+  double latency = 4;        // cycles from a multiply-add to one that needs its result
+  double l2_bytes = 32;      // a cycle
+  double l3_bytes = 12;
+  double memory_bytes = 5;
+  double line_cycles = 1.5;  // extra, per line that is not next to the one before
+};
+
+constexpr double kDispatchSeconds = 2e-6;  // starting and joining one parallel loop
+constexpr double kChunkSeconds = 5e-8;     // handing one iteration to a thread
+constexpr double kLoopCycles = 1.5;        // of a loop that stays one, per iteration
+constexpr double kLineBytes = 64;
+
+Core CoreOf(const codegen::Target& target) {
+  Core core;
+  if (target.arch == codegen::Arch::kAArch64) {
+    return {.hertz = 2.2e9, .multiply_adds = 2, .loads = 2, .l2_bytes = 16, .l3_bytes = 8, .memory_bytes = 4};
+  }
+  // Wide vectors go through the same units in halves on many cores.
+  const bool wide = target.vector_bits >= 512;
+  core.multiply_adds = wide ? 1 : 2;
+  core.loads = wide ? 1.2 : 2;
+  return core;
+}
+
+// Cycles of one run of the tile's straight-line code.
+double TileCycles(const NestFacts& facts, const Core& core, const codegen::Target& target, NestCost& cost) {
+  const TileFacts& tile = facts.tile;
+  const bool reduces = facts.nest->stage.reduction != ir::Reduction::kNone;
+  const double arithmetic = tile.vectors * std::max(facts.operations, 0.25) / core.multiply_adds;
+  double moves = tile.loads + tile.gathers;  // an element alone costs a load and its way into the vector
+  // Accumulators that a loop inside the reduction makes wait in memory, or that do not fit the registers.
+  const bool in_registers = reduces && !facts.nest->AtRoot();
+  cost.registers = (reduces ? tile.outputs : 1) + 2 + std::min(4.0, tile.loads);
+  const double spilled = std::max(0.0, cost.registers - target.vector_registers);
+  if (reduces && !in_registers) moves += 2 * tile.outputs;
+  moves += 2 * std::min(spilled, tile.outputs) * tile.reduce_steps;
+  if (!reduces) moves += tile.vectors;  // the store
+  const double chain = reduces ? core.latency * tile.reduce_steps : 0;
+  const double guards = facts.guards > facts.vector_guards ? 1.0 : 0.0;
+  return std::max({arithmetic, moves / core.loads, chain}) + kLoopCycles + guards +
+         0.25 * facts.vector_guards * tile.vectors;
+}
+
+// Bytes that come from beyond a cache of `bytes`: the deepest loops whose data fits run out of it, and fill it anew
+// whenever a loop around them moves. Irregular lines are counted by themselves.
+double Traffic(const NestFacts& facts, double bytes, double* lines) {
+  size_t fits = facts.depth();
+  while (fits > 0 && facts.WorkingSet(fits - 1) <= bytes) --fits;
+  double traffic = 0;
+  *lines = 0;
+  for (const Access& access : facts.accesses) {
+    if (access.local) continue;
+    size_t outer = fits;
+    while (outer > 0 && access.stride[outer - 1] == 0) --outer;  // still there when the loop comes round
+    const double fills = facts.Trips(outer);
+    const double moved = access.lines[fits] * fills;
+    traffic += moved * kLineBytes * (access.store ? 2 : 1);
+    const double sequential = std::max(1.0, access.Bytes(fits) / kLineBytes) * fills;
+    *lines += std::max(0.0, moved - sequential);
+  }
+  return traffic;
+}
+
+void SpreadOverThreads(const NestFacts& facts, const codegen::Target& target, NestCost& cost) {
+  double chunks = 1, dispatches = 0, around = 1;
+  bool own = false;
+  for (const LoopFacts& loop : facts.loops) {
+    if (loop.kind == ir::LoopKind::kParallel) {
+      chunks *= loop.extent;
+      own |= loop.own;
+      if (dispatches == 0) dispatches = around;
+    }
+    around *= loop.extent;
+  }
+  const double threads = std::max(1, target.threads);
+  const double turns = std::ceil(chunks / threads);
+  cost.threads = std::min(threads, std::max(1.0, chunks));
+  cost.balance = chunks / (turns * cost.threads);
+  if (own) cost.dispatch = dispatches * (kDispatchSeconds + kChunkSeconds * chunks / threads);
+}
+
+}  // namespace
+
+NestCost PredictNest(const NestFacts& facts, const codegen::Target& target) {
+  const Core core = CoreOf(target);
+  NestCost cost;
+  SpreadOverThreads(facts, target, cost);
+  const double share = 1.0 / (cost.threads * cost.balance * core.hertz);  // seconds per cycle of all the work
+  const double tiles = facts.Trips(facts.tile.begin);
+  cost.compute = tiles * TileCycles(facts, core, target, cost) * share;
+
+  const double threads = std::max(1, target.threads);
+  double lines = 0;
+  cost.l2_bytes = Traffic(facts, 0.8 * static_cast<double>(target.l1_bytes), &lines);
+  cost.l2 = (cost.l2_bytes / core.l2_bytes + lines * core.line_cycles) * share;
+  cost.l3_bytes = Traffic(facts, 0.8 * static_cast<double>(target.l2_bytes), &lines);
+  cost.l3 = (cost.l3_bytes / core.l3_bytes + lines * core.line_cycles * 2) * share;
+  // Once through everything: kernels of a network find their inputs in the last level cache if they fit.
+  const double l3 = 0.8 * static_cast<double>(target.l3_bytes) / threads;
+  cost.memory_bytes = facts.WorkingSet(0) <= l3 ? 0 : Traffic(facts, l3, &lines);
+  cost.memory = cost.memory_bytes / core.memory_bytes * share;
+
+  const double worst = std::max({cost.compute, cost.l2, cost.l3, cost.memory});
+  const double sum = cost.compute + cost.l2 + cost.l3 + cost.memory;
+  cost.total = worst + 0.25 * (sum - worst) + cost.dispatch;
+  return cost;
+}
+
+double PredictSeconds(std::span<const NestCost> costs) {
+  double seconds = 1e-7;
+  for (const NestCost& cost : costs) seconds += cost.total;
+  return seconds;
+}
+
+double LeastSeconds(double flops, double bytes, const codegen::Target& target) {
+  const Core core = CoreOf(target);
+  const double threads = std::max(1, target.threads);
+  const double peak = core.hertz * core.multiply_adds * 2 * target.Lanes(4) * threads;
+  const double bandwidth =
+      core.hertz * threads * (bytes <= static_cast<double>(target.l3_bytes) ? core.l3_bytes : core.memory_bytes);
+  return std::max(flops / peak, bytes / bandwidth);
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,226 @@
+#include "tuner/features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/status.h"
+#include "tuner/draft_model.h"
+#include "tuner/nest_facts.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr size_t kNests = 2;     // described one by one, the dearest first
+constexpr size_t kAccesses = 4;  // per nest, the ones with most traffic first
+constexpr size_t kPerAccess = 13;
+constexpr size_t kPerNest = 44 + kAccesses * kPerAccess;
+constexpr size_t kWhole = 17;
+
+class FeatureWriter {
+ public:
+  explicit FeatureWriter(size_t capacity) { out_.reserve(capacity); }
+
+  void Log(double x) { out_.push_back(static_cast<float>(std::log2(1 + std::max(0.0, x)))); }
+  void Plain(double x) { out_.push_back(static_cast<float>(x)); }
+  void Flag(bool x) { out_.push_back(x ? 1.0F : 0.0F); }
+  void PadTo(size_t size) {
+    HONE_CHECK(out_.size() <= size);
+    out_.resize(size, 0.0F);
+  }
+  size_t size() const { return out_.size(); }
+  Features Take() { return std::move(out_); }
+
+ private:
+  Features out_;
+};
+
+double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+// First depth at which all that the loops inside touch fits a cache.
+size_t FittingDepth(const NestFacts& facts, double bytes) {
+  size_t d = facts.depth();
+  while (d > 0 && facts.WorkingSet(d - 1) <= bytes) --d;
+  return d;
+}
+
+void WriteAccess(const NestFacts& facts, const Access& access, FeatureWriter& out) {
+  const size_t tile = facts.tile.begin;
+  double vector_stride = 0, innermost = 0;
+  for (size_t i = facts.depth(); i-- > 0;) {
+    if (facts.loops[i].length == 1) continue;
+    if (innermost == 0) innermost = access.stride[i];
+    if (facts.loops[i].kind == ir::LoopKind::kVectorized) vector_stride = access.stride[i];
+  }
+  // The loops that go round without moving the access, right outside the tile: its reuse from cache.
+  double reuse = 1;
+  for (size_t i = tile; i-- > 0 && access.stride[i] == 0;) reuse *= facts.loops[i].extent;
+  out.Log(access.Bytes(0));
+  out.Log(access.lines[0]);
+  out.Log(access.Bytes(tile));
+  out.Log(access.lines[tile]);
+  out.Log(Ratio(facts.executed, access.elements[0]));
+  out.Log(reuse);
+  out.Log(std::abs(vector_stride));
+  out.Log(std::abs(innermost));
+  out.Flag(vector_stride == 1);
+  out.Flag(access.store);
+  out.Flag(access.local);
+  out.Flag(access.irregular);
+  out.Plain(access.element_bytes);
+}
+
+void WriteLoops(const NestFacts& facts, FeatureWriter& out) {
+  double parallel = 1, unrolled = 1, vectorized = 1, serial = 1, outer_reduce = 1, inner_serial = 1, loops = 0;
+  for (const LoopFacts& loop : facts.loops) {
+    loops += loop.length > 1 ? 1 : 0;
+    switch (loop.kind) {
+      case ir::LoopKind::kParallel:
+        parallel *= loop.extent;
+        break;
+      case ir::LoopKind::kUnrolled:
+        unrolled *= loop.extent;
+        break;
+      case ir::LoopKind::kVectorized:
+        vectorized *= loop.extent;
+        break;
+      case ir::LoopKind::kSerial:
+        serial *= loop.extent;
+        if (loop.reduce) outer_reduce *= loop.extent;
+        if (loop.length > 1) inner_serial = loop.extent;
+        break;
+    }
+  }
+  out.Log(parallel);
+  out.Log(unrolled);
+  out.Log(vectorized);
+  out.Log(serial);
+  out.Log(outer_reduce);
+  out.Log(inner_serial);
+  out.Plain(loops);
+}
+
+void WriteTile(const NestFacts& facts, const NestCost& cost, const codegen::Target& target, FeatureWriter& out) {
+  const TileFacts& tile = facts.tile;
+  out.Log(tile.vectors);
+  out.Log(tile.outputs);
+  out.Log(tile.reduce_steps);
+  out.Log(tile.loads);
+  out.Log(tile.gathers);
+  out.Plain(std::min(8.0, Ratio(tile.loads, tile.vectors)));
+  out.Plain(tile.lanes_used);
+  out.Flag(tile.vectorized);
+  out.Plain(std::min(4.0, cost.registers / target.vector_registers));
+  out.Log(std::max(0.0, cost.registers - target.vector_registers));
+  out.Log(tile.vectors * std::max(1.0, facts.operations));  // size of its code
+}
+
+// Working sets of what runs inside the inner loops, held against each cache.
+void WriteCaches(const NestFacts& facts, const codegen::Target& target, FeatureWriter& out) {
+  const double caches[] = {static_cast<double>(target.l1_bytes), static_cast<double>(target.l2_bytes),
+                           static_cast<double>(target.l3_bytes)};
+  for (const double bytes : caches) {
+    const size_t d = FittingDepth(facts, bytes);
+    out.Log(facts.Trips(d));
+    out.Plain(Ratio(facts.WorkingSet(d), bytes));
+    out.Plain(d == 0 ? 0 : std::min(16.0, Ratio(facts.WorkingSet(d - 1), bytes)));
+  }
+  // Per run of the innermost loop that is left: what a tile's reduction streams.
+  const size_t inner = facts.tile.begin > 0 ? facts.tile.begin - 1 : 0;
+  out.Log(facts.WorkingSet(inner));
+  out.Plain(std::min(16.0, Ratio(facts.WorkingSet(inner), caches[0])));
+}
+
+void WriteNest(const NestFacts& facts, const NestCost& cost, const codegen::Target& target, FeatureWriter& out) {
+  out.Log(facts.executed);
+  out.Log(facts.executed * facts.flops);
+  out.Plain(std::min(8.0, Ratio(facts.executed, facts.useful)));
+  out.Plain(facts.operations);
+  out.Plain(facts.guards);
+  out.Plain(facts.vector_guards);
+  out.Flag(facts.nest->stage.reduction != ir::Reduction::kNone);
+  WriteLoops(facts, out);
+  WriteTile(facts, cost, target, out);
+  WriteCaches(facts, target, out);
+  for (const double seconds : {cost.compute, cost.l2, cost.l3, cost.memory}) out.Plain(Ratio(seconds, cost.total));
+  out.Log(cost.total * 1e9);
+  out.Plain(cost.balance);
+  out.Plain(Ratio(cost.threads, target.threads));
+  out.Log(cost.dispatch * 1e9);
+
+  std::vector<const Access*> accesses;
+  for (const Access& access : facts.accesses) accesses.push_back(&access);
+  const size_t tile = facts.tile.begin;
+  std::stable_sort(accesses.begin(), accesses.end(), [&](const Access* a, const Access* b) {
+    if (a->local != b->local) return b->local;
+    return a->lines[tile] > b->lines[tile];
+  });
+  for (size_t i = 0; i < std::min(kAccesses, accesses.size()); ++i) WriteAccess(facts, *accesses[i], out);
+}
+
+struct Totals {
+  double flops = 0, useful_flops = 0, bytes = 0, workspace = 0, packed = 0, local = 0, code = 0, dispatch = 0;
+  double l2 = 0, l3 = 0, memory = 0;
+};
+
+Totals Sum(const schedule::State& state, const std::vector<NestFacts>& nests, const std::vector<NestCost>& costs) {
+  Totals t;
+  for (size_t i = 0; i < nests.size(); ++i) {
+    const NestFacts& facts = nests[i];
+    t.flops += facts.executed * facts.flops;
+    t.useful_flops += facts.useful * facts.flops;
+    t.code += facts.tile.vectors * std::max(1.0, facts.operations);
+    t.dispatch += costs[i].dispatch;
+    t.l2 += costs[i].l2_bytes;
+    t.l3 += costs[i].l3_bytes;
+    t.memory += costs[i].memory_bytes;
+    for (const Access& access : facts.accesses) t.bytes += access.local ? 0 : access.Bytes(0);
+    double stored = ir::SizeOf(facts.nest->stage.buffer->dtype);
+    for (const int64_t extent : facts.nest->storage_shape) stored *= static_cast<double>(extent);
+    const bool output = state.IsOutput(facts.nest->stage.buffer.get());
+    if (facts.nest->AtRoot() && !output) t.workspace += stored;
+    if (!facts.nest->AtRoot()) t.local += stored;
+  }
+  for (const schedule::Nest& nest : state.nests) {
+    if (nest.prepared) t.packed += static_cast<double>(ir::NumBytes(*nest.stage.buffer));
+  }
+  return t;
+}
+
+}  // namespace
+
+const size_t kFeatureCount = kWhole + kNests * kPerNest;
+
+Features ExtractFeatures(const schedule::State& state, const codegen::Target& target) {
+  const std::vector<NestFacts> nests = AnalyzeNests(state, target);
+  std::vector<NestCost> costs;
+  for (const NestFacts& facts : nests) costs.push_back(PredictNest(facts, target));
+  const double seconds = PredictSeconds(costs);
+  const Totals t = Sum(state, nests, costs);
+
+  FeatureWriter out(kFeatureCount);
+  out.Plain(std::log(seconds));
+  out.Log(t.flops);
+  out.Plain(std::min(8.0, Ratio(t.flops, t.useful_flops)));
+  out.Log(t.bytes);
+  out.Log(Ratio(t.flops, t.bytes));
+  for (const double bytes : {t.l2, t.l3, t.memory, t.workspace, t.packed, t.local}) out.Log(bytes);
+  out.Log(t.code);
+  out.Log(t.dispatch * 1e9);
+  out.Plain(static_cast<double>(nests.size()));
+  out.Plain(target.threads);
+  out.Plain(target.vector_bits / 128.0);
+  out.Log(LeastSeconds(t.useful_flops, t.bytes, target) * 1e9);
+  out.PadTo(kWhole);
+
+  std::vector<size_t> order(nests.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return costs[a].total > costs[b].total; });
+  for (size_t n = 0; n < kNests; ++n) {
+    if (n < order.size()) WriteNest(nests[order[n]], costs[order[n]], target, out);
+    out.PadTo(kWhole + (n + 1) * kPerNest);
+  }
+  return out.Take();
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,27 @@
+// A scheduled kernel as a vector of numbers of fixed length: what the learned cost model sees.
+//
+// Straight from loops, bindings and accesses (nest_facts.h), without lowering; more than ten thousand a second and
+// core. Sizes are logarithms (base 2 of 1 + x), shares stay between 0 and 1. Start with ExtractFeatures. Any change of
+// the vector makes models trained on the old one worthless; they are never stored, so nothing else depends on it.
+#ifndef HONE_TUNER_FEATURES_H_
+#define HONE_TUNER_FEATURES_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "compiler/codegen/target.h"
+#include "compiler/schedule/state.h"
+
+namespace hone::tuner {
+
+using Features = std::vector<float>;
+
+// Feature 0 is the draft model's natural logarithm of seconds.
+inline constexpr size_t kDraftLogSeconds = 0;
+extern const size_t kFeatureCount;
+
+Features ExtractFeatures(const schedule::State& state, const codegen::Target& target);
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_FEATURES_H_

@@ -1,0 +1,326 @@
+#include "tuner/nest_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "compiler/ir/match.h"
+#include "tuner/index_code.h"
+
+namespace hone::tuner {
+namespace {
+
+using schedule::Loop;
+using schedule::Nest;
+using schedule::State;
+
+constexpr double kLineBytes = 64;
+
+double CostOf(ir::Intrinsic function) {
+  switch (function) {
+    case ir::Intrinsic::kExp:
+      return 12;
+    case ir::Intrinsic::kLog:
+      return 14;
+    case ir::Intrinsic::kTanh:
+    case ir::Intrinsic::kSigmoid:
+      return 16;
+    case ir::Intrinsic::kErf:
+      return 20;
+    case ir::Intrinsic::kPow:
+      return 32;
+    case ir::Intrinsic::kIsNan:
+    case ir::Intrinsic::kIsInf:
+    case ir::Intrinsic::kFma:
+      return 1;
+    case ir::Intrinsic::kReinterpret:
+      return 0;
+    default:
+      return 24;
+  }
+}
+
+double CostOf(const ir::Binary& n) {
+  const bool divides = n.op == ir::BinaryOp::kDiv || n.op == ir::BinaryOp::kMod || n.op == ir::BinaryOp::kFloorDiv ||
+                       n.op == ir::BinaryOp::kFloorMod;
+  return divides ? (ir::IsFloat(n.a.type().dtype) ? 5 : 20) : 1;
+}
+
+// Operations of a value, its index arithmetic left out.
+double CountOperations(const ir::Expr& e) {
+  double own = 0;
+  bool descend = true;
+  ir::Match(
+      e, [&](const ir::Load&) { descend = false; }, [&](const ir::Binary& n) { own = CostOf(n); },
+      [&](const ir::Unary& n) { own = n.op == ir::UnaryOp::kSqrt ? 6 : 1; },
+      [&](const ir::Call& n) { own = CostOf(n.function); }, [&](const ir::Select&) { own = 1; },
+      [&](const ir::Cast&) { own = 0.5; }, [](const auto&) {});
+  if (descend) ir::ForEachChild(e, [&](const ir::Expr& child) { own += CountOperations(child); });
+  return own;
+}
+
+bool IsProduct(const ir::Expr& e) {
+  const ir::Binary* binary = e.As<ir::Binary>();
+  return binary != nullptr && binary->op == ir::BinaryOp::kMul && ir::IsFloat(e.type().dtype);
+}
+
+class Analyzer {
+ public:
+  Analyzer(const State& state, const Nest& nest, const codegen::Target& target)
+      : state_(state), nest_(nest), target_(target) {
+    facts_.nest = &nest;
+  }
+
+  NestFacts Run() {
+    CollectLoops(nest_, true);
+    CompileBindings();
+    AverageExtents();
+    CountWork();
+    ir::ForEachExpr(nest_.stage.value, [&](const ir::Expr& e) {
+      if (const ir::Load* load = e.As<ir::Load>()) AddLoad(*load);
+    });
+    AddAccess(nest_.stage.buffer, AxisVars(), true);
+    FindTile();
+    return std::move(facts_);
+  }
+
+ private:
+  // The loops around the place of the nest, then its own.
+  void CollectLoops(const Nest& nest, bool own) {
+    size_t end = nest.loops.size();
+    if (!own) {
+      const auto at = std::find_if(nest.loops.begin(), nest.loops.end(), [&](const Loop& l) { return l.name == at_; });
+      end = static_cast<size_t>(at - nest.loops.begin()) + (at == nest.loops.end() ? 0 : 1);
+    }
+    if (!nest.AtRoot()) {
+      at_ = nest.at_loop;
+      if (const Nest* around = state_.FindNest(nest.at_stage)) CollectLoops(*around, false);
+    }
+    for (size_t i = 0; i < end; ++i) {
+      const Loop& loop = nest.loops[i];
+      // A loop that reduces around this nest repeats it, and for this nest is like any other.
+      facts_.loops.push_back({static_cast<double>(loop.max_extent), std::max<int64_t>(loop.max_extent, 1), loop.kind,
+                              loop.reduce && own, own});
+      extents_.push_back(loop.extent);
+      slots_.push_back(loop.name);
+    }
+  }
+
+  void CompileBindings() {
+    const auto add = [&](const ir::Axis& axis) {
+      const auto binding = nest_.bindings.find(axis.name);
+      bindings_.emplace_back(binding == nest_.bindings.end() ? ir::Expr(0) : binding->second, slots_);
+      axes_.push_back(axis.name);
+    };
+    for (const ir::Axis& axis : nest_.stage.axes) add(axis);
+    for (const ir::Axis& axis : nest_.stage.reduce_axes) add(axis);
+  }
+
+  // Values of the axes when every loop is at 0 but `loop`, which is at `value`; then values of the loops themselves.
+  std::vector<int64_t> At(size_t loop, int64_t value) const {
+    std::vector<int64_t> loops(slots_.size(), 0);
+    if (loop < loops.size()) loops[loop] = value;
+    std::vector<int64_t> result;
+    result.reserve(bindings_.size() + loops.size());
+    for (const IndexCode& binding : bindings_) result.push_back(binding.Evaluate(loops));
+    result.insert(result.end(), loops.begin(), loops.end());
+    return result;
+  }
+
+  // The length of a peeled loop depends on the loop over its tiles: all are full but the last.
+  void AverageExtents() {
+    for (size_t i = 0; i < extents_.size(); ++i) {
+      LoopFacts& loop = facts_.loops[i];
+      if (extents_[i].As<ir::IntImm>() != nullptr) continue;
+      const IndexCode code(extents_[i], slots_);
+      std::vector<int64_t> last(slots_.size(), 0);
+      const double full = static_cast<double>(code.Evaluate(last));
+      double tiles = 1;
+      for (size_t o = 0; o < i; ++o) {
+        if (!ir::UsesVar(extents_[i], slots_[o])) continue;
+        last[o] = facts_.loops[o].length - 1;
+        tiles *= static_cast<double>(facts_.loops[o].length);
+      }
+      const double tail = static_cast<double>(code.Evaluate(last));
+      loop.extent = std::clamp((full * (tiles - 1) + tail) / tiles, 0.0, static_cast<double>(loop.length));
+    }
+  }
+
+  void CountWork() {
+    for (const LoopFacts& loop : facts_.loops) facts_.executed *= loop.extent;
+    for (const ir::Axis& axis : nest_.stage.axes) facts_.useful *= static_cast<double>(axis.extent);
+    for (const ir::Axis& axis : nest_.stage.reduce_axes) facts_.useful *= static_cast<double>(axis.extent);
+    facts_.operations = CountOperations(nest_.stage.value);
+    facts_.flops = facts_.operations;
+    if (nest_.stage.reduction != ir::Reduction::kNone) {
+      const bool fused = nest_.stage.reduction == ir::Reduction::kSum && IsProduct(nest_.stage.value);
+      facts_.operations += fused ? 0 : 1;
+      facts_.flops += 1;
+    }
+    facts_.lanes = target_.Lanes(ir::SizeOf(nest_.stage.buffer->dtype));
+    facts_.guards = static_cast<double>(nest_.guards.size());
+    for (const ir::Expr& guard : nest_.guards) {
+      for (size_t i = 0; i < slots_.size(); ++i) {
+        if (facts_.loops[i].kind != ir::LoopKind::kVectorized || !ir::UsesVar(guard, slots_[i])) continue;
+        facts_.vector_guards += 1;
+        break;
+      }
+    }
+  }
+
+  std::vector<ir::Expr> AxisVars() const {
+    std::vector<ir::Expr> vars;
+    for (const ir::Axis& axis : nest_.stage.axes) vars.push_back(ir::MakeVar(axis.name));
+    return vars;
+  }
+
+  void AddLoad(const ir::Load& load) {
+    for (const ir::Load* seen : seen_) {
+      if (seen->buffer != load.buffer) continue;
+      bool same = true;
+      for (size_t d = 0; d < load.indices.size() && same; ++d) same = ir::Equal(seen->indices[d], load.indices[d]);
+      if (same) return;
+    }
+    seen_.push_back(&load);
+    AddAccess(load.buffer, load.indices, false);
+  }
+
+  void AddAccess(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool store) {
+    const Nest* producer = state_.FindNest(buffer.get());
+    const std::vector<int64_t>& shape = producer != nullptr ? producer->storage_shape : buffer->shape;
+    Slots names = axes_;
+    names.insert(names.end(), slots_.begin(), slots_.end());
+    Access access;
+    access.buffer = buffer.get();
+    access.element_bytes = ir::SizeOf(buffer->dtype);
+    access.store = store;
+    access.local = producer != nullptr && !producer->AtRoot();
+    std::vector<IndexCode> codes;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const bool moved = access.local && d < producer->origin.size();
+      codes.emplace_back(moved ? indices[d] - producer->origin[d] : indices[d], names);
+      access.irregular |= codes.back().irregular();
+    }
+    Measure(codes, shape, access);
+    facts_.accesses.push_back(std::move(access));
+  }
+
+  // Moves every loop alone, from its first value to its second and to its last.
+  void Measure(const std::vector<IndexCode>& codes, const std::vector<int64_t>& shape, Access& access) const {
+    const size_t depth = slots_.size(), rank = codes.size();
+    std::vector<double> row(rank, 1);  // elements between neighbours of a dimension
+    for (size_t d = rank; d-- > 1;) row[d - 1] = row[d] * static_cast<double>(shape[d]);
+    const std::vector<int64_t> start = At(depth, 0);
+    std::vector<double> reach(rank, 1);  // of each dimension, by the loops so far
+    access.stride.assign(depth, 0);
+    access.elements.assign(depth + 1, 1);
+    access.lines.assign(depth + 1, 1);
+    for (size_t i = depth; i-- > 0;) {
+      const LoopFacts& loop = facts_.loops[i];
+      if (loop.length > 1) {
+        const std::vector<int64_t> second = At(i, 1), last = At(i, loop.length - 1);
+        for (size_t d = 0; d < rank; ++d) {
+          const int64_t origin = codes[d].Evaluate(start);
+          access.stride[i] += static_cast<double>(codes[d].Evaluate(second) - origin) * row[d];
+          const double span = std::abs(static_cast<double>(codes[d].Evaluate(last) - origin));
+          reach[d] = std::min(reach[d] + span, std::max(1.0, static_cast<double>(shape[d])));
+        }
+        // Who knows where a gather goes: a fresh line every time.
+        if (access.irregular && access.stride[i] == 0) access.stride[i] = kLineBytes;
+      }
+      Cover(shape, reach, i, access);
+    }
+  }
+
+  // Elements and lines of the box that loops i.. reach.
+  void Cover(const std::vector<int64_t>& shape, const std::vector<double>& reach, size_t i, Access& access) const {
+    double elements = 1, run = 1;  // run: elements in a row in memory
+    bool contiguous = true;
+    for (size_t d = reach.size(); d-- > 0;) {
+      elements *= reach[d];
+      if (contiguous) run *= reach[d];
+      contiguous &= reach[d] >= static_cast<double>(shape[d]);
+    }
+    if (access.irregular) elements = std::max(elements, access.elements[i + 1] * facts_.loops[i].extent);
+    access.elements[i] = elements;
+    access.lines[i] = elements / run * std::ceil(run * access.element_bytes / kLineBytes);
+    if (access.irregular) access.lines[i] = elements;
+  }
+
+  void FindTile() {
+    TileFacts& tile = facts_.tile;
+    tile.begin = facts_.depth();
+    while (tile.begin > 0) {
+      const LoopFacts& loop = facts_.loops[tile.begin - 1];
+      const bool straight = loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized;
+      if (!straight && loop.length != 1) break;
+      --tile.begin;
+    }
+    for (size_t i = tile.begin; i < facts_.depth(); ++i) {
+      const LoopFacts& loop = facts_.loops[i];
+      const double count = Chunks(loop);
+      tile.vectors *= count;
+      (loop.reduce ? tile.reduce_steps : tile.outputs) *= count;
+      if (loop.kind != ir::LoopKind::kVectorized || loop.length == 1) continue;
+      tile.vectorized = true;
+      tile.lanes_used = loop.extent / (count * facts_.lanes);
+    }
+    for (const Access& access : facts_.accesses) {
+      if (!access.store && !access.local) CountLoads(access);
+    }
+  }
+
+  double Chunks(const LoopFacts& loop) const {
+    return loop.kind == ir::LoopKind::kVectorized ? std::ceil(loop.extent / facts_.lanes) : loop.extent;
+  }
+
+  void CountLoads(const Access& access) {
+    double loads = 1;
+    bool gathers = false;
+    for (size_t i = facts_.tile.begin; i < facts_.depth(); ++i) {
+      const LoopFacts& loop = facts_.loops[i];
+      if (access.stride[i] == 0 || loop.length == 1) continue;
+      const bool gather = loop.kind == ir::LoopKind::kVectorized && std::abs(access.stride[i]) != 1;
+      gathers |= gather;
+      loads *= gather ? loop.extent : Chunks(loop);
+    }
+    facts_.tile.loads += loads;
+    if (gathers) facts_.tile.gathers += loads;
+  }
+
+  const State& state_;
+  const Nest& nest_;
+  const codegen::Target& target_;
+  NestFacts facts_;
+  std::string at_;  // while collecting: the loop the nest inside is computed at
+  std::vector<ir::Expr> extents_;
+  Slots slots_, axes_;
+  std::vector<IndexCode> bindings_;
+  std::vector<const ir::Load*> seen_;
+};
+
+}  // namespace
+
+double NestFacts::WorkingSet(size_t d) const {
+  double bytes = 0;
+  for (const Access& access : accesses) {
+    if (!access.local) bytes += access.lines[d] * kLineBytes;
+  }
+  return bytes;
+}
+
+double NestFacts::Trips(size_t d) const {
+  double trips = 1;
+  for (size_t i = 0; i < d; ++i) trips *= loops[i].extent;
+  return trips;
+}
+
+std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const codegen::Target& target) {
+  std::vector<NestFacts> facts;
+  for (const schedule::Nest& nest : state.nests) {
+    if (!nest.prepared) facts.push_back(Analyzer(state, nest, target).Run());
+  }
+  return facts;
+}
+
+}  // namespace hone::tuner
