@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "compiler/passes/build_loops.h"
+#include "compiler/passes/pipeline.h"
 #include "compiler/space/sketch.h"
 
 namespace hone::space {
@@ -58,7 +58,9 @@ absl::Status ScheduleStages(Sketch& sketch, bool pack) {
 bool IsContraction(const ir::Workload& workload) {
   return std::any_of(workload.stages.begin(), workload.stages.end(), [](const ir::Stage& s) {
     const ir::Binary* product = s.value.As<ir::Binary>();
-    return s.reduction == ir::Reduction::kSum && product != nullptr && product->op == ir::BinaryOp::kMul;
+    if (s.reduction != ir::Reduction::kSum || product == nullptr || product->op != ir::BinaryOp::kMul) return false;
+    const std::vector<ir::Load> loads = LoadsOf(s);
+    return loads.size() == 2 && loads[0].buffer != loads[1].buffer;
   });
 }
 
@@ -90,8 +92,14 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const codegen::Tar
 }
 
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const codegen::Target& target) {
-  Chooser chooser;
-  return Build(workload, target, chooser);
+  // A preferred decision that cannot be lowered would be a flaw of a rule; plainer schedules are there for everyone meanwhile.
+  const Decisions sketch = {{"space", kSketch, {}}};
+  for (const Decisions* given : {static_cast<const Decisions*>(nullptr), &sketch}) {
+    Chooser chooser(given);
+    auto candidate = Build(workload, target, chooser);
+    if (candidate.ok() && passes::Lower(candidate->state, "probe").ok()) return candidate;
+  }
+  return Candidate{{}, {}, schedule::Start(workload)};
 }
 
 }  // namespace hone::space

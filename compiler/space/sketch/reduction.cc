@@ -17,7 +17,11 @@ absl::StatusOr<bool> ScheduleLaneReduction(Sketch& sketch, const std::string& st
     const auto stride = StrideOf(load, axis.name, ranges);
     if (!stride.has_value() || *stride > 1 || *stride < 0) return false;
   }
-  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", {1, 2, 4}, axis.extent >= 8 * lanes ? 4 : 1);
+  std::vector<int64_t> options;
+  for (const int64_t v : {1, 2, 4}) {
+    if (v * lanes <= axis.extent) options.push_back(v);
+  }
+  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, axis.extent >= 8 * lanes ? 4 : 1);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis.name, lanes * vectors, true}));
   return true;
 }

@@ -141,6 +141,7 @@ class RegisterTile {
     OrderReduction();
     for (const ir::Load& load : LoadsOf(s)) {
       const auto stride = StrideOf(load, vector, ranges);
+      if (!schedule::Reads(reduction(), load.buffer.get())) continue;  // packed already: it is read twice
       if (!stride.has_value() || *stride == 0 || (*stride == 1 && !IsConstant(load.buffer.get()))) continue;
       const auto dims = PackedDims(load, s);
       if (dims.empty()) continue;
@@ -269,24 +270,21 @@ class RegisterTile {
       if (loop.empty()) return absl::OkStatus();
       if (fused.empty()) { fused = loop; return absl::OkStatus(); }
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{fused, loop}));
+      const bool holds_tile = tile_loop_ == fused || tile_loop_ == loop;
       fused += "_" + loop;
+      if (holds_tile) tile_loop_ = fused;
       return absl::OkStatus();
     };
     for (const std::string& loop : batch) HONE_RETURN_IF_ERROR(fuse(loop));
     if (!rows_outside_) HONE_RETURN_IF_ERROR(fuse(panel));
-    if (tile_loop_ != block) {
-      HONE_RETURN_IF_ERROR(fuse(block));
-      block_loop_ = block.empty() ? "" : fused;
-    } else {
-      block_loop_ = block;
-    }
+    HONE_RETURN_IF_ERROR(fuse(block));
+    block_loop_ = block.empty() ? "" : fused;
     double flops = 2;
     for (const ir::Axis& axis : out_.axes) flops *= static_cast<double>(axis.extent);
     for (const ir::Axis& axis : reduction().reduce_axes) flops *= static_cast<double>(axis.extent);
     const bool worthwhile = flops > kSerialFlops && sketch_.target.threads > 1;
     if (Choose("parallel", {0, 1}, worthwhile ? 1 : 0) == 0) return absl::OkStatus();
-    if (fused.empty()) fused = rows_outside_ && block.empty() ? panel : block;
-    if (tile_loop_ == fused || fused.empty()) fused = tile_loop_;
+    if (fused.empty()) fused = panel;
     return sketch_.Do(Annotate{fused, ir::LoopKind::kParallel});
   }
 

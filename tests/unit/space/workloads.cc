@@ -1,0 +1,153 @@
+#include "tests/unit/space/workloads.h"
+
+#include <fmt/format.h>
+
+namespace hone::testing {
+namespace {
+
+NamedWorkload MatMul(const std::string& name, int m, int n, int k, bool constant) {
+  return {name, fmt::format(R"(workload "matmul"
+input x: f32[{0},{2}] in [-1, 1]
+{3} w: f32[{2},{1}] in [-1, 1]
+const b: f32[{1}] in [-1, 1]
+t: f32[{0},{1}] over i:{0}, j:{1} = sum k:{2} of x[i, k] * w[k, j]
+u: f32[{0},{1}] over ui:{0}, uj:{1} = max(t[ui, uj] + b[uj], 0f32)
+output u
+)", m, n, k, constant ? "const" : "input")};
+}
+
+// Channels-last, with padding, bias, a residual input and a clamp.
+NamedWorkload Conv(const std::string& name, int h, int w, int ic, int oc, int kernel, int stride) {
+  const int pad = kernel / 2, ph = h + 2 * pad, pw = w + 2 * pad;
+  const int oh = (ph - kernel) / stride + 1, ow = (pw - kernel) / stride + 1;
+  return {name, fmt::format(R"(workload "conv2d"
+input x: f32[1,{0},{1},{2}] in [-1, 1]
+const w: f32[{3},{2},{4},{4}] in [-1, 1]
+const b: f32[{3}] in [-1, 1]
+input r: f32[1,{8},{9},{3}] in [-1, 1]
+p: f32[1,{6},{7},{2}] over p0:1, p1:{6}, p2:{7}, p3:{2} = select(p1 >= {10} && p1 < {11} && p2 >= {10} && p2 < {12}, x[p0, p1 - {10}, p2 - {10}, p3], 0f32)
+t: f32[1,{8},{9},{3}] over n:1, h:{8}, v:{9}, oc:{3} = sum ic:{2}, kh:{4}, kw:{4} of p[n, h * {5} + kh, v * {5} + kw, ic] * w[oc, ic, kh, kw]
+u: f32[1,{8},{9},{3}] over un:1, uh:{8}, uw:{9}, uc:{3} = min(max(t[un, uh, uw, uc] + b[uc] + r[un, uh, uw, uc], 0f32), 6f32)
+output u
+)", h, w, ic, oc, kernel, stride, ph, pw, oh, ow, pad, h + pad, w + pad)};
+}
+
+NamedWorkload Depthwise(const std::string& name, int h, int w, int c) {
+  return {name, fmt::format(R"(workload "depthwise_conv2d"
+input x: f32[1,{0},{1},{2}] in [-1, 1]
+const w: f32[{2},1,3,3] in [-1, 1]
+p: f32[1,{3},{4},{2}] over p0:1, p1:{3}, p2:{4}, p3:{2} = select(p1 >= 1 && p1 < {5} && p2 >= 1 && p2 < {6}, x[p0, p1 - 1, p2 - 1, p3], 0f32)
+t: f32[1,{0},{1},{2}] over n:1, h:{0}, v:{1}, c:{2} = sum kh:3, kw:3 of p[n, h + kh, v + kw, c] * w[c, 0, kh, kw]
+output t
+)", h, w, c, h + 2, w + 2, h + 1, w + 1)};
+}
+
+NamedWorkload Softmax(const std::string& name, int rows, int n) {
+  return {name, fmt::format(R"(workload "softmax"
+input x: f32[3,{0},{1}] in [-4, 4]
+m: f32[3,{0},1] over a0:3, a1:{0}, a2:1 = max a3:{1} of x[a0, a1, a3]
+e: f32[3,{0},{1}] over b0:3, b1:{0}, b2:{1} = exp(x[b0, b1, b2] - m[b0, b1, 0])
+s: f32[3,{0},1] over c0:3, c1:{0}, c2:1 = sum c3:{1} of e[c0, c1, c3]
+o: f32[3,{0},{1}] over d0:3, d1:{0}, d2:{1} = e[d0, d1, d2] / s[d0, d1, 0]
+output o
+)", rows, n)};
+}
+
+}  // namespace
+
+std::vector<NamedWorkload> SmallWorkloads() {
+  return {
+      MatMul("matmul_round", 32, 64, 48, true), MatMul("matmul_prime", 13, 37, 29, true), MatMul("matmul_odd", 17, 65, 33, false),
+      MatMul("matmul_row", 1, 50, 40, true), MatMul("matmul_narrow", 40, 3, 16, true), MatMul("matmul_tiny", 2, 2, 2, true),
+      Conv("conv3x3", 9, 11, 8, 24, 3, 1), Conv("conv3x3_stride2", 11, 9, 5, 17, 3, 2), Conv("conv5x5", 8, 8, 3, 9, 5, 1),
+      Conv("conv1x1", 7, 7, 16, 40, 1, 1), Depthwise("depthwise", 9, 10, 20), Depthwise("depthwise_narrow", 7, 7, 3),
+      Softmax("softmax", 5, 40), Softmax("softmax_prime", 4, 67), Softmax("softmax_short", 4, 5),
+      {"batch_matmul_transposed", R"(workload "matmul"
+input q: f32[2,9,3,16] in [-1, 1]
+input k: f32[2,11,3,16] in [-1, 1]
+t: f32[2,3,9,11] over b:2, h:3, i:9, j:11 = sum d:16 of q[b, i, h, d] * k[b, j, h, d]
+u: f32[2,3,9,11] over ub:2, uh:3, ui:9, uj:11 = t[ub, uh, ui, uj] * 0.25f32
+output u
+)"},
+      {"gelu", R"(workload "elementwise"
+input x: f32[7,33] in [-3, 3]
+const b: f32[33] in [-1, 1]
+t: f32[7,33] over i:7, j:33 = x[i, j] + b[j]
+u: f32[7,33] over ui:7, uj:33 = 0.5f32 * t[ui, uj] * (1f32 + erf(t[ui, uj] * 0.70710678f32))
+output u
+)"},
+      {"transpose", R"(workload "transpose"
+input x: f32[3,5,7,2] in [-1, 1]
+t: f32[3,7,2,5] over i:3, j:7, k:2, l:5 = x[i, l, j, k]
+output t
+)"},
+      {"reshape_shuffle", R"(workload "elementwise"
+input x: f32[1,8,4,6] in [-1, 1]
+t: f32[1,2,8,12] over n:1, c:2, h:8, w:12 = x[n, c * 4 + (h %% 2) * 2 + w %% 2, h // 2, w // 2]
+output t
+)"},
+      {"layer_norm", R"(workload "layer_norm"
+input x: f32[6,50] in [-1, 1]
+const g: f32[50] in [-1, 1]
+s: f32[6,1] over a0:6, a1:1 = sum a2:50 of x[a0, a2]
+m: f32[6,1] over b0:6, b1:1 = s[b0, b1] * 0.02f32
+d: f32[6,50] over c0:6, c1:50 = x[c0, c1] - m[c0, 0]
+q: f32[6,1] over d0:6, d1:1 = sum d2:50 of d[d0, d2] * d[d0, d2]
+o: f32[6,50] over e0:6, e1:50 = d[e0, e1] / sqrt(q[e0, 0] * 0.02f32 + 0.00001f32) * g[e1]
+output o
+)"},
+      {"max_pool", R"(workload "pool"
+input x: f32[1,9,9,20] in [-1, 1]
+t: f32[1,4,4,20] over n:1, h:4, w:4, c:20 = max kh:3, kw:3 of x[n, h * 2 + kh, w * 2 + kw, c]
+output t
+)"},
+      {"global_average", R"(workload "reduce"
+input x: f32[2,5,7,35] in [-1, 1]
+t: f32[2,1,1,35] over n:2, i:1, j:1, c:35 = sum h:5, w:7 of x[n, h, w, c]
+u: f32[2,1,1,35] over un:2, ui:1, uj:1, uc:35 = t[un, ui, uj, uc] * 0.0285f32
+output u
+)"},
+      {"reduce_all", R"(workload "reduce"
+input x: f32[4,130] in [-1, 1]
+t: f32[] = sum i:4, j:130 of x[i, j]
+output t
+)"},
+      {"mean_rows", R"(workload "reduce"
+input x: f32[5,6,40] in [-1, 1]
+t: f32[5,6] over i:5, j:6 = sum k:40 of x[i, j, k]
+output t
+)"},
+      {"integer_sum", R"(workload "reduce"
+input x: i32[6,21] in [-100, 100]
+t: i32[21] over j:21 = sum i:6 of x[i, j]
+output t
+)"},
+      {"bool_where", R"(workload "elementwise"
+input c: bool[5,9] in [0, 1]
+input x: i64[5,9] in [-50, 50]
+t: i64[5,9] over i:5, j:9 = select(c[i, j], x[i, j] / 3i64, 7i64 - x[i, j])
+output t
+)"},
+      {"gather", R"(workload "gather"
+input x: f32[10,6] in [-1, 1]
+input g: i64[7] in [0, 10]
+t: f32[7,6] over i:7, j:6 = x[g[i], j]
+output t
+)"},
+      {"double_matmul", R"(workload "matmul"
+input x: f64[5,8] in [-1, 1]
+const w: f64[8,11] in [-1, 1]
+t: f64[5,11] over i:5, j:11 = sum k:8 of x[i, k] * w[k, j]
+output t
+)"},
+      {"two_outputs", R"(workload "elementwise"
+input x: f32[4,10] in [-1, 1]
+t: f32[4,10] over i:4, j:10 = x[i, j] * 2f32
+u: f32[4,10] over ui:4, uj:10 = t[ui, uj] + 1f32
+output t
+output u
+)"},
+  };
+}
+
+}  // namespace hone::testing
