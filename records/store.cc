@@ -30,6 +30,9 @@ void SyncFolder(const fs::path& folder) {
   close(descriptor);
 }
 
+// access(2) for the effective user, whose rights open() will use.
+bool May(const fs::path& path, int mode) { return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0; }
+
 absl::Status CreateFolders(const fs::path& folder) {
   std::error_code error;
   if (fs::is_directory(folder, error)) return absl::OkStatus();
@@ -63,7 +66,7 @@ absl::Status CheckFile(const fs::path& path, OpenMode mode) {
     return absl::FailedPreconditionError(fmt::format("{} is a folder; pass the path of a records file, for example {}",
                                                      path.string(), (path / "records.db").string()));
   }
-  if (access(path.c_str(), R_OK) != 0) {
+  if (!May(path, R_OK)) {
     return absl::PermissionDeniedError(
         fmt::format("cannot read records file {}: {}; check its permissions", path.string(), std::strerror(errno)));
   }
@@ -71,7 +74,7 @@ absl::Status CheckFile(const fs::path& path, OpenMode mode) {
     return absl::FailedPreconditionError(
         fmt::format("{} is not a regular file; pass the path of a records file", path.string()));
   }
-  if (mode == OpenMode::kReadWrite && access(path.c_str(), W_OK) != 0) {
+  if (mode == OpenMode::kReadWrite && !May(path, W_OK)) {
     return absl::PermissionDeniedError(fmt::format(
         "records file {} may not be written: {}; make it writable (chmod u+w), or pass another with --records FILE",
         path.string(), std::strerror(errno)));
@@ -84,7 +87,7 @@ absl::Status CheckFile(const fs::path& path, OpenMode mode) {
 std::string_view ReadOnlyUri(const fs::path& path) {
   std::error_code error;
   const bool log = fs::exists(path.string() + "-wal", error);
-  return !log && access(path.parent_path().c_str(), W_OK) != 0 ? "immutable=1" : "";
+  return !log && !May(path.parent_path(), W_OK) ? "immutable=1" : "";
 }
 
 absl::Status RunCheck(const Connection& connection, const fs::path& path, std::string_view pragma) {

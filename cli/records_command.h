@@ -1,0 +1,18 @@
+// `hone records best|query|stats|export|import`: the database of results, seen by a person or a script.
+//
+// Only options and output; records/store.h and records/jsonl.h do the work. The file is --records, else the default of
+// records/default_path.h. All but `import` open it for reading, so they work while a tracker writes it.
+#ifndef HONE_CLI_RECORDS_COMMAND_H_
+#define HONE_CLI_RECORDS_COMMAND_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+// Follows cli/command.h. `app` and `result` outlive the parse.
+void AddRecordsCommand(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_RECORDS_COMMAND_H_

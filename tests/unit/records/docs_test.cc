@@ -1,0 +1,95 @@
+// Runs every SQL example of docs/RECORDS.md, and checks that the page names what the file has.
+#include <sqlite3.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "records/store.h"
+#include "tests/unit/records/sample_records.h"
+
+namespace hone::records {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Page() {
+  std::ifstream file(HONE_SOURCE_DIR "/docs/RECORDS.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> SqlExamples(const std::string& page) {
+  std::vector<std::string> examples;
+  const std::string fence = "```sql\n";
+  for (size_t at = page.find(fence); at != std::string::npos; at = page.find(fence, at + 1)) {
+    const size_t begin = at + fence.size();
+    examples.push_back(page.substr(begin, page.find("```", begin) - begin));
+  }
+  return examples;
+}
+
+class DocsTest : public testing::Test {
+ protected:
+  DocsTest() {
+    Key elsewhere = SampleKey();
+    elsewhere.device_fingerprint = "board";
+    const auto store = Store::Open(folder_ / "records.db", OpenMode::kReadWrite);
+    HONE_CHECK(store.ok());
+    HONE_CHECK((*store)
+                   ->Append(std::vector<Record>{SampleTiming(1, "a", 4e-3), SampleTiming(2, "b", 1e-3),
+                                                SampleTiming(3, "c", 2e-3), SampleTiming(4, "d", 3e-3, elsewhere),
+                                                SampleFailure(5, "e", FailureKind::kCrashed, elsewhere)})
+                   .ok());
+    HONE_CHECK(sqlite3_open_v2((folder_ / "records.db").c_str(), &handle_, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK);
+  }
+  ~DocsTest() override { sqlite3_close(handle_); }
+
+  // Rows as "a|b|c".
+  std::vector<std::string> Run(const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(handle_) << " in " << sql;
+    std::vector<std::string> rows;
+    while (statement != nullptr && sqlite3_step(statement) == SQLITE_ROW) {
+      std::string& row = rows.emplace_back();
+      for (int column = 0; column < sqlite3_column_count(statement); ++column) {
+        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+        row += fmt::format("{}{}", column == 0 ? "" : "|", text == nullptr ? "NULL" : text);
+      }
+    }
+    sqlite3_finalize(statement);
+    return rows;
+  }
+
+  ScratchFolder folder_;
+  sqlite3* handle_ = nullptr;
+};
+
+TEST_F(DocsTest, EveryExampleRunsAndFindsWhatItSays) {
+  const std::vector<std::string> examples = SqlExamples(Page());
+  ASSERT_EQ(examples.size(), 5u);
+  EXPECT_THAT(Run(examples[0]), testing::ElementsAre(HasSubstr("|3.0|"), "conv2d 64x56x56 3x3 + relu|1.0|250.0|3|b"));
+  EXPECT_THAT(Run(examples[1]), testing::ElementsAre("board|crashed|1"));
+  EXPECT_THAT(Run(examples[2]), testing::UnorderedElementsAre("board|3.0", SampleKey().device_fingerprint + "|3.0"));
+  EXPECT_THAT(Run(examples[3]), testing::ElementsAre("1|4.0|4.0", "2|1.0|1.0", "3|2.0|1.0", "4|3.0|1.0"));
+  EXPECT_THAT(Run(examples[4]),
+              testing::ElementsAre("conv2d 64x56x56 3x3 + relu|board|3.0|" + SampleKey().device_fingerprint + "|1.0"));
+}
+
+TEST_F(DocsTest, ThePageNamesEveryColumnAndFailureKind) {
+  const std::string page = Page();
+  for (const char* table : {"workloads", "records", "best"}) {
+    for (const std::string& name : Run(fmt::format("SELECT name FROM pragma_table_info('{}')", table))) {
+      EXPECT_THAT(page, HasSubstr("`" + name + "`")) << "column of " << table;
+    }
+  }
+  for (const FailureKind kind : kAllFailureKinds) {
+    EXPECT_THAT(page, HasSubstr(fmt::format("`{}`", FailureKindName(kind))));
+  }
+}
+
+}  // namespace
+}  // namespace hone::records

@@ -1,0 +1,261 @@
+// Everything that can be wrong with a records file before anything is asked of it.
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "records/default_path.h"
+#include "records/schema.h"
+#include "records/store.h"
+#include "tests/unit/records/sample_records.h"
+
+namespace hone::records {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class OpenTest : public testing::Test {
+ protected:
+  std::filesystem::path File() const { return folder_ / "records.db"; }
+
+  void Create(int records = 3) const {
+    auto store = Store::Open(File(), OpenMode::kReadWrite);
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (int i = 0; i < records; ++i) {
+      ASSERT_TRUE((*store)->Append(std::vector<Record>{SampleTiming(i, "split oc 16", 1e-3)}).ok());
+    }
+  }
+  // Runs SQL on the file as another program would.
+  void Sql(const std::string& sql) const {
+    sqlite3* handle = nullptr;
+    ASSERT_EQ(sqlite3_open(File().c_str(), &handle), SQLITE_OK);
+    char* error = nullptr;
+    EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK) << error;
+    sqlite3_close(handle);
+  }
+  void Fill(std::string_view text) const { std::ofstream(File(), std::ios::binary) << text; }
+
+  absl::Status TryOpen(OpenMode mode) const { return Store::Open(File(), mode).status(); }
+
+  void ExpectBoth(absl::StatusCode code, const std::string& about) const {
+    for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kReadWrite}) {
+      const absl::Status status = TryOpen(mode);
+      EXPECT_EQ(status.code(), code) << status;
+      EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(File().string()), HasSubstr(about)));
+    }
+  }
+
+  ScratchFolder folder_;
+};
+
+// Gives up the rights of root, which no permission binds, while it lives.
+class AsNobody {
+ public:
+  AsNobody() : root_(geteuid() == 0) {
+    if (root_) HONE_CHECK(setegid(65534) == 0 && seteuid(65534) == 0);
+  }
+  ~AsNobody() {
+    if (root_) HONE_CHECK(seteuid(0) == 0 && setegid(0) == 0);
+  }
+
+ private:
+  bool root_;
+};
+
+TEST_F(OpenTest, CreatesTheFileAndItsFolders) {
+  const auto deep = folder_ / "a/b/records.db";
+  ASSERT_TRUE(Store::Open(deep, OpenMode::kReadWrite).ok());
+  EXPECT_TRUE(Store::Open(deep, OpenMode::kReadOnly).ok());
+}
+
+TEST_F(OpenTest, ReadingNeedsAFile) {
+  const absl::Status status = TryOpen(OpenMode::kReadOnly);
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(File().string()), HasSubstr("hone tune")));
+  EXPECT_FALSE(std::filesystem::exists(File()));
+}
+
+TEST_F(OpenTest, AnEmptyPathIsRefused) {
+  EXPECT_TRUE(absl::IsInvalidArgument(Store::Open("", OpenMode::kReadWrite).status()));
+}
+
+TEST_F(OpenTest, AnEmptyFileIsAFreshOne) {
+  Fill("");
+  EXPECT_TRUE(absl::IsNotFound(TryOpen(OpenMode::kReadOnly)));
+  EXPECT_TRUE(TryOpen(OpenMode::kReadWrite).ok());
+}
+
+TEST_F(OpenTest, NotADatabase) {
+  Fill(
+      "this is a long enough text file, which nobody ever thought of as a database of any kind at all, "
+      "and which must be left as it is whatever somebody passes as --records");
+  ExpectBoth(absl::StatusCode::kFailedPrecondition, "not an SQLite database");
+}
+
+TEST_F(OpenTest, AFolder) {
+  std::filesystem::create_directory(File());
+  ExpectBoth(absl::StatusCode::kFailedPrecondition, "is a folder");
+}
+
+TEST_F(OpenTest, NotARegularFile) {
+  ASSERT_EQ(mkfifo(File().c_str(), 0644), 0);
+  ExpectBoth(absl::StatusCode::kFailedPrecondition, "not a regular file");
+}
+
+TEST_F(OpenTest, AnotherProgramsDatabaseIsLeftAlone) {
+  Sql("CREATE TABLE t (x); PRAGMA user_version = 1;");
+  ExpectBoth(absl::StatusCode::kFailedPrecondition, "another program");
+  Sql("PRAGMA application_id = 7;");
+  ExpectBoth(absl::StatusCode::kFailedPrecondition, "another program");
+  std::ifstream file(File(), std::ios::binary);
+  std::string header(20, '\0');
+  file.read(header.data(), 20);
+  EXPECT_EQ(header[18], 1) << "its journal mode was changed";
+}
+
+TEST_F(OpenTest, ANewerSchema) {
+  Create();
+  Sql("PRAGMA user_version = 99;");
+  ExpectBoth(absl::StatusCode::kFailedPrecondition, "newer Hone (schema 99");
+}
+
+TEST_F(OpenTest, AFileCutShortIsReportedAsDamaged) {
+  Create(400);
+  std::filesystem::resize_file(File(), std::filesystem::file_size(File()) / 2);
+  ExpectBoth(absl::StatusCode::kDataLoss, "damaged");
+}
+
+TEST_F(OpenTest, AnOverwrittenPageIsReportedAsDamaged) {
+  Create(400);
+  std::fstream file(File(), std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(5 * 4096);
+  file << std::string(4096, '\x5A');
+  file.close();
+  ExpectBoth(absl::StatusCode::kDataLoss, "damaged");
+}
+
+TEST_F(OpenTest, AReadOnlyFileInAReadOnlyFolder) {
+  Create();
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0555));
+  std::filesystem::permissions(File(), std::filesystem::perms(0444));
+  {
+    const AsNobody nobody;
+    const absl::Status status = TryOpen(OpenMode::kReadWrite);
+    EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(File().string()), HasSubstr("writable")));
+    const auto store = Store::Open(File(), OpenMode::kReadOnly);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->Summarize()->records, 3);
+    const absl::Status fresh = Store::Open(folder_ / "new.db", OpenMode::kReadWrite).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(fresh)) << fresh;
+    const absl::Status deeper = Store::Open(folder_ / "new/records.db", OpenMode::kReadWrite).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(deeper)) << deeper;
+  }
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+}
+
+TEST_F(OpenTest, AFileThatMayNotBeRead) {
+  Create();
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(File(), std::filesystem::perms(0000));
+  const AsNobody nobody;
+  ExpectBoth(absl::StatusCode::kPermissionDenied, "cannot read");
+}
+
+TEST_F(OpenTest, ASecondWriterIsToldWhoWrites) {
+  const auto first = Store::Open(File(), OpenMode::kReadWrite);
+  ASSERT_TRUE(first.ok());
+  std::filesystem::create_symlink(File(), folder_ / "alias.db");
+  for (const auto& name : {File(), folder_ / "alias.db"}) {
+    const absl::Status status = Store::Open(name, OpenMode::kReadWrite).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(File().string()), HasSubstr(fmt::format("process {}", getpid())), HasSubstr("wait")));
+  }
+  EXPECT_TRUE(TryOpen(OpenMode::kReadOnly).ok());
+}
+
+TEST_F(OpenTest, TheLockOfADeadWriterIsNoObstacle) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto store = Store::Open(File(), OpenMode::kReadWrite);
+    _exit(store.ok() ? 0 : 1);  // without closing
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_TRUE(TryOpen(OpenMode::kReadWrite).ok());
+}
+
+TEST_F(OpenTest, AnotherProgramsLockIsNamed) {
+  Create();
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(File().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  {
+    const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE, "");  // without the store's 5 s of patience
+    ASSERT_TRUE(connection.ok());
+    const absl::Status status = connection->Execute("BEGIN IMMEDIATE");
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(File().string()), HasSubstr("locked by another")));
+  }
+  sqlite3_close(other);
+}
+
+TEST_F(OpenTest, OddCharactersInThePathAreOnlyCharacters) {
+  const auto odd = folder_ / "a?mode=memory#50%.db";
+  ASSERT_TRUE(Store::Open(odd, OpenMode::kReadWrite).ok());
+  EXPECT_TRUE(std::filesystem::exists(odd));
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0555));
+  {
+    const AsNobody nobody;
+    EXPECT_TRUE(Store::Open(odd, OpenMode::kReadOnly).ok());
+  }
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+}
+
+// A released migration is never edited: old files would differ from new ones. A new schema gets a new golden file.
+TEST_F(OpenTest, TheSchemaIsTheReleasedOne) {
+  Create(0);
+  const auto connection = Connection::Open(File(), SQLITE_OPEN_READONLY, "");
+  ASSERT_TRUE(connection.ok());
+  const auto sql = connection->QueryText("SELECT group_concat(sql, ';' || char(10)) FROM sqlite_schema");
+  ASSERT_TRUE(sql.ok());
+  std::ifstream golden(fmt::format(HONE_SOURCE_DIR "/tests/unit/records/schema_{}.sql", kSchemaVersion));
+  std::stringstream expected;
+  expected << golden.rdbuf();
+  EXPECT_EQ(*sql + "\n", expected.str());
+}
+
+TEST_F(OpenTest, TheTablesRefuseWhatIsNoRecord) {
+  Create();
+  const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE, "");
+  ASSERT_TRUE(connection.ok());
+  for (const char* change : {"failure = 'unlucky'", "failure = 'crashed'", "seconds = NULL", "seconds = '[]'",
+                             "seconds = 'fast'", "median_seconds = 0", "median_seconds = 'fast'", "target = ''",
+                             "device = NULL", "verified = 2", "measurement = 'batch-7/2'"}) {
+    const absl::Status status =
+        connection->Execute(fmt::format("UPDATE records SET {} WHERE measurement = 'batch-7/1'", change));
+    EXPECT_TRUE(IsConstraintError(status)) << change << ": " << status;
+  }
+}
+
+TEST(DefaultRecordsPathTest, FollowsTheXdgSpecification) {
+  ASSERT_EQ(setenv("HOME", "/somewhere", 1), 0);
+  ASSERT_EQ(setenv("XDG_DATA_HOME", "/data", 1), 0);
+  EXPECT_EQ(*DefaultRecordsPath(), "/data/hone/records.db");
+  ASSERT_EQ(setenv("XDG_DATA_HOME", "relative", 1), 0);
+  EXPECT_EQ(*DefaultRecordsPath(), "/somewhere/.local/share/hone/records.db");
+  ASSERT_EQ(unsetenv("XDG_DATA_HOME"), 0);
+  EXPECT_EQ(*DefaultRecordsPath(), "/somewhere/.local/share/hone/records.db");
+  ASSERT_EQ(unsetenv("HOME"), 0);
+  EXPECT_TRUE(DefaultRecordsPath().ok());
+}
+
+}  // namespace
+}  // namespace hone::records

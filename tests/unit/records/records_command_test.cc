@@ -1,0 +1,163 @@
+#include "cli/records_command.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "cli/command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "records/jsonl.h"
+#include "records/store.h"
+#include "tests/unit/records/sample_records.h"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::json;
+using records::FailureKind;
+using records::Record;
+using records::SampleFailure;
+using records::SampleTiming;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class RecordsCommandTest : public testing::Test {
+ protected:
+  RecordsCommandTest() {
+    Append({SampleTiming(1, "slow", 4e-3), SampleTiming(2, "split oc 16", 1e-3),
+            SampleFailure(3, "e", FailureKind::kCrashed)});
+  }
+  void Append(const std::vector<Record>& rows) const {
+    const auto store = records::Store::Open(File(), records::OpenMode::kReadWrite);
+    HONE_CHECK(store.ok() && (*store)->Append(rows)->appended == rows.size());
+  }
+  std::filesystem::path File() const { return folder_ / "records.db"; }
+
+  // Runs `hone records ARGUMENTS --records FILE`; what it printed is in out_ and error_.
+  int Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "records");
+    arguments.insert(arguments.end(), {"--records", File().string()});
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
+    CLI::App app;
+    result_ = absl::OkStatus();
+    AddRecordsCommand(app, &result_);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    int code = kSuccess;
+    try {
+      app.parse(arguments);
+    } catch (const CLI::ParseError&) {
+      code = kWrongUsage;
+    }
+    out_ = testing::internal::GetCapturedStdout();
+    if (code == kSuccess) code = FinishCommand(result_);
+    error_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  records::ScratchFolder folder_;
+  absl::Status result_;
+  std::string out_;
+  std::string error_;
+};
+
+TEST_F(RecordsCommandTest, StatsAsJsonIsTheContract) {
+  ASSERT_EQ(Run({"stats", "--json"}), kSuccess) << error_;
+  const json document = json::parse(out_);
+  EXPECT_EQ(document["records"], 3);
+  EXPECT_EQ(document["workloads"], 1);
+  EXPECT_EQ(document["devices"], 1);
+  EXPECT_EQ(document["failed"]["crashed"], 1);
+  EXPECT_EQ(document["failed"]["wrong_output"], 0);
+}
+
+TEST_F(RecordsCommandTest, StatsForPeople) {
+  ASSERT_EQ(Run({"stats"}), kSuccess);
+  EXPECT_THAT(out_, AllOf(HasSubstr("3 records, 1 workloads, 1 devices"), HasSubstr("failed: 1 crashed")));
+}
+
+TEST_F(RecordsCommandTest, BestAsJson) {
+  ASSERT_EQ(Run({"--json", "best"}), kSuccess) << error_;
+  const json best = json::parse(out_)["best"];
+  ASSERT_EQ(best.size(), 1u);
+  EXPECT_EQ(best[0]["workload"], "d1ge57");
+  EXPECT_EQ(best[0]["schedule"], "split oc 16");
+  EXPECT_DOUBLE_EQ(best[0]["median_ms"], 1.0);
+  EXPECT_EQ(best[0]["records"], 3);
+  EXPECT_EQ(best[0]["measured_at"], "2023-11-14T22:13:20Z");
+  ASSERT_EQ(Run({"best", "--workload", "other", "--json"}), kSuccess);
+  EXPECT_EQ(json::parse(out_)["best"], json::array());
+}
+
+TEST_F(RecordsCommandTest, BestForPeople) {
+  ASSERT_EQ(Run({"best"}), kSuccess);
+  EXPECT_THAT(out_, AllOf(HasSubstr("1.0000 ms  250.0 GFLOP/s  best of 3 records"), HasSubstr("split oc 16")));
+}
+
+TEST_F(RecordsCommandTest, QueryFiltersByFailure) {
+  ASSERT_EQ(Run({"query", "--failed", "any", "--json"}), kSuccess) << error_;
+  const json rows = json::parse(out_)["records"];
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["failure"]["kind"], "crashed");
+  EXPECT_EQ(rows[0]["row"], 3);
+  ASSERT_EQ(Run({"query", "--failed", "wrong_output"}), kSuccess);
+  EXPECT_EQ(out_, "");
+  ASSERT_EQ(Run({"query", "--failed", "unlucky"}), kWrongUsage);
+}
+
+TEST_F(RecordsCommandTest, QueryForPeopleSaysWhereItStopped) {
+  ASSERT_EQ(Run({"query", "--limit", "2"}), kSuccess);
+  EXPECT_THAT(error_, HasSubstr("--after 2 shows the next"));
+  EXPECT_THAT(out_, HasSubstr("4.0000 ms"));
+  ASSERT_EQ(Run({"query", "--after", "2"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("crashed: block oc: 7 does not fit"));
+}
+
+TEST_F(RecordsCommandTest, ExportAndImportRoundTrip) {
+  const std::string lines = (folder_ / "lines.jsonl").string();
+  ASSERT_EQ(Run({"export"}), kSuccess);
+  const std::string exported = out_;
+  ASSERT_EQ(Run({"export", "-o", lines, "--json"}), kSuccess) << error_;
+  EXPECT_EQ(json::parse(out_)["records"], 3);
+  std::ifstream file(lines);
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), exported);
+  std::filesystem::remove(File());
+  ASSERT_EQ(Run({"import", lines}), kSuccess) << error_;
+  EXPECT_EQ(out_, "3 lines: 3 records added, 0 there already\n");
+  ASSERT_EQ(Run({"import", lines, "--json"}), kSuccess) << error_;
+  EXPECT_EQ(json::parse(out_)["duplicates"], 3);
+}
+
+TEST_F(RecordsCommandTest, ImportNamesTheDamagedLineAndFails) {
+  const std::string lines = (folder_ / "lines.jsonl").string();
+  std::ofstream(lines) << "{\n" << records::RecordToJson(SampleTiming(7, "new", 1e-4)) << "\n";
+  EXPECT_EQ(Run({"import", lines}), kWorkFailed);
+  EXPECT_THAT(error_, AllOf(HasSubstr("1 of 2 lines"), HasSubstr("line 1: not a JSON object")));
+  EXPECT_THAT(out_, HasSubstr("1 records added"));
+  EXPECT_EQ(Run({"import", lines, "--json"}), kWorkFailed);
+  EXPECT_EQ(json::parse(out_)["first_rejected"][0]["line"], 1);
+}
+
+TEST_F(RecordsCommandTest, ErrorsSayWhatAndWhere) {
+  EXPECT_EQ(Run({"import", (folder_ / "none.jsonl").string()}), kWorkFailed);
+  EXPECT_THAT(error_, AllOf(HasSubstr("hone: cannot read"), HasSubstr("none.jsonl")));
+  EXPECT_EQ(Run({"import", folder_.path().string()}), kWorkFailed);
+  EXPECT_THAT(error_, HasSubstr("is a folder"));
+  EXPECT_EQ(Run({"export", "-o", (folder_ / "none/lines").string()}), kWorkFailed);
+  EXPECT_THAT(error_, HasSubstr("cannot write"));
+  EXPECT_EQ(Run({"export", "-o", File().string()}), kWrongUsage);
+  EXPECT_THAT(error_, HasSubstr("the records file itself"));
+  EXPECT_EQ(Run({"export", "--json"}), kWrongUsage);
+  EXPECT_EQ(Run({}), kWrongUsage);
+  EXPECT_EQ(Run({"forget"}), kWrongUsage);
+  std::filesystem::remove(File());
+  EXPECT_EQ(Run({"stats"}), kWorkFailed);
+  EXPECT_THAT(error_, HasSubstr("there is no records file"));
+}
+
+}  // namespace
+}  // namespace hone::cli

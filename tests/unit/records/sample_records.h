@@ -1,0 +1,75 @@
+// Records and folders for tests of the records room: plausible values, and every optional field set.
+#ifndef HONE_TESTS_UNIT_RECORDS_SAMPLE_RECORDS_H_
+#define HONE_TESTS_UNIT_RECORDS_SAMPLE_RECORDS_H_
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "fmt/format.h"
+#include "records/record.h"
+
+namespace hone::records {
+
+// A folder of its own, removed with everything in it.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "hone-records-XXXXXX").string();
+    HONE_CHECK(mkdtemp(name.data()) != nullptr);
+    path_ = std::filesystem::canonical(name);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline Key SampleKey() {
+  return {"d1ge57", "cpu -mcpu=znver4 -threads=2", "x86_64 AMD EPYC 9R14 2 cores avx512f", "hone 0.1.0"};
+}
+
+// A verified timing with the given median; `number` makes it a measurement of its own.
+inline Record SampleTiming(int number, std::string schedule, double median, Key key = SampleKey()) {
+  Record record;
+  record.key = std::move(key);
+  record.measurement_id = fmt::format("batch-7/{}", number);
+  record.batch_id = "batch-7";
+  record.schedule = std::move(schedule);
+  record.decisions = "oc=4,16 unroll=1";
+  record.outcome = Timing{
+      .seconds = {median * 2, median, median / 2}, .verified = true, .tolerance = 1e-4, .reference_seconds = 3e-5};
+  record.operator_label = "conv2d 64x56x56 3x3 + relu";
+  record.workload_text = "workload conv2d of " + record.key.workload_digest;
+  record.flops = 2.5e8;
+  record.temperature_celsius = 61.5;
+  record.clock_hertz = 3.7e9;
+  record.measured_by = "board-3";
+  record.measured_at = Instant(std::chrono::milliseconds(1'700'000'000'000 + number));
+  record.seed = 0xFFFF'FFFF'FFFF'FFF0ULL;  // above what a signed column holds
+  return record;
+}
+
+inline Record SampleFailure(int number, std::string schedule, FailureKind kind, Key key = SampleKey()) {
+  Record record = SampleTiming(number, std::move(schedule), 1, std::move(key));
+  record.outcome = Failure{kind, "block oc: 7 does not fit"};
+  return record;
+}
+
+inline Record Confirmed(Record record) {
+  std::get<Timing>(record.outcome).confirmed = true;
+  return record;
+}
+
+}  // namespace hone::records
+
+#endif  // HONE_TESTS_UNIT_RECORDS_SAMPLE_RECORDS_H_

@@ -1,0 +1,310 @@
+#include "records/store.h"
+
+#include <atomic>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/records/sample_records.h"
+
+namespace hone::records {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest() : store_(OpenOrDie(OpenMode::kReadWrite)) {}
+
+  std::unique_ptr<Store> OpenOrDie(OpenMode mode) const {
+    auto store = Store::Open(folder_ / "records.db", mode);
+    HONE_CHECK(store.ok());
+    return *std::move(store);
+  }
+  // Every row must be new and good.
+  void Add(const std::vector<Record>& records) {
+    const auto report = store_->Append(records);
+    ASSERT_TRUE(report.ok()) << report.status();
+    ASSERT_EQ(report->appended, records.size());
+  }
+  std::string BestSchedule(const Key& key = SampleKey()) const {
+    const auto best = store_->Best(key);
+    HONE_CHECK(best.ok());
+    return best->has_value() ? (*best)->stored.record.schedule : "(none)";
+  }
+  static std::vector<std::string> Ids(const std::vector<StoredRecord>& rows) {
+    std::vector<std::string> ids;
+    for (const StoredRecord& row : rows) ids.push_back(row.record.measurement_id);
+    return ids;
+  }
+
+  ScratchFolder folder_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(StoreTest, EveryFieldComesBackAfterReopening) {
+  const Record timing = Confirmed(SampleTiming(1, "split oc 16", 1.1e-3));
+  const Record failure = SampleFailure(2, "", FailureKind::kWrongOutput);
+  Record bare = SampleTiming(3, "x", 0.1);
+  bare.outcome = Timing{.seconds = {0.1 + 0.2, 1e-9}};
+  bare.temperature_celsius.reset();
+  bare.clock_hertz.reset();
+  bare.batch_id.clear();
+  Add({timing, failure, bare});
+  store_.reset();
+  const auto rows = OpenOrDie(OpenMode::kReadOnly)->Query({.with_workload_text = true});
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_THAT(*rows, SizeIs(3));
+  EXPECT_EQ((*rows)[0].record, timing);
+  EXPECT_EQ((*rows)[1].record, failure);
+  EXPECT_EQ((*rows)[2].record, bare);
+}
+
+TEST_F(StoreTest, AMeasurementIsStoredOnce) {
+  const Record first = SampleTiming(1, "a", 1e-3);
+  Add({first});
+  Record changed = SampleTiming(1, "b", 1e-6);
+  const auto report = store_->Append(std::vector<Record>{changed, SampleTiming(2, "c", 2e-3), changed});
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->appended, 1u);
+  EXPECT_EQ(report->duplicates, 2u);
+  EXPECT_EQ(BestSchedule(), "a");
+}
+
+TEST_F(StoreTest, ABadRowNeverBlocksTheRest) {
+  Record no_target = SampleTiming(1, "a", 1e-3);
+  no_target.key.target.clear();
+  Record other_text = SampleTiming(3, "c", 1e-3);
+  other_text.workload_text = "another workload under the same digest";
+  Record no_text = SampleTiming(4, "d", 1e-3);
+  no_text.key.workload_digest = "unseen";
+  no_text.workload_text.clear();
+  const auto report = store_->Append(
+      std::vector<Record>{no_target, SampleTiming(2, "b", 1e-3), other_text, no_text, SampleTiming(5, "e", 2e-3)});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->appended, 2u);
+  ASSERT_THAT(report->rejected, SizeIs(3));
+  EXPECT_EQ(report->rejected[0].index, 0u);
+  EXPECT_THAT(report->rejected[0].why.ToString(), HasSubstr("target is empty"));
+  EXPECT_EQ(report->rejected[1].index, 2u);
+  EXPECT_THAT(report->rejected[1].why.ToString(), HasSubstr("stored with another text"));
+  EXPECT_EQ(report->rejected[2].index, 3u);
+  EXPECT_THAT(report->rejected[2].why.ToString(), HasSubstr("not stored yet"));
+  EXPECT_EQ(store_->Summarize()->records, 2);
+  EXPECT_EQ(store_->Summarize()->workloads, 1);
+}
+
+TEST_F(StoreTest, TheTextOfAKnownWorkloadNeedNotBeSentAgain) {
+  Add({SampleTiming(1, "a", 1e-3)});
+  Record again = SampleTiming(2, "b", 2e-3);
+  again.workload_text.clear();
+  Add({again});
+  EXPECT_EQ(*store_->WorkloadText("d1ge57"), "workload conv2d of d1ge57");
+  EXPECT_TRUE(absl::IsNotFound(store_->WorkloadText("never seen").status()));
+}
+
+TEST_F(StoreTest, FailureTextIsMadeReadable) {
+  Record failure = SampleFailure(1, "a", FailureKind::kCrashed);
+  failure.outcome = Failure{FailureKind::kCrashed, "signal 11 \xFF" + std::string(100'000, 'x')};
+  Add({failure});
+  const auto rows = store_->Query({});
+  const std::string text = std::get<Failure>(rows->at(0).record.outcome).text;
+  EXPECT_EQ(text.size(), 16u * 1024);
+  EXPECT_THAT(text, HasSubstr("signal 11 \xEF\xBF\xBDx"));
+}
+
+TEST_F(StoreTest, AReadOnlyStoreRefusesToAppend) {
+  const auto report = OpenOrDie(OpenMode::kReadOnly)->Append(std::vector<Record>{SampleTiming(1, "a", 1e-3)});
+  EXPECT_TRUE(absl::IsFailedPrecondition(report.status()));
+}
+
+TEST_F(StoreTest, BestIsTheLowestMedianNotTheLowestRepeat) {
+  Record lucky = SampleTiming(1, "lucky", 2e-3);
+  lucky.outcome = Timing{.seconds = {1e-6, 2e-3, 2e-3}, .verified = true};
+  Add({lucky, SampleTiming(2, "steady", 1e-3), SampleTiming(3, "slow", 3e-3)});
+  const auto best = store_->Best(SampleKey());
+  ASSERT_TRUE(best.ok() && best->has_value());
+  EXPECT_EQ((*best)->stored.record.schedule, "steady");
+  EXPECT_DOUBLE_EQ((*best)->median_seconds, 1e-3);
+  EXPECT_EQ((*best)->records, 3);
+}
+
+TEST_F(StoreTest, AConfirmedWinnerBeatsAFasterRace) {
+  Add({SampleTiming(1, "raced", 0.9e-3), SampleTiming(2, "finalist", 1e-3)});
+  EXPECT_EQ(BestSchedule(), "raced");
+  Add({Confirmed(SampleTiming(3, "finalist", 1.1e-3)), Confirmed(SampleTiming(4, "incumbent", 1.2e-3))});
+  EXPECT_EQ(BestSchedule(), "finalist");
+}
+
+TEST_F(StoreTest, ANewerMeasurementOfScheduleReplacesItsLuckyOne) {
+  Add({Confirmed(SampleTiming(1, "lucky once", 0.5e-3)), Confirmed(SampleTiming(2, "other", 1e-3))});
+  EXPECT_EQ(BestSchedule(), "lucky once");
+  Add({Confirmed(SampleTiming(3, "lucky once", 1.3e-3))});
+  EXPECT_EQ(BestSchedule(), "other");
+}
+
+TEST_F(StoreTest, WhatIsNotVerifiedIsNeverBest) {
+  Record unverified = SampleTiming(1, "fast", 1e-6);
+  std::get<Timing>(unverified.outcome).verified = false;
+  Add({unverified});
+  EXPECT_EQ(BestSchedule(), "(none)");
+  Add({SampleTiming(2, "slow", 1e-2)});
+  EXPECT_EQ(BestSchedule(), "slow");
+}
+
+TEST_F(StoreTest, AScheduleThatProvedWrongLaterIsOut) {
+  for (const FailureKind kind :
+       {FailureKind::kWrongOutput, FailureKind::kOutOfBoundsWrite, FailureKind::kCrashed, FailureKind::kLostDevice}) {
+    Key key = SampleKey();
+    key.device_fingerprint = FailureKindName(kind);
+    const int number = 10 * static_cast<int>(kind) + 1000;
+    Add({SampleTiming(number, "a", 1e-3, key), SampleTiming(number + 1, "b", 2e-3, key),
+         SampleFailure(number + 2, "a", kind, key)});
+    // A lost device says nothing about the schedule.
+    EXPECT_EQ(BestSchedule(key), kind == FailureKind::kLostDevice ? "a" : "b") << FailureKindName(kind);
+    Add({Confirmed(SampleTiming(number + 3, "a", 1e-3, key))});
+    EXPECT_EQ(BestSchedule(key), "a") << "a newer verified run rehabilitates it";
+  }
+}
+
+TEST_F(StoreTest, BestNeverMixesKeys) {
+  Add({SampleTiming(1, "a", 1e-3)});
+  for (std::string Key::* part :
+       {&Key::workload_digest, &Key::target, &Key::device_fingerprint, &Key::compiler_version}) {
+    Key key = SampleKey();
+    key.*part += "x";
+    EXPECT_EQ(BestSchedule(key), "(none)");
+  }
+}
+
+TEST_F(StoreTest, NearestPrefersTheDeviceThenItsLikes) {
+  Key wanted = SampleKey();
+  Key old_compiler = wanted;
+  old_compiler.compiler_version = "hone 0.0.9";
+  Key sibling = wanted;
+  sibling.device_fingerprint = "x86_64 AMD EPYC 9R14 4 cores avx512f";
+  Key stranger = wanted;
+  stranger.device_fingerprint = "x86_64 Intel Xeon 8488C";
+  Key other_target = wanted;
+  other_target.target = "cpu -mcpu=skylake";
+  EXPECT_FALSE(store_->BestAnyDevice(wanted)->has_value());
+  const auto expect = [&](const char* schedule, Closeness closeness) {
+    const auto nearest = store_->BestAnyDevice(wanted);
+    ASSERT_TRUE(nearest.ok() && nearest->has_value());
+    EXPECT_EQ((*nearest)->best.stored.record.schedule, schedule);
+    EXPECT_EQ((*nearest)->closeness, closeness);
+    EXPECT_EQ((*nearest)->device_similarity == 1, closeness != Closeness::kOtherDevice);
+  };
+  Add({SampleTiming(1, "other target", 1e-6, other_target)});
+  EXPECT_FALSE(store_->BestAnyDevice(wanted)->has_value());
+  Add({SampleTiming(2, "stranger", 1e-5, stranger)});
+  expect("stranger", Closeness::kOtherDevice);
+  Add({SampleTiming(3, "sibling", 1e-3, sibling)});
+  expect("sibling", Closeness::kOtherDevice);
+  Add({SampleTiming(4, "old compiler", 1e-3, old_compiler)});
+  expect("old compiler", Closeness::kSameDeviceOtherCompiler);
+  Add({SampleTiming(5, "exact", 1e-2, wanted)});
+  expect("exact", Closeness::kExact);
+}
+
+TEST_F(StoreTest, AllBestHasOneRowPerKey) {
+  Key other = SampleKey();
+  other.workload_digest = "0ther";
+  Add({SampleTiming(1, "a", 2e-3), SampleTiming(2, "b", 1e-3), SampleTiming(3, "c", 1e-3, other),
+       SampleFailure(4, "d", FailureKind::kCrashed, other)});
+  EXPECT_THAT(*store_->AllBest({}), SizeIs(2));
+  const auto winners = store_->AllBest({.workload_digest = "d1"});
+  ASSERT_THAT(*winners, SizeIs(1));
+  EXPECT_EQ(winners->front().stored.record.schedule, "b");
+  EXPECT_THAT(*store_->AllBest({.limit = 1}), SizeIs(1));
+  EXPECT_THAT(*store_->AllBest({.operator_label = "gemm"}), IsEmpty());
+}
+
+TEST_F(StoreTest, QueryFiltersPagesAndLimits) {
+  Key other = SampleKey();
+  other.workload_digest = "0ther";
+  other.device_fingerprint = "board";
+  Add({SampleTiming(1, "a", 2e-3), SampleFailure(2, "b", FailureKind::kCrashed),
+       SampleFailure(3, "c", FailureKind::kRunTimeout, other), Confirmed(SampleTiming(4, "d", 1e-3, other))});
+  const auto ids = [&](const Filter& filter) { return Ids(*store_->Query(filter)); };
+  EXPECT_THAT(ids({.workload_digest = "d1"}), ElementsAre("batch-7/1", "batch-7/2"));
+  EXPECT_THAT(ids({.workload_digest = "d1ge57x"}), IsEmpty());
+  EXPECT_THAT(ids({.operator_label = "56x56"}), SizeIs(4));
+  EXPECT_THAT(ids({.device_fingerprint = "board"}), ElementsAre("batch-7/3", "batch-7/4"));
+  EXPECT_THAT(ids({.compiler_version = "hone 9"}), IsEmpty());
+  EXPECT_THAT(ids({.outcomes = Filter::Outcomes::kTimed}), ElementsAre("batch-7/1", "batch-7/4"));
+  EXPECT_THAT(ids({.outcomes = Filter::Outcomes::kFailed}), ElementsAre("batch-7/2", "batch-7/3"));
+  EXPECT_THAT(ids({.failure = FailureKind::kCrashed}), ElementsAre("batch-7/2"));
+  EXPECT_THAT(ids({.confirmed_only = true}), ElementsAre("batch-7/4"));
+  EXPECT_THAT(ids({.after_row = 1, .limit = 2}), ElementsAre("batch-7/2", "batch-7/3"));
+  EXPECT_THAT(ids({.limit = 0}), IsEmpty());
+  EXPECT_EQ(store_->Query({})->front().record.workload_text, "");
+}
+
+TEST_F(StoreTest, ForWorkloadGivesEveryOutcomeNewestFirst) {
+  Key elsewhere = SampleKey();
+  elsewhere.target = "arm64";
+  Key other = SampleKey();
+  other.workload_digest = "d1ge57 but longer";
+  Add({SampleTiming(1, "a", 2e-3), SampleFailure(2, "b", FailureKind::kCrashed, elsewhere),
+       SampleTiming(3, "c", 1e-3, other)});
+  EXPECT_THAT(Ids(*store_->ForWorkload("d1ge57")), ElementsAre("batch-7/2", "batch-7/1"));
+  EXPECT_THAT(Ids(*store_->ForWorkload("d1ge57", 1)), ElementsAre("batch-7/2"));
+}
+
+TEST_F(StoreTest, StatsCountByKind) {
+  const Stats none = *store_->Summarize();
+  EXPECT_EQ(none.records, 0);
+  EXPECT_THAT(none.failed, SizeIs(kAllFailureKinds.size()));
+  Key other = SampleKey();
+  other.workload_digest = "0ther";
+  other.device_fingerprint = "board";
+  Add({SampleTiming(1, "a", 2e-3), SampleFailure(2, "b", FailureKind::kCrashed),
+       SampleFailure(3, "c", FailureKind::kCrashed, other), SampleFailure(4, "d", FailureKind::kLostDevice)});
+  const Stats stats = *store_->Summarize();
+  EXPECT_EQ(stats.records, 4);
+  EXPECT_EQ(stats.workloads, 2);
+  EXPECT_EQ(stats.devices, 2);
+  EXPECT_EQ(stats.failed.at(FailureKind::kCrashed), 2);
+  EXPECT_EQ(stats.failed.at(FailureKind::kLostDevice), 1);
+  EXPECT_EQ(stats.failed.at(FailureKind::kWrongOutput), 0);
+}
+
+TEST_F(StoreTest, ReadersSeeWholeBatchesWhileAWriterAppends) {
+  constexpr int kBatches = 40;
+  constexpr int kBatchRows = 5;
+  std::atomic<bool> done = false;
+  std::atomic<int> looks = 0;
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 3; ++r) {
+    readers.emplace_back([&] {
+      const std::unique_ptr<Store> reader = OpenOrDie(OpenMode::kReadOnly);
+      int64_t last = 0;
+      while (!done) {
+        const auto stats = reader->Summarize();
+        ASSERT_TRUE(stats.ok()) << stats.status();
+        EXPECT_EQ(stats->records % kBatchRows, 0);
+        EXPECT_GE(stats->records, last);
+        last = stats->records;
+        EXPECT_TRUE(reader->Best(SampleKey()).ok());
+        ++looks;
+      }
+    });
+  }
+  for (int b = 0; b < kBatches; ++b) {
+    std::vector<Record> batch;
+    for (int i = 0; i < kBatchRows; ++i) batch.push_back(SampleTiming(b * kBatchRows + i, "s", 1e-3));
+    Add(batch);
+  }
+  while (looks == 0) std::this_thread::yield();
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(store_->Summarize()->records, kBatches * kBatchRows);
+  EXPECT_TRUE(store_->CheckIntegrity().ok());
+}
+
+}  // namespace
+}  // namespace hone::records
