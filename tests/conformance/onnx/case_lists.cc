@@ -1,0 +1,50 @@
+#include "tests/conformance/onnx/case_lists.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "absl/strings/str_replace.h"
+#include "fmt/format.h"
+
+namespace hone::conformance {
+namespace {
+
+absl::Status WriteList(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  return file ? absl::OkStatus() : absl::UnavailableError(fmt::format("cannot write {}", path));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ReadCaseList(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return absl::NotFoundError(fmt::format("cannot open the list of cases {}", path));
+  std::vector<std::string> names;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    names.push_back(line.substr(0, line.find(':')));
+  }
+  return names;
+}
+
+absl::Status WriteCaseLists(const std::string& folder, const std::map<std::string, absl::Status>& results) {
+  const auto passed = std::count_if(results.begin(), results.end(), [](const auto& r) { return r.second.ok(); });
+  const auto failed = static_cast<long>(results.size()) - passed;
+  std::string supported = fmt::format(
+      "# The {} ONNX conformance cases that pass. One that fails, fails the tests. Written by --bless.\n", passed);
+  std::string unsupported = fmt::format("# The {} ONNX conformance cases that do not pass, and why.\n", failed);
+  for (const auto& [name, status] : results) {
+    if (status.ok()) {
+      supported += name + "\n";
+      continue;
+    }
+    const std::string reason = absl::StrReplaceAll(std::string(status.message()), {{"\n", " "}});
+    unsupported += fmt::format("{}: {}\n", name, reason);
+  }
+  if (absl::Status status = WriteList(folder + "/supported.txt", supported); !status.ok()) return status;
+  return WriteList(folder + "/unsupported.txt", unsupported);
+}
+
+}  // namespace hone::conformance

@@ -1,0 +1,181 @@
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/codegen/target.h"
+#include "deploy/package/compile_model.h"
+#include "deploy/runtime/dtype.h"
+#include "deploy/runtime/hone.h"
+#include "fmt/format.h"
+#include "tests/conformance/onnx/execution.h"
+
+namespace hone::conformance {
+namespace {
+
+namespace fs = std::filesystem;
+using Model = std::unique_ptr<HoneModel, decltype(&hone_free)>;
+
+// A folder of this process, removed with all that is in it.
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_(fs::temp_directory_path() / fmt::format("hone_conformance_{}", getpid())) {
+    fs::create_directories(path_);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string File(std::string_view name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+absl::Status Compile(const ImportedCase& imported, std::string_view target, const std::string& package) {
+  hone::package::KernelOptions options;
+  HONE_ASSIGN_OR_RETURN(options.target, codegen::ParseTarget(target));
+  options.threads = 1;  // many cases are compiled at a time
+  return hone::package::CompilePlan(imported.plan, imported.content.name, options, package).status();
+}
+
+absl::Status RuntimeError(std::string_view what) {
+  return absl::InternalError(fmt::format("{}: {}", what, hone_error()));
+}
+
+absl::Status SetInput(HoneModel* model, size_t index, const ImportedCase& imported) {
+  HonePort port;
+  DLTensor view;
+  if (hone_input(model, index, &port) != HONE_OK || hone_get_input(model, index, &view) != HONE_OK) {
+    return RuntimeError("the runtime does not give the input");
+  }
+  const graph::Constant* value = imported.FindInput(port.name);
+  if (value == nullptr) return absl::InvalidArgumentError(fmt::format("the case gives no input '{}'", port.name));
+  if (value->data->size() != port.bytes) {
+    return absl::InternalError(
+        fmt::format("input '{}' has {} bytes, the case gives {}", port.name, port.bytes, value->data->size()));
+  }
+  if (port.bytes > 0) std::memcpy(view.data, value->data->data(), port.bytes);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<graph::Constant> GetOutput(const HoneModel* model, size_t index) {
+  HonePort port;
+  DLTensor view;
+  if (hone_output(model, index, &port) != HONE_OK || hone_get_output(model, index, &view) != HONE_OK) {
+    return RuntimeError("the runtime does not give the output");
+  }
+  graph::Constant value;
+  value.type.dtype = *ir::ParseDType(hone::package::FindDType(port.dtype)->name);
+  value.type.shape.assign(port.shape, port.shape + port.ndim);
+  const auto* first = static_cast<const std::byte*>(view.data);
+  value.data = std::make_shared<const std::vector<std::byte>>(first, first + port.bytes);
+  return value;
+}
+
+absl::StatusOr<std::vector<graph::Constant>> RunHere(const std::string& package, const ImportedCase& imported) {
+  const HoneLoadOptions options = {sizeof(HoneLoadOptions), 2, 0};
+  HoneModel* loaded = nullptr;
+  if (hone_load(package.c_str(), &options, &loaded) != HONE_OK) return RuntimeError("the package does not load");
+  const Model model(loaded, hone_free);
+  for (size_t i = 0; i < hone_input_count(model.get()); ++i) {
+    HONE_RETURN_IF_ERROR(SetInput(model.get(), i, imported));
+  }
+  if (hone_run(model.get()) != HONE_OK) return RuntimeError("the package does not run");
+  std::vector<graph::Constant> outputs;
+  for (size_t i = 0; i < hone_output_count(model.get()); ++i) {
+    HONE_ASSIGN_OR_RETURN(graph::Constant output, GetOutput(model.get(), i));
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+// Runs the program and waits for it; its messages go to the file `log`.
+absl::Status RunProgram(const std::vector<std::string>& command, const std::string& log) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return absl::NotFoundError(fmt::format("cannot start {}: {}", command[0], std::strerror(error)));
+  int wait_status = 0;
+  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
+  }
+  if (wait_status == 0) return absl::OkStatus();
+  std::ifstream file(log);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return absl::InternalError(fmt::format("{} ended with wait status {}: {}", command[0], wait_status, text));
+}
+
+absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph::TensorType& type) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const int64_t wanted = type.elements() * ir::SizeOf(type.dtype);
+  if (static_cast<int64_t>(text.size()) != wanted) {
+    return absl::DataLossError(fmt::format("an output has {} bytes, should have {}", text.size(), wanted));
+  }
+  const auto* first = reinterpret_cast<const std::byte*>(text.data());
+  return graph::Constant{type, std::make_shared<const std::vector<std::byte>>(first, first + text.size())};
+}
+
+absl::StatusOr<std::vector<graph::Constant>> Emulate(const std::string& emulator, const std::string& runner,
+                                                     const ImportedCase& imported) {
+  const ScratchFolder scratch;
+  const graph::Plan& plan = imported.plan;
+  const std::string package = scratch.File("model.hone");
+  HONE_RETURN_IF_ERROR(Compile(imported, "arm64 -mcpu=cortex-a76", package));
+  std::vector<std::string> command = {emulator, "-L", "/usr/aarch64-linux-gnu", runner, package, "--threads", "2"};
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const std::string& name = plan.tensors[plan.inputs[i]].name;
+    const graph::Constant* value = imported.FindInput(name);
+    if (value == nullptr) return absl::InvalidArgumentError(fmt::format("the case gives no input '{}'", name));
+    const std::string path = scratch.File(fmt::format("input_{}", i));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(value->data->data()), static_cast<std::streamsize>(value->data->size()));
+    command.insert(command.end(), {"--raw-in", name + "=" + path});
+  }
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const std::string& name = plan.tensors[plan.outputs[i]].name;
+    command.insert(command.end(), {"--raw-out", name + "=" + scratch.File(fmt::format("output_{}", i))});
+  }
+  HONE_RETURN_IF_ERROR(RunProgram(command, scratch.File("log")));
+  std::vector<graph::Constant> outputs;
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const graph::TensorType& type = plan.tensors[plan.outputs[i]].type;
+    HONE_ASSIGN_OR_RETURN(graph::Constant output, ReadOutput(scratch.File(fmt::format("output_{}", i)), type));
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& imported) {
+  const ScratchFolder scratch;
+  const std::string package = scratch.File("model.hone");
+  HONE_RETURN_IF_ERROR(Compile(imported, "cpu -threads=2", package));
+  return RunHere(package, imported);
+}
+
+Execution CompileAndEmulate(const std::string& emulator, const std::string& runner) {
+  return [=](const ImportedCase& imported) { return Emulate(emulator, runner, imported); };
+}
+
+}  // namespace hone::conformance

@@ -1,0 +1,96 @@
+// hone-onnx-conformance: runs ONNX's own conformance cases through Hone.
+//
+//   hone-onnx-conformance --mode interpret|compile|aarch64 [--cases LIST] [--only TEXT] [--at-least N] [--bless FOLDER]
+//
+// With --cases, exit code 0 means that every listed case passed; without, all cases are run and the failures are shown
+// with their reasons.
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "base/status.h"
+#include "fmt/format.h"
+#include "tests/conformance/onnx/case_lists.h"
+#include "tests/conformance/onnx/conformance_case.h"
+#include "tests/conformance/onnx/execution.h"
+#include "tests/conformance/onnx/forked_run.h"
+
+namespace hone::conformance {
+namespace {
+
+struct Arguments {
+  std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
+  std::string emulator = "qemu-aarch64-static", runner;
+  size_t at_least = 0;
+  ForkedRunOptions forking;
+};
+
+absl::StatusOr<std::vector<std::string>> ChooseCases(const Arguments& arguments) {
+  std::vector<std::string> names;
+  if (arguments.cases.empty()) {
+    HONE_ASSIGN_OR_RETURN(names, ListCases(arguments.data));
+  } else {
+    HONE_ASSIGN_OR_RETURN(names, ReadCaseList(arguments.cases));
+  }
+  std::erase_if(names, [&](const std::string& name) { return name.find(arguments.only) == std::string::npos; });
+  return names;
+}
+
+absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
+  if (arguments.mode == "interpret") return Execution(Interpret);
+  if (arguments.mode == "compile") return Execution(CompileAndRun);
+  if (arguments.runner.empty()) {
+    return absl::InvalidArgumentError("--mode aarch64 needs --runner, a hone-run built for AArch64");
+  }
+  return CompileAndEmulate(arguments.emulator, arguments.runner);
+}
+
+absl::Status Run(const Arguments& arguments) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, ChooseCases(arguments));
+  HONE_ASSIGN_OR_RETURN(const Execution execution, ChooseExecution(arguments));
+  std::map<std::string, absl::Status> results;
+  size_t passed = 0;
+  ForkedRun(
+      names.size(), arguments.forking, [&](size_t i) { return RunCase(arguments.data, names[i], execution); },
+      [&](size_t i, const absl::Status& status) {
+        results[names[i]] = status;
+        passed += status.ok() ? 1 : 0;
+        if (!status.ok()) std::cout << fmt::format("{}: {}\n", names[i], std::string(status.message()));
+      });
+  std::cout << fmt::format("{} of {} cases pass ({})\n", passed, names.size(), arguments.mode);
+  if (!arguments.bless.empty()) return WriteCaseLists(arguments.bless, results);
+  if (passed < names.size() && !arguments.cases.empty()) {
+    return absl::InternalError(fmt::format("{} cases of {} fail", names.size() - passed, arguments.cases));
+  }
+  if (passed < arguments.at_least) {
+    return absl::InternalError(fmt::format("{} cases pass, and {} must", passed, arguments.at_least));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace hone::conformance
+
+int main(int argc, char** argv) {
+  hone::conformance::Arguments arguments;
+  CLI::App app("Runs ONNX's conformance cases through Hone");
+  app.add_option("--mode", arguments.mode, "how to run a case")
+      ->check(CLI::IsMember({"interpret", "compile", "aarch64"}));
+  app.add_option("--data", arguments.data, "the folder with the cases");
+  app.add_option("--cases", arguments.cases, "a list of cases that must all pass")->check(CLI::ExistingFile);
+  app.add_option("--only", arguments.only, "only cases whose name has this text in it");
+  app.add_option("--at-least", arguments.at_least, "fail when fewer cases pass");
+  app.add_option("--bless", arguments.bless, "write supported.txt and unsupported.txt into this folder");
+  app.add_option("--jobs", arguments.forking.jobs, "cases at a time")->check(CLI::PositiveNumber);
+  app.add_option("--timeout", arguments.forking.timeout_seconds, "seconds for one case")->check(CLI::PositiveNumber);
+  app.add_option("--emulator", arguments.emulator, "the qemu-user that runs AArch64 programs");
+  app.add_option("--runner", arguments.runner, "hone-run, built for AArch64");
+  CLI11_PARSE(app, argc, argv);
+  const absl::Status status = hone::conformance::Run(arguments);
+  if (status.ok()) return 0;
+  std::cerr << "hone-onnx-conformance: " << std::string(status.message()) << "\n";
+  return 1;
+}
