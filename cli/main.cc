@@ -2,6 +2,7 @@
 #include "CLI/CLI.hpp"
 #include "cli/bench_command.h"
 #include "cli/command.h"
+#include "cli/compile_command.h"
 #include "cli/profile_command.h"
 #include "cli/records_command.h"
 #include "cli/run_command.h"
@@ -11,6 +12,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "hone " HONE_VERSION);
   app.require_subcommand(1);
   absl::Status result;
+  hone::cli::AddCompileCommand(app, &result);
   hone::cli::AddRunCommand(app, &result);
   hone::cli::AddBenchCommand(app, &result);
   hone::cli::AddProfileCommand(app, &result);

@@ -1,0 +1,14 @@
+// `hone compile`: a model becomes a package, with the best schedules that the records hold.
+#ifndef HONE_CLI_COMPILE_COMMAND_H_
+#define HONE_CLI_COMPILE_COMMAND_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+void AddCompileCommand(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_COMPILE_COMMAND_H_

@@ -1,0 +1,26 @@
+// The options of every command that talks to a tracker: where it is, and how to prove who we are.
+#ifndef HONE_CLI_TRACKER_OPTIONS_H_
+#define HONE_CLI_TRACKER_OPTIONS_H_
+
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "grpcpp/grpcpp.h"
+#include "tuner/channel.h"
+
+namespace hone::cli {
+
+struct TrackerOptions {
+  tuner::ChannelOptions channel;
+
+  // required: the command makes no sense without --tracker.
+  void AddTo(CLI::App* command, bool required);
+  bool given() const { return !channel.address.empty(); }
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect() const { return tuner::MakeChannel(channel); }
+};
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_TRACKER_OPTIONS_H_
