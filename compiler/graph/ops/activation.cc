@@ -1,33 +1,64 @@
+#include "compiler/graph/ops/activation.h"
+
 #include <cmath>
 
 #include "compiler/graph/ops/families.h"
-#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
-namespace {
 
 using ir::DType;
 using ir::Expr;
 using ir::Intrinsic;
 
-Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
+namespace {
+
 Expr Exp(Expr x) { return Apply(Intrinsic::kExp, std::move(x)); }
+Expr Abs(Expr x) { return MakeUnary(ir::UnaryOp::kAbs, std::move(x)); }
+
+}  // namespace
+
+Expr ReluOf(const Expr& x) { return Max(x, Like(x, 0)); }
+
+Expr LeakyReluOf(const Expr& x, double alpha) { return MakeSelect(x < Like(x, 0), x * Like(x, alpha), x); }
+
+Expr ThresholdedReluOf(const Expr& x, double alpha) { return MakeSelect(x > Like(x, alpha), x, Like(x, 0)); }
+
+Expr EluOf(const Expr& x, double alpha) {
+  return MakeSelect(x < Like(x, 0), Like(x, alpha) * (Exp(x) - Like(x, 1)), x);
+}
+
+Expr HardSigmoidOf(const Expr& x, double alpha, double beta) {
+  return Max(Min(x * Like(x, alpha) + Like(x, beta), Like(x, 1)), Like(x, 0));
+}
+
+Expr SoftplusOf(const Expr& x) { return Max(x, Like(x, 0)) + Apply(Intrinsic::kLog, Exp(Negate(Abs(x))) + Like(x, 1)); }
+
+Expr SoftsignOf(const Expr& x) { return x / (Abs(x) + Like(x, 1)); }
+
+namespace {
 
 OpResult Relu(const OpArgs& args, StageBuilder& builder) {
   if (ir::IsUnsignedInt(args.inputs[0]->dtype)) return Buffers{args.inputs[0]};
-  return Buffers{MapInput(args, builder, [](Expr x) { return Max(x, Like(x, 0)); })};
+  return Buffers{MapInput(args, builder, [](Expr x) { return ReluOf(x); })};
 }
 
 OpResult LeakyRelu(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 0.01);
-  return Buffers{MapInput(args, builder, [&](Expr x) { return MakeSelect(x < Like(x, 0), x * Like(x, alpha), x); })};
+  return Buffers{MapInput(args, builder, [&](Expr x) { return LeakyReluOf(x, alpha); })};
 }
 
 OpResult PRelu(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   const ir::Buffer& x = args.inputs[0];
   const ir::Buffer& slope = args.inputs[1];
+  // Before opset 7 a slope of more than one number was one per channel.
+  if (args.node.opset < 7 && Rank(slope) == 1 && Rank(x) > 1 && slope->shape[0] == x->shape[1]) {
+    return Buffers{Map(builder, "prelu", x->dtype, x->shape, [&](Indices i) {
+      Expr value = ReadHere(x, i);
+      return MakeSelect(value < Like(value, 0), value * Read(slope, {i[1]}), value);
+    })};
+  }
   if (!BroadcastsTo(slope->shape, x->shape)) return Malformed("the slope (input 1) does not broadcast to input 0");
   return Buffers{Map(builder, "prelu", x->dtype, x->shape, [&](Indices i) {
     Expr value = ReadBroadcast(x, i);
@@ -37,8 +68,7 @@ OpResult PRelu(const OpArgs& args, StageBuilder& builder) {
 
 OpResult Elu(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 1.0);
-  return Buffers{MapInput(
-      args, builder, [&](Expr x) { return MakeSelect(x < Like(x, 0), Like(x, alpha) * (Exp(x) - Like(x, 1)), x); })};
+  return Buffers{MapInput(args, builder, [&](Expr x) { return EluOf(x, alpha); })};
 }
 
 OpResult Selu(const OpArgs& args, StageBuilder& builder) {
@@ -58,10 +88,6 @@ OpResult Celu(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-Expr HardSigmoidOf(const Expr& x, double alpha, double beta) {
-  return Max(Min(x * Like(x, alpha) + Like(x, beta), Like(x, 1)), Like(x, 0));
-}
-
 OpResult HardSigmoid(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 0.2);
   const double beta = args.Float("beta", 0.5);
@@ -72,18 +98,12 @@ OpResult HardSwish(const OpArgs& args, StageBuilder& builder) {
   return Buffers{MapInput(args, builder, [](Expr x) { return x * HardSigmoidOf(x, 1.0 / 6, 0.5); })};
 }
 
-// log(1 + exp(x)) without overflow for large x.
-Expr SoftplusOf(const Expr& x) {
-  Expr decay = Exp(Negate(MakeUnary(ir::UnaryOp::kAbs, x)));
-  return Max(x, Like(x, 0)) + Apply(Intrinsic::kLog, decay + Like(x, 1));
-}
-
 OpResult Softplus(const OpArgs& args, StageBuilder& builder) {
   return Buffers{MapInput(args, builder, [](Expr x) { return SoftplusOf(x); })};
 }
 
 OpResult Softsign(const OpArgs& args, StageBuilder& builder) {
-  return Buffers{MapInput(args, builder, [](Expr x) { return x / (MakeUnary(ir::UnaryOp::kAbs, x) + Like(x, 1)); })};
+  return Buffers{MapInput(args, builder, [](Expr x) { return SoftsignOf(x); })};
 }
 
 OpResult Mish(const OpArgs& args, StageBuilder& builder) {
@@ -92,7 +112,7 @@ OpResult Mish(const OpArgs& args, StageBuilder& builder) {
 
 OpResult ThresholdedRelu(const OpArgs& args, StageBuilder& builder) {
   const double alpha = args.Float("alpha", 1.0);
-  return Buffers{MapInput(args, builder, [&](Expr x) { return MakeSelect(x > Like(x, alpha), x, Like(x, 0)); })};
+  return Buffers{MapInput(args, builder, [&](Expr x) { return ThresholdedReluOf(x, alpha); })};
 }
 
 OpResult Shrink(const OpArgs& args, StageBuilder& builder) {

@@ -16,11 +16,12 @@ OpResult Identity(const OpArgs& args, StageBuilder&) { return Buffers{args.input
 OpResult CastTo(const OpArgs& args, StageBuilder& builder, DType dtype) {
   const Buffer& x = args.inputs[0];
   if (x->dtype == dtype) return Buffers{x};
-  return Buffers{Map(builder, "cast", dtype, x->shape, [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); })};
+  return Buffers{Map(builder, "cast", dtype, x->shape, [&](Indices i) { return ReadHere(x, i); })};
 }
 
 OpResult Cast(const OpArgs& args, StageBuilder& builder) {
   if (!HasAttribute(args, "to")) return Malformed("attribute to is missing");
+  if (FindAttribute<std::string>(args, "to") != nullptr) return Unsupported("a type by name, as before opset 6");
   HONE_ASSIGN_OR_RETURN(DType dtype, FromOnnxType(args.Int("to", 0)));
   return CastTo(args, builder, dtype);
 }

@@ -87,7 +87,7 @@ OpResult Conv(const OpArgs& args, StageBuilder& builder) {
   });
   if (!args.Has(2) && wide == dtype) return Buffers{sum};
   return Buffers{Map(builder, "bias", dtype, sum->shape, [&](Indices i) {
-    Expr value = Read(sum, Exprs(i.begin(), i.end()));
+    Expr value = ReadHere(sum, i);
     return args.Has(2) ? value + Read(args.inputs[2], {i[conv.layout.channel()]}) : value;
   })};
 }
@@ -145,26 +145,16 @@ OpResult QLinearConv(const OpArgs& args, StageBuilder& builder) {
   return Buffers{builder.Compute("requantize", out, sum->shape, [&](Indices i) {
     const Requantization inputs{.a_scale = 1, .b_scale = 4, .y_scale = 6, .y_zero_point = 7};
     const Expr& channel = i[conv.layout.channel()];
-    Expr value = Read(sum, Exprs(i.begin(), i.end()));
+    Expr value = ReadHere(sum, i);
     if (args.Has(8)) value = value + ReadAs(DType::kInt32, args.inputs[8], {channel});
     return Requantize(args, inputs, value, channel);
   })};
 }
 
-void SmallScales(const OpArgs& args, size_t input, double* low, double* high) {
-  if (!ir::IsFloat(args.inputs[input]->dtype)) {
-    *low = 0;
-    *high = 16;
-    return;
-  }
-  *low = 0.01;
-  *high = 0.1;
-}
-
 constexpr OpDef kOps[] = {
     {"Conv", Checked<Conv, 2, Elements::kFloat>},
-    {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, SmallScales},
-    {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, SmallScales},
+    {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, QuantizedRange},
+    {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, QuantizedRange},
 };
 
 }  // namespace

@@ -207,7 +207,7 @@ OpResult ConvTranspose(const OpArgs& args, StageBuilder& builder) {
   Buffer sum = phased ? EmitPhased(args, builder, conv) : EmitTested(args, builder, conv);
   if (!args.Has(2) && wide == dtype) return Buffers{sum};
   return Buffers{Map(builder, "bias", dtype, sum->shape, [&](Indices i) {
-    Expr value = Read(sum, Exprs(i.begin(), i.end()));
+    Expr value = ReadHere(sum, i);
     return args.Has(2) ? value + Read(args.inputs[2], {i[conv.layout.channel()]}) : value;
   })};
 }

@@ -220,7 +220,7 @@ Elimination Eliminate(StageBuilder& builder, const Buffer& a) {
   Buffer largest = builder.Reduce("largest", wide, batch, {m}, Reduction::kMax,
                                   [&](Indices i, Indices r) { return magnitude(i, r[0]); });
   Buffer row = builder.Reduce("row", DType::kInt64, batch, {m}, Reduction::kMin, [&](Indices i, Indices r) {
-    return MakeSelect(magnitude(i, r[0]) < Read(largest, Exprs(i.begin(), i.end())), Expr(m - 1), r[0]);
+    return MakeSelect(magnitude(i, r[0]) < ReadHere(largest, i), Expr(m - 1), r[0]);
   });
   auto chosen = [&](Indices i) {
     return MakeLoad(row, Exprs(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch.size())));
@@ -252,7 +252,7 @@ OpResult Det(const OpArgs& args, StageBuilder& builder) {
     return Unsupported(fmt::format("the determinant of more than {} rows (there are {})", kMaxDetSize, size));
   }
   const DType wide = ComputeType(x->dtype);
-  Buffer rest = Map(builder, "matrix", wide, x->shape, [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); });
+  Buffer rest = Map(builder, "matrix", wide, x->shape, [&](Indices i) { return ReadHere(x, i); });
   Buffers pivots;
   for (int64_t k = 0; k < size; ++k) {
     Elimination step = Eliminate(builder, rest);
@@ -261,7 +261,7 @@ OpResult Det(const OpArgs& args, StageBuilder& builder) {
   }
   return Buffers{Map(builder, "det", x->dtype, Dims(x->shape.begin(), x->shape.end() - 2), [&](Indices i) {
     Expr product = Number(wide, 1);
-    for (const Buffer& pivot : pivots) product = product * Read(pivot, Exprs(i.begin(), i.end()));
+    for (const Buffer& pivot : pivots) product = product * ReadHere(pivot, i);
     return product;
   })};
 }

@@ -42,7 +42,7 @@ OpResult EmitLoss(const OpArgs& args, StageBuilder& builder, const Buffer& log_p
   const int64_t classes = log_prob->shape[1];
   auto or_zero = [&](Indices i, Expr value) {
     if (!ignores) return value;
-    Expr index = To(DType::kInt64, Read(target, Exprs(i.begin(), i.end())));
+    Expr index = To(DType::kInt64, ReadHere(target, i));
     return MakeSelect(Equals(index, Expr(ignored)), Number(wide, 0), value);
   };
   auto weight = [&](Indices i) {

@@ -99,7 +99,7 @@ OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
   });
   if (!add && alpha == 1 && wide == dtype) return Buffers{sum};
   return Buffers{Map(builder, "gemm_add", dtype, shape, [&](Indices i) {
-    Expr value = Read(sum, Exprs(i.begin(), i.end()));
+    Expr value = ReadHere(sum, i);
     if (alpha != 1) value = value * Number(wide, alpha);
     if (!add) return value;
     Expr c = ReadBroadcast(args.inputs[2], i);
@@ -166,25 +166,15 @@ OpResult QLinearMatMul(const OpArgs& args, StageBuilder& builder) {
   return Buffers{builder.Compute("requantize", out, sum->shape, [&](Indices i) {
     const Requantization inputs{.a_scale = 1, .b_scale = 4, .y_scale = 6, .y_zero_point = 7};
     Expr column = i.empty() ? Expr(0) : i[i.size() - 1];
-    return Requantize(args, inputs, Read(sum, Exprs(i.begin(), i.end())), column);
+    return Requantize(args, inputs, ReadHere(sum, i), column);
   })};
-}
-
-void SmallScales(const OpArgs& args, size_t input, double* low, double* high) {
-  if (!ir::IsFloat(args.inputs[input]->dtype)) {
-    *low = 0;
-    *high = 16;
-    return;
-  }
-  *low = 0.01;
-  *high = 0.1;
 }
 
 constexpr OpDef kOps[] = {
     {"Gemm", Checked<Gemm, 2, Elements::kNumber>},
     {"MatMul", Checked<MatMul, 2, Elements::kNumber>},
-    {"MatMulInteger", Checked<MatMulInteger, 2, Elements::kInteger>, SmallScales},
-    {"QLinearMatMul", Checked<QLinearMatMul, 8, Elements::kInteger>, SmallScales},
+    {"MatMulInteger", Checked<MatMulInteger, 2, Elements::kInteger>, QuantizedRange},
+    {"QLinearMatMul", Checked<QLinearMatMul, 8, Elements::kInteger>, QuantizedRange},
 };
 
 }  // namespace

@@ -48,9 +48,9 @@ Expr ReadConcat(std::span<const Buffer> parts, std::span<const int64_t> offsets,
 
 OpResult Concat(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
-  if (!HasAttribute(args, "axis")) return Malformed("attribute axis is missing");
+  if (args.node.opset >= 4 && !HasAttribute(args, "axis")) return Malformed("attribute axis is missing");
   Dims shape = args.inputs[0]->shape;
-  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), shape.size()));
+  HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 1), shape.size()));
   const size_t a = static_cast<size_t>(axis);
   Buffers parts;
   Dims offsets;
@@ -215,7 +215,8 @@ struct Padding {
 
 absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
   const size_t rank = Rank(args.inputs[0]);
-  HONE_ASSIGN_OR_RETURN(Dims pads, SlicePart(args, "pads", 1));
+  const bool first_version = HasAttribute(args, "paddings");
+  HONE_ASSIGN_OR_RETURN(Dims pads, SlicePart(args, first_version ? "paddings" : "pads", 1));
   Dims axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   if (args.Has(3)) {
@@ -356,7 +357,7 @@ OpResult Trilu(const OpArgs& args, StageBuilder& builder) {
   return Buffers{Map(builder, "trilu", x->dtype, x->shape, [&](Indices i) {
     Expr diagonal = args.Has(1) ? To(DType::kInt64, ReadScalar(args.inputs[1])) : Expr(0);
     Expr distance = i[i.size() - 1] - i[i.size() - 2];
-    return MakeSelect(upper ? distance >= diagonal : distance <= diagonal, Read(x, Exprs(i.begin(), i.end())),
+    return MakeSelect(upper ? distance >= diagonal : distance <= diagonal, ReadHere(x, i),
                       Number(ComputeType(x->dtype), 0));
   })};
 }

@@ -36,7 +36,7 @@ Moments EmitMoments(StageBuilder& builder, const Buffer& x, const Dims& axes, DT
   const double count = Count(x, axes);
   auto read = [&](Indices i) { return ReadAs(work, x, Own(i)); };
   auto average = [&](std::string_view hint, const Buffer& sum) {
-    return Map(builder, hint, work, sum->shape, [&](Indices i) { return Read(sum, Own(i)) / Number(work, count); });
+    return Map(builder, hint, work, sum->shape, [&](Indices i) { return ReadHere(sum, i) / Number(work, count); });
   };
   Moments moments;
   moments.mean = average("mean", ReduceOver(builder, "sum", work, x->shape, axes, true, Reduction::kSum, read));
@@ -51,7 +51,7 @@ Moments EmitMoments(StageBuilder& builder, const Buffer& x, const Dims& axes, DT
 Buffer EmitInverseDeviation(StageBuilder& builder, const Buffer& variance, double epsilon) {
   const DType work = variance->dtype;
   return Map(builder, "inverse_deviation", work, variance->shape,
-             [&](Indices i) { return Number(work, 1) / Sqrt(Read(variance, Own(i)) + Number(work, epsilon)); });
+             [&](Indices i) { return Number(work, 1) / Sqrt(ReadHere(variance, i) + Number(work, epsilon)); });
 }
 
 absl::Status CheckPerChannel(const OpArgs& args, size_t first, size_t last) {
@@ -75,10 +75,10 @@ Buffer EmitChannelScale(StageBuilder& builder, const OpArgs& args, const Buffer&
     return ReadAs(wide, args.inputs[1], Own(i)) / Sqrt(ReadAs(wide, variance, Own(i)) + Number(wide, epsilon));
   });
   Buffer offset = Map(builder, "offset", wide, per_channel, [&](Indices i) {
-    return ReadAs(wide, args.inputs[2], Own(i)) - ReadAs(wide, mean, Own(i)) * Read(factor, Own(i));
+    return ReadAs(wide, args.inputs[2], Own(i)) - ReadAs(wide, mean, Own(i)) * ReadHere(factor, i);
   });
   return Map(builder, "batch_norm", x->dtype, x->shape,
-             [&](Indices i) { return Read(x, Own(i)) * Read(factor, {i[1]}) + Read(offset, {i[1]}); });
+             [&](Indices i) { return ReadHere(x, i) * Read(factor, {i[1]}) + Read(offset, {i[1]}); });
 }
 
 OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
@@ -87,6 +87,9 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(x->dtype);
   const double epsilon = args.Float("epsilon", 1e-5), momentum = args.Float("momentum", 0.9);
   if (args.Int("spatial", 1) == 0) return Unsupported("attribute spatial=0 (statistics per activation)");
+  if (args.node.opset < 7 && args.Int("is_test", 0) == 0) {
+    return Unsupported("training (attribute is_test is 0); export the model for inference");
+  }
   if (args.Int("training_mode", 0) == 0) {
     for (size_t k = 1; k < args.node.outputs.size(); ++k) {
       if (Wanted(args, k)) return Unsupported("training-mode outputs need training_mode=1 (opset 14)");
@@ -123,7 +126,7 @@ OpResult InstanceNormalization(const OpArgs& args, StageBuilder& builder) {
   const Moments moments = EmitMoments(builder, x, AxesAfter(x, 2), wide);
   Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
   return Buffers{Map(builder, "instance_norm", x->dtype, x->shape, [&](Indices i) {
-    return (Read(x, Own(i)) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i) *
+    return (ReadHere(x, i) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i) *
                ReadAs(wide, args.inputs[1], {i[1]}) +
            ReadAs(wide, args.inputs[2], {i[1]});
   })};
@@ -145,7 +148,7 @@ OpResult LayerNormalization(const OpArgs& args, StageBuilder& builder) {
   const Moments moments = EmitMoments(builder, x, AxesAfter(x, static_cast<size_t>(axis)), wide);
   Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
   Buffer y = Map(builder, "layer_norm", x->dtype, x->shape, [&](Indices i) {
-    Expr value = (Read(x, Own(i)) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i);
+    Expr value = (ReadHere(x, i) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i);
     value = value * To(wide, ReadBroadcast(args.inputs[1], i));
     return args.Has(2) ? value + To(wide, ReadBroadcast(args.inputs[2], i)) : value;
   });
@@ -159,12 +162,12 @@ OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(x->dtype);
   const Dims axes = AxesAfter(x, static_cast<size_t>(axis));
   Buffer squares = ReduceOver(builder, "squares", wide, x->shape, axes, true, Reduction::kSum,
-                              [&](Indices i) { return Read(x, Own(i)) * Read(x, Own(i)); });
+                              [&](Indices i) { return ReadHere(x, i) * ReadHere(x, i); });
   Buffer mean = Map(builder, "mean_square", wide, squares->shape,
-                    [&](Indices i) { return Read(squares, Own(i)) / Number(wide, Count(x, axes)); });
+                    [&](Indices i) { return ReadHere(squares, i) / Number(wide, Count(x, axes)); });
   Buffer inverse = EmitInverseDeviation(builder, mean, args.Float("epsilon", 1e-5));
   return Buffers{Map(builder, "rms_norm", x->dtype, x->shape, [&](Indices i) {
-    return Read(x, Own(i)) * ReadBroadcast(inverse, i) * To(wide, ReadBroadcast(args.inputs[1], i));
+    return ReadHere(x, i) * ReadBroadcast(inverse, i) * To(wide, ReadBroadcast(args.inputs[1], i));
   })};
 }
 
@@ -201,7 +204,7 @@ OpResult GroupNormalization(const OpArgs& args, StageBuilder& builder) {
     auto parameter = [&](size_t k) {
       return ReadAs(wide, args.inputs[k], {args.inputs[k]->shape[0] == groups && groups != x->shape[1] ? group : i[1]});
     };
-    return (Read(x, Own(i)) - Read(moments.mean, statistic)) * Read(inverse, statistic) * parameter(1) + parameter(2);
+    return (ReadHere(x, i) - Read(moments.mean, statistic)) * Read(inverse, statistic) * parameter(1) + parameter(2);
   })};
 }
 
@@ -211,7 +214,7 @@ OpResult MeanVarianceNormalization(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(x->dtype);
   const Moments moments = EmitMoments(builder, x, axes, wide);
   return Buffers{Map(builder, "mvn", x->dtype, x->shape, [&](Indices i) {
-    return (Read(x, Own(i)) - ReadBroadcast(moments.mean, i)) /
+    return (ReadHere(x, i) - ReadBroadcast(moments.mean, i)) /
            (Sqrt(ReadBroadcast(moments.variance, i)) + Number(wide, 1e-9));
   })};
 }
@@ -223,12 +226,12 @@ OpResult LpNormalization(const OpArgs& args, StageBuilder& builder) {
   if (p != 1 && p != 2) return Malformed(fmt::format("attribute p is {}; it must be 1 or 2", p));
   const DType wide = ComputeType(x->dtype);
   Buffer sum = ReduceOver(builder, "sum", wide, x->shape, {axis}, true, Reduction::kSum, [&](Indices i) {
-    Expr value = Read(x, Own(i));
+    Expr value = ReadHere(x, i);
     return p == 1 ? MakeUnary(ir::UnaryOp::kAbs, value) : value * value;
   });
   return Buffers{Map(builder, "lp_norm", x->dtype, x->shape, [&](Indices i) {
     Expr norm = p == 1 ? ReadBroadcast(sum, i) : Sqrt(ReadBroadcast(sum, i));
-    return MakeSelect(Equals(norm, Number(wide, 0)), Number(wide, 0), Read(x, Own(i)) / norm);
+    return MakeSelect(Equals(norm, Number(wide, 0)), Number(wide, 0), ReadHere(x, i) / norm);
   })};
 }
 
@@ -250,8 +253,8 @@ OpResult LRN(const OpArgs& args, StageBuilder& builder) {
     return value * value;
   });
   return Buffers{Map(builder, "lrn", x->dtype, x->shape, [&](Indices i) {
-    Expr base = Number(wide, bias) + Number(wide, alpha / static_cast<double>(size)) * Read(sum, Own(i));
-    return Read(x, Own(i)) / Power(base, Number(wide, beta));
+    Expr base = Number(wide, bias) + Number(wide, alpha / static_cast<double>(size)) * ReadHere(sum, i);
+    return ReadHere(x, i) / Power(base, Number(wide, beta));
   })};
 }
 

@@ -44,11 +44,11 @@ Buffer EmitMaxPositions(const OpArgs& args, StageBuilder& builder, const Pool& p
   const bool column_major = args.Int("storage_order", 0) != 0;
   Buffer first =
       builder.Reduce("tap", DType::kInt64, pool.shape, window.kernel, Reduction::kMin, [&](Indices i, Indices r) {
-        Expr worse = Read(padded, pool.Place(i, r)) < Read(maxima, Exprs(i.begin(), i.end()));
+        Expr worse = Read(padded, pool.Place(i, r)) < ReadHere(maxima, i);
         return MakeSelect(worse, Expr(window.taps() - 1), Flatten(r, window.kernel));
       });
   return builder.Compute("position", DType::kInt64, pool.shape, [&](Indices i) {
-    Exprs tap = Unflatten(MakeLoad(first, Exprs(i.begin(), i.end())), window.kernel);
+    Exprs tap = Unflatten(ReadHere(first, i), window.kernel);
     Exprs place = pool.Place(i, tap);
     Dims extents = args.inputs[0]->shape;
     for (size_t d = 0; d < window.kernel.size(); ++d) {
@@ -121,9 +121,8 @@ OpResult AveragePool(const OpArgs& args, StageBuilder& builder) {
   Buffer padded = PadForWindow(builder, x, pool.layout, pool.window, Number(wide, 0));
   Buffer sum = builder.Reduce("pool_sum", wide, pool.shape, pool.window.kernel, Reduction::kSum,
                               [&](Indices i, Indices r) { return Read(padded, pool.Place(i, r)); });
-  return Buffers{Map(builder, "average_pool", x->dtype, pool.shape, [&](Indices i) {
-    return Read(sum, Exprs(i.begin(), i.end())) / CountUnder(pool, i, include_pad, wide);
-  })};
+  return Buffers{Map(builder, "average_pool", x->dtype, pool.shape,
+                     [&](Indices i) { return ReadHere(sum, i) / CountUnder(pool, i, include_pad, wide); })};
 }
 
 Expr AbsolutePower(const Expr& x, double p) {
@@ -155,8 +154,7 @@ OpResult LpPool(const OpArgs& args, StageBuilder& builder) {
   Buffer padded = PadForWindow(builder, x, pool.layout, pool.window, Number(wide, 0));
   Buffer sum = builder.Reduce("pool_sum", wide, pool.shape, pool.window.kernel, Reduction::kSum,
                               [&](Indices i, Indices r) { return AbsolutePower(Read(padded, pool.Place(i, r)), p); });
-  return Buffers{Map(builder, "lp_pool", x->dtype, pool.shape,
-                     [&](Indices i) { return Root(Read(sum, Exprs(i.begin(), i.end())), p); })};
+  return Buffers{Map(builder, "lp_pool", x->dtype, pool.shape, [&](Indices i) { return Root(ReadHere(sum, i), p); })};
 }
 
 // --- Global pools
@@ -178,7 +176,7 @@ OpResult GlobalMaxPool(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(GlobalPool pool, ReadGlobalPool(args));
   const Buffer& x = args.inputs[0];
   return Buffers{ReduceOver(builder, "global_max", x->dtype, x->shape, pool.axes, true, Reduction::kMax,
-                            [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); })};
+                            [&](Indices i) { return ReadHere(x, i); })};
 }
 
 // after(sum of before(x)), dimensions kept.
@@ -186,9 +184,8 @@ Buffer EmitGlobalSum(const OpArgs& args, StageBuilder& builder, const GlobalPool
                      const std::function<Expr(Expr)>& before, const std::function<Expr(Expr)>& after) {
   const Buffer& x = args.inputs[0];
   Buffer sum = ReduceOver(builder, "global_sum", ComputeType(x->dtype), x->shape, pool.axes, true, Reduction::kSum,
-                          [&](Indices i) { return before(Read(x, Exprs(i.begin(), i.end()))); });
-  return Map(builder, "global_pool", x->dtype, sum->shape,
-             [&](Indices i) { return after(Read(sum, Exprs(i.begin(), i.end()))); });
+                          [&](Indices i) { return before(ReadHere(x, i)); });
+  return Map(builder, "global_pool", x->dtype, sum->shape, [&](Indices i) { return after(ReadHere(sum, i)); });
 }
 
 OpResult GlobalAveragePool(const OpArgs& args, StageBuilder& builder) {

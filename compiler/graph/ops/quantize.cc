@@ -53,6 +53,12 @@ absl::Status CheckQuantizedOperands(const OpArgs& args, size_t a, size_t b, size
   return absl::OkStatus();
 }
 
+void QuantizedRange(const OpArgs& args, size_t input, double* low, double* high) {
+  const bool scale = ir::IsFloat(args.inputs[input]->dtype);
+  *low = scale ? 0.01 : 0;
+  *high = scale ? 0.1 : 16;
+}
+
 namespace {
 
 // Where the scale of an element is: one for all, one per position along the axis, or one per block along it.
@@ -125,7 +131,7 @@ OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   const DType wide = ComputeType(dtype);
   return Buffers{Map(builder, "dequantize", dtype, x->shape, [&](Indices i) {
     // The difference of two 8-bit or 16-bit integers is exact in 32 bits; i32 has no zero point.
-    Expr value = Read(x, Exprs(i.begin(), i.end()));
+    Expr value = ReadHere(x, i);
     if (args.Has(2) && ir::SizeOf(x->dtype) < 4) {
       const DType i32 = DType::kInt32;
       value = To(i32, value) - ReadAs(i32, args.inputs[2], granularity.Place(args.inputs[2], i));
@@ -141,7 +147,7 @@ OpResult DynamicQuantizeLinear(const OpArgs& args, StageBuilder& builder) {
   const DType f32 = DType::kFloat32;
   Dims axes(Rank(x));
   std::iota(axes.begin(), axes.end(), 0);
-  auto read = [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); };
+  auto read = [&](Indices i) { return ReadHere(x, i); };
   Buffer highest = ReduceOver(builder, "max", f32, x->shape, axes, false, Reduction::kMax, read);
   Buffer lowest = ReduceOver(builder, "min", f32, x->shape, axes, false, Reduction::kMin, read);
   const Expr zero = Number(f32, 0);

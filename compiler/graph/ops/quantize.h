@@ -24,6 +24,9 @@ absl::Status CheckQuantizedOperands(const OpArgs& args, size_t a, size_t b, size
 // InvalidArgument unless input i is there and has one element.
 absl::Status CheckScalar(const OpArgs& args, size_t i);
 
+// The input_range of products of quantized operands: small scales, small integers.
+void QuantizedRange(const OpArgs& args, size_t input, double* low, double* high);
+
 }  // namespace hone::graph
 
 #endif  // HONE_COMPILER_GRAPH_OPS_QUANTIZE_H_

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/graph/ops/activation.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -13,8 +14,6 @@ using ir::Intrinsic;
 using ir::Reduction;
 
 namespace {
-
-Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
 
 // The values of activation_alpha or activation_beta that activations have not taken yet.
 class Coefficients {
@@ -31,35 +30,21 @@ class Coefficients {
 absl::StatusOr<Activation> MakeActivation(const std::string& name, Coefficients& alphas, Coefficients& betas) {
   if (name == "Sigmoid") return Activation([](Expr x) { return Apply(Intrinsic::kSigmoid, x); });
   if (name == "Tanh") return Activation([](Expr x) { return Apply(Intrinsic::kTanh, x); });
-  if (name == "Relu") return Activation([](Expr x) { return Max(x, Like(x, 0)); });
-  if (name == "Softsign") {
-    return Activation([](Expr x) { return x / (MakeUnary(ir::UnaryOp::kAbs, x) + Like(x, 1)); });
-  }
-  if (name == "Softplus") {
-    return Activation([](Expr x) {
-      Expr decay = Apply(Intrinsic::kExp, Negate(MakeUnary(ir::UnaryOp::kAbs, x)));
-      return Max(x, Like(x, 0)) + Apply(Intrinsic::kLog, decay + Like(x, 1));
-    });
-  }
+  if (name == "Relu") return Activation(ReluOf);
+  if (name == "Softsign") return Activation(SoftsignOf);
+  if (name == "Softplus") return Activation(SoftplusOf);
   if (name == "LeakyRelu" || name == "ThresholdedRelu" || name == "Elu") {
     const double a = alphas.Next(name == "LeakyRelu" ? 0.01 : 1.0);
-    if (name == "LeakyRelu") {
-      return Activation([a](Expr x) { return MakeSelect(x < Like(x, 0), x * Like(x, a), x); });
-    }
-    if (name == "ThresholdedRelu") {
-      return Activation([a](Expr x) { return MakeSelect(x > Like(x, a), x, Like(x, 0)); });
-    }
-    return Activation(
-        [a](Expr x) { return MakeSelect(x < Like(x, 0), Like(x, a) * (Apply(Intrinsic::kExp, x) - Like(x, 1)), x); });
+    if (name == "LeakyRelu") return Activation([a](Expr x) { return LeakyReluOf(x, a); });
+    if (name == "ThresholdedRelu") return Activation([a](Expr x) { return ThresholdedReluOf(x, a); });
+    return Activation([a](Expr x) { return EluOf(x, a); });
   }
   if (name == "Affine" || name == "ScaledTanh" || name == "HardSigmoid") {
     const double a = alphas.Next(name == "HardSigmoid" ? 0.2 : 1.0);
     const double b = betas.Next(name == "HardSigmoid" ? 0.5 : name == "Affine" ? 0.0 : 1.0);
     if (name == "Affine") return Activation([a, b](Expr x) { return x * Like(x, a) + Like(x, b); });
-    if (name == "ScaledTanh") {
-      return Activation([a, b](Expr x) { return Like(x, a) * Apply(Intrinsic::kTanh, x * Like(x, b)); });
-    }
-    return Activation([a, b](Expr x) { return Max(Min(x * Like(x, a) + Like(x, b), Like(x, 1)), Like(x, 0)); });
+    if (name == "HardSigmoid") return Activation([a, b](Expr x) { return HardSigmoidOf(x, a, b); });
+    return Activation([a, b](Expr x) { return Like(x, a) * Apply(Intrinsic::kTanh, x * Like(x, b)); });
   }
   return Unsupported(fmt::format("the activation '{}' is not known", name));
 }

@@ -44,7 +44,7 @@ Buffer EmitReduce(const OpArgs& args, StageBuilder& builder, const ReduceAxes& o
   });
   if (work == x->dtype && !after) return reduced;
   return Map(builder, "finish", x->dtype, reduced->shape, [&](Indices i) {
-    Expr value = Read(reduced, Exprs(i.begin(), i.end()));
+    Expr value = ReadHere(reduced, i);
     return after ? after(value) : value;
   });
 }
@@ -127,7 +127,7 @@ OpResult ReduceLogSumExp(const OpArgs& args, StageBuilder& builder) {
       full.push_back(reduced ? Expr(0) : i[next]);
       if (!reduced || over.keep) ++next;
     }
-    return Log(Read(sum, Exprs(i.begin(), i.end()))) + finite(Read(top, std::move(full)));
+    return Log(ReadHere(sum, i)) + finite(Read(top, std::move(full)));
   })};
 }
 
@@ -141,7 +141,7 @@ OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
   if (extent == 0) return Malformed("the dimension to search is 0");
   const bool keep = args.Int("keepdims", 1) != 0;
   const bool last = args.Int("select_last_index", 0) != 0;
-  auto read = [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); };
+  auto read = [&](Indices i) { return ReadHere(x, i); };
   Buffer extreme = ReduceOver(builder, "extreme", ComputeType(x->dtype), x->shape, {axis}, true, reduction, read);
   return Buffers{ReduceOver(builder, "position", DType::kInt64, x->shape, {axis}, keep,
                             last ? Reduction::kMax : Reduction::kMin, [&](Indices i) {

@@ -52,7 +52,10 @@ OpResult ReshapeTo(const OpArgs& args, StageBuilder& builder, Dims shape) {
 }
 
 OpResult Reshape(const OpArgs& args, StageBuilder& builder) {
-  HONE_ASSIGN_OR_RETURN(Dims shape, args.ConstantInts(1));
+  Dims shape = args.Ints("shape", {});  // an input since opset 5
+  if (!HasAttribute(args, "shape")) {
+    HONE_ASSIGN_OR_RETURN(shape, args.ConstantInts(1));
+  }
   const Dims& from = args.inputs[0]->shape;
   const bool allow_zero = args.Int("allowzero", 0) != 0;
   int64_t known = 1;
@@ -122,7 +125,7 @@ OpResult Unsqueeze(const OpArgs& args, StageBuilder& builder) {
 
 constexpr OpDef kOps[] = {
     {"Flatten", Checked<Flatten2D, 1>},
-    {"Reshape", Checked<Reshape, 2>},
+    {"Reshape", Checked<Reshape, 1>},
     {"Squeeze", Checked<Squeeze, 1>},
     {"Unsqueeze", Checked<Unsqueeze, 1>},
 };

@@ -123,8 +123,6 @@ Buffer EmitNearest(StageBuilder& builder, const Buffer& x, const Settings& setti
 
 // --- Linear and cubic
 
-Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
-
 // The weight of a neighbour at a distance (>= 0, in f32).
 Expr Weight(const Settings& settings, const Expr& distance) {
   const Expr zero = Like(distance, 0);
@@ -207,12 +205,12 @@ Buffer EmitSmooth(StageBuilder& builder, const Buffer& x, const Settings& settin
   const DType work = x->dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   Buffer current = x;
   if (current->dtype != work) {
-    current = Map(builder, "widen", work, x->shape, [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); });
+    current = Map(builder, "widen", work, x->shape, [&](Indices i) { return ReadHere(x, i); });
   }
   for (const Axis& axis : axes) current = EmitInterpolated(builder, current, settings, axis);
   if (x->dtype == work) return current;
   return Map(builder, "narrow", x->dtype, current->shape, [&](Indices i) {
-    Expr value = Read(current, Exprs(i.begin(), i.end()));
+    Expr value = ReadHere(current, i);
     return ir::IsInt(x->dtype) ? MakeUnary(ir::UnaryOp::kRound, value) : value;
   });
 }
@@ -233,8 +231,7 @@ Buffer EmitExtrapolation(StageBuilder& builder, const Buffer& y, const Settings&
       }
       inside = inside && i[axis.dim] >= Expr(first) && i[axis.dim] < Expr(end);
     }
-    return MakeSelect(inside, Read(y, Exprs(i.begin(), i.end())),
-                      Number(ComputeType(y->dtype), settings.extrapolation));
+    return MakeSelect(inside, ReadHere(y, i), Number(ComputeType(y->dtype), settings.extrapolation));
   });
 }
 

@@ -14,7 +14,6 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
 Expr Floor(Expr x) { return MakeUnary(ir::UnaryOp::kFloor, std::move(x)); }
 Expr Index(const Expr& x) { return To(DType::kInt64, x); }
 
@@ -80,7 +79,7 @@ Expr Pixel(const Grid& grid, const Buffer& x, Indices i, const Exprs& coordinate
     inside = inside.defined() ? inside && here : here;
     place.push_back(Min(Max(Index(coordinates[d]), Expr(0)), Expr(extent - 1)));  // NaN lands inside as well
   }
-  Expr value = Read(x, std::move(place));
+  Expr value = ReadAs(coordinates[0].type().dtype, x, std::move(place));
   return grid.padding == Padding::kZeros ? MakeSelect(inside, value, Like(value, 0)) : value;
 }
 
@@ -115,6 +114,28 @@ Expr Interpolate(const Grid& grid, const Buffer& x, Indices i, const Exprs& posi
   return sum;
 }
 
+// The grid in units of elements, outermost dimension first; the same for all channels. Where taps are not padded one by
+// one, the place is.
+Buffer EmitPositions(StageBuilder& builder, const Grid& grid, const Buffer& x, const Buffer& places, DType work) {
+  const int64_t space = places->shape.back();
+  return builder.Compute("positions", work, places->shape, [&](Indices i) {
+    Exprs values;
+    for (int64_t d = 0; d < space; ++d) {
+      Exprs source(i.begin(), i.end());
+      source.back() = Expr(space - 1 - d);  // the grid names x before y
+      Expr g = ReadAs(work, places, std::move(source));
+      const int64_t size = x->shape[static_cast<size_t>(2 + d)];
+      const double extent = static_cast<double>(size);
+      Expr place = grid.align_corners ? (g + Like(g, 1)) * Like(g, (extent - 1) / 2)
+                                      : ((g + Like(g, 1)) * Like(g, extent) - Like(g, 1)) * Like(g, 0.5);
+      if (grid.interpolation != Interpolation::kCubic) place = PadCoordinate(grid, place, size);
+      if (grid.interpolation == Interpolation::kNearest) place = MakeUnary(ir::UnaryOp::kRound, place);
+      values.push_back(place);
+    }
+    return Choose(i[i.size() - 1], values);
+  });
+}
+
 OpResult GridSample(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const Buffer& places = args.inputs[1];
@@ -128,22 +149,16 @@ OpResult GridSample(const OpArgs& args, StageBuilder& builder) {
   Dims shape = {x->shape[0], x->shape[1]};
   shape.insert(shape.end(), places->shape.begin() + 1, places->shape.end() - 1);
   const DType work = x->dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  Buffer positions = EmitPositions(builder, grid, x, places, work);
   return Buffers{Map(builder, "grid_sample", x->dtype, shape, [&](Indices i) {
-    Exprs position;
+    Exprs source = {i[0]}, position, coordinates;
+    source.insert(source.end(), i.begin() + 2, i.end());
+    source.push_back(Expr(0));
     for (size_t d = 0; d < space; ++d) {
-      Exprs source = {i[0]};
-      source.insert(source.end(), i.begin() + 2, i.end());
-      source.push_back(Expr(static_cast<int64_t>(space - 1 - d)));  // the grid names x before y
-      Expr g = ReadAs(work, places, std::move(source));
-      const double extent = static_cast<double>(x->shape[2 + d]);
-      Expr place = grid.align_corners ? (g + Like(g, 1)) * Like(g, (extent - 1) / 2)
-                                      : ((g + Like(g, 1)) * Like(g, extent) - Like(g, 1)) * Like(g, 0.5);
-      if (grid.interpolation != Interpolation::kCubic) place = PadCoordinate(grid, place, x->shape[2 + d]);
-      if (grid.interpolation == Interpolation::kNearest) place = MakeUnary(ir::UnaryOp::kRound, place);
-      position.push_back(place);
+      source.back() = Expr(static_cast<int64_t>(d));
+      position.push_back(Read(positions, source));
     }
     if (grid.interpolation == Interpolation::kNearest) return Pixel(grid, x, i, position);
-    Exprs coordinates;
     return Interpolate(grid, x, i, position, 0, coordinates);
   })};
 }
@@ -235,7 +250,7 @@ OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
       });
   const double count = mode == "avg" ? static_cast<double>(roi.samples * roi.samples) : 1;
   return Buffers{Map(builder, "roi_align", x->dtype, shape,
-                     [&](Indices i) { return Read(combined, Exprs(i.begin(), i.end())) / Number(wide, count); })};
+                     [&](Indices i) { return ReadHere(combined, i) / Number(wide, count); })};
 }
 
 // Regions somewhere in the image, batch indices in range.

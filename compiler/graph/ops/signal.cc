@@ -5,7 +5,8 @@
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
-// Fourier transforms as what they are: products with a matrix of sines and cosines.
+// Fourier transforms as what they are: products with a matrix of sines and cosines. They are summed in f64: where waves
+// cancel, f32 leaves less of a result than the fast transforms that others use.
 
 namespace hone::graph {
 namespace {
@@ -70,25 +71,23 @@ OpResult Dft(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(Transform transform, ReadTransform(args));
   const Buffer& x = args.inputs[0];
   const bool complex = x->shape.back() == 2;
-  const DType wide = ComputeType(x->dtype);
+  const DType wide = DType::kFloat64;
   const int64_t points = std::min(transform.length, x->shape[transform.axis]);  // the others are 0
   Dims shape = x->shape;
   shape[transform.axis] = transform.bins();
   shape.back() = 2;
-  Buffer sum = Reduce(
-      builder, "dft", transform.inverse ? wide : x->dtype, shape, {points}, Reduction::kSum, [&](Indices i, Indices r) {
-        Exprs source(i.begin(), i.end());
-        source[transform.axis] = r[0];
-        source.back() = Expr(0);
-        Expr real = Read(x, source), imaginary;
-        source.back() = Expr(1);
-        if (complex) imaginary = Read(x, source);
-        return Rotate(real, imaginary, i[transform.axis], r[0], transform.length, transform.inverse, i[i.size() - 1]);
-      });
-  if (!transform.inverse) return Buffers{sum};
-  return Buffers{Map(builder, "scale", x->dtype, shape, [&](Indices i) {
-    return Read(sum, Exprs(i.begin(), i.end())) / Number(wide, static_cast<double>(transform.length));
-  })};
+  Buffer sum = Reduce(builder, "dft", wide, shape, {points}, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs source(i.begin(), i.end());
+    source[transform.axis] = r[0];
+    source.back() = Expr(0);
+    Expr real = ReadAs(wide, x, source), imaginary;
+    source.back() = Expr(1);
+    if (complex) imaginary = ReadAs(wide, x, source);
+    return Rotate(real, imaginary, i[transform.axis], r[0], transform.length, transform.inverse, i[i.size() - 1]);
+  });
+  const double divisor = transform.inverse ? static_cast<double>(transform.length) : 1;
+  return Buffers{
+      Map(builder, "scale", x->dtype, shape, [&](Indices i) { return ReadHere(sum, i) / Number(wide, divisor); })};
 }
 
 // Transforms of windows that overlap: [batch, length, 1 or 2] to [batch, frames, bins, 2].
@@ -108,15 +107,16 @@ OpResult Stft(const OpArgs& args, StageBuilder& builder) {
   }
   const bool complex = x->shape[2] == 2;
   const bool onesided = args.Int("onesided", 1) != 0 && !complex;
-  const DType wide = ComputeType(x->dtype);
+  const DType wide = DType::kFloat64;
   const Dims shape = {x->shape[0], (x->shape[1] - length) / step + 1, onesided ? length / 2 + 1 : length, 2};
-  return Buffers{Reduce(builder, "stft", x->dtype, shape, {length}, Reduction::kSum, [&](Indices i, Indices r) {
+  Buffer sum = Reduce(builder, "stft", wide, shape, {length}, Reduction::kSum, [&](Indices i, Indices r) {
     auto read = [&](int64_t part) {
-      Expr value = Read(x, {i[0], i[1] * Expr(step) + r[0], Expr(part)});
+      Expr value = ReadAs(wide, x, {i[0], i[1] * Expr(step) + r[0], Expr(part)});
       return args.Has(2) ? value * ReadAs(wide, args.inputs[2], {r[0]}) : value;
     };
     return Rotate(read(0), complex ? read(1) : Expr(), i[2], r[0], length, false, i[3]);
-  })};
+  });
+  return Buffers{Map(builder, "narrow", x->dtype, shape, [&](Indices i) { return ReadHere(sum, i); })};
 }
 
 // Triangular filters, equally spaced on the mel scale: the spectrum bins where each begins, peaks and ends.

@@ -35,12 +35,11 @@ Shifted EmitShifted(StageBuilder& builder, const Buffer& x, const Dims& axes) {
   const DType wide = ComputeType(x->dtype);
   Shifted shifted;
   shifted.top = ReduceOver(builder, "max", wide, x->shape, axes, true, Reduction::kMax,
-                           [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); });
-  shifted.exp = Map(builder, "exp", wide, x->shape, [&](Indices i) {
-    return Apply(Intrinsic::kExp, Read(x, Exprs(i.begin(), i.end())) - ReadBroadcast(shifted.top, i));
-  });
+                           [&](Indices i) { return ReadHere(x, i); });
+  shifted.exp = Map(builder, "exp", wide, x->shape,
+                    [&](Indices i) { return Apply(Intrinsic::kExp, ReadHere(x, i) - ReadBroadcast(shifted.top, i)); });
   shifted.sum = ReduceOver(builder, "sum", wide, x->shape, axes, true, Reduction::kSum,
-                           [&](Indices i) { return Read(shifted.exp, Exprs(i.begin(), i.end())); });
+                           [&](Indices i) { return ReadHere(shifted.exp, i); });
   return shifted;
 }
 
@@ -49,8 +48,7 @@ Shifted EmitShifted(StageBuilder& builder, const Buffer& x, const Dims& axes) {
 Buffer EmitLogSoftmax(StageBuilder& builder, const Buffer& x, const Dims& axes) {
   const Shifted shifted = EmitShifted(builder, x, axes);
   return Map(builder, "log_softmax", x->dtype, x->shape, [&](Indices i) {
-    return Read(x, Exprs(i.begin(), i.end())) - ReadBroadcast(shifted.top, i) -
-           Apply(Intrinsic::kLog, ReadBroadcast(shifted.sum, i));
+    return ReadHere(x, i) - ReadBroadcast(shifted.top, i) - Apply(Intrinsic::kLog, ReadBroadcast(shifted.sum, i));
   });
 }
 
@@ -60,9 +58,8 @@ OpResult Softmax(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(Dims axes, SoftmaxAxes(args));
   const Shifted shifted = EmitShifted(builder, x, axes);
-  return Buffers{Map(builder, "softmax", x->dtype, x->shape, [&](Indices i) {
-    return Read(shifted.exp, Exprs(i.begin(), i.end())) / ReadBroadcast(shifted.sum, i);
-  })};
+  return Buffers{Map(builder, "softmax", x->dtype, x->shape,
+                     [&](Indices i) { return ReadHere(shifted.exp, i) / ReadBroadcast(shifted.sum, i); })};
 }
 
 OpResult LogSoftmax(const OpArgs& args, StageBuilder& builder) {
@@ -75,7 +72,7 @@ OpResult Hardmax(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(Dims axes, SoftmaxAxes(args));
   const DType wide = ComputeType(x->dtype);
-  auto read = [&](Indices i) { return Read(x, Exprs(i.begin(), i.end())); };
+  auto read = [&](Indices i) { return ReadHere(x, i); };
   Buffer top = ReduceOver(builder, "max", wide, x->shape, axes, true, Reduction::kMax, read);
   Dims extents;
   for (int64_t axis : axes) extents.push_back(x->shape[static_cast<size_t>(axis)]);

@@ -47,8 +47,8 @@ OpResult TopK(const OpArgs& args, StageBuilder& builder) {
   Buffer position = builder.Reduce(
       "position", DType::kInt64, shape, {extent}, Reduction::kMax,
       [&](Indices i, Indices r) { return MakeSelect(Equals(MakeLoad(rank, at(i, r[0])), i[a]), r[0], Expr(0)); });
-  Buffer values = Map(builder, "topk", x->dtype, shape,
-                      [&](Indices i) { return Read(x, at(i, MakeLoad(position, Exprs(i.begin(), i.end())))); });
+  Buffer values =
+      Map(builder, "topk", x->dtype, shape, [&](Indices i) { return Read(x, at(i, ReadHere(position, i))); });
   return Outputs(args, {values, position});
 }
 

@@ -55,8 +55,8 @@ OpResult BitwiseNot(const OpArgs& args, StageBuilder& builder) {
 
 OpResult Test(const OpArgs& args, StageBuilder& builder, const std::function<Expr(Expr)>& test) {
   const ir::Buffer& x = args.inputs[0];
-  return Buffers{builder.Compute(args.node.op, DType::kBool, x->shape,
-                                 [&](Indices i) { return test(Read(x, Exprs(i.begin(), i.end()))); })};
+  return Buffers{
+      builder.Compute(args.node.op, DType::kBool, x->shape, [&](Indices i) { return test(ReadHere(x, i)); })};
 }
 
 OpResult IsNaN(const OpArgs& args, StageBuilder& builder) {

@@ -70,6 +70,8 @@ Expr To(DType dtype, Expr value) {
 
 Expr Number(DType dtype, double value) { return ir::MakeConst({dtype, 1}, value); }
 
+Expr Like(const Expr& x, double value) { return Number(x.type().dtype, value); }
+
 Expr Apply(ir::Intrinsic function, Expr a) {
   const bool test = function == ir::Intrinsic::kIsNan || function == ir::Intrinsic::kIsInf;
   const ir::Type type = test ? ir::kBoolType : a.type();
@@ -112,6 +114,8 @@ Expr Read(const Buffer& buffer, Exprs indices) {
   return To(ComputeType(buffer->dtype), MakeLoad(buffer, std::move(indices)));
 }
 
+Expr ReadHere(const Buffer& buffer, Indices indices) { return Read(buffer, Exprs(indices.begin(), indices.end())); }
+
 Expr ReadBroadcast(const Buffer& buffer, Indices indices) {
   Exprs own;
   const size_t skip = indices.size() - Rank(buffer);
@@ -124,9 +128,7 @@ Expr ReadAs(DType dtype, const Buffer& buffer, Exprs indices) { return To(dtype,
 Expr ReadScalar(const Buffer& buffer) { return Read(buffer, Exprs(Rank(buffer), Expr(0))); }
 
 Expr ReadIndex(const Buffer& buffer, Exprs indices, int64_t extent) {
-  Expr index = To(DType::kInt64, Read(buffer, std::move(indices)));
-  if (!ir::IsUnsignedInt(buffer->dtype)) index = MakeSelect(index < Expr(0), index + Expr(extent), index);
-  return Min(Max(index, Expr(0)), Expr(extent - 1));
+  return FloorMod(To(DType::kInt64, Read(buffer, std::move(indices))), Expr(extent));
 }
 
 // --- Stages.
@@ -137,8 +139,7 @@ Buffer Map(StageBuilder& builder, std::string_view hint, DType dtype, Dims shape
 
 Buffer MapInput(const OpArgs& args, StageBuilder& builder, const std::function<Expr(Expr)>& function) {
   const Buffer& x = args.inputs[0];
-  return Map(builder, args.node.op, x->dtype, x->shape,
-             [&](Indices i) { return function(Read(x, Exprs(i.begin(), i.end()))); });
+  return Map(builder, args.node.op, x->dtype, x->shape, [&](Indices i) { return function(ReadHere(x, i)); });
 }
 
 Buffer Reduce(StageBuilder& builder, std::string_view hint, DType dtype, Dims shape, Dims reduce_extents,
@@ -150,7 +151,7 @@ Buffer Reduce(StageBuilder& builder, std::string_view hint, DType dtype, Dims sh
   Buffer sum = builder.Reduce(hint, wide, shape, std::move(reduce_extents), reduction,
                               [&](Indices i, Indices r) { return To(wide, value(i, r)); });
   if (wide == dtype) return sum;
-  return Map(builder, hint, dtype, shape, [&](Indices i) { return Read(sum, Exprs(i.begin(), i.end())); });
+  return Map(builder, hint, dtype, shape, [&](Indices i) { return ReadHere(sum, i); });
 }
 
 Buffer ReduceOver(StageBuilder& builder, std::string_view hint, DType dtype, const Dims& shape, const Dims& axes,

@@ -31,6 +31,7 @@ ir::DType ComputeType(ir::DType storage);                   // f32 for f16 and b
 absl::StatusOr<ir::DType> FromOnnxType(int64_t onnx_type);  // TensorProto.DataType; Unimplemented for the others
 ir::Expr To(ir::DType dtype, ir::Expr value);               // a scalar cast; through f32 for the half types
 ir::Expr Number(ir::DType dtype, double value);
+ir::Expr Like(const ir::Expr& x, double value);      // a number of x's type
 ir::Expr Apply(ir::Intrinsic function, ir::Expr a);  // of a's type (kIsNan and kIsInf: bool)
 ir::Expr Power(ir::Expr a, ir::Expr b);              // floats of one type
 ir::Expr Negate(ir::Expr a);
@@ -43,13 +44,14 @@ ir::Expr Table(const ir::Expr& index, std::span<const int64_t> values);
 // --- Reads. Indices are int64, one per dimension.
 
 ir::Expr Read(const ir::Buffer& buffer, Exprs indices);  // in ComputeType
+ir::Expr ReadHere(const ir::Buffer& buffer, Indices indices);
 // Reads `buffer` at the place that numpy broadcasting maps `indices` (of an equal or higher rank) to.
 ir::Expr ReadBroadcast(const ir::Buffer& buffer, Indices indices);
 // Read, then To(dtype).
 ir::Expr ReadAs(ir::DType dtype, const ir::Buffer& buffer, Exprs indices);
 ir::Expr ReadScalar(const ir::Buffer& buffer);  // the only element, whatever the rank
-// An element of an index tensor as int64, counted from the end where negative, clamped to [0, extent): a wrong
-// index reads a wrong element, never memory of others. extent > 0.
+// An element of an index tensor as int64, modulo extent (> 0): counted from the end where negative, and a wrong index
+// reads a wrong element, never memory of others.
 ir::Expr ReadIndex(const ir::Buffer& buffer, Exprs indices, int64_t extent);
 
 // --- Stages.
