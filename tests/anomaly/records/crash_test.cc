@@ -1,0 +1,95 @@
+// A writer is killed (SIGKILL) at random moments, again and again on one file: every acknowledged row stays.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/random.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "records/store.h"
+#include "tests/unit/records/sample_records.h"
+
+namespace hone::records {
+namespace {
+
+constexpr int kRounds = 50;
+constexpr int kBatchRows = 3;
+
+// In the child: appends batches for ever and writes the number of each acknowledged one to `pipe`.
+[[noreturn]] void AppendForEver(const std::filesystem::path& file, int first, int pipe) {
+  auto store = Store::Open(file, OpenMode::kReadWrite);
+  if (!store.ok()) _exit(2);
+  for (int number = first;; ++number) {
+    std::vector<Record> batch;
+    for (int i = 0; i < kBatchRows; ++i) batch.push_back(SampleTiming(number * kBatchRows + i, "s", 1e-3));
+    if (!(*store)->Append(batch).ok()) _exit(3);
+    if (write(pipe, &number, sizeof number) != sizeof number) _exit(4);
+  }
+}
+
+// Returns the number of batches acknowledged before the kill; they are first, first + 1, ...
+int KillOneWriter(const std::filesystem::path& file, int first, std::chrono::microseconds life) {
+  int ends[2];
+  HONE_CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  HONE_CHECK(child >= 0);
+  if (child == 0) {
+    close(ends[0]);
+    AppendForEver(file, first, ends[1]);
+  }
+  close(ends[1]);
+  std::this_thread::sleep_for(life);
+  HONE_CHECK(kill(child, SIGKILL) == 0);
+  int status = 0;
+  HONE_CHECK(waitpid(child, &status, 0) == child);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself with " << WEXITSTATUS(status);
+  int acknowledged = 0;
+  int number = 0;
+  while (read(ends[0], &number, sizeof number) == sizeof number) {
+    EXPECT_EQ(number, first + acknowledged);
+    ++acknowledged;
+  }
+  close(ends[0]);
+  return acknowledged;
+}
+
+TEST(CrashTest, EveryAcknowledgedRowSurvivesAKill) {
+  const ScratchFolder folder;
+  const auto file = folder / "records.db";
+  Random random(2024);
+  int total = 0;  // batches in the file: all acknowledged ones, and at most one more per kill
+  for (int round = 0; round < kRounds; ++round) {
+    const std::chrono::microseconds life(random.Below(50'000));
+    const int acknowledged = KillOneWriter(file, total, life);
+    if (HasFailure()) FAIL() << "in round " << round;
+    // A reader first: it must cope with the log that the dead writer left.
+    const auto reader = Store::Open(file, OpenMode::kReadOnly);
+    if (!reader.ok()) {
+      ASSERT_TRUE(absl::IsNotFound(reader.status())) << reader.status();
+      ASSERT_EQ(total + acknowledged, 0);
+      continue;
+    }
+    const int64_t rows = (*reader)->Summarize()->records;
+    ASSERT_EQ(rows % kBatchRows, 0) << "half a batch";
+    ASSERT_GE(rows, int64_t{kBatchRows} * (total + acknowledged)) << "acknowledged rows are lost in round " << round;
+    ASSERT_LE(rows, int64_t{kBatchRows} * (total + acknowledged + 1));
+    total = static_cast<int>(rows) / kBatchRows;
+    if (round % 10 == 9) {
+      ASSERT_TRUE((*reader)->CheckIntegrity().ok());
+    }
+  }
+  EXPECT_GT(total, kRounds) << "the writers hardly came to write";
+  const auto store = Store::Open(file, OpenMode::kReadWrite);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_TRUE((*store)->CheckIntegrity().ok());
+  const auto rows = (*store)->Query({.limit = 100'000});
+  ASSERT_EQ(rows->size(), static_cast<size_t>(total * kBatchRows));
+  for (size_t i = 0; i < rows->size(); ++i) {
+    ASSERT_EQ((*rows)[i].record.measurement_id, fmt::format("batch-7/{}", i));
+  }
+}
+
+}  // namespace
+}  // namespace hone::records

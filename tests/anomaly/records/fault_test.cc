@@ -1,0 +1,142 @@
+// Every disk operation of a session fails once, in turn: after each, what was acknowledged is there, batches are whole,
+// and the file is sound. With a power cut, only what was synced (and a random part of the rest) survives.
+#include <map>
+#include <memory>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "records/store.h"
+#include "tests/anomaly/records/fault_vfs.h"
+#include "tests/unit/records/sample_records.h"
+
+namespace hone::records {
+namespace {
+
+constexpr int kBatchRows = 4;
+constexpr int kBatches = 4;
+
+std::vector<Record> Batch(int number) {
+  std::vector<Record> batch;
+  for (int i = 0; i < kBatchRows; ++i) {
+    Record record = SampleTiming(number * kBatchRows + i, "split oc 16", 1e-3);
+    record.batch_id = fmt::format("batch-{}", number);
+    // Large enough that a batch takes several pages.
+    record.decisions = std::string(3000, static_cast<char>('a' + number));
+    batch.push_back(record);
+  }
+  return batch;
+}
+
+// What a client does: opens, appends half, closes, opens again, appends the rest. With `retry` each step that fails is
+// tried once more; without, the session ends there.
+struct Session {
+  std::filesystem::path file;
+  bool retry = false;
+  std::set<int> acknowledged;
+  std::vector<absl::Status> errors;
+  bool failed_twice = false;
+
+  std::unique_ptr<Store> Open() {
+    for (int attempt = 0; attempt < (retry ? 2 : 1); ++attempt) {
+      auto store = Store::Open(file, OpenMode::kReadWrite);
+      if (store.ok()) return *std::move(store);
+      errors.push_back(store.status());
+    }
+    failed_twice = retry;
+    return nullptr;
+  }
+
+  bool Append(Store& store, int number) {
+    for (int attempt = 0; attempt < (retry ? 2 : 1); ++attempt) {
+      const auto report = store.Append(Batch(number));
+      if (report.ok()) {
+        EXPECT_EQ(report->appended + report->duplicates, static_cast<size_t>(kBatchRows));
+        acknowledged.insert(number);
+        return true;
+      }
+      errors.push_back(report.status());
+    }
+    failed_twice = retry;
+    return false;
+  }
+
+  void Run() {
+    for (int half = 0; half < 2; ++half) {
+      const std::unique_ptr<Store> store = Open();
+      if (store == nullptr) return;
+      for (int i = 0; i < kBatches / 2; ++i) {
+        if (!Append(*store, half * kBatches / 2 + i)) return;
+      }
+    }
+  }
+};
+
+// Opens the file on a disk that works and checks what it holds.
+void ExpectConsistent(const Session& session) {
+  auto store = Store::Open(session.file, OpenMode::kReadWrite);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_TRUE((*store)->CheckIntegrity().ok());
+  const auto rows = (*store)->Query({.with_workload_text = true});
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  std::map<std::string, std::vector<Record>> batches;
+  for (const StoredRecord& row : *rows) batches[row.record.batch_id].push_back(row.record);
+  for (int number = 0; number < kBatches; ++number) {
+    const auto found = batches.find(fmt::format("batch-{}", number));
+    if (found == batches.end()) {
+      EXPECT_EQ(session.acknowledged.count(number), 0u) << "acknowledged batch " << number << " is lost";
+    } else {
+      EXPECT_EQ(found->second, Batch(number));
+    }
+  }
+  ASSERT_TRUE((*store)->Append(Batch(kBatches)).ok());
+}
+
+class FaultTest : public testing::TestWithParam<Fault> {};
+
+TEST_P(FaultTest, NoSingleFaultLosesWhatWasAcknowledged) {
+  const bool power_cut = GetParam() == Fault::kPowerCut;
+  bool hit = true;
+  int n = 0;
+  for (n = 1; hit; ++n) {
+    const ScratchFolder folder;
+    Session session{.file = folder / "records.db", .retry = !power_cut};
+    {
+      FaultVfs vfs;
+      vfs.Arm(GetParam(), n);
+      session.Run();
+      hit = vfs.hit();
+      if (power_cut && hit) vfs.LosePower(static_cast<uint64_t>(n));
+    }
+    EXPECT_FALSE(session.failed_twice) << "fault " << n << " was passing, but: " << session.errors.back();
+    for (const absl::Status& error : session.errors) {
+      EXPECT_THAT(std::string(error.message()), testing::HasSubstr(session.file.string())) << "fault " << n;
+      EXPECT_EQ(error.code(),
+                GetParam() == Fault::kDiskFull ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable)
+          << error;
+    }
+    ExpectConsistent(session);
+    if (testing::Test::HasFailure()) FAIL() << "at fault " << n;
+    EXPECT_TRUE(hit || session.acknowledged.size() == static_cast<size_t>(kBatches));
+  }
+  EXPECT_GT(n, 10) << "the disk saw too little";
+}
+
+INSTANTIATE_TEST_SUITE_P(AllFaults, FaultTest,
+                         testing::Values(Fault::kWriteError, Fault::kSyncError, Fault::kDiskFull, Fault::kPowerCut),
+                         [](const testing::TestParamInfo<Fault>& fault) {
+                           switch (fault.param) {
+                             case Fault::kWriteError:
+                               return "WriteError";
+                             case Fault::kSyncError:
+                               return "SyncError";
+                             case Fault::kDiskFull:
+                               return "DiskFull";
+                             case Fault::kPowerCut:
+                               return "PowerCut";
+                           }
+                           return "";
+                         });
+
+}  // namespace
+}  // namespace hone::records

@@ -1,0 +1,67 @@
+// A disk that fails on command: an SQLite VFS over the system's one, which the whole process uses while it lives.
+//
+// It counts every operation that changes the disk (write, sync, truncate, delete) and makes the N-th fail, once, or
+// cuts the power there: from then on nothing reaches the disk, and LosePower() leaves behind only what was synced plus
+// a random part of what was not. Nothing is really synced, so thousands of rounds are quick. One at a time; not for
+// threads.
+#ifndef HONE_TESTS_ANOMALY_RECORDS_FAULT_VFS_H_
+#define HONE_TESTS_ANOMALY_RECORDS_FAULT_VFS_H_
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+
+namespace hone::records {
+
+enum class Fault { kWriteError, kSyncError, kDiskFull, kPowerCut };
+
+class FaultVfs {
+ public:
+  FaultVfs();  // becomes the default VFS
+  ~FaultVfs();
+  FaultVfs(const FaultVfs&) = delete;
+
+  // From now on the n-th operation (from 1) that `fault` can hit fails.
+  void Arm(Fault fault, int n);
+  void Disarm() { countdown_ = 0; }
+  bool hit() const { return hit_; }
+
+  // After a power cut, with every file closed: makes the files what the disk held. `seed` chooses which unsynced writes
+  // had reached it.
+  void LosePower(uint64_t seed);
+
+  // For the file operations of the VFS: SQLITE_OK, or the error to return.
+  enum class Operation { kWrite, kSync, kTruncate, kDelete };
+  int Check(Operation operation);
+
+  struct Change {
+    int64_t offset = 0;
+    std::string bytes;  // empty: truncation to offset
+  };
+  // What of a file has surely reached the disk, and what has not yet.
+  struct Disk {
+    std::string synced;
+    std::vector<Change> pending;
+    bool exists = true;
+  };
+  Disk& disk(const std::string& name) { return disks_[name]; }
+  sqlite3_vfs* real() const { return real_; }
+
+ private:
+  sqlite3_vfs* real_;
+  sqlite3_vfs vfs_;
+  Fault fault_ = Fault::kWriteError;
+  int countdown_ = 0;  // 0: no fault to come
+  bool hit_ = false;
+  bool dark_ = false;  // the power is cut
+  std::map<std::string, Disk> disks_;
+};
+
+}  // namespace hone::records
+
+#endif  // HONE_TESTS_ANOMALY_RECORDS_FAULT_VFS_H_
