@@ -1,0 +1,185 @@
+// The `hone` program as a user runs it: exit codes, what goes to which stream, and messages.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/npz.h"
+#include "tests/unit/runtime/tiny_package.h"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::json;
+using package::DType;
+using testing::CommandResult;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using testing::kColumns;
+using testing::kRows;
+using testing::ReadWholeFile;
+using testing::RunCommand;
+using ::testing::StartsWith;
+
+class CommandsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<testing::TemporaryFolder>();
+    contents_ = testing::TinyContents(testing::CompileTinyKernels());
+    testing::WriteTinyPackage(File("tiny.hone"), contents_);
+    const std::vector<float> x = testing::TinyInput();
+    WriteInputs("x.npz", {{"x", DType::kFloat32, kShape, BytesOf(x)}});
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::string File(const std::string& name) { return folder_->File(name); }
+  static std::span<const uint8_t> BytesOf(const std::vector<float>& values) {
+    return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
+  }
+  static void WriteInputs(const std::string& name, const std::vector<ArrayView>& arrays) {
+    ASSERT_TRUE(WriteNpz(File(name), arrays).ok());
+  }
+  // `arguments` may hold {x} for the path of the file x in the folder.
+  static CommandResult Hone(std::string arguments) {
+    for (size_t at; (at = arguments.find('{')) != std::string::npos;) {
+      const size_t end = arguments.find('}', at);
+      arguments.replace(at, end - at + 1, File(arguments.substr(at + 1, end - at - 1)));
+    }
+    return RunCommand(HONE_PROGRAM " " + arguments);
+  }
+
+  static const std::vector<int64_t> kShape;
+  static std::unique_ptr<testing::TemporaryFolder> folder_;
+  static package::PackageContents contents_;
+};
+const std::vector<int64_t> CommandsTest::kShape = {kRows, kColumns};
+std::unique_ptr<testing::TemporaryFolder> CommandsTest::folder_;
+package::PackageContents CommandsTest::contents_;
+
+TEST_F(CommandsTest, RunComputesTheOutputs) {
+  const CommandResult result = Hone("run {tiny.hone} --input {x.npz} --output {y.npz} --threads 2");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_EQ(result.output, "");
+  const absl::StatusOr<NpzReader> reader = NpzReader::Open(File("y.npz"));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_THAT(reader->names(), ::testing::ElementsAre("bias_out", "x_out", "y"));
+  const absl::StatusOr<Array> y = reader->Read("y", [](const NpyHeader&) { return absl::OkStatus(); });
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->shape, kShape);
+  std::vector<float> values(y->data.size() / sizeof(float));
+  std::memcpy(values.data(), y->data.data(), y->data.size());
+  EXPECT_THAT(values, ElementsAreArray(testing::TinyOutput()));
+}
+
+TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
+  const std::vector<float> x(kRows * kColumns);
+  const std::vector<int64_t> turned = {kColumns, kRows};
+  WriteInputs("turned.npz", {{"x", DType::kFloat32, turned, BytesOf(x)}});
+  WriteInputs("type.npz", {{"x", DType::kInt32, kShape, BytesOf(x)}});
+  WriteInputs("extra.npz", {{"x", DType::kFloat32, kShape, BytesOf(x)}, {"z", DType::kFloat32, kShape, BytesOf(x)}});
+  WriteInputs("other.npz", {{"q", DType::kFloat32, kShape, BytesOf(x)}});
+  const std::pair<std::string, std::string> cases[] = {
+      {"--input {turned.npz}", "turned.npz': it is f32 [8, 4], the model wants f32 [4, 8]"},
+      {"--input {type.npz}", "array 'x' in"},
+      {"--input {type.npz}", "it is i32 [4, 8], the model wants f32 [4, 8]"},
+      {"--input {extra.npz}", "unknown 'z'; the inputs are 'x'"},
+      {"--input {other.npz}", "missing 'x'; unknown 'q'; the inputs are 'x'"},
+      {"", "missing 'x'"},
+      {"--input {tiny.hone}", "cannot open .npz file"},
+      {"--input {nowhere.npz}", "cannot open .npz file"},
+  };
+  for (const auto& [input, message] : cases) {
+    const CommandResult result = Hone("run {tiny.hone} --output {none.npz} " + input);
+    EXPECT_EQ(result.exit_code, 1) << input;
+    EXPECT_THAT(result.output, StartsWith("hone: ")) << input;
+    EXPECT_THAT(result.output, HasSubstr(message)) << input;
+  }
+  EXPECT_NE(RunCommand("ls " + File("none.npz")).exit_code, 0) << "a failed run wrote its output";
+}
+
+TEST_F(CommandsTest, PackagesThatCannotRunAreExplained) {
+  testing::WriteWholeFile(File("text.hone"), "hello");
+  package::PackageContents needy = contents_;
+  needy.cpu_features = {"quantum"};
+  testing::WriteTinyPackage(File("needy.hone"), needy);
+  const std::pair<std::string, std::string> cases[] = {
+      {"{missing.hone}", "hone: cannot open package"},
+      {"{text.hone}", "text.hone: bad package: the file does not start"},
+      {"{needy.hone}", "package needs quantum"},
+  };
+  for (const std::string command : {"bench", "profile", "run --output {o.npz}"}) {
+    for (const auto& [package, message] : cases) {
+      const CommandResult result = Hone(command + " " + package);
+      EXPECT_EQ(result.exit_code, 1) << command << package;
+      EXPECT_THAT(result.output, HasSubstr(message)) << command << package;
+    }
+  }
+}
+
+TEST_F(CommandsTest, BenchPrintsOneJsonDocument) {
+  const CommandResult result = Hone("bench {tiny.hone} --seconds 0.02 --threads 2 --json 2>/dev/null");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const json document = json::parse(result.output);
+  EXPECT_EQ(document.size(), 5u);
+  EXPECT_LE(document.at("min_ms").get<double>(), document.at("median_ms").get<double>());
+  EXPECT_LE(document.at("median_ms").get<double>(), document.at("p90_ms").get<double>());
+  EXPECT_GE(document.at("runs").get<int>(), 3);
+  EXPECT_EQ(document.at("threads").get<int>(), 2);
+  const CommandResult text = Hone("bench {tiny.hone} --seconds 0");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.output, HasSubstr("(3 runs, "));
+}
+
+TEST_F(CommandsTest, ProfileTellsEveryKernelsTimeAndSchedule) {
+  const CommandResult result = Hone("profile {tiny.hone} --seconds 0.02 --threads 1 --json 2>/dev/null");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const json document = json::parse(result.output);
+  EXPECT_EQ(document.at("model"), "tiny");
+  EXPECT_EQ(document.at("threads"), 1);
+  EXPECT_GT(document.at("peak_gflops").get<double>(), 0);
+  ASSERT_EQ(document.at("kernels").size(), 2u);
+  double share = 0;
+  for (const json& kernel : document.at("kernels")) {
+    EXPECT_EQ(kernel.at("calls"), 1);
+    EXPECT_EQ(kernel.at("workload").get<std::string>().size(), 64u);
+    EXPECT_FALSE(kernel.at("schedule").get<std::string>().empty());
+    EXPECT_GE(kernel.at("roofline_share").get<double>(), 0);
+    share += kernel.at("share").get<double>();
+  }
+  EXPECT_NEAR(share, 1, 1e-6);
+  const CommandResult text = Hone("profile {tiny.hone} --seconds 0 --threads 1");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.output, HasSubstr("Add add_bias"));
+  EXPECT_THAT(text.output, HasSubstr("    parallel(r)"));
+}
+
+TEST_F(CommandsTest, WrongUseExitsWithTwo) {
+  for (const char* arguments :
+       {"", "walk", "run", "run {tiny.hone}", "run {tiny.hone} --output", "bench", "bench {tiny.hone} --threads -1",
+        "bench {tiny.hone} --threads two", "bench {tiny.hone} --seconds -1", "bench {tiny.hone} extra",
+        "profile {tiny.hone} --unknown"}) {
+    const CommandResult result = Hone(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.output;
+    EXPECT_NE(result.output, "") << arguments;
+  }
+}
+
+TEST_F(CommandsTest, HelpAndVersionSucceed) {
+  EXPECT_EQ(Hone("--version").output, "hone 0.1.0\n");
+  EXPECT_EQ(Hone("--version").exit_code, 0);
+  const CommandResult help = Hone("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* command : {"run", "bench", "profile", "records"}) EXPECT_THAT(help.output, HasSubstr(command));
+  EXPECT_EQ(Hone("bench --help").exit_code, 0);
+}
+
+TEST_F(CommandsTest, OutputThatNobodyTakesIsAFailure) {
+  const CommandResult result = Hone("bench {tiny.hone} --seconds 0 --json > /dev/full");
+  EXPECT_EQ(result.exit_code, 1);
+}
+
+}  // namespace
+}  // namespace hone::cli

@@ -1,0 +1,89 @@
+// Random values and the arithmetic of repeated runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <set>
+
+#include "cli/random_values.h"
+#include "cli/timed_runs.h"
+#include "deploy/runtime/dtype.h"
+
+namespace hone::cli {
+namespace {
+
+using package::DType;
+
+template <typename T>
+std::vector<T> Draw(DType dtype, ValueRange range, uint64_t seed = 1) {
+  std::vector<T> values(1000);
+  Random random(seed);
+  FillRandom(dtype, range, random, {reinterpret_cast<uint8_t*>(values.data()), values.size() * sizeof(T)});
+  return values;
+}
+
+TEST(RandomValuesTest, FloatsStayInTheirRange) {
+  for (const float v : Draw<float>(DType::kFloat32, {-1, 1})) EXPECT_TRUE(v >= -1 && v <= 1) << v;
+  for (const double v : Draw<double>(DType::kFloat64, {3, 4})) EXPECT_TRUE(v >= 3 && v < 4) << v;
+  const std::vector<float> values = Draw<float>(DType::kFloat32, {-1, 1});
+  EXPECT_LT(*std::min_element(values.begin(), values.end()), -0.9f);
+  EXPECT_GT(*std::max_element(values.begin(), values.end()), 0.9f);
+}
+
+TEST(RandomValuesTest, HalfFloatsAreTheRightBits) {
+  for (const uint16_t bits : Draw<uint16_t>(DType::kFloat16, {1, 2})) EXPECT_EQ(bits >> 10, 15) << bits;
+  for (const uint16_t bits : Draw<uint16_t>(DType::kFloat16, {-4, -2})) EXPECT_EQ(bits >> 10, 32 + 16) << bits;
+  for (const uint16_t bits : Draw<uint16_t>(DType::kFloat16, {1e9, 2e9})) EXPECT_EQ(bits, 0x7bff);
+  for (const uint16_t bits : Draw<uint16_t>(DType::kFloat16, {1e-9, 2e-9})) EXPECT_EQ(bits, 0);
+  for (const uint16_t bits : Draw<uint16_t>(DType::kBFloat16, {1, 2})) {
+    const float value = std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+    EXPECT_TRUE(value >= 1 && value < 2) << value;
+  }
+}
+
+TEST(RandomValuesTest, IntegersTakeEveryWholeNumberOfTheirRange) {
+  const std::vector<int32_t> values = Draw<int32_t>(DType::kInt32, {-2.5, 2.5});
+  EXPECT_THAT(std::set<int32_t>(values.begin(), values.end()), ::testing::ElementsAre(-2, -1, 0, 1, 2));
+  const std::vector<int64_t> bits = Draw<int64_t>(DType::kInt64, DefaultRange(DType::kInt64));
+  EXPECT_THAT(std::set<int64_t>(bits.begin(), bits.end()), ::testing::ElementsAre(0, 1));
+  const std::vector<uint8_t> truths = Draw<uint8_t>(DType::kBool, {0, 100});
+  EXPECT_THAT(std::set<uint8_t>(truths.begin(), truths.end()), ::testing::ElementsAre(0, 1));
+  EXPECT_THAT(Draw<int8_t>(DType::kInt8, {7, 7}), ::testing::Each(7));
+}
+
+TEST(RandomValuesTest, TheSeedDecides) {
+  EXPECT_EQ(Draw<float>(DType::kFloat32, {-1, 1}, 5), Draw<float>(DType::kFloat32, {-1, 1}, 5));
+  EXPECT_NE(Draw<float>(DType::kFloat32, {-1, 1}, 5), Draw<float>(DType::kFloat32, {-1, 1}, 6));
+}
+
+TEST(TimedRunsTest, RunsAtLeastThreeTimesAfterAWarmUp) {
+  int runs = 0;
+  const absl::StatusOr<std::vector<double>> times = TimedRuns(0, [&] {
+    ++runs;
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(times.ok());
+  EXPECT_EQ(times->size(), 3u);
+  EXPECT_EQ(runs, 4);
+}
+
+TEST(TimedRunsTest, StopsAtTheFirstFailure) {
+  int runs = 0;
+  const auto times = TimedRuns(10, [&] { return ++runs == 3 ? absl::InternalError("no") : absl::OkStatus(); });
+  EXPECT_EQ(times.status().message(), "no");
+  EXPECT_EQ(runs, 3);
+}
+
+TEST(TimedRunsTest, QuantilesAreValuesOfTheSample) {
+  const double values[] = {5, 1, 4, 2, 3};
+  EXPECT_EQ(Quantile(values, 0), 1);
+  EXPECT_EQ(Quantile(values, 0.5), 3);
+  EXPECT_EQ(Quantile(values, 0.9), 5);
+  EXPECT_EQ(Quantile(values, 1), 5);
+  EXPECT_EQ(Quantile(std::vector<double>{7}, 0.9), 7);
+}
+
+}  // namespace
+}  // namespace hone::cli
