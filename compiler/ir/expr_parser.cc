@@ -248,21 +248,28 @@ absl::StatusOr<Expr> ExprParser::ParsePrimary() {
                                    tokens_.AtEnd() ? "the end of the text" : "'" + token.text + "'"));
 }
 
+absl::StatusOr<Expr> ExprParser::ParseNonFinite() {
+  const Token token = tokens_.Next();
+  const auto dtype = ParseDType(std::string_view(token.text).substr(4));
+  if (!dtype || !IsFloat(*dtype)) return TokenStream::ErrorAt(token, "expected a float type after inf_ or nan_");
+  const bool infinite = token.text[0] == 'i';
+  using Limits = std::numeric_limits<double>;
+  return MakeFloat({*dtype, 1}, infinite ? Limits::infinity() : Limits::quiet_NaN());
+}
+
 absl::StatusOr<Expr> ExprParser::ParseWord() {
   const Token token = tokens_.Peek();
-  if (token.kind == Token::Kind::kWord && IsReserved(token.text)) {
+  if (token.kind == Token::Kind::kWord) {
     if (tokens_.Accept("true")) return MakeBool(true);
     if (tokens_.Accept("false")) return MakeBool(false);
-    if (token.text.starts_with("inf_") || token.text.starts_with("nan_")) {
-      const auto dtype = ParseDType(token.text.substr(4));
-      if (!dtype || !IsFloat(*dtype)) return tokens_.Error("expected a float type after inf_ or nan_");
+    if (token.text.starts_with("inf_") || token.text.starts_with("nan_")) return ParseNonFinite();
+    if (tokens_.Sees("(", 1) || token.text == Name(Intrinsic::kReinterpret)) {
       tokens_.Next();
-      const double value =
-          token.text[0] == 'i' ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-      return MakeFloat({*dtype, 1}, value);
+      return ParseFunction(token);
     }
-    tokens_.Next();
-    return ParseFunction(token);
+    if (IsReserved(token.text)) {
+      return tokens_.Error(fmt::format("'{0}' is a reserved word; as a name write `{0}`", token.text));
+    }
   }
   if (tokens_.Sees("[", 1)) {
     HONE_ASSIGN_OR_RETURN(Access access, ParseAccess());
@@ -320,7 +327,7 @@ absl::StatusOr<Expr> ExprParser::ParseFunction(const Token& name) {
     return MakeUnary(*op, std::move(args[0]));
   }
   if (const auto function = ParseIntrinsic(name.text)) return ParseIntrinsicCall(name, *function);
-  return TokenStream::ErrorAt(name, fmt::format("'{0}' is a reserved word; as a name write `{0}`", name.text));
+  return TokenStream::ErrorAt(name, fmt::format("there is no function '{}'", name.text));
 }
 
 absl::StatusOr<Expr> ExprParser::ParseIntrinsicCall(const Token& name, Intrinsic function) {

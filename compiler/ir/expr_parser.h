@@ -56,6 +56,7 @@ class ExprParser {
   absl::StatusOr<Expr> ParseUnary();
   absl::StatusOr<Expr> ParsePrimary();
   absl::StatusOr<Expr> ParseNumber(bool negative);
+  absl::StatusOr<Expr> ParseNonFinite();
   absl::StatusOr<Expr> ParseWord();
   absl::StatusOr<std::vector<Expr>> ParseArgs(size_t count);
   absl::StatusOr<int> ParseLanes();

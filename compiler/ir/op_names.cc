@@ -15,9 +15,9 @@ constexpr std::array<std::string_view, 21> kIntrinsic = {
     "atan", "sinh", "cosh", "asinh", "acosh",   "atanh", "isnan", "isinf", "fma", "reinterpret"};
 constexpr std::array<std::string_view, 4> kLoop = {"for", "parallel", "vectorized", "unrolled"};
 constexpr std::array<std::string_view, 5> kReduction = {"none", "sum", "prod", "max", "min"};
-constexpr std::array<std::string_view, 18> kKeywords = {"func",  "alloc",  "let",  "if",    "else",     "block",
-                                                        "in",    "where",  "true", "false", "workload", "input",
-                                                        "const", "output", "over", "of",    "select",   "ramp"};
+constexpr std::array<std::string_view, 17> kKeywords = {"func",  "alloc", "let",    "if",       "else",       "block",
+                                                        "in",    "where", "true",   "false",    "over",       "of",
+                                                        "input", "const", "output", "workload", "reinterpret"};
 constexpr std::array<std::string_view, 3> kScope = {"param", "workspace", "local"};
 
 template <typename Enum, size_t n>
@@ -50,9 +50,8 @@ bool IsReserved(std::string_view name) {
   for (std::string_view keyword : kKeywords) {
     if (keyword == name) return true;
   }
-  if (name == "broadcast" || name.starts_with("inf_") || name.starts_with("nan_")) return true;
-  return Find<UnaryOp>(kUnary, name) || Find<BinaryOp>(kBinary, name) || Find<Intrinsic>(kIntrinsic, name) ||
-         Find<LoopKind>(kLoop, name) || Find<Reduction>(kReduction, name) || ParseType(name);
+  if (name.starts_with("inf_") || name.starts_with("nan_")) return true;
+  return ParseLoopKind(name) || ParseReduction(name);
 }
 
 }  // namespace hone::ir

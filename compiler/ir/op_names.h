@@ -23,7 +23,8 @@ std::optional<Intrinsic> ParseIntrinsic(std::string_view name);
 std::optional<LoopKind> ParseLoopKind(std::string_view name);
 std::optional<Reduction> ParseReduction(std::string_view name);  // never kNone
 
-// The name means something else in the text (a keyword, a function, a type): as a variable it must be quoted.
+// The word is a keyword of the text: as a name it must be quoted. Functions and types are no keywords, since "(" tells
+// them from names: the axis i8 and the cast i8(x) go together.
 bool IsReserved(std::string_view name);
 
 }  // namespace hone::ir

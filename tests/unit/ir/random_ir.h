@@ -1,0 +1,47 @@
+// A seeded generator of legal IR: every operator, every type, vectors, masks. For properties that must hold of any IR.
+//
+// What it makes passes Verify and never accesses out of bounds.
+#ifndef HONE_TESTS_UNIT_IR_RANDOM_IR_H_
+#define HONE_TESTS_UNIT_IR_RANDOM_IR_H_
+
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "compiler/ir/stmt.h"
+
+namespace hone::ir {
+
+class RandomIr {
+ public:
+  explicit RandomIr(uint64_t seed) : random_(seed) {}
+
+  Func MakeFunc();
+  Expr MakeExpr(Type type, int depth);
+
+ private:
+  DType AnyDType();
+  DType ComputableDType();
+  Type AnyOperand(int lanes) { return {ComputableDType(), lanes}; }
+  Expr Leaf(Type type);
+  Expr Constant(Type type);
+  Expr UnaryOf(Type type, int depth);
+  Expr BinaryOf(Type type, int depth);
+  Expr CallOf(Type type, int depth);
+  Expr LoadOf(Type type, int depth);
+  std::vector<Expr> IndicesOf(const Buffer& buffer, int lanes, int depth);
+  Stmt MakeStmt(int depth);
+  Stmt MakeStoreTo(const Buffer& buffer, int depth);
+  Stmt MakeLoop(int depth);
+  std::string NewName(const char* prefix);
+
+  Random random_;
+  std::vector<Buffer> buffers_;
+  std::vector<Expr> vars_;
+  int names_ = 0;
+  bool in_parallel_ = false;
+};
+
+}  // namespace hone::ir
+
+#endif  // HONE_TESTS_UNIT_IR_RANDOM_IR_H_

@@ -1,0 +1,137 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "compiler/ir/workload.h"
+
+namespace hone::ir {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Type kF32{DType::kFloat32, 1};
+
+// t[i] = sum over k of a[i, k], to be damaged by the tests.
+class VerifyWorkload : public ::testing::Test {
+ protected:
+  VerifyWorkload() {
+    a_ = MakeBuffer("a", DType::kFloat32, {4, 8});
+    t_ = MakeBuffer("t", DType::kFloat32, {4});
+    Stage stage{t_, {{"i", 4}}, {{"k", 8}}, Reduction::kSum, MakeLoad(a_, {MakeVar("i"), MakeVar("k")})};
+    workload_ = Workload{"w", {Param{a_}}, {stage}, {t_}};
+  }
+
+  std::string Verdict() const {
+    const absl::Status status = Verify(workload_);
+    return status.ok() ? "legal" : std::string(status.message());
+  }
+  Stage& stage() { return workload_.stages[0]; }
+
+  Buffer a_, t_;
+  Workload workload_;
+};
+
+TEST_F(VerifyWorkload, AcceptsALegalOne) { EXPECT_EQ(Verdict(), "legal"); }
+
+TEST_F(VerifyWorkload, RejectsNamesThatAreThereTwice) {
+  workload_.params.push_back({MakeBuffer("t", DType::kFloat32, {1})});
+  EXPECT_EQ(Verdict(), "workload \"w\": the name 't' is there twice");
+}
+
+TEST_F(VerifyWorkload, RejectsAxesThatAreThereTwice) {
+  stage().reduce_axes[0].name = "i";
+  EXPECT_EQ(Verdict(), "workload \"w\": stage 't': the axis 'i' is there twice");
+}
+
+TEST_F(VerifyWorkload, RejectsAxesOfOtherStages) {
+  const Buffer u = MakeBuffer("u", DType::kFloat32, {4});
+  workload_.stages.push_back({u, {{"j", 4}}, {}, Reduction::kNone, MakeLoad(t_, {MakeVar("i")})});
+  EXPECT_THAT(Verdict(), HasSubstr("stage 'u': in 'i': variable 'i' is not bound here"));
+}
+
+TEST_F(VerifyWorkload, RejectsShapesThatAreNotTheAxes) {
+  stage().axes[0].extent = 5;
+  EXPECT_THAT(Verdict(), HasSubstr("the extents of its axes are not its shape"));
+}
+
+TEST_F(VerifyWorkload, RejectsReductionWithoutAxesAndTheReverse) {
+  stage().reduction = Reduction::kNone;
+  EXPECT_THAT(Verdict(), HasSubstr("a reduction needs reduce axes"));
+  stage().reduction = Reduction::kSum;
+  stage().reduce_axes.clear();
+  stage().value = MakeFloat(kF32, 0);
+  EXPECT_THAT(Verdict(), HasSubstr("a reduction needs reduce axes"));
+}
+
+TEST_F(VerifyWorkload, RejectsReductionsTheTypeCannotDo) {
+  for (DType dtype : {DType::kBool, DType::kFloat16}) {
+    t_ = MakeBuffer("t", dtype, {4});
+    stage().buffer = t_;
+    stage().value = MakeZero({dtype, 1});
+    workload_.outputs = {t_};
+    EXPECT_THAT(Verdict(), HasSubstr("cannot reduce by sum in"));
+  }
+  stage().reduction = Reduction::kMax;
+  EXPECT_THAT(Verdict(), HasSubstr("cannot reduce by max in f16"));
+}
+
+TEST_F(VerifyWorkload, RejectsValuesOfAnotherType) {
+  stage().value = MakeVar("i");
+  EXPECT_THAT(Verdict(), HasSubstr("its value is i64 but its buffer f32"));
+  stage().value = Expr();
+  EXPECT_THAT(Verdict(), HasSubstr("an expression is missing"));
+}
+
+TEST_F(VerifyWorkload, RejectsLoadsOutOfOrder) {
+  stage().value = MakeLoad(t_, {MakeVar("i")});
+  EXPECT_THAT(Verdict(), HasSubstr("load of 't', which is neither"));
+}
+
+TEST_F(VerifyWorkload, RejectsFlatLoadsMasksAndVectors) {
+  stage().value = MakeLoad(a_, {MakeVar("i")});
+  EXPECT_THAT(Verdict(), HasSubstr("with 1 indices for 2 dimensions"));
+  stage().value = MakeLoad(a_, {0, 0}, MakeBool(true));
+  EXPECT_THAT(Verdict(), HasSubstr("a workload has no masks"));
+  stage().value = MakeBroadcast(MakeFloat(kF32, 1), 4);
+  EXPECT_THAT(Verdict(), HasSubstr("a workload has no vectors"));
+}
+
+TEST_F(VerifyWorkload, RejectsArithmeticInStorageTypes) {
+  const Buffer h = MakeBuffer("h", DType::kFloat16, {4});
+  workload_.params.push_back({h});
+  stage().value = MakeCast(kF32, MakeLoad(h, {0}) + MakeLoad(h, {1}));
+  EXPECT_THAT(Verdict(), HasSubstr("computes in a storage type"));
+}
+
+TEST_F(VerifyWorkload, RejectsBadOutputs) {
+  workload_.outputs = {a_};
+  EXPECT_THAT(Verdict(), HasSubstr("output 'a' is not a stage"));
+  workload_.outputs = {t_, t_};
+  EXPECT_THAT(Verdict(), HasSubstr("output 't' is there twice"));
+  workload_.outputs = {nullptr};
+  EXPECT_THAT(Verdict(), HasSubstr("an output is missing"));
+  workload_.outputs = {};
+  EXPECT_THAT(Verdict(), HasSubstr("it has no output"));
+}
+
+TEST_F(VerifyWorkload, RejectsBadRanges) {
+  workload_.params[0].low = 2;
+  EXPECT_THAT(Verdict(), HasSubstr("the range of 'a' is not an interval of finite numbers"));
+  workload_.params[0].low = -std::numeric_limits<double>::infinity();
+  EXPECT_THAT(Verdict(), HasSubstr("the range of 'a'"));
+}
+
+TEST_F(VerifyWorkload, RejectsBadBuffers) {
+  workload_.params.push_back({MakeBuffer("huge", DType::kFloat32, {int64_t{1} << 40, int64_t{1} << 40})});
+  EXPECT_THAT(Verdict(), HasSubstr("'huge' has more than 2^56 elements"));
+  workload_.params[1].buffer = nullptr;
+  EXPECT_THAT(Verdict(), HasSubstr("a parameter has no buffer"));
+  workload_.params.pop_back();
+  stage().buffer = nullptr;
+  EXPECT_THAT(Verdict(), HasSubstr("a stage has no buffer"));
+}
+
+}  // namespace
+}  // namespace hone::ir
