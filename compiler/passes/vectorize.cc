@@ -69,6 +69,13 @@ class LoopVectorizer {
 
   ir::Expr Wide(const ir::Expr& e) { return e.type().lanes == 1 ? ir::MakeBroadcast(e, lanes_) : e; }
 
+  // A load that stays in its buffer whatever the lanes do may happen for all of them: an accumulator that is read under a mask could
+  // not live in registers.
+  bool NeedsMask(const ir::Load& load) const {
+    const ir::Interval bounds = ir::BoundsOf(load.indices[0], ranges_);
+    return load.buffer->scope != ir::Scope::kLocal || bounds.low < 0 || bounds.high >= ir::NumElements(*load.buffer);
+  }
+
   // The expression with the loop variable as lanes; scalar if it does not depend on it.
   ir::Expr Vec(const ir::Expr& e, const ir::Expr& mask) {
     if (!ir::UsesVar(e, var_)) return e;
@@ -76,7 +83,7 @@ class LoopVectorizer {
       if (const ir::Expr ramp = AsRamp(e); ramp.defined()) return ramp;
     }
     if (const ir::Load* load = e.As<ir::Load>()) {
-      return ir::MakeLoad(load->buffer, {Wide(Vec(load->indices[0], mask))}, mask);
+      return ir::MakeLoad(load->buffer, {Wide(Vec(load->indices[0], mask))}, NeedsMask(*load) ? mask : ir::Expr());
     }
     if (const ir::Select* select = e.As<ir::Select>()) return VecSelect(*select, mask);
     if (const ir::Cast* cast = e.As<ir::Cast>()) {
@@ -105,7 +112,8 @@ class LoopVectorizer {
     const ir::Expr condition = Wide(Vec(select.condition, mask));
     const ir::Load* load = select.on_true.As<ir::Load>();
     if (load != nullptr && IsZero(select.on_false) && ir::UsesVar(select.on_true, var_)) {
-      return Vec(select.on_true, And(mask, condition));  // where its mask is false a load yields 0
+      // Where its mask is false a load yields 0: the select is the mask.
+      return ir::MakeLoad(load->buffer, {Wide(Vec(load->indices[0], mask))}, And(mask, condition));
     }
     const ir::Expr otherwise = ir::MakeUnary(ir::UnaryOp::kNot, condition);
     return ir::MakeSelect(condition, Wide(Vec(select.on_true, And(mask, condition))),

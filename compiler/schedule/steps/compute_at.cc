@@ -114,7 +114,10 @@ class RegionInference {
     std::vector<Region> result;
     for (size_t d = 0; d < regions_.size(); ++d) {
       const int64_t size = producer_.stage.axes[d].extent;
-      if (whole_[d] || !regions_[d].has_value() || regions_[d]->max_extent >= size) {
+      // A region that starts at 0 and runs over belongs to a tile wider than the stage: it is kept, so that the readers of
+      // the tile need no condition.
+      const bool runs_over = regions_[d].has_value() && regions_[d]->max_extent >= size && !ir::ConstantValue(regions_[d]->base).has_value();
+      if (whole_[d] || !regions_[d].has_value() || runs_over) {
         result.push_back({ir::Expr(0), ir::Expr(size), size});
       } else {
         result.push_back(*regions_[d]);
