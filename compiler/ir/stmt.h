@@ -34,8 +34,8 @@ bool Equal(const Stmt& a, const Stmt& b);  // structural
 enum class LoopKind : uint8_t {
   kSerial,
   kParallel,    // iterations are independent and may run at once; never nested in another kParallel
-  kVectorized,  // one vector lane per iteration; constant extent; removed by passes/vectorize
-  kUnrolled,    // repeated in text; constant extent; removed by passes/unroll
+  kVectorized,  // one vector lane per iteration; wants a constant extent after peeling; removed by passes/vectorize
+  kUnrolled,    // repeated in text; wants a constant extent after peeling; removed by passes/unroll
 };
 
 // for var in [0, extent). The extent may use outer variables; it may be zero or negative (no iteration).

@@ -61,8 +61,7 @@ class FuncVerifier {
   }
 
   absl::Status CheckBinding(const std::string& var, Type type, const Stmt& body) {
-    if (!bound_.insert(var).second) return Illegal("variable '{}' is bound twice", var);
-    exprs_.vars.emplace(var, type);
+    if (!exprs_.vars.emplace(var, type).second) return Illegal("variable '{}' is bound inside its own scope", var);
     const absl::Status status = Check(body);
     exprs_.vars.erase(var);
     return status;
@@ -71,10 +70,6 @@ class FuncVerifier {
   absl::Status CheckFor(const For& loop) {
     HONE_RETURN_IF_ERROR(Annotate(exprs_.Check(loop.extent), fmt::format("extent of loop '{}'", loop.var)));
     if (loop.extent.type() != kIndexType) return Illegal("the extent of loop '{}' is not an i64", loop.var);
-    const bool constant = loop.extent.As<IntImm>() != nullptr;
-    if (!constant && (loop.kind == LoopKind::kVectorized || loop.kind == LoopKind::kUnrolled)) {
-      return Illegal("{} loop '{}' needs a constant extent", Name(loop.kind), loop.var);
-    }
     if (loop.kind != LoopKind::kParallel) return CheckBinding(loop.var, kIndexType, loop.body);
     if (in_parallel_) return Illegal("parallel loop '{}' is inside another parallel loop", loop.var);
     in_parallel_ = true;
@@ -108,7 +103,6 @@ class FuncVerifier {
   }
 
   ExprChecker exprs_{ExprChecker::Dialect::kFunc};
-  std::set<std::string, std::less<>> bound_;
   bool in_parallel_ = false;
 };
 
