@@ -93,12 +93,7 @@ class Fuser {
 
   // An elementwise node on tensors of this shape, which reads what the group makes element by element.
   bool FitsElementwise(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
-    if (!traits_[node].elementwise || !Single(node) || ShapeOf(node) != shape) return false;
-    for (size_t i = 0; i < traits_[node].access.size(); ++i) {
-      const ValueId id = graph_.nodes[node].inputs[i];
-      if (id != kAbsent && traits_[node].access[i] == Access::kBroadcast && MadeIn(id, inside)) return false;
-    }
-    return true;
+    return traits_[node].elementwise && Single(node) && FitsAsMember(node, shape, inside);
   }
 
   // A computation on the same rows, or elementwise on whole rows or on what is left of rows after a reduction.
@@ -177,7 +172,8 @@ class Fuser {
     inside.push_back(seed);
     for (int node : between) {
       if (node == meet) continue;
-      if (!FitsElementwise(node, shape, inside)) return;
+      const bool free = Single(node) || group_[node] == group_[meet];
+      if (!free || !traits_[node].elementwise || !FitsAsMember(node, shape, inside)) return;
     }
     if (!AcceptsChain(meet, seed, shape, inside)) return;
     const size_t total = members_[group_[meet]].size() + between.size();
@@ -201,7 +197,7 @@ class Fuser {
     return traits.elementwise && FitsAsMember(meet, shape, inside);
   }
 
-  // FitsElementwise for a node that is in a group already.
+  // FitsElementwise for an elementwise node that may be in a group already.
   bool FitsAsMember(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
     if (ShapeOf(node) != shape) return false;
     for (size_t i = 0; i < traits_[node].access.size(); ++i) {

@@ -8,7 +8,7 @@
 namespace hone::codegen {
 
 Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse)
-    : module_(module), context_(module->getContext()), func_(func), builder_(context_) {
+    : module_(module), context_(module->getContext()), func_(func), fuse_(fuse), builder_(context_) {
   llvm::FastMathFlags flags;
   flags.setAllowContract(fuse);
   builder_.setFastMathFlags(flags);
@@ -54,7 +54,7 @@ void Emitter::LoadParams(llvm::Value* buffers) {
 void Emitter::EmitStmt(const ir::Stmt& s) {
   emitted_.clear();
   ir::Match(
-      s, [&](const ir::For& loop) { loop.kind == ir::LoopKind::kParallel ? EmitParallel(loop) : EmitLoop(loop, s); },
+      s, [&](const ir::For& loop) { loop.kind == ir::LoopKind::kParallel ? EmitParallel(loop) : EmitLoop(loop); },
       [&](const ir::Store& store) { EmitStore(store); },
       [&](const ir::Block& block) { for (const ir::Stmt& child : block.stmts) EmitStmt(child); },
       [&](const ir::If& branch) { EmitIf(branch); }, [&](const ir::Alloc& alloc) { EmitAlloc(alloc); },
@@ -67,8 +67,46 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       });
 }
 
-void Emitter::EmitLoop(const ir::For& loop, const ir::Stmt&) {
+// for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over lanes, as one vector load and a tree of shuffles.
+bool Emitter::EmitHorizontal(const ir::For& loop) {
+  const ir::IntImm* extent = loop.extent.As<ir::IntImm>();
+  const ir::Store* store = loop.body.As<ir::Store>();
+  if (!fuse_ || extent == nullptr || extent->value < 4 || extent->value > 64 || (extent->value & (extent->value - 1)) != 0) return false;
+  if (store == nullptr || store->mask.defined() || store->value.type() != ir::Type{ir::DType::kFloat32, 1}) return false;
+  const ir::Binary* update = store->value.As<ir::Binary>();
+  if (update == nullptr || ir::UsesVar(store->indices[0], loop.var)) return false;
+  const ir::Load* total = update->a.As<ir::Load>();
+  const ir::Load* lane = update->b.As<ir::Load>();
+  if (total == nullptr || lane == nullptr || total->buffer != store->buffer || !ir::Equal(total->indices[0], store->indices[0])) return false;
+  if (lane->buffer == store->buffer || lane->mask.defined()) return false;
+  const ir::Expr step = ir::Substitute(lane->indices[0], {{loop.var, ir::MakeVar(loop.var) + ir::Expr(1)}}) - lane->indices[0];
+  if (ir::ConstantValue(step) != 1) return false;
+  llvm::Intrinsic::ID combine = llvm::Intrinsic::not_intrinsic;
+  if (update->op == ir::BinaryOp::kMax) combine = llvm::Intrinsic::vector_reduce_fmaximum;
+  if (update->op == ir::BinaryOp::kMin) combine = llvm::Intrinsic::vector_reduce_fminimum;
+  if (combine == llvm::Intrinsic::not_intrinsic && update->op != ir::BinaryOp::kAdd) return false;
+  const ir::Expr first = ir::Simplify(ir::Substitute(lane->indices[0], {{loop.var, ir::Expr(0)}}), ranges_);
+  llvm::Value* lanes = EmitExpr(ir::MakeLoad(lane->buffer, {ir::MakeRamp(first, ir::Expr(1), static_cast<int>(extent->value))}));
+  llvm::Value* before = EmitExpr(update->a);
+  llvm::Value* result = nullptr;
+  if (update->op == ir::BinaryOp::kAdd) {
+    llvm::CallInst* sum = builder_.CreateFAddReduce(before, lanes);
+    sum->setHasAllowReassoc(true);
+    result = sum;
+  } else {
+    llvm::Value* reduced = builder_.CreateIntrinsic(combine, {lanes->getType()}, {lanes});
+    result = builder_.CreateBinaryIntrinsic(
+        update->op == ir::BinaryOp::kMax ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, before, reduced);
+  }
+  llvm::Type* element = MemoryTypeOf(store->buffer->dtype);
+  Annotate(builder_.CreateAlignedStore(result, Address(store->buffer, store->indices[0], element), llvm::Align(4)), store->buffer.get());
+  emitted_.clear();
+  return true;
+}
+
+void Emitter::EmitLoop(const ir::For& loop) {
   HONE_CHECK(loop.kind == ir::LoopKind::kSerial);
+  if (EmitHorizontal(loop)) return;
   llvm::Value* extent = EmitExpr(loop.extent);
   const ir::Interval bounds = ir::BoundsOf(loop.extent, ranges_);
   llvm::BasicBlock* before = builder_.GetInsertBlock();

@@ -38,7 +38,8 @@ class Emitter {
   llvm::Function* MakeFunction(const std::string& name, llvm::FunctionType* type, bool internal);
   void LoadParams(llvm::Value* buffers);
   void EmitStmt(const ir::Stmt& s);
-  void EmitLoop(const ir::For& loop, const ir::Stmt& s);
+  void EmitLoop(const ir::For& loop);
+  bool EmitHorizontal(const ir::For& loop);
   void EmitParallel(const ir::For& loop);
   void EmitParallelBody(llvm::Function* body, const ir::For& loop, const std::vector<std::string>& captured,
                         const std::vector<const ir::BufferNode*>& locals);
@@ -69,6 +70,7 @@ class Emitter {
   llvm::Module* module_;
   llvm::LLVMContext& context_;
   const ir::Func& func_;
+  const bool fuse_;
   llvm::IRBuilder<> builder_;
   llvm::Function* function_ = nullptr;
   llvm::Value* buffers_ = nullptr;
