@@ -41,13 +41,6 @@ absl::Status CannotOpen(const std::string& path, int system_error) {
                   path, system_error != 0 ? std::strerror(system_error) : "SQLite gives no reason"));
 }
 
-absl::Status Damaged(const std::string& path, const char* text) {
-  return absl::DataLossError(
-      fmt::format("records file {} is damaged ({}); restore a backup, or save what can be read with: sqlite3 {} "
-                  "'.recover' | sqlite3 recovered.db",
-                  path, text, path));
-}
-
 // A file name as the path of an SQLite URI.
 std::string UriPath(const std::string& path) {
   std::string uri = "file:";
@@ -62,6 +55,13 @@ std::string UriPath(const std::string& path) {
 }
 
 }  // namespace
+
+absl::Status DamagedError(const std::string& path, std::string_view finding) {
+  return absl::DataLossError(
+      fmt::format("records file {} is damaged ({}); restore a backup, or save what can be read with: sqlite3 {} "
+                  "'.recover' | sqlite3 recovered.db",
+                  path, finding, path));
+}
 
 bool IsConstraintError(const absl::Status& status) { return status.GetPayload(kConstraintMark).has_value(); }
 
@@ -215,7 +215,7 @@ absl::Status Connection::Error(int code) const {
       return absl::FailedPreconditionError(fmt::format(
           "{} is not a records file (not an SQLite database); pass the path of one, or of a new file", path_));
     case SQLITE_CORRUPT:
-      return Damaged(path_, text);
+      return DamagedError(path_, text);
     case SQLITE_NOMEM:
       return absl::ResourceExhaustedError(fmt::format("out of memory while using records file {}", path_));
     default:

@@ -94,6 +94,9 @@ class Transaction {
   const Connection* connection_;  // null once committed or moved from
 };
 
+// kDataLoss: what SQLite found wrong with the file, and how to save what is left.
+absl::Status DamagedError(const std::string& path, std::string_view finding);
+
 // True for what says that one row breaks a constraint, and nothing about the file.
 bool IsConstraintError(const absl::Status& status);
 

@@ -93,10 +93,7 @@ std::string_view ReadOnlyUri(const fs::path& path) {
 absl::Status RunCheck(const Connection& connection, const fs::path& path, std::string_view pragma) {
   HONE_ASSIGN_OR_RETURN(const std::string finding, connection.QueryText(pragma));
   if (finding == "ok") return absl::OkStatus();
-  return absl::DataLossError(
-      fmt::format("records file {} is damaged ({}); restore a backup, or save what can be read with: sqlite3 {} "
-                  "'.recover' | sqlite3 recovered.db",
-                  path.string(), finding, path.string()));
+  return DamagedError(path.string(), finding);
 }
 
 absl::Status CheckIfSmall(const Connection& connection, const fs::path& path) {

@@ -1,8 +1,10 @@
 // The questions asked of a Store: filters, winners, neighbours, counts.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/status.h"
