@@ -1,0 +1,155 @@
+#include <cmath>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "tests/unit/ops/op_case.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::DType;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+TEST(UnaryOps, ComputeTheirFunction) {
+  const Constant x = Floats({4}, {-2, -0.5, 0.5, 2.5});
+  ExpectNumbers({"Abs", {x}}, {2, 0.5, 0.5, 2.5});
+  ExpectNumbers({"Neg", {x}}, {2, 0.5, -0.5, -2.5});
+  ExpectNumbers({"Ceil", {x}}, {-2, 0, 1, 3});
+  ExpectNumbers({"Floor", {x}}, {-2, -1, 0, 2});
+  ExpectNumbers({"Round", {x}}, {-2, 0, 0, 2});  // half to even
+  ExpectNumbers({"Sign", {x}}, {-1, -1, 1, 1});
+  ExpectNumbers({"Exp", {x}}, {std::exp(-2), std::exp(-0.5), std::exp(0.5), std::exp(2.5)});
+  ExpectNumbers({"Erf", {x}}, {std::erf(-2), std::erf(-0.5), std::erf(0.5), std::erf(2.5)});
+  ExpectNumbers({"Reciprocal", {x}}, {-0.5, -2, 2, 0.4});
+  ExpectNumbers({"Sqrt", {Floats({2}, {4, -1})}}, {2, kNan});
+}
+
+TEST(UnaryOps, TestForSpecialNumbers) {
+  const Constant x = Floats({4}, {1, kNan, kInf, -kInf});
+  ExpectNumbers({"IsNaN", {x}}, {0, 1, 0, 0});
+  ExpectNumbers({"IsInf", {x}}, {0, 0, 1, 1});
+  ExpectNumbers({"IsInf", {x}, {{"detect_negative", Int(0)}}}, {0, 0, 1, 0});
+  ExpectNumbers({"IsInf", {x}, {{"detect_positive", Int(0)}}}, {0, 0, 0, 1});
+}
+
+TEST(UnaryOps, TakeEveryTypeThatOnnxGivesThem) {
+  for (DType dtype : {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kBFloat16,
+                      DType::kFloat64}) {
+    ExpectNumbers({"Abs", {Tensor(dtype, {2}, {-3, 2})}}, {3, 2});
+  }
+  for (DType dtype : {DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64}) {
+    ExpectNumbers({"Abs", {Tensor(dtype, {2}, {3, 2})}}, {3, 2});
+    ExpectNumbers({"Sign", {Tensor(dtype, {2}, {0, 2})}}, {0, 1});
+    ExpectNumbers({"Relu", {Tensor(dtype, {2}, {0, 2})}}, {0, 2});
+  }
+  ExpectNumbers({"Not", {Bools({2}, {0, 1})}}, {1, 0});
+  ExpectNumbers({"BitwiseNot", {Tensor(DType::kUInt8, {2}, {0, 5})}, {}, 18}, {255, 250});
+}
+
+TEST(UnaryOps, RoundHalvesWhenTheyAreStored) {
+  // 1 / 3 in float16 is 0.333251953125.
+  ExpectNumbers({"Reciprocal", {Tensor(DType::kFloat16, {1}, {3})}}, {0.333251953125});
+}
+
+TEST(Activations, ComputeTheirFunction) {
+  const Constant x = Floats({3}, {-1, 0.25, 3});
+  const double e = std::exp(-1);
+  ExpectNumbers({"Relu", {x}}, {0, 0.25, 3});
+  ExpectNumbers({"LeakyRelu", {x}, {{"alpha", 0.1}}}, {-0.1, 0.25, 3});
+  ExpectNumbers({"Elu", {x}, {{"alpha", 2.0}}}, {2 * (e - 1), 0.25, 3});
+  ExpectNumbers({"Celu", {x}, {{"alpha", 2.0}}}, {2 * (std::exp(-0.5) - 1), 0.25, 3});
+  ExpectNumbers({"Selu", {x}, {{"alpha", 2.0}, {"gamma", 3.0}}}, {6 * (e - 1), 0.75, 9});
+  ExpectNumbers({"HardSigmoid", {x}, {{"alpha", 0.5}, {"beta", 0.25}}}, {0, 0.375, 1});
+  ExpectNumbers({"HardSwish", {x}}, {-1.0 / 3, 0.25 * (0.25 / 6 + 0.5), 3});
+  ExpectNumbers({"Softplus", {Floats({2}, {0, 1000})}}, {std::log(2), 1000});
+  ExpectNumbers({"Softsign", {x}}, {-0.5, 0.2, 0.75});
+  ExpectNumbers({"ThresholdedRelu", {x}}, {0, 0, 3});
+  ExpectNumbers({"Shrink", {x}, {{"bias", 0.5}}}, {-0.5, 0, 2.5});
+  ExpectNumbers({"PRelu", {x, Floats({1}, {0.5})}}, {-0.5, 0.25, 3});
+  ExpectNumbers({"Mish", {Floats({1}, {1})}, {}, 18}, {std::tanh(std::log1p(std::exp(1)))});
+}
+
+TEST(Activations, GeluHasTwoForms) {
+  const Constant x = Floats({2}, {-1, 2});
+  auto exact = [](double v) { return v * 0.5 * (1 + std::erf(v / std::sqrt(2))); };
+  ExpectNumbers({"Gelu", {x}, {}, 20}, {exact(-1), exact(2)});
+  ExpectNumbers({"Gelu", {x}, {}, 1, 1, "hone"}, {exact(-1), exact(2)});
+  auto rough = [](double v) { return v * 0.5 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))); };
+  ExpectNumbers({"Gelu", {x}, {{"approximate", std::string("tanh")}}, 20}, {rough(-1), rough(2)});
+  ExpectNumbers({"Silu", {x}, {}, 1, 1, "hone"}, {-1 / (1 + std::exp(1)), 2 / (1 + std::exp(-2))});
+}
+
+TEST(BinaryOps, Broadcast) {
+  const Constant a = Counting({2, 3});
+  ExpectOutput({"Add", {a, Floats({3}, {10, 20, 30})}}, {2, 3}, {10, 21, 32, 13, 24, 35});
+  ExpectOutput({"Mul", {a, Floats({2, 1}, {1, -1})}}, {2, 3}, {0, 1, 2, -3, -4, -5});
+  ExpectOutput({"Sub", {Floats({}, {1}), a}}, {2, 3}, {1, 0, -1, -2, -3, -4});
+  ExpectOutput({"Add", {Floats({0, 3}, {}), Floats({3}, {1, 2, 3})}}, {0, 3}, {});
+}
+
+TEST(BinaryOps, OldOpsetsAlignAtAnAxis) {
+  ExpectOutput({"Add", {Counting({2, 3}), Floats({2}, {10, 20})}, {{"broadcast", Int(1)}, {"axis", Int(0)}}, 6}, {2, 3},
+               {10, 11, 12, 23, 24, 25});
+}
+
+TEST(BinaryOps, IntegersDivideAndShift) {
+  const DType i32 = DType::kInt32;
+  ExpectNumbers({"Div", {Tensor(i32, {3}, {-7, 7, 1}), Tensor(i32, {3}, {2, -2, 0})}}, {-3, -3, 0});
+  ExpectNumbers({"Mod", {Tensor(i32, {2}, {-7, 7}), Tensor(i32, {2}, {3, -3})}}, {2, -2});
+  ExpectNumbers({"Mod", {Tensor(i32, {2}, {-7, 7}), Tensor(i32, {2}, {3, -3})}, {{"fmod", Int(1)}}}, {-1, 1});
+  ExpectNumbers({"Mod", {Floats({2}, {-7.5, 7}), Floats({2}, {2, 3})}, {{"fmod", Int(1)}}}, {-1.5, 1});
+  const Constant one = Tensor(DType::kUInt8, {2}, {1, 200}), by = Tensor(DType::kUInt8, {2}, {3, 1});
+  ExpectNumbers({"BitShift", {one, by}, {{"direction", std::string("LEFT")}}}, {8, 144});
+  ExpectNumbers({"BitShift", {one, by}, {{"direction", std::string("RIGHT")}}}, {0, 100});
+  ExpectNumbers({"BitwiseXor", {one, by}, {}, 18}, {2, 201});
+}
+
+TEST(BinaryOps, CompareAndCombine) {
+  const Constant a = Floats({3}, {1, 2, kNan}), b = Floats({3}, {2, 2, 1});
+  ExpectNumbers({"Less", {a, b}}, {1, 0, 0});
+  ExpectNumbers({"GreaterOrEqual", {a, b}}, {0, 1, 0});
+  ExpectNumbers({"Equal", {a, b}}, {0, 1, 0});
+  ExpectNumbers({"Max", {a, b}}, {2, 2, kNan});  // NaN wins
+  ExpectNumbers({"Xor", {Bools({2}, {1, 1}), Bools({2}, {0, 1})}}, {1, 0});
+  ExpectNumbers({"Sum", {b, b, b}}, {6, 6, 3});
+  ExpectNumbers({"Mean", {b, Floats({1}, {4})}}, {3, 3, 2.5});
+}
+
+TEST(BinaryOps, PowersOfKnownAndUnknownExponents) {
+  const Constant x = Floats({2}, {3, 4});
+  for (double exponent : {0.5, 1.0, 2.0, 3.0, 2.5, -1.0}) {
+    ExpectNumbers({"Pow", {x, Floats({}, {exponent})}}, {std::pow(3, exponent), std::pow(4, exponent)});
+  }
+  ExpectNumbers({"Pow", {Ints({2}, {2, -3}), Ints({2}, {10, 3})}}, {1024, -27});
+}
+
+TEST(CastOps, ConvertAndSelect) {
+  auto to = [](int64_t type) { return std::map<std::string, Attribute>{{"to", Int(type)}}; };
+  const Constant x = Floats({3}, {-1.75, 0, 300});
+  ExpectNumbers({"Cast", {x}, to(6)}, {-1, 0, 300});
+  ExpectNumbers({"Cast", {x}, to(9)}, {1, 0, 1});
+  ExpectNumbers({"Cast", {x}, to(10)}, {-1.75, 0, 300});
+  ExpectNumbers({"Cast", {Tensor(DType::kFloat16, {1}, {0.1})}, to(11)}, {0.0999755859375});
+  ExpectNumbers({"CastLike", {x, Ints({1}, {1})}}, {-1, 0, 300});
+  ExpectNumbers({"Where", {Bools({3}, {1, 0, 1}), x, Floats({}, {9})}}, {-1.75, 9, 300});
+}
+
+TEST(CastOps, ClipTakesAttributesOrInputs) {
+  const Constant x = Floats({3}, {-5, 0, 5});
+  ExpectNumbers({"Clip", {x}, {{"min", -1.0}, {"max", 2.0}}, 6}, {-1, 0, 2});
+  ExpectNumbers({"Clip", {x, Floats({}, {-1}), Floats({}, {2})}}, {-1, 0, 2});
+  ExpectNumbers({"Clip", {x, Absent(), Floats({}, {2})}}, {-5, 0, 2});
+  ExpectNumbers({"Clip", {x}}, {-5, 0, 5});
+}
+
+TEST(CastOps, DropoutPassesThrough) {
+  const Constant x = Floats({2}, {1, 2});
+  ExpectOutput({"Dropout", {x}, {}, 13, 2}, {2}, {1, 2}, 0);
+  ExpectOutput({"Dropout", {x}, {}, 13, 2}, {2}, {1, 1}, 1);
+  ExpectNumbers({"Dropout", {x, Floats({}, {0}), Bools({}, {1})}}, {1, 2});  // nothing is dropped at ratio 0
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,50 @@
+// One operator on constant inputs, for tests: what goes in, what comes out of the interpreter.
+//
+// Not here: models and files; the conformance cases are in tests/conformance. Start with OpCase and RunCase.
+#ifndef HONE_TESTS_UNIT_OPS_OP_CASE_H_
+#define HONE_TESTS_UNIT_OPS_OP_CASE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/graph.h"
+
+namespace hone::graph {
+
+using Shape = std::vector<int64_t>;
+
+// A tensor of any type; the numbers are converted to it.
+Constant Tensor(ir::DType dtype, Shape shape, std::vector<double> numbers);
+Constant Floats(Shape shape, std::vector<double> numbers);
+Constant Ints(Shape shape, std::vector<double> numbers);  // int64
+Constant Bools(Shape shape, std::vector<double> numbers);
+// 0, 1, 2, ... in f32.
+Constant Counting(Shape shape);
+Constant Absent();  // the optional input is left out
+std::vector<double> Numbers(const Constant& tensor);
+
+Attribute Int(int64_t value);
+Attribute IntList(Shape values);
+
+struct OpCase {
+  std::string op;
+  std::vector<Constant> inputs;
+  std::map<std::string, Attribute> attributes = {};
+  int opset = 17;
+  int outputs = 1;
+  std::string domain = "";
+};
+
+// The outputs, as the interpreter computes them from the emitted stages, which are verified first.
+absl::StatusOr<std::vector<Constant>> RunCase(const OpCase& test_case);
+
+// Runs the case and expects of output `output` this shape and these numbers, to a relative 1e-5.
+void ExpectOutput(const OpCase& test_case, const Shape& shape, const std::vector<double>& numbers, size_t output = 0);
+// As a function of the numbers only.
+void ExpectNumbers(const OpCase& test_case, const std::vector<double>& numbers);
+
+}  // namespace hone::graph
+
+#endif  // HONE_TESTS_UNIT_OPS_OP_CASE_H_
