@@ -71,6 +71,12 @@ TEST(Activations, ComputeTheirFunction) {
   ExpectNumbers({"Mish", {Floats({1}, {1})}, {}, 18}, {std::tanh(std::log1p(std::exp(1)))});
 }
 
+TEST(Activations, PReluOfOldOpsetsHasASlopePerChannel) {
+  const Constant x = Floats({1, 2, 2}, {-1, -2, -3, -4}), slope = Floats({2}, {1, 10});
+  ExpectOutput({"PRelu", {x, slope}, {}, 6}, {1, 2, 2}, {-1, -2, -30, -40});
+  ExpectOutput({"PRelu", {x, slope}, {}, 7}, {1, 2, 2}, {-1, -20, -3, -40});
+}
+
 TEST(Activations, GeluHasTwoForms) {
   const Constant x = Floats({2}, {-1, 2});
   auto exact = [](double v) { return v * 0.5 * (1 + std::erf(v / std::sqrt(2))); };

@@ -18,6 +18,13 @@ TEST(ReshapeOps, KeepTheOrderOfElements) {
   ExpectOutput({"Flatten", {x}, {{"axis", Int(-1)}}}, {6, 2}, all);
 }
 
+TEST(ReshapeOps, OldestOpsetsUseAttributes) {
+  const Constant x = Counting({2, 1});
+  ExpectOutput({"Reshape", {x}, {{"shape", IntList({1, -1})}}, 1}, {1, 2}, {0, 1});
+  ExpectOutput({"Concat", {x, x}, {}, 1}, {2, 2}, {0, 0, 1, 1});  // the axis was 1 if not said
+  ExpectOutput({"Pad", {Counting({2})}, {{"paddings", IntList({1, 0})}}, 1}, {3}, {0, 0, 1});
+}
+
 TEST(ReshapeOps, AxesComeAsAttributeOrInput) {
   const Constant x = Counting({1, 3, 1});
   ExpectOutput({"Squeeze", {x}}, {3}, {0, 1, 2});
