@@ -121,34 +121,48 @@ absl::StatusOr<ValueId> SimplifyReshape(Graph& graph, const View& view, const No
   return AddReshape(graph, source, shape);
 }
 
-// Zeros around the input of a convolution are its own padding.
-absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& node) {
-  if (!Is(node, "Conv") || StringAttribute(node, "auto_pad", "NOTSET") != "NOTSET") return kUnchanged;
-  const Node* pad = view.Producer(node.inputs[0], "Pad");
-  if (pad == nullptr || view.OnlyConsumer(node.inputs[0]) == nullptr) return kUnchanged;
-  if (StringAttribute(*pad, "mode", "constant") != "constant") return kUnchanged;
-  if (pad->inputs.size() > 2 && pad->inputs[2] != kAbsent && !view.IsNumber(pad->inputs[2], 0)) return kUnchanged;
-  if (pad->inputs.size() > 3 && pad->inputs[3] != kAbsent) return kUnchanged;  // only some axes
-  std::vector<int64_t> amounts = IntsAttribute(*pad, "pads");
-  if (pad->inputs.size() > 1 && pad->inputs[1] != kAbsent) {
-    const Value& pads = graph.values[pad->inputs[1]];
-    if (pads.data == nullptr || pads.type.dtype != ir::DType::kInt64) return kUnchanged;
+// What a Pad adds to each dimension, begins before ends, if it adds zeros to all of them by known amounts.
+std::optional<std::vector<int64_t>> ZerosAdded(const Graph& graph, const View& view, const Node& pad) {
+  const auto present = [&](size_t i) { return pad.inputs.size() > i && pad.inputs[i] != kAbsent; };
+  if (StringAttribute(pad, "mode", "constant") != "constant" || FloatAttribute(pad, "value", 0) != 0) return {};
+  if ((present(2) && !view.IsNumber(pad.inputs[2], 0)) || present(3)) return {};  // input 3: only some axes
+  std::vector<int64_t> amounts = IntsAttribute(pad, "pads");
+  if (present(1)) {
+    const Value& pads = graph.values[pad.inputs[1]];
+    if (pads.data == nullptr || pads.type.dtype != ir::DType::kInt64) return {};
     amounts = ReadConstant<int64_t>(pads);
   }
-  if (FloatAttribute(*pad, "value", 0) != 0) return kUnchanged;
+  if (std::any_of(amounts.begin(), amounts.end(), [](int64_t n) { return n < 0; })) return {};
+  return amounts;
+}
+
+// Whether the zeros that a node pads its input with count like any other element.
+bool PadsLikeElements(const Node& node) {
+  if (StringAttribute(node, "auto_pad", "NOTSET") != "NOTSET") return false;
+  if (Is(node, "Conv")) return true;
+  if (!Is(node, "AveragePool") || IntAttribute(node, "ceil_mode", 0) != 0) return false;
+  const std::vector<int64_t> pads = IntsAttribute(node, "pads");
+  const bool none = std::all_of(pads.begin(), pads.end(), [](int64_t n) { return n == 0; });
+  return none || IntAttribute(node, "count_include_pad", 0) != 0;
+}
+
+// Zeros around the input of a convolution or an average pool are its own padding.
+absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& node) {
+  const Node* pad = PadsLikeElements(node) ? view.Producer(node.inputs[0], "Pad") : nullptr;
+  if (pad == nullptr || view.OnlyConsumer(node.inputs[0]) == nullptr) return kUnchanged;
+  const std::optional<std::vector<int64_t>> amounts = ZerosAdded(graph, view, *pad);
   const size_t rank = InputType(graph, node).shape.size(), spatial = rank - 2;
-  if (amounts.size() != 2 * rank || std::any_of(amounts.begin(), amounts.end(), [](int64_t n) { return n < 0; })) {
-    return kUnchanged;
-  }
-  if (amounts[0] + amounts[1] + amounts[rank] + amounts[rank + 1] != 0) return kUnchanged;
+  if (!amounts || amounts->size() != 2 * rank) return kUnchanged;
+  if ((*amounts)[0] + (*amounts)[1] + (*amounts)[rank] + (*amounts)[rank + 1] != 0) return kUnchanged;
   std::vector<int64_t> pads = IntsAttribute(node, "pads", std::vector<int64_t>(2 * spatial, 0));
   for (size_t d = 0; d < spatial; ++d) {
-    pads[d] += amounts[d + 2];
-    pads[spatial + d] += amounts[rank + d + 2];
+    pads[d] += (*amounts)[d + 2];
+    pads[spatial + d] += (*amounts)[rank + d + 2];
   }
   Node merged = node;
   merged.inputs[0] = pad->inputs[0];
   merged.attributes["pads"] = pads;
+  if (Is(node, "AveragePool")) merged.attributes["count_include_pad"] = int64_t{1};
   merged.outputs = {kNewValue};
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph, std::move(merged)));
   return outputs[0];

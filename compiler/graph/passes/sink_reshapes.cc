@@ -46,7 +46,8 @@ absl::StatusOr<ValueId> Sink(Graph& graph, const View& view, const Node& reshape
   const ValueId source = reshape.inputs[0];
   const Shape from = graph.values[source].type.shape, to = graph.values[reshape.outputs[0]].type.shape;
   if (!IsBroadcasting(f) || f.outputs.size() != 1 || graph.values[f.outputs[0]].type.shape != to) return kAbsent;
-  if (!CanTakeMore(view, source)) return kAbsent;
+  // Only towards fewer dimensions: two kernels that meet would otherwise pull their work back and forth for ever.
+  if (from.size() >= to.size() || !CanTakeMore(view, source)) return kAbsent;
   std::vector<std::optional<Shape>> shapes;
   for (ValueId id : f.inputs) {
     shapes.push_back(id == kAbsent ? Shape() : OperandShape(graph.values[id].type.shape, from, to));

@@ -7,7 +7,8 @@
 
 namespace hone::graph {
 
-// f(Reshape(x), y) becomes Reshape(f(x, Reshape(y))) where that costs nothing: reshapes of whole tensors move no byte.
+// f(Reshape(x), y) becomes Reshape(f(x, Reshape(y))) where x has fewer dimensions (a matrix product as rows) and that
+// costs nothing: reshapes of whole tensors move no byte.
 // Expects what Simplify leaves, and leaves it again.
 absl::Status SinkReshapes(Graph& graph);
 

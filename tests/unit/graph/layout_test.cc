@@ -81,7 +81,7 @@ TEST(Layout, SqueezeAndExciteMovesAlong) {
 
 TEST(Layout, TransposedConvolutionMoves) {
   GraphBuilder b;
-  b.Input("x", {1, 16, 4, 4}).Floats("w", {16, 8, 3, 3}, RandomFloats(1152, 1));
+  b.Input("x", {1, 256, 3, 3}).Floats("w", {256, 16, 5, 5}, RandomFloats(102400, 1));
   b.Node("ConvTranspose", {"x", "w"}, {"y"}, {Attr("strides", std::vector<int64_t>{2, 2})}).Output("y");
   EXPECT_EQ(NhwcNodes(ExpectPassesKeepMeaning(b.Model())), 1);
 }

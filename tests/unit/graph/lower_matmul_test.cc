@@ -38,15 +38,26 @@ TEST(LowerMatMul, GemmOfTwoInputsStays) {
 
 TEST(LowerMatMul, PointwiseConvolutionsBecomeMatricesWithTheirEpilogue) {
   GraphBuilder b;
-  b.Input("x", {2, 16, 6, 6});
-  b.Floats("w1", {32, 16, 1, 1}, RandomFloats(512, 1)).Floats("b1", {32}, RandomFloats(32, 2));
-  b.Floats("w2", {16, 32, 1, 1}, RandomFloats(512, 3)).Floats("b2", {16}, RandomFloats(16, 4));
+  b.Input("x", {2, 128, 3, 3});
+  b.Floats("w1", {256, 128, 1, 1}, RandomFloats(32768, 1)).Floats("b1", {256}, RandomFloats(256, 2));
+  b.Floats("w2", {128, 256, 1, 1}, RandomFloats(32768, 3)).Floats("b2", {128}, RandomFloats(128, 4));
   b.Node("Conv", {"x", "w1", "b1"}, {"a"}).Node("Relu", {"a"}, {"r"}).Node("Conv", {"r", "w2", "b2"}, {"c"});
   b.Node("Add", {"c", "x"}, {"s"}).Node("Relu", {"s"}, {"y"}).Output("y");
   const Graph graph = ExpectPassesKeepMeaning(b.Model());
   EXPECT_EQ(CountOps(graph, "Conv"), 0);
   const Plan plan = PlanOf(graph);
   EXPECT_THAT(CallLabels(plan), ElementsAre("transpose", "matmul", "matmul", "transpose"));
+}
+
+TEST(LowerMatMul, MatrixAndConvolutionThatMeet) {
+  GraphBuilder b;
+  b.Input("x", {1, 128, 4, 4});
+  b.Floats("w1", {64, 128, 1, 1}, RandomFloats(8192, 1)).Floats("w2", {64, 128, 3, 3}, RandomFloats(73728, 2));
+  b.Node("Conv", {"x", "w1"}, {"a"});
+  b.Node("Conv", {"x", "w2"}, {"c"}, {Attr("pads", std::vector<int64_t>{1, 1, 1, 1})});
+  b.Node("Add", {"a", "c"}, {"s"}).Node("Relu", {"s"}, {"y"}).Output("y");
+  EXPECT_THAT(CallLabels(PlanOf(ExpectPassesKeepMeaning(b.Model()))),
+              ElementsAre("transpose", "conv2d", "matmul", "transpose"));
 }
 
 TEST(LowerMatMul, StridedPointwiseConvolutionStays) {

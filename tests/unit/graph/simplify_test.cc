@@ -76,6 +76,19 @@ TEST(Simplify, PadGoesIntoTheConvolution) {
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Pad"), 0);
 }
 
+TEST(Simplify, PadGoesIntoTheAveragePoolThatCountsIt) {
+  for (int pad_of_its_own : {0, 1}) {
+    GraphBuilder b;
+    const int64_t p = pad_of_its_own;
+    b.Input("x", {1, 2, 5, 5}).Ints("pads", {0, 0, 1, 1, 0, 0, 1, 1});
+    b.Node("Pad", {"x", "pads"}, {"p"});
+    b.Node("AveragePool", {"p"}, {"y"},
+           {Attr("kernel_shape", std::vector<int64_t>{3, 3}), Attr("pads", std::vector<int64_t>{p, p, p, p})});
+    b.Output("y");
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Pad"), pad_of_its_own);
+  }
+}
+
 TEST(Simplify, PadWithAnotherValueStays) {
   GraphBuilder b;
   b.Input("x", {1, 2, 5, 5}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1)).Ints("pads", {0, 0, 1, 2, 0, 0, 1, 0});
