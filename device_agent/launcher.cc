@@ -1,0 +1,159 @@
+#include "device_agent/launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/host_lock.h"
+#include "base/status.h"
+#include "device_agent/sandbox.h"
+#include "device_agent/visit.h"
+
+namespace hone::agent {
+namespace {
+
+// What one message may hold; above every limit of the protocol.
+constexpr uint64_t kMaxMessageBytes = 256ull << 20;
+
+bool WriteAll(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    data += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+bool ReadAll(int fd, char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t n = read(fd, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    data += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+// Length (8 bytes, this machine's order: both ends are the same program), then the message.
+bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
+  const std::string bytes = message.SerializeAsString();
+  const uint64_t size = bytes.size();
+  return WriteAll(fd, reinterpret_cast<const char*>(&size), sizeof size) && WriteAll(fd, bytes.data(), bytes.size());
+}
+
+bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
+  uint64_t size = 0;
+  if (!ReadAll(fd, reinterpret_cast<char*>(&size), sizeof size) || size > kMaxMessageBytes) return false;
+  std::string bytes(size, '\0');
+  return ReadAll(fd, bytes.data(), bytes.size()) && message->ParseFromString(bytes);
+}
+
+void Drain(int fd) {
+  std::array<char, 64> block;
+  while (read(fd, block.data(), block.size()) > 0) {
+  }
+}
+
+}  // namespace
+
+Launcher::~Launcher() { Stop(); }
+
+void Launcher::Stop() {
+  if (pid_ < 0) return;
+  close(channel_);
+  close(cancel_.exchange(-1));
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+absl::Status Launcher::Start() {
+  std::array<int, 2> sockets, pipes;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    return absl::UnavailableError(fmt::format("cannot make a socket for the launcher: {}", std::strerror(errno)));
+  }
+  if (pipe2(pipes.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    close(sockets[0]);
+    close(sockets[1]);
+    return absl::UnavailableError(fmt::format("cannot make a pipe for the launcher: {}", std::strerror(errno)));
+  }
+  const std::string channel = fmt::format("--launcher-channel={}", sockets[1]), cancel = fmt::format("--launcher-cancel={}", pipes[0]);
+  const std::array<const char*, 4> arguments = {"hone-agent", channel.c_str(), cancel.c_str(), nullptr};
+  const pid_t pid = fork();
+  if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
+    fcntl(sockets[1], F_SETFD, 0);
+    fcntl(pipes[0], F_SETFD, 0);
+    execv("/proc/self/exe", const_cast<char* const*>(arguments.data()));
+    _exit(127);
+  }
+  close(sockets[1]);
+  close(pipes[0]);
+  if (pid < 0) {
+    close(sockets[0]);
+    close(pipes[1]);
+    return absl::UnavailableError(fmt::format("cannot start the launcher: {}", std::strerror(errno)));
+  }
+  pid_ = pid;
+  channel_ = sockets[0];
+  cancel_ = pipes[1];
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch) {
+  if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
+  v1::BatchResult result;
+  if (SendMessage(channel_, batch) && ReceiveMessage(channel_, &result)) return result;
+  Stop();
+  return absl::AbortedError("the launcher process ended during the visit");
+}
+
+v1::BatchResult Launcher::Run(const v1::Batch& batch) {
+  auto result = Exchange(batch);
+  if (result.ok()) return *std::move(result);
+  spdlog::error("{}", std::string(result.status().message()));
+  v1::BatchResult failed;
+  failed.set_error(std::string(result.status().message()));
+  return failed;
+}
+
+void Launcher::Cancel() {
+  const int fd = cancel_;
+  if (fd >= 0 && write(fd, "c", 1) != 1) spdlog::warn("cannot cancel the visit: {}", std::strerror(errno));
+}
+
+int LauncherMain(int channel, int cancel) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NAME, "hone-launcher");
+  signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C is for the agent to act on
+  fcntl(cancel, F_SETFL, O_NONBLOCK);
+  auto lock = HostLock::Open();  // before confinement takes the files away
+  if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
+  const std::vector<std::string> layers = ConfineLauncher();
+  spdlog::info("launcher confined by: {}", fmt::format("{}", fmt::join(layers, ", ")));
+  Visitor visitor(Visitor::Options{});
+  v1::Batch batch;
+  while (ReceiveMessage(channel, &batch)) {
+    Drain(cancel);
+    if (lock.ok()) {
+      if (absl::Status status = lock->Lock(HostLock::Mode::kExclusive); !status.ok()) spdlog::warn("{}", std::string(status.message()));
+    }
+    const v1::BatchResult result = visitor.Run(batch, cancel);
+    if (lock.ok()) lock->Unlock();
+    if (!SendMessage(channel, result)) return 1;
+  }
+  return 0;
+}
+
+}  // namespace hone::agent

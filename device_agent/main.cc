@@ -1,0 +1,169 @@
+// hone-agent: the program on a device. Dials out to a tracker, takes leases, measures, reports.
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "base/host_lock.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "device_agent/device.h"
+#include "device_agent/launcher.h"
+#include "device_agent/sync_loop.h"
+#include "grpcpp/grpcpp.h"
+#include "hone/v1/agent.grpc.pb.h"
+
+namespace hone::agent {
+namespace {
+
+struct Options {
+  std::string tracker, name, target;
+  std::vector<std::string> labels;
+  int threads = 0;
+  std::string tls_cert, tls_key, tls_ca;
+  bool die_with_parent = false;
+  int launcher_channel = -1, launcher_cancel = -1;
+};
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return absl::NotFoundError(fmt::format("cannot read {}: check the path and its permissions", path));
+  return text.str();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const Options& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(72 << 20);
+  arguments.SetMaxSendMessageSize(72 << 20);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
+  const std::string host = options.tracker.substr(0, options.tracker.rfind(':'));
+  const bool loopback = host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  if (options.tls_ca.empty() && options.tls_cert.empty() && options.tls_key.empty()) {
+    if (!loopback) {
+      return absl::InvalidArgumentError(
+          fmt::format("tracker {} is another machine: give --tls-ca, --tls-cert and --tls-key", options.tracker));
+    }
+    return grpc::CreateCustomChannel(options.tracker, grpc::InsecureChannelCredentials(), arguments);
+  }
+  grpc::SslCredentialsOptions tls;
+  HONE_ASSIGN_OR_RETURN(tls.pem_root_certs, ReadFile(options.tls_ca));
+  HONE_ASSIGN_OR_RETURN(tls.pem_cert_chain, ReadFile(options.tls_cert));
+  HONE_ASSIGN_OR_RETURN(tls.pem_private_key, ReadFile(options.tls_key));
+  return grpc::CreateCustomChannel(options.tracker, grpc::SslCredentials(tls), arguments);
+}
+
+SynchronizeFn OverGrpc(std::shared_ptr<grpc::Channel> channel) {
+  std::shared_ptr<v1::AgentService::Stub> stub = v1::AgentService::NewStub(channel);
+  return [stub](const v1::SynchronizeRequest& request) -> absl::StatusOr<v1::SynchronizeResponse> {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + 15));
+    v1::SynchronizeResponse response;
+    const grpc::Status status = stub->Synchronize(&context, request, &response);
+    if (!status.ok()) return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+    return response;
+  };
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string RandomId() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+absl::StatusOr<AgentIdentity> Identify(const Options& options) {
+  AgentIdentity identity;
+  identity.agent_id = options.name.empty() ? HostName() : options.name;
+  identity.boot_id = RandomId();
+  identity.version = HONE_VERSION;
+  v1::DeviceState& device = identity.device;
+  device.set_device_id("cpu");
+  device.set_target(options.target);
+  *device.mutable_fingerprint() = DetectDevice();
+  device.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
+  for (const std::string& label : options.labels) {
+    const size_t equals = label.find('=');
+    if (equals == std::string::npos) return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
+    (*device.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  HONE_ASSIGN_OR_RETURN(HostLock lock, HostLock::Open());
+  const ScopedHostLock timing(lock, HostLock::Mode::kExclusive);
+  *device.mutable_self_test() = RunSelfTest(device.threads());
+  return identity;
+}
+
+absl::Status Run(const Options& options, const sigset_t& signals) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, Connect(options));
+  HONE_ASSIGN_OR_RETURN(const AgentIdentity identity, Identify(options));
+  spdlog::info("agent {} on {}, {} threads, tracker {}", identity.agent_id, identity.device.fingerprint().text(),
+               identity.device.threads(), options.tracker);
+  Launcher launcher;
+  SyncLoop loop(identity, OverGrpc(channel),
+                {[&](const v1::Batch& batch) { return launcher.Run(batch); }, [&] { launcher.Cancel(); }});
+  std::thread stopper([&] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    spdlog::info("stopping on signal {}", signal);
+    loop.Stop();
+  });
+  loop.Run();
+  stopper.join();
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
+  app.add_option("--tracker", options.tracker, "HOST:PORT of the tracker");
+  app.add_option("--name", options.name, "name of this agent, unique in the farm (default: the host's name)");
+  app.add_option("--target", options.target, "target text that this device is registered under");
+  app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
+  app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")->check(CLI::NonNegativeNumber);
+  app.add_option("--tls-cert", options.tls_cert, "certificate of this agent (PEM)");
+  app.add_option("--tls-key", options.tls_key, "its private key (PEM)");
+  app.add_option("--tls-ca", options.tls_ca, "certificate authority of the tracker (PEM)");
+  app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
+  app.add_option("--launcher-channel", options.launcher_channel)->group("");
+  app.add_option("--launcher-cancel", options.launcher_cancel)->group("");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (options.launcher_channel >= 0) return LauncherMain(options.launcher_channel, options.launcher_cancel);
+  if (options.tracker.empty()) {
+    std::fprintf(stderr, "hone-agent: no tracker: give --tracker HOST:PORT\n");
+    return 2;
+  }
+  if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const absl::Status status = Run(options, signals);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "hone-agent: %s\n", std::string(status.message()).c_str());
+  return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
+}
+
+}  // namespace
+}  // namespace hone::agent
+
+int main(int argc, char** argv) { return hone::agent::Main(argc, argv); }

@@ -1,0 +1,82 @@
+// The agent's conversation with its tracker: one loop that states what the agent is and does, and does what the answer says.
+//
+// Results are kept until the tracker acknowledges them. An agent that hears nothing for fence_after stops what it runs: by then the
+// tracker has given the lease to another. Connection errors are waited out with a growing, jittered pause, for ever.
+// Start at SyncLoop::Run. Not here: measuring (Measurer), the device (device.h).
+#ifndef HONE_DEVICE_AGENT_SYNC_LOOP_H_
+#define HONE_DEVICE_AGENT_SYNC_LOOP_H_
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/random.h"
+#include "hone/v1/agent.pb.h"
+
+namespace hone::agent {
+
+// Measures batches, one at a time; the launcher in the agent, a fake in tests.
+struct Measurer {
+  std::function<v1::BatchResult(const v1::Batch&)> run;  // blocks; called by one thread at a time
+  std::function<void()> cancel;                          // from another thread: end the running one soon
+};
+
+// One call of Synchronize. Blocks until the answer; the deadline is the caller's.
+using SynchronizeFn = std::function<absl::StatusOr<v1::SynchronizeResponse>(const v1::SynchronizeRequest&)>;
+
+struct AgentIdentity {
+  std::string agent_id, boot_id, version;
+  v1::DeviceState device;
+};
+
+class SyncLoop {
+ public:
+  SyncLoop(AgentIdentity identity, SynchronizeFn synchronize, Measurer measurer);
+  ~SyncLoop();
+
+  // Runs until Stop; then says goodbye to the tracker once, if it can.
+  void Run();
+  void Stop();  // from any thread
+
+ private:
+  struct Visit {
+    v1::LeaseReference reference;
+    v1::Batch batch;
+  };
+
+  v1::SynchronizeRequest Request(bool leaving);
+  void Handle(const v1::SynchronizeResponse& response);
+  void Fence(absl::Time now);
+  void MeasureLoop();
+  void Pause(absl::Duration duration, bool until_finished);
+
+  const AgentIdentity identity_;
+  const SynchronizeFn synchronize_;
+  const Measurer measurer_;
+  Random random_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  uint64_t epoch_ = 0, sequence_ = 0;
+  std::deque<Visit> queued_;
+  std::optional<v1::LeaseReference> running_;
+  bool drop_running_ = false;  // its result is of no use any more
+  std::map<std::string, v1::LeaseResult> finished_;  // by lease id, until acknowledged
+  absl::Time last_answer_ = absl::InfiniteFuture();
+  absl::Duration fence_after_ = absl::InfiniteDuration();
+  absl::Duration next_sync_ = absl::Seconds(1);
+  std::thread measuring_;
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_SYNC_LOOP_H_

@@ -1,0 +1,44 @@
+// What of the farm survives a restart besides records: jobs, drained agents, and how often it was started. One small SQLite file.
+//
+// Leases, batches and agents are not here on purpose: after a restart agents register again and tuners submit their open batches
+// again (docs/PROTOCOL.md). Not thread-safe: Shell guards it.
+#ifndef HONE_TRACKER_FARM_STATE_H_
+#define HONE_TRACKER_FARM_STATE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "hone/v1/job.pb.h"
+#include "records/sqlite.h"
+
+namespace hone::tracker {
+
+class FarmState {
+ public:
+  // Creates the file where missing and counts this start.
+  static absl::StatusOr<FarmState> Open(const std::filesystem::path& path);
+
+  uint64_t incarnation() const { return incarnation_; }
+  absl::StatusOr<std::vector<v1::Job>> Jobs() const;
+  absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const;  // agent id, reason
+
+  // On the disk when they return.
+  absl::Status Save(const std::vector<const v1::Job*>& jobs);
+  absl::Status SaveDrained(const std::string& agent_id, const std::string& reason);
+  absl::Status ForgetDrained(const std::string& agent_id);
+
+ private:
+  explicit FarmState(std::unique_ptr<records::Connection> connection) : connection_(std::move(connection)) {}
+  std::unique_ptr<records::Connection> connection_;
+  uint64_t incarnation_ = 0;
+};
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_FARM_STATE_H_

@@ -1,0 +1,142 @@
+// hone-tracker: the queue of jobs, the registry of devices and the farm's records, behind gRPC.
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/status.h"
+#include "grpcpp/grpcpp.h"
+#include "records/default_path.h"
+#include "tracker/services.h"
+
+namespace hone::tracker {
+namespace {
+
+struct Options {
+  std::string listen = "127.0.0.1:9190";
+  std::string records, port_file;
+  std::string tls_cert, tls_key, tls_ca;
+  bool die_with_parent = false;
+};
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return absl::NotFoundError(fmt::format("cannot read {}: check the path and its permissions", path));
+  return text.str();
+}
+
+bool IsLoopback(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
+
+// Plain text stays on this machine; everywhere else both sides show certificates.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const Options& options) {
+  if (options.tls_cert.empty() && options.tls_key.empty() && options.tls_ca.empty()) {
+    if (IsLoopback(options.listen)) return grpc::InsecureServerCredentials();
+    return absl::InvalidArgumentError(
+        fmt::format("listening on {} needs TLS: give --tls-cert, --tls-key and --tls-ca, or listen on 127.0.0.1", options.listen));
+  }
+  grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  HONE_ASSIGN_OR_RETURN(const std::string key, ReadFile(options.tls_key));
+  HONE_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(options.tls_cert));
+  HONE_ASSIGN_OR_RETURN(tls.pem_root_certs, ReadFile(options.tls_ca));
+  tls.pem_key_cert_pairs.push_back({key, certificate});
+  return grpc::SslServerCredentials(tls);
+}
+
+// The port is known only now; whoever waits for the file must never see half of it.
+absl::Status WritePortFile(const std::string& path, const std::string& address) {
+  if (path.empty()) return absl::OkStatus();
+  const std::string temporary = path + ".new";
+  std::ofstream file(temporary);
+  file << address << "\n";
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    return absl::UnavailableError(fmt::format("cannot write the port file {}", path));
+  }
+  return absl::OkStatus();
+}
+
+void SetKeepalive(grpc::ServerBuilder* builder) {
+  // A pulled cable must be noticed within half a minute, and agents may ping as often as every 5 seconds.
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder->SetMaxReceiveMessageSize(72 << 20);
+  builder->SetMaxSendMessageSize(72 << 20);
+}
+
+absl::Status Run(const Options& options, const sigset_t& signals) {
+  std::filesystem::path path = options.records;
+  if (path.empty()) {
+    HONE_ASSIGN_OR_RETURN(path, records::DefaultRecordsPath());
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store, records::Store::Open(path, records::OpenMode::kReadWrite));
+  HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(path.string() + ".farm"));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(FarmOptions(), std::move(state), store.get()));
+  HONE_ASSIGN_OR_RETURN(const auto credentials, Credentials(options));
+  const auto services = MakeServices(shell.get());
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(options.listen, credentials, &port);
+  SetKeepalive(&builder);
+  for (const auto& service : services) builder.RegisterService(service.get());
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::UnavailableError(fmt::format("cannot listen on {}: is the port taken?", options.listen));
+  }
+  const std::string address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
+  HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, address));
+  spdlog::info("tracker listens on {}, records in {}", address, path.string());
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("stopping on signal {}", signal);
+  shell->Stop();
+  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(5));
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
+  app.add_option("--listen", options.listen, "address and port; port 0 takes a free one")->capture_default_str();
+  app.add_option("--records", options.records, "records file (default: the user's)");
+  app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
+  app.add_option("--tls-cert", options.tls_cert, "certificate of this tracker (PEM)");
+  app.add_option("--tls-key", options.tls_key, "its private key (PEM)");
+  app.add_option("--tls-ca", options.tls_ca, "certificate authority of agents, tuners and clients (PEM)");
+  app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // Blocked before any thread starts, so that all threads leave them to sigwait.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const absl::Status status = Run(options, signals);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "hone-tracker: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace hone::tracker
+
+int main(int argc, char** argv) { return hone::tracker::Main(argc, argv); }

@@ -1,0 +1,200 @@
+#include "tracker/services.h"
+
+#include "base/status.h"
+#include "grpcpp/grpcpp.h"
+#include "hone/v1/admin.grpc.pb.h"
+#include "hone/v1/agent.grpc.pb.h"
+#include "hone/v1/job.grpc.pb.h"
+#include "hone/v1/record.grpc.pb.h"
+#include "hone/v1/tuner.grpc.pb.h"
+#include "tracker/convert.h"
+
+namespace hone::tracker {
+namespace {
+
+Shell::Present PresentIn(grpc::ServerContext* context) {
+  return [context] { return !context->IsCancelled(); };
+}
+
+template <typename T>
+grpc::Status Reply(absl::StatusOr<T> result, T* response) {
+  if (result.ok()) *response = *std::move(result);
+  return ToGrpc(result.status());
+}
+
+class AgentServiceShell final : public v1::AgentService::Service {
+ public:
+  explicit AgentServiceShell(Shell* shell) : shell_(shell) {}
+  grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request, v1::SynchronizeResponse* response) override {
+    return Reply(shell_->Synchronize(*request, PresentIn(context)), response);
+  }
+
+ private:
+  Shell* shell_;
+};
+
+class TunerServiceShell final : public v1::TunerService::Service {
+ public:
+  explicit TunerServiceShell(Shell* shell) : shell_(shell) {}
+  grpc::Status LeaseJob(grpc::ServerContext* context, const v1::LeaseJobRequest* request, v1::LeaseJobResponse* response) override {
+    return Reply(shell_->LeaseJob(*request, PresentIn(context)), response);
+  }
+  grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request, v1::ReportProgressResponse* response) override {
+    return Reply(shell_->ReportProgress(*request), response);
+  }
+  grpc::Status SubmitBatch(grpc::ServerContext*, const v1::SubmitBatchRequest* request, v1::SubmitBatchResponse* response) override {
+    return Reply(shell_->SubmitBatch(*request), response);
+  }
+  grpc::Status WaitBatch(grpc::ServerContext* context, const v1::WaitBatchRequest* request, v1::WaitBatchResponse* response) override {
+    return Reply(shell_->WaitBatch(*request, PresentIn(context)), response);
+  }
+  grpc::Status CompleteJob(grpc::ServerContext*, const v1::CompleteJobRequest* request, v1::CompleteJobResponse*) override {
+    return ToGrpc(shell_->CompleteJob(*request));
+  }
+
+ private:
+  Shell* shell_;
+};
+
+class JobServiceShell final : public v1::JobService::Service {
+ public:
+  explicit JobServiceShell(Shell* shell) : shell_(shell) {}
+  grpc::Status Submit(grpc::ServerContext*, const v1::SubmitJobRequest* request, v1::Job* response) override {
+    return Reply(shell_->SubmitJob(request->spec()), response);
+  }
+  grpc::Status List(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
+    return Reply(shell_->ListJobs(*request), response);
+  }
+  grpc::Status Get(grpc::ServerContext*, const v1::GetJobRequest* request, v1::Job* response) override {
+    return Reply(shell_->GetJob(request->job_id()), response);
+  }
+  grpc::Status Watch(grpc::ServerContext* context, const v1::WatchJobRequest* request, v1::WatchJobResponse* response) override {
+    return Reply(shell_->WatchJob(*request, PresentIn(context)), response);
+  }
+  grpc::Status Cancel(grpc::ServerContext*, const v1::CancelJobRequest* request, v1::Job* response) override {
+    return Reply(shell_->CancelJob(request->job_id()), response);
+  }
+
+ private:
+  Shell* shell_;
+};
+
+class AdminServiceShell final : public v1::AdminService::Service {
+ public:
+  explicit AdminServiceShell(Shell* shell) : shell_(shell) {}
+  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*, v1::ListDevicesResponse* response) override {
+    *response = shell_->ListDevices();
+    return grpc::Status::OK;
+  }
+  grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest* request, v1::DrainResponse*) override {
+    return ToGrpc(shell_->Drain(request->agent_id(), request->reason()));
+  }
+  grpc::Status Undrain(grpc::ServerContext*, const v1::UndrainRequest* request, v1::UndrainResponse*) override {
+    return ToGrpc(shell_->Undrain(request->agent_id()));
+  }
+  grpc::Status GetFarm(grpc::ServerContext*, const v1::GetFarmRequest*, v1::GetFarmResponse* response) override {
+    *response = shell_->Counters();
+    return grpc::Status::OK;
+  }
+
+ private:
+  Shell* shell_;
+};
+
+v1::RecordMatch MatchOf(records::Closeness closeness) {
+  switch (closeness) {
+    case records::Closeness::kExact: return v1::RECORD_MATCH_EXACT;
+    case records::Closeness::kSameDeviceOtherCompiler: return v1::RECORD_MATCH_OTHER_COMPILER;
+    case records::Closeness::kOtherDevice: return v1::RECORD_MATCH_SAME_TARGET;
+  }
+  return v1::RECORD_MATCH_UNSPECIFIED;
+}
+
+// The store has a lock of its own: these calls do not wait for the farm.
+class RecordServiceShell final : public v1::RecordService::Service {
+ public:
+  explicit RecordServiceShell(records::Store* store) : store_(store) {}
+
+  grpc::Status Append(grpc::ServerContext*, const v1::AppendRecordsRequest* request, v1::AppendRecordsResponse* response) override {
+    std::vector<records::Record> rows;
+    for (const v1::Record& record : request->records()) {
+      auto row = FromProto(record);
+      if (!row.ok()) return ToGrpc(row.status());
+      rows.push_back(*std::move(row));
+    }
+    const auto report = store_->Append(rows);
+    if (!report.ok()) return ToGrpc(report.status());
+    response->set_appended(static_cast<int64_t>(report->appended));
+    response->set_known(static_cast<int64_t>(report->duplicates));
+    return report->rejected.empty() ? grpc::Status::OK : ToGrpc(report->rejected.front().why);
+  }
+
+  grpc::Status Best(grpc::ServerContext*, const v1::BestRecordRequest* request, v1::BestRecordResponse* response) override {
+    const auto nearest = store_->BestAnyDevice(FromProto(request->key()));
+    if (!nearest.ok()) return ToGrpc(nearest.status());
+    const v1::RecordMatch widest = request->widest() == v1::RECORD_MATCH_UNSPECIFIED ? v1::RECORD_MATCH_EXACT : request->widest();
+    if (!nearest->has_value() || MatchOf((*nearest)->closeness) > widest) return grpc::Status::OK;
+    *response->mutable_record() = ToProto((*nearest)->best.stored);
+    response->set_match(MatchOf((*nearest)->closeness));
+    response->set_device_similarity((*nearest)->device_similarity);
+    response->set_median_seconds((*nearest)->best.median_seconds);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Query(grpc::ServerContext*, const v1::QueryRecordsRequest* request, v1::QueryRecordsResponse* response) override {
+    const records::Filter filter = FromProto(*request);
+    const auto rows = store_->Query(filter);
+    if (!rows.ok()) return ToGrpc(rows.status());
+    for (const records::StoredRecord& row : *rows) *response->add_records() = ToProto(row);
+    response->set_more(rows->size() == filter.limit);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Stats(grpc::ServerContext*, const v1::RecordStatsRequest*, v1::RecordStatsResponse* response) override {
+    const auto stats = store_->Summarize();
+    if (!stats.ok()) return ToGrpc(stats.status());
+    response->set_records(stats->records);
+    response->set_workloads(stats->workloads);
+    response->set_devices(stats->devices);
+    for (const auto& [kind, count] : stats->failed) {
+      v1::FailureCount* failed = response->add_failed();
+      failed->set_kind(ToProto(kind));
+      failed->set_count(count);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Export(grpc::ServerContext* context, const v1::QueryRecordsRequest* request, grpc::ServerWriter<v1::Record>* writer) override {
+    records::Filter filter = FromProto(*request);
+    int64_t left = request->limit() > 0 ? request->limit() : INT64_MAX;
+    while (left > 0 && !context->IsCancelled()) {
+      filter.limit = static_cast<size_t>(std::min<int64_t>(left, 1000));
+      const auto rows = store_->Query(filter);
+      if (!rows.ok()) return ToGrpc(rows.status());
+      for (const records::StoredRecord& row : *rows) {
+        if (!writer->Write(ToProto(row))) return grpc::Status::CANCELLED;
+      }
+      if (rows->size() < filter.limit) break;
+      filter.after_row = rows->back().row;
+      left -= static_cast<int64_t>(rows->size());
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  records::Store* store_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell) {
+  std::vector<std::unique_ptr<grpc::Service>> services;
+  services.push_back(std::make_unique<AgentServiceShell>(shell));
+  services.push_back(std::make_unique<TunerServiceShell>(shell));
+  services.push_back(std::make_unique<JobServiceShell>(shell));
+  services.push_back(std::make_unique<AdminServiceShell>(shell));
+  services.push_back(std::make_unique<RecordServiceShell>(shell->store()));
+  return services;
+}
+
+}  // namespace hone::tracker

@@ -1,0 +1,21 @@
+// The tracker's gRPC services: each RPC is one call of the shell or the record store, with errors converted.
+//
+// Synchronous services: a waiting call holds one of gRPC's threads, which is cheap enough for the some hundred
+// agents of one farm. Not here: any decision.
+#ifndef HONE_TRACKER_SERVICES_H_
+#define HONE_TRACKER_SERVICES_H_
+
+#include <memory>
+#include <vector>
+
+#include "grpcpp/impl/codegen/service_type.h"
+#include "tracker/shell.h"
+
+namespace hone::tracker {
+
+// AgentService, TunerService, JobService, AdminService, RecordService. The shell must outlive them.
+std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell);
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_SERVICES_H_

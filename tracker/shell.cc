@@ -1,0 +1,218 @@
+#include "tracker/shell.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/status.h"
+#include "tracker/convert.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr absl::Duration kLongestWait = absl::Seconds(20);
+constexpr absl::Duration kTick = absl::Milliseconds(500);
+
+absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now) {
+  const absl::Duration asked = absl::Seconds(max_wait.seconds()) + absl::Nanoseconds(max_wait.nanos());
+  return now + std::clamp(asked, absl::ZeroDuration(), kLongestWait);
+}
+
+absl::Status Stopping() { return absl::UnavailableError("the tracker is stopping; call again"); }
+
+}  // namespace
+
+Shell::Shell(FarmOptions options, FarmState state, records::Store* store)
+    : farm_(std::move(options), state.incarnation()), state_(std::move(state)), store_(store) {}
+
+absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(FarmOptions options, FarmState state, records::Store* store) {
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, state.Jobs());
+  HONE_ASSIGN_OR_RETURN(const auto drained, state.Drained());
+  std::unique_ptr<Shell> shell(new Shell(std::move(options), std::move(state), store));
+  shell->farm_.Restore(std::move(jobs), drained);
+  shell->ticker_ = std::thread([raw = shell.get()] { raw->TickLoop(); });
+  return shell;
+}
+
+Shell::~Shell() {
+  Stop();
+  ticker_.join();
+}
+
+void Shell::Stop() {
+  const Lock lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+}
+
+void Shell::TickLoop() {
+  Lock lock(mutex_);
+  while (!stopping_) {
+    farm_.Tick(absl::Now());
+    if (absl::Status status = Settle(); !status.ok()) spdlog::error("cannot store the state of the farm: {}", std::string(status.message()));
+    changed_.wait_for(lock, absl::ToChronoMilliseconds(kTick));
+  }
+}
+
+absl::Status Shell::Settle() {
+  const absl::Status given_up = Append(farm_.TakeGivenUp());
+  const absl::Status jobs = state_.Save(farm_.TakeChangedJobs());
+  changed_.notify_all();
+  return given_up.ok() ? jobs : given_up;
+}
+
+absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
+  std::vector<records::Record> rows;
+  for (const Recordable& r : recordables) {
+    std::vector<records::Record> more = ToRecords(r);
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+  if (rows.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const records::AppendReport report, store_->Append(rows));
+  for (const records::Rejected& r : report.rejected) spdlog::warn("a record was refused: {}", std::string(r.why.message()));
+  return absl::OkStatus();
+}
+
+void Shell::StoreResults(v1::SynchronizeRequest* request) {
+  const absl::Status status = Append(farm_.Acceptable(*request, absl::Now()));
+  if (status.ok()) return;
+  spdlog::error("results cannot be recorded and stay with agent {}: {}", request->agent_id(), std::string(status.message()));
+  for (const v1::LeaseResult& result : request->finished()) *request->add_running() = result.lease();
+  request->clear_finished();
+}
+
+bool Shell::Wait(Lock& lock, absl::Time deadline, const Present& present) {
+  const absl::Time now = absl::Now();
+  if (stopping_ || now >= deadline || !present()) return false;
+  // In slices, so that a caller who went away is noticed.
+  changed_.wait_for(lock, absl::ToChronoMilliseconds(std::min(deadline - now, absl::Seconds(1)) + absl::Milliseconds(1)));
+  return !stopping_;
+}
+
+absl::StatusOr<v1::SynchronizeResponse> Shell::Synchronize(const v1::SynchronizeRequest& original, const Present& present) {
+  v1::SynchronizeRequest request = original;
+  Lock lock(mutex_);
+  if (request.finished_size() > 0) StoreResults(&request);
+  HONE_ASSIGN_OR_RETURN(Farm::Answer answer, farm_.Synchronize(request, absl::Now()));
+  HONE_RETURN_IF_ERROR(Settle());
+  if (answer.news) return answer.response;
+  const absl::Time deadline = std::min(DeadlineOf(request.max_wait(), absl::Now()), absl::Now() + answer.hold);
+  while (Wait(lock, deadline, present)) {
+    if (auto offer = farm_.Offer(request.agent_id(), absl::Now())) {
+      HONE_RETURN_IF_ERROR(Settle());
+      return *std::move(offer);
+    }
+  }
+  if (stopping_) return Stopping();
+  return answer.response;
+}
+
+absl::StatusOr<v1::LeaseJobResponse> Shell::LeaseJob(const v1::LeaseJobRequest& request, const Present& present) {
+  Lock lock(mutex_);
+  const absl::Time deadline = DeadlineOf(request.max_wait(), absl::Now());
+  do {
+    HONE_ASSIGN_OR_RETURN(v1::LeaseJobResponse response, farm_.LeaseJob(request, absl::Now()));
+    HONE_RETURN_IF_ERROR(Settle());
+    if (response.has_lease()) return response;
+  } while (Wait(lock, deadline, present));
+  if (stopping_) return Stopping();
+  return v1::LeaseJobResponse();
+}
+
+absl::StatusOr<v1::ReportProgressResponse> Shell::ReportProgress(const v1::ReportProgressRequest& request) {
+  const Lock lock(mutex_);
+  auto response = farm_.ReportProgress(request, absl::Now());
+  HONE_RETURN_IF_ERROR(Settle());
+  return response;
+}
+
+absl::StatusOr<v1::SubmitBatchResponse> Shell::SubmitBatch(const v1::SubmitBatchRequest& request) {
+  const Lock lock(mutex_);
+  auto response = farm_.SubmitBatch(request, absl::Now());
+  HONE_RETURN_IF_ERROR(Settle());
+  return response;
+}
+
+absl::StatusOr<v1::WaitBatchResponse> Shell::WaitBatch(const v1::WaitBatchRequest& request, const Present& present) {
+  Lock lock(mutex_);
+  const absl::Time deadline = DeadlineOf(request.max_wait(), absl::Now());
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(v1::WaitBatchResponse response, farm_.WaitBatch(request, absl::Now()));
+    if (response.finished_size() > 0 || response.cancelled()) return response;
+    if (!Wait(lock, deadline, present)) break;
+  }
+  if (stopping_) return Stopping();
+  return v1::WaitBatchResponse();
+}
+
+absl::Status Shell::CompleteJob(const v1::CompleteJobRequest& request) {
+  const Lock lock(mutex_);
+  const absl::Status status = farm_.CompleteJob(request, absl::Now());
+  HONE_RETURN_IF_ERROR(Settle());
+  return status;
+}
+
+absl::StatusOr<v1::Job> Shell::SubmitJob(const v1::JobSpec& spec) {
+  const Lock lock(mutex_);
+  auto job = farm_.SubmitJob(spec, absl::Now());
+  HONE_RETURN_IF_ERROR(Settle());
+  return job;
+}
+
+absl::StatusOr<v1::Job> Shell::GetJob(const std::string& job_id) {
+  const Lock lock(mutex_);
+  return farm_.GetJob(job_id, absl::Now());
+}
+
+absl::StatusOr<v1::ListJobsResponse> Shell::ListJobs(const v1::ListJobsRequest& request) {
+  const Lock lock(mutex_);
+  v1::ListJobsResponse response;
+  for (v1::Job& job : farm_.ListJobs(request.limit(), request.only_open(), absl::Now())) *response.add_jobs() = std::move(job);
+  return response;
+}
+
+absl::StatusOr<v1::WatchJobResponse> Shell::WatchJob(const v1::WatchJobRequest& request, const Present& present) {
+  Lock lock(mutex_);
+  const absl::Time deadline = DeadlineOf(request.max_wait(), absl::Now());
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, absl::Now()));
+    if (response.events_size() > 0 || !Wait(lock, deadline, present)) return response;
+  }
+}
+
+absl::StatusOr<v1::Job> Shell::CancelJob(const std::string& job_id) {
+  const Lock lock(mutex_);
+  auto job = farm_.CancelJob(job_id, absl::Now());
+  HONE_RETURN_IF_ERROR(Settle());
+  return job;
+}
+
+v1::ListDevicesResponse Shell::ListDevices() {
+  const Lock lock(mutex_);
+  v1::ListDevicesResponse response;
+  for (v1::Device& device : farm_.ListDevices(absl::Now())) *response.add_devices() = std::move(device);
+  return response;
+}
+
+absl::Status Shell::Drain(const std::string& agent_id, const std::string& reason) {
+  if (agent_id.empty()) return absl::InvalidArgumentError("no agent named: see the list of devices for the names");
+  const Lock lock(mutex_);
+  HONE_RETURN_IF_ERROR(state_.SaveDrained(agent_id, reason));
+  farm_.Drain(agent_id, reason);
+  return Settle();
+}
+
+absl::Status Shell::Undrain(const std::string& agent_id) {
+  const Lock lock(mutex_);
+  HONE_RETURN_IF_ERROR(state_.ForgetDrained(agent_id));
+  farm_.Undrain(agent_id);
+  return Settle();
+}
+
+v1::GetFarmResponse Shell::Counters() {
+  const Lock lock(mutex_);
+  return farm_.Counters(absl::Now());
+}
+
+}  // namespace hone::tracker
