@@ -64,17 +64,37 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const Options& options) {
   return grpc::CreateCustomChannel(options.tracker, grpc::SslCredentials(tls), arguments);
 }
 
-SynchronizeFn OverGrpc(std::shared_ptr<grpc::Channel> channel) {
-  std::shared_ptr<v1::AgentService::Stub> stub = v1::AgentService::NewStub(channel);
-  return [stub](const v1::SynchronizeRequest& request) -> absl::StatusOr<v1::SynchronizeResponse> {
+// The call under way, so that another thread can cancel it.
+class GrpcLink {
+ public:
+  explicit GrpcLink(const std::shared_ptr<grpc::Channel>& channel) : stub_(v1::AgentService::NewStub(channel)) {}
+
+  absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + 15));
+    const int grace = request.leaving() ? 2 : 15;  // whoever leaves does not wait for a tracker that is gone
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + grace));
+    SetContext(&context);
     v1::SynchronizeResponse response;
-    const grpc::Status status = stub->Synchronize(&context, request, &response);
+    const grpc::Status status = stub_->Synchronize(&context, request, &response);
+    SetContext(nullptr);
     if (!status.ok()) return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
     return response;
-  };
-}
+  }
+  void Cancel() {
+    const std::lock_guard lock(mutex_);
+    if (context_ != nullptr) context_->TryCancel();
+  }
+
+ private:
+  void SetContext(grpc::ClientContext* context) {
+    const std::lock_guard lock(mutex_);
+    context_ = context;
+  }
+
+  const std::unique_ptr<v1::AgentService::Stub> stub_;
+  std::mutex mutex_;
+  grpc::ClientContext* context_ = nullptr;
+};
 
 std::string HostName() {
   std::array<char, 256> name{};
@@ -114,7 +134,8 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   spdlog::info("agent {} on {}, {} threads, tracker {}", identity.agent_id, identity.device.fingerprint().text(),
                identity.device.threads(), options.tracker);
   Launcher launcher;
-  SyncLoop loop(identity, OverGrpc(channel),
+  GrpcLink link(channel);
+  SyncLoop loop(identity, {[&](const v1::SynchronizeRequest& request) { return link.Synchronize(request); }, [&] { link.Cancel(); }},
                 {[&](const v1::Batch& batch) { return launcher.Run(batch); }, [&] { launcher.Cancel(); }});
   std::thread stopper([&] {
     int signal = 0;

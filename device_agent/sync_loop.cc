@@ -16,8 +16,8 @@ absl::Duration FromProto(const google::protobuf::Duration& d) { return absl::Sec
 
 }  // namespace
 
-SyncLoop::SyncLoop(AgentIdentity identity, SynchronizeFn synchronize, Measurer measurer)
-    : identity_(std::move(identity)), synchronize_(std::move(synchronize)), measurer_(std::move(measurer)),
+SyncLoop::SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer)
+    : identity_(std::move(identity)), tracker_(std::move(tracker)), measurer_(std::move(measurer)),
       random_(std::hash<std::string>()(identity_.boot_id)), measuring_([this] { MeasureLoop(); }) {}
 
 SyncLoop::~SyncLoop() {
@@ -32,6 +32,7 @@ void SyncLoop::Stop() {
     drop_running_ = true;
     measurer_.cancel();
   }
+  tracker_.cancel();
   changed_.notify_all();
 }
 
@@ -43,8 +44,9 @@ void SyncLoop::Run() {
       if (stopping_) break;
       Fence(absl::Now());
     }
-    const auto response = synchronize_(Request(false));
+    const auto response = tracker_.synchronize(Request(false));
     if (!response.ok()) {
+      if (const std::lock_guard lock(mutex_); stopping_) break;
       spdlog::warn("no answer from the tracker: {}; next try within {}", std::string(response.status().message()), absl::FormatDuration(pause));
       if (response.status().code() == absl::StatusCode::kFailedPrecondition || response.status().code() == absl::StatusCode::kAborted) {
         const std::lock_guard lock(mutex_);
@@ -63,7 +65,7 @@ void SyncLoop::Run() {
     }
     if (busy) Pause(next_sync_, true);
   }
-  synchronize_(Request(true)).IgnoreError();
+  tracker_.synchronize(Request(true)).IgnoreError();
 }
 
 v1::SynchronizeRequest SyncLoop::Request(bool leaving) {

@@ -29,8 +29,12 @@ struct Measurer {
   std::function<void()> cancel;                          // from another thread: end the running one soon
 };
 
-// One call of Synchronize. Blocks until the answer; the deadline is the caller's.
-using SynchronizeFn = std::function<absl::StatusOr<v1::SynchronizeResponse>(const v1::SynchronizeRequest&)>;
+// The way to the tracker. synchronize is one call: it blocks until the answer, and its deadline is its own affair. cancel, from
+// another thread, ends a call that is under way.
+struct TrackerLink {
+  std::function<absl::StatusOr<v1::SynchronizeResponse>(const v1::SynchronizeRequest&)> synchronize;
+  std::function<void()> cancel;
+};
 
 struct AgentIdentity {
   std::string agent_id, boot_id, version;
@@ -39,7 +43,7 @@ struct AgentIdentity {
 
 class SyncLoop {
  public:
-  SyncLoop(AgentIdentity identity, SynchronizeFn synchronize, Measurer measurer);
+  SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer);
   ~SyncLoop();
 
   // Runs until Stop; then says goodbye to the tracker once, if it can.
@@ -59,7 +63,7 @@ class SyncLoop {
   void Pause(absl::Duration duration, bool until_finished);
 
   const AgentIdentity identity_;
-  const SynchronizeFn synchronize_;
+  const TrackerLink tracker_;
   const Measurer measurer_;
   Random random_;
 

@@ -1,0 +1,195 @@
+#include "device_agent/elements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "base/random.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr uint64_t kBufferStep = 0x9e3779b97f4a7c15ULL;
+
+struct Half {
+  uint16_t bits;
+  operator double() const { return HalfToFloat(bits); }
+};
+struct BFloat {
+  uint16_t bits;
+  operator double() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+struct Bool {
+  uint8_t bits;
+  operator double() const { return bits; }
+};
+
+uint16_t FloatToBFloat(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// Calls visit(T{}) for the C++ type behind dtype; false for an unknown one.
+template <typename Visit>
+bool WithType(v1::DType dtype, Visit&& visit) {
+  switch (dtype) {
+    case v1::DTYPE_BOOL:
+      visit(Bool{});
+      return true;
+    case v1::DTYPE_I8:
+      visit(int8_t{});
+      return true;
+    case v1::DTYPE_I16:
+      visit(int16_t{});
+      return true;
+    case v1::DTYPE_I32:
+      visit(int32_t{});
+      return true;
+    case v1::DTYPE_I64:
+      visit(int64_t{});
+      return true;
+    case v1::DTYPE_U8:
+      visit(uint8_t{});
+      return true;
+    case v1::DTYPE_U16:
+      visit(uint16_t{});
+      return true;
+    case v1::DTYPE_U32:
+      visit(uint32_t{});
+      return true;
+    case v1::DTYPE_U64:
+      visit(uint64_t{});
+      return true;
+    case v1::DTYPE_F16:
+      visit(Half{});
+      return true;
+    case v1::DTYPE_BF16:
+      visit(BFloat{});
+      return true;
+    case v1::DTYPE_F32:
+      visit(float{});
+      return true;
+    case v1::DTYPE_F64:
+      visit(double{});
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <typename T>
+T Draw(Random& random, double low, double high) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return Bool{static_cast<uint8_t>(random.Next() >> 63)};
+  } else if constexpr (std::is_integral_v<T>) {
+    // 2^63 is exact in double, the largest int64 is not: stay below.
+    constexpr double kMost = 9223372036854774784.0;
+    const double least = std::max(std::ceil(low), static_cast<double>(std::numeric_limits<T>::min()));
+    const double most = std::min({std::floor(high), static_cast<double>(std::numeric_limits<T>::max()), kMost});
+    const auto from = static_cast<int64_t>(std::max(least, -kMost));
+    const auto span = static_cast<uint64_t>(static_cast<int64_t>(most)) - static_cast<uint64_t>(from) + 1;
+    if (!(most >= least)) return static_cast<T>(from);
+    const auto offset = static_cast<uint64_t>((static_cast<unsigned __int128>(random.Next()) * span) >> 64);
+    return static_cast<T>(static_cast<uint64_t>(from) + offset);
+  } else {
+    const double value = low + (high - low) * random.Uniform();
+    if constexpr (std::is_same_v<T, Half>) return Half{FloatToHalf(static_cast<float>(value))};
+    if constexpr (std::is_same_v<T, BFloat>) return BFloat{FloatToBFloat(static_cast<float>(value))};
+    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(value);
+  }
+}
+
+// True when y is an acceptable value where r is wanted. A comparison with NaN is false.
+bool Acceptable(double y, double r, double rtol, double absolute) {
+  return std::abs(y - r) <= rtol * std::abs(r) + absolute || y == r || (std::isnan(y) && std::isnan(r));
+}
+
+template <typename T>
+Comparison CompareTyped(const v1::Buffer& buffer, const v1::Tolerance& tolerance, const T* y, const T* r) {
+  const int64_t n = buffer.elements();
+  double largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double magnitude = std::abs(static_cast<double>(r[i]));
+    if (magnitude > largest && magnitude <= std::numeric_limits<double>::max()) largest = magnitude;
+  }
+  const double absolute = tolerance.atol() * largest;
+  int64_t wrong = 0, first = -1;
+  double worst = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double error = std::abs(static_cast<double>(y[i]) - static_cast<double>(r[i]));
+    if (error > worst) worst = error;
+    if (!Acceptable(y[i], r[i], tolerance.rtol(), absolute)) {
+      if (wrong++ == 0) first = i;
+    }
+  }
+  Comparison comparison;
+  comparison.equal = wrong == 0;
+  comparison.max_error = largest > 0 ? worst / largest : worst;
+  if (wrong == 0) return comparison;
+  if (!std::isfinite(static_cast<double>(y[first]))) comparison.max_error = std::numeric_limits<double>::infinity();
+  comparison.text =
+      fmt::format("output '{}': {} of {} elements differ; element {} is {:.9g}, not {:.9g}", buffer.name(), wrong, n,
+                  first, static_cast<double>(y[first]), static_cast<double>(r[first]));
+  return comparison;
+}
+
+}  // namespace
+
+float HalfToFloat(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+  const uint32_t exponent = half >> 10 & 31, mantissa = half & 0x3ff;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
+  if (exponent == 0)
+    return std::copysign(std::ldexp(static_cast<float>(mantissa), -24), std::bit_cast<float>(sign | 1));
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+uint16_t FloatToHalf(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
+  const float magnitude = std::abs(value);
+  if (std::isnan(value)) return sign | 0x7e00;
+  if (magnitude >= 65520.0f) return sign | 0x7c00;  // rounds beyond the largest half
+  if (magnitude < 0x1p-14f) {
+    // Subnormal: a multiple of 2^-24. nearbyint rounds ties to even.
+    return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 24)));
+  }
+  const uint32_t positive = bits & 0x7fffffff;
+  const uint32_t rounded = positive + 0xfff + (positive >> 13 & 1);
+  return sign | static_cast<uint16_t>((rounded >> 13) - (112u << 10));
+}
+
+int64_t SizeOf(v1::DType dtype) {
+  int64_t size = 0;
+  WithType(dtype, [&](auto zero) { size = sizeof(zero); });
+  return size;
+}
+
+void Fill(const v1::Buffer& buffer, int position, uint64_t fill_seed, void* data) {
+  Random random(fill_seed + static_cast<uint64_t>(position) * kBufferStep);
+  WithType(buffer.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* elements = static_cast<T*>(data);
+    for (int64_t i = 0; i < buffer.elements(); ++i) elements[i] = Draw<T>(random, buffer.low(), buffer.high());
+  });
+}
+
+Comparison Compare(const v1::Buffer& buffer, const v1::Tolerance& tolerance, const void* output,
+                   const void* reference) {
+  // Most candidates compute the same bytes; NaN bytes that agree are equal too.
+  if (std::memcmp(output, reference, buffer.bytes()) == 0) return Comparison{true, 0, ""};
+  Comparison comparison;
+  WithType(buffer.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    comparison = CompareTyped(buffer, tolerance, static_cast<const T*>(output), static_cast<const T*>(reference));
+  });
+  return comparison;
+}
+
+}  // namespace hone::agent

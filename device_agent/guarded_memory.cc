@@ -1,0 +1,121 @@
+#include "device_agent/guarded_memory.h"
+
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/kernel_abi.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr int64_t kPage = 4096;
+constexpr int64_t kHugePage = 2 << 20;
+constexpr int64_t kGuard = 64 * 1024;     // catches strides, costs address space only
+constexpr int64_t kCanary = 64;           // least on each side
+constexpr unsigned char kPattern = 0xc5;  // neither 0 nor a likely value of any type
+constexpr size_t kMaxRegions = 4096;
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+RegionTable::RegionTable() { regions_.reserve(kMaxRegions); }
+
+bool RegionTable::Add(const Region& region) {
+  if (regions_.size() == kMaxRegions) return false;
+  regions_.push_back(region);
+  return true;
+}
+
+void RegionTable::Remove(const Region& region) {
+  std::erase_if(regions_, [&](const Region& other) { return other.begin == region.begin; });
+}
+
+std::optional<RegionTable::Hit> RegionTable::Locate(const void* address) const {
+  const char* p = static_cast<const char*>(address);
+  for (const Region& region : regions_) {
+    if (p < region.begin || p >= region.end) continue;
+    if (p < region.data) return Hit{&region, Place::kBefore, region.data - p};
+    const char* end = region.data + region.bytes;
+    if (p >= end) return Hit{&region, Place::kAfter, p - end};
+    return Hit{&region, Place::kInside, p - region.data};
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(RegionTable& table, const std::string& name, int64_t bytes) {
+  const int64_t front = kCanary * (1 + (table.NextColour() * 7) % 31);
+  const int64_t body = RoundUp(front + bytes + kCanary, kPage);
+  // Like the runtime: large buffers wish for huge pages, which need their alignment.
+  const int64_t alignment = bytes >= kHugePage ? kHugePage : kPage;
+  const int64_t total = body + 2 * kGuard + alignment;
+  void* mapping = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED) {
+    return absl::ResourceExhaustedError(fmt::format("no memory for '{}' ({} bytes)", name, bytes));
+  }
+  char* begin = static_cast<char*>(mapping);
+  char* body_begin = reinterpret_cast<char*>(RoundUp(reinterpret_cast<int64_t>(begin) + kGuard, alignment));
+  if (mprotect(body_begin, body, PROT_READ | PROT_WRITE) != 0) {
+    munmap(mapping, total);
+    return absl::ResourceExhaustedError(fmt::format("no memory for '{}' ({} bytes)", name, bytes));
+  }
+  if (alignment == kHugePage) madvise(body_begin, body, MADV_HUGEPAGE);
+  Region region;
+  region.begin = begin;
+  region.end = begin + total;
+  region.body = body_begin;
+  region.body_end = body_begin + body;
+  region.data = body_begin + front;
+  region.bytes = bytes;
+  name.copy(region.name, sizeof(region.name) - 1);
+  if (!table.Add(region)) {
+    munmap(mapping, total);
+    return absl::ResourceExhaustedError(fmt::format("too many buffers; '{}' is one too many", name));
+  }
+  GuardedBuffer buffer(&table, region);
+  memset(buffer.CanaryBegin(), kPattern, front);
+  memset(buffer.data() + bytes, kPattern, buffer.CanaryEnd() - (buffer.data() + bytes));
+  return buffer;
+}
+
+GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
+    : table_(std::exchange(other.table_, nullptr)), region_(other.region_) {}
+
+GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
+  std::swap(table_, other.table_);
+  std::swap(region_, other.region_);
+  return *this;
+}
+
+GuardedBuffer::~GuardedBuffer() {
+  if (table_ == nullptr) return;
+  table_->Remove(region_);
+  munmap(const_cast<char*>(region_.begin), region_.end - region_.begin);
+}
+
+char* GuardedBuffer::CanaryBegin() const { return const_cast<char*>(region_.body); }
+char* GuardedBuffer::CanaryEnd() const { return const_cast<char*>(region_.body_end); }
+
+absl::Status GuardedBuffer::Protect() {
+  if (mprotect(CanaryBegin(), CanaryEnd() - CanaryBegin(), PROT_READ) == 0) return absl::OkStatus();
+  return absl::ResourceExhaustedError(fmt::format("cannot protect '{}'", region_.name));
+}
+
+std::optional<int64_t> GuardedBuffer::BrokenCanary() const {
+  const auto broken = [](char c) { return static_cast<unsigned char>(c) != kPattern; };
+  const char* end = region_.data + region_.bytes;
+  if (const char* p = std::find_if(end, static_cast<const char*>(CanaryEnd()), broken); p != CanaryEnd())
+    return p - end;
+  for (const char* p = region_.data - 1; p >= CanaryBegin(); --p) {
+    if (broken(*p)) return p - region_.data;
+  }
+  return std::nullopt;
+}
+
+static_assert(kCanary % HONE_BUFFER_ALIGNMENT == 0);
+
+}  // namespace hone::agent

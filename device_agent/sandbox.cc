@@ -1,0 +1,215 @@
+#include "device_agent/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string_view>
+
+namespace hone::agent {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+bool LeaveNetwork() {
+  if (unshare(CLONE_NEWNET | CLONE_NEWIPC) == 0) return true;
+  return unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) == 0;
+}
+
+// Only for a launcher started by root; a user's agent keeps the user's rights, which Landlock narrows.
+bool LeaveRoot() {
+  if (geteuid() != 0) return true;
+  if (setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
+      setresuid(kNobody, kNobody, kNobody) != 0) {
+    return false;
+  }
+  // Changing the user made the process undumpable, and with it /proc/self/fd unreadable, where artifacts are opened.
+  return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
+}
+
+bool AllowBeneath(int ruleset, const char* path) {
+  const int fd = open(path, O_PATH | O_CLOEXEC);
+  if (fd < 0) return false;
+  landlock_path_beneath_attr rule{};
+  rule.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_DIR;
+  rule.parent_fd = fd;
+  bool added = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+  if (!added) {
+    // A file takes no directory rights.
+    rule.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE;
+    added = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+  }
+  close(fd);
+  return added;
+}
+
+bool LeaveFiles() {
+  const long version = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  if (version < 1) return false;
+  constexpr uint64_t kVersion1 = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+  landlock_ruleset_attr attributes{};
+  attributes.handled_access_fs = kVersion1;
+#ifdef LANDLOCK_ACCESS_FS_REFER
+  if (version >= 2) attributes.handled_access_fs |= LANDLOCK_ACCESS_FS_REFER;
+#endif
+  const int ruleset = static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0));
+  if (ruleset < 0) return false;
+  // What the loader needs for an artifact that is linked with the C or math library.
+  for (const char* path : {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"}) {
+    AllowBeneath(ruleset, path);
+  }
+  const bool confined = syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
+  close(ruleset);
+  return confined;
+}
+
+// Names, because not every architecture has every call; libseccomp skips those it does not know here.
+constexpr const char* kForbidden[] = {"accept",
+                                      "accept4",
+                                      "acct",
+                                      "add_key",
+                                      "adjtimex",
+                                      "bind",
+                                      "bpf",
+                                      "chroot",
+                                      "clock_adjtime",
+                                      "clock_settime",
+                                      "connect",
+                                      "delete_module",
+                                      "execve",
+                                      "execveat",
+                                      "fanotify_init",
+                                      "finit_module",
+                                      "init_module",
+                                      "io_setup",
+                                      "io_uring_enter",
+                                      "io_uring_register",
+                                      "io_uring_setup",
+                                      "ioperm",
+                                      "iopl",
+                                      "kcmp",
+                                      "kexec_file_load",
+                                      "kexec_load",
+                                      "keyctl",
+                                      "listen",
+                                      "lookup_dcookie",
+                                      "memfd_secret",
+                                      "mount",
+                                      "mount_setattr",
+                                      "move_mount",
+                                      "move_pages",
+                                      "mq_open",
+                                      "msgget",
+                                      "name_to_handle_at",
+                                      "open_by_handle_at",
+                                      "open_tree",
+                                      "perf_event_open",
+                                      "personality",
+                                      "pidfd_getfd",
+                                      "pidfd_send_signal",
+                                      "pivot_root",
+                                      "process_madvise",
+                                      "process_vm_readv",
+                                      "process_vm_writev",
+                                      "ptrace",
+                                      "quotactl",
+                                      "reboot",
+                                      "request_key",
+                                      "semget",
+                                      "setdomainname",
+                                      "sethostname",
+                                      "setns",
+                                      "settimeofday",
+                                      "shmget",
+                                      "socket",
+                                      "swapoff",
+                                      "swapon",
+                                      "syslog",
+                                      "umount2",
+                                      "unshare",
+                                      "userfaultfd",
+                                      "uselib",
+                                      "vhangup"};
+
+bool LeaveSystemCalls() {
+  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+  if (filter == nullptr) return false;
+  for (const char* name : kForbidden) {
+    const int number = seccomp_syscall_resolve_name(name);
+    if (number != __NR_SCMP_ERROR) (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+  }
+  const bool loaded = seccomp_load(filter) == 0;
+  seccomp_release(filter);
+  return loaded;
+}
+
+// Threads are needed, processes are not; signals only to oneself (abort).
+bool LeaveProcesses() {
+  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+  if (filter == nullptr) return false;
+  const auto forbid = [&](int number, int error) { (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(error), number, 0); };
+#ifdef CLONE_THREAD
+  (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+                         SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+#endif
+  forbid(SCMP_SYS(clone3), ENOSYS);  // its flags are in memory, which a filter cannot see; libc falls back to clone
+  for (const int number : {SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(setpgid),
+                           SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(prlimit64),
+                           SCMP_SYS(setrlimit), SCMP_SYS(setsid), SCMP_SYS(setpriority)}) {
+    forbid(number, EPERM);
+  }
+  (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
+                         SCMP_A0(SCMP_CMP_NE, static_cast<scmp_datum_t>(getpid())));
+  const bool loaded = seccomp_load(filter) == 0;
+  seccomp_release(filter);
+  return loaded;
+}
+
+void Limit(int resource, rlim_t value) {
+  rlimit limit{value, value};
+  setrlimit(static_cast<__rlimit_resource>(resource), &limit);
+}
+
+}  // namespace
+
+std::vector<std::string> ConfineLauncher() {
+  std::vector<std::string> layers;
+  const auto add = [&](bool holds, std::string_view name) {
+    if (holds) layers.emplace_back(name);
+  };
+  add(LeaveNetwork(), "no-network");
+  add(LeaveRoot(), "no-root");
+  add(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no-new-privileges");
+  add(LeaveFiles(), "landlock");
+  add(LeaveSystemCalls(), "seccomp");
+  return layers;
+}
+
+void ConfineChild(const ChildLimits& limits) {
+  const pid_t parent = getppid();
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (getppid() != parent) _exit(1);  // it died before the line above
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  Limit(RLIMIT_CORE, 0);
+  Limit(RLIMIT_FSIZE, 0);
+  Limit(RLIMIT_NOFILE, 32);
+  Limit(RLIMIT_MEMLOCK, 0);
+#ifndef __SANITIZE_ADDRESS__  // its shadow memory needs terabytes of address space
+#ifndef __SANITIZE_THREAD__
+  if (limits.memory_bytes > 0) Limit(RLIMIT_AS, limits.memory_bytes);
+#endif
+#endif
+  if (limits.cpu_seconds > 0) Limit(RLIMIT_CPU, limits.cpu_seconds);
+  LeaveProcesses();
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,424 @@
+#include "device_agent/visit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "device_agent/device.h"
+#include "device_agent/elements.h"
+#include "device_agent/guarded_memory.h"
+#include "device_agent/reference_loop.h"
+#include "device_agent/visit_child.h"
+#include "device_agent/watched_child.h"
+
+namespace hone::agent {
+namespace {
+
+// A whole last round lost to crashes is repeated this often; then the first times must do.
+constexpr int kMaxLostRounds = 3;
+constexpr std::string_view kCancelled = "cancelled";
+
+// Text of a child, for a proto string: printable ASCII whatever it was.
+std::string Clean(const char* text, size_t capacity) {
+  std::string clean(text, strnlen(text, capacity));
+  for (char& c : clean) {
+    if (c < 0x20 || c > 0x7e) c = '?';
+  }
+  return clean;
+}
+
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// The artifact as a file that nobody can change.
+absl::Status WriteSealed(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return absl::ResourceExhaustedError(fmt::format("cannot keep the artifact: {}", strerror(errno)));
+    bytes.remove_prefix(written);
+  }
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) {
+    return absl::UnavailableError(fmt::format("cannot seal the artifact: {}", strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+struct State {
+  enum { kPending, kVerified, kFailed } stage = kPending;
+  v1::FailureKind kind = v1::FAILURE_KIND_UNSPECIFIED;
+  std::string text;
+  v1::Timing timing;
+};
+
+double MedianOf(const google::protobuf::RepeatedField<double>& values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+// What is known of the batch while its children come and go.
+class Progress {
+ public:
+  explicit Progress(const v1::Batch& batch)
+      : batch_(batch),
+        policy_(WithDefaults(batch.policy())),
+        states_(batch.candidates_size()),
+        started_(SecondsNow()) {}
+
+  std::vector<int> Pending() const {
+    std::vector<int> pending;
+    for (size_t i = 0; i < states_.size(); ++i) {
+      if (states_[i].stage == State::kPending) pending.push_back(static_cast<int>(i));
+    }
+    return pending;
+  }
+  std::vector<Verified> VerifiedOnes() const {
+    std::vector<Verified> verified;
+    for (size_t i = 0; i < states_.size(); ++i) {
+      const State& state = states_[i];
+      if (state.stage != State::kVerified) continue;
+      verified.push_back({static_cast<int>(i), state.timing.calls_per_repeat(), MedianOf(state.timing.seconds())});
+    }
+    return verified;
+  }
+
+  bool Known(int candidate) const { return candidate >= 0 && candidate < static_cast<int>(states_.size()); }
+  bool Failed(int candidate) const { return Known(candidate) && states_[candidate].stage == State::kFailed; }
+
+  void Fail(int candidate, v1::FailureKind kind, const std::string& text) {
+    State& state = states_[candidate];
+    if (state.stage == State::kFailed) return;
+    state.stage = State::kFailed;
+    state.kind = kind;
+    state.text = text;
+  }
+
+  // Adds repeats; false when they cannot be true.
+  bool AddTimes(const VisitMessage& message) {
+    if (!Known(message.candidate) || !Plausible(message) || message.calls < 1) return false;
+    State& state = states_[message.candidate];
+    if (state.stage == State::kFailed) return false;
+    if (state.stage == State::kPending) {
+      state.timing.set_calls_per_repeat(message.calls);
+      state.timing.set_max_error(message.max_error);
+    }
+    if (state.timing.calls_per_repeat() != message.calls) return false;
+    state.stage = State::kVerified;
+    if (message.interleaved != 0) {
+      // A round that had to be repeated replaces the one before it.
+      state.timing.mutable_seconds()->Truncate(std::min(state.timing.seconds_size(), state.timing.first_interleaved()));
+      state.timing.set_first_interleaved(state.timing.seconds_size());
+    }
+    for (int i = 0; i < message.count; ++i) state.timing.add_seconds(message.seconds[i]);
+    if (message.interleaved == 0) state.timing.set_first_interleaved(state.timing.seconds_size());
+    return true;
+  }
+
+  bool AddReference(const VisitMessage& message) {
+    if (!Plausible(message)) return false;
+    reference_.insert(reference_.end(), message.seconds, message.seconds + message.count);
+    return true;
+  }
+
+  v1::BatchResult Result() const;
+  const v1::TimingPolicy& policy() const { return policy_; }
+
+ private:
+  // Positive, finite, and no more than the time that has passed since the visit began.
+  bool Plausible(const VisitMessage& message) const {
+    if (message.count < 1 || message.count > kMaxRepeats) return false;
+    double sum = 0;
+    for (int i = 0; i < message.count; ++i) {
+      if (!(message.seconds[i] > 0)) return false;
+      sum += message.seconds[i] * static_cast<double>(std::max<int64_t>(1, message.calls));
+    }
+    return sum <= SecondsNow() - started_;
+  }
+
+  const v1::Batch& batch_;
+  const v1::TimingPolicy policy_;
+  std::vector<State> states_;
+  std::vector<double> reference_;
+  double started_;
+};
+
+v1::BatchResult Progress::Result() const {
+  v1::BatchResult result;
+  const Sensors sensors = ReadSensors();
+  std::vector<double> reference = reference_;
+  std::sort(reference.begin(), reference.end());
+  const double median = reference.empty() ? 0 : reference[reference.size() / 2];
+  const double drift = reference.empty() ? 0 : std::max(reference.back() / median - 1, 1 - reference.front() / median);
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const State& state = states_[i];
+    v1::CandidateOutcome* outcome = result.add_outcomes();
+    outcome->set_candidate_id(batch_.candidates(static_cast<int>(i)).id());
+    if (state.stage != State::kVerified) {
+      outcome->mutable_outcome()->mutable_failure()->set_kind(state.kind);
+      outcome->mutable_outcome()->mutable_failure()->set_text(state.text);
+      continue;
+    }
+    v1::Timing& timing = *outcome->mutable_outcome()->mutable_timing();
+    timing = state.timing;
+    timing.set_reference_seconds(median);
+    timing.set_drift(drift);
+    if (sensors.temperature_c) timing.set_temperature_c(*sensors.temperature_c);
+    if (sensors.clock_mhz) timing.set_clock_mhz(*sensors.clock_mhz);
+  }
+  result.set_visit_seconds(SecondsNow() - started_);
+  return result;
+}
+
+struct Blame {
+  v1::FailureKind kind;
+  std::string text;
+};
+
+Blame BlameFor(const VisitMessage& fault) {
+  const std::string name = Clean(fault.text, sizeof(fault.text));
+  const auto place = static_cast<Place>(fault.place);
+  const std::string signal = SignalName(fault.signal);
+  if (name.empty()) return {v1::FAILURE_KIND_CRASHED, fmt::format("crashed with {}", signal)};
+  const std::string where = place == Place::kBefore  ? fmt::format("{} bytes before {}", fault.distance, name)
+                            : place == Place::kAfter ? fmt::format("{} bytes past the end of {}", fault.distance, name)
+                                                     : fmt::format("at byte {} of {}", fault.distance, name);
+  if (fault.is_write == 0) return {v1::FAILURE_KIND_CRASHED, fmt::format("crashed with {}: read {}", signal, where)};
+  if (place == Place::kInside)
+    return {v1::FAILURE_KIND_WRONG_OUTPUT, fmt::format("wrote into a read-only buffer: {}", where)};
+  return {v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, fmt::format("wrote {}", where)};
+}
+
+struct ChildEnd {
+  enum { kDone, kReplace, kGiveUp } what;
+  std::string error;  // kGiveUp
+};
+
+// Follows one child to its end and books what it says.
+class Watch {
+ public:
+  Watch(Progress& progress, int cancel_fd) : progress_(progress), cancel_fd_(cancel_fd) {}
+
+  ChildEnd Follow(WatchedChild& child) {
+    VisitMessage message;
+    for (;;) {
+      switch (child.Next(message, limit_, cancel_fd_)) {
+        case WatchedChild::Event::kCancelled:
+          return {ChildEnd::kGiveUp, std::string(kCancelled)};
+        case WatchedChild::Event::kSilent:
+          child.Kill();
+          return Blamed({v1::FAILURE_KIND_RUN_TIMEOUT, TimeoutText()});
+        case WatchedChild::Event::kEnded:
+          // It said of a candidate why it could not go on; else the system knows how it died.
+          if (failed_one_) return {ChildEnd::kReplace, ""};
+          return Blamed({v1::FAILURE_KIND_CRASHED, fmt::format("the process {}", child.Ending())});
+        case WatchedChild::Event::kMessage:
+          if (const std::optional<ChildEnd> end = Take(message, child)) return *end;
+      }
+    }
+  }
+
+ private:
+  std::string TimeoutText() const {
+    if (current_ < 0) return fmt::format("nothing for {:.3g} s", limit_);
+    return fmt::format("a call took longer than {:.3g} s", progress_.policy().timeout_seconds());
+  }
+
+  ChildEnd Blamed(const Blame& blame) {
+    if (!progress_.Known(current_)) return {ChildEnd::kGiveUp, blame.text};
+    if (progress_.Failed(current_)) return {ChildEnd::kGiveUp, fmt::format("after its last candidate, {}", blame.text)};
+    progress_.Fail(current_, blame.kind, blame.text);
+    return {ChildEnd::kReplace, ""};
+  }
+
+  std::optional<ChildEnd> Take(const VisitMessage& message, WatchedChild& child) {
+    using Type = VisitMessage::Type;
+    const Blame broken{v1::FAILURE_KIND_CRASHED, "broke the measuring process: what it says makes no sense"};
+    switch (message.type) {
+      case Type::kBegin:
+        current_ = message.candidate;
+        failed_one_ = false;
+        limit_ = Clamp(message.limit_seconds);
+        return std::nullopt;
+      case Type::kFailed:
+        if (message.candidate < 0) return ChildEnd{ChildEnd::kGiveUp, Clean(message.text, sizeof(message.text))};
+        if (message.candidate != current_ || !v1::FailureKind_IsValid(message.failure_kind)) break;
+        progress_.Fail(current_, static_cast<v1::FailureKind>(message.failure_kind),
+                       Clean(message.text, sizeof(message.text)));
+        failed_one_ = true;
+        return std::nullopt;
+      case Type::kFault:
+        child.Kill();
+        return Blamed(BlameFor(message));
+      case Type::kTimes:
+        if (!progress_.AddTimes(message)) break;
+        return std::nullopt;
+      case Type::kReference:
+        if (!progress_.AddReference(message)) break;
+        return std::nullopt;
+      case Type::kDone:
+        return ChildEnd{ChildEnd::kDone, ""};
+    }
+    child.Kill();
+    return Blamed(broken);
+  }
+
+  // A broken child must not buy itself time.
+  double Clamp(double seconds) const {
+    const v1::TimingPolicy& policy = progress_.policy();
+    const double most = current_ < 0 ? 31 + policy.reference_timeout_seconds()
+                                     : 2 + 16 * policy.timeout_seconds() + 8 * policy.min_seconds_first();
+    return seconds > 0 && seconds < most ? seconds : most;
+  }
+
+  Progress& progress_;
+  const int cancel_fd_;
+  double limit_ = 30;
+  int current_ = -1;
+  bool failed_one_ = false;
+};
+
+v1::BatchResult ErrorResult(const std::string& error) {
+  v1::BatchResult result;
+  result.set_error(error);
+  return result;
+}
+
+}  // namespace
+
+absl::Status Validate(const v1::Batch& batch) {
+  for (const v1::Buffer& buffer : batch.buffers()) {
+    const int64_t size = SizeOf(buffer.dtype());
+    if (size == 0)
+      return absl::InvalidArgumentError(fmt::format("buffer '{}' has a type this agent does not know", buffer.name()));
+    if (buffer.elements() < 0 || buffer.bytes() != buffer.elements() * size) {
+      return absl::InvalidArgumentError(fmt::format("buffer '{}': {} bytes are not {} elements of {} bytes",
+                                                    buffer.name(), buffer.bytes(), buffer.elements(), size));
+    }
+  }
+  if (batch.threads() < 1 || batch.threads() > 1024) {
+    return absl::InvalidArgumentError(fmt::format("cannot measure with {} threads", batch.threads()));
+  }
+  return absl::OkStatus();
+}
+
+ReferenceCache::~ReferenceCache() {
+  for (const Entry& entry : entries_) munmap(entry.mapping, entry.bytes);
+}
+
+std::string ReferenceCache::KeyOf(const v1::Batch& batch) {
+  std::string key = fmt::format("{}:{}", batch.workload_digest(), batch.fill_seed());
+  for (const v1::Buffer& buffer : batch.buffers()) {
+    key += fmt::format(":{},{},{},{},{}", static_cast<int>(buffer.dtype()), buffer.elements(),
+                       static_cast<int>(buffer.role()), buffer.low(), buffer.high());
+  }
+  return key;
+}
+
+char* ReferenceCache::Find(const std::string& key) {
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->key != key) continue;
+    entries_.splice(entries_.begin(), entries_, entry);
+    return entry->mapping;
+  }
+  return nullptr;
+}
+
+void ReferenceCache::Add(const std::string& key, char* mapping, int64_t bytes) {
+  entries_.push_front({key, mapping, bytes});
+  bytes_ += bytes;
+  while (bytes_ > capacity_ && entries_.size() > 1) {
+    munmap(entries_.back().mapping, entries_.back().bytes);
+    bytes_ -= entries_.back().bytes;
+    entries_.pop_back();
+  }
+}
+
+absl::StatusOr<char*> Visitor::ReferenceData(const v1::Batch& batch, int artifact_fd, int cancel_fd) {
+  const std::string key = ReferenceCache::KeyOf(batch);
+  if (char* known = cache_.Find(key)) return known;
+  const int64_t bytes = std::max<int64_t>(LayOut(batch).bytes, 1);
+  const File file(memfd_create("hone-data", MFD_CLOEXEC));
+  if (file.fd() < 0 || ftruncate(file.fd(), bytes) != 0) {
+    return absl::ResourceExhaustedError(fmt::format("no memory for {} bytes of inputs and outputs", bytes));
+  }
+  ChildTask task;
+  task.batch = &batch;
+  task.artifact_fd = artifact_fd;
+  task.memory_limit = options_.memory_limit;
+  HONE_ASSIGN_OR_RETURN(WatchedChild child, WatchedChild::Start([&](int channel) {
+                          void* shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
+                          if (shared == MAP_FAILED) _exit(1);
+                          task.data = static_cast<char*>(shared);
+                          task.channel = channel;
+                          RunReferenceChild(task);
+                        }));
+  Progress progress(batch);
+  const ChildEnd end = Watch(progress, cancel_fd).Follow(child);
+  if (end.what != ChildEnd::kDone) {
+    if (end.error == kCancelled) return absl::CancelledError(end.error);
+    return absl::InternalError(fmt::format("the reference kernel failed: {}", end.error));
+  }
+  void* mapping = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd(), 0);
+  if (mapping == MAP_FAILED) return absl::ResourceExhaustedError("cannot map the reference outputs");
+  cache_.Add(key, static_cast<char*>(mapping), bytes);
+  return static_cast<char*>(mapping);
+}
+
+v1::BatchResult Visitor::Run(const v1::Batch& batch, int cancel_fd) {
+  if (const absl::Status valid = Validate(batch); !valid.ok()) return ErrorResult(std::string(valid.message()));
+  Progress progress(batch);
+  const File artifact(memfd_create("hone-artifact", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (const absl::Status written = WriteSealed(artifact.fd(), batch.artifact()); !written.ok()) {
+    return ErrorResult(std::string(written.message()));
+  }
+  const absl::StatusOr<char*> data = ReferenceData(batch, artifact.fd(), cancel_fd);
+  if (!data.ok()) return ErrorResult(std::string(data.status().message()));
+  int lost_rounds = 0;
+  for (;;) {
+    ChildTask task;
+    task.batch = &batch;
+    task.artifact_fd = artifact.fd();
+    task.data = *data;
+    task.memory_limit = options_.memory_limit;
+    task.to_verify = progress.Pending();
+    task.verified = progress.VerifiedOnes();
+    if (task.to_verify.empty() && (task.verified.empty() || lost_rounds > kMaxLostRounds)) break;
+    absl::StatusOr<WatchedChild> child = WatchedChild::Start([&](int channel) {
+      task.channel = channel;
+      RunMeasuringChild(task);
+    });
+    if (!child.ok()) return ErrorResult(std::string(child.status().message()));
+    const ChildEnd end = Watch(progress, cancel_fd).Follow(*child);
+    if (end.what == ChildEnd::kGiveUp) return ErrorResult(end.error);
+    if (end.what == ChildEnd::kDone) break;
+    if (task.to_verify.empty()) ++lost_rounds;
+  }
+  return progress.Result();
+}
+
+}  // namespace hone::agent

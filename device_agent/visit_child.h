@@ -1,0 +1,50 @@
+// The work of one measuring child: everything that happens in the same process as code that cannot be trusted.
+//
+// A child verifies the candidates it is given one after the other, times each briefly, and then races those that were
+// verified (here or by the child before it). It tells the launcher each step before and after (visit_message.h), so
+// that the launcher knows whom to blame when it falls silent. What to do about that is the launcher's (visit.h).
+#ifndef HONE_DEVICE_AGENT_VISIT_CHILD_H_
+#define HONE_DEVICE_AGENT_VISIT_CHILD_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "hone/v1/measure.pb.h"
+
+namespace hone::agent {
+
+// Where each of the batch's buffers lies in the block of filled inputs and reference outputs.
+struct DataLayout {
+  std::vector<int64_t> offsets;  // by buffer, multiples of the buffer alignment
+  int64_t bytes = 0;
+};
+DataLayout LayOut(const v1::Batch& batch);
+
+// A candidate that an earlier child verified and timed.
+struct Verified {
+  int candidate;
+  int64_t calls;
+  double median_seconds;
+};
+
+struct ChildTask {
+  const v1::Batch* batch = nullptr;
+  int artifact_fd = -1;
+  int channel = -1;            // packets of VisitMessage to the launcher
+  char* data = nullptr;        // laid out by LayOut; the reference child writes it, the measuring one only reads
+  int64_t memory_limit = 0;    // bytes of address space; 0 for none
+  std::vector<int> to_verify;  // indices of candidates
+  std::vector<Verified> verified;
+};
+
+// The policy with its defaults filled in.
+v1::TimingPolicy WithDefaults(const v1::TimingPolicy& policy);
+
+// Both run in a freshly forked child and never return.
+// Fills the inputs into `data`, runs the reference kernel, and writes its outputs into `data`.
+[[noreturn]] void RunReferenceChild(const ChildTask& task);
+[[noreturn]] void RunMeasuringChild(const ChildTask& task);
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_VISIT_CHILD_H_

@@ -1,0 +1,44 @@
+// One measuring child under watch: fork it, read its packets one by one, kill it when it falls silent for longer than
+// it said it would, and say in words how it ended.
+#ifndef HONE_DEVICE_AGENT_WATCHED_CHILD_H_
+#define HONE_DEVICE_AGENT_WATCHED_CHILD_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "device_agent/visit_message.h"
+
+namespace hone::agent {
+
+class WatchedChild {
+ public:
+  enum class Event { kMessage, kSilent, kEnded, kCancelled };
+
+  // Forks; `body` runs in the child with its end of the channel and must not return. kUnavailable: no process or
+  // socket.
+  static absl::StatusOr<WatchedChild> Start(const std::function<void(int channel)>& body);
+  WatchedChild(WatchedChild&& other) noexcept;
+  WatchedChild& operator=(WatchedChild&&) = delete;
+  ~WatchedChild();  // kills it if it lives
+
+  // The next packet, or: nothing for `seconds` (kSilent), `cancel_fd` readable (kCancelled), or the child is gone and
+  // every packet was read (kEnded).
+  Event Next(VisitMessage& message, double seconds, int cancel_fd);
+  void Kill();
+  // After kEnded or Kill: "was killed by SIGSEGV", "ended with status 3". Waits for it.
+  std::string Ending();
+
+ private:
+  WatchedChild(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
+  pid_t pid_;
+  int channel_;
+};
+
+std::string SignalName(int signal);  // "SIGSEGV"
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_WATCHED_CHILD_H_
