@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define HONE_RETURN_IF_ERROR(expr)                         \
-  do {                                                     \
+#define HONE_RETURN_IF_ERROR(expr)                                                   \
+  do {                                                                               \
     if (absl::Status hone_status_ = (expr); !hone_status_.ok()) return hone_status_; \
   } while (0)
 
@@ -26,12 +26,12 @@
   lhs = *std::move(tmp)
 
 // Aborts with place and text: for what can only be a bug of ours, never for bad input.
-#define HONE_CHECK(condition)                                                                         \
-  do {                                                                                                \
-    if (!(condition)) {                                                                               \
-      std::fprintf(stderr, "%s:%d: internal error: %s\n", __FILE__, __LINE__, #condition);            \
-      std::abort();                                                                                   \
-    }                                                                                                 \
+#define HONE_CHECK(condition)                                                              \
+  do {                                                                                     \
+    if (!(condition)) {                                                                    \
+      std::fprintf(stderr, "%s:%d: internal error: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                        \
+    }                                                                                      \
   } while (0)
 
 namespace hone {

@@ -89,7 +89,8 @@ absl::Status Launcher::Start() {
     close(sockets[1]);
     return absl::UnavailableError(fmt::format("cannot make a pipe for the launcher: {}", std::strerror(errno)));
   }
-  const std::string channel = fmt::format("--launcher-channel={}", sockets[1]), cancel = fmt::format("--launcher-cancel={}", pipes[0]);
+  const std::string channel = fmt::format("--launcher-channel={}", sockets[1]),
+                    cancel = fmt::format("--launcher-cancel={}", pipes[0]);
   const std::array<const char*, 4> arguments = {"hone-agent", channel.c_str(), cancel.c_str(), nullptr};
   const pid_t pid = fork();
   if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
@@ -147,7 +148,8 @@ int LauncherMain(int channel, int cancel) {
   while (ReceiveMessage(channel, &batch)) {
     Drain(cancel);
     if (lock.ok()) {
-      if (absl::Status status = lock->Lock(HostLock::Mode::kExclusive); !status.ok()) spdlog::warn("{}", std::string(status.message()));
+      if (absl::Status status = lock->Lock(HostLock::Mode::kExclusive); !status.ok())
+        spdlog::warn("{}", std::string(status.message()));
     }
     const v1::BatchResult result = visitor.Run(batch, cancel);
     if (lock.ok()) lock->Unlock();

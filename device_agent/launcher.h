@@ -1,9 +1,9 @@
 // The launcher: a process of one thread that measures batches for the agent, confined, apart from gRPC and its threads.
 //
-// gRPC does not survive fork, and whoever forks for every visit must have one thread. So the agent starts itself once more
-// (exec, hence a clean process) as the launcher and speaks with it over a socket: a batch goes in, a result comes out.
-// If the launcher dies, the visit has an error and the next one gets a new launcher. Start at Launcher::Run (the agent's side)
-// and LauncherMain (the process itself).
+// gRPC does not survive fork, and whoever forks for every visit must have one thread. So the agent starts itself once
+// more (exec, hence a clean process) as the launcher and speaks with it over a socket: a batch goes in, a result comes
+// out. If the launcher dies, the visit has an error and the next one gets a new launcher. Start at Launcher::Run (the
+// agent's side) and LauncherMain (the process itself).
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_H_
 

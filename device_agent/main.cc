@@ -119,7 +119,8 @@ absl::StatusOr<AgentIdentity> Identify(const Options& options) {
   device.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
   for (const std::string& label : options.labels) {
     const size_t equals = label.find('=');
-    if (equals == std::string::npos) return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
+    if (equals == std::string::npos)
+      return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
     (*device.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
   }
   HONE_ASSIGN_OR_RETURN(HostLock lock, HostLock::Open());
@@ -135,8 +136,10 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                identity.device.threads(), options.tracker);
   Launcher launcher;
   GrpcLink link(channel);
-  SyncLoop loop(identity, {[&](const v1::SynchronizeRequest& request) { return link.Synchronize(request); }, [&] { link.Cancel(); }},
-                {[&](const v1::Batch& batch) { return launcher.Run(batch); }, [&] { launcher.Cancel(); }});
+  SyncLoop loop(
+      identity,
+      {[&](const v1::SynchronizeRequest& request) { return link.Synchronize(request); }, [&] { link.Cancel(); }},
+      {[&](const v1::Batch& batch) { return launcher.Run(batch); }, [&] { launcher.Cancel(); }});
   std::thread stopper([&] {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -155,7 +158,8 @@ int Main(int argc, char** argv) {
   app.add_option("--name", options.name, "name of this agent, unique in the farm (default: the host's name)");
   app.add_option("--target", options.target, "target text that this device is registered under");
   app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
-  app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--tls-cert", options.tls_cert, "certificate of this agent (PEM)");
   app.add_option("--tls-key", options.tls_key, "its private key (PEM)");
   app.add_option("--tls-ca", options.tls_ca, "certificate authority of the tracker (PEM)");

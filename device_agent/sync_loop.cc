@@ -12,13 +12,18 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 constexpr absl::Duration kLongestPause = absl::Seconds(10);
 
-absl::Duration FromProto(const google::protobuf::Duration& d) { return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos()); }
+absl::Duration FromProto(const google::protobuf::Duration& d) {
+  return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
+}
 
 }  // namespace
 
 SyncLoop::SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer)
-    : identity_(std::move(identity)), tracker_(std::move(tracker)), measurer_(std::move(measurer)),
-      random_(std::hash<std::string>()(identity_.boot_id)), measuring_([this] { MeasureLoop(); }) {}
+    : identity_(std::move(identity)),
+      tracker_(std::move(tracker)),
+      measurer_(std::move(measurer)),
+      random_(std::hash<std::string>()(identity_.boot_id)),
+      measuring_([this] { MeasureLoop(); }) {}
 
 SyncLoop::~SyncLoop() {
   Stop();
@@ -47,8 +52,10 @@ void SyncLoop::Run() {
     const auto response = tracker_.synchronize(Request(false));
     if (!response.ok()) {
       if (const std::lock_guard lock(mutex_); stopping_) break;
-      spdlog::warn("no answer from the tracker: {}; next try within {}", std::string(response.status().message()), absl::FormatDuration(pause));
-      if (response.status().code() == absl::StatusCode::kFailedPrecondition || response.status().code() == absl::StatusCode::kAborted) {
+      spdlog::warn("no answer from the tracker: {}; next try within {}", std::string(response.status().message()),
+                   absl::FormatDuration(pause));
+      if (response.status().code() == absl::StatusCode::kFailedPrecondition ||
+          response.status().code() == absl::StatusCode::kAborted) {
         const std::lock_guard lock(mutex_);
         epoch_ = 0;  // register anew
       }
@@ -112,8 +119,9 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   }
   for (const v1::Lease& lease : response.leases()) {
     const std::string& id = lease.reference().lease_id();
-    const bool known = finished_.contains(id) || (running_.has_value() && running_->lease_id() == id) ||
-                       std::any_of(queued_.begin(), queued_.end(), [&](const Visit& v) { return v.reference.lease_id() == id; });
+    const bool known =
+        finished_.contains(id) || (running_.has_value() && running_->lease_id() == id) ||
+        std::any_of(queued_.begin(), queued_.end(), [&](const Visit& v) { return v.reference.lease_id() == id; });
     if (!known) queued_.push_back({lease.reference(), lease.batch()});
   }
   changed_.notify_all();
@@ -122,7 +130,8 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
 // Nothing heard for so long that the tracker has given our lease to another by now.
 void SyncLoop::Fence(absl::Time now) {
   if (now - last_answer_ < fence_after_ || (!running_.has_value() && queued_.empty())) return;
-  spdlog::warn("the tracker has been silent for {}: dropping the running visit", absl::FormatDuration(now - last_answer_));
+  spdlog::warn("the tracker has been silent for {}: dropping the running visit",
+               absl::FormatDuration(now - last_answer_));
   queued_.clear();
   if (running_.has_value()) {
     drop_running_ = true;
@@ -155,9 +164,8 @@ void SyncLoop::MeasureLoop() {
 // until_finished: ends early when the running visit has.
 void SyncLoop::Pause(absl::Duration duration, bool until_finished) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration), [&] {
-    return stopping_ || (until_finished && !running_.has_value() && queued_.empty());
-  });
+  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration),
+                    [&] { return stopping_ || (until_finished && !running_.has_value() && queued_.empty()); });
 }
 
 }  // namespace hone::agent

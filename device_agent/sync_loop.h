@@ -1,8 +1,9 @@
-// The agent's conversation with its tracker: one loop that states what the agent is and does, and does what the answer says.
+// The agent's conversation with its tracker: one loop that states what the agent is and does, and does what the answer
+// says.
 //
-// Results are kept until the tracker acknowledges them. An agent that hears nothing for fence_after stops what it runs: by then the
-// tracker has given the lease to another. Connection errors are waited out with a growing, jittered pause, for ever.
-// Start at SyncLoop::Run. Not here: measuring (Measurer), the device (device.h).
+// Results are kept until the tracker acknowledges them. An agent that hears nothing for fence_after stops what it runs:
+// by then the tracker has given the lease to another. Connection errors are waited out with a growing, jittered pause,
+// for ever. Start at SyncLoop::Run. Not here: measuring (Measurer), the device (device.h).
 #ifndef HONE_DEVICE_AGENT_SYNC_LOOP_H_
 #define HONE_DEVICE_AGENT_SYNC_LOOP_H_
 
@@ -29,8 +30,8 @@ struct Measurer {
   std::function<void()> cancel;                          // from another thread: end the running one soon
 };
 
-// The way to the tracker. synchronize is one call: it blocks until the answer, and its deadline is its own affair. cancel, from
-// another thread, ends a call that is under way.
+// The way to the tracker. synchronize is one call: it blocks until the answer, and its deadline is its own affair.
+// cancel, from another thread, ends a call that is under way.
 struct TrackerLink {
   std::function<absl::StatusOr<v1::SynchronizeResponse>(const v1::SynchronizeRequest&)> synchronize;
   std::function<void()> cancel;
@@ -73,7 +74,7 @@ class SyncLoop {
   uint64_t epoch_ = 0, sequence_ = 0;
   std::deque<Visit> queued_;
   std::optional<v1::LeaseReference> running_;
-  bool drop_running_ = false;  // its result is of no use any more
+  bool drop_running_ = false;                        // its result is of no use any more
   std::map<std::string, v1::LeaseResult> finished_;  // by lease id, until acknowledged
   absl::Time last_answer_ = absl::InfiniteFuture();
   absl::Duration fence_after_ = absl::InfiniteDuration();

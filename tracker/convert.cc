@@ -56,7 +56,9 @@ v1::Outcome OutcomeToProto(const records::Outcome& outcome) {
   return result;
 }
 
-records::Instant Now() { return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now()); }
+records::Instant Now() {
+  return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+}
 
 }  // namespace
 
@@ -87,7 +89,8 @@ v1::Record ToProto(const records::StoredRecord& stored) {
   if (const auto* timing = std::get_if<records::Timing>(&r.outcome)) {
     record.set_confirmed(timing->confirmed);
     record.set_verified(timing->verified);
-    if (r.temperature_celsius.has_value()) record.mutable_outcome()->mutable_timing()->set_temperature_c(*r.temperature_celsius);
+    if (r.temperature_celsius.has_value())
+      record.mutable_outcome()->mutable_timing()->set_temperature_c(*r.temperature_celsius);
     if (r.clock_hertz.has_value()) record.mutable_outcome()->mutable_timing()->set_clock_mhz(*r.clock_hertz / 1e6);
   }
   record.set_workload(r.workload_text);
@@ -116,9 +119,9 @@ absl::StatusOr<records::Record> FromProto(const v1::Record& record) {
     if (timing.has_clock_mhz()) r.clock_hertz = timing.clock_mhz() * 1e6;
   }
   r.measured_by = record.measured_by();
-  r.measured_at = record.has_time()
-                      ? records::Instant(std::chrono::milliseconds(record.time().seconds() * 1000 + record.time().nanos() / 1000000))
-                      : Now();
+  r.measured_at = record.has_time() ? records::Instant(std::chrono::milliseconds(record.time().seconds() * 1000 +
+                                                                                 record.time().nanos() / 1000000))
+                                    : Now();
   r.seed = record.seed();
   return r;
 }
@@ -150,7 +153,8 @@ std::vector<records::Record> ToRecords(const Recordable& recordable) {
     if (candidate == nullptr || !outcome.ok()) continue;
     records::Record r;
     const std::string& device = recordable.result.device().text();
-    r.key = {batch.workload_digest(), batch.target(), device.empty() ? "unknown device" : device, batch.compiler_version()};
+    r.key = {batch.workload_digest(), batch.target(), device.empty() ? "unknown device" : device,
+             batch.compiler_version()};
     r.measurement_id = recordable.batch_id + "/" + candidate->id();
     r.batch_id = recordable.batch_id;
     r.schedule = candidate->schedule();

@@ -1,4 +1,5 @@
-// The records room's plain values and the protocol's messages, into one another. The only place of the tracker that knows both.
+// The records room's plain values and the protocol's messages, into one another. The only place of the tracker that
+// knows both.
 #ifndef HONE_TRACKER_CONVERT_H_
 #define HONE_TRACKER_CONVERT_H_
 

@@ -58,7 +58,8 @@ absl::StatusOr<std::vector<v1::Job>> FarmState::Jobs() const {
     if (!row) return jobs;
     HONE_ASSIGN_OR_RETURN(const std::string bytes, FromHex(select.Text(0)));
     v1::Job job;
-    if (!job.ParseFromString(bytes)) return absl::DataLossError("a stored job cannot be read: was it written by a newer version?");
+    if (!job.ParseFromString(bytes))
+      return absl::DataLossError("a stored job cannot be read: was it written by a newer version?");
     jobs.push_back(std::move(job));
   }
 }
@@ -76,8 +77,9 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> FarmState::Drai
 absl::Status FarmState::Save(const std::vector<const v1::Job*>& jobs) {
   if (jobs.empty()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(records::Transaction transaction, records::Transaction::Begin(*connection_));
-  HONE_ASSIGN_OR_RETURN(records::Statement insert,
-                        connection_->Prepare("INSERT INTO jobs(id, job) VALUES(?, ?) ON CONFLICT(id) DO UPDATE SET job = excluded.job"));
+  HONE_ASSIGN_OR_RETURN(
+      records::Statement insert,
+      connection_->Prepare("INSERT INTO jobs(id, job) VALUES(?, ?) ON CONFLICT(id) DO UPDATE SET job = excluded.job"));
   for (const v1::Job* job : jobs) {
     insert.Bind(1, job->id());
     insert.Bind(2, ToHex(job->SerializeAsString()));
@@ -88,7 +90,8 @@ absl::Status FarmState::Save(const std::vector<const v1::Job*>& jobs) {
 }
 
 absl::Status FarmState::SaveDrained(const std::string& agent_id, const std::string& reason) {
-  HONE_ASSIGN_OR_RETURN(records::Statement insert, connection_->Prepare("INSERT OR REPLACE INTO drained(agent_id, reason) VALUES(?, ?)"));
+  HONE_ASSIGN_OR_RETURN(records::Statement insert,
+                        connection_->Prepare("INSERT OR REPLACE INTO drained(agent_id, reason) VALUES(?, ?)"));
   insert.Bind(1, agent_id);
   insert.Bind(2, reason);
   return insert.Run();

@@ -1,7 +1,8 @@
-// What of the farm survives a restart besides records: jobs, drained agents, and how often it was started. One small SQLite file.
+// What of the farm survives a restart besides records: jobs, drained agents, and how often it was started. One small
+// SQLite file.
 //
-// Leases, batches and agents are not here on purpose: after a restart agents register again and tuners submit their open batches
-// again (docs/PROTOCOL.md). Not thread-safe: Shell guards it.
+// Leases, batches and agents are not here on purpose: after a restart agents register again and tuners submit their
+// open batches again (docs/PROTOCOL.md). Not thread-safe: Shell guards it.
 #ifndef HONE_TRACKER_FARM_STATE_H_
 #define HONE_TRACKER_FARM_STATE_H_
 

@@ -42,8 +42,8 @@ bool IsLoopback(const std::string& address) {
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const Options& options) {
   if (options.tls_cert.empty() && options.tls_key.empty() && options.tls_ca.empty()) {
     if (IsLoopback(options.listen)) return grpc::InsecureServerCredentials();
-    return absl::InvalidArgumentError(
-        fmt::format("listening on {} needs TLS: give --tls-cert, --tls-key and --tls-ca, or listen on 127.0.0.1", options.listen));
+    return absl::InvalidArgumentError(fmt::format(
+        "listening on {} needs TLS: give --tls-cert, --tls-key and --tls-ca, or listen on 127.0.0.1", options.listen));
   }
   grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   HONE_ASSIGN_OR_RETURN(const std::string key, ReadFile(options.tls_key));
@@ -82,7 +82,8 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   if (path.empty()) {
     HONE_ASSIGN_OR_RETURN(path, records::DefaultRecordsPath());
   }
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store, records::Store::Open(path, records::OpenMode::kReadWrite));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
+                        records::Store::Open(path, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(path.string() + ".farm"));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(FarmOptions(), std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const auto credentials, Credentials(options));

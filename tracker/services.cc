@@ -25,7 +25,8 @@ grpc::Status Reply(absl::StatusOr<T> result, T* response) {
 class AgentServiceShell final : public v1::AgentService::Service {
  public:
   explicit AgentServiceShell(Shell* shell) : shell_(shell) {}
-  grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request, v1::SynchronizeResponse* response) override {
+  grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
+                           v1::SynchronizeResponse* response) override {
     return Reply(shell_->Synchronize(*request, PresentIn(context)), response);
   }
 
@@ -36,19 +37,24 @@ class AgentServiceShell final : public v1::AgentService::Service {
 class TunerServiceShell final : public v1::TunerService::Service {
  public:
   explicit TunerServiceShell(Shell* shell) : shell_(shell) {}
-  grpc::Status LeaseJob(grpc::ServerContext* context, const v1::LeaseJobRequest* request, v1::LeaseJobResponse* response) override {
+  grpc::Status LeaseJob(grpc::ServerContext* context, const v1::LeaseJobRequest* request,
+                        v1::LeaseJobResponse* response) override {
     return Reply(shell_->LeaseJob(*request, PresentIn(context)), response);
   }
-  grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request, v1::ReportProgressResponse* response) override {
+  grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,
+                              v1::ReportProgressResponse* response) override {
     return Reply(shell_->ReportProgress(*request), response);
   }
-  grpc::Status SubmitBatch(grpc::ServerContext*, const v1::SubmitBatchRequest* request, v1::SubmitBatchResponse* response) override {
+  grpc::Status SubmitBatch(grpc::ServerContext*, const v1::SubmitBatchRequest* request,
+                           v1::SubmitBatchResponse* response) override {
     return Reply(shell_->SubmitBatch(*request), response);
   }
-  grpc::Status WaitBatch(grpc::ServerContext* context, const v1::WaitBatchRequest* request, v1::WaitBatchResponse* response) override {
+  grpc::Status WaitBatch(grpc::ServerContext* context, const v1::WaitBatchRequest* request,
+                         v1::WaitBatchResponse* response) override {
     return Reply(shell_->WaitBatch(*request, PresentIn(context)), response);
   }
-  grpc::Status CompleteJob(grpc::ServerContext*, const v1::CompleteJobRequest* request, v1::CompleteJobResponse*) override {
+  grpc::Status CompleteJob(grpc::ServerContext*, const v1::CompleteJobRequest* request,
+                           v1::CompleteJobResponse*) override {
     return ToGrpc(shell_->CompleteJob(*request));
   }
 
@@ -68,7 +74,8 @@ class JobServiceShell final : public v1::JobService::Service {
   grpc::Status Get(grpc::ServerContext*, const v1::GetJobRequest* request, v1::Job* response) override {
     return Reply(shell_->GetJob(request->job_id()), response);
   }
-  grpc::Status Watch(grpc::ServerContext* context, const v1::WatchJobRequest* request, v1::WatchJobResponse* response) override {
+  grpc::Status Watch(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+                     v1::WatchJobResponse* response) override {
     return Reply(shell_->WatchJob(*request, PresentIn(context)), response);
   }
   grpc::Status Cancel(grpc::ServerContext*, const v1::CancelJobRequest* request, v1::Job* response) override {
@@ -82,7 +89,8 @@ class JobServiceShell final : public v1::JobService::Service {
 class AdminServiceShell final : public v1::AdminService::Service {
  public:
   explicit AdminServiceShell(Shell* shell) : shell_(shell) {}
-  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*, v1::ListDevicesResponse* response) override {
+  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*,
+                           v1::ListDevicesResponse* response) override {
     *response = shell_->ListDevices();
     return grpc::Status::OK;
   }
@@ -103,9 +111,12 @@ class AdminServiceShell final : public v1::AdminService::Service {
 
 v1::RecordMatch MatchOf(records::Closeness closeness) {
   switch (closeness) {
-    case records::Closeness::kExact: return v1::RECORD_MATCH_EXACT;
-    case records::Closeness::kSameDeviceOtherCompiler: return v1::RECORD_MATCH_OTHER_COMPILER;
-    case records::Closeness::kOtherDevice: return v1::RECORD_MATCH_SAME_TARGET;
+    case records::Closeness::kExact:
+      return v1::RECORD_MATCH_EXACT;
+    case records::Closeness::kSameDeviceOtherCompiler:
+      return v1::RECORD_MATCH_OTHER_COMPILER;
+    case records::Closeness::kOtherDevice:
+      return v1::RECORD_MATCH_SAME_TARGET;
   }
   return v1::RECORD_MATCH_UNSPECIFIED;
 }
@@ -115,7 +126,8 @@ class RecordServiceShell final : public v1::RecordService::Service {
  public:
   explicit RecordServiceShell(records::Store* store) : store_(store) {}
 
-  grpc::Status Append(grpc::ServerContext*, const v1::AppendRecordsRequest* request, v1::AppendRecordsResponse* response) override {
+  grpc::Status Append(grpc::ServerContext*, const v1::AppendRecordsRequest* request,
+                      v1::AppendRecordsResponse* response) override {
     std::vector<records::Record> rows;
     for (const v1::Record& record : request->records()) {
       auto row = FromProto(record);
@@ -129,10 +141,12 @@ class RecordServiceShell final : public v1::RecordService::Service {
     return report->rejected.empty() ? grpc::Status::OK : ToGrpc(report->rejected.front().why);
   }
 
-  grpc::Status Best(grpc::ServerContext*, const v1::BestRecordRequest* request, v1::BestRecordResponse* response) override {
+  grpc::Status Best(grpc::ServerContext*, const v1::BestRecordRequest* request,
+                    v1::BestRecordResponse* response) override {
     const auto nearest = store_->BestAnyDevice(FromProto(request->key()));
     if (!nearest.ok()) return ToGrpc(nearest.status());
-    const v1::RecordMatch widest = request->widest() == v1::RECORD_MATCH_UNSPECIFIED ? v1::RECORD_MATCH_EXACT : request->widest();
+    const v1::RecordMatch widest =
+        request->widest() == v1::RECORD_MATCH_UNSPECIFIED ? v1::RECORD_MATCH_EXACT : request->widest();
     if (!nearest->has_value() || MatchOf((*nearest)->closeness) > widest) return grpc::Status::OK;
     *response->mutable_record() = ToProto((*nearest)->best.stored);
     response->set_match(MatchOf((*nearest)->closeness));
@@ -141,7 +155,8 @@ class RecordServiceShell final : public v1::RecordService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status Query(grpc::ServerContext*, const v1::QueryRecordsRequest* request, v1::QueryRecordsResponse* response) override {
+  grpc::Status Query(grpc::ServerContext*, const v1::QueryRecordsRequest* request,
+                     v1::QueryRecordsResponse* response) override {
     const records::Filter filter = FromProto(*request);
     const auto rows = store_->Query(filter);
     if (!rows.ok()) return ToGrpc(rows.status());
@@ -164,7 +179,8 @@ class RecordServiceShell final : public v1::RecordService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status Export(grpc::ServerContext* context, const v1::QueryRecordsRequest* request, grpc::ServerWriter<v1::Record>* writer) override {
+  grpc::Status Export(grpc::ServerContext* context, const v1::QueryRecordsRequest* request,
+                      grpc::ServerWriter<v1::Record>* writer) override {
     records::Filter filter = FromProto(*request);
     int64_t left = request->limit() > 0 ? request->limit() : INT64_MAX;
     while (left > 0 && !context->IsCancelled()) {

@@ -50,7 +50,8 @@ void Shell::TickLoop() {
   Lock lock(mutex_);
   while (!stopping_) {
     farm_.Tick(absl::Now());
-    if (absl::Status status = Settle(); !status.ok()) spdlog::error("cannot store the state of the farm: {}", std::string(status.message()));
+    if (absl::Status status = Settle(); !status.ok())
+      spdlog::error("cannot store the state of the farm: {}", std::string(status.message()));
     changed_.wait_for(lock, absl::ToChronoMilliseconds(kTick));
   }
 }
@@ -70,14 +71,16 @@ absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
   }
   if (rows.empty()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const records::AppendReport report, store_->Append(rows));
-  for (const records::Rejected& r : report.rejected) spdlog::warn("a record was refused: {}", std::string(r.why.message()));
+  for (const records::Rejected& r : report.rejected)
+    spdlog::warn("a record was refused: {}", std::string(r.why.message()));
   return absl::OkStatus();
 }
 
 void Shell::StoreResults(v1::SynchronizeRequest* request) {
   const absl::Status status = Append(farm_.Acceptable(*request, absl::Now()));
   if (status.ok()) return;
-  spdlog::error("results cannot be recorded and stay with agent {}: {}", request->agent_id(), std::string(status.message()));
+  spdlog::error("results cannot be recorded and stay with agent {}: {}", request->agent_id(),
+                std::string(status.message()));
   for (const v1::LeaseResult& result : request->finished()) *request->add_running() = result.lease();
   request->clear_finished();
 }
@@ -86,11 +89,13 @@ bool Shell::Wait(Lock& lock, absl::Time deadline, const Present& present) {
   const absl::Time now = absl::Now();
   if (stopping_ || now >= deadline || !present()) return false;
   // In slices, so that a caller who went away is noticed.
-  changed_.wait_for(lock, absl::ToChronoMilliseconds(std::min(deadline - now, absl::Seconds(1)) + absl::Milliseconds(1)));
+  changed_.wait_for(lock,
+                    absl::ToChronoMilliseconds(std::min(deadline - now, absl::Seconds(1)) + absl::Milliseconds(1)));
   return !stopping_;
 }
 
-absl::StatusOr<v1::SynchronizeResponse> Shell::Synchronize(const v1::SynchronizeRequest& original, const Present& present) {
+absl::StatusOr<v1::SynchronizeResponse> Shell::Synchronize(const v1::SynchronizeRequest& original,
+                                                           const Present& present) {
   v1::SynchronizeRequest request = original;
   Lock lock(mutex_);
   if (request.finished_size() > 0) StoreResults(&request);
@@ -168,7 +173,8 @@ absl::StatusOr<v1::Job> Shell::GetJob(const std::string& job_id) {
 absl::StatusOr<v1::ListJobsResponse> Shell::ListJobs(const v1::ListJobsRequest& request) {
   const Lock lock(mutex_);
   v1::ListJobsResponse response;
-  for (v1::Job& job : farm_.ListJobs(request.limit(), request.only_open(), absl::Now())) *response.add_jobs() = std::move(job);
+  for (v1::Job& job : farm_.ListJobs(request.limit(), request.only_open(), absl::Now()))
+    *response.add_jobs() = std::move(job);
   return response;
 }
 

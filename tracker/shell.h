@@ -1,7 +1,7 @@
 // The shell around the farm: one mutex, the clock, the stores, and calls that wait. What gRPC's threads call.
 //
-// Every method is safe from any thread and takes its turn on the farm. Results are appended to the records before the agent
-// is told that they were accepted, and jobs are stored before anyone hears of their new state: kill -9 at any
+// Every method is safe from any thread and takes its turn on the farm. Results are appended to the records before the
+// agent is told that they were accepted, and jobs are stored before anyone hears of their new state: kill -9 at any
 // moment loses nothing that was acknowledged. Waiting calls return early when the shell stops.
 #ifndef HONE_TRACKER_SHELL_H_
 #define HONE_TRACKER_SHELL_H_

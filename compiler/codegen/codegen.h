@@ -1,4 +1,5 @@
-// Code generation: lowered functions to a relocatable ELF object, objects to one shared object. The one way into the back end.
+// Code generation: lowered functions to a relocatable ELF object, objects to one shared object. The one way into the
+// back end.
 #ifndef HONE_COMPILER_CODEGEN_CODEGEN_H_
 #define HONE_COMPILER_CODEGEN_CODEGEN_H_
 
@@ -13,7 +14,8 @@ namespace hone::codegen {
 
 enum class Effort : uint8_t {
   kKernel,     // what a tuned schedule wants: our short list of passes; multiply-adds are fused
-  kReference,  // plain loops, made fast by LLVM's own standard passes; no fusing, so that it stays an independent witness
+  kReference,  // plain loops, made fast by LLVM's own standard passes; no fusing, so that it stays an independent
+               // witness
 };
 
 enum class Output : uint8_t { kObject, kAssembly, kLlvmIr };
@@ -22,8 +24,8 @@ enum class Output : uint8_t { kObject, kAssembly, kLlvmIr };
 absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const Target& target, Effort effort = Effort::kKernel,
                                  Output output = Output::kObject);
 
-// Bytes of a shared object with the symbols of all objects. Undefined symbols (libm, memset) are resolved when it is loaded.
-// Not thread-safe: the linker keeps state; one call at a time in a process.
+// Bytes of a shared object with the symbols of all objects. Undefined symbols (libm, memset) are resolved when it is
+// loaded. Not thread-safe: the linker keeps state; one call at a time in a process.
 absl::StatusOr<std::string> LinkShared(std::span<const std::string> objects);
 
 }  // namespace hone::codegen

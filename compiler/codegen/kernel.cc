@@ -7,8 +7,8 @@
 
 namespace hone::codegen {
 
-absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule, const Target& target,
-                                     const std::string& symbol, Effort effort) {
+absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
+                                     const Target& target, const std::string& symbol, Effort effort) {
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
   HONE_ASSIGN_OR_RETURN(const passes::Loops loops, passes::Lower(state, symbol));
   Kernel kernel;

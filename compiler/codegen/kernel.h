@@ -16,21 +16,21 @@
 
 namespace hone::codegen {
 
-// Buffers of the kernel (symbol): the workload's params in order, the packed constants, the outputs. Of prepare_symbol, which is
-// called once before and fills the packed constants: the params, the packed constants.
+// Buffers of the kernel (symbol): the workload's params in order, the packed constants, the outputs. Of prepare_symbol,
+// which is called once before and fills the packed constants: the params, the packed constants.
 struct Kernel {
-  std::string symbol, prepare_symbol;   // prepare_symbol is empty if nothing is packed
+  std::string symbol, prepare_symbol;  // prepare_symbol is empty if nothing is packed
   std::vector<int64_t> packed_bytes;
   int64_t workspace_bytes = 0, prepare_workspace_bytes = 0;
   // Per param: whether the kernel itself (not only prepare) reads it.
   std::vector<bool> param_used;
-  ir::Func prepare;                     // lowered; the final compile runs it for the host when the target is another
-  std::string object;                   // relocatable ELF with both symbols
+  ir::Func prepare;    // lowered; the final compile runs it for the host when the target is another
+  std::string object;  // relocatable ELF with both symbols
 };
 
 // Errors: FailedPrecondition or NotFound (the schedule is illegal for the workload), Internal (code generation failed).
-absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule, const Target& target,
-                                     const std::string& symbol, Effort effort = Effort::kKernel);
+absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
+                                     const Target& target, const std::string& symbol, Effort effort = Effort::kKernel);
 
 }  // namespace hone::codegen
 

@@ -26,14 +26,16 @@ constexpr Arch kHostArch = Arch::kAArch64;
 #endif
 
 // The features that decide what our kernels look like; the CPU name carries the rest (scheduling).
-constexpr std::string_view kX86Features[] = {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "avx512bf16"};
+constexpr std::string_view kX86Features[] = {"avx2",     "fma",      "f16c",       "avx512f",   "avx512bw",
+                                             "avx512dq", "avx512vl", "avx512vnni", "avx512bf16"};
 constexpr std::string_view kArmFeatures[] = {"neon", "dotprod", "fullfp16"};
 
 std::string HostFeatures() {
   const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   std::string text;
   const auto add = [&](std::string_view name) {
-    if (host.lookup(llvm::StringRef(name.data(), name.size()))) text += fmt::format("{}+{}", text.empty() ? "" : ",", name);
+    if (host.lookup(llvm::StringRef(name.data(), name.size())))
+      text += fmt::format("{}+{}", text.empty() ? "" : ",", name);
   };
   if (kHostArch == Arch::kX86_64) {
     for (const std::string_view f : kX86Features) add(f);
@@ -60,10 +62,12 @@ absl::Status FillCapabilities(Target* target) {
   const std::string triple = Triple(*target);
   const llvm::Target* llvm_target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (llvm_target == nullptr) return absl::InternalError("LLVM lacks the back end for " + triple + ": " + error);
-  const std::unique_ptr<llvm::MCSubtargetInfo> info(llvm_target->createMCSubtargetInfo(triple, target->cpu, target->features));
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      llvm_target->createMCSubtargetInfo(triple, target->cpu, target->features));
   if (info == nullptr || !info->isCPUStringValid(target->cpu)) {
-    return absl::InvalidArgumentError(fmt::format("target: LLVM {} knows no CPU '{}' for {}; see `llc -march={} -mcpu=help`", LLVM_VERSION_STRING,
-                                                  target->cpu, triple, target->arch == Arch::kX86_64 ? "x86-64" : "aarch64"));
+    return absl::InvalidArgumentError(
+        fmt::format("target: LLVM {} knows no CPU '{}' for {}; see `llc -march={} -mcpu=help`", LLVM_VERSION_STRING,
+                    target->cpu, triple, target->arch == Arch::kX86_64 ? "x86-64" : "aarch64"));
   }
   if (target->arch == Arch::kAArch64) {
     target->vector_bits = 128;
@@ -71,10 +75,11 @@ absl::Status FillCapabilities(Target* target) {
     return absl::OkStatus();
   }
   if (!info->checkFeatures("+avx2") || !info->checkFeatures("+fma")) {
-    return absl::InvalidArgumentError(fmt::format("target: CPU '{}' lacks AVX2 and FMA, which Hone's x86-64 kernels need", target->cpu));
+    return absl::InvalidArgumentError(
+        fmt::format("target: CPU '{}' lacks AVX2 and FMA, which Hone's x86-64 kernels need", target->cpu));
   }
-  const bool avx512 = info->checkFeatures("+avx512f") && info->checkFeatures("+avx512vl") && info->checkFeatures("+avx512bw") &&
-                      info->checkFeatures("+avx512dq");
+  const bool avx512 = info->checkFeatures("+avx512f") && info->checkFeatures("+avx512vl") &&
+                      info->checkFeatures("+avx512bw") && info->checkFeatures("+avx512dq");
   target->vector_bits = avx512 ? 512 : 256;
   target->vector_registers = avx512 ? 32 : 16;
   return absl::OkStatus();
@@ -91,13 +96,21 @@ absl::Status ParseOption(std::string_view option, Target* target) {
     }
     return absl::OkStatus();
   };
-  if (name == "-mcpu") { target->cpu = value; target->features.clear(); return absl::OkStatus(); }
-  if (name == "-mattr") { target->features = value; return absl::OkStatus(); }
+  if (name == "-mcpu") {
+    target->cpu = value;
+    target->features.clear();
+    return absl::OkStatus();
+  }
+  if (name == "-mattr") {
+    target->features = value;
+    return absl::OkStatus();
+  }
   if (name == "-threads") return integer(&target->threads);
   if (name == "-l1") return integer(&target->l1_bytes);
   if (name == "-l2") return integer(&target->l2_bytes);
   if (name == "-l3") return integer(&target->l3_bytes);
-  return absl::InvalidArgumentError(fmt::format("target: no option '{}'; there are -mcpu= -mattr= -threads= -l1= -l2= -l3=", name));
+  return absl::InvalidArgumentError(
+      fmt::format("target: no option '{}'; there are -mcpu= -mattr= -threads= -l1= -l2= -l3=", name));
 }
 
 std::vector<std::string_view> Words(std::string_view text) {
@@ -136,7 +149,8 @@ absl::StatusOr<Target> ParseTarget(std::string_view text) {
     target.arch = kind == "arm64" ? Arch::kAArch64 : Arch::kX86_64;
     target.cpu = kind == "arm64" ? "generic" : "x86-64-v3";
   } else {
-    return absl::InvalidArgumentError(fmt::format("target: no kind '{}'; there are cpu (this host), x86_64, arm64", kind));
+    return absl::InvalidArgumentError(
+        fmt::format("target: no kind '{}'; there are cpu (this host), x86_64, arm64", kind));
   }
   for (size_t i = 1; i < words.size(); ++i) HONE_RETURN_IF_ERROR(ParseOption(words[i], &target));
   HONE_RETURN_IF_ERROR(FillCapabilities(&target));
@@ -146,7 +160,8 @@ absl::StatusOr<Target> ParseTarget(std::string_view text) {
 std::string Print(const Target& target) {
   std::string text = fmt::format("{} -mcpu={}", target.arch == Arch::kAArch64 ? "arm64" : "x86_64", target.cpu);
   if (!target.features.empty()) text += " -mattr=" + target.features;
-  return text + fmt::format(" -threads={} -l1={} -l2={} -l3={}", target.threads, target.l1_bytes, target.l2_bytes, target.l3_bytes);
+  return text + fmt::format(" -threads={} -l1={} -l2={} -l3={}", target.threads, target.l1_bytes, target.l2_bytes,
+                            target.l3_bytes);
 }
 
 }  // namespace hone::codegen

@@ -63,7 +63,8 @@ class LoopBuilder {
       stmts.push_back(Update(nest));
     } else {
       const Loop& loop = nest.loops[position];
-      stmts.push_back(ir::MakeFor(loop.name, loop.extent, loop.kind, WithProducers(nest, loop, Inside(nest, position + 1))));
+      stmts.push_back(
+          ir::MakeFor(loop.name, loop.extent, loop.kind, WithProducers(nest, loop, Inside(nest, position + 1))));
     }
     return ir::MakeBlock(std::move(stmts));
   }
@@ -109,7 +110,8 @@ class LoopBuilder {
   ir::Stmt Update(const Nest& nest) const {
     ir::Expr value = ReadStored(ir::Substitute(nest.stage.value, nest.bindings));
     if (nest.stage.reduction != ir::Reduction::kNone) {
-      value = ir::Combine(nest.stage.reduction, ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})), value);
+      value = ir::Combine(nest.stage.reduction, ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})),
+                          value);
     }
     ir::Stmt stmt = Store(nest, value, {});
     for (const ir::Expr& guard : nest.guards) stmt = ir::MakeIf(guard, stmt);
@@ -161,12 +163,14 @@ absl::Status CheckLegal(const State& state) {
     for (const Loop& loop : nest.loops) {
       in_reduction |= loop.reduce;
       if (in_reduction && std::find(nest.shifted.begin(), nest.shifted.end(), loop.name) != nest.shifted.end()) {
-        return absl::FailedPreconditionError(fmt::format("tiles of loop {} overlap inside a reduction and would be added twice", loop.name));
+        return absl::FailedPreconditionError(
+            fmt::format("tiles of loop {} overlap inside a reduction and would be added twice", loop.name));
       }
     }
   }
   if (local_bytes > kMaxLocalBytes) {
-    return absl::FailedPreconditionError(fmt::format("stages computed inside loops need {} bytes; a thread has {}", local_bytes, kMaxLocalBytes));
+    return absl::FailedPreconditionError(
+        fmt::format("stages computed inside loops need {} bytes; a thread has {}", local_bytes, kMaxLocalBytes));
   }
   return absl::OkStatus();
 }

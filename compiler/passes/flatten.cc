@@ -26,7 +26,9 @@ ir::Expr FlattenExpr(const ir::Expr& e) {
 ir::Stmt Flatten(const ir::Stmt& s) {
   const ir::Stmt mapped = ir::MapChildren(s, Flatten, FlattenExpr);
   const ir::Store* store = mapped.As<ir::Store>();
-  return store != nullptr ? ir::MakeStore(store->buffer, FlatIndex(*store->buffer, store->indices), store->value, store->mask) : mapped;
+  return store != nullptr
+             ? ir::MakeStore(store->buffer, FlatIndex(*store->buffer, store->indices), store->value, store->mask)
+             : mapped;
 }
 
 }  // namespace hone::passes

@@ -51,7 +51,11 @@ std::optional<Minimum> FindMinimum(const ir::Stmt& s, const Names& names) {
     });
   }
   ir::ForEachChild(
-      s, [&](const ir::Stmt& child) { if (!found.has_value()) found = FindMinimum(child, names); }, [](const ir::Expr&) {});
+      s,
+      [&](const ir::Stmt& child) {
+        if (!found.has_value()) found = FindMinimum(child, names);
+      },
+      [](const ir::Expr&) {});
   return found;
 }
 

@@ -1,5 +1,5 @@
-// Peeled tails: a loop of extent min(f, n - f * i) becomes two copies of its surroundings, one with the constant extent f and
-// one with the constant tail, chosen by a condition as far out as it can be decided.
+// Peeled tails: a loop of extent min(f, n - f * i) becomes two copies of its surroundings, one with the constant extent
+// f and one with the constant tail, chosen by a condition as far out as it can be decided.
 #ifndef HONE_COMPILER_PASSES_PEEL_H_
 #define HONE_COMPILER_PASSES_PEEL_H_
 

@@ -1,4 +1,5 @@
-// The whole lowering: from a scheduled State to the Func that a back end takes. Read Lower in pipeline.cc top to bottom.
+// The whole lowering: from a scheduled State to the Func that a back end takes. Read Lower in pipeline.cc top to
+// bottom.
 #ifndef HONE_COMPILER_PASSES_PIPELINE_H_
 #define HONE_COMPILER_PASSES_PIPELINE_H_
 
@@ -19,8 +20,8 @@ struct LowerOptions {
   std::function<void(std::string_view pass, const ir::Func& func)> dump;
 };
 
-// Errors: FailedPrecondition when the schedule cannot be lowered (too much local storage, too much unrolling, an extent that had to be
-// constant); Internal when a pass made illegal IR, naming the pass.
+// Errors: FailedPrecondition when the schedule cannot be lowered (too much local storage, too much unrolling, an extent
+// that had to be constant); Internal when a pass made illegal IR, naming the pass.
 absl::StatusOr<Loops> Lower(const schedule::State& state, const std::string& name, const LowerOptions& options = {});
 
 // Bytes of workspace that the function's Allocs of Scope::kWorkspace take, each rounded up to 64.

@@ -20,10 +20,12 @@ struct Unroller {
     const ir::For* loop = s.As<ir::For>();
     if (s.As<ir::Store>() != nullptr) {
       statements += copies;
-      if (statements > kMaxStatements) status = absl::FailedPreconditionError("unrolled loops repeat more than 4096 statements");
+      if (statements > kMaxStatements)
+        status = absl::FailedPreconditionError("unrolled loops repeat more than 4096 statements");
     }
     if (loop == nullptr || loop->kind != ir::LoopKind::kUnrolled) {
-      return ir::MapChildren(s, [&](const ir::Stmt& child) { return Run(child, copies); }, [](const ir::Expr& e) { return e; });
+      return ir::MapChildren(
+          s, [&](const ir::Stmt& child) { return Run(child, copies); }, [](const ir::Expr& e) { return e; });
     }
     const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
     if (extent == nullptr) {

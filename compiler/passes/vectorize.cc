@@ -10,7 +10,8 @@ namespace {
 
 class LoopVectorizer {
  public:
-  LoopVectorizer(std::string var, int lanes, ir::Ranges ranges) : var_(std::move(var)), lanes_(lanes), ranges_(std::move(ranges)) {
+  LoopVectorizer(std::string var, int lanes, ir::Ranges ranges)
+      : var_(std::move(var)), lanes_(lanes), ranges_(std::move(ranges)) {
     ranges_[var_] = {0, lanes - 1};
   }
 
@@ -40,7 +41,8 @@ class LoopVectorizer {
     const ir::Stmt same = ir::MakeFor(loop.var, loop.extent, loop.kind, loop.body);
     if (loop.kind == ir::LoopKind::kVectorized) return Fail("contains vectorized loop " + loop.var, same);
     if (ir::UsesVar(loop.extent, var_)) return Fail(fmt::format("decides the extent of loop {}", loop.var), same);
-    if (const auto high = ir::BoundsOf(loop.extent, ranges_).high; high < ir::Interval::kUnbounded) ranges_[loop.var] = {0, high - 1};
+    if (const auto high = ir::BoundsOf(loop.extent, ranges_).high; high < ir::Interval::kUnbounded)
+      ranges_[loop.var] = {0, high - 1};
     return ir::MakeFor(loop.var, loop.extent, loop.kind, Run(loop.body, mask));
   }
 
@@ -65,12 +67,14 @@ class LoopVectorizer {
     return ir::MakeStore(store.buffer, {Wide(index)}, Wide(value), mask);
   }
 
-  ir::Expr And(const ir::Expr& mask, const ir::Expr& condition) { return mask.defined() ? mask && condition : condition; }
+  ir::Expr And(const ir::Expr& mask, const ir::Expr& condition) {
+    return mask.defined() ? mask && condition : condition;
+  }
 
   ir::Expr Wide(const ir::Expr& e) { return e.type().lanes == 1 ? ir::MakeBroadcast(e, lanes_) : e; }
 
-  // A load that stays in its buffer whatever the lanes do may happen for all of them: an accumulator that is read under a mask could
-  // not live in registers.
+  // A load that stays in its buffer whatever the lanes do may happen for all of them: an accumulator that is read under
+  // a mask could not live in registers.
   bool NeedsMask(const ir::Load& load) const {
     const ir::Interval bounds = ir::BoundsOf(load.indices[0], ranges_);
     return load.buffer->scope != ir::Scope::kLocal || bounds.low < 0 || bounds.high >= ir::NumElements(*load.buffer);
@@ -152,7 +156,8 @@ struct Vectorizer {
     const ir::For* loop = s.As<ir::For>();
     if (!status.ok()) return s;
     if (loop == nullptr) {
-      return ir::MapChildren(s, [&](const ir::Stmt& child) { return Run(child, ranges); }, [](const ir::Expr& e) { return e; });
+      return ir::MapChildren(
+          s, [&](const ir::Stmt& child) { return Run(child, ranges); }, [](const ir::Expr& e) { return e; });
     }
     if (loop->kind != ir::LoopKind::kVectorized) {
       ir::Ranges inner = ranges;

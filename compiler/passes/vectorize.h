@@ -7,8 +7,8 @@
 
 namespace hone::passes {
 
-// Wants flattened, simplified statements. FailedPrecondition if a loop has no constant extent, or contains a loop whose extent
-// differs between lanes, or another vectorized loop.
+// Wants flattened, simplified statements. FailedPrecondition if a loop has no constant extent, or contains a loop whose
+// extent differs between lanes, or another vectorized loop.
 absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s);
 
 }  // namespace hone::passes

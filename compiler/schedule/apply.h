@@ -1,7 +1,7 @@
 // What the steps do: each checks that it is legal, then rewrites the state. One .cc file per step.
 //
-// An illegal step is a FailedPrecondition (the step does not fit this state) or NotFound (no such loop or stage) that says which
-// loop and why; the state is then unspecified and must be thrown away.
+// An illegal step is a FailedPrecondition (the step does not fit this state) or NotFound (no such loop or stage) that
+// says which loop and why; the state is then unspecified and must be thrown away.
 #ifndef HONE_COMPILER_SCHEDULE_APPLY_H_
 #define HONE_COMPILER_SCHEDULE_APPLY_H_
 

@@ -71,7 +71,8 @@ absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
     for (size_t i = position; i < nest.loops.size(); ++i) {
       if (nest.loops[i].name != other.at_loop) continue;
       return absl::FailedPreconditionError(fmt::format("loop {} is at or around loop {}, where stage {} is computed",
-                                                       nest.loops[position].name, other.at_loop, other.stage.buffer->name));
+                                                       nest.loops[position].name, other.at_loop,
+                                                       other.stage.buffer->name));
     }
   }
   return absl::OkStatus();

@@ -1,7 +1,7 @@
 // The state that steps rewrite: the workload's stages, each with its loops, bindings, storage and place.
 //
-// Not loops in text yet: passes/build_loops turns a State into statements. Everything the features need (extents, accesses, what is
-// where) can be read off a State without lowering. Start with Nest.
+// Not loops in text yet: passes/build_loops turns a State into statements. Everything the features need (extents,
+// accesses, what is where) can be read off a State without lowering. Start with Nest.
 #ifndef HONE_COMPILER_SCHEDULE_STATE_H_
 #define HONE_COMPILER_SCHEDULE_STATE_H_
 
@@ -20,7 +20,7 @@ namespace hone::schedule {
 
 struct Loop {
   std::string name;
-  ir::Expr extent;       // in terms of loops around it; not constant only after a peeled split
+  ir::Expr extent;  // in terms of loops around it; not constant only after a peeled split
   int64_t max_extent;
   ir::LoopKind kind = ir::LoopKind::kSerial;
   bool reduce = false;
@@ -29,15 +29,15 @@ struct Loop {
 // One stage and how it is computed.
 struct Nest {
   ir::Stage stage;
-  std::vector<Loop> loops;            // outermost first
-  ir::VarMap bindings;                // every axis of the stage in terms of loops of this nest and loops around it
-  std::vector<ir::Expr> guards;       // the store happens only where all hold
-  std::vector<std::string> shifted;   // loops over tiles of which the last overlaps the one before
-  std::string at_stage, at_loop;      // inside that loop of that stage; both empty: at the root
-  std::vector<ir::Expr> origin;       // at a loop: where the stored region starts, per dimension
-  std::vector<int64_t> storage_shape; // at a loop: extents of the stored region; at the root: the buffer's shape
-  bool prepared = false;              // computed once from constants, before the kernel runs
-  bool touched = false;               // a loop step has been applied: region steps come too late
+  std::vector<Loop> loops;             // outermost first
+  ir::VarMap bindings;                 // every axis of the stage in terms of loops of this nest and loops around it
+  std::vector<ir::Expr> guards;        // the store happens only where all hold
+  std::vector<std::string> shifted;    // loops over tiles of which the last overlaps the one before
+  std::string at_stage, at_loop;       // inside that loop of that stage; both empty: at the root
+  std::vector<ir::Expr> origin;        // at a loop: where the stored region starts, per dimension
+  std::vector<int64_t> storage_shape;  // at a loop: extents of the stored region; at the root: the buffer's shape
+  bool prepared = false;               // computed once from constants, before the kernel runs
+  bool touched = false;                // a loop step has been applied: region steps come too late
   bool AtRoot() const { return at_stage.empty(); }
 };
 
@@ -45,7 +45,7 @@ struct State {
   std::string op;
   std::vector<ir::Param> params;
   std::vector<ir::Buffer> outputs;
-  std::vector<Nest> nests;            // in topological order
+  std::vector<Nest> nests;  // in topological order
 
   Nest* FindNest(std::string_view stage);
   const Nest* FindNest(std::string_view stage) const;

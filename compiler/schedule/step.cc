@@ -15,10 +15,14 @@ constexpr std::string_view kTailNames[] = {"mask", "shift", "peel"};
 
 std::string_view KindName(ir::LoopKind kind) {
   switch (kind) {
-    case ir::LoopKind::kSerial: return "serial";
-    case ir::LoopKind::kParallel: return "parallel";
-    case ir::LoopKind::kVectorized: return "vectorize";
-    case ir::LoopKind::kUnrolled: return "unroll";
+    case ir::LoopKind::kSerial:
+      return "serial";
+    case ir::LoopKind::kParallel:
+      return "parallel";
+    case ir::LoopKind::kVectorized:
+      return "vectorize";
+    case ir::LoopKind::kUnrolled:
+      return "unroll";
   }
   return "";
 }
@@ -113,26 +117,28 @@ std::string Join(const std::vector<std::string>& words) { return fmt::format("{}
 }  // namespace
 
 std::string Print(const Step& step) {
-  return std::visit(
-      ir::Overload{
-          [](const Split& s) { return fmt::format("split {} {} {}", s.loop, s.factor, kTailNames[static_cast<int>(s.tail)]); },
-          [](const Fuse& s) { return fmt::format("fuse {} {}", s.outer, s.inner); },
-          [](const Reorder& s) { return "reorder " + Join(s.loops); },
-          [](const Annotate& s) { return fmt::format("{} {}", KindName(s.kind), s.loop); },
-          [](const ComputeAt& s) { return fmt::format("compute_at {} {}", s.stage, s.loop); },
-          [](const Inline& s) { return "inline " + s.stage; },
-          [](const CacheWrite& s) { return "cache_write " + s.stage; },
-          [](const CacheRead& s) { return fmt::format("cache_read {} {}", s.buffer, s.stage); },
-          [](const Pack& s) {
-            std::vector<std::string> dims;
-            for (const PackDim& d : s.dims) dims.push_back(PrintDim(d));
-            return fmt::format("pack {} {} {}", s.buffer, s.stage, Join(dims));
-          },
-          [](const Rfactor& s) {
-            return fmt::format("rfactor {} {} {} {}", s.stage, s.axis, s.factor, s.keep_inner ? "inner" : "outer");
-          },
-      },
-      step);
+  return std::visit(ir::Overload{
+                        [](const Split& s) {
+                          return fmt::format("split {} {} {}", s.loop, s.factor, kTailNames[static_cast<int>(s.tail)]);
+                        },
+                        [](const Fuse& s) { return fmt::format("fuse {} {}", s.outer, s.inner); },
+                        [](const Reorder& s) { return "reorder " + Join(s.loops); },
+                        [](const Annotate& s) { return fmt::format("{} {}", KindName(s.kind), s.loop); },
+                        [](const ComputeAt& s) { return fmt::format("compute_at {} {}", s.stage, s.loop); },
+                        [](const Inline& s) { return "inline " + s.stage; },
+                        [](const CacheWrite& s) { return "cache_write " + s.stage; },
+                        [](const CacheRead& s) { return fmt::format("cache_read {} {}", s.buffer, s.stage); },
+                        [](const Pack& s) {
+                          std::vector<std::string> dims;
+                          for (const PackDim& d : s.dims) dims.push_back(PrintDim(d));
+                          return fmt::format("pack {} {} {}", s.buffer, s.stage, Join(dims));
+                        },
+                        [](const Rfactor& s) {
+                          return fmt::format("rfactor {} {} {} {}", s.stage, s.axis, s.factor,
+                                             s.keep_inner ? "inner" : "outer");
+                        },
+                    },
+                    step);
 }
 
 std::string Print(const Schedule& schedule) {

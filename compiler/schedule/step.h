@@ -3,8 +3,8 @@
 // A schedule is what the search looks for and what the records keep: readable, hashable, replayed without the code that
 // invented it. docs/SCHEDULE.md shows each step with its effect. Apply (apply.h) gives the steps their meaning.
 //
-// Loops: a fresh stage has one loop per axis, named as the axis. `split i f` makes i into i+"o" and i+"i"; `fuse a b` makes
-// a+"_"+b. So every loop's name says where it comes from, and names are unique in a workload.
+// Loops: a fresh stage has one loop per axis, named as the axis. `split i f` makes i into i+"o" and i+"i"; `fuse a b`
+// makes a+"_"+b. So every loop's name says where it comes from, and names are unique in a workload.
 #ifndef HONE_COMPILER_SCHEDULE_STEP_H_
 #define HONE_COMPILER_SCHEDULE_STEP_H_
 
@@ -28,23 +28,53 @@ enum class Tail : uint8_t {
   kPeel,   // the tail is its own copy of the code with its own constant extent. No waste; twice the code.
 };
 
-struct Split { std::string loop; int64_t factor; Tail tail = Tail::kMask; };
-struct Fuse { std::string outer, inner; };               // outer directly around inner
-struct Reorder { std::vector<std::string> loops; };      // loops of one stage; they share out their places in this order
-struct Annotate { std::string loop; ir::LoopKind kind; };  // vectorize, unroll, parallel
+struct Split {
+  std::string loop;
+  int64_t factor;
+  Tail tail = Tail::kMask;
+};
+struct Fuse {
+  std::string outer, inner;
+};  // outer directly around inner
+struct Reorder {
+  std::vector<std::string> loops;
+};  // loops of one stage; they share out their places in this order
+struct Annotate {
+  std::string loop;
+  ir::LoopKind kind;
+};  // vectorize, unroll, parallel
 // Computes the stage inside the given loop of its consumer: just the region that one iteration needs, in local storage.
-struct ComputeAt { std::string stage, loop; };
-struct Inline { std::string stage; };                    // recomputes the stage where it is read
-struct CacheWrite { std::string stage; };                // reduces into a new stage "<stage>c", then copies to the stage
-struct CacheRead { std::string buffer, stage; };         // the stage reads a copy "<buffer>r<stage>" of the buffer
+struct ComputeAt {
+  std::string stage, loop;
+};
+struct Inline {
+  std::string stage;
+};  // recomputes the stage where it is read
+struct CacheWrite {
+  std::string stage;
+};  // reduces into a new stage "<stage>c", then copies to the stage
+struct CacheRead {
+  std::string buffer, stage;
+};  // the stage reads a copy "<buffer>r<stage>" of the buffer
 // One dimension of a packed layout: a source dimension, whole (factor 0), divided by the factor, or its remainder.
-struct PackDim { int dim; int64_t factor = 0; bool remainder = false; };
+struct PackDim {
+  int dim;
+  int64_t factor = 0;
+  bool remainder = false;
+};
 // The stage reads a re-arranged copy "<buffer>p<stage>" of the buffer, padded with zeros to whole tiles. The copy
 // of a constant is made once, before the kernel runs.
-struct Pack { std::string buffer, stage; std::vector<PackDim> dims; };
+struct Pack {
+  std::string buffer, stage;
+  std::vector<PackDim> dims;
+};
 // Takes a reduction apart: "<stage>f" reduces within groups of `factor` (keep_outer) or across them (keep_inner: one
 // partial result per position in the group), and the stage reduces the partial results.
-struct Rfactor { std::string stage, axis; int64_t factor; bool keep_inner = false; };
+struct Rfactor {
+  std::string stage, axis;
+  int64_t factor;
+  bool keep_inner = false;
+};
 
 using Step = std::variant<Split, Fuse, Reorder, Annotate, ComputeAt, Inline, CacheWrite, CacheRead, Pack, Rfactor>;
 using Schedule = std::vector<Step>;

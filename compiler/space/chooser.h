@@ -1,8 +1,9 @@
 // The Chooser: every free decision of a space goes through it, by name.
 //
-// A space is one function that asks a Chooser for tile sizes and options and writes the schedule they lead to. The search sees
-// only the vector of decisions. The same function therefore serves for the default (every decision as preferred), for
-// random sampling, for mutation (all decisions but one given) and for transfer (decisions of a related workload given).
+// A space is one function that asks a Chooser for tile sizes and options and writes the schedule they lead to. The
+// search sees only the vector of decisions. The same function therefore serves for the default (every decision as
+// preferred), for random sampling, for mutation (all decisions but one given) and for transfer (decisions of a related
+// workload given).
 #ifndef HONE_COMPILER_SPACE_CHOOSER_H_
 #define HONE_COMPILER_SPACE_CHOOSER_H_
 
@@ -25,15 +26,15 @@ using Decisions = std::vector<Decision>;
 
 class Chooser {
  public:
-  // given: decisions to take by name, wherever asked for; a value that is not on offer becomes the nearest that is. Other
-  // decisions are drawn from `random`, or as preferred if it is null. Both must outlive the Chooser.
+  // given: decisions to take by name, wherever asked for; a value that is not on offer becomes the nearest that is.
+  // Other decisions are drawn from `random`, or as preferred if it is null. Both must outlive the Chooser.
   explicit Chooser(const Decisions* given = nullptr, Random* random = nullptr) : given_(given), random_(random) {}
 
   // One of the options (not empty, distinct), which `preferred` should be one of.
   int64_t OneOf(std::string_view name, std::vector<int64_t> options, int64_t preferred);
 
-  // A tile size for an axis of `extent`: options around powers of two, divisors of the extent and sizes that waste little,
-  // at most `limit`.
+  // A tile size for an axis of `extent`: options around powers of two, divisors of the extent and sizes that waste
+  // little, at most `limit`.
   int64_t Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred);
 
   const Decisions& decisions() const { return taken_; }

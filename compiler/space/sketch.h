@@ -48,14 +48,16 @@ int64_t PowerOfTwo(int64_t n);
 absl::Status InlineStages(Sketch& sketch);
 // sketch/elementwise.cc: a root stage without reduction: parallel chunks of vectors.
 absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage);
-// sketch/rows.cc: softmax, normalizations: everything about one row inside one loop. False if the workload is not of that kind.
+// sketch/rows.cc: softmax, normalizations: everything about one row inside one loop. False if the workload is not of
+// that kind.
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch);
-// sketch/reduction.cc: splits a reduction along a contiguous axis into vector lanes, where no other axis can be vectorized.
+// sketch/reduction.cc: splits a reduction along a contiguous axis into vector lanes, where no other axis can be
+// vectorized.
 absl::StatusOr<bool> ScheduleLaneReduction(Sketch& sketch, const std::string& stage);
-// templates/register_tile.cc: a reduction `stage` computed in register tiles of its reader `reader` (which reads it in place):
-// matrix multiply, convolution, depthwise convolution, pooling. `prefix` names the decisions.
-absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage, const std::string& prefix,
-                                  bool pack);
+// templates/register_tile.cc: a reduction `stage` computed in register tiles of its reader `reader` (which reads it in
+// place): matrix multiply, convolution, depthwise convolution, pooling. `prefix` names the decisions.
+absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
+                                  const std::string& prefix, bool pack);
 
 }  // namespace hone::space
 

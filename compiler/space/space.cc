@@ -92,7 +92,8 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const codegen::Tar
 }
 
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const codegen::Target& target) {
-  // A preferred decision that cannot be lowered would be a flaw of a rule; plainer schedules are there for everyone meanwhile.
+  // A preferred decision that cannot be lowered would be a flaw of a rule; plainer schedules are there for everyone
+  // meanwhile.
   const Decisions sketch = {{"space", kSketch, {}}};
   for (const Decisions* given : {static_cast<const Decisions*>(nullptr), &sketch}) {
     Chooser chooser(given);

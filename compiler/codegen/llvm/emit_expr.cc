@@ -17,11 +17,16 @@ bool HasLoad(const ir::Expr& e) {
 
 llvm::Type* Emitter::MemoryTypeOf(ir::DType dtype) {
   switch (dtype) {
-    case ir::DType::kFloat16: return builder_.getHalfTy();
-    case ir::DType::kBFloat16: return builder_.getBFloatTy();
-    case ir::DType::kFloat32: return builder_.getFloatTy();
-    case ir::DType::kFloat64: return builder_.getDoubleTy();
-    default: return builder_.getIntNTy(8 * ir::SizeOf(dtype));
+    case ir::DType::kFloat16:
+      return builder_.getHalfTy();
+    case ir::DType::kBFloat16:
+      return builder_.getBFloatTy();
+    case ir::DType::kFloat32:
+      return builder_.getFloatTy();
+    case ir::DType::kFloat64:
+      return builder_.getDoubleTy();
+    default:
+      return builder_.getIntNTy(8 * ir::SizeOf(dtype));
   }
 }
 
@@ -52,7 +57,9 @@ llvm::Value* Emitter::EmitExpr(const ir::Expr& e) {
 llvm::Value* Emitter::EmitNode(const ir::Expr& e) {
   return ir::Match(
       e,
-      [&](const ir::IntImm& i) -> llvm::Value* { return llvm::ConstantInt::get(TypeOf(i.type), static_cast<uint64_t>(i.value), true); },
+      [&](const ir::IntImm& i) -> llvm::Value* {
+        return llvm::ConstantInt::get(TypeOf(i.type), static_cast<uint64_t>(i.value), true);
+      },
       [&](const ir::FloatImm& f) -> llvm::Value* { return llvm::ConstantFP::get(TypeOf(f.type), f.value); },
       [&](const ir::Var& v) -> llvm::Value* {
         const auto it = variables_.find(v.name);
@@ -83,7 +90,8 @@ llvm::Value* Emitter::EmitCast(const ir::Cast& cast) {
     const auto id = ir::IsSignedInt(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return builder_.CreateIntrinsic(id, {type, value->getType()}, {value});
   }
-  if (ir::IsFloat(to)) return ir::IsSignedInt(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
+  if (ir::IsFloat(to))
+    return ir::IsSignedInt(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
   return ir::IsSignedInt(from) ? builder_.CreateSExtOrTrunc(value, type) : builder_.CreateZExtOrTrunc(value, type);
 }
 
@@ -92,17 +100,24 @@ llvm::Value* Emitter::EmitUnary(const ir::Unary& unary) {
   const bool is_float = ir::IsFloat(unary.a.type().dtype);
   const auto intrinsic = [&](llvm::Intrinsic::ID id) { return is_float ? builder_.CreateUnaryIntrinsic(id, a) : a; };
   switch (unary.op) {
-    case ir::UnaryOp::kNeg: return is_float ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
+    case ir::UnaryOp::kNeg:
+      return is_float ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
     case ir::UnaryOp::kAbs:
       if (is_float) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       if (!ir::IsSignedInt(unary.a.type().dtype)) return a;
       return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
-    case ir::UnaryOp::kNot: return builder_.CreateNot(a);
-    case ir::UnaryOp::kFloor: return intrinsic(llvm::Intrinsic::floor);
-    case ir::UnaryOp::kCeil: return intrinsic(llvm::Intrinsic::ceil);
-    case ir::UnaryOp::kRound: return intrinsic(llvm::Intrinsic::roundeven);
-    case ir::UnaryOp::kTrunc: return intrinsic(llvm::Intrinsic::trunc);
-    case ir::UnaryOp::kSqrt: return intrinsic(llvm::Intrinsic::sqrt);
+    case ir::UnaryOp::kNot:
+      return builder_.CreateNot(a);
+    case ir::UnaryOp::kFloor:
+      return intrinsic(llvm::Intrinsic::floor);
+    case ir::UnaryOp::kCeil:
+      return intrinsic(llvm::Intrinsic::ceil);
+    case ir::UnaryOp::kRound:
+      return intrinsic(llvm::Intrinsic::roundeven);
+    case ir::UnaryOp::kTrunc:
+      return intrinsic(llvm::Intrinsic::trunc);
+    case ir::UnaryOp::kSqrt:
+      return intrinsic(llvm::Intrinsic::sqrt);
   }
   return nullptr;
 }
@@ -118,7 +133,8 @@ llvm::Value* Emitter::EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm:
   const bool is_min = binary.op == ir::BinaryOp::kMin;
   const ir::DType dtype = binary.a.type().dtype;
   if (!ir::IsFloat(dtype)) {
-    if (ir::IsSignedInt(dtype)) return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::smin : llvm::Intrinsic::smax, a, b);
+    if (ir::IsSignedInt(dtype))
+      return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::smin : llvm::Intrinsic::smax, a, b);
     return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::umin : llvm::Intrinsic::umax, a, b);
   }
   // Against a constant that is no NaN one compare propagates the other's NaN and is a single instruction.
@@ -137,51 +153,86 @@ llvm::Value* Emitter::EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm:
 
 llvm::Value* Emitter::EmitFloatBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b) {
   switch (binary.op) {
-    case ir::BinaryOp::kAdd: return builder_.CreateFAdd(a, b);
-    case ir::BinaryOp::kSub: return builder_.CreateFSub(a, b);
-    case ir::BinaryOp::kMul: return builder_.CreateFMul(a, b);
-    case ir::BinaryOp::kDiv: return builder_.CreateFDiv(a, b);
-    case ir::BinaryOp::kMod: return builder_.CreateFRem(a, b);
-    case ir::BinaryOp::kFloorDiv: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
+    case ir::BinaryOp::kAdd:
+      return builder_.CreateFAdd(a, b);
+    case ir::BinaryOp::kSub:
+      return builder_.CreateFSub(a, b);
+    case ir::BinaryOp::kMul:
+      return builder_.CreateFMul(a, b);
+    case ir::BinaryOp::kDiv:
+      return builder_.CreateFDiv(a, b);
+    case ir::BinaryOp::kMod:
+      return builder_.CreateFRem(a, b);
+    case ir::BinaryOp::kFloorDiv:
+      return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
     case ir::BinaryOp::kFloorMod: {
       llvm::Value* quotient = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
       return builder_.CreateFSub(a, builder_.CreateFMul(quotient, b));
     }
-    case ir::BinaryOp::kEq: return builder_.CreateFCmpOEQ(a, b);
-    case ir::BinaryOp::kNe: return builder_.CreateFCmpUNE(a, b);
-    case ir::BinaryOp::kLt: return builder_.CreateFCmpOLT(a, b);
-    case ir::BinaryOp::kLe: return builder_.CreateFCmpOLE(a, b);
-    case ir::BinaryOp::kGt: return builder_.CreateFCmpOGT(a, b);
-    case ir::BinaryOp::kGe: return builder_.CreateFCmpOGE(a, b);
-    default: HONE_CHECK(false); return nullptr;
+    case ir::BinaryOp::kEq:
+      return builder_.CreateFCmpOEQ(a, b);
+    case ir::BinaryOp::kNe:
+      return builder_.CreateFCmpUNE(a, b);
+    case ir::BinaryOp::kLt:
+      return builder_.CreateFCmpOLT(a, b);
+    case ir::BinaryOp::kLe:
+      return builder_.CreateFCmpOLE(a, b);
+    case ir::BinaryOp::kGt:
+      return builder_.CreateFCmpOGT(a, b);
+    case ir::BinaryOp::kGe:
+      return builder_.CreateFCmpOGE(a, b);
+    default:
+      HONE_CHECK(false);
+      return nullptr;
   }
 }
 
 llvm::Value* Emitter::EmitIntBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b) {
   const bool is_signed = ir::IsSignedInt(binary.a.type().dtype);
-  const auto compare = [&](llvm::CmpInst::Predicate s, llvm::CmpInst::Predicate u) { return builder_.CreateICmp(is_signed ? s : u, a, b); };
+  const auto compare = [&](llvm::CmpInst::Predicate s, llvm::CmpInst::Predicate u) {
+    return builder_.CreateICmp(is_signed ? s : u, a, b);
+  };
   const auto shift = [&](llvm::Value* shifted) {
     llvm::Value* width = llvm::ConstantInt::get(a->getType(), a->getType()->getScalarSizeInBits());
     return builder_.CreateSelect(builder_.CreateICmpULT(b, width), shifted, llvm::Constant::getNullValue(a->getType()));
   };
   switch (binary.op) {
-    case ir::BinaryOp::kAdd: return builder_.CreateAdd(a, b);
-    case ir::BinaryOp::kSub: return builder_.CreateSub(a, b);
-    case ir::BinaryOp::kMul: return builder_.CreateMul(a, b);
-    case ir::BinaryOp::kDiv: case ir::BinaryOp::kMod:
-    case ir::BinaryOp::kFloorDiv: case ir::BinaryOp::kFloorMod: return EmitDivision(binary, a, b);
-    case ir::BinaryOp::kAnd: return builder_.CreateAnd(a, b);
-    case ir::BinaryOp::kOr: return builder_.CreateOr(a, b);
-    case ir::BinaryOp::kXor: return builder_.CreateXor(a, b);
-    case ir::BinaryOp::kShl: return shift(builder_.CreateShl(a, b));
-    case ir::BinaryOp::kShr: return shift(is_signed ? builder_.CreateAShr(a, b) : builder_.CreateLShr(a, b));
-    case ir::BinaryOp::kEq: return builder_.CreateICmpEQ(a, b);
-    case ir::BinaryOp::kNe: return builder_.CreateICmpNE(a, b);
-    case ir::BinaryOp::kLt: return compare(llvm::CmpInst::ICMP_SLT, llvm::CmpInst::ICMP_ULT);
-    case ir::BinaryOp::kLe: return compare(llvm::CmpInst::ICMP_SLE, llvm::CmpInst::ICMP_ULE);
-    case ir::BinaryOp::kGt: return compare(llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_UGT);
-    case ir::BinaryOp::kGe: return compare(llvm::CmpInst::ICMP_SGE, llvm::CmpInst::ICMP_UGE);
-    default: HONE_CHECK(false); return nullptr;
+    case ir::BinaryOp::kAdd:
+      return builder_.CreateAdd(a, b);
+    case ir::BinaryOp::kSub:
+      return builder_.CreateSub(a, b);
+    case ir::BinaryOp::kMul:
+      return builder_.CreateMul(a, b);
+    case ir::BinaryOp::kDiv:
+    case ir::BinaryOp::kMod:
+    case ir::BinaryOp::kFloorDiv:
+    case ir::BinaryOp::kFloorMod:
+      return EmitDivision(binary, a, b);
+    case ir::BinaryOp::kAnd:
+      return builder_.CreateAnd(a, b);
+    case ir::BinaryOp::kOr:
+      return builder_.CreateOr(a, b);
+    case ir::BinaryOp::kXor:
+      return builder_.CreateXor(a, b);
+    case ir::BinaryOp::kShl:
+      return shift(builder_.CreateShl(a, b));
+    case ir::BinaryOp::kShr:
+      return shift(is_signed ? builder_.CreateAShr(a, b) : builder_.CreateLShr(a, b));
+    case ir::BinaryOp::kEq:
+      return builder_.CreateICmpEQ(a, b);
+    case ir::BinaryOp::kNe:
+      return builder_.CreateICmpNE(a, b);
+    case ir::BinaryOp::kLt:
+      return compare(llvm::CmpInst::ICMP_SLT, llvm::CmpInst::ICMP_ULT);
+    case ir::BinaryOp::kLe:
+      return compare(llvm::CmpInst::ICMP_SLE, llvm::CmpInst::ICMP_ULE);
+    case ir::BinaryOp::kGt:
+      return compare(llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_UGT);
+    case ir::BinaryOp::kGe:
+      return compare(llvm::CmpInst::ICMP_SGE, llvm::CmpInst::ICMP_UGE);
+    default:
+      HONE_CHECK(false);
+      return nullptr;
   }
 }
 
@@ -224,7 +275,8 @@ llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
   if (vector || (!HasLoad(select.on_true) && !HasLoad(select.on_false))) {
     return builder_.CreateSelect(condition, EmitExpr(select.on_true), EmitExpr(select.on_false));
   }
-  llvm::BasicBlock* blocks[2] = {llvm::BasicBlock::Create(context_, "taken", function_), llvm::BasicBlock::Create(context_, "other", function_)};
+  llvm::BasicBlock* blocks[2] = {llvm::BasicBlock::Create(context_, "taken", function_),
+                                 llvm::BasicBlock::Create(context_, "other", function_)};
   llvm::BasicBlock* join = llvm::BasicBlock::Create(context_, "join", function_);
   builder_.CreateCondBr(condition, blocks[0], blocks[1]);
   llvm::Value* values[2];
@@ -247,10 +299,13 @@ llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
 llvm::Value* Emitter::Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element) {
   llvm::Value* pointer = places_.at(buffer.get()).pointer;
   const ir::Binary* sum = index.As<ir::Binary>();
-  const ir::IntImm* offset = sum != nullptr && (sum->op == ir::BinaryOp::kAdd || sum->op == ir::BinaryOp::kSub) ? sum->b.As<ir::IntImm>() : nullptr;
+  const ir::IntImm* offset = sum != nullptr && (sum->op == ir::BinaryOp::kAdd || sum->op == ir::BinaryOp::kSub)
+                                 ? sum->b.As<ir::IntImm>()
+                                 : nullptr;
   if (offset == nullptr) return builder_.CreateInBoundsGEP(element, pointer, EmitExpr(index));
   llvm::Value* base = builder_.CreateGEP(element, pointer, EmitExpr(sum->a));
-  return builder_.CreateGEP(element, base, builder_.getInt64(sum->op == ir::BinaryOp::kAdd ? offset->value : -offset->value));
+  return builder_.CreateGEP(element, base,
+                            builder_.getInt64(sum->op == ir::BinaryOp::kAdd ? offset->value : -offset->value));
 }
 
 llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::Type* vector) {
@@ -284,11 +339,14 @@ llvm::Value* Emitter::EmitLoad(const ir::Load& load) {
     value = EmitVectorLoad(load, element, llvm::FixedVectorType::get(element, lanes));
   } else {
     HONE_CHECK(!load.mask.defined());
-    llvm::LoadInst* access = builder_.CreateAlignedLoad(element, Address(load.buffer, load.indices[0], element), llvm::Align(ir::SizeOf(load.buffer->dtype)));
+    llvm::LoadInst* access = builder_.CreateAlignedLoad(element, Address(load.buffer, load.indices[0], element),
+                                                        llvm::Align(ir::SizeOf(load.buffer->dtype)));
     Annotate(access, load.buffer.get());
     value = access;
   }
-  return load.buffer->dtype == ir::DType::kBool ? builder_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType())) : value;
+  return load.buffer->dtype == ir::DType::kBool
+             ? builder_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()))
+             : value;
 }
 
 llvm::Value* Emitter::EmitCall(const ir::Call& call) {
@@ -296,33 +354,43 @@ llvm::Value* Emitter::EmitCall(const ir::Call& call) {
   for (const ir::Expr& arg : call.args) args.push_back(EmitExpr(arg));
   const bool single = call.args[0].type().dtype == ir::DType::kFloat32;
   switch (call.function) {
-    case ir::Intrinsic::kReinterpret: return builder_.CreateBitCast(args[0], TypeOf(call.type));
-    case ir::Intrinsic::kFma: return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {args[0]->getType()}, args);
-    case ir::Intrinsic::kIsNan: return builder_.CreateFCmpUNO(args[0], args[0]);
+    case ir::Intrinsic::kReinterpret:
+      return builder_.CreateBitCast(args[0], TypeOf(call.type));
+    case ir::Intrinsic::kFma:
+      return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {args[0]->getType()}, args);
+    case ir::Intrinsic::kIsNan:
+      return builder_.CreateFCmpUNO(args[0], args[0]);
     case ir::Intrinsic::kIsInf:
       return builder_.CreateFCmpOEQ(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args[0]),
                                     llvm::ConstantFP::getInfinity(args[0]->getType()));
-    case ir::Intrinsic::kExp: return single ? EmitExp(builder_, args[0]) : CallLibm(call, args);
-    case ir::Intrinsic::kLog: return single ? EmitLog(builder_, args[0]) : CallLibm(call, args);
-    case ir::Intrinsic::kTanh: return single ? EmitTanh(builder_, args[0]) : CallLibm(call, args);
-    case ir::Intrinsic::kErf: return single ? EmitErf(builder_, args[0]) : CallLibm(call, args);
+    case ir::Intrinsic::kExp:
+      return single ? EmitExp(builder_, args[0]) : CallLibm(call, args);
+    case ir::Intrinsic::kLog:
+      return single ? EmitLog(builder_, args[0]) : CallLibm(call, args);
+    case ir::Intrinsic::kTanh:
+      return single ? EmitTanh(builder_, args[0]) : CallLibm(call, args);
+    case ir::Intrinsic::kErf:
+      return single ? EmitErf(builder_, args[0]) : CallLibm(call, args);
     case ir::Intrinsic::kSigmoid: {
       if (single) return EmitSigmoid(builder_, args[0]);
       const ir::Call exp{call.type, ir::Intrinsic::kExp, {}};
       llvm::Value* one = llvm::ConstantFP::get(args[0]->getType(), 1.0);
       return builder_.CreateFDiv(one, builder_.CreateFAdd(one, CallLibm(exp, {builder_.CreateFNeg(args[0])})));
     }
-    default: return CallLibm(call, args);
+    default:
+      return CallLibm(call, args);
   }
 }
 
 // One call of the C library per lane.
 llvm::Value* Emitter::CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args) {
   static constexpr std::pair<ir::Intrinsic, const char*> kNames[] = {
-      {ir::Intrinsic::kExp, "exp"}, {ir::Intrinsic::kLog, "log"}, {ir::Intrinsic::kTanh, "tanh"}, {ir::Intrinsic::kErf, "erf"},
-      {ir::Intrinsic::kPow, "pow"}, {ir::Intrinsic::kSin, "sin"}, {ir::Intrinsic::kCos, "cos"}, {ir::Intrinsic::kTan, "tan"},
-      {ir::Intrinsic::kAsin, "asin"}, {ir::Intrinsic::kAcos, "acos"}, {ir::Intrinsic::kAtan, "atan"}, {ir::Intrinsic::kSinh, "sinh"},
-      {ir::Intrinsic::kCosh, "cosh"}, {ir::Intrinsic::kAsinh, "asinh"}, {ir::Intrinsic::kAcosh, "acosh"}, {ir::Intrinsic::kAtanh, "atanh"}};
+      {ir::Intrinsic::kExp, "exp"},    {ir::Intrinsic::kLog, "log"},     {ir::Intrinsic::kTanh, "tanh"},
+      {ir::Intrinsic::kErf, "erf"},    {ir::Intrinsic::kPow, "pow"},     {ir::Intrinsic::kSin, "sin"},
+      {ir::Intrinsic::kCos, "cos"},    {ir::Intrinsic::kTan, "tan"},     {ir::Intrinsic::kAsin, "asin"},
+      {ir::Intrinsic::kAcos, "acos"},  {ir::Intrinsic::kAtan, "atan"},   {ir::Intrinsic::kSinh, "sinh"},
+      {ir::Intrinsic::kCosh, "cosh"},  {ir::Intrinsic::kAsinh, "asinh"}, {ir::Intrinsic::kAcosh, "acosh"},
+      {ir::Intrinsic::kAtanh, "atanh"}};
   std::string name;
   for (const auto& [function, text] : kNames) {
     if (function == call.function) name = text;
@@ -331,7 +399,8 @@ llvm::Value* Emitter::CallLibm(const ir::Call& call, const std::vector<llvm::Val
   if (call.type.dtype == ir::DType::kFloat32) name += "f";
   llvm::Type* scalar = MemoryTypeOf(call.type.dtype);
   const std::vector<llvm::Type*> parameters(args.size(), scalar);
-  const llvm::FunctionCallee callee = module_->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
+  const llvm::FunctionCallee callee =
+      module_->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
   if (call.type.lanes == 1) return builder_.CreateCall(callee, args);
   llvm::Value* result = llvm::PoisonValue::get(TypeOf(call.type));
   for (int lane = 0; lane < call.type.lanes; ++lane) {

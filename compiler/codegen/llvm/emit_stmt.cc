@@ -24,7 +24,8 @@ llvm::Function* Emitter::MakeFunction(const std::string& name, llvm::FunctionTyp
 
 void Emitter::Run() {
   llvm::Type* pointer = builder_.getPtrTy();
-  function_ = MakeFunction(func_.name, llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer}, false), false);
+  function_ = MakeFunction(func_.name,
+                           llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer}, false), false);
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
   buffers_ = function_->getArg(0);
   workspace_ = function_->getArg(1);
@@ -39,10 +40,12 @@ void Emitter::LoadParams(llvm::Value* buffers) {
   llvm::Type* pointer = builder_.getPtrTy();
   for (size_t i = 0; i < func_.params.size(); ++i) {
     const ir::BufferNode* buffer = func_.params[i].get();
-    llvm::LoadInst* load = builder_.CreateLoad(pointer, builder_.CreateConstInBoundsGEP1_64(pointer, buffers, i), buffer->name);
+    llvm::LoadInst* load =
+        builder_.CreateLoad(pointer, builder_.CreateConstInBoundsGEP1_64(pointer, buffers, i), buffer->name);
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
-    load->setMetadata(llvm::LLVMContext::MD_align,
-                      llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(builder_.getInt64(HONE_BUFFER_ALIGNMENT))));
+    load->setMetadata(
+        llvm::LLVMContext::MD_align,
+        llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(builder_.getInt64(HONE_BUFFER_ALIGNMENT))));
     auto [place, is_new] = places_.try_emplace(buffer, Place{load, nullptr});
     place->second.pointer = load;
     if (!is_new) continue;
@@ -56,7 +59,9 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
   ir::Match(
       s, [&](const ir::For& loop) { loop.kind == ir::LoopKind::kParallel ? EmitParallel(loop) : EmitLoop(loop); },
       [&](const ir::Store& store) { EmitStore(store); },
-      [&](const ir::Block& block) { for (const ir::Stmt& child : block.stmts) EmitStmt(child); },
+      [&](const ir::Block& block) {
+        for (const ir::Stmt& child : block.stmts) EmitStmt(child);
+      },
       [&](const ir::If& branch) { EmitIf(branch); }, [&](const ir::Alloc& alloc) { EmitAlloc(alloc); },
       [&](const ir::Let& let) {
         variables_[let.var] = EmitExpr(let.value);
@@ -67,26 +72,34 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       });
 }
 
-// for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over lanes, as one vector load and a tree of shuffles.
+// for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over lanes, as one vector load and a tree of
+// shuffles.
 bool Emitter::EmitHorizontal(const ir::For& loop) {
   const ir::IntImm* extent = loop.extent.As<ir::IntImm>();
   const ir::Store* store = loop.body.As<ir::Store>();
-  if (!fuse_ || extent == nullptr || extent->value < 4 || extent->value > 64 || (extent->value & (extent->value - 1)) != 0) return false;
-  if (store == nullptr || store->mask.defined() || store->value.type() != ir::Type{ir::DType::kFloat32, 1}) return false;
+  if (!fuse_ || extent == nullptr || extent->value < 4 || extent->value > 64 ||
+      (extent->value & (extent->value - 1)) != 0)
+    return false;
+  if (store == nullptr || store->mask.defined() || store->value.type() != ir::Type{ir::DType::kFloat32, 1})
+    return false;
   const ir::Binary* update = store->value.As<ir::Binary>();
   if (update == nullptr || ir::UsesVar(store->indices[0], loop.var)) return false;
   const ir::Load* total = update->a.As<ir::Load>();
   const ir::Load* lane = update->b.As<ir::Load>();
-  if (total == nullptr || lane == nullptr || total->buffer != store->buffer || !ir::Equal(total->indices[0], store->indices[0])) return false;
+  if (total == nullptr || lane == nullptr || total->buffer != store->buffer ||
+      !ir::Equal(total->indices[0], store->indices[0]))
+    return false;
   if (lane->buffer == store->buffer || lane->mask.defined()) return false;
-  const ir::Expr step = ir::Substitute(lane->indices[0], {{loop.var, ir::MakeVar(loop.var) + ir::Expr(1)}}) - lane->indices[0];
+  const ir::Expr step =
+      ir::Substitute(lane->indices[0], {{loop.var, ir::MakeVar(loop.var) + ir::Expr(1)}}) - lane->indices[0];
   if (ir::ConstantValue(step) != 1) return false;
   llvm::Intrinsic::ID combine = llvm::Intrinsic::not_intrinsic;
   if (update->op == ir::BinaryOp::kMax) combine = llvm::Intrinsic::vector_reduce_fmaximum;
   if (update->op == ir::BinaryOp::kMin) combine = llvm::Intrinsic::vector_reduce_fminimum;
   if (combine == llvm::Intrinsic::not_intrinsic && update->op != ir::BinaryOp::kAdd) return false;
   const ir::Expr first = ir::Simplify(ir::Substitute(lane->indices[0], {{loop.var, ir::Expr(0)}}), ranges_);
-  llvm::Value* lanes = EmitExpr(ir::MakeLoad(lane->buffer, {ir::MakeRamp(first, ir::Expr(1), static_cast<int>(extent->value))}));
+  llvm::Value* lanes =
+      EmitExpr(ir::MakeLoad(lane->buffer, {ir::MakeRamp(first, ir::Expr(1), static_cast<int>(extent->value))}));
   llvm::Value* before = EmitExpr(update->a);
   llvm::Value* result = nullptr;
   if (update->op == ir::BinaryOp::kAdd) {
@@ -99,7 +112,8 @@ bool Emitter::EmitHorizontal(const ir::For& loop) {
         update->op == ir::BinaryOp::kMax ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, before, reduced);
   }
   llvm::Type* element = MemoryTypeOf(store->buffer->dtype);
-  Annotate(builder_.CreateAlignedStore(result, Address(store->buffer, store->indices[0], element), llvm::Align(4)), store->buffer.get());
+  Annotate(builder_.CreateAlignedStore(result, Address(store->buffer, store->indices[0], element), llvm::Align(4)),
+           store->buffer.get());
   emitted_.clear();
   return true;
 }
@@ -138,7 +152,8 @@ void Emitter::EmitParallel(const ir::For& loop) {
   llvm::Type* slot = builder_.getInt64Ty();
   llvm::Value* extent = EmitExpr(loop.extent);
   std::vector<std::string> captured;
-  std::vector<llvm::Value*> slots = {builder_.CreatePtrToInt(buffers_, slot), builder_.CreatePtrToInt(workspace_, slot)};
+  std::vector<llvm::Value*> slots = {builder_.CreatePtrToInt(buffers_, slot),
+                                     builder_.CreatePtrToInt(workspace_, slot)};
   for (const auto& [name, value] : variables_) {
     captured.push_back(name);
     slots.push_back(value);
@@ -159,8 +174,8 @@ void Emitter::EmitParallel(const ir::For& loop) {
                                       llvm::FunctionType::get(builder_.getVoidTy(), {pointer, slot}, false), true);
   EmitParallelBody(body, loop, captured, locals);
   llvm::Value* entry_point = builder_.CreateLoad(pointer, parallel_, "parallel_for");
-  builder_.CreateCall(llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer, slot}, false), entry_point,
-                      {parallel_, body, closure, extent});
+  builder_.CreateCall(llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer, slot}, false),
+                      entry_point, {parallel_, body, closure, extent});
 }
 
 void Emitter::EmitParallelBody(llvm::Function* body, const ir::For& loop, const std::vector<std::string>& captured,
@@ -171,13 +186,16 @@ void Emitter::EmitParallelBody(llvm::Function* body, const ir::For& loop, const 
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", body));
   llvm::Type* slot = builder_.getInt64Ty();
   size_t next = 0;
-  const auto take = [&] { return builder_.CreateLoad(slot, builder_.CreateConstInBoundsGEP1_64(slot, body->getArg(0), next++)); };
+  const auto take = [&] {
+    return builder_.CreateLoad(slot, builder_.CreateConstInBoundsGEP1_64(slot, body->getArg(0), next++));
+  };
   buffers_ = builder_.CreateIntToPtr(take(), builder_.getPtrTy());
   workspace_ = builder_.CreateIntToPtr(take(), builder_.getPtrTy());
   parallel_ = nullptr;  // parallel loops do not nest
   variables_.clear();
   for (const std::string& name : captured) variables_[name] = take();
-  for (const ir::BufferNode* buffer : locals) places_[buffer].pointer = builder_.CreateIntToPtr(take(), builder_.getPtrTy());
+  for (const ir::BufferNode* buffer : locals)
+    places_[buffer].pointer = builder_.CreateIntToPtr(take(), builder_.getPtrTy());
   LoadParams(buffers_);
   variables_[loop.var] = body->getArg(1);
   ranges_[loop.var] = {0, ir::BoundsOf(loop.extent, ranges_).high - 1};
@@ -192,7 +210,8 @@ void Emitter::EmitParallelBody(llvm::Function* body, const ir::For& loop, const 
 void Emitter::EmitIf(const ir::If& branch) {
   llvm::Value* condition = EmitExpr(branch.condition);
   llvm::BasicBlock* then_block = llvm::BasicBlock::Create(context_, "then", function_);
-  llvm::BasicBlock* else_block = branch.else_case.defined() ? llvm::BasicBlock::Create(context_, "else", function_) : nullptr;
+  llvm::BasicBlock* else_block =
+      branch.else_case.defined() ? llvm::BasicBlock::Create(context_, "else", function_) : nullptr;
   llvm::BasicBlock* after = llvm::BasicBlock::Create(context_, "endif", function_);
   builder_.CreateCondBr(condition, then_block, else_block != nullptr ? else_block : after);
   builder_.SetInsertPoint(then_block);
@@ -215,7 +234,8 @@ void Emitter::EmitAlloc(const ir::Alloc& alloc) {
     workspace_used_ += (ir::NumBytes(*buffer) + 63) / 64 * 64;
   } else {
     llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-    llvm::AllocaInst* local = entry.CreateAlloca(llvm::ArrayType::get(MemoryTypeOf(buffer->dtype), ir::NumElements(*buffer)), nullptr, buffer->name);
+    llvm::AllocaInst* local = entry.CreateAlloca(
+        llvm::ArrayType::get(MemoryTypeOf(buffer->dtype), ir::NumElements(*buffer)), nullptr, buffer->name);
     local->setAlignment(llvm::Align(HONE_BUFFER_ALIGNMENT));
     pointer = local;
   }
@@ -246,7 +266,8 @@ void Emitter::EmitStore(const ir::Store& store) {
                              : builder_.CreateMaskedStore(value, address, align, mask);
   } else {
     llvm::Value* addresses = builder_.CreateGEP(element, places_.at(store.buffer.get()).pointer, EmitExpr(index));
-    if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(builder_.getInt1Ty(), lanes));
+    if (mask == nullptr)
+      mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(builder_.getInt1Ty(), lanes));
     access = builder_.CreateMaskedScatter(value, addresses, align, mask);
   }
   Annotate(access, store.buffer.get());

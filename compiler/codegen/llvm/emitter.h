@@ -87,8 +87,8 @@ class Emitter {
   std::unordered_map<const ir::ExprNode*, llvm::Value*> emitted_;
 };
 
-// Vector approximations for f32, after Cephes (Moshier, 1989) and the published error bounds of its polynomials: within 2 ulp
-// of the correctly rounded result for exp and log, 4 ulp for tanh and erf. x: float or vector of float.
+// Vector approximations for f32, after Cephes (Moshier, 1989) and the published error bounds of its polynomials: within
+// 2 ulp of the correctly rounded result for exp and log, 4 ulp for tanh and erf. x: float or vector of float.
 llvm::Value* EmitExp(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x);

@@ -40,7 +40,8 @@ class MemoryFile {
   int fd_;
 };
 
-// lld writes its result beside the output path and renames it, so the output needs a real folder: a private one in memory if there is one.
+// lld writes its result beside the output path and renames it, so the output needs a real folder: a private one in
+// memory if there is one.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -63,7 +64,8 @@ class ScratchFolder {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return absl::InternalError(fmt::format("cannot read the linked object {}: {}", path, std::strerror(errno)));
+  if (fd < 0)
+    return absl::InternalError(fmt::format("cannot read the linked object {}: {}", path, std::strerror(errno)));
   std::string bytes;
   char block[1 << 16];
   ssize_t n = 0;
@@ -78,12 +80,15 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 absl::StatusOr<std::string> LinkShared(std::span<const std::string> objects) {
   std::vector<MemoryFile> inputs;
   const ScratchFolder folder;
-  if (folder.path().empty()) return absl::UnavailableError("linking needs a writable folder: none of /dev/shm, /tmp, . is");
-  std::vector<std::string> words = {"ld.lld", "-shared", "-O0", "--threads=1", "--build-id=none", "-z", "relro", "-o", folder.path() + "/out.so"};
+  if (folder.path().empty())
+    return absl::UnavailableError("linking needs a writable folder: none of /dev/shm, /tmp, . is");
+  std::vector<std::string> words = {
+      "ld.lld", "-shared", "-O0", "--threads=1", "--build-id=none", "-z", "relro", "-o", folder.path() + "/out.so"};
   for (const std::string& object : objects) {
     inputs.emplace_back("hone-object");
     if (!inputs.back().ok() || !inputs.back().Write(object)) {
-      return absl::ResourceExhaustedError("cannot hold an object in memory for linking: " + std::string(std::strerror(errno)));
+      return absl::ResourceExhaustedError("cannot hold an object in memory for linking: " +
+                                          std::string(std::strerror(errno)));
     }
     words.push_back(inputs.back().path());
   }

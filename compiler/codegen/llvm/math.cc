@@ -41,10 +41,12 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x) {
   llvm::Type* ints = IntLike(b, x);
   llvm::Value* low = b.CreateSelect(b.CreateFCmpOLT(x, Const(x, -104.0)), Const(x, -104.0), x);
   llvm::Value* clamped = b.CreateSelect(b.CreateFCmpOGT(low, Const(x, 89.0)), Const(x, 89.0), low);
-  llvm::Value* n = b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, b.CreateFMul(clamped, Const(x, 1.4426950408889634)));
+  llvm::Value* n =
+      b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, b.CreateFMul(clamped, Const(x, 1.4426950408889634)));
   llvm::Value* r = Fma(b, n, Const(x, -0.693359375), clamped);
   r = Fma(b, n, Const(x, 2.12194440e-4), r);
-  llvm::Value* p = Polynomial(b, r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
+  llvm::Value* p = Polynomial(
+      b, r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   llvm::Value* e = b.CreateFAdd(Fma(b, p, b.CreateFMul(r, r), r), Const(x, 1.0));
   // A NaN passes through the polynomial; its n only has to be some integer.
   llvm::Value* whole = b.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {ints, n->getType()}, {n});
@@ -68,8 +70,9 @@ llvm::Value* EmitLog(Builder& b, llvm::Value* x) {
   llvm::Value* m = b.CreateBitCast(b.CreateSub(bits, b.CreateShl(k, integer(23))), x->getType());
   llvm::Value* kf = b.CreateFSub(b.CreateSIToFP(k, x->getType()), b.CreateSelect(tiny, Const(x, 23.0), Const(x, 0.0)));
   llvm::Value* f = b.CreateFSub(m, Const(x, 1.0));
-  llvm::Value* p = Polynomial(b, f, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
-                                     -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
+  llvm::Value* p = Polynomial(b, f,
+                              {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+                               -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
   llvm::Value* square = b.CreateFMul(f, f);
   llvm::Value* y = b.CreateFMul(b.CreateFMul(p, f), square);
   y = Fma(b, kf, Const(x, -2.12194440e-4), y);
@@ -86,7 +89,8 @@ llvm::Value* EmitLog(Builder& b, llvm::Value* x) {
 llvm::Value* EmitTanh(Builder& b, llvm::Value* x) {
   llvm::Value* a = Abs(b, x);
   llvm::Value* square = b.CreateFMul(x, x);
-  llvm::Value* p = Polynomial(b, square, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
+  llvm::Value* p = Polynomial(
+      b, square, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
   llvm::Value* small = Fma(b, b.CreateFMul(p, square), x, x);
   llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a));
   llvm::Value* large = b.CreateFSub(Const(x, 1.0), b.CreateFDiv(Const(x, 2.0), b.CreateFAdd(e, Const(x, 1.0))));
@@ -98,13 +102,14 @@ llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x) {
   return b.CreateFDiv(Const(x, 1.0), b.CreateFAdd(Const(x, 1.0), e));
 }
 
-// |x| < 1: x * P(x^2), the series of erf. Elsewhere 1 - t * Q(t) * exp(-x^2) with t = 1 / (1 + p |x|): Abramowitz and Stegun,
-// Handbook of Mathematical Functions, 7.1.26 (absolute error below 1.5e-7).
+// |x| < 1: x * P(x^2), the series of erf. Elsewhere 1 - t * Q(t) * exp(-x^2) with t = 1 / (1 + p |x|): Abramowitz and
+// Stegun, Handbook of Mathematical Functions, 7.1.26 (absolute error below 1.5e-7).
 llvm::Value* EmitErf(Builder& b, llvm::Value* x) {
   llvm::Value* a = Abs(b, x);
   llvm::Value* square = b.CreateFMul(x, x);
-  llvm::Value* p = Polynomial(b, square, {7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2,
-                                          1.128358514861418e-1, -3.761262582423300e-1, 1.128379165726710e+0});
+  llvm::Value* p = Polynomial(b, square,
+                              {7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2,
+                               1.128358514861418e-1, -3.761262582423300e-1, 1.128379165726710e+0});
   llvm::Value* small = b.CreateFMul(x, p);
   llvm::Value* t = b.CreateFDiv(Const(x, 1.0), Fma(b, a, Const(x, 0.3275911), Const(x, 1.0)));
   llvm::Value* q = Polynomial(b, t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592});

@@ -13,11 +13,13 @@
 namespace hone::codegen {
 namespace {
 
-// Our loops are tiled, unrolled and vectorized already: what is left is to promote the register tile (sroa), to share addresses,
-// and to hoist what does not change. LLVM's standard O3 takes three times as long and gains nothing on such code.
+// Our loops are tiled, unrolled and vectorized already: what is left is to promote the register tile (sroa), to share
+// addresses, and to hoist what does not change. LLVM's standard O3 takes three times as long and gains nothing on such
+// code.
 constexpr const char* kKernelPasses =
     "function(sroa,early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(loop-rotate,licm<allowspeculation>),early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg)";
+    "loop-mssa(loop-rotate,licm<allowspeculation>),early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,"
+    "simplifycfg)";
 
 std::string Optimize(llvm::Module* module, llvm::TargetMachine* machine, Effort effort) {
   llvm::LoopAnalysisManager loops;
@@ -63,8 +65,10 @@ absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const Target& 
   SetAttributes(&module, target);
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);
-  if (llvm::verifyModule(module, &problem_stream)) return absl::InternalError("generated LLVM IR is malformed: " + problem);
-  if (std::string error = Optimize(&module, machine.get(), effort); !error.empty()) return absl::InternalError("LLVM passes: " + error);
+  if (llvm::verifyModule(module, &problem_stream))
+    return absl::InternalError("generated LLVM IR is malformed: " + problem);
+  if (std::string error = Optimize(&module, machine.get(), effort); !error.empty())
+    return absl::InternalError("LLVM passes: " + error);
   if (output == Output::kLlvmIr) {
     std::string text;
     llvm::raw_string_ostream(text) << module;
@@ -74,7 +78,8 @@ absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const Target& 
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emit;
   const auto type = output == Output::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
-  if (machine->addPassesToEmitFile(emit, stream, nullptr, type)) return absl::InternalError("LLVM cannot emit code for " + Print(target));
+  if (machine->addPassesToEmitFile(emit, stream, nullptr, type))
+    return absl::InternalError("LLVM cannot emit code for " + Print(target));
   emit.run(module);
   return std::string(bytes.data(), bytes.size());
 }

@@ -36,8 +36,9 @@ std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const Target& target) {
   HONE_CHECK(llvm_target != nullptr);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;  // multiply-add may be fused: "contract"
-  return std::unique_ptr<llvm::TargetMachine>(llvm_target->createTargetMachine(
-      Triple(target), target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      llvm_target->createTargetMachine(Triple(target), target.cpu, target.features, options, llvm::Reloc::PIC_,
+                                       std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 }  // namespace hone::codegen

@@ -10,10 +10,12 @@ constexpr int64_t kMaxLanes = 64;
 
 absl::Status CheckParallel(const Nest& nest, size_t position) {
   if (nest.loops[position].reduce) {
-    return absl::FailedPreconditionError(fmt::format("loop {} is a reduction: its iterations depend on each other", nest.loops[position].name));
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} is a reduction: its iterations depend on each other", nest.loops[position].name));
   }
   if (!nest.AtRoot()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is inside another: only a root stage runs in parallel", nest.stage.buffer->name));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is inside another: only a root stage runs in parallel", nest.stage.buffer->name));
   }
   for (const Loop& loop : nest.loops) {
     if (loop.kind == ir::LoopKind::kParallel) {
@@ -41,9 +43,9 @@ absl::Status Apply(const Annotate& step, State& state) {
   }
   const int64_t limit = step.kind == ir::LoopKind::kVectorized ? kMaxLanes : kMaxUnroll;
   if (step.kind != ir::LoopKind::kParallel && loop.max_extent > limit) {
-    return absl::FailedPreconditionError(fmt::format("loop {} of {} iterations is longer than the {} that can be {}", loop.name,
-                                                     loop.max_extent, limit,
-                                                     step.kind == ir::LoopKind::kVectorized ? "vectorized" : "unrolled"));
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} of {} iterations is longer than the {} that can be {}", loop.name, loop.max_extent, limit,
+                    step.kind == ir::LoopKind::kVectorized ? "vectorized" : "unrolled"));
   }
   loop.kind = step.kind;
   nest->touched = true;

@@ -54,7 +54,8 @@ absl::Status Apply(const CacheRead& step, State& state) {
     const ir::Load* load = e.As<ir::Load>();
     if (load != nullptr && load->buffer->name == step.buffer) source = load->buffer;
   });
-  if (source == nullptr) return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
+  if (source == nullptr)
+    return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
   ir::Stage copy;
   copy.buffer = ir::MakeBuffer(step.buffer + "r" + step.stage, source->dtype, source->shape);
   for (size_t i = 0; i < source->shape.size(); ++i) {

@@ -30,7 +30,8 @@ struct Inside {
       if (nest->AtRoot()) return false;
       const Nest* parent = state.FindNest(nest->at_stage);
       if (parent == &target) {
-        const auto at = std::find_if(target.loops.begin(), target.loops.end(), [&](const Loop& l) { return l.name == nest->at_loop; });
+        const auto at = std::find_if(target.loops.begin(), target.loops.end(),
+                                     [&](const Loop& l) { return l.name == nest->at_loop; });
         if (at - target.loops.begin() < static_cast<std::ptrdiff_t>(position)) return false;
       }
       nest = parent;
@@ -50,8 +51,8 @@ const Loop* LoopOf(const State& state, std::string_view name) {
 }
 
 // The region of values of one index expression; nullopt if loops inside and outside are mixed in one atom.
-std::optional<Region> RegionOf(const ir::Expr& index, const std::set<std::string, std::less<>>& inner, const State& state,
-                               const ir::Ranges& ranges) {
+std::optional<Region> RegionOf(const ir::Expr& index, const std::set<std::string, std::less<>>& inner,
+                               const State& state, const ir::Ranges& ranges) {
   ir::Linear base;
   ir::Expr extent = ir::Expr(1);
   const ir::Linear linear = ir::ToLinear(index, ranges);
@@ -98,25 +99,30 @@ std::optional<Region> Union(const Region& a, const Region& b, const ir::Ranges& 
 class RegionInference {
  public:
   RegionInference(const State& state, const Nest& producer, const Inside& inside)
-      : state_(state), producer_(producer), inside_(inside), ranges_(state.LoopRanges()),
-        regions_(producer.stage.axes.size()), whole_(producer.stage.axes.size(), false) {}
+      : state_(state),
+        producer_(producer),
+        inside_(inside),
+        ranges_(state.LoopRanges()),
+        regions_(producer.stage.axes.size()),
+        whole_(producer.stage.axes.size(), false) {}
 
   absl::StatusOr<std::vector<Region>> Run() {
     for (const Nest& reader : state_.nests) {
       if (!Reads(reader.stage, producer_.stage.buffer.get())) continue;
       std::set<std::string, std::less<>> inner;
       if (!inside_.Contains(reader, &inner)) {
-        return absl::FailedPreconditionError(fmt::format("stage {} also reads {}, outside of the loop", reader.stage.buffer->name,
-                                                         producer_.stage.buffer->name));
+        return absl::FailedPreconditionError(fmt::format("stage {} also reads {}, outside of the loop",
+                                                         reader.stage.buffer->name, producer_.stage.buffer->name));
       }
       AddReads(reader, inner);
     }
     std::vector<Region> result;
     for (size_t d = 0; d < regions_.size(); ++d) {
       const int64_t size = producer_.stage.axes[d].extent;
-      // A region that starts at 0 and runs over belongs to a tile wider than the stage: it is kept, so that the readers of
-      // the tile need no condition.
-      const bool runs_over = regions_[d].has_value() && regions_[d]->max_extent >= size && !ir::ConstantValue(regions_[d]->base).has_value();
+      // A region that starts at 0 and runs over belongs to a tile wider than the stage: it is kept, so that the readers
+      // of the tile need no condition.
+      const bool runs_over = regions_[d].has_value() && regions_[d]->max_extent >= size &&
+                             !ir::ConstantValue(regions_[d]->base).has_value();
       if (whole_[d] || !regions_[d].has_value() || runs_over) {
         result.push_back({ir::Expr(0), ir::Expr(size), size});
       } else {
@@ -156,10 +162,11 @@ class RegionInference {
 
 ir::Expr And(const ir::Expr& a, const ir::Expr& b) { return a.defined() ? a && b : b; }
 
-// Elements beyond the stage's extents are computed but never read, so their value does not matter; only loads that would leave
-// their buffer must not happen. (A load from a packed, padded buffer stays inside and needs no condition.)
+// Elements beyond the stage's extents are computed but never read, so their value does not matter; only loads that
+// would leave their buffer must not happen. (A load from a packed, padded buffer stays inside and needs no condition.)
 ir::Expr ProtectLoads(const ir::Expr& e, const ir::Expr& inside, const ir::Ranges& ranges) {
-  const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return ProtectLoads(child, inside, ranges); });
+  const ir::Expr mapped =
+      ir::MapChildren(e, [&](const ir::Expr& child) { return ProtectLoads(child, inside, ranges); });
   const ir::Load* load = mapped.As<ir::Load>();
   if (load == nullptr) return mapped;
   bool safe = true;
@@ -182,8 +189,8 @@ absl::Status Check(const ComputeAt& step, const State& state, const Nest& produc
   }
   for (const Nest& other : state.nests) {
     if (other.at_stage == step.stage) {
-      return absl::FailedPreconditionError(fmt::format("stage {} is computed inside it already: place consumers before producers",
-                                                       other.stage.buffer->name));
+      return absl::FailedPreconditionError(fmt::format(
+          "stage {} is computed inside it already: place consumers before producers", other.stage.buffer->name));
     }
   }
   return absl::OkStatus();

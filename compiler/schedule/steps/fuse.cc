@@ -17,7 +17,8 @@ absl::Status Apply(const Fuse& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("loop {} or {} is annotated already", outer.name, inner.name));
   }
   if (outer.reduce != inner.reduce) {
-    return absl::FailedPreconditionError(fmt::format("one of {} and {} is a reduction, the other is not", outer.name, inner.name));
+    return absl::FailedPreconditionError(
+        fmt::format("one of {} and {} is a reduction, the other is not", outer.name, inner.name));
   }
   if (outer.extent.As<ir::IntImm>() == nullptr || inner.extent.As<ir::IntImm>() == nullptr) {
     return absl::FailedPreconditionError(fmt::format("loop {} or {} has no constant extent", outer.name, inner.name));

@@ -8,7 +8,8 @@ absl::Status Apply(const Inline& step, State& state) {
   const Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
   if (nest->stage.reduction != ir::Reduction::kNone) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is a reduction: it would be repeated for every element", step.stage));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is a reduction: it would be repeated for every element", step.stage));
   }
   if (state.IsOutput(nest->stage.buffer.get())) {
     return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
@@ -16,19 +17,22 @@ absl::Status Apply(const Inline& step, State& state) {
   for (const Nest& other : state.nests) {
     // Regions already inferred for producers of this stage would miss the reads that move.
     if (other.at_stage == step.stage) {
-      return absl::FailedPreconditionError(fmt::format("stage {} is computed inside stage {}", other.stage.buffer->name, step.stage));
+      return absl::FailedPreconditionError(
+          fmt::format("stage {} is computed inside stage {}", other.stage.buffer->name, step.stage));
     }
     if (!other.AtRoot() && Reads(nest->stage, other.stage.buffer.get())) {
-      return absl::FailedPreconditionError(fmt::format("stage {}, which {} reads, is placed already", other.stage.buffer->name, step.stage));
+      return absl::FailedPreconditionError(
+          fmt::format("stage {}, which {} reads, is placed already", other.stage.buffer->name, step.stage));
     }
   }
   const ir::Stage inlined = nest->stage;
   for (Nest& consumer : state.nests) {
-    consumer.stage.value = ReplaceLoads(consumer.stage.value, inlined.buffer.get(), [&](const std::vector<ir::Expr>& indices) {
-      ir::VarMap map;
-      for (size_t i = 0; i < indices.size(); ++i) map[inlined.axes[i].name] = indices[i];
-      return ir::Substitute(inlined.value, map);
-    });
+    consumer.stage.value =
+        ReplaceLoads(consumer.stage.value, inlined.buffer.get(), [&](const std::vector<ir::Expr>& indices) {
+          ir::VarMap map;
+          for (size_t i = 0; i < indices.size(); ++i) map[inlined.axes[i].name] = indices[i];
+          return ir::Substitute(inlined.value, map);
+        });
   }
   std::erase_if(state.nests, [&](const Nest& n) { return n.stage.buffer == inlined.buffer; });
   return absl::OkStatus();

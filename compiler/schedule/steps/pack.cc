@@ -14,16 +14,23 @@ absl::Status Check(const Pack& step, const ir::BufferNode& source) {
     bool same = true;
     for (const PackDim& p : step.dims) {
       if (p.dim != d) continue;
-      if (p.factor == 0) { ++whole; continue; }
+      if (p.factor == 0) {
+        ++whole;
+        continue;
+      }
       same = same && (factor == 0 || factor == p.factor);
       factor = p.factor;
       ++(p.remainder ? remainder : quotient);
     }
-    const bool good = (whole == 1 && quotient == 0 && remainder == 0) || (whole == 0 && quotient == 1 && remainder == 1 && same);
-    if (!good) return absl::FailedPreconditionError(fmt::format("dimension {} of {} must appear once whole, or once divided and once as remainder", d, source.name));
+    const bool good =
+        (whole == 1 && quotient == 0 && remainder == 0) || (whole == 0 && quotient == 1 && remainder == 1 && same);
+    if (!good)
+      return absl::FailedPreconditionError(fmt::format(
+          "dimension {} of {} must appear once whole, or once divided and once as remainder", d, source.name));
   }
   for (const PackDim& p : step.dims) {
-    if (p.dim < 0 || p.dim >= rank) return absl::FailedPreconditionError(fmt::format("{} has no dimension {}", source.name, p.dim));
+    if (p.dim < 0 || p.dim >= rank)
+      return absl::FailedPreconditionError(fmt::format("{} has no dimension {}", source.name, p.dim));
   }
   return absl::OkStatus();
 }
@@ -72,7 +79,8 @@ absl::Status Apply(const Pack& step, State& state) {
     const ir::Load* load = e.As<ir::Load>();
     if (load != nullptr && load->buffer->name == step.buffer) source = load->buffer;
   });
-  if (source == nullptr) return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
+  if (source == nullptr)
+    return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
   if (absl::Status status = Check(step, *source); !status.ok()) return status;
   Nest packed = MakeNest(PackStage(step, source));
   packed.prepared = IsConstant(state, source.get());
@@ -81,7 +89,9 @@ absl::Status Apply(const Pack& step, State& state) {
     std::vector<ir::Expr> moved;
     for (const PackDim& p : step.dims) {
       const ir::Expr& i = indices[p.dim];
-      moved.push_back(p.factor == 0 ? i : p.remainder ? ir::FloorMod(i, ir::Expr(p.factor)) : ir::FloorDiv(i, ir::Expr(p.factor)));
+      moved.push_back(p.factor == 0 ? i
+                      : p.remainder ? ir::FloorMod(i, ir::Expr(p.factor))
+                                    : ir::FloorDiv(i, ir::Expr(p.factor)));
     }
     return ir::MakeLoad(buffer, std::move(moved));
   });

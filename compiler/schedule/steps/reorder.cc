@@ -25,8 +25,8 @@ absl::Status Apply(const Reorder& step, State& state) {
   if (nest == nullptr) return absl::OkStatus();
   for (const Nest& other : state.nests) {
     if (other.at_stage == nest->stage.buffer->name) {
-      return absl::FailedPreconditionError(fmt::format("stage {} is already computed at a loop of {}", other.stage.buffer->name,
-                                                       other.at_stage));
+      return absl::FailedPreconditionError(
+          fmt::format("stage {} is already computed at a loop of {}", other.stage.buffer->name, other.at_stage));
     }
   }
   std::vector<Loop> picked;
@@ -37,8 +37,8 @@ absl::Status Apply(const Reorder& step, State& state) {
   for (size_t i = 0; i < nest->loops.size(); ++i) {
     for (size_t j = i + 1; j < nest->loops.size(); ++j) {
       if (ir::UsesVar(nest->loops[i].extent, nest->loops[j].name)) {
-        return absl::FailedPreconditionError(fmt::format("loop {} must stay inside loop {}, which its extent depends on",
-                                                         nest->loops[i].name, nest->loops[j].name));
+        return absl::FailedPreconditionError(fmt::format(
+            "loop {} must stay inside loop {}, which its extent depends on", nest->loops[i].name, nest->loops[j].name));
       }
     }
   }

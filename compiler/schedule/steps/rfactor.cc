@@ -15,12 +15,14 @@ absl::Status Apply(const Rfactor& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
   }
   ir::Stage stage = nest->stage;
-  const auto axis = std::find_if(stage.reduce_axes.begin(), stage.reduce_axes.end(), [&](const ir::Axis& a) { return a.name == step.axis; });
+  const auto axis = std::find_if(stage.reduce_axes.begin(), stage.reduce_axes.end(),
+                                 [&](const ir::Axis& a) { return a.name == step.axis; });
   if (axis == stage.reduce_axes.end()) {
     return absl::NotFoundError(fmt::format("{} is no reduction axis of stage {}", step.axis, step.stage));
   }
   if (step.factor < 1 || step.factor > axis->extent) {
-    return absl::FailedPreconditionError(fmt::format("factor {} does not fit axis {} of {}", step.factor, step.axis, axis->extent));
+    return absl::FailedPreconditionError(
+        fmt::format("factor {} does not fit axis {} of {}", step.factor, step.axis, axis->extent));
   }
   const int64_t groups = (axis->extent + step.factor - 1) / step.factor;
   const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};
@@ -45,7 +47,8 @@ absl::Status Apply(const Rfactor& step, State& state) {
   partial.reduction = stage.reduction;
   partial.value = ir::Substitute(stage.value, map);
   if (axis->extent % step.factor != 0) {
-    partial.value = ir::MakeSelect(k < ir::Expr(axis->extent), partial.value, ir::Identity(stage.reduction, partial.value.type()));
+    partial.value =
+        ir::MakeSelect(k < ir::Expr(axis->extent), partial.value, ir::Identity(stage.reduction, partial.value.type()));
   }
   std::vector<int64_t> shape = stage.buffer->shape;
   shape.push_back(kept.extent);

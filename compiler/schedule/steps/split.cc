@@ -17,9 +17,12 @@ absl::Status Check(const Split& step, const Loop& loop) {
     return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent: only a masked tail", loop.name));
   }
   if (step.tail == Tail::kShift && *extent % step.factor != 0) {
-    if (loop.reduce) return absl::FailedPreconditionError(fmt::format("loop {} is a reduction: its tiles must not overlap", loop.name));
+    if (loop.reduce)
+      return absl::FailedPreconditionError(
+          fmt::format("loop {} is a reduction: its tiles must not overlap", loop.name));
     if (*extent < step.factor) {
-      return absl::FailedPreconditionError(fmt::format("loop {} of {} is shorter than the tile {}", loop.name, *extent, step.factor));
+      return absl::FailedPreconditionError(
+          fmt::format("loop {} of {} is shorter than the tile {}", loop.name, *extent, step.factor));
     }
   }
   return absl::OkStatus();

@@ -56,12 +56,14 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
       tasks = outer + "o";
     }
   }
-  const int64_t chunks = sketch.chooser.OneOf(prefix + "chunks", {1, 2, 4, 16, 64},
-                                              elements < kSerialElements || sketch.target.threads == 1 ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
+  const int64_t chunks = sketch.chooser.OneOf(
+      prefix + "chunks", {1, 2, 4, 16, 64},
+      elements < kSerialElements || sketch.target.threads == 1 ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
   if (chunks == 1) return absl::OkStatus();
   size_t position = 0;
   const int64_t extent = sketch.state.FindLoop(tasks, &position)->loops[position].max_extent;
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{tasks, std::max<int64_t>(1, (extent + chunks - 1) / chunks), schedule::Tail::kShift}));
+  HONE_RETURN_IF_ERROR(
+      sketch.Do(schedule::Split{tasks, std::max<int64_t>(1, (extent + chunks - 1) / chunks), schedule::Tail::kShift}));
   return sketch.Do(schedule::Annotate{tasks + "o", ir::LoopKind::kParallel});
 }
 

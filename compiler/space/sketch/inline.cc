@@ -8,8 +8,8 @@ namespace {
 
 using schedule::Nest;
 
-constexpr int kCheapNodes = 12;     // as cheap to repeat as to load
-constexpr int kMaxNodes = 400;      // beyond, an inlined expression costs more compile time than it saves
+constexpr int kCheapNodes = 12;  // as cheap to repeat as to load
+constexpr int kMaxNodes = 400;   // beyond, an inlined expression costs more compile time than it saves
 
 // A value moved, perhaps converted, but not computed: a transposition, a slice, a broadcast.
 bool IsMove(const ir::Expr& e) {
@@ -17,10 +17,13 @@ bool IsMove(const ir::Expr& e) {
   return e.As<ir::Load>() != nullptr || e.As<ir::FloatImm>() != nullptr || e.As<ir::IntImm>() != nullptr;
 }
 
-bool ReadsSelf(const Nest& reader, const Nest& stage) { return schedule::Reads(reader.stage, stage.stage.buffer.get()); }
+bool ReadsSelf(const Nest& reader, const Nest& stage) {
+  return schedule::Reads(reader.stage, stage.stage.buffer.get());
+}
 
 bool ShouldInline(const schedule::State& state, const Nest& nest) {
-  if (nest.stage.reduction != ir::Reduction::kNone || nest.prepared || state.IsOutput(nest.stage.buffer.get())) return false;
+  if (nest.stage.reduction != ir::Reduction::kNone || nest.prepared || state.IsOutput(nest.stage.buffer.get()))
+    return false;
   if (IsMove(nest.stage.value)) return true;
   const int loads = CountLoads(state, nest.stage.buffer.get());
   const int nodes = CountNodes(nest.stage.value);

@@ -38,7 +38,8 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   const ir::Stage& s = nest.stage;
   if (s.axes.size() <= common) return absl::OkStatus();
   const ir::Axis axis = s.axes.back();
-  const int64_t lanes = std::min<int64_t>(sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOfTwo(axis.extent));
+  const int64_t lanes =
+      std::min<int64_t>(sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOfTwo(axis.extent));
   if (lanes <= 1) return absl::OkStatus();
   std::vector<std::string> reduce;
   for (const ir::Axis& r : s.reduce_axes) reduce.push_back(r.name);
@@ -77,13 +78,16 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
   int reductions = 0;
   for (const Nest& nest : sketch.state.nests) reductions += nest.stage.reduction != ir::Reduction::kNone ? 1 : 0;
   const size_t common = CommonAxes(sketch.state);
-  if (!IsRows(sketch.state, common) || (reductions < 2 && sketch.state.outputs[0]->shape.size() == common)) return false;
+  if (!IsRows(sketch.state, common) || (reductions < 2 && sketch.state.outputs[0]->shape.size() == common))
+    return false;
   const std::string output = sketch.state.outputs[0]->name;
-  if (sketch.Get(output).stage.reduction != ir::Reduction::kNone) HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{output}));
+  if (sketch.Get(output).stage.reduction != ir::Reduction::kNone)
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{output}));
   std::vector<std::string> stages;
   for (const Nest& nest : sketch.state.nests) stages.push_back(nest.stage.buffer->name);
   for (const std::string& stage : stages) {
-    if (sketch.Get(stage).stage.reduction != ir::Reduction::kNone) HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch, stage).status());
+    if (sketch.Get(stage).stage.reduction != ir::Reduction::kNone)
+      HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch, stage).status());
   }
   const ir::Stage out = sketch.Get(output).stage;
   std::string row = out.axes[0].name;
@@ -94,8 +98,10 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
     rows *= out.axes[d].extent;
   }
   const bool small = ir::NumElements(*out.buffer) < kSerialElements || sketch.target.threads == 1;
-  const int64_t chunks = sketch.chooser.OneOf("rows.chunks", {1, 2, 4, 8, 16, 32}, small ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{row, std::max<int64_t>(1, (rows + chunks - 1) / chunks), schedule::Tail::kShift}));
+  const int64_t chunks =
+      sketch.chooser.OneOf("rows.chunks", {1, 2, 4, 8, 16, 32}, small ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
+  HONE_RETURN_IF_ERROR(
+      sketch.Do(schedule::Split{row, std::max<int64_t>(1, (rows + chunks - 1) / chunks), schedule::Tail::kShift}));
   if (chunks > 1) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{row + "o", ir::LoopKind::kParallel}));
   HONE_RETURN_IF_ERROR(VectorizeLast(sketch, output, common));
   stages.clear();

@@ -1,9 +1,10 @@
 // The template of matrix multiplies and convolutions: a register tile as the innermost loops.
 //
-// One axis (the last of the output) lies along vectors, the one or two before it are rows; a tile of rows x vectors is accumulated
-// in registers over the whole reduction, and the element-wise work of the reader happens on the tile before the only store. The
-// operand that varies along the vector axis is packed to the tile order, the other is broadcast from memory. Source: Goto, van de
-// Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
+// One axis (the last of the output) lies along vectors, the one or two before it are rows; a tile of rows x vectors is
+// accumulated in registers over the whole reduction, and the element-wise work of the reader happens on the tile before
+// the only store. The operand that varies along the vector axis is packed to the tile order, the other is broadcast
+// from memory. Source: Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008;
+// tile choice as in oneDNN's brgemm.
 #include <algorithm>
 
 #include "base/status.h"
@@ -43,8 +44,8 @@ struct Tile {
   int64_t width() const { return lanes * vectors; }
 };
 
-// Cycles for the whole stage per element of the reduction, by the two resources that bound a register tile: multiply-add units
-// (two vectors a cycle) and loads (two a cycle); what tiles compute beyond the edge counts too.
+// Cycles for the whole stage per element of the reduction, by the two resources that bound a register tile:
+// multiply-add units (two vectors a cycle) and loads (two a cycle); what tiles compute beyond the edge counts too.
 double TileCost(int64_t row_extent, int64_t vector_extent, int64_t lanes, int64_t rows, int64_t vectors) {
   const double tiles = static_cast<double>((row_extent + rows - 1) / rows) *
                        static_cast<double>((vector_extent + lanes * vectors - 1) / (lanes * vectors));
@@ -56,8 +57,12 @@ double TileCost(int64_t row_extent, int64_t vector_extent, int64_t lanes, int64_
 class RegisterTile {
  public:
   RegisterTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix)
-      : sketch_(sketch), reader_(std::move(reader)), stage_(std::move(stage)), prefix_(prefix),
-        out_(sketch.Get(reader_).stage), roles_(RolesOf(out_)) {}
+      : sketch_(sketch),
+        reader_(std::move(reader)),
+        stage_(std::move(stage)),
+        prefix_(prefix),
+        out_(sketch.Get(reader_).stage),
+        roles_(RolesOf(out_)) {}
 
   absl::Status Run(bool pack) {
     if (roles_.vector < 0) return absl::OkStatus();
@@ -87,7 +92,11 @@ class RegisterTile {
     for (int64_t v = 1; v <= most_vectors; ++v) {
       for (int64_t r = 1; r <= std::min(row_extent, RowLimit(registers, v)); ++r) {
         const double cost = TileCost(row_extent, vector_extent, tile_.lanes, r, v);
-        if (cost < best) { best = cost; best_vectors = v; best_rows = r; }
+        if (cost < best) {
+          best = cost;
+          best_vectors = v;
+          best_rows = r;
+        }
       }
     }
     std::vector<int64_t> vector_options;
@@ -97,27 +106,34 @@ class RegisterTile {
     tile_.rows = sketch_.chooser.Tile(prefix_ + "rows", row_extent, limit, std::min(best_rows, limit));
     const int64_t most_planes = std::min(Extent(roles_.plane), limit / tile_.rows);
     const bool whole_row = tile_.rows == row_extent;
-    tile_.planes = most_planes <= 1 ? 1 : sketch_.chooser.Tile(prefix_ + "planes", Extent(roles_.plane), most_planes,
-                                                              whole_row ? std::min<int64_t>(most_planes, PlanesToFill(limit)) : 1);
+    tile_.planes = most_planes <= 1
+                       ? 1
+                       : sketch_.chooser.Tile(prefix_ + "planes", Extent(roles_.plane), most_planes,
+                                              whole_row ? std::min<int64_t>(most_planes, PlanesToFill(limit)) : 1);
   }
 
   // Accumulators, one register per vector of the packed operand and one for the broadcast.
-  static int64_t RowLimit(int64_t registers, int64_t vectors) { return std::max<int64_t>(1, (registers - vectors - 1) / vectors); }
+  static int64_t RowLimit(int64_t registers, int64_t vectors) {
+    return std::max<int64_t>(1, (registers - vectors - 1) / vectors);
+  }
   int64_t PlanesToFill(int64_t limit) const {
     int64_t planes = std::max<int64_t>(1, limit / tile_.rows);
     while (planes > 1 && Extent(roles_.plane) % planes != 0) --planes;
     return planes;
   }
 
-  // Stages that only this reduction reads and that have arithmetic or conditions (padding): inside, per block, or before.
+  // Stages that only this reduction reads and that have arithmetic or conditions (padding): inside, per block, or
+  // before.
   absl::Status PlacePadding() {
     rows_outside_ = Choose("order", {0, 1}, PrefersRowsOutside() ? 1 : 0) == 1;
     for (const ir::Load& load : LoadsOf(reduction())) {
       const schedule::Nest* nest = sketch_.state.FindNest(load.buffer.get());
-      if (nest == nullptr || nest->stage.reduction != ir::Reduction::kNone || sketch_.state.IsOutput(load.buffer.get())) continue;
+      if (nest == nullptr || nest->stage.reduction != ir::Reduction::kNone || sketch_.state.IsOutput(load.buffer.get()))
+        continue;
       const std::string name = load.buffer->name;
       if (Readers(sketch_.state, load.buffer.get()).size() != 1) continue;
-      if (std::find(producers_.begin(), producers_.end(), name) != producers_.end() || !nest->AtRoot() || nest->touched) continue;
+      if (std::find(producers_.begin(), producers_.end(), name) != producers_.end() || !nest->AtRoot() || nest->touched)
+        continue;
       producers_.push_back(name);
     }
     if (!producers_.empty()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ ? 1 : 0);
@@ -132,8 +148,8 @@ class RegisterTile {
     return panel_bytes <= sketch_.target.l2_bytes / 2;
   }
 
-  // An operand that varies along the vector axis but does not lie along it, or a constant one: repacked so that one step of the
-  // reduction reads its vectors side by side.
+  // An operand that varies along the vector axis but does not lie along it, or a constant one: repacked so that one
+  // step of the reduction reads its vectors side by side.
   absl::Status PackOperands() {
     const ir::Stage s = reduction();
     const ir::Ranges ranges = AxisRanges(s);
@@ -160,7 +176,8 @@ class RegisterTile {
     });
   }
 
-  // Outer dims, vector tiles, reduction axes in loop order, positions in the tile. Empty if an index is not a plain axis.
+  // Outer dims, vector tiles, reduction axes in loop order, positions in the tile. Empty if an index is not a plain
+  // axis.
   std::vector<schedule::PackDim> PackedDims(const ir::Load& load, const ir::Stage& s) const {
     std::vector<schedule::PackDim> outer, reduce, result;
     int vector_dim = -1;
@@ -201,7 +218,9 @@ class RegisterTile {
     for (const ir::Axis& axis : s.reduce_axes) {
       int64_t stride = 0;
       for (const ir::Load& load : LoadsOf(s)) {
-        if (StrideOf(load, vector, ranges).value_or(1) != 0 && s.reduction == ir::Reduction::kSum && LoadsOf(s).size() > 1) continue;
+        if (StrideOf(load, vector, ranges).value_or(1) != 0 && s.reduction == ir::Reduction::kSum &&
+            LoadsOf(s).size() > 1)
+          continue;
         stride = std::max(stride, StrideOf(load, axis.name, ranges).value_or(1 << 20));
       }
       order.emplace_back(-stride, axis.name);
@@ -215,7 +234,8 @@ class RegisterTile {
     const std::string vector = out_.axes[static_cast<size_t>(roles_.vector)].name;
     std::vector<std::string> batch;
     for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
-      if (d != roles_.vector && d != roles_.row && d != roles_.plane) batch.push_back(out_.axes[static_cast<size_t>(d)].name);
+      if (d != roles_.vector && d != roles_.row && d != roles_.plane)
+        batch.push_back(out_.axes[static_cast<size_t>(d)].name);
     }
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.width(), Tail::kMask}));
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector + "i", tile_.lanes, Tail::kMask}));
@@ -256,7 +276,8 @@ class RegisterTile {
     const std::string name = tiles->front();
     size_t position = 0;
     const int64_t extent = sketch_.state.FindLoop(name, &position)->loops[position].max_extent;
-    const int64_t preferred = std::max<int64_t>(1, (extent + 4 * sketch_.target.threads - 1) / (4 * sketch_.target.threads));
+    const int64_t preferred =
+        std::max<int64_t>(1, (extent + 4 * sketch_.target.threads - 1) / (4 * sketch_.target.threads));
     const int64_t size = sketch_.chooser.Tile(prefix_ + "block", extent, extent, std::min<int64_t>(preferred, 16));
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, size, Tail::kShift}));
     *block = name + "o";
@@ -268,7 +289,10 @@ class RegisterTile {
     std::string fused;
     const auto fuse = [&](const std::string& loop) -> absl::Status {
       if (loop.empty()) return absl::OkStatus();
-      if (fused.empty()) { fused = loop; return absl::OkStatus(); }
+      if (fused.empty()) {
+        fused = loop;
+        return absl::OkStatus();
+      }
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{fused, loop}));
       const bool holds_tile = tile_loop_ == fused || tile_loop_ == loop;
       fused += "_" + loop;
@@ -354,7 +378,8 @@ class RegisterTile {
     const bool window = extent <= 7;
     const int64_t limit = std::max<int64_t>(1, 256 / tile);
     if (window) {
-      if (extent <= limit && Choose("unroll_window", {0, 1}, 1) == 1) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{innermost, ir::LoopKind::kUnrolled}));
+      if (extent <= limit && Choose("unroll_window", {0, 1}, 1) == 1)
+        HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{innermost, ir::LoopKind::kUnrolled}));
       return absl::OkStatus();
     }
     std::vector<int64_t> options = {1};
@@ -383,8 +408,8 @@ class RegisterTile {
 
 }  // namespace
 
-absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage, const std::string& prefix,
-                                  bool pack) {
+absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
+                                  const std::string& prefix, bool pack) {
   return RegisterTile(sketch, reader, stage, prefix).Run(pack);
 }
 

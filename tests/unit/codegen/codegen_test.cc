@@ -16,8 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One element-wise expression of x (and y), its types and the range of the inputs. What the vector code computes must be what the
-// interpreter computes, which uses the C library.
+// One element-wise expression of x (and y), its types and the range of the inputs. What the vector code computes must
+// be what the interpreter computes, which uses the C library.
 struct Expression {
   const char* type;
   const char* text;
@@ -33,7 +33,8 @@ input x: {0}[3,45] in [{2}, {3}]
 input y: {0}[3,45] in [{2}, {3}]
 t: {4}[3,45] over i:3, j:45 = {1}
 output t
-)", e.type, e.text, e.low, e.high, e.result != nullptr ? e.result : e.type);
+)",
+                                       e.type, e.text, e.low, e.high, e.result != nullptr ? e.result : e.type);
   const auto workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status() << "\n" << text;
   return workload.value_or(ir::Workload{});
@@ -44,36 +45,53 @@ TEST_P(ExpressionTest, VectorCodeAgreesWithTheInterpreter) {
   const Target target = ParseTarget("cpu").value();
   const auto candidate = space::Default(workload, target);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
-  EXPECT_EQ(hone::testing::CheckCompiled(workload, candidate->schedule, target, 1e-6), absl::OkStatus()) << GetParam().text;
+  EXPECT_EQ(hone::testing::CheckCompiled(workload, candidate->schedule, target, 1e-6), absl::OkStatus())
+      << GetParam().text;
   // And scalar code, from unscheduled loops.
   EXPECT_EQ(hone::testing::CheckCompiled(workload, {}, target, 1e-6), absl::OkStatus()) << GetParam().text;
 }
 
-INSTANTIATE_TEST_SUITE_P(F32, ExpressionTest, ::testing::Values(
-    Expression{"f32", "exp(x[i, j])", -80, 80}, Expression{"f32", "exp(x[i, j])", -1, 1}, Expression{"f32", "exp(x[i, j])", -120, -70},
-    Expression{"f32", "log(x[i, j])", 0.0001, 3}, Expression{"f32", "log(x[i, j])", 1, 1e30}, Expression{"f32", "log(x[i, j] * 1e-38f32)", 0.001, 1},
-    Expression{"f32", "log(0f32 * x[i, j])", 1, 2}, Expression{"f32", "log(x[i, j])", -2, -1},
-    Expression{"f32", "tanh(x[i, j])", -12, 12}, Expression{"f32", "tanh(x[i, j])", -0.01, 0.01}, Expression{"f32", "erf(x[i, j])", -4, 4},
-    Expression{"f32", "erf(x[i, j])", -0.01, 0.01}, Expression{"f32", "sigmoid(x[i, j])", -90, 90}, Expression{"f32", "pow(x[i, j], y[i, j])", 0.1, 4},
-    Expression{"f32", "sin(x[i, j]) + cos(y[i, j])", -9, 9}, Expression{"f32", "atan(x[i, j])", -9, 9}, Expression{"f32", "sqrt(x[i, j])", 0, 9},
-    Expression{"f32", "max(x[i, j], y[i, j])", -1, 1}, Expression{"f32", "min(x[i, j] / (x[i, j] - x[i, j]), 3f32)", -1, 1},
-    Expression{"f32", "max(log(x[i, j]), 0f32)", -1, 1}, Expression{"f32", "min(1f32, log(x[i, j]))", -1, 1},
-    Expression{"f32", "max(log(x[i, j]), y[i, j])", -1, 1}, Expression{"f32", "x[i, j] % y[i, j]", -9, 9},
-    Expression{"f32", "round(x[i, j] * 2f32)", -5, 5}, Expression{"f32", "floor(x[i, j]) + ceil(y[i, j])", -5, 5}, Expression{"f32", "fma(x[i, j], y[i, j], 1f32)", -5, 5},
-    Expression{"f32", "i32(x[i, j])", -3e9, 3e9, "i32"}, Expression{"f32", "u8(x[i, j])", -500, 500, "u8"}, Expression{"f32", "x[i, j] < y[i, j]", -1, 1, "bool"},
-    Expression{"f32", "select(x[i, j] < 0f32, x[i, j] * 0.1f32, y[i, j])", -1, 1}));
+INSTANTIATE_TEST_SUITE_P(
+    F32, ExpressionTest,
+    ::testing::Values(
+        Expression{"f32", "exp(x[i, j])", -80, 80}, Expression{"f32", "exp(x[i, j])", -1, 1},
+        Expression{"f32", "exp(x[i, j])", -120, -70}, Expression{"f32", "log(x[i, j])", 0.0001, 3},
+        Expression{"f32", "log(x[i, j])", 1, 1e30}, Expression{"f32", "log(x[i, j] * 1e-38f32)", 0.001, 1},
+        Expression{"f32", "log(0f32 * x[i, j])", 1, 2}, Expression{"f32", "log(x[i, j])", -2, -1},
+        Expression{"f32", "tanh(x[i, j])", -12, 12}, Expression{"f32", "tanh(x[i, j])", -0.01, 0.01},
+        Expression{"f32", "erf(x[i, j])", -4, 4}, Expression{"f32", "erf(x[i, j])", -0.01, 0.01},
+        Expression{"f32", "sigmoid(x[i, j])", -90, 90}, Expression{"f32", "pow(x[i, j], y[i, j])", 0.1, 4},
+        Expression{"f32", "sin(x[i, j]) + cos(y[i, j])", -9, 9}, Expression{"f32", "atan(x[i, j])", -9, 9},
+        Expression{"f32", "sqrt(x[i, j])", 0, 9}, Expression{"f32", "max(x[i, j], y[i, j])", -1, 1},
+        Expression{"f32", "min(x[i, j] / (x[i, j] - x[i, j]), 3f32)", -1, 1},
+        Expression{"f32", "max(log(x[i, j]), 0f32)", -1, 1}, Expression{"f32", "min(1f32, log(x[i, j]))", -1, 1},
+        Expression{"f32", "max(log(x[i, j]), y[i, j])", -1, 1}, Expression{"f32", "x[i, j] % y[i, j]", -9, 9},
+        Expression{"f32", "round(x[i, j] * 2f32)", -5, 5}, Expression{"f32", "floor(x[i, j]) + ceil(y[i, j])", -5, 5},
+        Expression{"f32", "fma(x[i, j], y[i, j], 1f32)", -5, 5}, Expression{"f32", "i32(x[i, j])", -3e9, 3e9, "i32"},
+        Expression{"f32", "u8(x[i, j])", -500, 500, "u8"}, Expression{"f32", "x[i, j] < y[i, j]", -1, 1, "bool"},
+        Expression{"f32", "select(x[i, j] < 0f32, x[i, j] * 0.1f32, y[i, j])", -1, 1}));
 
-INSTANTIATE_TEST_SUITE_P(F64, ExpressionTest, ::testing::Values(
-    Expression{"f64", "exp(x[i, j])", -5, 5}, Expression{"f64", "tanh(x[i, j]) + sigmoid(y[i, j])", -5, 5}, Expression{"f64", "erf(x[i, j])", -5, 5}));
+INSTANTIATE_TEST_SUITE_P(F64, ExpressionTest,
+                         ::testing::Values(Expression{"f64", "exp(x[i, j])", -5, 5},
+                                           Expression{"f64", "tanh(x[i, j]) + sigmoid(y[i, j])", -5, 5},
+                                           Expression{"f64", "erf(x[i, j])", -5, 5}));
 
-INSTANTIATE_TEST_SUITE_P(Integers, ExpressionTest, ::testing::Values(
-    Expression{"i32", "x[i, j] / y[i, j]", -4, 4}, Expression{"i32", "x[i, j] % y[i, j]", -4, 4}, Expression{"i32", "x[i, j] // y[i, j]", -4, 4},
-    Expression{"i32", "x[i, j] %% y[i, j]", -4, 4}, Expression{"i64", "x[i, j] // 7i64 + y[i, j] %% 5i64", -99, 99}, Expression{"i64", "x[i, j] / y[i, j]", -3, 3},
-    Expression{"i32", "max(x[i, j], y[i, j]) - min(x[i, j], 3i32)", -9, 9}, Expression{"i32", "abs(x[i, j])", -9, 9},
-    Expression{"i32", "f32(x[i, j]) * 0.5f32", -9, 9, "f32"}, Expression{"u8", "u8(i32(x[i, j]) + i32(y[i, j]))", 0, 200}, Expression{"i32", "u8(x[i, j])", -300, 300, "u8"}));
+INSTANTIATE_TEST_SUITE_P(Integers, ExpressionTest,
+                         ::testing::Values(Expression{"i32", "x[i, j] / y[i, j]", -4, 4},
+                                           Expression{"i32", "x[i, j] % y[i, j]", -4, 4},
+                                           Expression{"i32", "x[i, j] // y[i, j]", -4, 4},
+                                           Expression{"i32", "x[i, j] %% y[i, j]", -4, 4},
+                                           Expression{"i64", "x[i, j] // 7i64 + y[i, j] %% 5i64", -99, 99},
+                                           Expression{"i64", "x[i, j] / y[i, j]", -3, 3},
+                                           Expression{"i32", "max(x[i, j], y[i, j]) - min(x[i, j], 3i32)", -9, 9},
+                                           Expression{"i32", "abs(x[i, j])", -9, 9},
+                                           Expression{"i32", "f32(x[i, j]) * 0.5f32", -9, 9, "f32"},
+                                           Expression{"u8", "u8(i32(x[i, j]) + i32(y[i, j]))", 0, 200},
+                                           Expression{"i32", "u8(x[i, j])", -300, 300, "u8"}));
 
 TEST(Targets, PrintsAndParsesBack) {
-  for (const char* text : {"cpu", "cpu -threads=3", "x86_64 -mcpu=znver4 -threads=2", "arm64 -mcpu=cortex-a76 -threads=4 -l2=524288", "arm64"}) {
+  for (const char* text : {"cpu", "cpu -threads=3", "x86_64 -mcpu=znver4 -threads=2",
+                           "arm64 -mcpu=cortex-a76 -threads=4 -l2=524288", "arm64"}) {
     const auto target = ParseTarget(text);
     ASSERT_TRUE(target.ok()) << text << ": " << target.status();
     const auto again = ParseTarget(Print(*target));
@@ -91,8 +109,10 @@ TEST(Targets, CapabilitiesFollowTheCpu) {
 }
 
 TEST(Targets, ErrorsSayWhatToDo) {
-  const std::pair<const char*, const char*> cases[] = {{"gpu", "no kind 'gpu'"}, {"cpu -mcpu=pentium9", "knows no CPU 'pentium9'"},
-                                                       {"cpu -threads=0", "wants a positive number"}, {"cpu -fast", "no option '-fast'"},
+  const std::pair<const char*, const char*> cases[] = {{"gpu", "no kind 'gpu'"},
+                                                       {"cpu -mcpu=pentium9", "knows no CPU 'pentium9'"},
+                                                       {"cpu -threads=0", "wants a positive number"},
+                                                       {"cpu -fast", "no option '-fast'"},
                                                        {"x86_64 -mcpu=nehalem", "lacks AVX2 and FMA"}};
   for (const auto& [text, message] : cases) {
     const auto target = ParseTarget(text);

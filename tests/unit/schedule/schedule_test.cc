@@ -37,15 +37,22 @@ TEST_P(LegalSchedule, KeepsTheMeaning) {
   EXPECT_EQ(hone::testing::CheckCompiled(MatMul(), Parse(GetParam()), *target), absl::OkStatus());
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, LegalSchedule, ::testing::Values(
-    "", "split i 4 mask", "split i 4 shift", "split i 4 peel", "split i 13 mask", "split i 100 mask", "split k 4 mask", "split k 4 peel",
-    "fuse i j", "fuse a b\nparallel a_b", "reorder j i", "reorder k i j", "reorder k j i\nvectorize i",
-    "split j 8 mask\nvectorize ji", "split j 8 peel\nvectorize ji", "split b 8 shift\nvectorize bi", "unroll k", "unroll i", "vectorize j",
-    "cache_write t", "cache_write t\ncompute_at tc i", "cache_read x t", "cache_read x t\ncompute_at xrt i", "cache_read w t\ncompute_at wrt j",
-    "pack w t 1/8 0 1%8", "pack x t 0/4 1 0%4", "pack w t 1/8 0/2 0%2 1%8", "rfactor t k 4 outer", "rfactor t k 4 inner", "rfactor t k 3 outer\ncompute_at tf i",
-    "compute_at t a", "compute_at t b", "split a 4 mask\ncompute_at t ao", "split a 4 peel\ncompute_at t ao", "split a 4 shift\ncompute_at t ao",
-    "split a 5 peel\nsplit b 8 peel\nreorder ao bo ai bi\nparallel ao\ncompute_at t bo\nreorder k i j\nunroll i\nvectorize j",
-    "split a 5 shift\nsplit b 16 mask\nreorder bo ao ai bi\nunroll ai\nvectorize bi\nfuse bo ao\nparallel bo_ao\ncompute_at t bo_ao\nreorder k i j\nunroll i\nvectorize j"),
+INSTANTIATE_TEST_SUITE_P(
+    Steps, LegalSchedule,
+    ::testing::Values("", "split i 4 mask", "split i 4 shift", "split i 4 peel", "split i 13 mask", "split i 100 mask",
+                      "split k 4 mask", "split k 4 peel", "fuse i j", "fuse a b\nparallel a_b", "reorder j i",
+                      "reorder k i j", "reorder k j i\nvectorize i", "split j 8 mask\nvectorize ji",
+                      "split j 8 peel\nvectorize ji", "split b 8 shift\nvectorize bi", "unroll k", "unroll i",
+                      "vectorize j", "cache_write t", "cache_write t\ncompute_at tc i", "cache_read x t",
+                      "cache_read x t\ncompute_at xrt i", "cache_read w t\ncompute_at wrt j", "pack w t 1/8 0 1%8",
+                      "pack x t 0/4 1 0%4", "pack w t 1/8 0/2 0%2 1%8", "rfactor t k 4 outer", "rfactor t k 4 inner",
+                      "rfactor t k 3 outer\ncompute_at tf i", "compute_at t a", "compute_at t b",
+                      "split a 4 mask\ncompute_at t ao", "split a 4 peel\ncompute_at t ao",
+                      "split a 4 shift\ncompute_at t ao",
+                      "split a 5 peel\nsplit b 8 peel\nreorder ao bo ai bi\nparallel ao\ncompute_at t bo\nreorder k i "
+                      "j\nunroll i\nvectorize j",
+                      "split a 5 shift\nsplit b 16 mask\nreorder bo ao ai bi\nunroll ai\nvectorize bi\nfuse bo "
+                      "ao\nparallel bo_ao\ncompute_at t bo_ao\nreorder k i j\nunroll i\nvectorize j"),
     [](const auto& info) { return "schedule_" + std::to_string(info.index); });
 
 struct Illegal {
@@ -61,24 +68,32 @@ TEST_P(IllegalSchedule, SaysWhichLoopAndWhy) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, IllegalSchedule, ::testing::Values(
-    Illegal{"split q 4 mask", "no loop q"}, Illegal{"split i 0 mask", "less than 1"}, Illegal{"split k 4 shift", "must not overlap"},
-    Illegal{"split i 20 shift", "shorter than the tile"}, Illegal{"vectorize k", "rfactor it first"}, Illegal{"parallel k", "reduction"},
-    Illegal{"parallel i\nparallel j", "parallel already"}, Illegal{"unroll i\nsplit i 2 mask", "annotated already"},
-    Illegal{"fuse i k", "not directly inside"}, Illegal{"fuse j k", "the other is not"}, Illegal{"reorder i a", "another stage"},
-    Illegal{"reorder i i", "named twice"}, Illegal{"inline t", "is a reduction"}, Illegal{"inline u", "is an output"},
-    Illegal{"compute_at u i", "is an output"}, Illegal{"compute_at t i", "stage's own"}, Illegal{"compute_at t a\nsplit a 2 mask", "where stage t is computed"},
-    Illegal{"split i 2 mask\ncompute_at t a", "scheduled already"}, Illegal{"vectorize b\ncompute_at t b", "annotated"},
-    Illegal{"compute_at t a\nparallel i", "only a root stage"}, Illegal{"cache_read w u", "does not read w"},
-    Illegal{"pack w t 0 1 1", "once whole"}, Illegal{"pack w t 1/8 0", "once whole"}, Illegal{"pack w t 0 1 2", "no dimension 2"},
-    Illegal{"rfactor t i 2 outer", "no reduction axis"}, Illegal{"rfactor t k 50 outer", "does not fit"}, Illegal{"cache_write q", "no stage q"},
-    Illegal{"split i 4 peel\nreorder ii io", "must stay inside"},
-    Illegal{"split i 4 shift\nreorder k io ii", "added twice"}, Illegal{"split i 4 peel\nsplit ii 2 shift", "only a masked tail"}),
+INSTANTIATE_TEST_SUITE_P(
+    Steps, IllegalSchedule,
+    ::testing::Values(
+        Illegal{"split q 4 mask", "no loop q"}, Illegal{"split i 0 mask", "less than 1"},
+        Illegal{"split k 4 shift", "must not overlap"}, Illegal{"split i 20 shift", "shorter than the tile"},
+        Illegal{"vectorize k", "rfactor it first"}, Illegal{"parallel k", "reduction"},
+        Illegal{"parallel i\nparallel j", "parallel already"}, Illegal{"unroll i\nsplit i 2 mask", "annotated already"},
+        Illegal{"fuse i k", "not directly inside"}, Illegal{"fuse j k", "the other is not"},
+        Illegal{"reorder i a", "another stage"}, Illegal{"reorder i i", "named twice"},
+        Illegal{"inline t", "is a reduction"}, Illegal{"inline u", "is an output"},
+        Illegal{"compute_at u i", "is an output"}, Illegal{"compute_at t i", "stage's own"},
+        Illegal{"compute_at t a\nsplit a 2 mask", "where stage t is computed"},
+        Illegal{"split i 2 mask\ncompute_at t a", "scheduled already"},
+        Illegal{"vectorize b\ncompute_at t b", "annotated"}, Illegal{"compute_at t a\nparallel i", "only a root stage"},
+        Illegal{"cache_read w u", "does not read w"}, Illegal{"pack w t 0 1 1", "once whole"},
+        Illegal{"pack w t 1/8 0", "once whole"}, Illegal{"pack w t 0 1 2", "no dimension 2"},
+        Illegal{"rfactor t i 2 outer", "no reduction axis"}, Illegal{"rfactor t k 50 outer", "does not fit"},
+        Illegal{"cache_write q", "no stage q"}, Illegal{"split i 4 peel\nreorder ii io", "must stay inside"},
+        Illegal{"split i 4 shift\nreorder k io ii", "added twice"},
+        Illegal{"split i 4 peel\nsplit ii 2 shift", "only a masked tail"}),
     [](const auto& info) { return "schedule_" + std::to_string(info.index); });
 
 TEST(ScheduleText, PrintsAndParsesBack) {
   const std::string text =
-      "split i 4 peel\nfuse a b\nreorder io ii j\nvectorize j\nunroll ii\nparallel a_b\ncompute_at t a\ninline u\ncache_write t\n"
+      "split i 4 peel\nfuse a b\nreorder io ii j\nvectorize j\nunroll ii\nparallel a_b\ncompute_at t a\ninline "
+      "u\ncache_write t\n"
       "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
@@ -86,7 +101,8 @@ TEST(ScheduleText, PrintsAndParsesBack) {
 }
 
 TEST(ScheduleText, ErrorsNameTheLine) {
-  for (const char* bad : {"split i", "split i x mask", "split i 4 wrap", "frobnicate i", "pack w t", "pack w t 1/0 0", "rfactor t k 4", "reorder i"}) {
+  for (const char* bad : {"split i", "split i x mask", "split i 4 wrap", "frobnicate i", "pack w t", "pack w t 1/0 0",
+                          "rfactor t k 4", "reorder i"}) {
     const auto schedule = ParseSchedule(std::string("inline u\n") + bad);
     ASSERT_FALSE(schedule.ok()) << bad;
     EXPECT_THAT(std::string(schedule.status().message()), HasSubstr("line 2"));

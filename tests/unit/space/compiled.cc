@@ -56,14 +56,23 @@ void Fill(std::byte* data, int64_t count, double low, double high, Random* rando
 void FillParam(const ir::Param& param, std::byte* data, Random* random) {
   const int64_t n = ir::NumElements(*param.buffer);
   switch (param.buffer->dtype) {
-    case ir::DType::kFloat32: return Fill<float>(data, n, param.low, param.high, random);
-    case ir::DType::kFloat64: return Fill<double>(data, n, param.low, param.high, random);
-    case ir::DType::kInt64: return Fill<int64_t>(data, n, param.low, param.high, random);
-    case ir::DType::kInt32: return Fill<int32_t>(data, n, param.low, param.high, random);
-    case ir::DType::kBool: return Fill<uint8_t>(data, n, 0, 2, random);
-    case ir::DType::kInt8: return Fill<int8_t>(data, n, param.low, param.high, random);
-    case ir::DType::kUInt8: return Fill<uint8_t>(data, n, 0, 200, random);
-    default: std::memset(data, 0, static_cast<size_t>(ir::NumBytes(*param.buffer))); return;
+    case ir::DType::kFloat32:
+      return Fill<float>(data, n, param.low, param.high, random);
+    case ir::DType::kFloat64:
+      return Fill<double>(data, n, param.low, param.high, random);
+    case ir::DType::kInt64:
+      return Fill<int64_t>(data, n, param.low, param.high, random);
+    case ir::DType::kInt32:
+      return Fill<int32_t>(data, n, param.low, param.high, random);
+    case ir::DType::kBool:
+      return Fill<uint8_t>(data, n, 0, 2, random);
+    case ir::DType::kInt8:
+      return Fill<int8_t>(data, n, param.low, param.high, random);
+    case ir::DType::kUInt8:
+      return Fill<uint8_t>(data, n, 0, 200, random);
+    default:
+      std::memset(data, 0, static_cast<size_t>(ir::NumBytes(*param.buffer)));
+      return;
   }
 }
 
@@ -73,15 +82,21 @@ double ElementOf(const std::byte* data, ir::DType dtype, int64_t i) {
     return static_cast<double>(value);
   };
   switch (dtype) {
-    case ir::DType::kFloat32: return get(float{});
-    case ir::DType::kFloat64: return get(double{});
-    case ir::DType::kInt64: return get(int64_t{});
-    case ir::DType::kInt32: return get(int32_t{});
-    default: return get(uint8_t{});
+    case ir::DType::kFloat32:
+      return get(float{});
+    case ir::DType::kFloat64:
+      return get(double{});
+    case ir::DType::kInt64:
+      return get(int64_t{});
+    case ir::DType::kInt32:
+      return get(int32_t{});
+    default:
+      return get(uint8_t{});
   }
 }
 
-absl::Status Compare(const ir::BufferNode& buffer, const std::byte* expected, const std::byte* actual, double tolerance) {
+absl::Status Compare(const ir::BufferNode& buffer, const std::byte* expected, const std::byte* actual,
+                     double tolerance) {
   double largest = 0;
   for (int64_t i = 0; i < ir::NumElements(buffer); ++i) {
     const double e = ElementOf(expected, buffer.dtype, i);
@@ -127,12 +142,13 @@ std::vector<int64_t> OutputBytes(const ir::Workload& workload) {
   return bytes;
 }
 
-absl::Status CompareAll(const ir::Workload& workload, const Problem& problem, std::vector<Guarded>& packed, std::vector<Guarded>& outputs,
-                        double tolerance) {
+absl::Status CompareAll(const ir::Workload& workload, const Problem& problem, std::vector<Guarded>& packed,
+                        std::vector<Guarded>& outputs, double tolerance) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     HONE_RETURN_IF_ERROR(Compare(*workload.outputs[i], problem.expected[i].data(), outputs[i].data(), tolerance));
   }
-  for (const auto* group : {&problem.params, static_cast<const std::vector<Guarded>*>(&packed), static_cast<const std::vector<Guarded>*>(&outputs)}) {
+  for (const auto* group : {&problem.params, static_cast<const std::vector<Guarded>*>(&packed),
+                            static_cast<const std::vector<Guarded>*>(&outputs)}) {
     for (const Guarded& buffer : *group) {
       if (!buffer.Intact()) return absl::DataLossError("wrote outside of a buffer");
     }
@@ -142,7 +158,8 @@ absl::Status CompareAll(const ir::Workload& workload, const Problem& problem, st
 
 absl::StatusOr<void*> LoadShared(const std::string& bytes) {
   const int fd = memfd_create("kernel", MFD_CLOEXEC);
-  if (fd < 0 || write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return absl::InternalError("memfd");
+  if (fd < 0 || write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return absl::InternalError("memfd");
   void* handle = dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
   close(fd);
   if (handle == nullptr) return absl::InternalError(dlerror());
@@ -151,8 +168,8 @@ absl::StatusOr<void*> LoadShared(const std::string& bytes) {
 
 }  // namespace
 
-absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule, const codegen::Target& target, double tolerance,
-                           int threads) {
+absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule,
+                           const codegen::Target& target, double tolerance, int threads) {
   HONE_ASSIGN_OR_RETURN(Problem problem, MakeProblem(workload));
   HONE_ASSIGN_OR_RETURN(const codegen::Kernel kernel, codegen::CompileKernel(workload, schedule, target, "kernel"));
   HONE_ASSIGN_OR_RETURN(const std::string shared, codegen::LinkShared(std::vector<std::string>{kernel.object}));
@@ -164,12 +181,15 @@ absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedul
   for (Guarded& g : packed) arguments.push_back(g.data());
   ThreadPool pool(threads);
   if (!kernel.prepare_symbol.empty()) {
-    reinterpret_cast<HoneKernel>(dlsym(handle, kernel.prepare_symbol.c_str()))(arguments.data(), workspaces[1].data(), pool.parallel());
+    reinterpret_cast<HoneKernel>(dlsym(handle, kernel.prepare_symbol.c_str()))(arguments.data(), workspaces[1].data(),
+                                                                               pool.parallel());
   }
   for (Guarded& g : outputs) arguments.push_back(g.data());
-  reinterpret_cast<HoneKernel>(dlsym(handle, kernel.symbol.c_str()))(arguments.data(), workspaces[0].data(), pool.parallel());
+  reinterpret_cast<HoneKernel>(dlsym(handle, kernel.symbol.c_str()))(arguments.data(), workspaces[0].data(),
+                                                                     pool.parallel());
   absl::Status status = CompareAll(workload, problem, packed, outputs, tolerance);
-  if (status.ok() && (!workspaces[0].Intact() || !workspaces[1].Intact())) status = absl::DataLossError("wrote outside of the workspace");
+  if (status.ok() && (!workspaces[0].Intact() || !workspaces[1].Intact()))
+    status = absl::DataLossError("wrote outside of the workspace");
   dlclose(handle);
   return status;
 }

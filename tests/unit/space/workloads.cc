@@ -13,7 +13,8 @@ const b: f32[{1}] in [-1, 1]
 t: f32[{0},{1}] over i:{0}, j:{1} = sum k:{2} of x[i, k] * w[k, j]
 u: f32[{0},{1}] over ui:{0}, uj:{1} = max(t[ui, uj] + b[uj], 0f32)
 output u
-)", m, n, k, constant ? "const" : "input")};
+)",
+                            m, n, k, constant ? "const" : "input")};
 }
 
 // Channels-last, with padding, bias, a residual input and a clamp.
@@ -29,7 +30,8 @@ p: f32[1,{6},{7},{2}] over p0:1, p1:{6}, p2:{7}, p3:{2} = select(p1 >= {10} && p
 t: f32[1,{8},{9},{3}] over n:1, h:{8}, v:{9}, oc:{3} = sum ic:{2}, kh:{4}, kw:{4} of p[n, h * {5} + kh, v * {5} + kw, ic] * w[oc, ic, kh, kw]
 u: f32[1,{8},{9},{3}] over un:1, uh:{8}, uw:{9}, uc:{3} = min(max(t[un, uh, uw, uc] + b[uc] + r[un, uh, uw, uc], 0f32), 6f32)
 output u
-)", h, w, ic, oc, kernel, stride, ph, pw, oh, ow, pad, h + pad, w + pad)};
+)",
+                            h, w, ic, oc, kernel, stride, ph, pw, oh, ow, pad, h + pad, w + pad)};
 }
 
 NamedWorkload Depthwise(const std::string& name, int h, int w, int c) {
@@ -39,7 +41,8 @@ const w: f32[{2},1,3,3] in [-1, 1]
 p: f32[1,{3},{4},{2}] over p0:1, p1:{3}, p2:{4}, p3:{2} = select(p1 >= 1 && p1 < {5} && p2 >= 1 && p2 < {6}, x[p0, p1 - 1, p2 - 1, p3], 0f32)
 t: f32[1,{0},{1},{2}] over n:1, h:{0}, v:{1}, c:{2} = sum kh:3, kw:3 of p[n, h + kh, v + kw, c] * w[c, 0, kh, kw]
 output t
-)", h, w, c, h + 2, w + 2, h + 1, w + 1)};
+)",
+                            h, w, c, h + 2, w + 2, h + 1, w + 1)};
 }
 
 NamedWorkload Softmax(const std::string& name, int rows, int n) {
@@ -50,18 +53,29 @@ e: f32[3,{0},{1}] over b0:3, b1:{0}, b2:{1} = exp(x[b0, b1, b2] - m[b0, b1, 0])
 s: f32[3,{0},1] over c0:3, c1:{0}, c2:1 = sum c3:{1} of e[c0, c1, c3]
 o: f32[3,{0},{1}] over d0:3, d1:{0}, d2:{1} = e[d0, d1, d2] / s[d0, d1, 0]
 output o
-)", rows, n)};
+)",
+                            rows, n)};
 }
 
 }  // namespace
 
 std::vector<NamedWorkload> SmallWorkloads() {
   return {
-      MatMul("matmul_round", 32, 64, 48, true), MatMul("matmul_prime", 13, 37, 29, true), MatMul("matmul_odd", 17, 65, 33, false),
-      MatMul("matmul_row", 1, 50, 40, true), MatMul("matmul_narrow", 40, 3, 16, true), MatMul("matmul_tiny", 2, 2, 2, true),
-      Conv("conv3x3", 9, 11, 8, 24, 3, 1), Conv("conv3x3_stride2", 11, 9, 5, 17, 3, 2), Conv("conv5x5", 8, 8, 3, 9, 5, 1),
-      Conv("conv1x1", 7, 7, 16, 40, 1, 1), Depthwise("depthwise", 9, 10, 20), Depthwise("depthwise_narrow", 7, 7, 3),
-      Softmax("softmax", 5, 40), Softmax("softmax_prime", 4, 67), Softmax("softmax_short", 4, 5),
+      MatMul("matmul_round", 32, 64, 48, true),
+      MatMul("matmul_prime", 13, 37, 29, true),
+      MatMul("matmul_odd", 17, 65, 33, false),
+      MatMul("matmul_row", 1, 50, 40, true),
+      MatMul("matmul_narrow", 40, 3, 16, true),
+      MatMul("matmul_tiny", 2, 2, 2, true),
+      Conv("conv3x3", 9, 11, 8, 24, 3, 1),
+      Conv("conv3x3_stride2", 11, 9, 5, 17, 3, 2),
+      Conv("conv5x5", 8, 8, 3, 9, 5, 1),
+      Conv("conv1x1", 7, 7, 16, 40, 1, 1),
+      Depthwise("depthwise", 9, 10, 20),
+      Depthwise("depthwise_narrow", 7, 7, 3),
+      Softmax("softmax", 5, 40),
+      Softmax("softmax_prime", 4, 67),
+      Softmax("softmax_short", 4, 5),
       {"batch_matmul_transposed", R"(workload "matmul"
 input q: f32[2,9,3,16] in [-1, 1]
 input k: f32[2,11,3,16] in [-1, 1]
