@@ -190,7 +190,7 @@ class Fuser {
     const bool anchored = std::any_of(members.begin(), members.end(), [&](int m) { return traits_[m].reduces; });
     if (!anchored) {
       if (traits.elementwise) return FitsAsMember(meet, shape, inside);
-      return traits.moves_once && traits_[seed].elementwise;
+      return traits.moves_once && (traits_[seed].elementwise || traits_[seed].moves_once);
     }
     if (!traits_[seed].elementwise) return false;
     if (traits.reduces) return AbsorbsProducers(meet) && (!traits.row || shape == traits.row_shape);

@@ -73,6 +73,24 @@ ir::Expr EmbedImmediates(const ir::Expr& e, const Immediates& immediates) {
   return ir::MapChildren(e, [&](const ir::Expr& child) { return EmbedImmediates(child, immediates); });
 }
 
+// Operators write the index of a dimension of extent 1 as 0 or as the variable, as it comes. Where the load is of the
+// stage's own place, it is the variable from here on: equal kernels look equal, and "reads its own place" is easy to
+// see.
+ir::Expr NormalizeOwnPlace(const ir::Expr& e, const ir::Stage& stage) {
+  const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return NormalizeOwnPlace(child, stage); });
+  const auto* load = mapped.As<ir::Load>();
+  if (load == nullptr || load->buffer->shape != stage.buffer->shape) return mapped;
+  std::vector<ir::Expr> own;
+  for (size_t d = 0; d < stage.axes.size(); ++d) {
+    const auto* var = load->indices[d].As<ir::Var>();
+    const auto* zero = load->indices[d].As<ir::IntImm>();
+    const bool same = var != nullptr && var->name == stage.axes[d].name;
+    if (!same && !(zero != nullptr && zero->value == 0 && stage.axes[d].extent == 1)) return mapped;
+    own.push_back(ir::MakeVar(stage.axes[d].name));
+  }
+  return ir::MakeLoad(load->buffer, std::move(own), load->mask);
+}
+
 struct Range {
   double low, high;
 };
@@ -93,7 +111,9 @@ class KernelBuilder {
     AddOutputs(kernel);
     workload_.stages = builder_.TakeStages();
     workload_.op = group_.op;
-    for (ir::Stage& stage : workload_.stages) stage.value = EmbedImmediates(stage.value, immediates_);
+    for (ir::Stage& stage : workload_.stages) {
+      stage.value = NormalizeOwnPlace(EmbedImmediates(stage.value, immediates_), stage);
+    }
     AddParams();
     HONE_RETURN_IF_ERROR(ir::Verify(workload_));
     for (size_t from : ir::CanonicalParamOrder(workload_)) kernel.inputs.push_back(param_values_[from]);

@@ -33,7 +33,7 @@ Kind KindOf(const Node& node) {
   if (IsBroadcasting(node)) return Kind::kBroadcast;
   if (!node.domain.empty()) return Kind::kNone;
   if (std::find(kWindows.begin(), kWindows.end(), node.op) != kWindows.end()) return Kind::kWindow;
-  if (node.op == "Concat" || node.op == "Split") return Kind::kAxis;
+  if (node.op == "Concat" || node.op == "Split" || node.op == "Gather") return Kind::kAxis;
   if ((node.op == "Softmax" || node.op == "LogSoftmax") && node.opset >= 13) return Kind::kAxis;
   if (node.op.starts_with("Reduce")) return Kind::kAxes;
   if (node.op == "Slice") return Kind::kSlice;
@@ -210,7 +210,7 @@ absl::StatusOr<std::vector<ValueId>> ToChannelsLast(Graph& graph, const Node& no
       moved.attributes["layout"] = std::string("NHWC");
       break;
     case Kind::kAxis: {
-      const int64_t fallback = Is(node, "Split") ? 0 : -1;
+      const int64_t fallback = Is(node, "Split") || Is(node, "Gather") ? 0 : -1;
       moved.attributes["axis"] = MovedAxis(IntAttribute(node, "axis", fallback));
       break;
     }

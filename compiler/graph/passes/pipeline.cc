@@ -11,6 +11,7 @@
 #include "compiler/graph/passes/layout.h"
 #include "compiler/graph/passes/lower_matmul.h"
 #include "compiler/graph/passes/recognize.h"
+#include "compiler/graph/passes/shuffle.h"
 #include "compiler/graph/passes/simplify.h"
 #include "compiler/graph/passes/sink_reshapes.h"
 #include "spdlog/spdlog.h"
@@ -34,7 +35,9 @@ constexpr NamedPass kPasses[] = {
     {"recognize patterns", RecognizePatterns},
     {"fold scale", FoldScale},
     // Choose the form in which convolutions and matrix products are computed.
+    {"name shuffles", NameShuffles},
     {"choose layouts", ChooseLayouts},
+    {"spell shuffles", SpellShuffles},
     {"simplify after layouts", Simplify},
     {"lower matrix products", LowerMatMuls},
     {"simplify after lowering", Simplify},

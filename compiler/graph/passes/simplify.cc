@@ -80,6 +80,13 @@ absl::StatusOr<ValueId> DivideByMultiplying(Graph& graph, const Node& node) {
   return AddOp(graph, "Mul", {node.inputs[0], factor});
 }
 
+// Sums and products have their constant second, so that equal kernels of different exporters are equal.
+absl::StatusOr<ValueId> ConstantSecond(Graph& graph, const Node& node) {
+  if ((!Is(node, "Add") && !Is(node, "Mul")) || node.inputs.size() != 2) return kUnchanged;
+  if (graph.values[node.inputs[0]].data == nullptr || graph.values[node.inputs[1]].data != nullptr) return kUnchanged;
+  return AddOp(graph, node.op, {node.inputs[1], node.inputs[0]});
+}
+
 // The order of the axes longer than 1 is what decides whether a Transpose moves anything.
 bool MovesNothing(const std::vector<int64_t>& shape, const Perm& perm) {
   int64_t last = -1;
@@ -176,7 +183,8 @@ absl::StatusOr<ValueId> ApplyRules(Graph& graph, const View& view, const Node& n
     HONE_ASSIGN_OR_RETURN(const ValueId replacement, rule(graph, view, node));
     if (replacement != kUnchanged) return replacement;
   }
-  return DivideByMultiplying(graph, node);
+  HONE_ASSIGN_OR_RETURN(const ValueId swapped, ConstantSecond(graph, node));
+  return swapped != kUnchanged ? swapped : DivideByMultiplying(graph, node);
 }
 
 void DropUnusedOutputs(Graph& graph) {

@@ -79,6 +79,20 @@ TEST(Layout, SqueezeAndExciteMovesAlong) {
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Transpose"), 2);
 }
 
+TEST(Layout, ChannelShuffleMovesAlong) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 4, 4}).Ints("split", {1, 2, 8, 4, 4}).Ints("whole", {1, 16, 4, 4});
+  Conv(b, "x", "a", 8, 16);
+  b.Node("Reshape", {"a", "split"}, {"s"});
+  b.Node("Transpose", {"s"}, {"t"}, {Attr("perm", std::vector<int64_t>{0, 2, 1, 3, 4})});
+  b.Node("Reshape", {"t", "whole"}, {"u"});
+  Conv(b, "u", "y", 16, 8).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(NhwcNodes(graph), 2);
+  EXPECT_EQ(CountOps(graph, "Transpose"), 3) << "in, shuffle, out";
+  EXPECT_EQ(CountOps(graph, "Gather"), 0);
+}
+
 TEST(Layout, TransposedConvolutionMoves) {
   GraphBuilder b;
   b.Input("x", {1, 256, 3, 3}).Floats("w", {256, 16, 5, 5}, RandomFloats(102400, 1));
