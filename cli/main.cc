@@ -3,20 +3,24 @@
 #include "cli/bench_command.h"
 #include "cli/command.h"
 #include "cli/compile_command.h"
+#include "cli/farm_commands.h"
 #include "cli/profile_command.h"
 #include "cli/records_command.h"
 #include "cli/run_command.h"
+#include "cli/tune_command.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Hone makes neural networks fast on the device at hand", "hone");
   app.set_version_flag("--version", "hone " HONE_VERSION);
   app.require_subcommand(1);
   absl::Status result;
+  hone::cli::AddTuneCommand(app, &result);
   hone::cli::AddCompileCommand(app, &result);
   hone::cli::AddRunCommand(app, &result);
   hone::cli::AddBenchCommand(app, &result);
   hone::cli::AddProfileCommand(app, &result);
   hone::cli::AddRecordsCommand(app, &result);
+  hone::cli::AddFarmCommands(app, &result);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,180 @@
+#include "cli/farm_commands.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/job_client.h"
+#include "cli/output.h"
+#include "cli/tracker_options.h"
+#include "hone/v1/admin.grpc.pb.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  TrackerOptions tracker;
+  BudgetOptions budget;
+  std::string job, agent, reason = "drained by an operator";
+  bool json = false, all = false, undo = false;
+};
+
+absl::StatusOr<JobClient> Client(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  return JobClient(channel, options.tracker.channel.address);
+}
+
+absl::Status Submit(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.budget));
+  HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
+  HONE_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(spec));
+  return options.json ? PrintJson({{"job", job.id()}, {"state", StateName(job.state())}}) : PrintText(job.id() + "\n");
+}
+
+absl::Status Jobs(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(!options.all));
+  nlohmann::ordered_json document = nlohmann::ordered_json::array();
+  std::string text = fmt::format("{:<20} {:<10} {:>8}  {}\n", "job", "state", "trials", "model");
+  for (const v1::Job& job : jobs) {
+    document.push_back(JobToJson(job));
+    text += fmt::format("{:<20} {:<10} {:>8}  {}{}\n", job.id(), StateName(job.state()), job.progress().trials(),
+                        job.spec().name(), job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for());
+  }
+  return options.json ? PrintJson({{"jobs", document}}) : PrintText(text);
+}
+
+absl::Status Watch(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
+  ProgressLine line;
+  const auto job = client.Watch(options.job, [&](const v1::Job& j) { line.Show(j); }, [] { return absl::OkStatus(); });
+  line.Finish();
+  HONE_RETURN_IF_ERROR(job.status());
+  HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobToJson(*job)) : PrintText(JobToText(*job)));
+  return job->state() == v1::JOB_STATE_FAILED ? absl::InternalError("the job failed: " + job->error())
+                                              : absl::OkStatus();
+}
+
+absl::Status Cancel(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
+  HONE_ASSIGN_OR_RETURN(const v1::Job job, client.Cancel(options.job));
+  return options.json ? PrintJson(JobToJson(job)) : PrintText(JobToText(job));
+}
+
+std::string ActivityName(v1::DeviceActivity activity) {
+  switch (activity) {
+    case v1::DEVICE_ACTIVITY_OFFLINE:
+      return "offline";
+    case v1::DEVICE_ACTIVITY_IDLE:
+      return "idle";
+    case v1::DEVICE_ACTIVITY_MEASURING:
+      return "measuring";
+    default:
+      return "unknown";
+  }
+}
+
+absl::Status Devices(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  const auto admin = v1::AdminService::NewStub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
+  v1::ListDevicesResponse response;
+  const grpc::Status status = admin->ListDevices(&context, v1::ListDevicesRequest(), &response);
+  if (!status.ok()) return tuner::FromGrpc(status, options.tracker.channel.address);
+  nlohmann::ordered_json document = nlohmann::ordered_json::array();
+  std::string text =
+      fmt::format("{:<16} {:<10} {:<12} {:>8}  {}\n", "agent", "activity", "health", "batches", "device");
+  for (const v1::Device& d : response.devices()) {
+    const bool good = d.health() == v1::DEVICE_HEALTH_GOOD;
+    const std::string health = d.drained() ? "drained" : good ? "good" : "quarantined";
+    document.push_back({{"agent", d.agent_id()},
+                        {"device", d.state().device_id()},
+                        {"activity", ActivityName(d.activity())},
+                        {"health", health},
+                        {"reason", d.health_reason()},
+                        {"target", d.state().target()},
+                        {"fingerprint", d.state().fingerprint().text()},
+                        {"threads", d.state().threads()},
+                        {"batches", d.batches_done()},
+                        {"losses", d.losses()}});
+    text += fmt::format("{:<16} {:<10} {:<12} {:>8}  {}, {} threads{}\n", d.agent_id(), ActivityName(d.activity()),
+                        health, d.batches_done(), d.state().fingerprint().cpu_model(), d.state().threads(),
+                        d.health_reason().empty() ? "" : ": " + d.health_reason());
+  }
+  return options.json ? PrintJson({{"devices", document}}) : PrintText(text);
+}
+
+absl::Status Drain(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  const auto admin = v1::AdminService::NewStub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
+  grpc::Status status;
+  if (options.undo) {
+    v1::UndrainRequest request;
+    v1::UndrainResponse response;
+    request.set_agent_id(options.agent);
+    status = admin->Undrain(&context, request, &response);
+  } else {
+    v1::DrainRequest request;
+    v1::DrainResponse response;
+    request.set_agent_id(options.agent);
+    request.set_reason(options.reason);
+    status = admin->Drain(&context, request, &response);
+  }
+  if (!status.ok()) return tuner::FromGrpc(status, options.tracker.channel.address);
+  return absl::OkStatus();
+}
+
+using Work = absl::Status (*)(const Options&);
+
+CLI::App* Add(CLI::App& app, const char* name, const char* help, const std::shared_ptr<Options>& options, Work work,
+              absl::Status* result) {
+  CLI::App* command = app.add_subcommand(name, help);
+  options->tracker.AddTo(command, true);
+  command->add_flag("--json", options->json, "print one JSON document and nothing else");
+  command->callback([options, work, result] { *result = work(*options); });
+  return command;
+}
+
+}  // namespace
+
+void AddFarmCommands(CLI::App& app, absl::Status* result) {
+  const auto fresh = [] { return std::make_shared<Options>(); };
+  auto options = fresh();
+  CLI::App* submit =
+      Add(app, "submit", "queue a model for tuning at a tracker and return at once", options, Submit, result);
+  options->model.AddTo(submit);
+  options->budget.AddTo(submit);
+  submit->add_option("--priority", options->budget.priority, "higher goes first")->capture_default_str();
+
+  options = fresh();
+  Add(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)
+      ->add_flag("--all", options->all, "ended jobs too");
+
+  options = fresh();
+  Add(app, "watch", "follow a job to its end", options, Watch, result)
+      ->add_option("job", options->job, "id of the job")
+      ->required();
+
+  options = fresh();
+  Add(app, "cancel", "end a job; what it measured is kept", options, Cancel, result)
+      ->add_option("job", options->job, "id of the job")
+      ->required();
+
+  options = fresh();
+  Add(app, "devices", "list the devices of a tracker", options, Devices, result);
+
+  options = fresh();
+  CLI::App* drain = Add(app, "drain", "give an agent no more work; what it runs is finished", options, Drain, result);
+  drain->add_option("agent", options->agent, "name of the agent")->required();
+  drain->add_option("--reason", options->reason, "shown to people")->capture_default_str();
+  drain->add_flag("--undo", options->undo, "give it work again");
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,14 @@
+// The farm, seen by a person: `hone submit`, `jobs`, `watch`, `cancel`, `devices`, `drain`.
+#ifndef HONE_CLI_FARM_COMMANDS_H_
+#define HONE_CLI_FARM_COMMANDS_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+void AddFarmCommands(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_FARM_COMMANDS_H_

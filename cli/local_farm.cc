@@ -1,0 +1,152 @@
+#include "cli/local_farm.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr int kMostRestarts = 20;
+constexpr absl::Duration kStartLimit = absl::Seconds(30);
+
+std::filesystem::path OwnFolder() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return self.parent_path();
+}
+
+std::string LastLines(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  size_t start = text.size();
+  for (int lines = 0; lines < 3 && start != std::string::npos && start > 0; ++lines)
+    start = text.rfind('\n', start - 1);
+  return start == std::string::npos ? text : text.substr(std::min(start + 1, text.size()));
+}
+
+std::string Ending(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
+  return fmt::format("ended with status {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
+  LocalFarm farm;
+  std::string folder = (std::filesystem::temp_directory_path() / "hone-farm-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    return absl::UnavailableError(fmt::format("cannot make a folder in {}: {}", folder, std::strerror(errno)));
+  }
+  farm.folder_ = folder;
+  const std::filesystem::path port_file = farm.folder_ / "address";
+  farm.children_.reserve(3);  // a child's place must not move while another is started
+  farm.Add("hone-tracker",
+           {"--listen", "127.0.0.1:0", "--records", options.records.string(), "--port-file", port_file.string()});
+  HONE_RETURN_IF_ERROR(farm.Spawn(farm.children_[0]));
+  HONE_ASSIGN_OR_RETURN(farm.address_, farm.AwaitAddress(port_file));
+  // A tracker that has to be started again must be found where it was.
+  farm.children_[0].arguments[1] = farm.address_;
+  std::vector<std::string> agent = {"--tracker", farm.address_, "--name", "local"};
+  if (options.threads > 0) agent.insert(agent.end(), {"--threads", std::to_string(options.threads)});
+  farm.Add("hone-agent", std::move(agent));
+  farm.Add("hone-tuner", {"--tracker", farm.address_});
+  HONE_RETURN_IF_ERROR(farm.Spawn(farm.children_[1]));
+  HONE_RETURN_IF_ERROR(farm.Spawn(farm.children_[2]));
+  return farm;
+}
+
+void LocalFarm::Add(const std::string& program, std::vector<std::string> arguments) {
+  arguments.push_back("--die-with-parent");
+  children_.push_back({program, std::move(arguments), folder_ / (program + ".log")});
+}
+
+LocalFarm::~LocalFarm() {
+  // Whoever depends on another ends first: tuner, agent, tracker.
+  for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
+    if (child->pid < 0) continue;
+    kill(child->pid, SIGTERM);
+    for (int i = 0; i < 100 && waitpid(child->pid, nullptr, WNOHANG) == 0; ++i) {
+      absl::SleepFor(absl::Milliseconds(30));
+      if (i == 98) kill(child->pid, SIGKILL);
+    }
+  }
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+absl::Status LocalFarm::Spawn(Child& child) {
+  const std::string path = (OwnFolder() / child.program).string();
+  if (access(path.c_str(), X_OK) != 0) {
+    return absl::NotFoundError(
+        fmt::format("{} is missing: it belongs beside the hone binary; build or install all of Hone", path));
+  }
+  std::vector<const char*> arguments = {path.c_str()};
+  for (const std::string& argument : child.arguments) arguments.push_back(argument.c_str());
+  arguments.push_back(nullptr);
+  const int log = open(child.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setpgid(0, 0);  // Ctrl-C is for the command, which then ends its farm in order
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (log >= 0) {
+      dup2(log, STDOUT_FILENO);
+      dup2(log, STDERR_FILENO);
+    }
+    execv(path.c_str(), const_cast<char* const*>(arguments.data()));
+    _exit(127);
+  }
+  if (log >= 0) close(log);
+  if (pid < 0) return absl::UnavailableError(fmt::format("cannot start {}: {}", child.program, std::strerror(errno)));
+  child.pid = pid;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> LocalFarm::AwaitAddress(const std::filesystem::path& port_file) {
+  const absl::Time deadline = absl::Now() + kStartLimit;
+  while (absl::Now() < deadline) {
+    std::ifstream file(port_file);
+    if (std::string address; std::getline(file, address)) return address;
+    int status = 0;
+    if (waitpid(children_[0].pid, &status, WNOHANG) > 0) {
+      children_[0].pid = -1;
+      // The tracker's own words say what is wrong (a records file that cannot be opened, say).
+      const std::string log = LastLines(children_[0].log);
+      const size_t mark = log.rfind("hone-tracker: ");
+      return absl::UnavailableError(mark != std::string::npos ? log.substr(mark + 14)
+                                                              : "the tracker " + Ending(status) + ": " + log);
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return absl::DeadlineExceededError("the tracker does not start: " + LastLines(children_[0].log));
+}
+
+absl::Status LocalFarm::Check() {
+  for (Child& child : children_) {
+    int status = 0;
+    if (child.pid >= 0 && waitpid(child.pid, &status, WNOHANG) <= 0) continue;
+    child.pid = -1;
+    if (++child.restarts > kMostRestarts) {
+      return absl::UnavailableError(fmt::format("{} {} and has been started {} times already: {}", child.program,
+                                                Ending(status), kMostRestarts, LastLines(child.log)));
+    }
+    fmt::print(stderr, "{} {}; starting it again, nothing that was recorded is lost\n", child.program, Ending(status));
+    HONE_RETURN_IF_ERROR(Spawn(child));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,57 @@
+// A farm on this machine for the length of one command: tracker, agent and tuner as child processes on loopback.
+//
+// The same programs and the same path as a farm of boards. A child that dies is started again (a few times; then Check
+// says what its log says); all of them end with this process, however it ends. Not thread-safe.
+#ifndef HONE_CLI_LOCAL_FARM_H_
+#define HONE_CLI_LOCAL_FARM_H_
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hone::cli {
+
+class LocalFarm {
+ public:
+  struct Options {
+    std::filesystem::path records;
+    int threads = 0;  // of the agent; 0: all CPUs
+  };
+
+  // Returns once the tracker serves. Errors carry the last lines of the log of the child that failed.
+  static absl::StatusOr<LocalFarm> Start(const Options& options);
+  LocalFarm(LocalFarm&& other) noexcept = default;
+  LocalFarm& operator=(LocalFarm&&) = delete;
+  ~LocalFarm();
+
+  const std::string& address() const { return address_; }
+  // To be called now and then: restarts children that died. Unavailable when one dies again and again.
+  absl::Status Check();
+
+ private:
+  struct Child {
+    std::string program;
+    std::vector<std::string> arguments;
+    std::filesystem::path log;
+    pid_t pid = -1;
+    int restarts = 0;
+  };
+
+  LocalFarm() = default;
+  absl::Status Spawn(Child& child);
+  absl::StatusOr<std::string> AwaitAddress(const std::filesystem::path& port_file);
+  void Add(const std::string& program, std::vector<std::string> arguments);
+
+  std::filesystem::path folder_;
+  std::string address_;
+  std::vector<Child> children_;
+};
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_LOCAL_FARM_H_

@@ -1,0 +1,104 @@
+#include "cli/tune_command.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/job_client.h"
+#include "cli/local_farm.h"
+#include "cli/output.h"
+#include "cli/tracker_options.h"
+#include "records/default_path.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  TrackerOptions tracker;
+  BudgetOptions budget;
+  std::string records;
+  bool json = false;
+};
+
+// Set by the signal handler: nothing else can be, there.
+volatile sig_atomic_t interrupted = 0;
+
+class InterruptHandler {
+ public:
+  InterruptHandler() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { interrupted = interrupted + 1; };
+    sigaction(SIGINT, &action, &old_int_);
+    sigaction(SIGTERM, &action, &old_term_);
+  }
+  ~InterruptHandler() {
+    sigaction(SIGINT, &old_int_, nullptr);
+    sigaction(SIGTERM, &old_term_, nullptr);
+  }
+
+ private:
+  struct sigaction old_int_ = {}, old_term_ = {};
+};
+
+// With a tracker of its own, for the length of the command, if none was named: there is one path, not a local mode
+// beside it.
+absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::JobSpec& spec) {
+  if (options.tracker.given()) return std::nullopt;
+  std::filesystem::path records = options.records;
+  if (records.empty()) {
+    HONE_ASSIGN_OR_RETURN(records, records::DefaultRecordsPath());
+  }
+  HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({records, spec.threads()}));
+  options.tracker.channel.address = farm.address();
+  return std::optional<LocalFarm>(std::move(farm));
+}
+
+absl::Status Tune(Options options) {
+  if (options.tracker.given() && !options.records.empty()) {
+    return UsageError("--records and --tracker exclude each other: a tracker keeps the records of its farm");
+  }
+  if (options.budget.trials == 0 && options.budget.time.empty()) options.budget.time = "10m";
+  HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.budget));
+  const InterruptHandler handler;
+  HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, spec));
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  JobClient client(channel, options.tracker.channel.address);
+  HONE_ASSIGN_OR_RETURN(v1::Job job, client.Submit(spec));
+  ProgressLine line;
+  bool cancelled = false;
+  const auto idle = [&]() -> absl::Status {
+    if (interrupted > 0 && !cancelled) {
+      cancelled = true;
+      fmt::print(stderr, "\nstopping; everything measured so far is kept\n");
+      HONE_RETURN_IF_ERROR(client.Cancel(job.id()).status());
+    }
+    return farm.has_value() ? farm->Check() : absl::OkStatus();
+  };
+  const auto ended = client.Watch(job.id(), [&](const v1::Job& j) { line.Show(j); }, idle);
+  line.Finish();
+  HONE_RETURN_IF_ERROR(ended.status());
+  HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobToJson(*ended)) : PrintText(JobToText(*ended)));
+  if (ended->state() == v1::JOB_STATE_FAILED) return absl::InternalError("tuning failed: " + ended->error());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddTuneCommand(CLI::App& app, absl::Status* result) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("tune", "search for the fastest kernels of a model and record them");
+  options->model.AddTo(command);
+  options->tracker.AddTo(command, false);
+  options->budget.AddTo(command);
+  command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)");
+  command->add_flag("--json", options->json, "print one JSON document and nothing else");
+  command->callback([options, result] { *result = Tune(*options); });
+}
+
+}  // namespace hone::cli

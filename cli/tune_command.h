@@ -1,0 +1,15 @@
+// `hone tune`: searches for the fastest schedule of every kernel of a model, through a tracker, and records what it
+// measures.
+#ifndef HONE_CLI_TUNE_COMMAND_H_
+#define HONE_CLI_TUNE_COMMAND_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+void AddTuneCommand(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_TUNE_COMMAND_H_
