@@ -1,0 +1,19 @@
+// The compiler's values as messages of the protocol. The only place of the tuner that knows both.
+#ifndef HONE_TUNER_CONVERT_H_
+#define HONE_TUNER_CONVERT_H_
+
+#include <string>
+
+#include "compiler/codegen/target.h"
+#include "compiler/ir/workload.h"
+#include "hone/v1/measure.pb.h"
+
+namespace hone::tuner {
+
+// A batch of the workload without candidates: identity, buffers, tolerance, requirements.
+v1::Batch DescribeWorkload(const ir::Workload& workload, const codegen::Target& target);
+v1::DType ToProto(ir::DType dtype);
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_CONVERT_H_

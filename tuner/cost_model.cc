@@ -1,0 +1,222 @@
+#include "tuner/cost_model.h"
+
+#include <fmt/format.h>
+#include <xgboost/c_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr double kWorstLabel = -4;  // candidates e^4 times slower than the best are all just bad
+constexpr size_t kLeastSamples = 16;
+constexpr size_t kHoldOutEvery = 7;
+constexpr int kPatience = 10;
+
+absl::Status Checked(int code, const char* what) {
+  if (code == 0) return absl::OkStatus();
+  return absl::InternalError(fmt::format("XGBoost could not {}: {}", what, XGBGetLastError()));
+}
+
+// Owns a DMatrix.
+class Matrix {
+ public:
+  static absl::StatusOr<Matrix> Create(const std::vector<const Features*>& rows) {
+    std::vector<float> values;
+    values.reserve(rows.size() * kFeatureCount);
+    for (const Features* row : rows) values.insert(values.end(), row->begin(), row->end());
+    Matrix matrix;
+    HONE_RETURN_IF_ERROR(
+        Checked(XGDMatrixCreateFromMat(values.data(), rows.size(), kFeatureCount, std::nanf(""), &matrix.handle_),
+                "take the features"));
+    return matrix;
+  }
+  Matrix(Matrix&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Matrix& operator=(Matrix&&) = delete;
+  ~Matrix() {
+    if (handle_ != nullptr) XGDMatrixFree(handle_);
+  }
+  absl::Status Set(const char* field, const std::vector<float>& values) {
+    return Checked(XGDMatrixSetFloatInfo(handle_, field, values.data(), values.size()), field);
+  }
+  DMatrixHandle handle() const { return handle_; }
+
+ private:
+  Matrix() = default;
+  DMatrixHandle handle_ = nullptr;
+};
+
+struct Row {
+  const Features* features;
+  int group;
+  double label;  // log of speed, 0 for the fastest of its group
+  double weight;
+  double margin = 0;
+  double draft() const { return -(*features)[kDraftLogSeconds]; }
+};
+
+std::vector<Row> Label(std::span<const Sample> samples) {
+  std::map<int, double> fastest;
+  for (const Sample& s : samples) {
+    if (!s.seconds.has_value()) continue;
+    const auto [it, added] = fastest.try_emplace(s.group, *s.seconds);
+    if (!added) it->second = std::min(it->second, *s.seconds);
+  }
+  std::vector<Row> rows;
+  for (const Sample& s : samples) {
+    if (!fastest.contains(s.group)) continue;
+    double label = kWorstLabel;
+    if (s.seconds.has_value()) label = std::max(kWorstLabel, std::log(fastest[s.group] / *s.seconds));
+    // What is fast matters most: that is where the next candidates are chosen from.
+    const double trust = 1 / (1 + std::pow(s.noise / 0.05, 2));
+    rows.push_back({s.features, s.group, label, (0.25 + 0.75 * std::exp(label)) * trust});
+  }
+  return rows;
+}
+
+// Least squares of label against draft within the groups. Sets every row's margin, returns the draft's weight.
+double FitDraft(std::vector<Row>& rows) {
+  struct Mean {
+    double label = 0, draft = 0, weight = 0;
+  };
+  std::map<int, Mean> means;
+  for (const Row& row : rows) {
+    Mean& mean = means[row.group];
+    mean.label += row.weight * row.label;
+    mean.draft += row.weight * row.draft();
+    mean.weight += row.weight;
+  }
+  for (auto& [group, mean] : means) {
+    mean.label /= mean.weight;
+    mean.draft /= mean.weight;
+  }
+  double covariance = 0, variance = 1e-9;
+  for (const Row& row : rows) {
+    const Mean& mean = means[row.group];
+    covariance += row.weight * (row.label - mean.label) * (row.draft() - mean.draft);
+    variance += row.weight * std::pow(row.draft() - mean.draft, 2);
+  }
+  const double weight = std::clamp(covariance / variance, 0.0, 1.0);
+  for (Row& row : rows) {
+    const Mean& mean = means[row.group];
+    row.margin = mean.label + weight * (row.draft() - mean.draft);
+  }
+  return weight;
+}
+
+absl::StatusOr<Matrix> ToMatrix(const std::vector<Row>& rows) {
+  std::vector<const Features*> features;
+  std::vector<float> label, weight, margin;
+  for (const Row& row : rows) {
+    features.push_back(row.features);
+    label.push_back(static_cast<float>(row.label));
+    weight.push_back(static_cast<float>(row.weight));
+    margin.push_back(static_cast<float>(row.margin));
+  }
+  HONE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Create(features));
+  HONE_RETURN_IF_ERROR(matrix.Set("label", label));
+  HONE_RETURN_IF_ERROR(matrix.Set("weight", weight));
+  HONE_RETURN_IF_ERROR(matrix.Set("base_margin", margin));
+  return matrix;
+}
+
+absl::Status Configure(BoosterHandle booster, const BoostedModel::Options& options) {
+  const std::pair<const char*, std::string> parameters[] = {
+      {"objective", "reg:squarederror"},
+      {"eval_metric", "rmse"},
+      {"tree_method", "hist"},
+      {"max_bin", "64"},
+      {"eta", "0.15"},
+      {"max_depth", fmt::format("{}", options.depth)},
+      {"min_child_weight", "0.5"},
+      {"lambda", "1"},
+      {"subsample", "0.9"},
+      {"colsample_bytree", "0.6"},
+      {"seed", fmt::format("{}", options.seed & 0x7fffffff)},
+      {"nthread", fmt::format("{}", std::max(1, options.threads))},
+      {"verbosity", "0"},
+  };
+  for (const auto& [name, value] : parameters) {
+    HONE_RETURN_IF_ERROR(Checked(XGBoosterSetParam(booster, name, value.c_str()), name));
+  }
+  return absl::OkStatus();
+}
+
+// Boosts until the error on what was held out stops falling. Returns how many trees to use.
+absl::StatusOr<unsigned> Boost(BoosterHandle booster, const Matrix& training, const Matrix& held_out, int rounds) {
+  double least = 1e300;
+  int best = 0;
+  for (int round = 0; round < rounds && round - best <= kPatience; ++round) {
+    HONE_RETURN_IF_ERROR(Checked(XGBoosterUpdateOneIter(booster, round, training.handle()), "learn"));
+    DMatrixHandle matrices[] = {held_out.handle()};
+    const char* names[] = {"held_out"};
+    const char* text = nullptr;
+    HONE_RETURN_IF_ERROR(Checked(XGBoosterEvalOneIter(booster, round, matrices, names, 1, &text), "evaluate"));
+    const char* colon = std::strrchr(text, ':');
+    const double error = colon == nullptr ? 0 : std::atof(colon + 1);
+    if (error < least - 1e-5) {
+      least = error;
+      best = round;
+    }
+  }
+  return static_cast<unsigned>(best + 1);
+}
+
+}  // namespace
+
+std::vector<double> DraftModel::Score(std::span<const Features* const> candidates) const {
+  std::vector<double> scores;
+  for (const Features* features : candidates) scores.push_back(-(*features)[kDraftLogSeconds]);
+  return scores;
+}
+
+absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Train(std::span<const Sample> samples,
+                                                                  const Options& options) {
+  const auto timed =
+      std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return s.seconds.has_value(); });
+  if (static_cast<size_t>(timed) < kLeastSamples) {
+    return absl::FailedPreconditionError(fmt::format("{} timed samples are too few to learn from", timed));
+  }
+  std::vector<Row> rows = Label(samples);
+  const double draft_weight = FitDraft(rows);
+  // Single rows, not a whole group: a workload's own samples are the ones its next candidates are judged by.
+  std::vector<Row> training, held_out;
+  for (size_t i = 0; i < rows.size(); ++i) (i % kHoldOutEvery == 3 ? held_out : training).push_back(rows[i]);
+  HONE_ASSIGN_OR_RETURN(const Matrix matrix, ToMatrix(training));
+  HONE_ASSIGN_OR_RETURN(const Matrix checks, ToMatrix(held_out));
+  const DMatrixHandle handles[] = {matrix.handle(), checks.handle()};
+  BoosterHandle booster = nullptr;
+  HONE_RETURN_IF_ERROR(Checked(XGBoosterCreate(handles, 2, &booster), "start"));
+  std::unique_ptr<BoostedModel> model(new BoostedModel(booster, 0, draft_weight));
+  HONE_RETURN_IF_ERROR(Configure(booster, options));
+  HONE_ASSIGN_OR_RETURN(model->trees_, Boost(booster, matrix, checks, options.rounds));
+  return model;
+}
+
+BoostedModel::~BoostedModel() { XGBoosterFree(booster_); }
+
+std::vector<double> BoostedModel::Score(std::span<const Features* const> candidates) const {
+  std::vector<double> scores;
+  for (const Features* features : candidates) scores.push_back(-draft_weight_ * (*features)[kDraftLogSeconds]);
+  if (candidates.empty()) return scores;
+  absl::StatusOr<Matrix> matrix = Matrix::Create({candidates.begin(), candidates.end()});
+  if (!matrix.ok() || !matrix->Set("base_margin", {scores.begin(), scores.end()}).ok()) return scores;
+  bst_ulong length = 0;
+  const float* predicted = nullptr;
+  // Option 1 keeps the result before any transformation, which this objective has none of.
+  if (XGBoosterPredict(booster_, matrix->handle(), 1, trees_, 0, &length, &predicted) != 0) return scores;
+  for (size_t i = 0; i < std::min<size_t>(length, scores.size()); ++i) {
+    if (std::isfinite(predicted[i])) scores[i] = predicted[i];
+  }
+  return scores;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,65 @@
+// Cost models: which of these candidates will be fastest? Two of them, the analytic draft and boosted trees.
+//
+// A score is good for ranking candidates of one workload, nothing else. The trees (XGBoost) learn from what was
+// measured, as a correction of the draft, and are trained anew whenever enough has been added: a few thousand rows take
+// some tenths of a second. Start with Score; train with BoostedModel::Train.
+#ifndef HONE_TUNER_COST_MODEL_H_
+#define HONE_TUNER_COST_MODEL_H_
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tuner/features.h"
+
+namespace hone::tuner {
+
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  // Higher is faster. One per candidate, finite. Thread-safe.
+  virtual std::vector<double> Score(std::span<const Features* const> candidates) const = 0;
+};
+
+// The draft's prediction, which is one of the features. Needs no data.
+class DraftModel : public CostModel {
+ public:
+  std::vector<double> Score(std::span<const Features* const> candidates) const override;
+};
+
+// One measured candidate.
+struct Sample {
+  const Features* features = nullptr;
+  int group = 0;                  // the workload: times are compared within one only
+  std::optional<double> seconds;  // empty: it failed
+  double noise = 0;               // spread of its repeats as a fraction; noisy ones count less
+};
+
+class BoostedModel : public CostModel {
+ public:
+  struct Options {
+    int threads = 1;
+    int rounds = 80;  // of boosting, at most
+    int depth = 6;
+    uint64_t seed = 0;
+  };
+  // FailedPrecondition if there is too little to learn from (less than 16 timed samples); Internal if XGBoost fails.
+  static absl::StatusOr<std::unique_ptr<BoostedModel>> Train(std::span<const Sample> samples, const Options& options);
+  ~BoostedModel() override;
+
+  std::vector<double> Score(std::span<const Features* const> candidates) const override;
+
+ private:
+  BoostedModel(void* booster, unsigned trees, double draft_weight)
+      : booster_(booster), trees_(trees), draft_weight_(draft_weight) {}
+
+  void* booster_;        // XGBoost's BoosterHandle
+  unsigned trees_;       // that help on samples held out
+  double draft_weight_;  // how far the draft was to be believed
+};
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_COST_MODEL_H_

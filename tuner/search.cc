@@ -1,0 +1,282 @@
+#include "tuner/search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "compiler/schedule/step.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr size_t kPopulation = 24;
+constexpr size_t kDescendFrom = 4;
+
+const space::Decision* Find(const space::Decisions& decisions, const std::string& name) {
+  const auto it =
+      std::find_if(decisions.begin(), decisions.end(), [&](const space::Decision& d) { return d.name == name; });
+  return it == decisions.end() ? nullptr : &*it;
+}
+
+// In how many decisions they differ.
+size_t Distance(const space::Decisions& a, const space::Decisions& b) {
+  size_t same = 0;
+  for (const space::Decision& d : a) {
+    const space::Decision* other = Find(b, d.name);
+    same += other != nullptr && other->value == d.value ? 1 : 0;
+  }
+  return std::max(a.size(), b.size()) - same;
+}
+
+// The option `steps` places from the current one; the current one at the ends.
+int64_t OptionNear(const space::Decision& decision, int steps) {
+  const auto& options = decision.options;
+  const auto at = std::find(options.begin(), options.end(), decision.value) - options.begin();
+  const auto moved = std::clamp<std::ptrdiff_t>(at + steps, 0, static_cast<std::ptrdiff_t>(options.size()) - 1);
+  return options[static_cast<size_t>(moved)];
+}
+
+void RunOnThreads(size_t count, int threads, const std::function<void(size_t)>& work) {
+  std::atomic<size_t> next{0};
+  const auto run = [&] {
+    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
+  };
+  std::vector<std::jthread> workers;
+  for (int t = 1; t < threads && static_cast<size_t>(t) < count; ++t) workers.emplace_back(run);
+  run();
+}
+
+}  // namespace
+
+Search::Search(Space space, codegen::Target target, Options options)
+    : space_(std::move(space)), target_(std::move(target)), options_(options), random_(options.seed) {}
+
+void Search::Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds) {
+  // Rebuilt, so that its decisions know their options and it has features. What no longer leads to the same schedule
+  // (the space has changed since) may be tried again.
+  space::Chooser chooser(&decisions);
+  const absl::StatusOr<space::Candidate> candidate = space_(chooser);
+  if (!candidate.ok() || schedule::Print(candidate->schedule) != schedule) return;
+  known_[schedule] = {{candidate->decisions, schedule, ExtractFeatures(candidate->state, target_), Origin::kRelative},
+                      std::nullopt};
+  Observe(schedule, seconds);
+}
+
+void Search::Observe(const std::string& schedule, std::optional<double> seconds) {
+  const auto it = known_.find(schedule);
+  if (it == known_.end()) return;
+  // A candidate may be measured again later: the better of two times is nearer the truth.
+  if (seconds.has_value() && (!it->second.seconds.has_value() || *seconds < *it->second.seconds)) {
+    it->second.seconds = seconds;
+  }
+  if (seconds.has_value() && (!best_seconds_.has_value() || *seconds < *best_seconds_)) best_seconds_ = seconds;
+}
+
+std::vector<const Search::Known*> Search::Fastest(size_t count) const {
+  std::vector<const Known*> timed;
+  for (const auto& [text, known] : known_) {
+    if (known.seconds.has_value()) timed.push_back(&known);
+  }
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const Known* a, const Known* b) { return *a->seconds < *b->seconds; });
+  if (timed.size() > count) timed.resize(count);
+  return timed;
+}
+
+std::vector<Proposal> Search::Best(size_t count) const {
+  std::vector<Proposal> best;
+  for (const Known* known : Fastest(count)) best.push_back(known->proposal);
+  return best;
+}
+
+space::Decisions Search::Mutated(const space::Decisions& parent) {
+  space::Decisions child = parent;
+  std::vector<size_t> free;
+  for (size_t i = 0; i < child.size(); ++i) {
+    if (child[i].options.size() > 1) free.push_back(i);
+  }
+  if (free.empty()) return child;
+  const int64_t changes = 1 + (random_.Uniform() < 0.4 ? 1 : 0) + (random_.Uniform() < 0.1 ? 1 : 0);
+  for (int64_t c = 0; c < changes; ++c) {
+    space::Decision& d = child[free[static_cast<size_t>(random_.Below(static_cast<int64_t>(free.size())))]];
+    const bool step = random_.Uniform() < 0.5;
+    d.value = step ? OptionNear(d, random_.Below(2) == 0 ? -1 : 1)
+                   : d.options[static_cast<size_t>(random_.Below(static_cast<int64_t>(d.options.size())))];
+  }
+  return child;
+}
+
+space::Decisions Search::Crossed(const space::Decisions& a, const space::Decisions& b) {
+  space::Decisions child = a;
+  for (space::Decision& d : child) {
+    const space::Decision* other = Find(b, d.name);
+    if (other != nullptr && random_.Below(2) == 0) d.value = other->value;
+  }
+  return child;
+}
+
+std::vector<Search::Draw> Search::FirstDraws() {
+  std::vector<Draw> draws = {{{}, false, Origin::kDefault}};
+  for (const space::Decisions& relative : relatives_) draws.push_back({relative, false, Origin::kRelative});
+  // Half at random over the whole space, half around the default, which is good by construction.
+  space::Chooser chooser;
+  const absl::StatusOr<space::Candidate> preferred = space_(chooser);
+  for (int i = 0; i < options_.first_samples; ++i) {
+    const bool near = preferred.ok() && i % 2 == 0;
+    draws.push_back({near ? Mutated(Mutated(preferred->decisions)) : space::Decisions(), true, Origin::kDraft});
+  }
+  return draws;
+}
+
+// Tournament: better ones are parents more often, none of the population never.
+const Search::Known* Search::PickParent(const std::vector<const Known*>& population) {
+  const auto size = static_cast<int64_t>(population.size());
+  return population[static_cast<size_t>(std::min(random_.Below(size), random_.Below(size)))];
+}
+
+std::vector<Search::Draw> Search::EvolvedDraws() {
+  const std::vector<const Known*> population = Fastest(kPopulation);
+  std::vector<Draw> draws;
+  for (int i = 0; i < options_.samples; ++i) {
+    const double kind = population.empty() ? 1 : random_.Uniform();
+    if (kind < 0.6) {
+      draws.push_back({Mutated(PickParent(population)->proposal.decisions), true, Origin::kEvolved});
+    } else if (kind < 0.8) {
+      const space::Decisions crossed =
+          Crossed(PickParent(population)->proposal.decisions, PickParent(population)->proposal.decisions);
+      draws.push_back({random_.Below(2) == 0 ? crossed : Mutated(crossed), true, Origin::kEvolved});
+    } else {
+      draws.push_back({{}, true, Origin::kRandom});
+    }
+  }
+  return draws;
+}
+
+std::vector<Search::Draw> Search::Neighbours(size_t around) {
+  std::vector<Draw> draws;
+  for (const Known* known : Fastest(around)) {
+    const space::Decisions& decisions = known->proposal.decisions;
+    for (size_t i = 0; i < decisions.size(); ++i) {
+      std::set<int64_t> values = {OptionNear(decisions[i], -1), OptionNear(decisions[i], 1)};
+      if (decisions[i].options.size() <= 4) values.insert(decisions[i].options.begin(), decisions[i].options.end());
+      values.erase(decisions[i].value);
+      for (const int64_t value : values) {
+        draws.push_back({decisions, false, Origin::kDescent});
+        draws.back().given[i].value = value;
+      }
+    }
+  }
+  return draws;
+}
+
+std::vector<Proposal> Search::Build(const std::vector<Draw>& draws) {
+  std::vector<std::optional<Proposal>> built(draws.size());
+  const uint64_t seed = random_.Next();
+  RunOnThreads(draws.size(), options_.threads, [&](size_t i) {
+    Random random(seed + i * 0x9e3779b97f4a7c15ULL);
+    space::Chooser chooser(&draws[i].given, draws[i].random ? &random : nullptr);
+    absl::StatusOr<space::Candidate> candidate = space_(chooser);
+    if (!candidate.ok()) return;
+    std::string text = schedule::Print(candidate->schedule);
+    if (known_.contains(text)) {
+      built[i].emplace();  // valid, but nothing new
+      return;
+    }
+    built[i] = Proposal{std::move(candidate->decisions), std::move(text), ExtractFeatures(candidate->state, target_),
+                        draws[i].origin};
+  });
+  std::vector<Proposal> proposals;
+  std::set<std::string> seen;
+  for (std::optional<Proposal>& proposal : built) {
+    invalid_ += proposal.has_value() ? 0 : 1;
+    if (!proposal.has_value() || proposal->features.empty() || !seen.insert(proposal->schedule).second) continue;
+    proposals.push_back(*std::move(proposal));
+  }
+  return proposals;
+}
+
+void Search::Rank(std::vector<Proposal>& proposals, const CostModel& model) const {
+  std::vector<const Features*> features;
+  for (const Proposal& p : proposals) features.push_back(&p.features);
+  const std::vector<double> scores = model.Score(features);
+  std::vector<size_t> order(proposals.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  std::vector<Proposal> ranked;
+  for (const size_t i : order) ranked.push_back(std::move(proposals[i]));
+  proposals = std::move(ranked);
+}
+
+// Moves the first ones of `from` that differ enough from all chosen, until there are `count` chosen.
+void Search::Take(std::vector<Proposal>& from, size_t count, size_t distance, std::vector<Proposal>& chosen) const {
+  for (auto it = from.begin(); it != from.end() && chosen.size() < count;) {
+    const bool apart = std::all_of(chosen.begin(), chosen.end(), [&](const Proposal& c) {
+      return c.schedule != it->schedule && Distance(c.decisions, it->decisions) >= distance;
+    });
+    if (!apart) {
+      ++it;
+      continue;
+    }
+    chosen.push_back(std::move(*it));
+    it = from.erase(it);
+  }
+}
+
+// Progress since the last round keeps a phase going; idle rounds end it.
+void Search::UpdatePhase() {
+  if (phase_ == Phase::kFirst || !best_seconds_.has_value()) return;
+  const bool progress = best_at_last_check_ == 0 || *best_seconds_ < best_at_last_check_ * (1 - options_.progress);
+  if (progress) best_at_last_check_ = *best_seconds_;
+  idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
+  if (idle_rounds_ <= options_.patience) return;
+  phase_ = phase_ == Phase::kEvolve ? Phase::kDescend : Phase::kDone;
+  idle_rounds_ = 0;
+}
+
+std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
+  UpdatePhase();
+  std::vector<Proposal> chosen;
+  if (phase_ == Phase::kDone || count == 0) return chosen;
+  if (phase_ == Phase::kFirst) {
+    std::vector<Proposal> drawn = Build(FirstDraws());
+    const auto fixed = std::stable_partition(drawn.begin(), drawn.end(), [](const Proposal& p) {
+      return p.origin == Origin::kDefault || p.origin == Origin::kRelative;
+    });
+    std::vector<Proposal> ranked(std::make_move_iterator(fixed), std::make_move_iterator(drawn.end()));
+    drawn.erase(fixed, drawn.end());
+    Take(drawn, std::min(count, std::max<size_t>(1, count / 2)), 0, chosen);
+    Rank(ranked, model);
+    Take(ranked, count, 2, chosen);
+    Take(ranked, count, 0, chosen);
+    phase_ = Phase::kEvolve;
+  } else {
+    std::vector<Proposal> neighbours = Build(Neighbours(phase_ == Phase::kDescend ? kDescendFrom : 2));
+    Rank(neighbours, model);
+    if (phase_ == Phase::kDescend) {
+      Take(neighbours, count, 0, chosen);
+    } else {
+      Take(neighbours, count / 4, 0, chosen);
+      std::vector<Proposal> drawn = Build(EvolvedDraws());
+      const auto random_count =
+          static_cast<size_t>(options_.random_share * static_cast<double>(count) + random_.Uniform());
+      std::vector<Proposal> random;
+      for (size_t i = 0; i < random_count && !drawn.empty(); ++i) {
+        const auto at = random_.Below(static_cast<int64_t>(drawn.size()));
+        random.push_back(std::move(drawn[static_cast<size_t>(at)]));
+        drawn.erase(drawn.begin() + at);
+      }
+      Rank(drawn, model);
+      Take(drawn, count - std::min(count, random.size()), 0, chosen);
+      Take(random, count, 0, chosen);
+      Take(neighbours, count, 0, chosen);
+    }
+    if (chosen.empty()) phase_ = phase_ == Phase::kEvolve ? Phase::kDescend : Phase::kDone;
+  }
+  for (const Proposal& p : chosen) known_[p.schedule] = {p, std::nullopt};
+  return chosen;
+}
+
+}  // namespace hone::tuner

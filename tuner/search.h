@@ -1,0 +1,111 @@
+// The search for the fastest schedule of one workload: it sees decisions, proposes candidates, and is told their times.
+//
+// First the default, what relatives did well with, and the best of many random candidates by the draft model, kept
+// apart from one another. Then evolution: decisions of good candidates changed and mixed, thousands judged by the cost
+// model, a few of them tried. When that brings nothing more, coordinate descent around the best, until no neighbour is
+// left that promises anything. It measures nothing itself and knows no clock. Start with Propose and Observe.
+// Deterministic for a seed and the same sequence of calls. Not thread-safe.
+#ifndef HONE_TUNER_SEARCH_H_
+#define HONE_TUNER_SEARCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "compiler/space/space.h"
+#include "tuner/cost_model.h"
+#include "tuner/features.h"
+
+namespace hone::tuner {
+
+enum class Origin : uint8_t { kDefault, kRelative, kDraft, kEvolved, kDescent, kRandom };
+
+struct Proposal {
+  space::Decisions decisions;
+  std::string schedule;  // text; candidates are the same if it is
+  Features features;
+  Origin origin = Origin::kRandom;
+};
+
+class Search {
+ public:
+  // Asks the chooser and builds the candidate. An error is an invalid choice: skipped and counted.
+  using Space = std::function<absl::StatusOr<space::Candidate>(space::Chooser&)>;
+
+  struct Options {
+    uint64_t seed = 0;
+    int first_samples = 600;  // candidates drawn for the first batch
+    int samples = 240;        // and for every later one
+    double random_share = 0.06;
+    int threads = 1;         // for drawing
+    int patience = 2;        // rounds without progress before the next phase
+    double progress = 0.01;  // less than this, as a fraction, is none
+  };
+
+  Search(Space space, codegen::Target target, Options options);
+
+  // Decisions that served a relative; the first batch has them, nearest first, as far as they fit.
+  void AddRelative(space::Decisions decisions) { relatives_.push_back(std::move(decisions)); }
+  // What was measured in an earlier run. It is not proposed again, and evolution starts from it.
+  void Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds);
+
+  // At most `count` candidates that were never proposed, the first one the default if it was not yet. Fewer, or none,
+  // when the space or the search is at its end.
+  std::vector<Proposal> Propose(size_t count, const CostModel& model);
+  // The outcome of a proposal; empty seconds: it failed.
+  void Observe(const std::string& schedule, std::optional<double> seconds);
+
+  bool converged() const { return phase_ == Phase::kDone; }
+  std::optional<double> best_seconds() const { return best_seconds_; }
+  // The fastest ones, best first.
+  std::vector<Proposal> Best(size_t count) const;
+  int64_t invalid() const { return invalid_; }
+
+ private:
+  enum class Phase : uint8_t { kFirst, kEvolve, kDescend, kDone };
+  // What to build: these decisions, the others at random (or as preferred).
+  struct Draw {
+    space::Decisions given;
+    bool random = true;
+    Origin origin = Origin::kRandom;
+  };
+  struct Known {
+    Proposal proposal;
+    std::optional<double> seconds;
+  };
+
+  std::vector<Draw> FirstDraws();
+  std::vector<Draw> EvolvedDraws();
+  std::vector<Draw> Neighbours(size_t around);
+  space::Decisions Mutated(const space::Decisions& parent);
+  space::Decisions Crossed(const space::Decisions& a, const space::Decisions& b);
+  const Known* PickParent(const std::vector<const Known*>& population);
+  std::vector<const Known*> Fastest(size_t count) const;
+
+  // Builds the draws; what is invalid, known, or drawn twice is dropped.
+  std::vector<Proposal> Build(const std::vector<Draw>& draws);
+  // Sorted by the model, best first.
+  void Rank(std::vector<Proposal>& proposals, const CostModel& model) const;
+  void Take(std::vector<Proposal>& from, size_t count, size_t distance, std::vector<Proposal>& chosen) const;
+  void UpdatePhase();
+
+  const Space space_;
+  const codegen::Target target_;
+  const Options options_;
+  Random random_;
+  Phase phase_ = Phase::kFirst;
+  std::vector<space::Decisions> relatives_;
+  std::map<std::string, Known> known_;  // by schedule text
+  std::optional<double> best_seconds_;
+  double best_at_last_check_ = 0;
+  int idle_rounds_ = 0;
+  int64_t invalid_ = 0;
+};
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_SEARCH_H_

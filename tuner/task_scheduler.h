@@ -1,0 +1,62 @@
+// Which workload of a model gets the next round of trials: the one where it should pay most.
+//
+// Every workload first, once. Then by expected gain for the whole model: how fast a workload has been improving lately,
+// how far it is from what the device can do at best, how often the model runs it. What is converged, or too small to
+// matter, gets no more. Pure state, no clock, no threads. Start with Next. The gradient follows the task scheduler of
+// Zheng et al., "Ansor", OSDI 2020, section 6.
+#ifndef HONE_TUNER_TASK_SCHEDULER_H_
+#define HONE_TUNER_TASK_SCHEDULER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace hone::tuner {
+
+class TaskScheduler {
+ public:
+  struct Task {
+    double count = 1;             // times the model runs it
+    double expected_seconds = 0;  // of the default, by the draft
+    double least_seconds = 0;     // no schedule can do better
+  };
+  struct Options {
+    int64_t first_batch = 16;
+    int64_t batch = 24;
+    double negligible_share = 0.003;  // of the model's time: one small batch and no more
+  };
+
+  TaskScheduler(std::vector<Task> tasks, Options options);
+
+  // A task and how many trials it gets; nullopt when no task has anything to gain. Counts the round as begun.
+  struct Round {
+    size_t task;
+    int64_t trials;
+  };
+  std::optional<Round> Next();
+  // The round's end: the best time known now, if there is one.
+  void Finish(size_t task, std::optional<double> best_seconds);
+  // No round of this task any more.
+  void Close(size_t task) { states_[task].closed = true; }
+  bool closed(size_t task) const { return states_[task].closed; }
+
+ private:
+  struct State {
+    std::vector<double> best;  // after each finished round
+    int begun = 0, finished = 0;
+    bool closed = false;
+  };
+
+  double Seconds(size_t task) const;  // best so far, else expected
+  double Share(size_t task) const;
+  double Gain(size_t task) const;
+
+  const std::vector<Task> tasks_;
+  const Options options_;
+  std::vector<State> states_;
+};
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_TASK_SCHEDULER_H_
