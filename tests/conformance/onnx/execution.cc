@@ -45,7 +45,10 @@ absl::StatusOr<ImportedCase> Import(ConformanceCase content) {
     if (plan.ok()) return ImportedCase{std::move(content), std::move(options), *std::move(plan)};
     last_error = plan.status();
   }
-  return last_error;
+  std::string reason(last_error.message());
+  const std::string path = content.model_path + ": ";
+  if (reason.starts_with(path)) reason.erase(0, path.size());  // the case's name says it already
+  return absl::Status(last_error.code(), reason);
 }
 
 }  // namespace
