@@ -217,6 +217,7 @@ class Importer {
                                                   Scope& scope) {
     absl::StatusOr<RawNode> node = BindAttributes(raw, context);
     if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
+    if (raw.outputs.empty()) return absl::InvalidArgumentError(Describe(raw, index) + ": the node has no output");
     if (auto function = model_.functions.find({node->domain, node->op}); function != model_.functions.end()) {
       absl::StatusOr<std::vector<ValueId>> outputs = Inline(*node, function->second, context, scope);
       return outputs.ok() ? outputs : Annotate(outputs.status(), "in function " + node->op);
@@ -374,7 +375,7 @@ class Importer {
 
   // Gives the outputs their values where those are known now. The node stays; Tidy removes it if nobody needs it.
   absl::Status Fold(const Node& node, const std::vector<ValueId>& outputs) {
-    if (Is(node, "Shape") || Is(node, "Size")) return FoldShape(node, outputs);
+    if ((Is(node, "Shape") || Is(node, "Size")) && outputs[0] != kAbsent) return FoldShape(node, outputs);
     const Node& added = graph_.nodes.back();
     if (!AllInputsConstant(graph_, added)) return absl::OkStatus();
     absl::StatusOr<std::vector<Constant>> values = Evaluate(graph_, added, kFoldSteps);

@@ -72,6 +72,14 @@ TEST(DamagedFile, UndefinedOutput) {
   ExpectInvalid(b.Model(), "output 'z' is not defined");
 }
 
+TEST(DamagedFile, NodeWithoutOutputs) {
+  GraphBuilder none, unnamed;
+  none.Input("x", {2}).Node("Shape", {"x"}, {}).Node("Relu", {"x"}, {"y"}).Output("y");
+  ExpectInvalid(none.Model(), "the node has no output");
+  unnamed.Input("x", {2}).Node("Shape", {"x"}, {""}).Node("Relu", {"x"}, {"y"}).Output("y");
+  EXPECT_TRUE(ImportError(unnamed.Model()).ok());
+}
+
 TEST(DamagedFile, ValuesDefinedTwice) {
   GraphBuilder twice;
   twice.Input("x", {2}).Node("Relu", {"x"}, {"y"}).Node("Abs", {"x"}, {"y"}).Output("y");

@@ -132,7 +132,7 @@ std::string SerializeNode(const std::string& op, const std::vector<std::string>&
   Message node;
   for (const std::string& input : inputs) node.Text(1, input);
   for (const std::string& output : outputs) node.Text(2, output);
-  node.Text(3, "node_of_" + outputs[0]).Text(4, op);
+  node.Text(3, "node_of_" + (outputs.empty() ? "nothing" : outputs[0])).Text(4, op);
   for (const std::string& attribute : attributes) node.Text(5, attribute);
   return node.Text(7, domain).bytes();
 }
