@@ -105,10 +105,14 @@ T Draw(Random& random, double low, double high) {
   }
 }
 
-// True when y is an acceptable value where r is wanted. A comparison with NaN is false.
+// True when y is an acceptable value where r is wanted. A comparison with NaN is false; infinity tolerates only itself.
 bool Acceptable(double y, double r, double rtol, double absolute) {
-  return std::abs(y - r) <= rtol * std::abs(r) + absolute || y == r || (std::isnan(y) && std::isnan(r));
+  if (y == r || (std::isnan(y) && std::isnan(r))) return true;
+  return std::isfinite(r) && std::abs(y - r) <= rtol * std::abs(r) + absolute;
 }
+
+// For messages: the sign of a NaN means nothing.
+double Shown(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
 
 template <typename T>
 Comparison CompareTyped(const v1::Buffer& buffer, const v1::Tolerance& tolerance, const T* y, const T* r) {
@@ -133,9 +137,8 @@ Comparison CompareTyped(const v1::Buffer& buffer, const v1::Tolerance& tolerance
   comparison.max_error = largest > 0 ? worst / largest : worst;
   if (wrong == 0) return comparison;
   if (!std::isfinite(static_cast<double>(y[first]))) comparison.max_error = std::numeric_limits<double>::infinity();
-  comparison.text =
-      fmt::format("output '{}': {} of {} elements differ; element {} is {:.9g}, not {:.9g}", buffer.name(), wrong, n,
-                  first, static_cast<double>(y[first]), static_cast<double>(r[first]));
+  comparison.text = fmt::format("output '{}': {} of {} elements differ; element {} is {:.9g}, not {:.9g}",
+                                buffer.name(), wrong, n, first, Shown(y[first]), Shown(r[first]));
   return comparison;
 }
 

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/frame.h"
 #include "base/host_lock.h"
 #include "base/status.h"
 #include "device_agent/sandbox.h"
@@ -21,43 +22,13 @@
 namespace hone::agent {
 namespace {
 
-// What one message may hold; above every limit of the protocol.
-constexpr uint64_t kMaxMessageBytes = 256ull << 20;
-
-bool WriteAll(int fd, const char* data, size_t size) {
-  while (size > 0) {
-    const ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-bool ReadAll(int fd, char* data, size_t size) {
-  while (size > 0) {
-    const ssize_t n = read(fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-// Length (8 bytes, this machine's order: both ends are the same program), then the message.
 bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
-  const std::string bytes = message.SerializeAsString();
-  const uint64_t size = bytes.size();
-  return WriteAll(fd, reinterpret_cast<const char*>(&size), sizeof size) && WriteAll(fd, bytes.data(), bytes.size());
+  return SendFrame(fd, message.SerializeAsString());
 }
 
 bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
-  uint64_t size = 0;
-  if (!ReadAll(fd, reinterpret_cast<char*>(&size), sizeof size) || size > kMaxMessageBytes) return false;
-  std::string bytes(size, '\0');
-  return ReadAll(fd, bytes.data(), bytes.size()) && message->ParseFromString(bytes);
+  std::string bytes;
+  return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
 }
 
 void Drain(int fd) {

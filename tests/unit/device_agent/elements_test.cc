@@ -1,0 +1,114 @@
+#include "device_agent/elements.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace hone::agent {
+namespace {
+
+using testing::HasSubstr;
+
+v1::Buffer BufferOf(v1::DType dtype, int64_t elements, double low = -1, double high = 1) {
+  v1::Buffer buffer;
+  buffer.set_name("y");
+  buffer.set_dtype(dtype);
+  buffer.set_elements(elements);
+  buffer.set_bytes(elements * SizeOf(dtype));
+  buffer.set_low(low);
+  buffer.set_high(high);
+  return buffer;
+}
+
+v1::Tolerance ToleranceOf(double rtol, double atol) {
+  v1::Tolerance tolerance;
+  tolerance.set_rtol(rtol);
+  tolerance.set_atol(atol);
+  return tolerance;
+}
+
+template <typename T>
+std::vector<T> Filled(v1::DType dtype, double low, double high, int position = 0, uint64_t seed = 1) {
+  std::vector<T> values(500);
+  Fill(BufferOf(dtype, 500, low, high), position, seed, values.data());
+  return values;
+}
+
+TEST(Fill, StaysInRangeAndReachesBothEndsOfIntegers) {
+  for (const float value : Filled<float>(v1::DTYPE_F32, 2, 3)) ASSERT_TRUE(value >= 2 && value <= 3);
+  const std::vector<int32_t> ints = Filled<int32_t>(v1::DTYPE_I32, -2, 2.5);
+  EXPECT_EQ(*std::min_element(ints.begin(), ints.end()), -2);
+  EXPECT_EQ(*std::max_element(ints.begin(), ints.end()), 2);
+  for (const uint8_t value : Filled<uint8_t>(v1::DTYPE_U8, -5, 1000)) ASSERT_LE(value, 255);
+  const std::vector<uint8_t> bools = Filled<uint8_t>(v1::DTYPE_BOOL, 0, 1);
+  EXPECT_GT(std::count(bools.begin(), bools.end(), 1), 150);
+  EXPECT_GT(std::count(bools.begin(), bools.end(), 0), 150);
+  for (const int64_t value : Filled<int64_t>(v1::DTYPE_I64, 5, 5)) ASSERT_EQ(value, 5);
+  const std::vector<int64_t> wide = Filled<int64_t>(v1::DTYPE_I64, -1e30, 1e30);
+  EXPECT_LT(*std::min_element(wide.begin(), wide.end()), 0);
+}
+
+TEST(Fill, DependsOnSeedAndPositionOnly) {
+  EXPECT_EQ(Filled<float>(v1::DTYPE_F32, 0, 1), Filled<float>(v1::DTYPE_F32, 0, 1));
+  EXPECT_NE(Filled<float>(v1::DTYPE_F32, 0, 1, 0), Filled<float>(v1::DTYPE_F32, 0, 1, 1));
+  EXPECT_NE(Filled<float>(v1::DTYPE_F32, 0, 1, 0, 1), Filled<float>(v1::DTYPE_F32, 0, 1, 0, 2));
+}
+
+TEST(Half, EveryValueSurvivesTheRoundTrip) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = HalfToFloat(static_cast<uint16_t>(bits));
+    if (std::isnan(value)) {
+      ASSERT_TRUE(std::isnan(HalfToFloat(FloatToHalf(value))));
+    } else {
+      ASSERT_EQ(FloatToHalf(value), bits) << value;
+    }
+  }
+}
+
+TEST(Half, RoundsToNearestEven) {
+  EXPECT_EQ(HalfToFloat(FloatToHalf(1.0f + 0x1p-11f)), 1.0f);
+  EXPECT_EQ(HalfToFloat(FloatToHalf(1.0f + 3 * 0x1p-11f)), 1.0f + 0x1p-9f);
+  EXPECT_TRUE(std::isinf(HalfToFloat(FloatToHalf(65520.0f))));
+  EXPECT_EQ(HalfToFloat(FloatToHalf(65519.0f)), 65504.0f);
+  EXPECT_EQ(FloatToHalf(-0.0f), 0x8000);
+}
+
+TEST(Compare, ToleranceIsRelativeToTheElementAndToTheLargest) {
+  const std::vector<float> reference{100, 1, 0}, near{100.05f, 1, 0.05f}, far{100, 1.3f, 0};
+  const v1::Buffer buffer = BufferOf(v1::DTYPE_F32, 3);
+  EXPECT_TRUE(Compare(buffer, ToleranceOf(1e-3, 1e-3), near.data(), reference.data()).equal);
+  EXPECT_FALSE(Compare(buffer, ToleranceOf(1e-3, 0), near.data(), reference.data()).equal);
+  const Comparison wrong = Compare(buffer, ToleranceOf(1e-3, 1e-3), far.data(), reference.data());
+  EXPECT_FALSE(wrong.equal);
+  EXPECT_THAT(wrong.text, HasSubstr("1 of 3 elements differ; element 1 is 1.29999995, not 1"));
+  EXPECT_NEAR(wrong.max_error, 0.003, 1e-5);
+}
+
+TEST(Compare, NanEqualsOnlyNan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const v1::Buffer buffer = BufferOf(v1::DTYPE_F32, 3);
+  const std::vector<float> reference{nan, inf, 1}, same{-nan, inf, 1.0000001f}, other{nan, 1e30f, 1},
+      bad{nan, inf, nan};
+  EXPECT_TRUE(Compare(buffer, ToleranceOf(1e-5, 1e-5), same.data(), reference.data()).equal);
+  EXPECT_FALSE(Compare(buffer, ToleranceOf(1e-5, 1e-5), other.data(), reference.data()).equal);
+  EXPECT_FALSE(Compare(buffer, ToleranceOf(1e-5, 1e-5), bad.data(), reference.data()).equal);
+}
+
+TEST(Compare, EveryTypeSeesADifference) {
+  for (int type = v1::DTYPE_BOOL; type <= v1::DTYPE_F64; ++type) {
+    const v1::Buffer buffer = BufferOf(static_cast<v1::DType>(type), 2);
+    ASSERT_GT(SizeOf(buffer.dtype()), 0);
+    std::vector<char> zeros(16, 0), other(16, 0);
+    other[buffer.bytes() - 1] = 0x3f;
+    EXPECT_TRUE(Compare(buffer, {}, zeros.data(), zeros.data()).equal);
+    EXPECT_FALSE(Compare(buffer, {}, other.data(), zeros.data()).equal) << v1::DType_Name(buffer.dtype());
+  }
+  EXPECT_EQ(SizeOf(v1::DTYPE_UNSPECIFIED), 0);
+}
+
+}  // namespace
+}  // namespace hone::agent

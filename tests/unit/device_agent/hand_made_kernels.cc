@@ -1,0 +1,138 @@
+#include "tests/unit/device_agent/hand_made_kernels.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/status.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr char kSource[] = R"(
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/kernel_abi.h"
+enum { N = 1000 };
+static void compute(void* const* b, int count) {
+  const float *x = b[0], *w = b[1];
+  float* y = b[2];
+  for (int i = 0; i < count; ++i) y[i] = 2.0f * x[i] + w[i];
+}
+#define KERNEL(name) void name(void* const* b, void* workspace, HoneParallel* p)
+KERNEL(reference) { compute(b, N); }
+KERNEL(good) { compute(b, N); }
+KERNEL(slow) { for (volatile int i = 0; i < 200000; ++i) {} compute(b, N); }
+static void half(void* closure, int64_t i) {
+  void* const* b = closure;
+  const float *x = b[0], *w = b[1];
+  float* y = b[2];
+  for (int k = i * N / 2; k < (i + 1) * N / 2; ++k) y[k] = 2.0f * x[k] + w[k];
+}
+KERNEL(parallel) { p->parallel_for(p, half, (void*)b, 2); }
+static void crash_half(void* closure, int64_t i) { if (i == 1) *(volatile int*)16 = 1; half(closure, i); }
+KERNEL(crash_in_thread) { p->parallel_for(p, crash_half, (void*)b, 2); }
+KERNEL(prepare) { const float* w = b[1]; float* packed = b[2]; float* scratch = workspace;
+  for (int i = 0; i < N; ++i) scratch[i] = w[N - 1 - i];
+  memcpy(packed, scratch, N * sizeof(float)); }
+KERNEL(packed_double) { const float *x = b[0], *packed = b[2]; float *y = b[3], *scratch = workspace;
+  for (int i = 0; i < N; ++i) scratch[i] = 2.0f * x[i];
+  for (int i = 0; i < N; ++i) y[i] = scratch[i] + packed[N - 1 - i]; }
+KERNEL(wrong) { compute(b, N); ((float*)b[2])[17] += 0.5f; }
+KERNEL(incomplete) { compute(b, N - 1); }
+KERNEL(crash) { *(volatile int*)8 = 1; }
+KERNEL(abort_call) { abort(); }
+KERNEL(exit_call) { _exit(3); }
+KERNEL(hang) { for (volatile int i = 0;; ++i) {} }
+KERNEL(past_end) { compute(b, N); ((float*)b[2])[N] = 1.0f; }
+KERNEL(before_begin) { compute(b, N); ((char*)b[2])[-8] = 1; }
+KERNEL(far_past_end) { compute(b, N); ((float*)b[2])[N + 5000] = 1.0f; }
+KERNEL(read_far) { compute(b, N); ((float*)b[2])[0] += 0 * ((const volatile float*)b[0])[N + 5000]; }
+KERNEL(write_input) { compute(b, N); ((float*)b[0])[3] = 0.0f; }
+KERNEL(write_packed) { ((float*)b[2])[0] = 0.0f; }
+KERNEL(crash_later) { static int calls; compute(b, N); if (++calls == 40) *(volatile int*)8 = 1; }
+KERNEL(scribble) { memset((void*)b, 0xee, 24); memset((char*)&b, 0xee, 64); }
+/* Succeeds only in what it must not be able to do: a right output means an open sandbox. */
+KERNEL(use_network) { if (socket(AF_INET, SOCK_STREAM, 0) >= 0) compute(b, N); }
+KERNEL(fork_process) { if (fork() >= 0) compute(b, N); }
+KERNEL(kill_parent) { if (kill(getppid(), 0) == 0) compute(b, N); }
+KERNEL(write_file) { if (open("/tmp/hone_escaped", O_CREAT | O_WRONLY, 0600) >= 0) compute(b, N); }
+KERNEL(read_file) { if (open("/etc/passwd", O_RDONLY) >= 0) compute(b, N); }
+KERNEL(run_program) { execl("/bin/true", "true", (char*)0); compute(b, N); raise(SIGUSR1); }
+KERNEL(eat_memory) { for (;;) { char* p = malloc(64 << 20); if (!p) break; memset(p, 1, 64 << 20); } }
+)";
+
+std::string Compile() {
+  char folder[] = "/tmp/hone_kernels_XXXXXX";
+  HONE_CHECK(mkdtemp(folder) != nullptr);
+  const std::string source = fmt::format("{}/kernels.c", folder), object = fmt::format("{}/kernels.so", folder);
+  std::ofstream(source) << kSource;
+  const std::string command = fmt::format("cc -O1 -w -shared -fPIC -I{} -o {} {}", HONE_SOURCE_DIR, object, source);
+  HONE_CHECK(std::system(command.c_str()) == 0);
+  std::stringstream bytes;
+  bytes << std::ifstream(object, std::ios::binary).rdbuf();
+  unlink(source.c_str());
+  unlink(object.c_str());
+  rmdir(folder);
+  return bytes.str();
+}
+
+void AddBuffer(v1::Batch& batch, const std::string& name, v1::Buffer::Role role) {
+  v1::Buffer* buffer = batch.add_buffers();
+  buffer->set_name(name);
+  buffer->set_dtype(v1::DTYPE_F32);
+  buffer->set_elements(1000);
+  buffer->set_bytes(4000);
+  buffer->set_role(role);
+  buffer->set_low(-1);
+  buffer->set_high(1);
+}
+
+}  // namespace
+
+const std::string& HandMadeArtifact() {
+  static const std::string& artifact = *new std::string(Compile());
+  return artifact;
+}
+
+v1::Batch HandMadeBatch(const std::vector<std::string>& symbols) {
+  v1::Batch batch;
+  batch.set_workload_digest("hand-made");
+  batch.set_target("cpu");
+  batch.set_compiler_version("1");
+  batch.set_artifact(HandMadeArtifact());
+  AddBuffer(batch, "x", v1::Buffer::ROLE_INPUT);
+  AddBuffer(batch, "w", v1::Buffer::ROLE_CONSTANT);
+  AddBuffer(batch, "y", v1::Buffer::ROLE_OUTPUT);
+  batch.mutable_reference()->set_symbol("reference");
+  batch.mutable_tolerance()->set_rtol(1e-5);
+  batch.mutable_tolerance()->set_atol(1e-6);
+  batch.set_fill_seed(7);
+  batch.set_threads(1);
+  batch.mutable_policy()->set_min_seconds_first(0.0005);
+  batch.mutable_policy()->set_final_seconds(0.001);
+  batch.mutable_policy()->set_timeout_seconds(0.1);
+  for (const std::string& symbol : symbols) {
+    v1::Candidate* candidate = batch.add_candidates();
+    candidate->set_id(symbol);
+    candidate->mutable_kernel()->set_symbol(symbol);
+    if (symbol == "packed_double" || symbol == "write_packed") {
+      candidate->mutable_kernel()->set_prepare_symbol("prepare");
+      candidate->mutable_kernel()->add_packed_bytes(4000);
+      candidate->mutable_kernel()->set_workspace_bytes(4000);
+      candidate->mutable_kernel()->set_prepare_workspace_bytes(4000);
+    }
+  }
+  return batch;
+}
+
+}  // namespace hone::agent

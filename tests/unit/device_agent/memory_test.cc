@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "device_agent/guarded_memory.h"
+
+namespace hone::agent {
+namespace {
+
+class GuardedMemoryTest : public testing::TestWithParam<int64_t> {
+ protected:
+  RegionTable table_;
+};
+
+TEST_P(GuardedMemoryTest, WholeBufferIsUsableAndSurroundingsAreWatched) {
+  const int64_t bytes = GetParam();
+  GuardedBuffer buffer = *GuardedBuffer::Create(table_, "b", bytes);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
+  std::memset(buffer.data(), 1, bytes);
+  EXPECT_FALSE(buffer.BrokenCanary().has_value());
+  const char saved = buffer.data()[bytes];
+  buffer.data()[bytes] = 0;
+  EXPECT_EQ(buffer.BrokenCanary(), 0);
+  buffer.data()[bytes] = saved;
+  buffer.data()[-1] = 0;
+  EXPECT_EQ(buffer.BrokenCanary(), -1);
+}
+
+TEST_P(GuardedMemoryTest, PlacesAreLocated) {
+  const int64_t bytes = GetParam();
+  const GuardedBuffer buffer = *GuardedBuffer::Create(table_, "b", bytes);
+  const GuardedBuffer other = *GuardedBuffer::Create(table_, "other", 10);
+  const auto after = table_.Locate(buffer.data() + bytes + 5);
+  ASSERT_TRUE(after.has_value());
+  EXPECT_STREQ(after->region->name, "b");
+  EXPECT_EQ(after->place, Place::kAfter);
+  EXPECT_EQ(after->distance, 5);
+  EXPECT_EQ(table_.Locate(buffer.data() - 3)->place, Place::kBefore);
+  if (bytes > 0) {
+    EXPECT_EQ(table_.Locate(buffer.data())->place, Place::kInside);
+  }
+  EXPECT_STREQ(table_.Locate(other.data() + 1)->region->name, "other");
+  EXPECT_FALSE(table_.Locate(nullptr).has_value());
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, GuardedMemoryTest, testing::Values(0, 1, 63, 64, 4000, 4096, 100'000, 3 << 20));
+
+TEST(GuardedMemoryDeathTest, GuardsAndReadOnlyBuffersFault) {
+  RegionTable table;
+  GuardedBuffer buffer = *GuardedBuffer::Create(table, "b", 4096);
+  EXPECT_DEATH(buffer.data()[4096 + 8192] = 1, "");
+  EXPECT_DEATH(buffer.data()[-8192] = 1, "");
+  ASSERT_TRUE(buffer.Protect().ok());
+  EXPECT_DEATH(buffer.data()[0] = 1, "");
+}
+
+TEST(GuardedMemory, ImpossibleSizeIsAnError) {
+  RegionTable table;
+  EXPECT_EQ(GuardedBuffer::Create(table, "b", int64_t{1} << 60).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(GuardedMemory, DestroyedBufferIsForgotten) {
+  RegionTable table;
+  const char* address = nullptr;
+  {
+    const GuardedBuffer buffer = *GuardedBuffer::Create(table, "b", 100);
+    address = buffer.data();
+    EXPECT_TRUE(table.Locate(address).has_value());
+  }
+  EXPECT_FALSE(table.Locate(address).has_value());
+}
+
+}  // namespace
+}  // namespace hone::agent

@@ -1,0 +1,196 @@
+#include "device_agent/visit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <map>
+#include <thread>
+
+#include "tests/unit/device_agent/hand_made_kernels.h"
+
+namespace hone::agent {
+namespace {
+
+using testing::HasSubstr;
+
+class VisitTest : public testing::Test {
+ protected:
+  std::map<std::string, v1::Outcome> Run(const v1::Batch& batch) {
+    result_ = visitor_.Run(batch, -1);
+    EXPECT_EQ(result_.error(), "");
+    std::map<std::string, v1::Outcome> outcomes;
+    for (const v1::CandidateOutcome& outcome : result_.outcomes()) outcomes[outcome.candidate_id()] = outcome.outcome();
+    return outcomes;
+  }
+  // The failure of one evil kernel between two good ones, which must not suffer.
+  v1::Failure FailureOf(const std::string& symbol) {
+    const auto outcomes = Run(HandMadeBatch({"good", symbol, "packed_double"}));
+    EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
+    EXPECT_TRUE(outcomes.at("packed_double").has_timing()) << outcomes.at("packed_double").DebugString();
+    EXPECT_TRUE(outcomes.at(symbol).has_failure()) << symbol << " was not found out";
+    return outcomes.at(symbol).failure();
+  }
+  Visitor visitor_{Visitor::Options{}};
+  v1::BatchResult result_;
+};
+
+TEST_F(VisitTest, GoodKernelsAreTimedAndRanked) {
+  const auto outcomes = Run(HandMadeBatch({"good", "slow", "packed_double"}));
+  for (const auto& [id, outcome] : outcomes) {
+    ASSERT_TRUE(outcome.has_timing()) << id << ": " << outcome.failure().text();
+    const v1::Timing& timing = outcome.timing();
+    EXPECT_GE(timing.calls_per_repeat(), 1);
+    EXPECT_GE(timing.seconds_size(), 1);
+    EXPECT_GT(timing.reference_seconds(), 0);
+    for (const double seconds : timing.seconds()) EXPECT_GT(seconds, 0);
+  }
+  EXPECT_LT(outcomes.at("good").timing().seconds(0), outcomes.at("slow").timing().seconds(0));
+  EXPECT_LT(outcomes.at("good").timing().first_interleaved(), outcomes.at("good").timing().seconds_size());
+}
+
+TEST_F(VisitTest, ThreadsTakePart) {
+  v1::Batch batch = HandMadeBatch({"parallel", "crash_in_thread", "good"});
+  batch.set_threads(2);
+  const auto outcomes = Run(batch);
+  EXPECT_TRUE(outcomes.at("parallel").has_timing());
+  EXPECT_TRUE(outcomes.at("good").has_timing());
+  EXPECT_EQ(outcomes.at("crash_in_thread").failure().kind(), v1::FAILURE_KIND_CRASHED);
+}
+
+TEST_F(VisitTest, ConfirmationPairsAllCandidates) {
+  v1::Batch batch = HandMadeBatch({"good", "slow"});
+  batch.set_final(true);
+  const auto outcomes = Run(batch);
+  const v1::Timing& good = outcomes.at("good").timing();
+  const v1::Timing& slow = outcomes.at("slow").timing();
+  EXPECT_EQ(good.seconds_size() - good.first_interleaved(), slow.seconds_size() - slow.first_interleaved());
+  EXPECT_GE(good.seconds_size() - good.first_interleaved(), 5);
+}
+
+TEST_F(VisitTest, IncumbentIsAFinalistHoweverSlow) {
+  v1::Batch batch = HandMadeBatch({"good", "slow"});
+  batch.mutable_policy()->set_finalists(1);
+  const v1::Timing loser = Run(batch).at("slow").timing();
+  EXPECT_EQ(loser.first_interleaved(), loser.seconds_size());
+  batch.mutable_policy()->set_incumbent_id("slow");
+  const v1::Timing incumbent = Run(batch).at("slow").timing();
+  EXPECT_LT(incumbent.first_interleaved(), incumbent.seconds_size());
+}
+
+TEST_F(VisitTest, WrongNumbers) {
+  const v1::Failure failure = FailureOf("wrong");
+  EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
+  EXPECT_THAT(failure.text(), HasSubstr("output 'y': 1 of 1000 elements differ; element 17"));
+  EXPECT_THAT(FailureOf("incomplete").text(), HasSubstr("element 999 is nan"));
+}
+
+TEST_F(VisitTest, Crashes) {
+  EXPECT_EQ(FailureOf("crash").kind(), v1::FAILURE_KIND_CRASHED);
+  EXPECT_THAT(FailureOf("crash").text(), HasSubstr("SIGSEGV"));
+  EXPECT_THAT(FailureOf("abort_call").text(), HasSubstr("SIGABRT"));
+  EXPECT_THAT(FailureOf("exit_call").text(), HasSubstr("ended with status 3"));
+  EXPECT_EQ(FailureOf("exit_call").kind(), v1::FAILURE_KIND_CRASHED);
+}
+
+TEST_F(VisitTest, CrashAfterVerificationIsStillItsOwn) {
+  EXPECT_EQ(FailureOf("crash_later").kind(), v1::FAILURE_KIND_CRASHED);
+}
+
+TEST_F(VisitTest, HangIsATimeout) {
+  const v1::Failure failure = FailureOf("hang");
+  EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_RUN_TIMEOUT);
+  EXPECT_THAT(failure.text(), HasSubstr("longer than 0.1 s"));
+}
+
+TEST_F(VisitTest, WritesBesideBuffers) {
+  EXPECT_EQ(FailureOf("past_end").kind(), v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE);
+  EXPECT_THAT(FailureOf("past_end").text(), HasSubstr("past the end of output 'y'"));
+  EXPECT_THAT(FailureOf("before_begin").text(), HasSubstr("wrote 8 bytes before output 'y'"));
+  EXPECT_EQ(FailureOf("far_past_end").kind(), v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE);
+  EXPECT_THAT(FailureOf("far_past_end").text(), HasSubstr("20000 bytes past the end of output 'y'"));
+}
+
+TEST_F(VisitTest, WritesIntoInputsAndConstants) {
+  EXPECT_EQ(FailureOf("write_input").kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
+  EXPECT_THAT(FailureOf("write_input").text(), HasSubstr("at byte 12 of input 'x'"));
+  EXPECT_THAT(FailureOf("write_packed").text(), HasSubstr("packed buffer 0"));
+}
+
+#ifdef __x86_64__
+TEST_F(VisitTest, ReadBeyondIsACrashAndSaysWhere) {
+  const v1::Failure failure = FailureOf("read_far");
+  EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_CRASHED);
+  EXPECT_THAT(failure.text(), HasSubstr("read 20000 bytes past the end of input 'x'"));
+}
+#endif
+
+TEST_F(VisitTest, BrokenCallerIsFoundOutSomehow) {
+  EXPECT_NE(FailureOf("scribble").kind(), v1::FAILURE_KIND_UNSPECIFIED);
+}
+
+TEST_F(VisitTest, MissingFunctionIsACompileError) {
+  const v1::Failure failure = FailureOf("no_such_function");
+  EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_COMPILE_ERROR);
+  EXPECT_THAT(failure.text(), HasSubstr("'no_such_function'"));
+}
+
+TEST_F(VisitTest, ChildCanNeitherForkNorSignal) {
+  FailureOf("fork_process");
+  FailureOf("kill_parent");
+}
+
+TEST_F(VisitTest, MemoryIsLimited) {
+  Visitor limited(Visitor::Options{1 << 30, 1 << 20});
+  const v1::BatchResult result = limited.Run(HandMadeBatch({"eat_memory", "good"}), -1);
+  ASSERT_EQ(result.error(), "");
+  EXPECT_TRUE(result.outcomes(0).outcome().has_failure());
+  EXPECT_TRUE(result.outcomes(1).outcome().has_timing());
+}
+
+TEST_F(VisitTest, AllBadIsStillAnAnswer) {
+  const auto outcomes = Run(HandMadeBatch({"crash", "hang", "wrong", "past_end"}));
+  for (const auto& [id, outcome] : outcomes) EXPECT_TRUE(outcome.has_failure()) << id;
+}
+
+TEST_F(VisitTest, BatchThatCannotBeMeasured) {
+  v1::Batch batch = HandMadeBatch({"good"});
+  batch.mutable_reference()->set_symbol("crash");
+  batch.set_workload_digest("other");
+  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("reference kernel failed: crashed with SIGSEGV"));
+  batch.mutable_reference()->set_symbol("hang");
+  batch.mutable_policy()->set_reference_timeout_seconds(0.05);
+  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("reference kernel failed"));
+  batch = HandMadeBatch({"good"});
+  batch.set_artifact("no shared object");
+  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("does not load"));
+  batch = HandMadeBatch({"good"});
+  batch.mutable_buffers(0)->set_bytes(3999);
+  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("buffer 'x'"));
+}
+
+TEST_F(VisitTest, ReferenceIsRunOncePerWorkloadAndSeed) {
+  v1::Batch batch = HandMadeBatch({"good"});
+  Run(batch);
+  batch.mutable_reference()->set_symbol("crash");  // would fail the batch if it were called
+  Run(batch);
+  batch.set_fill_seed(8);
+  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("reference"));
+}
+
+TEST_F(VisitTest, CancelStopsAHangingKernel) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  v1::Batch batch = HandMadeBatch({"good"});
+  Run(batch);  // the reference is known
+  batch = HandMadeBatch({"hang"});
+  batch.mutable_policy()->set_timeout_seconds(1000);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  EXPECT_EQ(visitor_.Run(batch, ends[0]).error(), "cancelled");
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace hone::agent
