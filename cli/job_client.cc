@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "compiler/graph/plan.h"
+#include "tuner/channel.h"
 
 namespace hone::cli {
 namespace {

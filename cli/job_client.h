@@ -27,6 +27,7 @@ struct BudgetOptions {
 // Imports the model: every distinct workload with its count.
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const BudgetOptions& budget);
 
+// Movable; used by one thread at a time.
 class JobClient {
  public:
   JobClient(std::shared_ptr<grpc::Channel> channel, std::string address)
@@ -41,8 +42,8 @@ class JobClient {
                                 const std::function<absl::Status()>& idle);
 
  private:
-  const std::unique_ptr<v1::JobService::Stub> jobs_;
-  const std::string address_;
+  std::unique_ptr<v1::JobService::Stub> jobs_;
+  std::string address_;
 };
 
 // One line on standard error: rewritten in place on a terminal, a line every ten seconds elsewhere.

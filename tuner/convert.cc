@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "deploy/package/compiler_version.h"
+#include "compiler/version.h"
 
 namespace hone::tuner {
 namespace {
@@ -42,21 +42,61 @@ void AddFeatures(const codegen::Target& target, v1::Requirements* requirements) 
 
 v1::DType ToProto(ir::DType dtype) {
   switch (dtype) {
-    case ir::DType::kBool: return v1::DTYPE_BOOL;
-    case ir::DType::kInt8: return v1::DTYPE_I8;
-    case ir::DType::kInt16: return v1::DTYPE_I16;
-    case ir::DType::kInt32: return v1::DTYPE_I32;
-    case ir::DType::kInt64: return v1::DTYPE_I64;
-    case ir::DType::kUInt8: return v1::DTYPE_U8;
-    case ir::DType::kUInt16: return v1::DTYPE_U16;
-    case ir::DType::kUInt32: return v1::DTYPE_U32;
-    case ir::DType::kUInt64: return v1::DTYPE_U64;
-    case ir::DType::kFloat16: return v1::DTYPE_F16;
-    case ir::DType::kBFloat16: return v1::DTYPE_BF16;
-    case ir::DType::kFloat32: return v1::DTYPE_F32;
-    case ir::DType::kFloat64: return v1::DTYPE_F64;
+    case ir::DType::kBool:
+      return v1::DTYPE_BOOL;
+    case ir::DType::kInt8:
+      return v1::DTYPE_I8;
+    case ir::DType::kInt16:
+      return v1::DTYPE_I16;
+    case ir::DType::kInt32:
+      return v1::DTYPE_I32;
+    case ir::DType::kInt64:
+      return v1::DTYPE_I64;
+    case ir::DType::kUInt8:
+      return v1::DTYPE_U8;
+    case ir::DType::kUInt16:
+      return v1::DTYPE_U16;
+    case ir::DType::kUInt32:
+      return v1::DTYPE_U32;
+    case ir::DType::kUInt64:
+      return v1::DTYPE_U64;
+    case ir::DType::kFloat16:
+      return v1::DTYPE_F16;
+    case ir::DType::kBFloat16:
+      return v1::DTYPE_BF16;
+    case ir::DType::kFloat32:
+      return v1::DTYPE_F32;
+    case ir::DType::kFloat64:
+      return v1::DTYPE_F64;
   }
   return v1::DTYPE_UNSPECIFIED;
+}
+
+v1::Kernel ToProto(const KernelDescription& kernel) {
+  v1::Kernel result;
+  result.set_symbol(kernel.symbol);
+  result.set_prepare_symbol(kernel.prepare_symbol);
+  for (const int64_t bytes : kernel.packed_bytes) result.add_packed_bytes(bytes);
+  result.set_workspace_bytes(kernel.workspace_bytes);
+  result.set_prepare_workspace_bytes(kernel.prepare_workspace_bytes);
+  return result;
+}
+
+v1::Failure ToProto(const BuiltCandidate& failed) {
+  v1::Failure failure;
+  switch (failed.failure) {
+    case BuildFailure::kScheduleIllegal:
+      failure.set_kind(v1::FAILURE_KIND_SCHEDULE_ILLEGAL);
+      break;
+    case BuildFailure::kCompileError:
+      failure.set_kind(v1::FAILURE_KIND_COMPILE_ERROR);
+      break;
+    case BuildFailure::kCompileTimeout:
+      failure.set_kind(v1::FAILURE_KIND_COMPILE_TIMEOUT);
+      break;
+  }
+  failure.set_text(failed.text);
+  return failure;
 }
 
 v1::Batch DescribeWorkload(const ir::Workload& workload, const codegen::Target& target) {
@@ -64,7 +104,7 @@ v1::Batch DescribeWorkload(const ir::Workload& workload, const codegen::Target& 
   batch.set_workload_digest(ir::WorkloadDigest(workload));
   batch.set_workload(ir::Print(workload));
   batch.set_target(codegen::Print(target));
-  batch.set_compiler_version(package::kCompilerVersion);
+  batch.set_compiler_version(kCompilerVersion);
   batch.set_op(workload.op);
   batch.set_flops(ir::CountFlops(workload));
   batch.set_threads(target.threads);

@@ -7,6 +7,19 @@
 
 namespace hone::codegen {
 
+schedule::Schedule ReferenceSchedule(const ir::Workload& workload) {
+  schedule::Schedule schedule;
+  for (const ir::Stage& stage : workload.stages) {
+    if (stage.reduce_axes.empty() || stage.axes.empty() || stage.axes.back().extent < 8) continue;
+    schedule::Reorder order;
+    for (size_t i = 0; i + 1 < stage.axes.size(); ++i) order.loops.push_back(stage.axes[i].name);
+    for (const ir::Axis& axis : stage.reduce_axes) order.loops.push_back(axis.name);
+    order.loops.push_back(stage.axes.back().name);
+    schedule.push_back(std::move(order));
+  }
+  return schedule;
+}
+
 absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
                                      const Target& target, const std::string& symbol, Effort effort) {
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));

@@ -1,0 +1,122 @@
+#include "tuner/build_message.h"
+
+#include <cstring>
+
+namespace hone::tuner {
+namespace {
+
+class Writer {
+ public:
+  void Put(int64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void Put(std::string_view text) {
+    Put(static_cast<int64_t>(text.size()));
+    bytes_.append(text);
+  }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+// Reads what Writer wrote; after the first thing that does not fit, everything is empty and ok() is false.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+  int64_t Integer() {
+    int64_t value = 0;
+    if (bytes_.size() < sizeof value) {
+      ok_ = false;
+      return 0;
+    }
+    std::memcpy(&value, bytes_.data(), sizeof value);
+    bytes_.remove_prefix(sizeof value);
+    return value;
+  }
+  std::string Text() {
+    const int64_t size = Integer();
+    if (size < 0 || static_cast<uint64_t>(size) > bytes_.size()) {
+      ok_ = false;
+      return "";
+    }
+    std::string text(bytes_.substr(0, static_cast<size_t>(size)));
+    bytes_.remove_prefix(static_cast<size_t>(size));
+    return text;
+  }
+  // A number of things that follow, each of at least 8 bytes.
+  int64_t Count() {
+    const int64_t count = Integer();
+    if (count >= 0 && static_cast<uint64_t>(count) <= bytes_.size() / sizeof(int64_t)) return count;
+    ok_ = false;
+    return 0;
+  }
+  template <typename Enum>
+  Enum Choice(Enum last) {
+    const int64_t value = Integer();
+    if (value < 0 || value > static_cast<int64_t>(last)) ok_ = false;
+    return ok_ ? static_cast<Enum>(value) : Enum();
+  }
+  bool AtEnd() const { return ok_ && bytes_.empty(); }
+
+ private:
+  std::string_view bytes_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+std::string Encode(const BuildRequest& request) {
+  Writer out;
+  out.Put(static_cast<int64_t>(request.kind));
+  for (const std::string* text : {&request.workload, &request.target, &request.schedule, &request.symbol}) {
+    out.Put(*text);
+  }
+  out.Put(static_cast<int64_t>(request.objects.size()));
+  for (const std::string& object : request.objects) out.Put(object);
+  return out.Take();
+}
+
+std::optional<BuildRequest> DecodeRequest(std::string_view bytes) {
+  Reader in(bytes);
+  BuildRequest request;
+  request.kind = in.Choice(BuildRequest::Kind::kLink);
+  for (std::string* text : {&request.workload, &request.target, &request.schedule, &request.symbol}) {
+    *text = in.Text();
+  }
+  const int64_t objects = in.Count();
+  for (int64_t i = 0; i < objects; ++i) request.objects.push_back(in.Text());
+  return in.AtEnd() ? std::optional(std::move(request)) : std::nullopt;
+}
+
+std::string Encode(const BuildReply& reply) {
+  Writer out;
+  out.Put(static_cast<int64_t>(reply.kind));
+  out.Put(static_cast<int64_t>(reply.failure));
+  out.Put(reply.text);
+  out.Put(reply.bytes);
+  out.Put(reply.kernel.symbol);
+  out.Put(reply.kernel.prepare_symbol);
+  out.Put(reply.kernel.workspace_bytes);
+  out.Put(reply.kernel.prepare_workspace_bytes);
+  out.Put(static_cast<int64_t>(reply.kernel.packed_bytes.size()));
+  for (const int64_t size : reply.kernel.packed_bytes) out.Put(size);
+  return out.Take();
+}
+
+std::optional<BuildReply> DecodeReply(std::string_view bytes) {
+  Reader in(bytes);
+  BuildReply reply;
+  reply.kind = in.Choice(BuildReply::Kind::kFailed);
+  reply.failure = in.Choice(BuildFailure::kCompileTimeout);
+  reply.text = in.Text();
+  reply.bytes = in.Text();
+  reply.kernel.symbol = in.Text();
+  reply.kernel.prepare_symbol = in.Text();
+  reply.kernel.workspace_bytes = in.Integer();
+  reply.kernel.prepare_workspace_bytes = in.Integer();
+  const int64_t packed = in.Count();
+  for (int64_t i = 0; i < packed; ++i) reply.kernel.packed_bytes.push_back(in.Integer());
+  return in.AtEnd() ? std::optional(std::move(reply)) : std::nullopt;
+}
+
+}  // namespace hone::tuner

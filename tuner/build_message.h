@@ -1,0 +1,50 @@
+// What a tuner and its build workers say to each other, as bytes in frames (base/frame.h).
+//
+// Private to one version of one program: both ends are the same binary, so the encoding needs no compatibility. One
+// request, then up to two answers: kStarted when the worker begins (it may have waited for the host lock), then
+// the result.
+#ifndef HONE_TUNER_BUILD_MESSAGE_H_
+#define HONE_TUNER_BUILD_MESSAGE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hone::tuner {
+
+// How to call a compiled kernel; see codegen::Kernel.
+struct KernelDescription {
+  std::string symbol, prepare_symbol;
+  std::vector<int64_t> packed_bytes;
+  int64_t workspace_bytes = 0, prepare_workspace_bytes = 0;
+};
+
+enum class BuildFailure : int64_t { kScheduleIllegal, kCompileError, kCompileTimeout };
+
+struct BuildRequest {
+  enum class Kind : int64_t { kCompile, kCompileReference, kLink };
+  Kind kind = Kind::kCompile;
+  std::string workload, target, schedule, symbol;  // to compile
+  std::vector<std::string> objects;                // to link
+};
+
+struct BuildReply {
+  enum class Kind : int64_t { kStarted, kDone, kFailed };
+  Kind kind = Kind::kDone;
+  std::string bytes;  // the object, or the shared object
+  KernelDescription kernel;
+  BuildFailure failure = BuildFailure::kCompileError;
+  std::string text;  // why it failed
+};
+
+std::string Encode(const BuildRequest& request);
+std::string Encode(const BuildReply& reply);
+// Empty where the bytes are no such message.
+std::optional<BuildRequest> DecodeRequest(std::string_view bytes);
+std::optional<BuildReply> DecodeReply(std::string_view bytes);
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_BUILD_MESSAGE_H_

@@ -1,0 +1,243 @@
+#include "tuner/build_pool.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/frame.h"
+#include "base/status.h"
+
+namespace hone::tuner {
+namespace {
+
+// A compiler that wants more has lost its way.
+constexpr rlim_t kMemoryLimit = rlim_t{8} << 30;
+// A worker waits for whoever times on this machine; a visit never takes that long.
+constexpr absl::Duration kStartLimit = absl::Minutes(10);
+
+bool Readable(int fd, absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
+  while (true) {
+    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    pollfd waiting = {fd, POLLIN, 0};
+    const int ready = poll(&waiting, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+BuildReply Failed(BuildFailure failure, std::string text) {
+  BuildReply reply;
+  reply.kind = BuildReply::Kind::kFailed;
+  reply.failure = failure;
+  reply.text = std::move(text);
+  return reply;
+}
+
+}  // namespace
+
+// One child process and the socket to it; started when first needed, and again after its death.
+class BuildPool::Worker {
+ public:
+  explicit Worker(const BuildOptions& options) : options_(options) {}
+  ~Worker() { Stop(); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  BuildReply Do(const BuildRequest& request) {
+    if (pid_ < 0) {
+      if (const absl::Status started = Start(); !started.ok()) {
+        return Failed(BuildFailure::kCompileError, std::string(started.message()));
+      }
+    }
+    if (!SendFrame(socket_, Encode(request))) return Died();
+    absl::Duration limit = kStartLimit;
+    while (true) {
+      if (!Readable(socket_, limit)) {
+        Stop();
+        return Failed(BuildFailure::kCompileTimeout,
+                      fmt::format("not compiled after {:.3g} s", absl::ToDoubleSeconds(limit)));
+      }
+      std::string bytes;
+      if (!ReceiveFrame(socket_, &bytes)) return Died();
+      std::optional<BuildReply> reply = DecodeReply(bytes);
+      if (!reply.has_value()) return Died();
+      if (reply->kind != BuildReply::Kind::kStarted) return *std::move(reply);
+      limit = options_.compile_timeout;
+    }
+  }
+
+ private:
+  absl::Status Start() {
+    int sockets[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+      return absl::UnavailableError(fmt::format("cannot make a socket for a build worker: {}", std::strerror(errno)));
+    }
+    std::vector<std::string> arguments = options_.command;
+    arguments.push_back(fmt::format("--build-worker={}", sockets[1]));
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(127);
+      sigset_t none;
+      sigemptyset(&none);
+      sigprocmask(SIG_SETMASK, &none, nullptr);
+      const rlimit memory = {kMemoryLimit, kMemoryLimit}, no_core = {0, 0};
+      setrlimit(RLIMIT_AS, &memory);
+      setrlimit(RLIMIT_CORE, &no_core);
+      fcntl(sockets[1], F_SETFD, 0);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(sockets[1]);
+    if (pid < 0) {
+      close(sockets[0]);
+      return absl::UnavailableError(fmt::format("cannot start a build worker: {}", std::strerror(errno)));
+    }
+    pid_ = pid;
+    socket_ = sockets[0];
+    return absl::OkStatus();
+  }
+
+  // Takes leave of the process, which has gone or must go. Returns how it ended.
+  int Stop() {
+    int status = 0;
+    if (pid_ < 0) return status;
+    close(socket_);
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    socket_ = -1;
+    return status;
+  }
+
+  BuildReply Died() {
+    // It closed its end by dying, so it is dead already, or will be of its own signal any moment.
+    int status = 0;
+    for (int i = 0; i < 100 && waitpid(pid_, &status, WNOHANG) == 0; ++i) absl::SleepFor(absl::Milliseconds(2));
+    const std::string how =
+        WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                            : fmt::format("ended with status {}", WEXITSTATUS(status));
+    Stop();
+    return Failed(BuildFailure::kCompileError, "the compiler " + how);
+  }
+
+  const BuildOptions& options_;
+  pid_t pid_ = -1;
+  int socket_ = -1;
+};
+
+BuildPool::BuildPool(BuildOptions options) : options_(std::move(options)) {
+  const int workers =
+      options_.workers > 0 ? options_.workers : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { Run(); });
+}
+
+BuildPool::~BuildPool() {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void BuildPool::Run() {
+  // The kernel ends the child when this thread ends, so the worker must not outlive it.
+  Worker worker(options_);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Task task = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    task.reply.set_value(worker.Do(task.request));
+    lock.lock();
+  }
+}
+
+std::future<BuildReply> BuildPool::Submit(BuildRequest request) {
+  Task task{std::move(request), {}};
+  std::future<BuildReply> reply = task.reply.get_future();
+  {
+    const std::lock_guard guard(mutex_);
+    // Linking ends a batch that others wait for; compiling only begins one.
+    const bool link = task.request.kind == BuildRequest::Kind::kLink;
+    queue_.insert(link ? queue_.begin() : queue_.end(), std::move(task));
+  }
+  changed_.notify_one();
+  return reply;
+}
+
+// Compiled once per workload.
+absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job) {
+  const std::string key = job.target + "\n" + job.workload;
+  std::shared_future<BuildReply> reply;
+  {
+    std::unique_lock lock(mutex_);
+    if (const auto found = references_.find(key); found != references_.end()) {
+      reply = found->second;
+    } else {
+      lock.unlock();
+      reply =
+          Submit({BuildRequest::Kind::kCompileReference, job.workload, job.target, "", "hone_reference", {}}).share();
+      lock.lock();
+      references_[key] = reply;
+    }
+  }
+  if (reply.get().kind == BuildReply::Kind::kDone) return reply.get();
+  return absl::InternalError("the reference kernel does not compile: " + reply.get().text);
+}
+
+absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
+  HONE_ASSIGN_OR_RETURN(const BuildReply reference, Reference(job));
+  std::vector<std::future<BuildReply>> replies;
+  for (size_t i = 0; i < job.schedules.size(); ++i) {
+    replies.push_back(Submit({BuildRequest::Kind::kCompile,
+                              job.workload,
+                              job.target,
+                              job.schedules[i],
+                              fmt::format("hone_candidate_{}", i),
+                              {}}));
+  }
+  BuiltBatch batch;
+  batch.reference = reference.kernel;
+  BuildRequest link;
+  link.kind = BuildRequest::Kind::kLink;
+  link.objects.push_back(reference.bytes);
+  for (std::future<BuildReply>& future : replies) {
+    BuildReply reply = future.get();
+    BuiltCandidate& candidate = batch.candidates.emplace_back();
+    candidate.ok = reply.kind == BuildReply::Kind::kDone;
+    candidate.failure = reply.failure;
+    candidate.text = std::move(reply.text);
+    candidate.kernel = std::move(reply.kernel);
+    if (candidate.ok) link.objects.push_back(std::move(reply.bytes));
+  }
+  BuildReply linked = Submit(std::move(link)).get();
+  if (linked.kind != BuildReply::Kind::kDone) return absl::InternalError("linking a batch failed: " + linked.text);
+  batch.artifact = std::move(linked.bytes);
+  return batch;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,84 @@
+// Batches of candidates compiled by child processes, one per core: objects compiled side by side, then linked into one
+// shared object per batch.
+//
+// A worker that crashes or exceeds the time is the failure of the candidate it had at hand; it is replaced, and the
+// others go on. Start with BuildPool::Build. Thread-safe: several batches may be under way at once.
+#ifndef HONE_TUNER_BUILD_POOL_H_
+#define HONE_TUNER_BUILD_POOL_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tuner/build_message.h"
+
+namespace hone::tuner {
+
+struct BuildOptions {
+  // Program and arguments of a worker; "--build-worker=FD" is added.
+  std::vector<std::string> command = {"/proc/self/exe"};
+  int workers = 0;  // 0: one per CPU
+  absl::Duration compile_timeout = absl::Seconds(20);
+};
+
+struct BuildJob {
+  std::string workload, target;        // texts
+  std::vector<std::string> schedules;  // one per candidate
+};
+
+struct BuiltCandidate {
+  bool ok = false;
+  KernelDescription kernel;  // if ok
+  BuildFailure failure = BuildFailure::kCompileError;
+  std::string text;  // why not
+};
+
+struct BuiltBatch {
+  std::string artifact;  // shared object with all that compiled, and the reference kernel
+  KernelDescription reference;
+  std::vector<BuiltCandidate> candidates;
+};
+
+class BuildPool {
+ public:
+  explicit BuildPool(BuildOptions options);
+  ~BuildPool();  // waits for what is under way
+  BuildPool(const BuildPool&) = delete;
+  BuildPool& operator=(const BuildPool&) = delete;
+
+  // Blocks until all is built. Internal: the reference kernel does not compile, or linking failed.
+  absl::StatusOr<BuiltBatch> Build(const BuildJob& job);
+
+ private:
+  struct Task {
+    BuildRequest request;
+    std::promise<BuildReply> reply;
+  };
+  class Worker;
+
+  std::future<BuildReply> Submit(BuildRequest request);
+  absl::StatusOr<BuildReply> Reference(const BuildJob& job);
+  void Run();  // of one thread with one worker
+
+  const BuildOptions options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::deque<Task> queue_;
+  std::map<std::string, std::shared_future<BuildReply>> references_;  // by workload and target
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_BUILD_POOL_H_

@@ -1,0 +1,116 @@
+// hone-tuner: leases jobs from a tracker and tunes them, one after another. Stateless; many may run.
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "hone/v1/tuner.grpc.pb.h"
+#include "tuner/build_worker.h"
+#include "tuner/channel.h"
+#include "tuner/tune_loop.h"
+
+namespace hone::tuner {
+namespace {
+
+struct Options {
+  ChannelOptions channel;
+  TuneOptions tune;
+  std::string name;
+  bool die_with_parent = false;
+  int build_worker = -1;
+};
+
+std::string DefaultName() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return fmt::format("{}-{}", host.data(), getpid());
+}
+
+std::string RandomId() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+// Takes one job if there is one, and tunes it.
+absl::Status TakeJob(const Options& options, const std::shared_ptr<grpc::Channel>& channel,
+                     const std::string& boot_id) {
+  const auto stub = v1::TunerService::NewStub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::LeaseJobRequest request;
+  request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  request.set_tuner_id(options.name);
+  request.set_boot_id(boot_id);
+  request.mutable_max_wait()->set_seconds(20);
+  v1::LeaseJobResponse response;
+  const grpc::Status status = stub->LeaseJob(&context, request, &response);
+  if (!status.ok()) return FromGrpc(status, options.channel.address);
+  if (!response.has_lease()) return absl::OkStatus();
+  spdlog::info("job {}: {}", response.job().id(), response.job().spec().name());
+  const absl::Status tuned = TuneJob(channel, response, options.tune);
+  spdlog::info("job {} ended: {}", response.job().id(), tuned.ok() ? "done" : std::string(tuned.message()));
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, MakeChannel(options.channel));
+  const std::string boot_id = RandomId();
+  absl::Duration pause = absl::Milliseconds(100);
+  while (true) {
+    const absl::Status status = TakeJob(options, channel, boot_id);
+    if (status.ok()) {
+      pause = absl::Milliseconds(100);
+      continue;
+    }
+    if (status.code() == absl::StatusCode::kFailedPrecondition) return status;  // another version of the protocol
+    spdlog::warn("{}; next try in {}", std::string(status.message()), absl::FormatDuration(pause));
+    absl::SleepFor(pause);
+    pause = std::min(pause * 2, absl::Seconds(10));
+  }
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Searches for fast schedules, for the jobs of a Hone tracker.", "hone-tuner");
+  app.add_option("--tracker", options.channel.address, "HOST:PORT of the tracker");
+  app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
+  app.add_option("--build-workers", options.tune.build_workers,
+                 "processes that compile candidates (default: one per CPU)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--tls-cert", options.channel.certificate_file, "certificate of this tuner (PEM)");
+  app.add_option("--tls-key", options.channel.key_file, "its private key (PEM)");
+  app.add_option("--tls-ca", options.channel.ca_file, "certificate authority of the tracker (PEM)");
+  app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
+  app.add_option("--build-worker", options.build_worker)->group("");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (options.build_worker >= 0) return ServeBuilds(options.build_worker, Build);
+  if (options.channel.address.empty()) {
+    std::fprintf(stderr, "hone-tuner: no tracker: give --tracker HOST:PORT\n");
+    return 2;
+  }
+  // Nothing here has to be put in order at the end: SIGTERM may end the process at any moment.
+  if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (options.name.empty()) options.name = DefaultName();
+  options.tune.address = options.channel.address;
+  const absl::Status status = Run(options);
+  std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace hone::tuner
+
+int main(int argc, char** argv) { return hone::tuner::Main(argc, argv); }
