@@ -1,0 +1,139 @@
+#include "proto/transport.h"
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace hone {
+namespace {
+
+constexpr int kKeepaliveMs = 10'000;
+constexpr int kMinPingIntervalMs = 5'000;
+constexpr int kMinReconnectMs = 200;
+constexpr int kMaxReconnectMs = 10'000;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  if (!file || bytes.str().empty()) {
+    return absl::InvalidArgumentError("cannot read the TLS file '" + path + "'; give an existing PEM file");
+  }
+  return bytes.str();
+}
+
+struct Pem {
+  std::string certificate, key, authority;
+};
+
+absl::StatusOr<Pem> ReadPem(const TlsFiles& tls) {
+  if (tls.certificate.empty() || tls.key.empty() || tls.authority.empty()) {
+    return absl::InvalidArgumentError("TLS needs all three files: certificate, key and authority");
+  }
+  Pem pem;
+  for (const auto& [path, text] : {std::pair(&tls.certificate, &pem.certificate), std::pair(&tls.key, &pem.key),
+                                   std::pair(&tls.authority, &pem.authority)}) {
+    absl::StatusOr<std::string> bytes = ReadFile(*path);
+    if (!bytes.ok()) return bytes.status();
+    *text = *std::move(bytes);
+  }
+  return pem;
+}
+
+absl::Status CheckPlain(const std::string& address) {
+  if (IsLoopback(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError("'" + address +
+                                    "' is not on this machine, so plain text is refused; give the three TLS files");
+}
+
+}  // namespace
+
+bool IsLoopback(const std::string& address) {
+  if (address.rfind("unix:", 0) == 0) return true;
+  const size_t colon = address.rfind(':');
+  const std::string host = address.substr(0, colon);
+  if (host == "localhost" || host == "[::1]") return true;
+  if (host.rfind("127.", 0) != 0) return false;
+  return host.find_first_not_of("0123456789.") == std::string::npos;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  if (tls.none()) {
+    if (const absl::Status plain = CheckPlain(address); !plain.ok()) return plain;
+    credentials = grpc::InsecureChannelCredentials();
+  } else {
+    absl::StatusOr<Pem> pem = ReadPem(tls);
+    if (!pem.ok()) return pem.status();
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = pem->authority;
+    options.pem_private_key = pem->key;
+    options.pem_cert_chain = pem->certificate;
+    credentials = grpc::SslCredentials(options);
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  // Without these a peer whose cable is pulled stays "connected" for a quarter of an hour.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  // A proxy from the environment has no business between the rooms of a farm.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Channels of one process share no connection: a large upload on one never delays heartbeats on another.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const std::string& address,
+                                                                           const TlsFiles& tls) {
+  if (tls.none()) {
+    if (const absl::Status plain = CheckPlain(address); !plain.ok()) return plain;
+    return grpc::InsecureServerCredentials();
+  }
+  absl::StatusOr<Pem> pem = ReadPem(tls);
+  if (!pem.ok()) return pem.status();
+  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = pem->authority;
+  options.pem_key_cert_pairs.push_back({pem->key, pem->certificate});
+  return grpc::SslServerCredentials(options);
+}
+
+void ConfigureServer(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  // Two trackers on one port would share the agents at random.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  // The two enumerations agree by design.
+  return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message()));
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+google::protobuf::Duration ToProtoDuration(absl::Duration duration) {
+  google::protobuf::Duration proto;
+  const int64_t nanos = absl::ToInt64Nanoseconds(duration);
+  proto.set_seconds(nanos / 1'000'000'000);
+  proto.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  return proto;
+}
+
+absl::Duration FromProtoDuration(const google::protobuf::Duration& proto) {
+  return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+}
+
+}  // namespace hone

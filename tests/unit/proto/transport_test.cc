@@ -1,0 +1,44 @@
+#include "proto/transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Transport, LoopbackIsRecognised) {
+  for (const char* address : {"127.0.0.1:0", "127.9.9.9:80", "localhost:1", "[::1]:50", "unix:/tmp/socket"}) {
+    EXPECT_TRUE(IsLoopback(address)) << address;
+  }
+  for (const char* address :
+       {"0.0.0.0:0", "[::]:1", "10.0.0.1:1", "example.org:1", "127.evil.org:1", "127.0.0.1.evil:2", ":80"}) {
+    EXPECT_FALSE(IsLoopback(address)) << address;
+  }
+}
+
+TEST(Transport, PlainTextBeyondLoopbackIsRefused) {
+  EXPECT_THAT(std::string(OpenChannel("10.0.0.1:1", {}).status().message()), HasSubstr("TLS"));
+  EXPECT_THAT(std::string(ListenCredentials("0.0.0.0:0", {}).status().message()), HasSubstr("TLS"));
+  EXPECT_TRUE(OpenChannel("127.0.0.1:1", {}).ok());
+  EXPECT_TRUE(ListenCredentials("127.0.0.1:0", {}).ok());
+}
+
+TEST(Transport, TlsNeedsAllFilesAndReadableOnes) {
+  EXPECT_THAT(std::string(OpenChannel("h:1", {"a", "b", ""}).status().message()), HasSubstr("all three"));
+  EXPECT_THAT(std::string(ListenCredentials("h:1", {"/none", "/none", "/none"}).status().message()),
+              HasSubstr("/none"));
+}
+
+TEST(Transport, StatusAndDurationSurviveTheTrip) {
+  const absl::Status status = absl::AbortedError("lease");
+  EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
+  EXPECT_TRUE(FromGrpc(ToGrpc(absl::OkStatus())).ok());
+  for (const absl::Duration duration : {absl::Seconds(20), absl::Milliseconds(1500), absl::ZeroDuration()}) {
+    EXPECT_EQ(FromProtoDuration(ToProtoDuration(duration)), duration);
+  }
+}
+
+}  // namespace
+}  // namespace hone
