@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/models/broken_models.h"
+#include "tests/models/expected_outputs.h"
 #include "tests/models/npz_file.h"
 #include "tests/models/sample_models.h"
 
@@ -68,6 +69,18 @@ TEST(NpzFile, ReadsBackWhatItWrote) {
     EXPECT_EQ(read->at(name).shape, array.shape) << name;
     EXPECT_EQ(read->at(name).bytes, array.bytes) << name;
   }
+  std::remove(path.c_str());
+}
+
+TEST(ExpectedOutputs, MeasuresTheLargestDeviation) {
+  const std::string path = testing::TempDir() + "hone_expected_outputs.txt";
+  std::ofstream(path) << "# model output shape index value\nm y 2 0 4.0\nm y 2 1 2.0\nother y 2 0 9.0\n";
+  const float values[] = {4.0f, 2.5f};
+  const std::string bytes(reinterpret_cast<const char*>(values), sizeof(values));
+  EXPECT_DOUBLE_EQ(*LargestDeviation({{"y", Array("<f4", {2}, bytes)}}, path, "m"), 0.125);
+  EXPECT_FALSE(LargestDeviation({{"y", Array("<f4", {1, 2}, bytes)}}, path, "m").ok());
+  EXPECT_FALSE(LargestDeviation({{"z", Array("<f4", {2}, bytes)}}, path, "m").ok());
+  EXPECT_FALSE(LargestDeviation({{"y", Array("<f4", {2}, bytes)}}, path, "unknown").ok());
   std::remove(path.c_str());
 }
 

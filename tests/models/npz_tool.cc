@@ -2,9 +2,11 @@
 //
 //   hone-npz random MODEL.onnx OUT.npz [--seed N] [--shape NAME=1,3,224,224]...
 //   hone-npz compare A.npz B.npz [--tolerance T]
+//   hone-npz check OUT.npz EXPECTED.txt MODEL [--tolerance T]
 //
 // compare prints one JSON document: largest_difference, largest_value, relative. With --tolerance it fails (exit code
 // 1) when relative is larger, and always when the files do not hold the same arrays.
+// check does the same against the values in expected_outputs.txt, and prints relative.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -18,6 +20,7 @@
 #include "base/status.h"
 #include "compiler/graph/plan.h"
 #include "fmt/format.h"
+#include "tests/models/expected_outputs.h"
 #include "tests/models/npz_file.h"
 
 namespace hone::models {
@@ -197,6 +200,14 @@ absl::Status Compare(const std::string& a, const std::string& b, double toleranc
   return absl::InvalidArgumentError(fmt::format("the arrays are further apart than {:g}", tolerance));
 }
 
+absl::Status Check(const std::string& output, const std::string& expected, const std::string& model, double tolerance) {
+  HONE_ASSIGN_OR_RETURN(const NpzArrays outputs, ReadNpz(output));
+  HONE_ASSIGN_OR_RETURN(const double relative, LargestDeviation(outputs, expected, model));
+  std::cout << fmt::format("{{\"relative\": {:g}}}\n", relative);
+  if (relative <= tolerance) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{} is further than {:g} from the expected values", output, tolerance));
+}
+
 absl::StatusOr<graph::ImportOptions> ParseShapes(const std::vector<std::string>& shapes) {
   graph::ImportOptions options;
   for (const std::string& text : shapes) {
@@ -216,7 +227,7 @@ absl::StatusOr<graph::ImportOptions> ParseShapes(const std::vector<std::string>&
 int main(int argc, char** argv) {
   CLI::App app("Makes inputs for a model, and compares outputs");
   app.require_subcommand(1);
-  std::string first, second;
+  std::string first, second, model;
   std::vector<std::string> shapes;
   uint64_t seed = 1;
   double tolerance = std::numeric_limits<double>::infinity();
@@ -226,16 +237,22 @@ int main(int argc, char** argv) {
   random->add_option("--seed", seed);
   random->add_option("--shape", shapes, "NAME=1,3,224,224");
   CLI::App* compare = app.add_subcommand("compare", "the largest difference of two files of arrays");
-  compare->add_option("A", first)->required()->check(CLI::ExistingFile);
-  compare->add_option("B", second)->required()->check(CLI::ExistingFile);
-  compare->add_option("--tolerance", tolerance, "of the largest value");
+  CLI::App* check = app.add_subcommand("check", "the largest difference from values in a list");
+  for (CLI::App* command : {compare, check}) {
+    command->add_option("A", first)->required()->check(CLI::ExistingFile);
+    command->add_option("B", second)->required()->check(CLI::ExistingFile);
+    command->add_option("--tolerance", tolerance, "of the largest value");
+  }
+  check->add_option("MODEL", model)->required();
   CLI11_PARSE(app, argc, argv);
   absl::Status status;
   if (*random) {
     const auto options = hone::models::ParseShapes(shapes);
     status = options.ok() ? hone::models::MakeRandom(first, second, seed, *options) : options.status();
-  } else {
+  } else if (*compare) {
     status = hone::models::Compare(first, second, tolerance);
+  } else {
+    status = hone::models::Check(first, second, model, tolerance);
   }
   if (status.ok()) return 0;
   std::cerr << "hone-npz: " << std::string(status.message()) << "\n";
