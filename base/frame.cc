@@ -37,7 +37,8 @@ bool ReadAll(int fd, char* data, size_t size) {
 
 bool SendFrame(int socket, std::string_view bytes) {
   const uint64_t size = bytes.size();
-  return WriteAll(socket, reinterpret_cast<const char*>(&size), sizeof size) && WriteAll(socket, bytes.data(), bytes.size());
+  return WriteAll(socket, reinterpret_cast<const char*>(&size), sizeof size) &&
+         WriteAll(socket, bytes.data(), bytes.size());
 }
 
 bool ReceiveFrame(int socket, std::string* bytes) {

@@ -1,4 +1,5 @@
-// Messages of bytes over a stream socket between two processes of one machine: length (8 bytes, this machine's order), then the bytes.
+// Messages of bytes over a stream socket between two processes of one machine: the length (8 bytes, in this machine's
+// order), then the bytes.
 #ifndef HONE_BASE_FRAME_H_
 #define HONE_BASE_FRAME_H_
 

@@ -32,8 +32,8 @@ struct Kernel {
 absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
                                      const Target& target, const std::string& symbol, Effort effort = Effort::kKernel);
 
-// The schedule of the reference kernel: unscheduled loops, but with the last axis innermost where a stage reduces, so that the standard
-// passes of LLVM can vectorize it. Still nothing of a space or a template.
+// The schedule of the reference kernel: unscheduled loops, but with the last axis innermost where a stage reduces, so
+// that the standard passes of LLVM can vectorize it. Nothing of a space or a template.
 schedule::Schedule ReferenceSchedule(const ir::Workload& workload);
 
 }  // namespace hone::codegen

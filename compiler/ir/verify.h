@@ -7,9 +7,9 @@
 
 namespace hone::ir {
 
-// Every variable bound before use and not again inside its own scope; loads and stores only of params and enclosing Allocs, with
-// one index per dimension (or one flat index once flattened); types and lanes agree; masks are bool; no kParallel in
-// kParallel.
+// Every variable bound before use and not again inside its own scope; loads and stores only of params and enclosing
+// Allocs, with one index per dimension (or one flat index once flattened); types and lanes agree; masks are bool; no
+// kParallel in kParallel.
 absl::Status Verify(const Func& func);
 
 }  // namespace hone::ir

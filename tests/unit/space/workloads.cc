@@ -26,9 +26,14 @@ input x: f32[1,{0},{1},{2}] in [-1, 1]
 const w: f32[{3},{2},{4},{4}] in [-1, 1]
 const b: f32[{3}] in [-1, 1]
 input r: f32[1,{8},{9},{3}] in [-1, 1]
-p: f32[1,{6},{7},{2}] over p0:1, p1:{6}, p2:{7}, p3:{2} = select(p1 >= {10} && p1 < {11} && p2 >= {10} && p2 < {12}, x[p0, p1 - {10}, p2 - {10}, p3], 0f32)
-t: f32[1,{8},{9},{3}] over n:1, h:{8}, v:{9}, oc:{3} = sum ic:{2}, kh:{4}, kw:{4} of p[n, h * {5} + kh, v * {5} + kw, ic] * w[oc, ic, kh, kw]
-u: f32[1,{8},{9},{3}] over un:1, uh:{8}, uw:{9}, uc:{3} = min(max(t[un, uh, uw, uc] + b[uc] + r[un, uh, uw, uc], 0f32), 6f32)
+p: f32[1,{6},{7},{2}] over p0:1, p1:{6}, p2:{7}, p3:{2} )"
+                            R"(= select(p1 >= {10} && p1 < {11} && p2 >= {10} && p2 < {12})"
+                            R"(, x[p0, p1 - {10}, p2 - {10}, p3], 0f32)
+t: f32[1,{8},{9},{3}] over n:1, h:{8}, v:{9}, oc:{3} )"
+                            R"(= sum ic:{2}, kh:{4}, kw:{4})"
+                            R"( of p[n, h * {5} + kh, v * {5} + kw, ic] * w[oc, ic, kh, kw]
+u: f32[1,{8},{9},{3}] over un:1, uh:{8}, uw:{9}, uc:{3} )"
+                            R"(= min(max(t[un, uh, uw, uc] + b[uc] + r[un, uh, uw, uc], 0f32), 6f32)
 output u
 )",
                             h, w, ic, oc, kernel, stride, ph, pw, oh, ow, pad, h + pad, w + pad)};
@@ -38,8 +43,11 @@ NamedWorkload Depthwise(const std::string& name, int h, int w, int c) {
   return {name, fmt::format(R"(workload "depthwise_conv2d"
 input x: f32[1,{0},{1},{2}] in [-1, 1]
 const w: f32[{2},1,3,3] in [-1, 1]
-p: f32[1,{3},{4},{2}] over p0:1, p1:{3}, p2:{4}, p3:{2} = select(p1 >= 1 && p1 < {5} && p2 >= 1 && p2 < {6}, x[p0, p1 - 1, p2 - 1, p3], 0f32)
-t: f32[1,{0},{1},{2}] over n:1, h:{0}, v:{1}, c:{2} = sum kh:3, kw:3 of p[n, h + kh, v + kw, c] * w[c, 0, kh, kw]
+p: f32[1,{3},{4},{2}] over p0:1, p1:{3}, p2:{4}, p3:{2} )"
+                            R"(= select(p1 >= 1 && p1 < {5} && p2 >= 1 && p2 < {6})"
+                            R"(, x[p0, p1 - 1, p2 - 1, p3], 0f32)
+t: f32[1,{0},{1},{2}] over n:1, h:{0}, v:{1}, c:{2} )"
+                            R"(= sum kh:3, kw:3 of p[n, h + kh, v + kw, c] * w[c, 0, kh, kw]
 output t
 )",
                             h, w, c, h + 2, w + 2, h + 1, w + 1)};
@@ -57,9 +65,7 @@ output o
                             rows, n)};
 }
 
-}  // namespace
-
-std::vector<NamedWorkload> SmallWorkloads() {
+std::vector<NamedWorkload> Anchors() {
   return {
       MatMul("matmul_round", 32, 64, 48, true),
       MatMul("matmul_prime", 13, 37, 29, true),
@@ -76,6 +82,11 @@ std::vector<NamedWorkload> SmallWorkloads() {
       Softmax("softmax", 5, 40),
       Softmax("softmax_prime", 4, 67),
       Softmax("softmax_short", 4, 5),
+  };
+}
+
+std::vector<NamedWorkload> Fused() {
+  return {
       {"batch_matmul_transposed", R"(workload "matmul"
 input q: f32[2,9,3,16] in [-1, 1]
 input k: f32[2,11,3,16] in [-1, 1]
@@ -100,6 +111,11 @@ input x: f32[1,8,4,6] in [-1, 1]
 t: f32[1,2,8,12] over n:1, c:2, h:8, w:12 = x[n, c * 4 + (h %% 2) * 2 + w %% 2, h // 2, w // 2]
 output t
 )"},
+  };
+}
+
+std::vector<NamedWorkload> Reductions() {
+  return {
       {"layer_norm", R"(workload "layer_norm"
 input x: f32[6,50] in [-1, 1]
 const g: f32[50] in [-1, 1]
@@ -121,6 +137,11 @@ t: f32[2,1,1,35] over n:2, i:1, j:1, c:35 = sum h:5, w:7 of x[n, h, w, c]
 u: f32[2,1,1,35] over un:2, ui:1, uj:1, uc:35 = t[un, ui, uj, uc] * 0.0285f32
 output u
 )"},
+  };
+}
+
+std::vector<NamedWorkload> Others() {
+  return {
       {"reduce_all", R"(workload "reduce"
 input x: f32[4,130] in [-1, 1]
 t: f32[] = sum i:4, j:130 of x[i, j]
@@ -162,6 +183,15 @@ output t
 output u
 )"},
   };
+}
+
+}  // namespace
+
+std::vector<NamedWorkload> SmallWorkloads() {
+  std::vector<NamedWorkload> all;
+  for (const auto& group : {Anchors(), Fused(), Reductions(), Others()})
+    all.insert(all.end(), group.begin(), group.end());
+  return all;
 }
 
 }  // namespace hone::testing
