@@ -60,19 +60,35 @@ void Search::Remember(const space::Decisions& decisions, const std::string& sche
   space::Chooser chooser(&decisions);
   const absl::StatusOr<space::Candidate> candidate = space_(chooser);
   if (!candidate.ok() || schedule::Print(candidate->schedule) != schedule) return;
-  known_[schedule] = {{candidate->decisions, schedule, ExtractFeatures(candidate->state, target_), Origin::kRelative},
-                      std::nullopt};
+  known_[schedule] = {{candidate->decisions, schedule, ExtractFeatures(candidate->state, target_), Origin::kRelative}};
   Observe(schedule, seconds);
 }
 
-void Search::Observe(const std::string& schedule, std::optional<double> seconds) {
+void Search::Settle() {
+  if (!best_seconds_.has_value()) return;
+  phase_ = Phase::kDescend;
+  best_at_last_check_ = *best_seconds_;
+  idle_rounds_ = options_.patience - 1;
+}
+
+void Search::Observe(const std::string& schedule, std::optional<double> seconds, double noise) {
   const auto it = known_.find(schedule);
   if (it == known_.end()) return;
+  Known& known = it->second;
+  known.observed = true;
+  if (!seconds.has_value()) return;
   // A candidate may be measured again later: the better of two times is nearer the truth.
-  if (seconds.has_value() && (!it->second.seconds.has_value() || *seconds < *it->second.seconds)) {
-    it->second.seconds = seconds;
+  if (!known.seconds.has_value() || *seconds < *known.seconds) {
+    known.seconds = seconds;
+    known.noise = noise;
   }
-  if (seconds.has_value() && (!best_seconds_.has_value() || *seconds < *best_seconds_)) best_seconds_ = seconds;
+  if (!best_seconds_.has_value() || *seconds < *best_seconds_) best_seconds_ = seconds;
+}
+
+void Search::CollectSamples(int group, std::vector<Sample>* samples) const {
+  for (const auto& [text, known] : known_) {
+    if (known.observed) samples->push_back({&known.proposal.features, group, known.seconds, known.noise});
+  }
 }
 
 std::vector<const Search::Known*> Search::Fastest(size_t count) const {
@@ -236,46 +252,56 @@ void Search::UpdatePhase() {
   idle_rounds_ = 0;
 }
 
+std::vector<Proposal> Search::FirstBatch(size_t count, const CostModel& model) {
+  std::vector<Proposal> drawn = Build(FirstDraws()), chosen;
+  const auto fixed = std::stable_partition(drawn.begin(), drawn.end(), [](const Proposal& p) {
+    return p.origin == Origin::kDefault || p.origin == Origin::kRelative;
+  });
+  std::vector<Proposal> ranked(std::make_move_iterator(fixed), std::make_move_iterator(drawn.end()));
+  drawn.erase(fixed, drawn.end());
+  Take(drawn, std::max<size_t>(1, count / 2), 0, chosen);
+  Rank(ranked, model);
+  Take(ranked, count, 2, chosen);
+  Take(ranked, count, 0, chosen);
+  return chosen;
+}
+
+std::vector<Proposal> Search::EvolvedBatch(size_t count, const CostModel& model) {
+  std::vector<Proposal> chosen, random;
+  std::vector<Proposal> neighbours = Build(Neighbours(2));
+  Rank(neighbours, model);
+  Take(neighbours, count / 4, 0, chosen);
+  std::vector<Proposal> drawn = Build(EvolvedDraws());
+  const double share = options_.random_share * static_cast<double>(count) + random_.Uniform();
+  for (auto left = static_cast<size_t>(share); left > 0 && !drawn.empty(); --left) {
+    const auto at = random_.Below(static_cast<int64_t>(drawn.size()));
+    random.push_back(std::move(drawn[static_cast<size_t>(at)]));
+    drawn.erase(drawn.begin() + at);
+  }
+  Rank(drawn, model);
+  Take(drawn, count - std::min(count, random.size()), 0, chosen);
+  Take(random, count, 0, chosen);
+  Take(neighbours, count, 0, chosen);
+  return chosen;
+}
+
 std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
   UpdatePhase();
   std::vector<Proposal> chosen;
-  if (phase_ == Phase::kDone || count == 0) return chosen;
+  if (count == 0) return chosen;
   if (phase_ == Phase::kFirst) {
-    std::vector<Proposal> drawn = Build(FirstDraws());
-    const auto fixed = std::stable_partition(drawn.begin(), drawn.end(), [](const Proposal& p) {
-      return p.origin == Origin::kDefault || p.origin == Origin::kRelative;
-    });
-    std::vector<Proposal> ranked(std::make_move_iterator(fixed), std::make_move_iterator(drawn.end()));
-    drawn.erase(fixed, drawn.end());
-    Take(drawn, std::min(count, std::max<size_t>(1, count / 2)), 0, chosen);
-    Rank(ranked, model);
-    Take(ranked, count, 2, chosen);
-    Take(ranked, count, 0, chosen);
+    chosen = FirstBatch(count, model);
     phase_ = Phase::kEvolve;
-  } else {
-    std::vector<Proposal> neighbours = Build(Neighbours(phase_ == Phase::kDescend ? kDescendFrom : 2));
+  } else if (phase_ == Phase::kEvolve) {
+    chosen = EvolvedBatch(count, model);
+    if (chosen.empty()) phase_ = Phase::kDescend;  // nothing new turned up
+  } else if (phase_ == Phase::kDescend) {
+    std::vector<Proposal> neighbours = Build(Neighbours(kDescendFrom));
     Rank(neighbours, model);
-    if (phase_ == Phase::kDescend) {
-      Take(neighbours, count, 0, chosen);
-    } else {
-      Take(neighbours, count / 4, 0, chosen);
-      std::vector<Proposal> drawn = Build(EvolvedDraws());
-      const auto random_count =
-          static_cast<size_t>(options_.random_share * static_cast<double>(count) + random_.Uniform());
-      std::vector<Proposal> random;
-      for (size_t i = 0; i < random_count && !drawn.empty(); ++i) {
-        const auto at = random_.Below(static_cast<int64_t>(drawn.size()));
-        random.push_back(std::move(drawn[static_cast<size_t>(at)]));
-        drawn.erase(drawn.begin() + at);
-      }
-      Rank(drawn, model);
-      Take(drawn, count - std::min(count, random.size()), 0, chosen);
-      Take(random, count, 0, chosen);
-      Take(neighbours, count, 0, chosen);
-    }
-    if (chosen.empty()) phase_ = phase_ == Phase::kEvolve ? Phase::kDescend : Phase::kDone;
+    Take(neighbours, count, 0, chosen);
+    if (chosen.empty()) phase_ = Phase::kDone;
   }
-  for (const Proposal& p : chosen) known_[p.schedule] = {p, std::nullopt};
+  for (const Proposal& p : chosen) known_[p.schedule] = {.proposal = p};
   return chosen;
 }
 

@@ -52,17 +52,23 @@ class Search {
   void AddRelative(space::Decisions decisions) { relatives_.push_back(std::move(decisions)); }
   // What was measured in an earlier run. It is not proposed again, and evolution starts from it.
   void Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds);
+  // An earlier run has searched thoroughly and what it found is remembered: one round around the best, and more only if
+  // that brings progress.
+  void Settle();
 
   // At most `count` candidates that were never proposed, the first one the default if it was not yet. Fewer, or none,
   // when the space or the search is at its end.
   std::vector<Proposal> Propose(size_t count, const CostModel& model);
-  // The outcome of a proposal; empty seconds: it failed.
-  void Observe(const std::string& schedule, std::optional<double> seconds);
+  // The outcome of a proposal; empty seconds: it failed. noise: spread of its repeats as a fraction.
+  void Observe(const std::string& schedule, std::optional<double> seconds, double noise = 0);
+  // Everything observed, for a cost model. Valid until the next call of a member that is not const.
+  void CollectSamples(int group, std::vector<Sample>* samples) const;
 
   bool converged() const { return phase_ == Phase::kDone; }
   std::optional<double> best_seconds() const { return best_seconds_; }
   // The fastest ones, best first.
   std::vector<Proposal> Best(size_t count) const;
+  size_t known() const { return known_.size(); }
   int64_t invalid() const { return invalid_; }
 
  private:
@@ -75,7 +81,9 @@ class Search {
   };
   struct Known {
     Proposal proposal;
+    bool observed = false;
     std::optional<double> seconds;
+    double noise = 0;
   };
 
   std::vector<Draw> FirstDraws();
@@ -88,6 +96,8 @@ class Search {
 
   // Builds the draws; what is invalid, known, or drawn twice is dropped.
   std::vector<Proposal> Build(const std::vector<Draw>& draws);
+  std::vector<Proposal> FirstBatch(size_t count, const CostModel& model);
+  std::vector<Proposal> EvolvedBatch(size_t count, const CostModel& model);
   // Sorted by the model, best first.
   void Rank(std::vector<Proposal>& proposals, const CostModel& model) const;
   void Take(std::vector<Proposal>& from, size_t count, size_t distance, std::vector<Proposal>& chosen) const;

@@ -49,6 +49,9 @@ std::optional<TaskScheduler::Round> TaskScheduler::Next() {
   double most = -1;
   for (size_t i = 0; i < tasks_.size() && !first; ++i) {
     if (states_[i].closed) continue;
+    // The first outcomes decide what comes next; and two rounds ahead of the news is enough.
+    const int open = states_[i].begun - states_[i].finished;
+    if (open > 1 || (open > 0 && states_[i].finished == 0)) continue;
     if (states_[i].finished > 0 && Share(i) < options_.negligible_share) continue;
     const double gain = Gain(i);
     if (gain > most) {

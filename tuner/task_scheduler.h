@@ -29,7 +29,8 @@ class TaskScheduler {
 
   TaskScheduler(std::vector<Task> tasks, Options options);
 
-  // A task and how many trials it gets; nullopt when no task has anything to gain. Counts the round as begun.
+  // A task and how many trials it gets; nullopt when no task has anything to gain, or not before some open round is
+  // finished. Counts the round as begun.
   struct Round {
     size_t task;
     int64_t trials;
