@@ -15,8 +15,8 @@ constexpr size_t kFailureTextLimit = 16 * 1024;
 
 constexpr char kInsert[] = R"sql(
 INSERT INTO records (measurement, batch, workload_id, target, device, compiler, schedule, decisions,
-  temperature_celsius, clock_hertz, measured_by, measured_at_ms, seed, seconds, median_seconds, confirmed, verified, tolerance,
-  reference_seconds, failure, failure_text)
+  temperature_celsius, clock_hertz, measured_by, measured_at_ms, seed, seconds, median_seconds,
+  confirmed, verified, tolerance, reference_seconds, failure, failure_text)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
 ON CONFLICT (measurement) DO NOTHING
 )sql";
