@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "base/roofline.h"
 #include "base/thread_pool.h"
 #include "device_agent/reference_loop.h"
 
@@ -201,8 +202,9 @@ v1::SelfTest RunSelfTest(int threads) {
   // The middle half: one preemption during the test says nothing about the device.
   test.set_noise((seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median);
   ThreadPool pool(threads);
-  test.set_peak_gflops(MeasureGflops(pool.parallel(), pool.threads()));
-  test.set_bandwidth_gbps(MeasureBandwidth(pool.parallel(), pool.threads()));
+  const Roofline roofline = MeasureRoofline(pool);
+  test.set_peak_gflops(roofline.flops_per_second * 1e-9);
+  test.set_bandwidth_gbps(roofline.levels.back().bytes_per_second * 1e-9);
   const Sensors sensors = ReadSensors();
   if (sensors.temperature_c) test.set_temperature_c(*sensors.temperature_c);
   test.set_passed(true);

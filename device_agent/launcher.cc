@@ -114,7 +114,11 @@ int LauncherMain(int channel, int cancel) {
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
   const std::vector<std::string> layers = ConfineLauncher();
   spdlog::info("launcher confined by: {}", fmt::format("{}", fmt::join(layers, ", ")));
-  Visitor visitor(Visitor::Options{});
+  Visitor::Options options;
+  // Half of the machine for one child: a kernel that eats memory fails before the machine does.
+  options.memory_limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
+  options.cache_bytes = options.memory_limit / 8;
+  Visitor visitor(options);
   v1::Batch batch;
   while (ReceiveMessage(channel, &batch)) {
     Drain(cancel);

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "base/host_lock.h"
 #include "base/status.h"
@@ -18,6 +16,7 @@
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.grpc.pb.h"
+#include "proto/transport.h"
 
 namespace hone::agent {
 namespace {
@@ -26,43 +25,10 @@ struct Options {
   std::string tracker, name, target;
   std::vector<std::string> labels;
   int threads = 0;
-  std::string tls_cert, tls_key, tls_ca;
+  TlsFiles tls;
   bool die_with_parent = false;
   int launcher_channel = -1, launcher_cancel = -1;
 };
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return absl::NotFoundError(fmt::format("cannot read {}: check the path and its permissions", path));
-  return text.str();
-}
-
-absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const Options& options) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(72 << 20);
-  arguments.SetMaxSendMessageSize(72 << 20);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
-  const std::string host = options.tracker.substr(0, options.tracker.rfind(':'));
-  const bool loopback = host == "localhost" || host == "[::1]" || host.starts_with("127.");
-  if (options.tls_ca.empty() && options.tls_cert.empty() && options.tls_key.empty()) {
-    if (!loopback) {
-      return absl::InvalidArgumentError(
-          fmt::format("tracker {} is another machine: give --tls-ca, --tls-cert and --tls-key", options.tracker));
-    }
-    return grpc::CreateCustomChannel(options.tracker, grpc::InsecureChannelCredentials(), arguments);
-  }
-  grpc::SslCredentialsOptions tls;
-  HONE_ASSIGN_OR_RETURN(tls.pem_root_certs, ReadFile(options.tls_ca));
-  HONE_ASSIGN_OR_RETURN(tls.pem_cert_chain, ReadFile(options.tls_cert));
-  HONE_ASSIGN_OR_RETURN(tls.pem_private_key, ReadFile(options.tls_key));
-  return grpc::CreateCustomChannel(options.tracker, grpc::SslCredentials(tls), arguments);
-}
 
 // The call under way, so that another thread can cancel it.
 class GrpcLink {
@@ -77,7 +43,7 @@ class GrpcLink {
     v1::SynchronizeResponse response;
     const grpc::Status status = stub_->Synchronize(&context, request, &response);
     SetContext(nullptr);
-    if (!status.ok()) return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+    if (!status.ok()) return FromGrpc(status);
     return response;
   }
   void Cancel() {
@@ -107,6 +73,17 @@ std::string RandomId() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
+// The self-test measures too: nothing is compiled meanwhile.
+v1::SelfTest CheckedAlone(int threads) {
+  absl::StatusOr<HostLock> lock = HostLock::Open();
+  if (!lock.ok()) {
+    spdlog::warn("the self-test may overlap compiling: {}", std::string(lock.status().message()));
+    return RunSelfTest(threads);
+  }
+  const ScopedHostLock alone(*lock, HostLock::Mode::kExclusive);
+  return RunSelfTest(threads);
+}
+
 absl::StatusOr<AgentIdentity> Identify(const Options& options) {
   AgentIdentity identity;
   identity.agent_id = options.name.empty() ? HostName() : options.name;
@@ -123,14 +100,12 @@ absl::StatusOr<AgentIdentity> Identify(const Options& options) {
       return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
     (*device.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
   }
-  HONE_ASSIGN_OR_RETURN(HostLock lock, HostLock::Open());
-  const ScopedHostLock timing(lock, HostLock::Mode::kExclusive);
-  *device.mutable_self_test() = RunSelfTest(device.threads());
+  *device.mutable_self_test() = CheckedAlone(device.threads());
   return identity;
 }
 
 absl::Status Run(const Options& options, const sigset_t& signals) {
-  HONE_ASSIGN_OR_RETURN(const auto channel, Connect(options));
+  HONE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(options.tracker, options.tls));
   HONE_ASSIGN_OR_RETURN(const AgentIdentity identity, Identify(options));
   spdlog::info("agent {} on {}, {} threads, tracker {}", identity.agent_id, identity.device.fingerprint().text(),
                identity.device.threads(), options.tracker);
@@ -139,16 +114,18 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   SyncLoop loop(
       identity,
       {[&](const v1::SynchronizeRequest& request) { return link.Synchronize(request); }, [&] { link.Cancel(); }},
-      {[&](const v1::Batch& batch) { return launcher.Run(batch); }, [&] { launcher.Cancel(); }});
+      {[&](const v1::Batch& batch) { return launcher.Run(batch); }, [&] { launcher.Cancel(); }},
+      {[&] { return CheckedAlone(identity.device.threads()); }});
   std::thread stopper([&] {
     int signal = 0;
     sigwait(&signals, &signal);
     spdlog::info("stopping on signal {}", signal);
     loop.Stop();
   });
-  loop.Run();
+  absl::Status status = loop.Run();
+  pthread_kill(stopper.native_handle(), SIGTERM);  // it waits for one still when the loop ended by itself
   stopper.join();
-  return absl::OkStatus();
+  return status;
 }
 
 int Main(int argc, char** argv) {
@@ -160,9 +137,9 @@ int Main(int argc, char** argv) {
   app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
   app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--tls-cert", options.tls_cert, "certificate of this agent (PEM)");
-  app.add_option("--tls-key", options.tls_key, "its private key (PEM)");
-  app.add_option("--tls-ca", options.tls_ca, "certificate authority of the tracker (PEM)");
+  app.add_option("--tls-cert", options.tls.certificate, "certificate of this agent (PEM)");
+  app.add_option("--tls-key", options.tls.key, "its private key (PEM)");
+  app.add_option("--tls-ca", options.tls.authority, "certificate authority of the tracker (PEM)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--launcher-channel", options.launcher_channel)->group("");
   app.add_option("--launcher-cancel", options.launcher_cancel)->group("");

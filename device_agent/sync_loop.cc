@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "base/status.h"
 
@@ -16,12 +18,30 @@ absl::Duration FromProto(const google::protobuf::Duration& d) {
   return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
 }
 
+// Steady: setting the system's clock must neither fence nor keep from fencing.
+absl::Time Now() { return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()); }
+
+// Whether calling again, with any delay, could be answered otherwise.
+bool Hopeless(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kInvalidArgument:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
-SyncLoop::SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer)
+SyncLoop::SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer, SelfCheck check)
     : identity_(std::move(identity)),
       tracker_(std::move(tracker)),
       measurer_(std::move(measurer)),
+      check_(std::move(check)),
+      last_check_(Now()),
       random_(std::hash<std::string>()(identity_.boot_id)),
       measuring_([this] { MeasureLoop(); }) {}
 
@@ -33,32 +53,26 @@ SyncLoop::~SyncLoop() {
 void SyncLoop::Stop() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
-  if (running_.has_value()) {
-    drop_running_ = true;
-    measurer_.cancel();
-  }
+  DropRunning();
   tracker_.cancel();
   changed_.notify_all();
 }
 
-void SyncLoop::Run() {
+absl::Status SyncLoop::Run() {
   absl::Duration pause = kFirstPause;
-  while (true) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) break;
-      Fence(absl::Now());
-    }
+  const auto stopping = [&] {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  };
+  while (!stopping()) {
+    Fence(Now());
+    CheckDevice(Now());
     const auto response = tracker_.synchronize(Request(false));
+    if (stopping()) break;
     if (!response.ok()) {
-      if (const std::lock_guard lock(mutex_); stopping_) break;
+      if (Hopeless(response.status())) return response.status();
       spdlog::warn("no answer from the tracker: {}; next try within {}", std::string(response.status().message()),
                    absl::FormatDuration(pause));
-      if (response.status().code() == absl::StatusCode::kFailedPrecondition ||
-          response.status().code() == absl::StatusCode::kAborted) {
-        const std::lock_guard lock(mutex_);
-        epoch_ = 0;  // register anew
-      }
       Pause(pause * (0.5 + random_.Uniform() / 2), false);
       pause = std::min(pause * 2, kLongestPause);
       continue;
@@ -73,6 +87,28 @@ void SyncLoop::Run() {
     if (busy) Pause(next_sync_, true);
   }
   tracker_.synchronize(Request(true)).IgnoreError();
+  return absl::OkStatus();
+}
+
+// Only while nothing is measured: both would disturb each other.
+void SyncLoop::CheckDevice(absl::Time now) {
+  if (now - last_check_ < check_.every) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (running_.has_value() || !queued_.empty()) return;
+  }
+  last_check_ = now;
+  v1::SelfTest test = check_.run();
+  if (!test.passed()) spdlog::error("self-test failed: {}", test.reason());
+  const std::lock_guard lock(mutex_);
+  *identity_.device.mutable_self_test() = std::move(test);
+}
+
+// The result is of no use any more. Called with the lock held.
+void SyncLoop::DropRunning() {
+  if (!running_.has_value()) return;
+  drop_running_ = true;
+  measurer_.cancel();
 }
 
 v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
@@ -96,26 +132,20 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
 
 void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   const std::lock_guard lock(mutex_);
-  last_answer_ = absl::Now();
+  last_answer_ = Now();
   if (response.has_fence_after()) fence_after_ = FromProto(response.fence_after());
   if (response.has_next_sync()) next_sync_ = FromProto(response.next_sync());
   if (response.epoch() != epoch_) {
     // A new registration: leases of the old one are not ours any more, but results may still be accepted.
     epoch_ = response.epoch();
     queued_.clear();
-    if (running_.has_value()) {
-      drop_running_ = true;
-      measurer_.cancel();
-    }
+    DropRunning();
   }
   for (const std::string& id : response.acked_lease_ids()) finished_.erase(id);
   for (const std::string& id : response.cancelled_lease_ids()) {
     std::erase_if(queued_, [&](const Visit& v) { return v.reference.lease_id() == id; });
     finished_.erase(id);
-    if (running_.has_value() && running_->lease_id() == id) {
-      drop_running_ = true;
-      measurer_.cancel();
-    }
+    if (running_.has_value() && running_->lease_id() == id) DropRunning();
   }
   for (const v1::Lease& lease : response.leases()) {
     const std::string& id = lease.reference().lease_id();
@@ -129,14 +159,12 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
 
 // Nothing heard for so long that the tracker has given our lease to another by now.
 void SyncLoop::Fence(absl::Time now) {
+  const std::lock_guard lock(mutex_);
   if (now - last_answer_ < fence_after_ || (!running_.has_value() && queued_.empty())) return;
   spdlog::warn("the tracker has been silent for {}: dropping the running visit",
                absl::FormatDuration(now - last_answer_));
   queued_.clear();
-  if (running_.has_value()) {
-    drop_running_ = true;
-    measurer_.cancel();
-  }
+  DropRunning();
 }
 
 void SyncLoop::MeasureLoop() {

@@ -3,7 +3,8 @@
 //
 // Results are kept until the tracker acknowledges them. An agent that hears nothing for fence_after stops what it runs:
 // by then the tracker has given the lease to another. Connection errors are waited out with a growing, jittered pause,
-// for ever. Start at SyncLoop::Run. Not here: measuring (Measurer), the device (device.h).
+// for ever; only what no waiting mends ends the loop. Start at SyncLoop::Run. Not here: measuring (Measurer), the
+// device (device.h).
 #ifndef HONE_DEVICE_AGENT_SYNC_LOOP_H_
 #define HONE_DEVICE_AGENT_SYNC_LOOP_H_
 
@@ -42,13 +43,21 @@ struct AgentIdentity {
   v1::DeviceState device;
 };
 
+// The device's check of itself, repeated while nothing is measured.
+struct SelfCheck {
+  std::function<v1::SelfTest()> run;
+  absl::Duration every = absl::Minutes(10);
+};
+
 class SyncLoop {
  public:
-  SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer);
+  SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer, SelfCheck check);
   ~SyncLoop();
 
-  // Runs until Stop; then says goodbye to the tracker once, if it can.
-  void Run();
+  // Runs until Stop; then says goodbye to the tracker once, if it can. An error means that going on is of no use:
+  // kAborted: another process registered under this name; kFailedPrecondition: the versions do not fit;
+  // kPermissionDenied, kInvalidArgument: the tracker refuses this agent.
+  absl::Status Run();
   void Stop();  // from any thread
 
  private:
@@ -60,12 +69,16 @@ class SyncLoop {
   v1::SynchronizeRequest Request(bool leaving);
   void Handle(const v1::SynchronizeResponse& response);
   void Fence(absl::Time now);
+  void CheckDevice(absl::Time now);
+  void DropRunning();
   void MeasureLoop();
   void Pause(absl::Duration duration, bool until_finished);
 
-  const AgentIdentity identity_;
+  AgentIdentity identity_;
   const TrackerLink tracker_;
   const Measurer measurer_;
+  const SelfCheck check_;
+  absl::Time last_check_;
   Random random_;
 
   std::mutex mutex_;

@@ -23,7 +23,8 @@ struct TlsFiles {
   bool none() const { return certificate.empty() && key.empty() && authority.empty(); }
 };
 
-inline constexpr int kMaxMessageBytes = 64 << 20;
+// A batch of 64 MiB and what surrounds it.
+inline constexpr int kMaxMessageBytes = 72 << 20;
 
 // Whether "HOST:PORT" can only be reached from this machine: localhost, 127.x.x.x, [::1], or unix:.
 bool IsLoopback(const std::string& address);

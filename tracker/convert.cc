@@ -175,9 +175,4 @@ std::vector<records::Record> ToRecords(const Recordable& recordable) {
   return result;
 }
 
-grpc::Status ToGrpc(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
-
 }  // namespace hone::tracker

@@ -24,8 +24,6 @@ v1::FailureKind ToProto(records::FailureKind kind);
 // One record per candidate of a finished (or given up) piece of a batch. Outcomes that say nothing are left out.
 std::vector<records::Record> ToRecords(const Recordable& recordable);
 
-grpc::Status ToGrpc(const absl::Status& status);
-
 }  // namespace hone::tracker
 
 #endif  // HONE_TRACKER_CONVERT_H_

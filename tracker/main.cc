@@ -8,10 +8,10 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
+#include "proto/transport.h"
 #include "records/default_path.h"
 #include "tracker/services.h"
 
@@ -21,37 +21,9 @@ namespace {
 struct Options {
   std::string listen = "127.0.0.1:9190";
   std::string records, port_file;
-  std::string tls_cert, tls_key, tls_ca;
+  TlsFiles tls;
   bool die_with_parent = false;
 };
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return absl::NotFoundError(fmt::format("cannot read {}: check the path and its permissions", path));
-  return text.str();
-}
-
-bool IsLoopback(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
-}
-
-// Plain text stays on this machine; everywhere else both sides show certificates.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const Options& options) {
-  if (options.tls_cert.empty() && options.tls_key.empty() && options.tls_ca.empty()) {
-    if (IsLoopback(options.listen)) return grpc::InsecureServerCredentials();
-    return absl::InvalidArgumentError(fmt::format(
-        "listening on {} needs TLS: give --tls-cert, --tls-key and --tls-ca, or listen on 127.0.0.1", options.listen));
-  }
-  grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  HONE_ASSIGN_OR_RETURN(const std::string key, ReadFile(options.tls_key));
-  HONE_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(options.tls_cert));
-  HONE_ASSIGN_OR_RETURN(tls.pem_root_certs, ReadFile(options.tls_ca));
-  tls.pem_key_cert_pairs.push_back({key, certificate});
-  return grpc::SslServerCredentials(tls);
-}
 
 // The port is known only now; whoever waits for the file must never see half of it.
 absl::Status WritePortFile(const std::string& path, const std::string& address) {
@@ -66,17 +38,6 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
   return absl::OkStatus();
 }
 
-void SetKeepalive(grpc::ServerBuilder* builder) {
-  // A pulled cable must be noticed within half a minute, and agents may ping as often as every 5 seconds.
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder->SetMaxReceiveMessageSize(72 << 20);
-  builder->SetMaxSendMessageSize(72 << 20);
-}
-
 absl::Status Run(const Options& options, const sigset_t& signals) {
   std::filesystem::path path = options.records;
   if (path.empty()) {
@@ -86,13 +47,13 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                         records::Store::Open(path, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(path.string() + ".farm"));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(FarmOptions(), std::move(state), store.get()));
-  HONE_ASSIGN_OR_RETURN(const auto credentials, Credentials(options));
+  HONE_ASSIGN_OR_RETURN(const auto credentials, ListenCredentials(options.listen, options.tls));
   const auto services = MakeServices(shell.get());
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(options.listen, credentials, &port);
-  SetKeepalive(&builder);
+  ConfigureServer(builder);
   for (const auto& service : services) builder.RegisterService(service.get());
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
@@ -115,9 +76,9 @@ int Main(int argc, char** argv) {
   app.add_option("--listen", options.listen, "address and port; port 0 takes a free one")->capture_default_str();
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
-  app.add_option("--tls-cert", options.tls_cert, "certificate of this tracker (PEM)");
-  app.add_option("--tls-key", options.tls_key, "its private key (PEM)");
-  app.add_option("--tls-ca", options.tls_ca, "certificate authority of agents, tuners and clients (PEM)");
+  app.add_option("--tls-cert", options.tls.certificate, "certificate of this tracker (PEM)");
+  app.add_option("--tls-key", options.tls.key, "its private key (PEM)");
+  app.add_option("--tls-ca", options.tls.authority, "certificate authority of agents, tuners and clients (PEM)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   try {
     app.parse(argc, argv);

@@ -44,23 +44,37 @@ void Shell::Stop() {
   const Lock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
+  stopped_.notify_all();
+}
+
+absl::Time Shell::Now() const {
+  return started_ + absl::FromChrono(std::chrono::steady_clock::now() - started_steady_);
 }
 
 void Shell::TickLoop() {
   Lock lock(mutex_);
   while (!stopping_) {
-    farm_.Tick(absl::Now());
+    farm_.Tick(Now());
     if (absl::Status status = Settle(); !status.ok())
       spdlog::error("cannot store the state of the farm: {}", std::string(status.message()));
-    changed_.wait_for(lock, absl::ToChronoMilliseconds(kTick));
+    stopped_.wait_for(lock, absl::ToChronoMilliseconds(kTick));
   }
 }
 
 absl::Status Shell::Settle() {
-  const absl::Status given_up = Append(farm_.TakeGivenUp());
-  const absl::Status jobs = state_.Save(farm_.TakeChangedJobs());
+  for (Recordable& given_up : farm_.TakeGivenUp()) unstored_.push_back(std::move(given_up));
+  const absl::Status records = Append(unstored_);
+  if (records.ok()) unstored_.clear();
+  const absl::Status jobs = StoreJobs();
   changed_.notify_all();
-  return given_up.ok() ? jobs : given_up;
+  return records.ok() ? jobs : records;
+}
+
+absl::Status Shell::StoreJobs() {
+  const std::vector<const v1::Job*> changed = farm_.TakeChangedJobs();
+  const absl::Status saved = state_.Save(changed);
+  if (!saved.ok()) farm_.KeepChanged(changed);
+  return saved;
 }
 
 absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
@@ -77,7 +91,7 @@ absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
 }
 
 void Shell::StoreResults(v1::SynchronizeRequest* request) {
-  const absl::Status status = Append(farm_.Acceptable(*request, absl::Now()));
+  const absl::Status status = Append(farm_.Acceptable(*request, Now()));
   if (status.ok()) return;
   spdlog::error("results cannot be recorded and stay with agent {}: {}", request->agent_id(),
                 std::string(status.message()));
@@ -86,12 +100,12 @@ void Shell::StoreResults(v1::SynchronizeRequest* request) {
 }
 
 bool Shell::Wait(Lock& lock, absl::Time deadline, const Present& present) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = Now();
   if (stopping_ || now >= deadline || !present()) return false;
   // In slices, so that a caller who went away is noticed.
   changed_.wait_for(lock,
                     absl::ToChronoMilliseconds(std::min(deadline - now, absl::Seconds(1)) + absl::Milliseconds(1)));
-  return !stopping_;
+  return !stopping_ && present();
 }
 
 absl::StatusOr<v1::SynchronizeResponse> Shell::Synchronize(const v1::SynchronizeRequest& original,
@@ -99,15 +113,13 @@ absl::StatusOr<v1::SynchronizeResponse> Shell::Synchronize(const v1::Synchronize
   v1::SynchronizeRequest request = original;
   Lock lock(mutex_);
   if (request.finished_size() > 0) StoreResults(&request);
-  HONE_ASSIGN_OR_RETURN(Farm::Answer answer, farm_.Synchronize(request, absl::Now()));
+  HONE_ASSIGN_OR_RETURN(Farm::Answer answer, farm_.Synchronize(request, Now()));
   HONE_RETURN_IF_ERROR(Settle());
   if (answer.news) return answer.response;
-  const absl::Time deadline = std::min(DeadlineOf(request.max_wait(), absl::Now()), absl::Now() + answer.hold);
+  const absl::Time deadline = std::min(DeadlineOf(request.max_wait(), Now()), Now() + answer.hold);
   while (Wait(lock, deadline, present)) {
-    if (auto offer = farm_.Offer(request.agent_id(), absl::Now())) {
-      HONE_RETURN_IF_ERROR(Settle());
-      return *std::move(offer);
-    }
+    HONE_ASSIGN_OR_RETURN(std::optional<v1::SynchronizeResponse> offer, farm_.Offer(request, Now()));
+    if (offer) return *std::move(offer);
   }
   if (stopping_) return Stopping();
   return answer.response;
@@ -115,9 +127,9 @@ absl::StatusOr<v1::SynchronizeResponse> Shell::Synchronize(const v1::Synchronize
 
 absl::StatusOr<v1::LeaseJobResponse> Shell::LeaseJob(const v1::LeaseJobRequest& request, const Present& present) {
   Lock lock(mutex_);
-  const absl::Time deadline = DeadlineOf(request.max_wait(), absl::Now());
+  const absl::Time deadline = DeadlineOf(request.max_wait(), Now());
   do {
-    HONE_ASSIGN_OR_RETURN(v1::LeaseJobResponse response, farm_.LeaseJob(request, absl::Now()));
+    HONE_ASSIGN_OR_RETURN(v1::LeaseJobResponse response, farm_.LeaseJob(request, Now()));
     HONE_RETURN_IF_ERROR(Settle());
     if (response.has_lease()) return response;
   } while (Wait(lock, deadline, present));
@@ -127,23 +139,23 @@ absl::StatusOr<v1::LeaseJobResponse> Shell::LeaseJob(const v1::LeaseJobRequest& 
 
 absl::StatusOr<v1::ReportProgressResponse> Shell::ReportProgress(const v1::ReportProgressRequest& request) {
   const Lock lock(mutex_);
-  auto response = farm_.ReportProgress(request, absl::Now());
+  auto response = farm_.ReportProgress(request, Now());
   HONE_RETURN_IF_ERROR(Settle());
   return response;
 }
 
 absl::StatusOr<v1::SubmitBatchResponse> Shell::SubmitBatch(const v1::SubmitBatchRequest& request) {
   const Lock lock(mutex_);
-  auto response = farm_.SubmitBatch(request, absl::Now());
+  auto response = farm_.SubmitBatch(request, Now());
   HONE_RETURN_IF_ERROR(Settle());
   return response;
 }
 
 absl::StatusOr<v1::WaitBatchResponse> Shell::WaitBatch(const v1::WaitBatchRequest& request, const Present& present) {
   Lock lock(mutex_);
-  const absl::Time deadline = DeadlineOf(request.max_wait(), absl::Now());
+  const absl::Time deadline = DeadlineOf(request.max_wait(), Now());
   while (true) {
-    HONE_ASSIGN_OR_RETURN(v1::WaitBatchResponse response, farm_.WaitBatch(request, absl::Now()));
+    HONE_ASSIGN_OR_RETURN(v1::WaitBatchResponse response, farm_.WaitBatch(request, Now()));
     if (response.finished_size() > 0 || response.cancelled()) return response;
     if (!Wait(lock, deadline, present)) break;
   }
@@ -153,43 +165,44 @@ absl::StatusOr<v1::WaitBatchResponse> Shell::WaitBatch(const v1::WaitBatchReques
 
 absl::Status Shell::CompleteJob(const v1::CompleteJobRequest& request) {
   const Lock lock(mutex_);
-  const absl::Status status = farm_.CompleteJob(request, absl::Now());
+  const absl::Status status = farm_.CompleteJob(request, Now());
   HONE_RETURN_IF_ERROR(Settle());
   return status;
 }
 
 absl::StatusOr<v1::Job> Shell::SubmitJob(const v1::JobSpec& spec) {
   const Lock lock(mutex_);
-  auto job = farm_.SubmitJob(spec, absl::Now());
+  auto job = farm_.SubmitJob(spec, Now());
   HONE_RETURN_IF_ERROR(Settle());
   return job;
 }
 
 absl::StatusOr<v1::Job> Shell::GetJob(const std::string& job_id) {
   const Lock lock(mutex_);
-  return farm_.GetJob(job_id, absl::Now());
+  return farm_.GetJob(job_id, Now());
 }
 
 absl::StatusOr<v1::ListJobsResponse> Shell::ListJobs(const v1::ListJobsRequest& request) {
   const Lock lock(mutex_);
   v1::ListJobsResponse response;
-  for (v1::Job& job : farm_.ListJobs(request.limit(), request.only_open(), absl::Now()))
+  for (v1::Job& job : farm_.ListJobs(request.limit(), request.only_open(), Now()))
     *response.add_jobs() = std::move(job);
   return response;
 }
 
 absl::StatusOr<v1::WatchJobResponse> Shell::WatchJob(const v1::WatchJobRequest& request, const Present& present) {
   Lock lock(mutex_);
-  const absl::Time deadline = DeadlineOf(request.max_wait(), absl::Now());
+  const absl::Time deadline = DeadlineOf(request.max_wait(), Now());
   while (true) {
-    HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, absl::Now()));
-    if (response.events_size() > 0 || !Wait(lock, deadline, present)) return response;
+    HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));
+    const bool told = response.events_size() > 0 || JobBook::Ended(response.job());
+    if (told || !Wait(lock, deadline, present)) return response;
   }
 }
 
 absl::StatusOr<v1::Job> Shell::CancelJob(const std::string& job_id) {
   const Lock lock(mutex_);
-  auto job = farm_.CancelJob(job_id, absl::Now());
+  auto job = farm_.CancelJob(job_id, Now());
   HONE_RETURN_IF_ERROR(Settle());
   return job;
 }
@@ -197,7 +210,7 @@ absl::StatusOr<v1::Job> Shell::CancelJob(const std::string& job_id) {
 v1::ListDevicesResponse Shell::ListDevices() {
   const Lock lock(mutex_);
   v1::ListDevicesResponse response;
-  for (v1::Device& device : farm_.ListDevices(absl::Now())) *response.add_devices() = std::move(device);
+  for (v1::Device& device : farm_.ListDevices(Now())) *response.add_devices() = std::move(device);
   return response;
 }
 
@@ -218,7 +231,7 @@ absl::Status Shell::Undrain(const std::string& agent_id) {
 
 v1::GetFarmResponse Shell::Counters() {
   const Lock lock(mutex_);
-  return farm_.Counters(absl::Now());
+  return farm_.Counters(Now());
 }
 
 }  // namespace hone::tracker

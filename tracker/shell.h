@@ -6,12 +6,14 @@
 #ifndef HONE_TRACKER_SHELL_H_
 #define HONE_TRACKER_SHELL_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,6 +57,9 @@ class Shell {
   void TickLoop();
   // What has to be on the disk after a change, then everyone who waits looks again.
   absl::Status Settle();
+  absl::Status StoreJobs();
+  // A clock that no step of the system's clock moves: leases must not end because somebody set the time.
+  absl::Time Now() const;
   // Makes the request's results durable; what could not be stored stays with the agent.
   void StoreResults(v1::SynchronizeRequest* request);
   absl::Status Append(const std::vector<Recordable>& recordables);
@@ -63,7 +68,11 @@ class Shell {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable stopped_;  // for the ticker alone
   bool stopping_ = false;
+  const absl::Time started_ = absl::Now();
+  const std::chrono::steady_clock::time_point started_steady_ = std::chrono::steady_clock::now();
+  std::vector<Recordable> unstored_;  // given up, and not yet in the records
   Farm farm_;
   FarmState state_;
   records::Store* const store_;

@@ -170,16 +170,19 @@ absl::Duration Farm::Hold(const Agent& agent) const {
   return busy < static_cast<int64_t>(agent.devices.size()) ? options_.heartbeat : absl::ZeroDuration();
 }
 
-std::optional<v1::SynchronizeResponse> Farm::Offer(const std::string& agent_id, absl::Time now) {
+absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::SynchronizeRequest& held, absl::Time now) {
   now = Forward(now);
-  Agent* agent = devices_.Find(agent_id);
-  if (agent == nullptr) return std::nullopt;
+  Agent* agent = devices_.Find(held.agent_id());
+  if (agent == nullptr || agent->boot_id != held.boot_id() || agent->sequence != held.sequence()) {
+    return absl::AbortedError(fmt::format("call {} of agent '{}' was overtaken", held.sequence(), held.agent_id()));
+  }
   agent->last_seen = now;  // its call is open
-  v1::SynchronizeResponse response;
-  LeaseWork(*agent, response, now);
-  if (response.leases().empty() && devices_.drained(agent_id) == agent->told_drained) return std::nullopt;
-  response.set_epoch(agent->epoch);
-  FillTimes(*agent, response);
+  std::optional<v1::SynchronizeResponse> response(std::in_place);
+  LeaseWork(*agent, *response, now);
+  if (response->leases().empty() && devices_.drained(agent->id) == agent->told_drained) response.reset();
+  if (!response) return response;
+  response->set_epoch(agent->epoch);
+  FillTimes(*agent, *response);
   return response;
 }
 

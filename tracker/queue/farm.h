@@ -53,8 +53,8 @@ class Farm {
     absl::Duration hold = absl::ZeroDuration();
   };
   absl::StatusOr<Answer> Synchronize(const v1::SynchronizeRequest& request, absl::Time now);
-  // Something to say to an agent whose call is held back? nullopt: hold on.
-  std::optional<v1::SynchronizeResponse> Offer(const std::string& agent_id, absl::Time now);
+  // Something to say to an agent whose call is held back? nullopt: hold on. kAborted: a newer call overtook it.
+  absl::StatusOr<std::optional<v1::SynchronizeResponse>> Offer(const v1::SynchronizeRequest& held, absl::Time now);
 
   // --- tuners -------------------------------------------------------------------------------------------------------
   absl::StatusOr<v1::LeaseJobResponse> LeaseJob(const v1::LeaseJobRequest& request, absl::Time now);  // may be empty
@@ -79,6 +79,8 @@ class Farm {
   // Lets time pass: silent agents and tuners, overdue leases. To be called about twice a second.
   void Tick(absl::Time now);
   std::vector<const v1::Job*> TakeChangedJobs() { return jobs_.TakeChanged(); }
+  // They could not be stored: TakeChangedJobs will name them again.
+  void KeepChanged(const std::vector<const v1::Job*>& jobs) { jobs_.KeepChanged(jobs); }
   std::vector<Recordable> TakeGivenUp() { return batches_.TakeGivenUp(); }
 
   // For the simulator's invariants.

@@ -229,4 +229,8 @@ std::vector<const v1::Job*> JobBook::TakeChanged() {
   return changed;
 }
 
+void JobBook::KeepChanged(const std::vector<const v1::Job*>& jobs) {
+  for (const v1::Job* job : jobs) changed_.insert(job->id());
+}
+
 }  // namespace hone::tracker

@@ -59,6 +59,7 @@ class JobBook {
   std::vector<std::string> TakeReleased();
   // Jobs that changed since the last call and are to be stored.
   std::vector<const v1::Job*> TakeChanged();
+  void KeepChanged(const std::vector<const v1::Job*>& jobs);
 
   static bool Ended(const v1::Job& job);
 

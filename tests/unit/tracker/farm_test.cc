@@ -14,6 +14,8 @@ using testing::HasSubstr;
 // An agent that says what the test tells it to.
 struct FakeAgent {
   v1::SynchronizeRequest state;
+  // What the shell asks for a call of this agent that it holds back.
+  std::optional<v1::SynchronizeResponse> Offer(Farm& farm, absl::Time now) { return farm.Offer(state, now).value(); }
   FakeAgent(const std::string& id, const std::string& boot) {
     state.set_protocol_version(v1::PROTOCOL_VERSION_1);
     state.set_agent_id(id);
@@ -91,10 +93,10 @@ TEST_F(FarmTest, BatchIsLeasedMeasuredAndAnsweredOnce) {
   EXPECT_FALSE(agent.Sync(farm_, now_)->news);
   const std::string batch = Submit(BatchOf(2), "b1").value();
   EXPECT_TRUE(Wait(batch)->finished().empty());
-  const std::optional<v1::SynchronizeResponse> offer = farm_.Offer("a", now_);
+  const std::optional<v1::SynchronizeResponse> offer = agent.Offer(farm_, now_);
   ASSERT_TRUE(offer.has_value());
   ASSERT_EQ(offer->leases_size(), 1);
-  EXPECT_FALSE(farm_.Offer("a", now_).has_value());
+  EXPECT_FALSE(agent.Offer(farm_, now_).has_value());
   agent.Finish(offer->leases(0));
   EXPECT_EQ(farm_.Acceptable(agent.state, now_).size(), 0u) << "its sequence number was used before";
   agent.state.set_sequence(agent.state.sequence() + 1);
@@ -160,6 +162,10 @@ TEST_F(FarmTest, OvertakenCallIsRefused) {
   ASSERT_TRUE(agent.Sync(farm_, now_).ok());
   v1::SynchronizeRequest duplicate = agent.state;
   EXPECT_EQ(farm_.Synchronize(duplicate, now_).status().code(), absl::StatusCode::kAborted);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  Submit(BatchOf(1), "b1").value();
+  EXPECT_EQ(farm_.Offer(duplicate, now_).status().code(), absl::StatusCode::kAborted) << "nobody reads its answer";
+  EXPECT_EQ(agent.Offer(farm_, now_)->leases_size(), 1);
 }
 
 TEST_F(FarmTest, UnknownVersionIsToldWhatToDo) {
@@ -250,9 +256,9 @@ TEST_F(FarmTest, DrainFinishesWhatRunsAndIsNoLoss) {
   EXPECT_TRUE(answer.response.drained());
   EXPECT_EQ(answer.response.leases_size(), 0);
   EXPECT_EQ(Wait(batch)->finished_size(), 1);
-  EXPECT_FALSE(farm_.Offer("a", now_).has_value());
+  EXPECT_FALSE(agent.Offer(farm_, now_).has_value());
   farm_.Undrain("a");
-  EXPECT_EQ(farm_.Offer("a", now_)->leases_size(), 1);
+  EXPECT_EQ(agent.Offer(farm_, now_)->leases_size(), 1);
 }
 
 TEST_F(FarmTest, RequirementsSelectTheDevice) {
