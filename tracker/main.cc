@@ -66,7 +66,8 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   sigwait(&signals, &signal);
   spdlog::info("stopping on signal {}", signal);
   shell->Stop();
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(5));
+  // Every call has its answer by now. What is left are connections of clients that do not read at the moment.
+  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   return absl::OkStatus();
 }
 

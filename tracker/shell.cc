@@ -86,7 +86,7 @@ absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
   if (rows.empty()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const records::AppendReport report, store_->Append(rows));
   for (const records::Rejected& r : report.rejected)
-    spdlog::warn("a record was refused: {}", std::string(r.why.message()));
+    spdlog::error("a record was refused: {}", std::string(r.why.message()));
   return absl::OkStatus();
 }
 

@@ -32,6 +32,7 @@ inline v1::JobSpec SpecOf(const std::string& name, int priority = 0) {
 inline v1::Batch BatchOf(int candidates, const std::string& prefix = "c") {
   v1::Batch batch;
   batch.set_workload_digest("d");
+  batch.set_workload("w");
   batch.set_target("cpu");
   batch.set_compiler_version("1");
   batch.set_artifact("elf");

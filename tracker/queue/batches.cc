@@ -39,7 +39,8 @@ v1::Outcome LostDevice(const std::string& why) {
 absl::Status Validate(const v1::Batch& batch) {
   for (const auto& [value, name] :
        {std::pair(&batch.workload_digest(), "workload_digest"), std::pair(&batch.target(), "target"),
-        std::pair(&batch.compiler_version(), "compiler_version"), std::pair(&batch.artifact(), "artifact")}) {
+        std::pair(&batch.compiler_version(), "compiler_version"), std::pair(&batch.workload(), "workload"),
+        std::pair(&batch.artifact(), "artifact")}) {
     if (value->empty()) return absl::InvalidArgumentError(fmt::format("batch has no {}", name));
   }
   if (batch.threads() < 1) return absl::InvalidArgumentError("batch asks for less than one thread");

@@ -39,8 +39,7 @@ absl::Status Validate(const v1::SynchronizeRequest& request) {
 // A new process of a known agent: whatever the old one held is lost.
 absl::Status ChangeBoot(Agent& agent, const v1::SynchronizeRequest& request) {
   if (std::find(agent.former_boots.begin(), agent.former_boots.end(), request.boot_id()) != agent.former_boots.end()) {
-    return absl::AbortedError(fmt::format(
-        "another process has registered as agent '{}' since; stop one of the two or give it another name", agent.id));
+    return DeviceRegistry::Superseded(agent.id);
   }
   if (!agent.boot_id.empty()) agent.former_boots.push_back(agent.boot_id);
   if (agent.former_boots.size() > kFormerBoots) agent.former_boots.pop_front();
@@ -82,6 +81,11 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
   }
   agent.devices = std::move(devices);
   return &agent;
+}
+
+absl::Status DeviceRegistry::Superseded(const std::string& agent_id) {
+  return absl::AbortedError(fmt::format(
+      "another process has registered as agent '{}' since; stop one of the two or give it another name", agent_id));
 }
 
 Agent* DeviceRegistry::Find(const std::string& agent_id) {

@@ -60,6 +60,9 @@ class DeviceRegistry {
   std::map<std::string, Agent>& agents() { return agents_; }
   const std::map<std::string, Agent>& agents() const { return agents_; }
 
+  // What a process is told after another one has taken its name.
+  static absl::Status Superseded(const std::string& agent_id);
+
   // The device did what it should, or its lease was lost with it.
   void CountDone(Device& device, int64_t candidates);
   void CountLoss(Device& device, absl::Time now);

@@ -173,7 +173,8 @@ absl::Duration Farm::Hold(const Agent& agent) const {
 absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::SynchronizeRequest& held, absl::Time now) {
   now = Forward(now);
   Agent* agent = devices_.Find(held.agent_id());
-  if (agent == nullptr || agent->boot_id != held.boot_id() || agent->sequence != held.sequence()) {
+  if (agent != nullptr && agent->boot_id != held.boot_id()) return DeviceRegistry::Superseded(held.agent_id());
+  if (agent == nullptr || agent->sequence != held.sequence()) {
     return absl::AbortedError(fmt::format("call {} of agent '{}' was overtaken", held.sequence(), held.agent_id()));
   }
   agent->last_seen = now;  // its call is open

@@ -107,6 +107,7 @@ const std::string& HandMadeArtifact() {
 v1::Batch HandMadeBatch(const std::vector<std::string>& symbols) {
   v1::Batch batch;
   batch.set_workload_digest("hand-made");
+  batch.set_workload("y = 2 * x + w");
   batch.set_target("cpu");
   batch.set_compiler_version("1");
   batch.set_artifact(HandMadeArtifact());

@@ -1,0 +1,70 @@
+#include "tests/farm/processes.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/status.h"
+
+namespace hone::farm {
+
+TemporaryFolder::TemporaryFolder() {
+  char name[] = "/tmp/hone_farm_test_XXXXXX";
+  HONE_CHECK(mkdtemp(name) != nullptr);
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Process::Process(const std::vector<std::string>& arguments, const std::string& log) : log_(log) {
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_ = fork();
+  HONE_CHECK(pid_ >= 0);
+  if (pid_ > 0) return;
+  const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  dup2(file, 1);
+  dup2(file, 2);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+Process::~Process() {
+  if (pid_ <= 0) return;
+  Signal(SIGKILL);
+  Wait();
+}
+
+void Process::Signal(int signal) const {
+  if (pid_ > 0) kill(pid_, signal);
+}
+
+int Process::Wait() {
+  int status = 0;
+  if (!Eventually([&] { return waitpid(pid_, &status, WNOHANG) != 0; })) return -1000;
+  pid_ = -1;
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+bool Process::Running() {
+  siginfo_t details{};
+  return pid_ > 0 && waitid(P_PID, pid_, &details, WEXITED | WNOHANG | WNOWAIT) == 0 && details.si_pid == 0;
+}
+
+std::string Process::Log() const {
+  std::stringstream text;
+  text << std::ifstream(log_).rdbuf();
+  return text.str();
+}
+
+}  // namespace hone::farm

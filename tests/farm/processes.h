@@ -1,0 +1,59 @@
+// Real processes of a farm for tests: start, signal, wait, read what they logged. Everything is killed and removed at
+// the end, also when a test fails.
+#ifndef HONE_TESTS_FARM_PROCESSES_H_
+#define HONE_TESTS_FARM_PROCESSES_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hone::farm {
+
+// A folder under /tmp that is removed with its files.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+class Process {
+ public:
+  // Starts `arguments` (the first is the program) with standard output and error going to `log`.
+  Process(const std::vector<std::string>& arguments, const std::string& log);
+  ~Process();  // kills it if it lives
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void Signal(int signal) const;
+  // Waits for its end: the exit status, minus the signal that killed it, or -1000 after 20 s.
+  int Wait();
+  bool Running();
+  std::string Log() const;
+
+ private:
+  pid_t pid_;
+  std::string log_;
+};
+
+// Asks `condition` again and again for at most 20 s; false when it never held.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+}  // namespace hone::farm
+
+#endif  // HONE_TESTS_FARM_PROCESSES_H_
