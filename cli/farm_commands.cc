@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/tracker_options.h"
 #include "hone/v1/admin.grpc.pb.h"
+#include "proto/transport.h"
 
 namespace hone::cli {
 namespace {
@@ -25,7 +26,7 @@ struct Options {
 
 absl::StatusOr<JobClient> Client(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
-  return JobClient(channel, options.tracker.channel.address);
+  return JobClient(channel, options.tracker.address);
 }
 
 absl::Status Submit(const Options& options) {
@@ -85,7 +86,7 @@ absl::Status Devices(const Options& options) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
   v1::ListDevicesResponse response;
   const grpc::Status status = admin->ListDevices(&context, v1::ListDevicesRequest(), &response);
-  if (!status.ok()) return tuner::FromGrpc(status, options.tracker.channel.address);
+  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
   std::string text =
       fmt::format("{:<16} {:<10} {:<12} {:>8}  {}\n", "agent", "activity", "health", "batches", "device");
@@ -127,7 +128,7 @@ absl::Status Drain(const Options& options) {
     request.set_reason(options.reason);
     status = admin->Drain(&context, request, &response);
   }
-  if (!status.ok()) return tuner::FromGrpc(status, options.tracker.channel.address);
+  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
   return absl::OkStatus();
 }
 

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "compiler/graph/plan.h"
-#include "tuner/channel.h"
+#include "proto/transport.h"
 
 namespace hone::cli {
 namespace {
@@ -127,7 +127,7 @@ absl::StatusOr<v1::Job> JobClient::Submit(const v1::JobSpec& spec) {
   *request.mutable_spec() = spec;
   v1::Job job;
   if (const grpc::Status status = jobs_->Submit(&context, request, &job); !status.ok())
-    return tuner::FromGrpc(status, address_);
+    return Annotate(FromGrpc(status), "tracker " + address_);
   return job;
 }
 
@@ -138,7 +138,7 @@ absl::StatusOr<v1::Job> JobClient::Cancel(const std::string& job_id) {
   request.set_job_id(job_id);
   v1::Job job;
   if (const grpc::Status status = jobs_->Cancel(&context, request, &job); !status.ok())
-    return tuner::FromGrpc(status, address_);
+    return Annotate(FromGrpc(status), "tracker " + address_);
   return job;
 }
 
@@ -149,7 +149,7 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::List(bool only_open) {
   request.set_only_open(only_open);
   v1::ListJobsResponse response;
   if (const grpc::Status status = jobs_->List(&context, request, &response); !status.ok())
-    return tuner::FromGrpc(status, address_);
+    return Annotate(FromGrpc(status), "tracker " + address_);
   return std::vector<v1::Job>(response.jobs().begin(), response.jobs().end());
 }
 
@@ -171,7 +171,7 @@ absl::StatusOr<v1::Job> JobClient::Watch(const std::string& job_id, const std::f
       absl::SleepFor(absl::Milliseconds(300));  // the tracker is being started again
       continue;
     }
-    if (!status.ok()) return tuner::FromGrpc(status, address_);
+    if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
     for (const v1::JobEvent& event : response.events()) seen = std::max(seen, event.sequence());
     show(response.job());
     const v1::JobState state = response.job().state();

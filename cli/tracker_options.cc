@@ -3,12 +3,12 @@
 namespace hone::cli {
 
 void TrackerOptions::AddTo(CLI::App* command, bool required) {
-  CLI::Option* address = command->add_option("--tracker", channel.address, "tracker of the farm, HOST:PORT");
+  CLI::Option* option = command->add_option("--tracker", address, "tracker of the farm, HOST:PORT");
   // Only where nothing else is meant: a variable must not turn a local `hone tune` into one of the farm.
-  if (required) address->envname("HONE_TRACKER")->required();
-  command->add_option("--tls-ca", channel.ca_file, "certificate authority of the farm (PEM)")->envname("HONE_TLS_CA");
-  command->add_option("--tls-cert", channel.certificate_file, "your certificate (PEM)")->envname("HONE_TLS_CERT");
-  command->add_option("--tls-key", channel.key_file, "key of your certificate (PEM)")->envname("HONE_TLS_KEY");
+  if (required) option->envname("HONE_TRACKER")->required();
+  command->add_option("--tls-ca", tls.authority, "certificate authority of the farm (PEM)")->envname("HONE_TLS_CA");
+  command->add_option("--tls-cert", tls.certificate, "your certificate (PEM)")->envname("HONE_TLS_CERT");
+  command->add_option("--tls-key", tls.key, "key of your certificate (PEM)")->envname("HONE_TLS_KEY");
 }
 
 }  // namespace hone::cli

@@ -8,17 +8,18 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
-#include "tuner/channel.h"
+#include "proto/transport.h"
 
 namespace hone::cli {
 
 struct TrackerOptions {
-  tuner::ChannelOptions channel;
+  std::string address;  // HOST:PORT
+  TlsFiles tls;
 
   // required: the command makes no sense without --tracker.
   void AddTo(CLI::App* command, bool required);
-  bool given() const { return !channel.address.empty(); }
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect() const { return tuner::MakeChannel(channel); }
+  bool given() const { return !address.empty(); }
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect() const { return OpenChannel(address, tls); }
 };
 
 }  // namespace hone::cli

@@ -55,7 +55,7 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::J
     HONE_ASSIGN_OR_RETURN(records, records::DefaultRecordsPath());
   }
   HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({records, spec.threads()}));
-  options.tracker.channel.address = farm.address();
+  options.tracker.address = farm.address();
   return std::optional<LocalFarm>(std::move(farm));
 }
 
@@ -68,7 +68,7 @@ absl::Status Tune(Options options) {
   const InterruptHandler handler;
   HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, spec));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
-  JobClient client(channel, options.tracker.channel.address);
+  JobClient client(channel, options.tracker.address);
   HONE_ASSIGN_OR_RETURN(v1::Job job, client.Submit(spec));
   ProgressLine line;
   bool cancelled = false;

@@ -59,6 +59,8 @@ class BuildPool {
   // Blocks until all is built. Internal: the reference kernel does not compile, or linking failed.
   absl::StatusOr<BuiltBatch> Build(const BuildJob& job);
 
+  int workers() const { return static_cast<int>(threads_.size()); }
+
  private:
   struct Task {
     BuildRequest request;

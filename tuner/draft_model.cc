@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 namespace hone::tuner {
 namespace {
@@ -28,10 +30,12 @@ Core CoreOf(const codegen::Target& target) {
   if (target.arch == codegen::Arch::kAArch64) {
     return {.hertz = 2.2e9, .multiply_adds = 2, .loads = 2, .l2_bytes = 16, .l3_bytes = 8, .memory_bytes = 4};
   }
-  // Wide vectors go through the same units in halves on many cores.
-  const bool wide = target.vector_bits >= 512;
-  core.multiply_adds = wide ? 1 : 2;
-  core.loads = wide ? 1.2 : 2;
+  // Cores without 512-bit units send wide vectors through narrower ones in halves.
+  constexpr std::string_view kHalves[] = {"znver4", "rocketlake", "tigerlake", "icelake-client", "cannonlake"};
+  const bool halves = std::find(std::begin(kHalves), std::end(kHalves), target.cpu) != std::end(kHalves);
+  const bool slow = target.vector_bits >= 512 && halves;
+  core.multiply_adds = slow ? 1 : 2;
+  core.loads = slow ? 1.2 : 2;
   return core;
 }
 
@@ -125,10 +129,10 @@ double PredictSeconds(std::span<const NestCost> costs) {
   return seconds;
 }
 
-double LeastSeconds(double flops, double bytes, const codegen::Target& target) {
+double LeastSeconds(double flops, double bytes, const codegen::Target& target, double peak_flops) {
   const Core core = CoreOf(target);
   const double threads = std::max(1, target.threads);
-  const double peak = core.hertz * core.multiply_adds * 2 * target.Lanes(4) * threads;
+  const double peak = std::max(peak_flops, core.hertz * core.multiply_adds * 2 * target.Lanes(4) * threads);
   const double bandwidth =
       core.hertz * threads * (bytes <= static_cast<double>(target.l3_bytes) ? core.l3_bytes : core.memory_bytes);
   return std::max(flops / peak, bytes / bandwidth);

@@ -32,9 +32,9 @@ NestCost PredictNest(const NestFacts& facts, const codegen::Target& target);
 // Of the whole kernel: its nests run one after another.
 double PredictSeconds(std::span<const NestCost> costs);
 
-// No schedule can make the workload faster on this target, by the same constants: for roofline shares before a device
-// has told its own.
-double LeastSeconds(double flops, double bytes, const codegen::Target& target);
+// No schedule can make the workload faster on this target, by the same constants, or by what a device has shown to
+// reach (peak_flops, 0 if unknown).
+double LeastSeconds(double flops, double bytes, const codegen::Target& target, double peak_flops = 0);
 
 }  // namespace hone::tuner
 

@@ -3,45 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "tuner/channel.h"
+#include "proto/transport.h"
 
 namespace hone::tuner {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Minutes(1);
+constexpr absl::Duration kPatience = absl::Minutes(2);
+constexpr int kMostRecords = 20'000;  // of one question
 
-// Calls again while the tracker cannot be reached.
-template <typename Call>
-absl::Status Persist(const std::string& address, const Call& call) {
-  const absl::Time deadline = absl::Now() + kPatience;
-  absl::Duration pause = absl::Milliseconds(100);
-  while (true) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(40));
-    const grpc::Status status = call(&context);
-    if (status.ok()) return absl::OkStatus();
-    const bool transient = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-    if (!transient || absl::Now() > deadline) return FromGrpc(status, address);
-    absl::SleepFor(pause);
-    pause = std::min(pause * 2, absl::Seconds(2));
-  }
+bool Has(const google::protobuf::RepeatedPtrField<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
 }
 
 bool Fits(const v1::Device& device, const v1::Requirements& wanted) {
-  if (device.activity() == v1::DEVICE_ACTIVITY_OFFLINE || device.health() != v1::DEVICE_HEALTH_GOOD || device.drained())
-    return false;
+  const bool serves = device.activity() != v1::DEVICE_ACTIVITY_OFFLINE && device.health() == v1::DEVICE_HEALTH_GOOD &&
+                      !device.drained();
   const v1::DeviceState& state = device.state();
-  if (state.threads() < wanted.threads()) return false;
+  if (!serves || state.threads() < wanted.threads()) return false;
   if (!wanted.target().empty() && wanted.target() != state.target()) return false;
-  if (!wanted.architecture().empty() && wanted.architecture() != state.fingerprint().architecture()) return false;
-  const auto& features = state.fingerprint().cpu_features();
+  const v1::DeviceFingerprint& fingerprint = state.fingerprint();
+  if (!wanted.architecture().empty() && wanted.architecture() != fingerprint.architecture()) return false;
   for (const std::string& feature : wanted.cpu_features()) {
-    if (std::find(features.begin(), features.end(), feature) == features.end()) return false;
+    if (!Has(fingerprint.cpu_features(), feature)) return false;
   }
   for (const auto& [name, value] : wanted.labels()) {
     const auto it = state.labels().find(name);
@@ -59,13 +45,31 @@ FarmClient::FarmClient(const std::shared_ptr<grpc::Channel>& channel, v1::JobLea
       lease_(std::move(lease)),
       address_(std::move(address)) {}
 
+// Calls again while the tracker cannot be reached.
+absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call) const {
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::Duration pause = absl::Milliseconds(100);
+  while (!abandoned_) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(40));
+    const grpc::Status status = call(&context);
+    if (status.ok()) return absl::OkStatus();
+    const grpc::StatusCode code = status.error_code();
+    const bool transient = code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED ||
+                           code == grpc::StatusCode::RESOURCE_EXHAUSTED;
+    if (!transient || absl::Now() > deadline) return Annotate(FromGrpc(status), "tracker " + address_);
+    absl::SleepFor(pause);
+    pause = std::min(pause * 2, absl::Seconds(2));
+  }
+  return absl::CancelledError("the tuning of this job was given up");
+}
+
 absl::Status FarmClient::Report(const v1::JobProgress& progress) {
   v1::ReportProgressRequest request;
   *request.mutable_lease() = lease_;
   *request.mutable_progress() = progress;
   v1::ReportProgressResponse response;
-  HONE_RETURN_IF_ERROR(
-      Persist(address_, [&](auto* context) { return tuner_->ReportProgress(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return tuner_->ReportProgress(context, request, &response); }));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
 }
 
@@ -75,7 +79,7 @@ absl::Status FarmClient::Complete(const v1::JobProgress& progress, const std::st
   *request.mutable_progress() = progress;
   request.set_error(error);
   v1::CompleteJobResponse response;
-  return Persist(address_, [&](auto* context) { return tuner_->CompleteJob(context, request, &response); });
+  return Persist([&](auto* context) { return tuner_->CompleteJob(context, request, &response); });
 }
 
 absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std::string& client_id) {
@@ -84,61 +88,60 @@ absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std
   request.set_client_batch_id(client_id);
   *request.mutable_batch() = batch;
   v1::SubmitBatchResponse response;
-  HONE_RETURN_IF_ERROR(
-      Persist(address_, [&](auto* context) { return tuner_->SubmitBatch(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return tuner_->SubmitBatch(context, request, &response); }));
   return response.batch_id();
 }
 
-absl::StatusOr<std::vector<v1::BatchResult>> FarmClient::Measure(const std::vector<v1::Batch>& batches,
-                                                                 const v1::JobProgress& progress) {
-  std::map<std::string, size_t> open;  // batch id to place
-  for (size_t i = 0; i < batches.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(const std::string id,
-                          Submit(batches[i], fmt::format("{}-{}", lease_.lease_id(), next_batch_++)));
-    open[id] = i;
-  }
-  HONE_RETURN_IF_ERROR(Report(progress));
-  std::vector<v1::BatchResult> results(batches.size());
-  v1::WaitBatchRequest request;
-  *request.mutable_lease() = lease_;
-  request.mutable_max_wait()->set_seconds(5);
-  while (!open.empty()) {
-    request.clear_batch_ids();
-    for (const auto& [id, place] : open) request.add_batch_ids(id);
+absl::StatusOr<v1::BatchResult> FarmClient::Measure(const v1::Batch& batch) {
+  const std::string client_id = fmt::format("{}-{}", lease_.lease_id(), next_batch_++);
+  HONE_ASSIGN_OR_RETURN(std::string id, Submit(batch, client_id));
+  while (true) {
+    v1::WaitBatchRequest request;
+    *request.mutable_lease() = lease_;
+    request.add_batch_ids(id);
+    request.mutable_max_wait()->set_seconds(5);
     v1::WaitBatchResponse response;
-    HONE_RETURN_IF_ERROR(
-        Persist(address_, [&](auto* context) { return tuner_->WaitBatch(context, request, &response); }));
-    if (response.cancelled()) return absl::CancelledError("the job was cancelled");
-    request.clear_acked_batch_ids();
-    for (const v1::FinishedBatch& finished : response.finished()) {
-      const auto it = open.find(finished.batch_id());
-      if (it == open.end()) continue;
-      results[it->second] = finished.result();
-      open.erase(it);
-      request.add_acked_batch_ids(finished.batch_id());
+    const absl::Status status = Persist([&](auto* context) { return tuner_->WaitBatch(context, request, &response); });
+    if (absl::IsNotFound(status)) {  // the tracker was restarted and knows the batch no more
+      HONE_ASSIGN_OR_RETURN(id, Submit(batch, client_id + "-again"));
+      continue;
     }
+    HONE_RETURN_IF_ERROR(status);
+    if (response.cancelled()) return absl::CancelledError("the job was cancelled");
+    if (response.finished().empty()) continue;
+    v1::BatchResult result = response.finished(0).result();
+    request.clear_batch_ids();
+    request.add_acked_batch_ids(id);
+    request.clear_max_wait();
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    tuner_->WaitBatch(&context, request, &response);  // an acknowledgement that is lost costs some memory there
+    return result;
   }
-  return results;
 }
 
-absl::StatusOr<std::optional<v1::DeviceFingerprint>> FarmClient::FindDevice(const v1::Requirements& requirements) {
+absl::StatusOr<std::optional<v1::DeviceState>> FarmClient::FindDevice(const v1::Requirements& requirements) {
   v1::ListDevicesResponse response;
-  HONE_RETURN_IF_ERROR(Persist(
-      address_, [&](auto* context) { return admin_->ListDevices(context, v1::ListDevicesRequest(), &response); }));
+  HONE_RETURN_IF_ERROR(
+      Persist([&](auto* context) { return admin_->ListDevices(context, v1::ListDevicesRequest(), &response); }));
   for (const v1::Device& device : response.devices()) {
-    if (Fits(device, requirements)) return std::optional(device.state().fingerprint());
+    if (Fits(device, requirements)) return std::optional(device.state());
   }
   return std::nullopt;
 }
 
-absl::StatusOr<std::vector<v1::Record>> FarmClient::Records(const v1::RecordKey& key, bool only_timed, int limit) {
+absl::StatusOr<std::vector<v1::Record>> FarmClient::Records(const v1::RecordKey& key) {
+  std::vector<v1::Record> records;
   v1::QueryRecordsRequest request;
   *request.mutable_key() = key;
-  request.set_only_timed(only_timed);
-  request.set_limit(limit);
-  v1::QueryRecordsResponse response;
-  HONE_RETURN_IF_ERROR(Persist(address_, [&](auto* context) { return records_->Query(context, request, &response); }));
-  return std::vector<v1::Record>(response.records().begin(), response.records().end());
+  while (records.size() < kMostRecords) {
+    v1::QueryRecordsResponse response;
+    HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return records_->Query(context, request, &response); }));
+    records.insert(records.end(), response.records().begin(), response.records().end());
+    if (!response.more() || response.records().empty()) break;
+    request.set_after_row(response.records().rbegin()->row());
+  }
+  return records;
 }
 
 absl::StatusOr<std::optional<v1::BestRecordResponse>> FarmClient::Best(const v1::RecordKey& key,
@@ -147,9 +150,8 @@ absl::StatusOr<std::optional<v1::BestRecordResponse>> FarmClient::Best(const v1:
   *request.mutable_key() = key;
   request.set_widest(widest);
   v1::BestRecordResponse response;
-  const absl::Status status =
-      Persist(address_, [&](auto* context) { return records_->Best(context, request, &response); });
-  if (status.code() == absl::StatusCode::kNotFound || (status.ok() && !response.has_record())) return std::nullopt;
+  const absl::Status status = Persist([&](auto* context) { return records_->Best(context, request, &response); });
+  if (absl::IsNotFound(status) || (status.ok() && !response.has_record())) return std::nullopt;
   HONE_RETURN_IF_ERROR(status);
   return std::optional(response);
 }
@@ -159,7 +161,7 @@ absl::Status FarmClient::Append(const std::vector<v1::Record>& records) {
   v1::AppendRecordsRequest request;
   for (const v1::Record& record : records) *request.add_records() = record;
   v1::AppendRecordsResponse response;
-  return Persist(address_, [&](auto* context) { return records_->Append(context, request, &response); });
+  return Persist([&](auto* context) { return records_->Append(context, request, &response); });
 }
 
 }  // namespace hone::tuner

@@ -14,17 +14,19 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "proto/transport.h"
+#include "tuner/build_pool.h"
 #include "tuner/build_worker.h"
-#include "tuner/channel.h"
+#include "tuner/farm_client.h"
 #include "tuner/tune_loop.h"
 
 namespace hone::tuner {
 namespace {
 
 struct Options {
-  ChannelOptions channel;
-  TuneOptions tune;
-  std::string name;
+  std::string tracker, name;
+  TlsFiles tls;
+  BuildOptions build;
   bool die_with_parent = false;
   int build_worker = -1;
 };
@@ -40,9 +42,30 @@ std::string RandomId() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
+// Tunes a leased job. What is wrong with the job itself ends it; what is wrong with the farm leaves it to be leased
+// again.
+absl::Status Tune(const Options& options, const std::shared_ptr<grpc::Channel>& channel,
+                  const v1::LeaseJobResponse& leased, BuildPool& builders) {
+  FarmClient farm(channel, leased.lease(), options.tracker);
+  v1::JobProgress progress;
+  const absl::Status tuned = TuneJob(leased.job(), farm, builders, &progress);
+  switch (tuned.code()) {
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return tuned;
+    default:
+      break;
+  }
+  FarmClient closing(channel, leased.lease(), options.tracker);  // the loop may have abandoned its own
+  HONE_RETURN_IF_ERROR(closing.Complete(progress, tuned.ok() ? "" : std::string(tuned.message())));
+  return tuned;
+}
+
 // Takes one job if there is one, and tunes it.
-absl::Status TakeJob(const Options& options, const std::shared_ptr<grpc::Channel>& channel,
-                     const std::string& boot_id) {
+absl::Status TakeJob(const Options& options, const std::shared_ptr<grpc::Channel>& channel, const std::string& boot_id,
+                     BuildPool& builders) {
   const auto stub = v1::TunerService::NewStub(channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
@@ -52,27 +75,28 @@ absl::Status TakeJob(const Options& options, const std::shared_ptr<grpc::Channel
   request.set_boot_id(boot_id);
   request.mutable_max_wait()->set_seconds(20);
   v1::LeaseJobResponse response;
-  const grpc::Status status = stub->LeaseJob(&context, request, &response);
-  if (!status.ok()) return FromGrpc(status, options.channel.address);
+  HONE_RETURN_IF_ERROR(FromGrpc(stub->LeaseJob(&context, request, &response)));
   if (!response.has_lease()) return absl::OkStatus();
   spdlog::info("job {}: {}", response.job().id(), response.job().spec().name());
-  const absl::Status tuned = TuneJob(channel, response, options.tune);
+  const absl::Status tuned = Tune(options, channel, response, builders);
   spdlog::info("job {} ended: {}", response.job().id(), tuned.ok() ? "done" : std::string(tuned.message()));
   return absl::OkStatus();
 }
 
 absl::Status Run(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const auto channel, MakeChannel(options.channel));
+  HONE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(options.tracker, options.tls));
+  BuildPool builders(options.build);
   const std::string boot_id = RandomId();
   absl::Duration pause = absl::Milliseconds(100);
   while (true) {
-    const absl::Status status = TakeJob(options, channel, boot_id);
+    const absl::Status status = TakeJob(options, channel, boot_id, builders);
     if (status.ok()) {
       pause = absl::Milliseconds(100);
       continue;
     }
     if (status.code() == absl::StatusCode::kFailedPrecondition) return status;  // another version of the protocol
-    spdlog::warn("{}; next try in {}", std::string(status.message()), absl::FormatDuration(pause));
+    spdlog::warn("tracker {}: {}; next try in {}", options.tracker, std::string(status.message()),
+                 absl::FormatDuration(pause));
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Seconds(10));
   }
@@ -81,14 +105,13 @@ absl::Status Run(const Options& options) {
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Searches for fast schedules, for the jobs of a Hone tracker.", "hone-tuner");
-  app.add_option("--tracker", options.channel.address, "HOST:PORT of the tracker");
+  app.add_option("--tracker", options.tracker, "HOST:PORT of the tracker");
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
-  app.add_option("--build-workers", options.tune.build_workers,
-                 "processes that compile candidates (default: one per CPU)")
+  app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--tls-cert", options.channel.certificate_file, "certificate of this tuner (PEM)");
-  app.add_option("--tls-key", options.channel.key_file, "its private key (PEM)");
-  app.add_option("--tls-ca", options.channel.ca_file, "certificate authority of the tracker (PEM)");
+  app.add_option("--tls-cert", options.tls.certificate, "certificate of this tuner (PEM)");
+  app.add_option("--tls-key", options.tls.key, "its private key (PEM)");
+  app.add_option("--tls-ca", options.tls.authority, "certificate authority of the tracker (PEM)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--build-worker", options.build_worker)->group("");
   try {
@@ -97,14 +120,13 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (options.build_worker >= 0) return ServeBuilds(options.build_worker, Build);
-  if (options.channel.address.empty()) {
+  if (options.tracker.empty()) {
     std::fprintf(stderr, "hone-tuner: no tracker: give --tracker HOST:PORT\n");
     return 2;
   }
   // Nothing here has to be put in order at the end: SIGTERM may end the process at any moment.
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (options.name.empty()) options.name = DefaultName();
-  options.tune.address = options.channel.address;
   const absl::Status status = Run(options);
   std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
   return 1;

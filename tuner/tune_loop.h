@@ -6,25 +6,17 @@
 #ifndef HONE_TUNER_TUNE_LOOP_H_
 #define HONE_TUNER_TUNE_LOOP_H_
 
-#include <memory>
-#include <string>
-
 #include "absl/status/status.h"
-#include "grpcpp/grpcpp.h"
-#include "hone/v1/tuner.pb.h"
+#include "hone/v1/job.pb.h"
+#include "tuner/build_pool.h"
+#include "tuner/farm.h"
 
 namespace hone::tuner {
 
-struct TuneOptions {
-  int build_workers = 0;  // 0: one per CPU
-  std::string address;    // of the tracker, for messages
-};
-
-// Tunes the leased job until its budget is spent, nothing is left to gain, or it is cancelled; then completes it.
-// Aborted: the lease is lost (the tracker was restarted, say) and somebody may lease the job again. Other errors end
-// the job as failed.
-absl::Status TuneJob(std::shared_ptr<grpc::Channel> channel, const v1::LeaseJobResponse& leased,
-                     const TuneOptions& options);
+// Tunes the job until its budget is spent or nothing is left to gain; fills *progress with where it stands, also on an
+// error. job carries the progress of earlier attempts. Errors: Aborted, Cancelled, Unavailable as the farm says (the
+// job is not over, or not ours any more); any other error is the job's own and ends it.
+absl::Status TuneJob(const v1::Job& job, Farm& farm, BuildPool& builders, v1::JobProgress* progress);
 
 }  // namespace hone::tuner
 

@@ -1,0 +1,197 @@
+#include "tuner/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/schedule/step.h"
+#include "compiler/space/space.h"
+#include "tuner/convert.h"
+#include "tuner/draft_model.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr double kWorthwhile = 0.995;  // a winner takes at most this share of the default's time
+constexpr size_t kRelatives = 3;
+
+double NoiseOf(const std::vector<double>& repeats, double median) {
+  std::vector<double> deviations;
+  for (const double s : repeats) deviations.push_back(std::abs(s - median));
+  return median > 0 ? Median(std::move(deviations)) / median : 0;
+}
+
+// Extents of the stage with most work: what makes two workloads of one operator alike.
+std::vector<double> Shape(const ir::Workload& workload) {
+  std::vector<double> shape;
+  double most = -1;
+  for (const ir::Stage& stage : workload.stages) {
+    double work = 1;
+    std::vector<double> extents;
+    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const ir::Axis& axis : *axes) {
+        extents.push_back(std::log2(static_cast<double>(std::max<int64_t>(1, axis.extent))));
+        work *= static_cast<double>(axis.extent);
+      }
+    }
+    if (work <= most) continue;
+    most = work;
+    shape = std::move(extents);
+  }
+  return shape;
+}
+
+void TakeBest(Task& task, const Proposal& proposal, double seconds) {
+  task.best_seconds = seconds;
+  task.best_schedule = proposal.schedule;
+  task.best_decisions = proposal.decisions;
+}
+
+// Repeat by repeat against the default, which was measured in turns with it.
+bool Beats(const std::vector<double>& candidate, const std::vector<double>& standard) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(candidate.size(), standard.size()); ++i) ratios.push_back(candidate[i] / standard[i]);
+  return !ratios.empty() && Median(std::move(ratios)) < kWorthwhile;
+}
+
+}  // namespace
+
+double BytesOf(const v1::Batch& description) {
+  double bytes = 0;
+  for (const v1::Buffer& buffer : description.buffers()) bytes += static_cast<double>(buffer.bytes());
+  return bytes;
+}
+
+std::string CandidateId(size_t place) { return fmt::format("c{}", place); }
+
+absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const codegen::Target& target, uint64_t seed, int threads) {
+  Task task;
+  HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(spec.text()));
+  task.count = static_cast<double>(std::max<int64_t>(1, spec.count()));
+  task.description = DescribeWorkload(task.workload, target);
+  HONE_ASSIGN_OR_RETURN(space::Candidate standard, space::Default(task.workload, target));
+  task.standard = {std::move(standard.decisions), schedule::Print(standard.schedule),
+                   ExtractFeatures(standard.state, target), Origin::kDefault};
+  task.expected_seconds = std::exp(task.standard.features[kDraftLogSeconds]);
+  task.least_seconds = LeastSeconds(task.description.flops(), BytesOf(task.description), target);
+  Search::Options options;
+  options.seed = seed;
+  options.threads = threads;
+  const auto workload = std::make_shared<const ir::Workload>(task.workload);
+  task.search = std::make_unique<Search>(
+      [workload, target](space::Chooser& chooser) { return space::Build(*workload, target, chooser); }, target,
+      options);
+  return task;
+}
+
+std::vector<double> RepeatsOf(const v1::Outcome& outcome) {
+  const auto& all = outcome.timing().seconds();
+  const int first = outcome.timing().first_interleaved();
+  const auto begin = first > 0 && first < all.size() ? all.begin() + first : all.begin();
+  return {begin, all.end()};
+}
+
+double Median(std::vector<double> values) {
+  const size_t n = values.size();
+  std::sort(values.begin(), values.end());
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+std::optional<double> SecondsOf(const v1::Outcome& outcome) {
+  std::vector<double> repeats = RepeatsOf(outcome);
+  if (!outcome.has_timing() || repeats.empty()) return std::nullopt;
+  return Median(std::move(repeats));
+}
+
+void Remember(Task& task, const v1::Record& record) {
+  ++task.remembered;
+  const std::optional<double> seconds = SecondsOf(record.outcome());
+  const bool standard = record.schedule() == task.standard.schedule;
+  if (standard && seconds.has_value() && (record.confirmed() || !task.default_seconds.has_value())) {
+    task.default_seconds = seconds;
+  }
+  const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(record.decisions());
+  if (decisions.ok()) task.search->Remember(*decisions, record.schedule(), seconds);
+}
+
+void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale) {
+  for (size_t i = 0; i < proposals.size(); ++i) {
+    const auto outcome = outcomes.find(CandidateId(i));
+    if (outcome == outcomes.end()) continue;
+    ++task.trials;
+    std::optional<double> seconds = SecondsOf(outcome->second);
+    if (!seconds.has_value()) {
+      task.search->Observe(proposals[i].schedule, std::nullopt);
+      continue;
+    }
+    const double noise = NoiseOf(RepeatsOf(outcome->second), *seconds);
+    *seconds *= scale;
+    task.search->Observe(proposals[i].schedule, seconds, noise);
+    task.changed = true;
+    if (proposals[i].schedule == task.standard.schedule) task.default_seconds = seconds;
+    if (!task.best_seconds.has_value() || *seconds < *task.best_seconds) TakeBest(task, proposals[i], *seconds);
+  }
+}
+
+void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes) {
+  std::vector<double> standard;
+  const Proposal* winner = nullptr;
+  double best = 0;
+  for (size_t i = 0; i < finalists.size(); ++i) {
+    const auto outcome = outcomes.find(CandidateId(i));
+    const std::optional<double> seconds = outcome == outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
+    if (!seconds.has_value() || finalists[i].schedule != task.standard.schedule) continue;
+    standard = RepeatsOf(outcome->second);
+    task.default_seconds = best = *seconds;
+    winner = &finalists[i];
+  }
+  for (size_t i = 0; i < finalists.size(); ++i) {
+    const auto outcome = outcomes.find(CandidateId(i));
+    const std::optional<double> seconds = outcome == outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
+    if (!seconds.has_value() || &finalists[i] == winner) continue;
+    const bool fair = standard.empty() || Beats(RepeatsOf(outcome->second), standard);
+    if (!fair || (winner != nullptr && *seconds >= best)) continue;
+    best = *seconds;
+    winner = &finalists[i];
+  }
+  if (winner == nullptr) return;
+  TakeBest(task, *winner, best);
+  task.confirmed = true;
+  task.changed = false;
+}
+
+std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Task>& tasks) {
+  const std::vector<double> shape = Shape(task.workload);
+  std::vector<std::pair<double, const Task*>> relatives;
+  for (const Task& other : tasks) {
+    if (&other == &task || other.workload.op != task.workload.op || other.best_decisions.empty()) continue;
+    const std::vector<double> theirs = Shape(other.workload);
+    if (theirs.size() != shape.size()) continue;
+    double distance = 0;
+    for (size_t i = 0; i < shape.size(); ++i) distance += std::abs(shape[i] - theirs[i]);
+    relatives.emplace_back(distance, &other);
+  }
+  std::stable_sort(relatives.begin(), relatives.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<space::Decisions> decisions;
+  for (size_t i = 0; i < std::min(kRelatives, relatives.size()); ++i) {
+    decisions.push_back(relatives[i].second->best_decisions);
+  }
+  return decisions;
+}
+
+v1::WorkloadProgress Describe(const Task& task) {
+  v1::WorkloadProgress progress;
+  progress.set_digest(task.description.workload_digest());
+  progress.set_trials(task.trials);
+  if (task.default_seconds.has_value()) progress.set_default_seconds(*task.default_seconds);
+  if (!task.best_seconds.has_value()) return progress;
+  progress.set_best_seconds(*task.best_seconds);
+  progress.set_best_schedule(task.best_schedule);
+  progress.set_roofline_share(*task.best_seconds > 0 ? std::min(1.0, task.least_seconds / *task.best_seconds) : 0);
+  return progress;
+}
+
+}  // namespace hone::tuner

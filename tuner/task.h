@@ -1,0 +1,74 @@
+// One workload of a job while it is tuned: what it is, its search, and what is known of its times.
+//
+// No calls of the farm here, and no threads: the loop (tune_loop.cc) decides, visits (visit.h) measure.
+#ifndef HONE_TUNER_TASK_H_
+#define HONE_TUNER_TASK_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/codegen/target.h"
+#include "compiler/ir/workload.h"
+#include "hone/v1/job.pb.h"
+#include "hone/v1/measure.pb.h"
+#include "hone/v1/record.pb.h"
+#include "tuner/search.h"
+
+namespace hone::tuner {
+
+using Outcomes = std::map<std::string, v1::Outcome>;  // by candidate id
+
+struct Task {
+  ir::Workload workload;
+  v1::Batch description;  // of the workload, without candidates
+  double count = 1;       // times the model runs it
+  std::unique_ptr<Search> search;
+  Proposal standard;                               // the default, untuned
+  double expected_seconds = 0, least_seconds = 0;  // of the default, of anything: by the draft
+
+  std::optional<double> default_seconds, best_seconds;
+  std::string best_schedule;
+  space::Decisions best_decisions;
+  int64_t trials = 0;      // in this job
+  int64_t remembered = 0;  // records of earlier runs, on the same kind of device
+  bool confirmed = false;  // the winner has been compared in turns with the default
+  bool changed = false;    // something was measured since
+  int lost_batches = 0;    // in a row, that could not be measured at all
+  std::string trouble;     // why, of the last one
+};
+
+// FailedPrecondition or InvalidArgument: the text is no workload, or it has no default schedule.
+absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const codegen::Target& target, uint64_t seed, int threads);
+
+// The repeats that count: those taken in turns with other finalists where there are any, since they saw the same
+// machine. Empty for a failure.
+std::vector<double> RepeatsOf(const v1::Outcome& outcome);
+double Median(std::vector<double> values);  // not empty
+std::optional<double> SecondsOf(const v1::Outcome& outcome);
+
+// Takes in a record of an earlier run on this kind of device.
+void Remember(Task& task, const v1::Record& record);
+
+// Takes in the outcomes of proposals, whose candidate ids are their places. `scale` brings the times to the speed the
+// device had when the best was measured.
+void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale);
+
+// Takes in a confirmation: the winner is the fastest that beats the default repeat by repeat, else the default.
+void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes);
+
+// Best decisions of other tasks of the same operator, the most alike first.
+std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Task>& tasks);
+
+v1::WorkloadProgress Describe(const Task& task);
+
+std::string CandidateId(size_t place);
+double BytesOf(const v1::Batch& description);  // of all buffers
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_TASK_H_
