@@ -1,0 +1,153 @@
+#include "tuner/build_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "compiler/space/space.h"
+#include "deploy/runtime/code_object.h"
+#include "tuner/build_worker.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+
+BuildOptions Pretending(int workers, absl::Duration limit = absl::Seconds(10)) {
+  return {{"/proc/self/exe", "--pretend"}, workers, limit};
+}
+
+TEST(BuildPoolTest, AnswersComeInTheOrderOfTheCandidates) {
+  BuildPool pool(Pretending(2));
+  const auto batch = pool.Build({"w", "t", {"a", "illegal", "ccc"}});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_EQ(batch->candidates.size(), 3u);
+  EXPECT_TRUE(batch->candidates[0].ok);
+  EXPECT_EQ(batch->candidates[0].kernel.packed_bytes[1], 1);
+  EXPECT_FALSE(batch->candidates[1].ok);
+  EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kScheduleIllegal);
+  EXPECT_EQ(batch->candidates[1].text, "no loop of that name");
+  EXPECT_EQ(batch->candidates[2].kernel.packed_bytes[1], 3);
+  // The artifact holds what compiled, and the reference.
+  EXPECT_EQ(std::count(batch->artifact.begin(), batch->artifact.end(), '\n'), 3);
+  EXPECT_THAT(batch->artifact, HasSubstr(batch->reference.symbol + "@"));
+  EXPECT_THAT(batch->artifact, HasSubstr(batch->candidates[2].kernel.symbol + "@"));
+}
+
+TEST(BuildPoolTest, ACrashIsTheFailureOfOneCandidate) {
+  BuildPool pool(Pretending(1));
+  const auto batch = pool.Build({"w", "t", {"a", "crash", "b", "leave", "c"}});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  for (const size_t good : {0, 2, 4}) EXPECT_TRUE(batch->candidates[good].ok) << good;
+  EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kCompileError);
+  EXPECT_THAT(batch->candidates[1].text, HasSubstr("killed by signal 11"));
+  EXPECT_THAT(batch->candidates[3].text, HasSubstr("ended with status 3"));
+}
+
+TEST(BuildPoolTest, AHangIsATimeoutAndTheOthersGoOn) {
+  BuildPool pool(Pretending(1, absl::Milliseconds(200)));
+  const auto batch = pool.Build({"w", "t", {"hang", "b"}});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->candidates[0].failure, BuildFailure::kCompileTimeout);
+  EXPECT_THAT(batch->candidates[0].text, HasSubstr("0.2 s"));
+  EXPECT_TRUE(batch->candidates[1].ok);
+}
+
+TEST(BuildPoolTest, SeveralBatchesAtOnce) {
+  BuildPool pool(Pretending(3));
+  std::vector<std::thread> threads;
+  std::vector<absl::StatusOr<BuiltBatch>> results(6, absl::UnknownError("not run"));
+  for (size_t i = 0; i < results.size(); ++i) {
+    threads.emplace_back(
+        [&, i] { results[i] = pool.Build({"w", "t", std::vector<std::string>(i + 1, std::string(i + 1, 's'))}); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < results.size(); ++i) {
+    ASSERT_TRUE(results[i].ok()) << results[i].status();
+    ASSERT_EQ(results[i]->candidates.size(), i + 1);
+    for (const BuiltCandidate& c : results[i]->candidates) {
+      EXPECT_EQ(c.kernel.packed_bytes[1], static_cast<int64_t>(i + 1));
+    }
+  }
+}
+
+TEST(BuildPoolTest, AReferenceThatDoesNotCompileFailsTheBatch) {
+  BuildPool pool(Pretending(1));
+  const auto batch = pool.Build({"no reference", "t", {"a"}});
+  EXPECT_EQ(batch.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(batch.status().message()), HasSubstr("reference kernel does not compile"));
+}
+
+TEST(BuildPoolTest, AProgramThatDoesNotExistIsReported) {
+  BuildPool pool({{"/no/such/program"}, 1, absl::Seconds(5)});
+  const auto batch = pool.Build({"w", "t", {"a"}});
+  EXPECT_THAT(std::string(batch.status().message()), HasSubstr("127"));
+}
+
+TEST(BuildMessageTest, RoundTrip) {
+  BuildRequest request{BuildRequest::Kind::kLink, "w", "t", "s", "k", {"one", std::string("\0two", 4)}};
+  const auto decoded = DecodeRequest(Encode(request));
+  ASSERT_TRUE(decoded.has_value());
+  EXPECT_EQ(decoded->kind, request.kind);
+  EXPECT_EQ(decoded->objects, request.objects);
+  BuildReply reply;
+  reply.kind = BuildReply::Kind::kFailed;
+  reply.failure = BuildFailure::kCompileTimeout;
+  reply.kernel.packed_bytes = {1, 2, 3};
+  reply.kernel.workspace_bytes = 77;
+  const auto answered = DecodeReply(Encode(reply));
+  ASSERT_TRUE(answered.has_value());
+  EXPECT_EQ(answered->failure, BuildFailure::kCompileTimeout);
+  EXPECT_EQ(answered->kernel.packed_bytes, reply.kernel.packed_bytes);
+  EXPECT_EQ(answered->kernel.workspace_bytes, 77);
+}
+
+TEST(BuildMessageTest, DamagedMessagesAreNoMessages) {
+  const std::string good = Encode(BuildRequest{BuildRequest::Kind::kLink, "w", "t", "s", "k", {"one"}});
+  for (size_t length = 0; length < good.size(); ++length) {
+    EXPECT_FALSE(DecodeRequest(std::string_view(good).substr(0, length)).has_value()) << length;
+  }
+  EXPECT_FALSE(DecodeRequest(good + "x").has_value());
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0x80);
+    DecodeRequest(bad);  // whatever it is, it must not crash
+  }
+}
+
+constexpr char kWorkload[] = R"(workload "matmul"
+input x: f32[24,40] in [-1, 1]
+const w: f32[40,48] in [-1, 1]
+t: f32[24,48] over i:24, j:48 = sum k:40 of x[i, k] * w[k, j]
+output t
+)";
+
+TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
+  const auto target = codegen::ParseTarget("cpu").value();
+  const auto standard = space::Default(ir::ParseWorkload(kWorkload).value(), target);
+  ASSERT_TRUE(standard.ok());
+  BuildPool pool({{"/proc/self/exe"}, 2, absl::Seconds(60)});
+  const auto batch = pool.Build({kWorkload,
+                                 codegen::Print(target),
+                                 {schedule::Print(standard->schedule), "vectorize nothing\n", "not a step\n", ""}});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_TRUE(batch->candidates[0].ok) << batch->candidates[0].text;
+  EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kScheduleIllegal);
+  EXPECT_THAT(batch->candidates[1].text, HasSubstr("nothing"));
+  EXPECT_EQ(batch->candidates[2].failure, BuildFailure::kScheduleIllegal);
+  EXPECT_TRUE(batch->candidates[3].ok) << "no step at all is a schedule too";
+  runtime::CodeObject code;
+  const auto fault = runtime::CodeObject::Load(
+      {reinterpret_cast<const uint8_t*>(batch->artifact.data()), batch->artifact.size()}, &code);
+  ASSERT_TRUE(fault.ok()) << fault.text;
+  EXPECT_NE(code.Find(batch->reference.symbol.c_str()), nullptr);
+  EXPECT_NE(code.Find(batch->candidates[0].kernel.symbol.c_str()), nullptr);
+  EXPECT_NE(code.Find(batch->candidates[3].kernel.symbol.c_str()), nullptr);
+}
+
+}  // namespace
+}  // namespace hone::tuner

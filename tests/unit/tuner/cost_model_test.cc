@@ -1,0 +1,116 @@
+#include "tuner/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "base/random.h"
+
+namespace hone::tuner {
+namespace {
+
+// Made-up candidates: the draft knows only part of what makes them slow.
+struct Population {
+  std::deque<Features> features;
+  std::vector<double> seconds;
+
+  explicit Population(uint64_t seed, int size, double scale, double noise = 0) {
+    Random random(seed);
+    for (int i = 0; i < size; ++i) {
+      Features f(kFeatureCount, 0.0F);
+      for (size_t k = 1; k < 12; ++k) f[k] = static_cast<float>(random.Uniform());
+      const double draft = 1 + f[1];
+      const double truth = draft * (1 + 2 * (f[2] > 0.5 ? 1 : 0) + f[3] * f[3]);
+      f[kDraftLogSeconds] = static_cast<float>(std::log(draft * scale));
+      features.push_back(std::move(f));
+      seconds.push_back(truth * scale * std::exp(noise * (random.Uniform() - 0.5)));
+    }
+  }
+
+  void AddTo(std::vector<Sample>* samples, int group) const {
+    for (size_t i = 0; i < features.size(); ++i) samples->push_back({&features[i], group, seconds[i], 0.01});
+  }
+  std::vector<const Features*> pointers() const {
+    std::vector<const Features*> all;
+    for (const Features& f : features) all.push_back(&f);
+    return all;
+  }
+};
+
+// Share of pairs that the scores put in the right order.
+double PairAccuracy(const CostModel& model, const Population& population) {
+  const auto pointers = population.pointers();
+  const std::vector<double> scores = model.Score(pointers);
+  int64_t right = 0, all = 0;
+  for (size_t a = 0; a < scores.size(); ++a) {
+    for (size_t b = a + 1; b < scores.size(); ++b) {
+      ++all;
+      right += (scores[a] > scores[b]) == (population.seconds[a] < population.seconds[b]) ? 1 : 0;
+    }
+  }
+  return static_cast<double>(right) / static_cast<double>(all);
+}
+
+TEST(CostModelTest, BoostedModelLearnsWhatTheDraftDoesNotKnow) {
+  const Population slow(1, 200, 1e-2, 0.05), fast(2, 200, 1e-5, 0.05), unseen(3, 200, 1e-5);
+  std::vector<Sample> samples;
+  slow.AddTo(&samples, 0);
+  fast.AddTo(&samples, 1);
+  const auto model = BoostedModel::Train(samples, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const double draft = PairAccuracy(DraftModel(), unseen), learned = PairAccuracy(**model, unseen);
+  EXPECT_GT(learned, 0.9);
+  EXPECT_GT(learned, draft + 0.05);
+}
+
+TEST(CostModelTest, WhatFailedIsRankedLast) {
+  const Population population(4, 300, 1e-4);
+  std::vector<Sample> samples;
+  population.AddTo(&samples, 0);
+  for (Sample& s : samples) {
+    if ((*s.features)[5] > 0.7F) s.seconds.reset();
+  }
+  const auto model = BoostedModel::Train(samples, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const std::vector<double> scores = (*model)->Score(population.pointers());
+  double good = 0, bad = 0;
+  int goods = 0, bads = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const bool failed = population.features[i][5] > 0.7F;
+    (failed ? bad : good) += scores[i];
+    ++(failed ? bads : goods);
+  }
+  EXPECT_GT(good / goods, bad / bads + 1);
+}
+
+TEST(CostModelTest, TooFewSamplesAreAnError) {
+  const Population population(5, 8, 1e-4);
+  std::vector<Sample> samples;
+  population.AddTo(&samples, 0);
+  EXPECT_EQ(BoostedModel::Train(samples, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(BoostedModel::Train({}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(CostModelTest, SameSeedSameScores) {
+  const Population population(6, 100, 1e-4);
+  std::vector<Sample> samples;
+  population.AddTo(&samples, 0);
+  const auto a = BoostedModel::Train(samples, {.seed = 5}), b = BoostedModel::Train(samples, {.seed = 5});
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ((*a)->Score(population.pointers()), (*b)->Score(population.pointers()));
+}
+
+TEST(CostModelTest, NothingToScoreIsFine) {
+  const Population population(7, 40, 1e-4);
+  std::vector<Sample> samples;
+  population.AddTo(&samples, 0);
+  const auto model = BoostedModel::Train(samples, {});
+  ASSERT_TRUE(model.ok());
+  EXPECT_TRUE((*model)->Score({}).empty());
+  EXPECT_TRUE(DraftModel().Score({}).empty());
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,160 @@
+#include "tuner/features.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+#include "compiler/schedule/apply.h"
+#include "compiler/space/space.h"
+#include "tests/unit/space/workloads.h"
+#include "tuner/draft_model.h"
+#include "tuner/index_code.h"
+#include "tuner/nest_facts.h"
+
+namespace hone::tuner {
+namespace {
+
+codegen::Target SomeTarget() {
+  return codegen::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l1=32768 -l2=1048576 -l3=33554432").value();
+}
+
+class EveryWorkload : public ::testing::TestWithParam<testing::NamedWorkload> {
+ protected:
+  static ir::Workload Parsed() { return ir::ParseWorkload(GetParam().text).value(); }
+};
+
+TEST_P(EveryWorkload, RandomCandidatesHaveFiniteFeatures) {
+  const ir::Workload workload = Parsed();
+  const codegen::Target target = SomeTarget();
+  Random random(3);
+  int built = 0;
+  for (int i = 0; i < 40; ++i) {
+    space::Chooser chooser(nullptr, &random);
+    const auto candidate = space::Build(workload, target, chooser);
+    if (!candidate.ok()) continue;
+    ++built;
+    const Features features = ExtractFeatures(candidate->state, target);
+    ASSERT_EQ(features.size(), kFeatureCount);
+    for (size_t f = 0; f < features.size(); ++f) ASSERT_TRUE(std::isfinite(features[f])) << "feature " << f;
+  }
+  EXPECT_GT(built, 0);
+}
+
+TEST_P(EveryWorkload, FeaturesDependOnTheStateAlone) {
+  const ir::Workload workload = Parsed();
+  const auto a = space::Default(workload, SomeTarget()), b = space::Default(workload, SomeTarget());
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(ExtractFeatures(a->state, SomeTarget()), ExtractFeatures(b->state, SomeTarget()));
+}
+
+TEST_P(EveryWorkload, DraftPrefersTheDefaultToPlainLoops) {
+  const ir::Workload workload = Parsed();
+  if (ir::CountFlops(workload) < 1e5) GTEST_SKIP() << "too small to matter";
+  const codegen::Target target = SomeTarget();
+  const auto standard = space::Default(workload, target);
+  const auto plain = schedule::Replay(workload, {});
+  ASSERT_TRUE(standard.ok() && plain.ok());
+  EXPECT_LT(ExtractFeatures(standard->state, target)[kDraftLogSeconds],
+            ExtractFeatures(*plain, target)[kDraftLogSeconds]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, EveryWorkload, ::testing::ValuesIn(testing::SmallWorkloads()),
+                         [](const auto& info) { return info.param.name; });
+
+constexpr char kMatMul[] = R"(workload "matmul"
+input x: f32[96,256] in [-1, 1]
+const w: f32[256,128] in [-1, 1]
+t: f32[96,128] over i:96, j:128 = sum k:256 of x[i, k] * w[k, j]
+output t
+)";
+
+NestFacts FactsOf(const std::string& schedule, size_t nest) {
+  const ir::Workload workload = ir::ParseWorkload(kMatMul).value();
+  const auto state = schedule::Replay(workload, schedule::ParseSchedule(schedule).value());
+  EXPECT_TRUE(state.ok()) << state.status();
+  // The facts point into the state, which ends here; tests look at numbers only.
+  return AnalyzeNests(*state, SomeTarget()).at(nest);
+}
+
+TEST(NestFactsTest, RegisterTileIsSeenAsAccumulatorsAndLoads) {
+  // Tiles of 6 rows by 4 vectors of 16, reduced inside.
+  const NestFacts facts = FactsOf(
+      "cache_write t\nsplit i 6 shift\nsplit j 64 mask\nreorder io jo ii ji\ncompute_at tc jo\n"
+      "split jc 16 mask\nreorder kc ic jco jci\nunroll ic\nunroll jco\nvectorize jci\n",
+      0);
+  EXPECT_EQ(facts.tile.outputs, 24);
+  EXPECT_EQ(facts.tile.vectors, 24);
+  EXPECT_EQ(facts.tile.loads, 6 + 4);  // six broadcasts, four vectors
+  EXPECT_EQ(facts.tile.gathers, 0);
+  EXPECT_EQ(facts.tile.lanes_used, 1);
+  EXPECT_TRUE(facts.tile.vectorized);
+  EXPECT_EQ(facts.executed, 96.0 * 128 * 256);
+}
+
+TEST(NestFactsTest, ColumnsAreGatheredAndRowsAreNot) {
+  const NestFacts along = FactsOf("split j 32 mask\nreorder i k jo ji\nvectorize ji\n", 0);
+  EXPECT_EQ(along.tile.gathers, 0);
+  // Along i, x is read column-wise: an element at a time.
+  const NestFacts across = FactsOf("split i 32 mask\nreorder j k io ii\nvectorize ii\n", 0);
+  EXPECT_EQ(across.tile.gathers, 32);
+}
+
+TEST(NestFactsTest, FootprintsGrowOutwards) {
+  const NestFacts facts = FactsOf("", 0);
+  const Access& x = facts.accesses[0];
+  ASSERT_EQ(facts.depth(), 3u);
+  EXPECT_EQ(x.elements[3], 1);
+  EXPECT_EQ(x.elements[2], 256);       // k
+  EXPECT_EQ(x.elements[1], 256);       // j does not move it
+  EXPECT_EQ(x.elements[0], 96 * 256);  // i
+  EXPECT_EQ(x.lines[2], 16);
+  const Access& w = facts.accesses[1];
+  EXPECT_EQ(w.stride[2], 128);
+  EXPECT_EQ(w.lines[2], 256);  // a line per row
+}
+
+TEST(NestFactsTest, TailsCountAsWaste) {
+  const NestFacts masked = FactsOf("split j 48 mask\n", 0);
+  EXPECT_GT(masked.executed, masked.useful * 1.1);
+  const NestFacts peeled = FactsOf("split j 48 peel\n", 0);
+  EXPECT_NEAR(peeled.executed, peeled.useful, 1e-6 * peeled.useful);
+}
+
+TEST(IndexCodeTest, EvaluatesWhatIndicesAreMadeOf) {
+  const ir::Expr a = ir::MakeVar("a"), b = ir::MakeVar("b");
+  const IndexCode code(ir::FloorDiv(a * ir::Expr(7) - b, ir::Expr(4)) + ir::FloorMod(b, ir::Expr(3)), {"a", "b"});
+  EXPECT_FALSE(code.irregular());
+  const int64_t values[] = {1, 9};
+  EXPECT_EQ(code.Evaluate(values), -1 + 0);
+  const int64_t others[] = {5, 2};
+  EXPECT_EQ(code.Evaluate(others), 8 + 2);
+}
+
+TEST(IndexCodeTest, DataMakesAnIndexIrregular) {
+  const ir::Buffer table = ir::MakeBuffer("p", ir::DType::kInt64, {8});
+  const IndexCode code(ir::MakeLoad(table, {ir::MakeVar("a")}) + ir::Expr(1), {"a"});
+  EXPECT_TRUE(code.irregular());
+  const int64_t values[] = {5};
+  EXPECT_EQ(code.Evaluate(values), 0);
+}
+
+TEST(DraftModelTest, TwoThreadsAreFasterThanOneForBigWork) {
+  const ir::Workload workload = ir::ParseWorkload(kMatMul).value();
+  const auto seconds = [&](const std::string& steps) {
+    const auto state = schedule::Replay(workload, schedule::ParseSchedule(steps).value());
+    return ExtractFeatures(state.value(), SomeTarget())[kDraftLogSeconds];
+  };
+  const std::string serial = "split j 32 mask\nreorder i k jo ji\nvectorize ji\n";
+  EXPECT_LT(seconds(serial + "parallel i\n"), seconds(serial));
+}
+
+TEST(DraftModelTest, LeastSecondsKnowsBothRoofs) {
+  const codegen::Target target = SomeTarget();
+  EXPECT_GT(LeastSeconds(1e9, 1e3, target), 10 * LeastSeconds(1e6, 1e3, target));
+  EXPECT_GT(LeastSeconds(1, 1e9, target), 10 * LeastSeconds(1, 1e6, target));
+  EXPECT_LT(LeastSeconds(1e9, 1e3, target, 1e15), LeastSeconds(1e9, 1e3, target) / 100);
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,162 @@
+#include "tuner/search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "compiler/schedule/step.h"
+#include "tuner/cost_model.h"
+
+namespace hone::tuner {
+namespace {
+
+// A landscape with one valley: five decisions of eight options, 32,768 points, each costing by its distance to the
+// goal. Candidates are told apart by a split with the decisions' number; nothing is ever lowered.
+constexpr int kDecisions = 5;
+constexpr int64_t kGoal[kDecisions] = {5, 2, 7, 0, 4};
+
+ir::Workload AnyWorkload() {
+  return ir::ParseWorkload(
+             "workload \"relu\"\ninput x: f32[1048576] in [-1, 1]\n"
+             "t: f32[1048576] over i:1048576 = max(x[i], 0f32)\noutput t\n")
+      .value();
+}
+
+absl::StatusOr<space::Candidate> Landscape(space::Chooser& chooser) {
+  int64_t number = 0, invalid = 0;
+  for (int d = 0; d < kDecisions; ++d) {
+    const int64_t value = chooser.OneOf("d" + std::to_string(d), {0, 1, 2, 3, 4, 5, 6, 7}, 1);
+    number = number * 8 + value;
+    invalid += value == 6 ? 1 : 0;
+  }
+  if (invalid >= 2) return absl::FailedPreconditionError("two sixes lead nowhere");
+  const schedule::Schedule steps = {schedule::Split{"i", number + 2, schedule::Tail::kMask}};
+  auto state = schedule::Replay(AnyWorkload(), steps);
+  if (!state.ok()) return state.status();
+  return space::Candidate{chooser.decisions(), steps, *std::move(state)};
+}
+
+double SecondsOf(const Proposal& proposal) {
+  double seconds = 1e-3;
+  for (int d = 0; d < kDecisions; ++d) {
+    seconds *= 1 + 0.15 * std::abs(static_cast<double>(proposal.decisions[static_cast<size_t>(d)].value - kGoal[d]));
+  }
+  return seconds;
+}
+
+class SearchTest : public ::testing::Test {
+ protected:
+  static Search MakeSearch(uint64_t seed, int threads = 1) {
+    Search::Options options;
+    options.seed = seed;
+    options.first_samples = 64;
+    options.threads = threads;
+    return Search(Landscape, codegen::ParseTarget("x86_64").value(), options);
+  }
+  DraftModel draft_;
+};
+
+TEST_F(SearchTest, FindsTheValleyInAFractionOfTheSpace) {
+  Search search = MakeSearch(1);
+  int trials = 0;
+  while (trials < 800) {
+    const auto proposals = search.Propose(16, draft_);
+    if (proposals.empty() && search.converged()) break;
+    for (const Proposal& p : proposals) search.Observe(p.schedule, SecondsOf(p));
+    trials += static_cast<int>(proposals.size());
+  }
+  EXPECT_NEAR(*search.best_seconds(), 1e-3, 1e-9) << "after " << trials << " trials";
+  EXPECT_LT(trials, 800) << "it should notice that nothing is left to gain";
+  EXPECT_TRUE(search.converged());
+  EXPECT_GT(search.invalid(), 0) << "invalid candidates are counted";
+}
+
+TEST_F(SearchTest, FirstProposalIsTheDefault) {
+  Search search = MakeSearch(2);
+  const auto proposals = search.Propose(8, draft_);
+  ASSERT_EQ(proposals.size(), 8u);
+  EXPECT_EQ(proposals[0].origin, Origin::kDefault);
+  for (const space::Decision& d : proposals[0].decisions) EXPECT_EQ(d.value, 1);
+}
+
+TEST_F(SearchTest, NothingIsProposedTwice) {
+  Search search = MakeSearch(3);
+  std::set<std::string> seen;
+  for (int round = 0; round < 12; ++round) {
+    for (const Proposal& p : search.Propose(24, draft_)) {
+      EXPECT_TRUE(seen.insert(p.schedule).second) << p.schedule;
+      // Every third fails, which must not stop anything.
+      search.Observe(p.schedule, seen.size() % 3 == 0 ? std::nullopt : std::optional(SecondsOf(p)));
+    }
+  }
+  EXPECT_GT(seen.size(), 200u);
+}
+
+TEST_F(SearchTest, SameSeedSameProposalsOnAnyNumberOfThreads) {
+  Search one = MakeSearch(4, 1), many = MakeSearch(4, 4);
+  for (int round = 0; round < 4; ++round) {
+    const auto a = one.Propose(16, draft_), b = many.Propose(16, draft_);
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      EXPECT_EQ(a[i].schedule, b[i].schedule);
+      one.Observe(a[i].schedule, SecondsOf(a[i]));
+      many.Observe(b[i].schedule, SecondsOf(b[i]));
+    }
+  }
+}
+
+TEST_F(SearchTest, DecisionsOfARelativeComeRightAfterTheDefault) {
+  Search search = MakeSearch(5);
+  // 9 is not on offer here: the nearest that is will do.
+  search.AddRelative({{"d0", 5, {}}, {"d1", 2, {}}, {"d2", 9, {}}, {"d3", 0, {}}, {"d4", 4, {}}, {"other", 3, {}}});
+  const auto proposals = search.Propose(8, draft_);
+  EXPECT_EQ(proposals[1].origin, Origin::kRelative);
+  EXPECT_NEAR(SecondsOf(proposals[1]), 1e-3, 1e-9);
+}
+
+TEST_F(SearchTest, RememberedCandidatesAreNotTriedAgain) {
+  Search first = MakeSearch(6);
+  const auto proposals = first.Propose(32, draft_);
+  Search second = MakeSearch(7);
+  for (const Proposal& p : proposals) second.Remember(p.decisions, p.schedule, SecondsOf(p));
+  second.Remember({{"d0", 1, {}}}, "split i 3 mask\n", 1e-9);  // no longer what these decisions lead to
+  EXPECT_GT(*second.best_seconds(), 1e-4);
+  for (const Proposal& p : second.Propose(32, draft_)) {
+    for (const Proposal& old : proposals) EXPECT_NE(p.schedule, old.schedule);
+  }
+}
+
+TEST_F(SearchTest, ASettledSearchEndsAfterOneRoundWithoutProgress) {
+  Search search = MakeSearch(8);
+  const space::Decisions goal = {{"d0", 5, {}}, {"d1", 2, {}}, {"d2", 7, {}}, {"d3", 0, {}}, {"d4", 4, {}}};
+  space::Chooser chooser(&goal);
+  const auto candidate = Landscape(chooser);
+  ASSERT_TRUE(candidate.ok());
+  search.Remember(goal, schedule::Print(candidate->schedule), 1e-3);
+  search.Settle();
+  const auto proposals = search.Propose(16, draft_);
+  EXPECT_FALSE(proposals.empty());
+  for (const Proposal& p : proposals) {
+    EXPECT_EQ(p.origin, Origin::kDescent);
+    search.Observe(p.schedule, SecondsOf(p));
+  }
+  EXPECT_TRUE(search.Propose(16, draft_).empty());
+  EXPECT_TRUE(search.converged());
+}
+
+TEST_F(SearchTest, SamplesCarryFailuresAndTimes) {
+  Search search = MakeSearch(9);
+  const auto proposals = search.Propose(4, draft_);
+  ASSERT_EQ(proposals.size(), 4u);
+  search.Observe(proposals[0].schedule, 2e-3, 0.1);
+  search.Observe(proposals[1].schedule, std::nullopt);
+  std::vector<Sample> samples;
+  search.CollectSamples(7, &samples);
+  ASSERT_EQ(samples.size(), 2u) << "what is still under way teaches nothing";
+  EXPECT_EQ(samples[0].group, 7);
+  EXPECT_NE(samples[0].seconds.has_value(), samples[1].seconds.has_value());
+}
+
+}  // namespace
+}  // namespace hone::tuner

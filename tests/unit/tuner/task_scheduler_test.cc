@@ -1,0 +1,177 @@
+#include "tuner/task_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "tuner/budget.h"
+
+namespace hone::tuner {
+namespace {
+
+TEST(TaskSchedulerTest, EveryTaskOnceBeforeAnyTwice) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-4}, {1, 1e-2, 1e-3}, {1, 1e-3, 1e-4}}, {});
+  for (size_t expected : {0, 1, 2}) {
+    const auto round = scheduler.Next();
+    ASSERT_TRUE(round.has_value());
+    EXPECT_EQ(round->task, expected);
+    EXPECT_EQ(round->trials, 16);
+  }
+  EXPECT_FALSE(scheduler.Next().has_value()) << "nothing is known yet to choose by";
+  scheduler.Finish(1, 1e-2);
+  EXPECT_EQ(scheduler.Next()->task, 1u);
+}
+
+TEST(TaskSchedulerTest, TrialsGoWhereTheModelSpendsItsTime) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-5}, {20, 1e-3, 1e-5}}, {});
+  std::map<size_t, int> rounds;
+  for (int i = 0; i < 30; ++i) {
+    const auto round = scheduler.Next();
+    ASSERT_TRUE(round.has_value());
+    scheduler.Finish(round->task, 1e-3 * std::pow(0.98, ++rounds[round->task]));
+  }
+  EXPECT_GT(rounds[1], 2 * rounds[0]);
+  EXPECT_GE(rounds[0], 2) << "but nobody starves";
+}
+
+TEST(TaskSchedulerTest, WhatNoLongerImprovesYieldsToWhatDoes) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-5}, {1, 1e-3, 1e-5}}, {});
+  double improving = 1e-3;
+  std::map<size_t, int> rounds;
+  for (int i = 0; i < 24; ++i) {
+    const auto round = scheduler.Next();
+    ASSERT_TRUE(round.has_value());
+    ++rounds[round->task];
+    if (round->task == 1) improving *= 0.9;
+    scheduler.Finish(round->task, round->task == 1 ? improving : 1e-3);
+  }
+  EXPECT_GT(rounds[1], rounds[0]);
+}
+
+TEST(TaskSchedulerTest, ATaskAtItsRoofHasNothingToGain) {
+  TaskScheduler scheduler({{1, 1e-3, 0.99e-3}, {1, 1e-3, 1e-4}}, {});
+  std::map<size_t, int> rounds;
+  for (int i = 0; i < 12; ++i) {
+    const auto round = scheduler.Next();
+    ASSERT_TRUE(round.has_value());
+    ++rounds[round->task];
+    scheduler.Finish(round->task, 1e-3);
+  }
+  EXPECT_GE(rounds[1], 9);
+}
+
+TEST(TaskSchedulerTest, NegligibleTasksGetOneSmallRound) {
+  TaskScheduler scheduler({{1, 1e-6, 1e-8}, {1, 1e-2, 1e-3}}, {});
+  const auto first = scheduler.Next();
+  EXPECT_EQ(first->task, 0u);
+  EXPECT_LT(first->trials, 16);
+  scheduler.Finish(0, 1e-6);
+  scheduler.Next();
+  scheduler.Finish(1, 1e-2);
+  for (int i = 0; i < 10; ++i) {
+    const auto round = scheduler.Next();
+    ASSERT_TRUE(round.has_value());
+    EXPECT_EQ(round->task, 1u);
+    scheduler.Finish(1, 1e-2);
+  }
+}
+
+TEST(TaskSchedulerTest, ClosedTasksGetNothing) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-4}, {1, 1e-3, 1e-4}}, {});
+  scheduler.Close(0);
+  EXPECT_EQ(scheduler.Next()->task, 1u);
+  scheduler.Finish(1, 1e-3);
+  scheduler.Close(1);
+  EXPECT_FALSE(scheduler.Next().has_value());
+}
+
+TEST(TaskSchedulerTest, AWorkloadThatNeverRunsIsGivenUp) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-4}}, {});
+  scheduler.Next();
+  scheduler.Finish(0, std::nullopt);
+  ASSERT_TRUE(scheduler.Next().has_value()) << "a second chance";
+  scheduler.Finish(0, std::nullopt);
+  EXPECT_FALSE(scheduler.Next().has_value());
+}
+
+TEST(TaskSchedulerTest, AtMostTwoRoundsOfOneTaskAreOpen) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-4}}, {});
+  scheduler.Next();
+  scheduler.Finish(0, 1e-3);
+  EXPECT_TRUE(scheduler.Next().has_value());
+  EXPECT_TRUE(scheduler.Next().has_value());
+  EXPECT_FALSE(scheduler.Next().has_value());
+  scheduler.Finish(0, 1e-3);
+  EXPECT_TRUE(scheduler.Next().has_value());
+}
+
+v1::JobSpec SpecOf(int workloads, int64_t trials, int64_t seconds) {
+  v1::JobSpec spec;
+  for (int i = 0; i < workloads; ++i) spec.add_workloads();
+  spec.set_trials(trials);
+  if (seconds > 0) spec.mutable_time_budget()->set_seconds(seconds);
+  return spec;
+}
+
+TEST(BudgetTest, TrialsAreCountedDown) {
+  Budget budget(SpecOf(2, 100, 0), {});
+  budget.CountRemembered(0, false);
+  budget.CountRemembered(0, false);
+  budget.SettleTrials();
+  EXPECT_FALSE(budget.nothing_left());
+  EXPECT_EQ(budget.TrialsLeft(0), 100);
+  EXPECT_EQ(budget.TrialsLeft(70), 30);
+  EXPECT_EQ(budget.TrialsLeft(130), 0);
+  EXPECT_FALSE(budget.TimeIsUp(1e9, 0));
+}
+
+TEST(BudgetTest, ASecondRunOfTheSameCommandHasNothingToDo) {
+  Budget budget(SpecOf(2, 100, 0), {});
+  budget.CountRemembered(90, true);
+  budget.CountRemembered(15, true);
+  budget.SettleTrials();
+  EXPECT_TRUE(budget.nothing_left());
+}
+
+TEST(BudgetTest, AnInterruptedRunGoesOnWithTheRest) {
+  Budget budget(SpecOf(2, 100, 0), {});
+  budget.CountRemembered(40, false);
+  budget.CountRemembered(0, false);
+  budget.SettleTrials();
+  EXPECT_EQ(budget.TrialsLeft(0), 60);
+}
+
+TEST(BudgetTest, ANewWorkloadAmongTunedOnesGetsItsShare) {
+  Budget budget(SpecOf(2, 100, 0), {});
+  budget.CountRemembered(5000, true);  // another model has it too
+  budget.CountRemembered(0, false);
+  budget.SettleTrials();
+  EXPECT_EQ(budget.TrialsLeft(0), 50);
+}
+
+TEST(BudgetTest, TimeCountsEarlierAttemptsAndTheEnd) {
+  v1::JobProgress earlier;
+  earlier.set_seconds(40);
+  Budget budget(SpecOf(1, 0, 60), earlier);
+  EXPECT_FALSE(budget.TimeIsUp(10, 5));
+  EXPECT_TRUE(budget.TimeIsUp(15, 5));
+  EXPECT_TRUE(budget.TimeIsUp(21, 0));
+  EXPECT_FALSE(budget.TimeIsUp(1, 1000)) << "the end gets a quarter of the time at most";
+}
+
+TEST(BudgetTest, TimeAloneAlsoComesToAnEnd) {
+  Budget budget(SpecOf(2, 0, 10), {});
+  budget.CountRemembered(100, true);
+  budget.CountRemembered(80, true);
+  budget.SettleTrials();
+  EXPECT_TRUE(budget.nothing_left());
+  Budget longer(SpecOf(2, 0, 600), {});
+  longer.CountRemembered(100, true);
+  longer.CountRemembered(80, true);
+  longer.SettleTrials();
+  EXPECT_FALSE(longer.nothing_left());
+}
+
+}  // namespace
+}  // namespace hone::tuner

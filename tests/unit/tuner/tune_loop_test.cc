@@ -1,0 +1,223 @@
+#include "tuner/tune_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compiler/space/space.h"
+#include "tests/unit/tuner/pretended_farm.h"
+#include "tuner/task.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string MatMul(int m, int n, int k) {
+  return ir::Print(ir::Canonicalize(
+      ir::ParseWorkload("workload \"matmul\"\ninput x: f32[" + std::to_string(m) + "," + std::to_string(k) +
+                        "] in [-1, 1]\nconst w: f32[" + std::to_string(k) + "," + std::to_string(n) +
+                        "] in [-1, 1]\nt: f32[" + std::to_string(m) + "," + std::to_string(n) +
+                        "] over i:" + std::to_string(m) + ", j:" + std::to_string(n) + " = sum k:" + std::to_string(k) +
+                        " of x[i, k] * w[k, j]\noutput t\n")
+          .value()));
+}
+
+// Rows of 5 and unrolling by 4 are best on this device, whatever the default thinks.
+double PretendedSeconds(const v1::Batch&, const std::string& text) {
+  double seconds = 1e-3;
+  const space::Decisions decisions = space::ParseDecisions(text).value();
+  for (const space::Decision& d : decisions) {
+    if (d.name == "rows") seconds *= 1 + 0.1 * std::abs(static_cast<double>(d.value) - 5);
+    if (d.name == "unroll") seconds *= d.value == 4 ? 1 : 1.2;
+    if (d.name == "vectors") seconds *= 1 + 0.05 * std::abs(static_cast<double>(d.value) - 2);
+  }
+  return seconds;
+}
+
+class TuneLoopTest : public ::testing::Test {
+ protected:
+  TuneLoopTest() : builders_({{"/proc/self/exe", "--pretend"}, 2, absl::Seconds(20)}) {
+    farm_.seconds = PretendedSeconds;
+    AddWorkload(64, 96, 128, 3);
+    job_.mutable_spec()->set_target("x86_64 -mcpu=x86-64-v3 -threads=2");
+    job_.mutable_spec()->set_threads(2);
+    job_.mutable_spec()->set_trials(120);
+    job_.mutable_spec()->set_seed(1);
+  }
+
+  void AddWorkload(int m, int n, int k, int64_t count) {
+    v1::WorkloadSpec* workload = job_.mutable_spec()->add_workloads();
+    workload->set_text(MatMul(m, n, k));
+    workload->set_digest(ir::WorkloadDigest(ir::ParseWorkload(workload->text()).value()));
+    workload->set_count(count);
+    workload->set_op("matmul");
+  }
+  absl::Status Tune() { return TuneJob(job_, farm_, builders_, &progress_); }
+  int Finals() const {
+    return static_cast<int>(
+        std::count_if(farm_.batches.begin(), farm_.batches.end(), [](const auto& b) { return b.final(); }));
+  }
+
+  PretendedFarm farm_;
+  BuildPool builders_;
+  v1::Job job_;
+  v1::JobProgress progress_;
+};
+
+TEST_F(TuneLoopTest, FindsWhatTheDeviceLikesAndConfirmsIt) {
+  AddWorkload(48, 96, 256, 1);
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_LE(progress_.trials(), 120);
+  ASSERT_EQ(progress_.workloads_size(), 2);
+  for (const v1::WorkloadProgress& w : progress_.workloads()) {
+    EXPECT_GT(w.default_seconds(), 1.15e-3) << "the default is not what this device likes";
+    EXPECT_LT(w.best_seconds(), 1.12e-3);
+    EXPECT_FALSE(w.best_schedule().empty());
+    EXPECT_GT(w.trials(), 0);
+  }
+  EXPECT_EQ(Finals(), 2);
+  EXPECT_NEAR(progress_.latency_before_seconds(),
+              3 * progress_.workloads(0).default_seconds() + progress_.workloads(1).default_seconds(), 1e-9);
+  EXPECT_LT(progress_.latency_after_seconds(), progress_.latency_before_seconds());
+  EXPECT_GT(farm_.reports.size(), 0u);
+  for (const v1::Batch& batch : farm_.batches) {
+    EXPECT_EQ(batch.requirements().fingerprint_digest(), "d1") << "all on one kind of device";
+    EXPECT_FALSE(batch.artifact().empty());
+    EXPECT_FALSE(batch.reference().symbol().empty());
+  }
+}
+
+TEST_F(TuneLoopTest, WhatIsNotFasterThanTheDefaultDoesNotWin) {
+  farm_.seconds = [](const v1::Batch&, const std::string&) { return 1e-3; };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const auto workload = ir::ParseWorkload(job_.spec().workloads(0).text()).value();
+  const auto standard = space::Default(workload, codegen::ParseTarget(job_.spec().target()).value());
+  EXPECT_EQ(progress_.workloads(0).best_schedule(), schedule::Print(standard->schedule));
+  EXPECT_EQ(progress_.workloads(0).best_seconds(), progress_.workloads(0).default_seconds());
+}
+
+TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const double best = progress_.workloads(0).best_seconds();
+  farm_.batches.clear();
+  progress_.Clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(farm_.batches.empty());
+  EXPECT_EQ(progress_.trials(), 0);
+  EXPECT_NEAR(progress_.workloads(0).best_seconds(), best, 1e-9);
+  EXPECT_TRUE(progress_.has_latency_before_seconds());
+}
+
+TEST_F(TuneLoopTest, ALargerBudgetGoesOnFromTheRecords) {
+  job_.mutable_spec()->set_trials(40);
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const size_t before = farm_.records.size();
+  job_.mutable_spec()->set_trials(80);
+  farm_.batches.clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_FALSE(farm_.batches.empty());
+  EXPECT_LE(progress_.trials(), 80 - 40);
+  EXPECT_GT(farm_.records.size(), before);
+}
+
+TEST_F(TuneLoopTest, TheBudgetOfTrialsIsKept) {
+  for (const int64_t trials : {1, 7, 33}) {
+    farm_.records.clear();
+    job_.mutable_spec()->set_trials(trials);
+    ASSERT_EQ(Tune(), absl::OkStatus());
+    EXPECT_LE(progress_.trials(), trials);
+    EXPECT_TRUE(progress_.has_latency_after_seconds()) << "confirming gives every workload its numbers";
+  }
+}
+
+TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
+  farm_.seconds = [](const v1::Batch& batch, const std::string& decisions) {
+    const double seconds = PretendedSeconds(batch, decisions);
+    return decisions.find("rows=3") != std::string::npos ? -1.0 : seconds;
+  };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  ASSERT_EQ(progress_.failed_size(), 1);
+  EXPECT_EQ(progress_.failed(0).kind(), v1::FAILURE_KIND_CRASHED);
+  EXPECT_GT(progress_.failed(0).count(), 0);
+  EXPECT_LT(progress_.workloads(0).best_seconds(), 1.15e-3);
+}
+
+TEST_F(TuneLoopTest, WaitsForADevice) {
+  farm_.asks_before_device = 2;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  ASSERT_GE(farm_.reports.size(), 2u);
+  EXPECT_THAT(farm_.reports[0].activity(), HasSubstr("waiting for a device"));
+}
+
+TEST_F(TuneLoopTest, ACancelledJobStopsAndKeepsItsProgress) {
+  int calls = 0;
+  farm_.on_measure = [&] { return ++calls > 2 ? absl::CancelledError("the job was cancelled") : absl::OkStatus(); };
+  EXPECT_EQ(Tune().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(farm_.abandoned);
+  EXPECT_EQ(Finals(), 0);
+  EXPECT_LT(progress_.trials(), 120);
+}
+
+TEST_F(TuneLoopTest, ALostLeaseIsHandedOn) {
+  farm_.on_measure = [] { return absl::AbortedError("lease is not live"); };
+  EXPECT_EQ(Tune().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(TuneLoopTest, AJobOfWhichNothingCanBeMeasuredFails) {
+  farm_.batch_error = [](const v1::Batch&) { return "the reference kernel crashed"; };
+  const absl::Status status = Tune();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the reference kernel crashed"));
+}
+
+TEST_F(TuneLoopTest, OneWorkloadThatCannotBeMeasuredDoesNotStopTheOthers) {
+  AddWorkload(16, 32, 64, 1);
+  const std::string broken = job_.spec().workloads(1).digest();
+  farm_.batch_error = [broken](const v1::Batch& b) { return b.workload_digest() == broken ? "does not load" : ""; };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(progress_.workloads(0).has_best_seconds());
+  EXPECT_FALSE(progress_.workloads(1).has_best_seconds());
+  EXPECT_FALSE(progress_.has_latency_after_seconds());
+}
+
+TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
+  (*job_.mutable_spec()->mutable_options())["colour"] = "red";
+  EXPECT_THAT(std::string(Tune().message()), HasSubstr("colour"));
+  job_.mutable_spec()->clear_options();
+  job_.mutable_spec()->mutable_workloads(0)->set_text("workload nonsense");
+  const absl::Status status = Tune();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("matmul"));
+}
+
+TEST(TaskTest, RelativesAreOrderedByLikeness) {
+  std::vector<Task> tasks;
+  const codegen::Target target = codegen::ParseTarget("x86_64").value();
+  for (const int m : {64, 8, 72, 4096}) {
+    v1::WorkloadSpec spec;
+    spec.set_text(MatMul(m, 96, 128));
+    spec.set_count(1);
+    tasks.push_back(MakeTask(spec, target, 1, 1).value());
+    tasks.back().best_decisions = {{"rows", m, {}}};
+  }
+  tasks[3].best_decisions.clear();  // not measured yet
+  const auto relatives = RelativesOf(tasks[0], tasks);
+  ASSERT_EQ(relatives.size(), 2u);
+  EXPECT_EQ(relatives[0][0].value, 72);
+  EXPECT_EQ(relatives[1][0].value, 8);
+}
+
+TEST(TaskTest, RepeatsTakenInTurnsCountWhereThereAreAny) {
+  v1::Outcome outcome;
+  for (const double s : {9.0, 9.0, 1.0, 3.0, 2.0}) outcome.mutable_timing()->add_seconds(s);
+  outcome.mutable_timing()->set_first_interleaved(2);
+  EXPECT_EQ(SecondsOf(outcome), 2.0);
+  outcome.mutable_timing()->set_first_interleaved(5);
+  EXPECT_EQ(SecondsOf(outcome), 3.0);
+  EXPECT_EQ(SecondsOf(v1::Outcome()), std::nullopt);
+}
+
+}  // namespace
+}  // namespace hone::tuner

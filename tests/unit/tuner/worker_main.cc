@@ -1,0 +1,57 @@
+// main of the tuner's tests, which are their own build workers, as hone-tuner is.
+//
+// In "real" mode a worker compiles; in "pretend" mode it does what the schedule says: crash, hang, fail or succeed.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tuner/build_worker.h"
+
+namespace {
+
+using hone::tuner::BuildFailure;
+using hone::tuner::BuildReply;
+using hone::tuner::BuildRequest;
+
+BuildReply Pretend(const BuildRequest& request) {
+  BuildReply reply;
+  if (request.kind == BuildRequest::Kind::kLink) {
+    for (const std::string& object : request.objects) reply.bytes += object + "\n";
+    return reply;
+  }
+  if (request.schedule.find("crash") != std::string::npos) std::raise(SIGSEGV);
+  if (request.schedule.find("leave") != std::string::npos) std::exit(3);
+  if (request.schedule.find("hang") != std::string::npos) pause();
+  const bool bad_reference = request.workload.find("no reference") != std::string::npos;
+  if (request.schedule.find("illegal") != std::string::npos || bad_reference) {
+    reply.kind = BuildReply::Kind::kFailed;
+    reply.failure = BuildFailure::kScheduleIllegal;
+    reply.text = "no loop of that name";
+    return reply;
+  }
+  reply.bytes = request.symbol + "@" + std::to_string(getpid());
+  reply.kernel.symbol = request.symbol;
+  reply.kernel.packed_bytes = {64, static_cast<int64_t>(request.schedule.size())};
+  return reply;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool pretend = false;
+  for (int i = 1; i < argc; ++i) {
+    constexpr std::string_view kWorker = "--build-worker=";
+    const std::string_view argument = argv[i];
+    pretend |= argument == "--pretend";
+    if (argument.starts_with(kWorker)) {
+      const int socket = std::atoi(argv[i] + kWorker.size());
+      return hone::tuner::ServeBuilds(socket, pretend ? Pretend : hone::tuner::Build);
+    }
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
