@@ -52,7 +52,11 @@ absl::Status Jobs(const Options& options) {
 absl::Status Watch(const Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   ProgressLine line;
-  const auto job = client.Watch(options.job, [&](const v1::Job& j) { line.Show(j); }, [] { return absl::OkStatus(); });
+  const auto show = [&](const v1::WatchJobResponse& heard) {
+    line.Show(heard);
+    return absl::OkStatus();
+  };
+  const auto job = client.Watch(options.job, show, [] { return absl::OkStatus(); });
   line.Finish();
   HONE_RETURN_IF_ERROR(job.status());
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobToJson(*job)) : PrintText(JobToText(*job)));

@@ -153,7 +153,8 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::List(bool only_open) {
   return std::vector<v1::Job>(response.jobs().begin(), response.jobs().end());
 }
 
-absl::StatusOr<v1::Job> JobClient::Watch(const std::string& job_id, const std::function<void(const v1::Job&)>& show,
+absl::StatusOr<v1::Job> JobClient::Watch(const std::string& job_id,
+                                         const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
                                          const std::function<absl::Status()>& idle) {
   int64_t seen = 0;
   while (true) {
@@ -173,7 +174,7 @@ absl::StatusOr<v1::Job> JobClient::Watch(const std::string& job_id, const std::f
     }
     if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
     for (const v1::JobEvent& event : response.events()) seen = std::max(seen, event.sequence());
-    show(response.job());
+    HONE_RETURN_IF_ERROR(heard(response));
     const v1::JobState state = response.job().state();
     if (state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED || state == v1::JOB_STATE_CANCELLED)
       return response.job();
@@ -182,10 +183,10 @@ absl::StatusOr<v1::Job> JobClient::Watch(const std::string& job_id, const std::f
 
 ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
-void ProgressLine::Show(const v1::Job& job) {
+void ProgressLine::Show(const v1::WatchJobResponse& heard) {
   if (absl::Now() < next_) return;
   next_ = absl::Now() + (terminal_ ? absl::Milliseconds(200) : absl::Seconds(10));
-  const std::string line = Line(job);
+  const std::string line = Line(heard.job()) + (heard.trouble().empty() ? "" : ", trouble: " + heard.trouble());
   if (!terminal_) {
     fmt::print(stderr, "{}\n", line);
     return;

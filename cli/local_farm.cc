@@ -54,8 +54,10 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   farm.folder_ = folder;
   const std::filesystem::path port_file = farm.folder_ / "address";
   farm.children_.reserve(3);  // a child's place must not move while another is started
-  farm.Add("hone-tracker",
-           {"--listen", "127.0.0.1:0", "--records", options.records.string(), "--port-file", port_file.string()});
+  // Jobs outlive the tracker, which may be started again, but not the command: what a killed one left undone must not
+  // run before what the next one asks for.
+  farm.Add("hone-tracker", {"--listen", "127.0.0.1:0", "--records", options.records.string(), "--state",
+                            farm.folder_ / "jobs.db", "--port-file", port_file});
   HONE_RETURN_IF_ERROR(farm.Spawn(farm.children_[0]));
   HONE_ASSIGN_OR_RETURN(farm.address_, farm.AwaitAddress(port_file));
   // A tracker that has to be started again must be found where it was.

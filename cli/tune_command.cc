@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/job_client.h"
@@ -17,6 +18,8 @@
 
 namespace hone::cli {
 namespace {
+
+constexpr absl::Duration kLongestTrouble = absl::Seconds(3);
 
 struct Options {
   ModelOptions model;
@@ -80,7 +83,15 @@ absl::Status Tune(Options options) {
     }
     return farm.has_value() ? farm->Check() : absl::OkStatus();
   };
-  const auto ended = client.Watch(job.id(), [&](const v1::Job& j) { line.Show(j); }, idle);
+  absl::Time stored = absl::Now();
+  const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
+    line.Show(response);
+    if (response.trouble().empty()) stored = absl::Now();
+    // A farm waits until somebody has freed the disk. Here somebody waits for this command.
+    const bool give_up = farm.has_value() && absl::Now() - stored > kLongestTrouble;
+    return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
+  };
+  const auto ended = client.Watch(job.id(), heard, idle);
   line.Finish();
   HONE_RETURN_IF_ERROR(ended.status());
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobToJson(*ended)) : PrintText(JobToText(*ended)));

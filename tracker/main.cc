@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   std::string listen = "127.0.0.1:9190";
-  std::string records, port_file;
+  std::string records, state, port_file;
   TlsFiles tls;
   bool die_with_parent = false;
 };
@@ -45,7 +45,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
                         records::Store::Open(path, records::OpenMode::kReadWrite));
-  HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(path.string() + ".farm"));
+  HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(options.state.empty() ? path.string() + ".farm" : options.state));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(FarmOptions(), std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const auto credentials, ListenCredentials(options.listen, options.tls));
   const auto services = MakeServices(shell.get());
@@ -76,6 +76,7 @@ int Main(int argc, char** argv) {
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
   app.add_option("--listen", options.listen, "address and port; port 0 takes a free one")->capture_default_str();
   app.add_option("--records", options.records, "records file (default: the user's)");
+  app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
   app.add_option("--tls-cert", options.tls.certificate, "certificate of this tracker (PEM)");
   app.add_option("--tls-key", options.tls.key, "its private key (PEM)");

@@ -67,7 +67,8 @@ absl::Status Shell::Settle() {
   if (records.ok()) unstored_.clear();
   const absl::Status jobs = StoreJobs();
   changed_.notify_all();
-  return records.ok() ? jobs : records;
+  state_stored_ = records.ok() ? jobs : records;
+  return state_stored_;
 }
 
 absl::Status Shell::StoreJobs() {
@@ -91,10 +92,10 @@ absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
 }
 
 void Shell::StoreResults(v1::SynchronizeRequest* request) {
-  const absl::Status status = Append(farm_.Acceptable(*request, Now()));
-  if (status.ok()) return;
+  results_stored_ = Append(farm_.Acceptable(*request, Now()));
+  if (results_stored_.ok()) return;
   spdlog::error("results cannot be recorded and stay with agent {}: {}", request->agent_id(),
-                std::string(status.message()));
+                std::string(results_stored_.message()));
   for (const v1::LeaseResult& result : request->finished()) *request->add_running() = result.lease();
   request->clear_finished();
 }
@@ -195,6 +196,8 @@ absl::StatusOr<v1::WatchJobResponse> Shell::WatchJob(const v1::WatchJobRequest& 
   const absl::Time deadline = DeadlineOf(request.max_wait(), Now());
   while (true) {
     HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));
+    const absl::Status& stored = results_stored_.ok() ? state_stored_ : results_stored_;
+    response.set_trouble(std::string(stored.message()));
     const bool told = response.events_size() > 0 || JobBook::Ended(response.job());
     if (told || !Wait(lock, deadline, present)) return response;
   }

@@ -73,6 +73,9 @@ class Shell {
   const absl::Time started_ = absl::Now();
   const std::chrono::steady_clock::time_point started_steady_ = std::chrono::steady_clock::now();
   std::vector<Recordable> unstored_;  // given up, and not yet in the records
+  // How storing went the last time: agents' results, and the farm's own state. Nothing is lost while one fails: agents
+  // keep their results and the farm its changes, and both try again.
+  absl::Status results_stored_, state_stored_;
   Farm farm_;
   FarmState state_;
   records::Store* const store_;
