@@ -13,16 +13,9 @@
 namespace hone::cli {
 namespace {
 
-struct Options {
-  std::string package;
-  int threads = 0;
-  double seconds = 2;
-  bool json = false;
-};
-
 constexpr uint64_t kSeed = 1;
 
-absl::Status Bench(const Options& options) {
+absl::Status Bench(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   HONE_RETURN_IF_ERROR(package.FillInputs(kSeed));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimedRuns(options.seconds, [&] { return package.Run(); }));
@@ -42,15 +35,9 @@ absl::Status Bench(const Options& options) {
 }  // namespace
 
 void AddBenchCommand(CLI::App& app, absl::Status* result) {
-  auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TimedRunOptions>();
   CLI::App* command = app.add_subcommand("bench", "Time a package on random inputs");
-  command->add_option("PACKAGE", options->package, "The package, as hone compile writes it")->required();
-  command->add_option("--threads", options->threads, "Threads that compute; 0: one per CPU")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--seconds", options->seconds, "How long to measure")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "Print one JSON document");
+  options->AddTo(command);
   command->callback([options, result] { *result = Bench(*options); });
 }
 

@@ -36,8 +36,8 @@ class JobClient {
   absl::StatusOr<v1::Job> Submit(const v1::JobSpec& spec);
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
   absl::StatusOr<std::vector<v1::Job>> List(bool only_open);
-  // Follows the job until it has ended. `heard` is called about every second and `idle` as often, also while there is no
-  // connection; either may end the watching with an error. Errors of the connection are waited out until then.
+  // Follows the job until it has ended. `heard` is called about every second and `idle` as often, also while there is
+  // no connection; either may end the watching with an error. Errors of the connection are waited out until then.
   absl::StatusOr<v1::Job> Watch(const std::string& job_id,
                                 const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
                                 const std::function<absl::Status()>& idle);

@@ -22,13 +22,6 @@ namespace {
 using nlohmann::ordered_json;
 using package::KernelMetadata;
 
-struct Options {
-  std::string package;
-  int threads = 0;
-  double seconds = 1;
-  bool json = false;
-};
-
 constexpr uint64_t kSeed = 1;
 
 // All calls of one kernel.
@@ -69,7 +62,7 @@ absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double 
   return medians;
 }
 
-absl::StatusOr<Profile> MeasureProfile(const Options& options) {
+absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   Profile profile;
   HONE_ASSIGN_OR_RETURN(profile.metadata, package.Metadata());
@@ -154,7 +147,7 @@ std::string ToText(const Profile& profile) {
   return text;
 }
 
-absl::Status RunProfile(const Options& options) {
+absl::Status RunProfile(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const Profile profile, MeasureProfile(options));
   return options.json ? PrintJson(ToJson(profile)) : PrintText(ToText(profile));
 }
@@ -162,15 +155,9 @@ absl::Status RunProfile(const Options& options) {
 }  // namespace
 
 void AddProfileCommand(CLI::App& app, absl::Status* result) {
-  auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TimedRunOptions>();
   CLI::App* command = app.add_subcommand("profile", "Show where a package spends its time, kernel by kernel");
-  command->add_option("PACKAGE", options->package, "The package, as hone compile writes it")->required();
-  command->add_option("--threads", options->threads, "Threads that compute; 0: one per CPU")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--seconds", options->seconds, "How long to measure")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "Print one JSON document");
+  options->AddTo(command);
   command->callback([options, result] { *result = RunProfile(*options); });
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -48,16 +49,6 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Options& options, OpenMod
     HONE_ASSIGN_OR_RETURN(path, records::DefaultRecordsPath());
   }
   return Store::Open(path, mode);
-}
-
-void PrintJson(const ordered_json& document) {
-  fmt::print("{}\n", document.dump(2, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace));
-}
-
-// Output that did not reach its reader (a full disk, a closed pipe) must not look like success.
-absl::Status Printed() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return absl::OkStatus();
-  return absl::UnavailableError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 
 std::string Utc(records::Instant when) {
@@ -99,20 +90,21 @@ absl::Status RunBest(const Options& options) {
   if (options.json) {
     ordered_json document = {{"best", ordered_json::array()}};
     for (const BestRecord& best : winners) document["best"].push_back(BestFields(best));
-    PrintJson(document);
-    return Printed();
+    return PrintJson(document);
   }
   if (winners.empty()) fmt::print(stderr, "no verified timing matches\n");
+  std::string text;
   for (const BestRecord& best : winners) {
     const Record& record = best.stored.record;
-    fmt::print("{:.12}  {}\n    {:.4f} ms  {:.1f} GFLOP/s  best of {} records, {}, {}\n    target {}, device {}, {}\n",
-               record.key.workload_digest, record.operator_label, best.median_seconds * 1e3,
-               record.flops / best.median_seconds * 1e-9, best.records,
-               std::get<Timing>(record.outcome).confirmed ? "confirmed" : "not confirmed", Utc(record.measured_at),
-               record.key.target, record.key.device_fingerprint, record.key.compiler_version);
-    fmt::print("    {}\n", record.schedule.empty() ? "(unscheduled)" : record.schedule);
+    text += fmt::format(
+        "{:.12}  {}\n    {:.4f} ms  {:.1f} GFLOP/s  best of {} records, {}, {}\n    target {}, device {}, {}\n",
+        record.key.workload_digest, record.operator_label, best.median_seconds * 1e3,
+        record.flops / best.median_seconds * 1e-9, best.records,
+        std::get<Timing>(record.outcome).confirmed ? "confirmed" : "not confirmed", Utc(record.measured_at),
+        record.key.target, record.key.device_fingerprint, record.key.compiler_version);
+    text += fmt::format("    {}\n", record.schedule.empty() ? "(unscheduled)" : record.schedule);
   }
-  return Printed();
+  return PrintText(text);
 }
 
 absl::Status RunQuery(const Options& given) {
@@ -127,9 +119,9 @@ absl::Status RunQuery(const Options& given) {
       fields["row"] = stored.row;
       document["records"].push_back(std::move(fields));
     }
-    PrintJson(document);
-    return Printed();
+    return PrintJson(document);
   }
+  std::string text;
   for (const StoredRecord& stored : rows) {
     const Record& record = stored.record;
     std::string outcome;
@@ -141,13 +133,13 @@ absl::Status RunQuery(const Options& given) {
       outcome = fmt::format("{}: {}", records::FailureKindName(failure.kind),
                             failure.text.substr(0, failure.text.find('\n')));
     }
-    fmt::print("{}  {:.12}  {}  {}  {}\n", stored.row, record.key.workload_digest, Utc(record.measured_at),
-               record.operator_label, outcome);
+    text += fmt::format("{}  {:.12}  {}  {}  {}\n", stored.row, record.key.workload_digest, Utc(record.measured_at),
+                        record.operator_label, outcome);
   }
   if (rows.size() == options.filter.limit) {
     fmt::print(stderr, "stopped at {} records; --after {} shows the next\n", rows.size(), rows.back().row);
   }
-  return Printed();
+  return PrintText(text);
 }
 
 absl::Status RunStats(const Options& options) {
@@ -156,18 +148,17 @@ absl::Status RunStats(const Options& options) {
   ordered_json failed = ordered_json::object();
   for (const auto& [kind, count] : stats.failed) failed[std::string(records::FailureKindName(kind))] = count;
   if (options.json) {
-    PrintJson({{"records", stats.records},
-               {"workloads", stats.workloads},
-               {"devices", stats.devices},
-               {"failed", std::move(failed)}});
-    return Printed();
+    return PrintJson({{"records", stats.records},
+                      {"workloads", stats.workloads},
+                      {"devices", stats.devices},
+                      {"failed", std::move(failed)}});
   }
-  fmt::print("{}\n{} records, {} workloads, {} devices\n", store->path().string(), stats.records, stats.workloads,
-             stats.devices);
+  std::string text = fmt::format("{}\n{} records, {} workloads, {} devices\n", store->path().string(), stats.records,
+                                 stats.workloads, stats.devices);
   for (const auto& [kind, count] : stats.failed) {
-    if (count > 0) fmt::print("failed: {} {}\n", count, records::FailureKindName(kind));
+    if (count > 0) text += fmt::format("failed: {} {}\n", count, records::FailureKindName(kind));
   }
-  return Printed();
+  return PrintText(text);
 }
 
 // Writes beside the target and renames, so that an export that breaks off leaves what was there.
@@ -205,12 +196,22 @@ absl::Status RunExport(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto store, OpenStore(options, OpenMode::kReadOnly));
   if (to_stdout) return records::Export(*store, options.filter, std::cout).status();
   HONE_ASSIGN_OR_RETURN(const int64_t count, ExportToFile(*store, options.filter, options.file));
-  if (options.json) {
-    PrintJson({{"records", count}, {"file", options.file}});
-  } else {
-    fmt::print("wrote {} records to {}\n", count, options.file);
+  if (options.json) return PrintJson({{"records", count}, {"file", options.file}});
+  return PrintText(fmt::format("wrote {} records to {}\n", count, options.file));
+}
+
+absl::Status PrintReport(const records::ImportReport& report, bool json) {
+  if (!json) {
+    return PrintText(fmt::format("{} lines: {} records added, {} there already\n", report.lines, report.appended,
+                                 report.duplicates));
   }
-  return Printed();
+  ordered_json lines = ordered_json::array();
+  for (const records::BadLine& bad : report.first_rejected) lines.push_back({{"line", bad.line}, {"why", bad.why}});
+  return PrintJson({{"lines", report.lines},
+                    {"appended", report.appended},
+                    {"duplicates", report.duplicates},
+                    {"rejected", report.rejected},
+                    {"first_rejected", std::move(lines)}});
 }
 
 absl::Status RunImport(const Options& options) {
@@ -228,18 +229,7 @@ absl::Status RunImport(const Options& options) {
   }
   HONE_ASSIGN_OR_RETURN(const auto store, OpenStore(options, OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(const records::ImportReport report, records::Import(*store, from_stdin ? std::cin : file));
-  if (options.json) {
-    ordered_json lines = ordered_json::array();
-    for (const records::BadLine& bad : report.first_rejected) lines.push_back({{"line", bad.line}, {"why", bad.why}});
-    PrintJson({{"lines", report.lines},
-               {"appended", report.appended},
-               {"duplicates", report.duplicates},
-               {"rejected", report.rejected},
-               {"first_rejected", std::move(lines)}});
-  } else {
-    fmt::print("{} lines: {} records added, {} there already\n", report.lines, report.appended, report.duplicates);
-  }
-  HONE_RETURN_IF_ERROR(Printed());
+  HONE_RETURN_IF_ERROR(PrintReport(report, options.json));
   if (report.rejected == 0) return absl::OkStatus();
   std::string message = fmt::format("{} of {} lines of {} were not imported; the others were", report.rejected,
                                     report.lines, from_stdin ? "standard input" : options.file);

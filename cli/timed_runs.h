@@ -1,15 +1,26 @@
-// Repeats a run for a while and says how long each one took, for `hone bench` and `hone profile`.
+// What `hone bench` and `hone profile` share: their options, and a run repeated for a while, each time measured.
 #ifndef HONE_CLI_TIMED_RUNS_H_
 #define HONE_CLI_TIMED_RUNS_H_
 
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace hone::cli {
+
+struct TimedRunOptions {
+  std::string package;
+  int threads = 0;     // 0: one per CPU
+  double seconds = 2;  // how long to measure
+  bool json = false;
+
+  void AddTo(CLI::App* command);
+};
 
 // Warms up (one run at least, and a tenth of `seconds`), then runs for `seconds` and at least three times. Returns the
 // seconds of each measured run, or the first failure of `run`.

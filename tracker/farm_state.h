@@ -2,7 +2,7 @@
 // SQLite file.
 //
 // Leases, batches and agents are not here on purpose: after a restart agents register again and tuners submit their
-// open batches again (docs/PROTOCOL.md). Not thread-safe: Shell guards it.
+// open batches again (proto/hone/v1/tuner.proto). Not thread-safe: Shell guards it.
 #ifndef HONE_TRACKER_FARM_STATE_H_
 #define HONE_TRACKER_FARM_STATE_H_
 

@@ -78,6 +78,15 @@ absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
   return absl::OkStatus();
 }
 
+ir::Buffer FindRead(const ir::Stage& stage, std::string_view name) {
+  ir::Buffer found;
+  ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+    const ir::Load* load = e.As<ir::Load>();
+    if (load != nullptr && load->buffer->name == name) found = load->buffer;
+  });
+  return found;
+}
+
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer) {
   bool reads = false;
   ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {

@@ -64,6 +64,8 @@ Nest MakeNest(ir::Stage stage);
 // Loops at or around the place of a stage that is computed inside this nest appear in that stage's region and cannot
 // change any more: FailedPrecondition then.
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position);
+// The buffer of that name that the value of a stage loads from; null if it does not.
+ir::Buffer FindRead(const ir::Stage& stage, std::string_view name);
 // Whether the value of a stage loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
 // Every load of `from` in e made into replacement(indices).

@@ -49,11 +49,7 @@ absl::Status Apply(const CacheWrite& step, State& state) {
 absl::Status Apply(const CacheRead& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  ir::Buffer source;
-  ir::ForEachExpr(nest->stage.value, [&](const ir::Expr& e) {
-    const ir::Load* load = e.As<ir::Load>();
-    if (load != nullptr && load->buffer->name == step.buffer) source = load->buffer;
-  });
+  const ir::Buffer source = FindRead(nest->stage, step.buffer);
   if (source == nullptr)
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
   ir::Stage copy;

@@ -74,11 +74,7 @@ ir::Stage PackStage(const Pack& step, const ir::Buffer& source) {
 absl::Status Apply(const Pack& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  ir::Buffer source;
-  ir::ForEachExpr(nest->stage.value, [&](const ir::Expr& e) {
-    const ir::Load* load = e.As<ir::Load>();
-    if (load != nullptr && load->buffer->name == step.buffer) source = load->buffer;
-  });
+  const ir::Buffer source = FindRead(nest->stage, step.buffer);
   if (source == nullptr)
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
   if (absl::Status status = Check(step, *source); !status.ok()) return status;

@@ -62,9 +62,8 @@ TEST(BuildPoolTest, SeveralBatchesAtOnce) {
   std::vector<std::thread> threads;
   std::vector<absl::StatusOr<BuiltBatch>> results(6, absl::UnknownError("not run"));
   for (size_t i = 0; i < results.size(); ++i) {
-    threads.emplace_back([&, i] {
-      results[i] = pool.Build({"w", "t", std::vector<std::string>(i + 1, std::string(i + 1, 's'))});
-    });
+    threads.emplace_back(
+        [&, i] { results[i] = pool.Build({"w", "t", std::vector<std::string>(i + 1, std::string(i + 1, 's'))}); });
   }
   for (std::thread& thread : threads) thread.join();
   for (size_t i = 0; i < results.size(); ++i) {
