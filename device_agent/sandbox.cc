@@ -8,11 +8,12 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <string_view>
+
+#include "base/resource_limit.h"
 
 namespace hone::agent {
 namespace {
@@ -173,11 +174,6 @@ bool LeaveProcesses() {
   return loaded;
 }
 
-void Limit(int resource, rlim_t value) {
-  rlimit limit{value, value};
-  setrlimit(static_cast<__rlimit_resource>(resource), &limit);
-}
-
 }  // namespace
 
 std::vector<std::string> ConfineLauncher() {
@@ -199,16 +195,12 @@ void ConfineChild(const ChildLimits& limits) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (getppid() != parent) _exit(1);  // it died before the line above
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  Limit(RLIMIT_CORE, 0);
-  Limit(RLIMIT_FSIZE, 0);
-  Limit(RLIMIT_NOFILE, 32);
-  Limit(RLIMIT_MEMLOCK, 0);
-#ifndef __SANITIZE_ADDRESS__  // its shadow memory needs terabytes of address space
-#ifndef __SANITIZE_THREAD__
-  if (limits.memory_bytes > 0) Limit(RLIMIT_AS, limits.memory_bytes);
-#endif
-#endif
-  if (limits.cpu_seconds > 0) Limit(RLIMIT_CPU, limits.cpu_seconds);
+  LimitResource(RLIMIT_CORE, 0);
+  LimitResource(RLIMIT_FSIZE, 0);
+  LimitResource(RLIMIT_NOFILE, 32);
+  LimitResource(RLIMIT_MEMLOCK, 0);
+  if (limits.memory_bytes > 0) LimitMemory(limits.memory_bytes);
+  if (limits.cpu_seconds > 0) LimitResource(RLIMIT_CPU, limits.cpu_seconds);
   LeaveProcesses();
 }
 

@@ -139,7 +139,7 @@ records::Filter FromProto(const v1::QueryRecordsRequest& request) {
   return filter;
 }
 
-std::vector<records::Record> ToRecords(const Recordable& recordable) {
+std::vector<records::Record> ToRecords(const std::string& farm_id, const Recordable& recordable) {
   std::vector<records::Record> result;
   if (recordable.batch == nullptr) return result;
   const v1::Batch& batch = *recordable.batch;
@@ -155,8 +155,8 @@ std::vector<records::Record> ToRecords(const Recordable& recordable) {
     const std::string& device = recordable.result.device().text();
     r.key = {batch.workload_digest(), batch.target(), device.empty() ? "unknown device" : device,
              batch.compiler_version()};
-    r.measurement_id = recordable.batch_id + "/" + candidate->id();
-    r.batch_id = recordable.batch_id;
+    r.batch_id = farm_id + "/" + recordable.batch_id;
+    r.measurement_id = r.batch_id + "/" + candidate->id();
     r.schedule = candidate->schedule();
     r.decisions = candidate->decisions();
     if (auto* timing = std::get_if<records::Timing>(&*outcome)) timing->tolerance = batch.tolerance().rtol();

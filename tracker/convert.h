@@ -3,6 +3,7 @@
 #ifndef HONE_TRACKER_CONVERT_H_
 #define HONE_TRACKER_CONVERT_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,8 +22,9 @@ records::Filter FromProto(const v1::QueryRecordsRequest& request);
 records::Key FromProto(const v1::RecordKey& key);
 v1::FailureKind ToProto(records::FailureKind kind);
 
-// One record per candidate of a finished (or given up) piece of a batch. Outcomes that say nothing are left out.
-std::vector<records::Record> ToRecords(const Recordable& recordable);
+// One record per candidate of a finished (or given up) piece of a batch of that farm. Outcomes that say nothing are left
+// out.
+std::vector<records::Record> ToRecords(const std::string& farm_id, const Recordable& recordable);
 
 }  // namespace hone::tracker
 

@@ -16,6 +16,8 @@ PRAGMA trusted_schema = OFF;
 CREATE TABLE IF NOT EXISTS jobs(id TEXT PRIMARY KEY, job TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS drained(agent_id TEXT PRIMARY KEY, reason TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS starts(number INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE IF NOT EXISTS farm(id TEXT NOT NULL) STRICT;
+INSERT INTO farm SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM farm);
 )";
 
 // SQLite text cannot hold NUL bytes; hexadecimal digits hold any message.
@@ -47,6 +49,7 @@ absl::StatusOr<FarmState> FarmState::Open(const std::filesystem::path& path) {
   HONE_RETURN_IF_ERROR(state.connection_->Execute("INSERT INTO starts DEFAULT VALUES"));
   HONE_ASSIGN_OR_RETURN(const int64_t starts, state.connection_->QueryInt("SELECT max(number) FROM starts"));
   state.incarnation_ = static_cast<uint64_t>(starts);
+  HONE_ASSIGN_OR_RETURN(state.farm_id_, state.connection_->QueryText("SELECT id FROM farm"));
   return state;
 }
 

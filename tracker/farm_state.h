@@ -1,5 +1,5 @@
-// What of the farm survives a restart besides records: jobs, drained agents, and how often it was started. One small
-// SQLite file.
+// What of the farm survives a restart besides records: jobs, drained agents, how often it was started, and its id. One
+// small SQLite file.
 //
 // Leases, batches and agents are not here on purpose: after a restart agents register again and tuners submit their
 // open batches again (proto/hone/v1/tuner.proto). Not thread-safe: Shell guards it.
@@ -26,6 +26,8 @@ class FarmState {
   static absl::StatusOr<FarmState> Open(const std::filesystem::path& path);
 
   uint64_t incarnation() const { return incarnation_; }
+  // Random, the same for as long as the file exists: what two farms measured has different ids wherever it meets.
+  const std::string& farm_id() const { return farm_id_; }
   absl::StatusOr<std::vector<v1::Job>> Jobs() const;
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const;  // agent id, reason
 
@@ -38,6 +40,7 @@ class FarmState {
   explicit FarmState(std::unique_ptr<records::Connection> connection) : connection_(std::move(connection)) {}
   std::unique_ptr<records::Connection> connection_;
   uint64_t incarnation_ = 0;
+  std::string farm_id_;
 };
 
 }  // namespace hone::tracker

@@ -81,7 +81,7 @@ absl::Status Shell::StoreJobs() {
 absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
   std::vector<records::Record> rows;
   for (const Recordable& r : recordables) {
-    std::vector<records::Record> more = ToRecords(r);
+    std::vector<records::Record> more = ToRecords(state_.farm_id(), r);
     rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
   if (rows.empty()) return absl::OkStatus();

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 
 #include "absl/time/clock.h"
 #include "base/frame.h"
+#include "base/resource_limit.h"
 #include "base/status.h"
 
 namespace hone::tuner {
@@ -100,9 +100,8 @@ class BuildPool::Worker {
       sigset_t none;
       sigemptyset(&none);
       sigprocmask(SIG_SETMASK, &none, nullptr);
-      const rlimit memory = {kMemoryLimit, kMemoryLimit}, no_core = {0, 0};
-      setrlimit(RLIMIT_AS, &memory);
-      setrlimit(RLIMIT_CORE, &no_core);
+      LimitMemory(kMemoryLimit);
+      LimitResource(RLIMIT_CORE, 0);
       fcntl(sockets[1], F_SETFD, 0);
       execv(argv[0], argv.data());
       _exit(127);

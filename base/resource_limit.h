@@ -1,0 +1,27 @@
+// Limits of this process, for a child between fork and what it is to do. Safe after fork in a process with threads.
+#ifndef HONE_BASE_RESOURCE_LIMIT_H_
+#define HONE_BASE_RESOURCE_LIMIT_H_
+
+#include <sys/resource.h>
+
+#include <cstdint>
+
+namespace hone {
+
+// For this process and its children, not to be raised again; what the system refuses is left as it was.
+inline void LimitResource(int resource, uint64_t value) {
+  const rlimit limit = {value, value};
+  setrlimit(static_cast<__rlimit_resource>(resource), &limit);
+}
+
+inline void LimitMemory(uint64_t bytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  (void)bytes;  // a sanitizer's shadow memory needs terabytes of address space
+#else
+  LimitResource(RLIMIT_AS, bytes);
+#endif
+}
+
+}  // namespace hone
+
+#endif  // HONE_BASE_RESOURCE_LIMIT_H_
