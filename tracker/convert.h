@@ -22,8 +22,8 @@ records::Filter FromProto(const v1::QueryRecordsRequest& request);
 records::Key FromProto(const v1::RecordKey& key);
 v1::FailureKind ToProto(records::FailureKind kind);
 
-// One record per candidate of a finished (or given up) piece of a batch of that farm. Outcomes that say nothing are left
-// out.
+// One record per candidate of a finished (or given up) piece of a batch of that farm. Outcomes that say nothing are
+// left out.
 std::vector<records::Record> ToRecords(const std::string& farm_id, const Recordable& recordable);
 
 }  // namespace hone::tracker
