@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
+#include "absl/time/clock.h"
 #include "tests/farm/builders.h"
 
 namespace hone::tracker {
@@ -21,33 +25,40 @@ class ShellTest : public testing::Test {
   // One batch of two candidates through a farm that keeps its jobs in `state`, from the job to the acknowledged result.
   void MeasureTwo(const std::string& state) {
     const auto shell = Shell::Start(FarmOptions(), FarmState::Open(folder_ / state).value(), store_.get()).value();
-    const auto present = [] { return true; };
-    ASSERT_TRUE(shell->SubmitJob(SpecOf("job" + state)).ok());
+    EXPECT_EQ(Measure(*shell, state, [] { return true; }), 1);
+  }
+
+  // The same in a farm that runs: how many results were acknowledged.
+  static int Measure(Shell& shell, const std::string& name, const Shell::Present& present) {
+    EXPECT_TRUE(shell.SubmitJob(SpecOf("job" + name)).ok());
     v1::LeaseJobRequest lease_job;
     lease_job.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    lease_job.set_tuner_id("tuner");
+    lease_job.set_tuner_id("tuner" + name);
     v1::SubmitBatchRequest submit;
-    *submit.mutable_lease() = shell->LeaseJob(lease_job, present)->lease();
+    *submit.mutable_lease() = shell.LeaseJob(lease_job, present)->lease();
     submit.set_client_batch_id("first");
     *submit.mutable_batch() = BatchOf(2);
-    ASSERT_TRUE(shell->SubmitBatch(submit).ok());
+    EXPECT_TRUE(shell.SubmitBatch(submit).ok());
     v1::SynchronizeRequest agent;
     agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    agent.set_agent_id("agent");
+    agent.set_agent_id("agent" + name);
     agent.set_boot_id("boot");
-    agent.set_sequence(1);
     *agent.add_devices() = DeviceOf();
-    const auto registered = shell->Synchronize(agent, present);
-    ASSERT_TRUE(registered.ok()) << registered.status();
-    agent.set_epoch(registered->epoch());
-    agent.set_sequence(2);
-    const auto offered = registered->leases_size() > 0 ? registered : shell->Synchronize(agent, present);
-    ASSERT_EQ(offered->leases_size(), 1);
-    v1::LeaseResult* finished = agent.add_finished();
-    *finished->mutable_lease() = offered->leases(0).reference();
-    *finished->mutable_result() = TimedResult(offered->leases(0).batch());
-    agent.set_sequence(3);
-    EXPECT_EQ(shell->Synchronize(agent, present)->acked_lease_ids_size(), 1);
+    int acknowledged = 0;
+    for (uint64_t sequence = 1; acknowledged == 0 && sequence < 10 && present(); ++sequence) {
+      agent.set_sequence(sequence);
+      const auto answer = shell.Synchronize(agent, present);
+      EXPECT_TRUE(answer.ok()) << answer.status();
+      if (!answer.ok()) break;
+      agent.set_epoch(answer->epoch());
+      acknowledged = answer->acked_lease_ids_size();
+      for (const v1::Lease& lease : answer->leases()) {
+        v1::LeaseResult* finished = agent.add_finished();
+        *finished->mutable_lease() = lease.reference();
+        *finished->mutable_result() = TimedResult(lease.batch());
+      }
+    }
+    return acknowledged;
   }
 
   std::filesystem::path folder_;
@@ -67,6 +78,32 @@ TEST_F(ShellTest, FarmsDoNotTakeEachOthersMeasurementsForTheirOwn) {
   MeasureTwo("jobs");
   MeasureTwo("jobs of another farm");
   EXPECT_EQ(store_->Summarize()->records, 4);
+}
+
+// As gRPC's threads call it: agents and tuners that work, people who watch, and a stop in the midst of it.
+TEST_F(ShellTest, ManyThreadsMayCallAtOnce) {
+  const auto shell = Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs").value(), store_.get()).value();
+  std::atomic<bool> ended{false};
+  const auto present = [&] { return !ended.load(); };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] { Measure(*shell, std::to_string(i), present); });
+    threads.emplace_back([&, i] {
+      v1::WatchJobRequest watch;
+      watch.set_job_id(shell->SubmitJob(SpecOf("watched" + std::to_string(i)))->id());
+      while (present()) {
+        (void)shell->WatchJob(watch, present);
+        (void)shell->ListDevices();
+        (void)shell->Counters();
+        (void)shell->ListJobs(v1::ListJobsRequest());
+      }
+    });
+  }
+  absl::SleepFor(absl::Milliseconds(700));  // longer than a tick
+  shell->Stop();
+  ended = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(store_->Summarize()->records, 0);
 }
 
 }  // namespace
