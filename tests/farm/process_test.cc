@@ -45,6 +45,8 @@ class FarmProcessTest : public testing::Test {
   }
   // As a client and a tuner: a job, leased.
   void LeaseNewJob(const std::string& name) {
+    // Registering takes a slow or instrumented agent longer than a job's lease lasts.
+    ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << "no agent has registered";
     grpc::ClientContext submit_context, lease_context;
     v1::SubmitJobRequest submit;
     *submit.mutable_spec() = tracker::SpecOf(name);
