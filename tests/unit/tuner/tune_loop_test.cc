@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "compiler/space/space.h"
@@ -152,7 +153,7 @@ TEST_F(TuneLoopTest, WaitsForADevice) {
 }
 
 TEST_F(TuneLoopTest, ACancelledJobStopsAndKeepsItsProgress) {
-  int calls = 0;
+  std::atomic<int> calls = 0;  // visits are measured by several threads
   farm_.on_measure = [&] { return ++calls > 2 ? absl::CancelledError("the job was cancelled") : absl::OkStatus(); };
   EXPECT_EQ(Tune().code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(farm_.abandoned);
