@@ -21,11 +21,12 @@ constexpr char kEmulator[] = "qemu-aarch64-static -L /usr/aarch64-linux-gnu";
 class CrossBuildTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* tool : {"aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64-static", "cmake"}) {
+    for (const char* tool :
+         {"aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64-static", "cmake", "ninja"}) {
       if (RunCommand(fmt::format("command -v {}", tool)).exit_code != 0) GTEST_SKIP() << tool << " is not installed";
     }
     const CommandResult configured =
-        RunCommand(fmt::format("cmake -S '{0}' -B '{1}' -DHONE_RUNTIME_ONLY=ON -DCMAKE_BUILD_TYPE=Release "
+        RunCommand(fmt::format("cmake -G Ninja -S '{0}' -B '{1}' -DHONE_RUNTIME_ONLY=ON -DCMAKE_BUILD_TYPE=Release "
                                "-DCMAKE_TOOLCHAIN_FILE='{0}/cmake/aarch64-linux-gnu.cmake'",
                                HONE_SOURCE_DIR, HONE_CROSS_BUILD_DIR));
     ASSERT_EQ(configured.exit_code, 0) << configured.output;
