@@ -272,7 +272,7 @@ class FarmTlsTest : public FarmProcessTest {
 TEST_F(FarmTlsTest, BothSidesMustShowCertificates) {
   if (!Shell("openssl version")) GTEST_SKIP() << "no openssl program to make certificates with";
   const TlsFiles ours = MakeFiles("ours"), foreign = MakeFiles("foreign");
-  StartTracker("localhost:0", Arguments(ours));
+  StartTracker("127.0.0.1:0", Arguments(ours));
   Connect(ours);
   const std::unique_ptr<Process> agent = StartAgent("tls", Arguments(ours));
   EXPECT_TRUE(Eventually([&] { return !Devices().empty(); }));
