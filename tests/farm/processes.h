@@ -34,7 +34,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void Signal(int signal) const;
-  // Waits for its end: the exit status, minus the signal that killed it, or -1000 after 20 s.
+  // Waits for its end: the exit status, minus the signal that killed it, or -1000 after kPatienceSeconds.
   int Wait();
   bool Running();
   std::string Log() const;
