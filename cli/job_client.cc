@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <random>
 
 #include "absl/time/clock.h"
 #include "base/digest.h"
+#include "base/identity.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "compiler/graph/plan.h"
@@ -22,11 +22,6 @@ std::string KindName(v1::FailureKind kind) {
   std::string name = v1::FailureKind_Name(kind).substr(std::string("FAILURE_KIND_").size());
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   return name;
-}
-
-std::string RandomId() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}", random(), random(), random());
 }
 
 std::string Clock(double seconds) {

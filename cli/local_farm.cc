@@ -15,6 +15,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/temporary_folder.h"
 
 namespace hone::cli {
 namespace {
@@ -46,12 +47,8 @@ std::string Ending(int status) {
 }  // namespace
 
 absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
-  LocalFarm farm;
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-farm-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    return absl::UnavailableError(fmt::format("cannot make a folder in {}: {}", folder, std::strerror(errno)));
-  }
-  farm.folder_ = folder;
+  HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
+  LocalFarm farm(std::move(folder));
   const std::filesystem::path port_file = farm.folder_ / "address";
   farm.children_.reserve(3);  // a child's place must not move while another is started
   // Jobs outlive the tracker, which may be started again, but not the command: what a killed one left undone must not
@@ -86,8 +83,6 @@ LocalFarm::~LocalFarm() {
       if (i == 98) kill(child->pid, SIGKILL);
     }
   }
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
 absl::Status LocalFarm::Spawn(Child& child) {

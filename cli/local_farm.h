@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/temporary_folder.h"
 
 namespace hone::cli {
 
@@ -42,12 +43,12 @@ class LocalFarm {
     int restarts = 0;
   };
 
-  LocalFarm() = default;
+  explicit LocalFarm(TemporaryFolder folder) : folder_(std::move(folder)) {}
   absl::Status Spawn(Child& child);
   absl::StatusOr<std::string> AwaitAddress(const std::filesystem::path& port_file);
   void Add(const std::string& program, std::vector<std::string> arguments);
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   std::string address_;
   std::vector<Child> children_;
 };

@@ -3,12 +3,11 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <random>
 
 #include "base/host_lock.h"
+#include "base/identity.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "device_agent/device.h"
@@ -16,6 +15,7 @@
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.grpc.pb.h"
+#include "proto/tls_options.h"
 #include "proto/transport.h"
 
 namespace hone::agent {
@@ -61,17 +61,6 @@ class GrpcLink {
   std::mutex mutex_;
   grpc::ClientContext* context_ = nullptr;
 };
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
-std::string RandomId() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
-}
 
 // The self-test measures too: nothing is compiled meanwhile.
 v1::SelfTest CheckedAlone(int threads) {
@@ -137,9 +126,7 @@ int Main(int argc, char** argv) {
   app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
   app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--tls-cert", options.tls.certificate, "certificate of this agent (PEM)");
-  app.add_option("--tls-key", options.tls.key, "its private key (PEM)");
-  app.add_option("--tls-ca", options.tls.authority, "certificate authority of the tracker (PEM)");
+  AddTlsOptions(app, options.tls);
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--launcher-channel", options.launcher_channel)->group("");
   app.add_option("--launcher-cancel", options.launcher_cancel)->group("");

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
+#include "proto/tls_options.h"
 #include "proto/transport.h"
 #include "records/default_path.h"
 #include "tracker/services.h"
@@ -79,9 +80,7 @@ int Main(int argc, char** argv) {
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
-  app.add_option("--tls-cert", options.tls.certificate, "certificate of this tracker (PEM)");
-  app.add_option("--tls-key", options.tls.key, "its private key (PEM)");
-  app.add_option("--tls-ca", options.tls.authority, "certificate authority of agents, tuners and clients (PEM)");
+  AddTlsOptions(app, options.tls);
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   try {
     app.parse(argc, argv);

@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
-#include <atomic>
-#include <random>
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "base/identity.h"
 #include "base/status.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "proto/tls_options.h"
 #include "proto/transport.h"
 #include "tuner/build_pool.h"
 #include "tuner/build_worker.h"
@@ -30,17 +29,6 @@ struct Options {
   bool die_with_parent = false;
   int build_worker = -1;
 };
-
-std::string DefaultName() {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  return fmt::format("{}-{}", host.data(), getpid());
-}
-
-std::string RandomId() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
-}
 
 // Tunes a leased job. What is wrong with the job itself ends it; what is wrong with the farm leaves it to be leased
 // again.
@@ -109,9 +97,7 @@ int Main(int argc, char** argv) {
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--tls-cert", options.tls.certificate, "certificate of this tuner (PEM)");
-  app.add_option("--tls-key", options.tls.key, "its private key (PEM)");
-  app.add_option("--tls-ca", options.tls.authority, "certificate authority of the tracker (PEM)");
+  AddTlsOptions(app, options.tls);
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--build-worker", options.build_worker)->group("");
   try {
@@ -126,7 +112,7 @@ int Main(int argc, char** argv) {
   }
   // Nothing here has to be put in order at the end: SIGTERM may end the process at any moment.
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (options.name.empty()) options.name = DefaultName();
+  if (options.name.empty()) options.name = fmt::format("{}-{}", HostName(), getpid());
   const absl::Status status = Run(options);
   std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
   return 1;

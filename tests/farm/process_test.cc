@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 
+#include "base/temporary_folder.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
 #include "hone/v1/record.grpc.pb.h"
@@ -119,7 +120,7 @@ class FarmProcessTest : public testing::Test {
     return batch;
   }
 
-  TemporaryFolder folder_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
   std::unique_ptr<Process> tracker_;
   std::string address_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -6,24 +6,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/status.h"
 
 namespace hone::farm {
-
-TemporaryFolder::TemporaryFolder() {
-  char name[] = "/tmp/hone_farm_test_XXXXXX";
-  HONE_CHECK(mkdtemp(name) != nullptr);
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 Process::Process(const std::vector<std::string>& arguments, const std::string& log) : log_(log) {
   std::vector<char*> argv;

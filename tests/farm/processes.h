@@ -1,5 +1,5 @@
-// Real processes of a farm for tests: start, signal, wait, read what they logged. Everything is killed and removed at
-// the end, also when a test fails.
+// Real processes of a farm for tests: start, signal, wait, read what they logged. Everything is killed at the end, also
+// when a test fails.
 #ifndef HONE_TESTS_FARM_PROCESSES_H_
 #define HONE_TESTS_FARM_PROCESSES_H_
 
@@ -11,19 +11,6 @@
 #include <vector>
 
 namespace hone::farm {
-
-// A folder under /tmp that is removed with its files.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 class Process {
  public:

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "compiler/codegen/codegen.h"
 
 LLD_HAS_DRIVER(elf)
@@ -40,27 +41,16 @@ class MemoryFile {
   int fd_;
 };
 
-// lld writes its result beside the output path and renames it, so the output needs a real folder: a private one in
-// memory if there is one.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    for (const char* base : {"/dev/shm", "/tmp", "."}) {
-      path_ = fmt::format("{}/hone-link-XXXXXX", base);
-      if (mkdtemp(path_.data()) != nullptr) return;
-    }
-    path_.clear();
+// lld writes its result beside the output path and renames it, so the output needs a real folder: one in memory if
+// there is one.
+absl::StatusOr<TemporaryFolder> OutputFolder() {
+  for (const char* parent : {"/dev/shm", "/tmp"}) {
+    if (absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Create(parent); folder.ok()) return folder;
   }
-  ~ScratchFolder() {
-    if (path_.empty()) return;
-    unlink((path_ + "/out.so").c_str());
-    rmdir(path_.c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Create(".");
+  if (!folder.ok()) return absl::UnavailableError("linking needs a writable folder: none of /dev/shm, /tmp, . is");
+  return folder;
+}
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -79,11 +69,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 absl::StatusOr<std::string> LinkShared(std::span<const std::string> objects) {
   std::vector<MemoryFile> inputs;
-  const ScratchFolder folder;
-  if (folder.path().empty())
-    return absl::UnavailableError("linking needs a writable folder: none of /dev/shm, /tmp, . is");
-  std::vector<std::string> words = {
-      "ld.lld", "-shared", "-O0", "--threads=1", "--build-id=none", "-z", "relro", "-o", folder.path() + "/out.so"};
+  HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, OutputFolder());
+  const std::string output = folder / "out.so";
+  std::vector<std::string> words = {"ld.lld", "-shared", "-O0", "--threads=1", "--build-id=none",
+                                    "-z",     "relro",   "-o",  output};
   for (const std::string& object : objects) {
     inputs.emplace_back("hone-object");
     if (!inputs.back().ok() || !inputs.back().Write(object)) {
@@ -98,7 +87,7 @@ absl::StatusOr<std::string> LinkShared(std::span<const std::string> objects) {
   llvm::raw_string_ostream stream(messages);
   const lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0) return absl::InternalError("linking failed: " + messages);
-  return ReadFile(folder.path() + "/out.so");
+  return ReadFile(output);
 }
 
 }  // namespace hone::codegen

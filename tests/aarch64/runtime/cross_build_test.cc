@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "base/temporary_folder.h"
 #include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::testing {
@@ -45,19 +46,18 @@ class CrossBuildTest : public ::testing::Test {
     return RunCommand(fmt::format("{} '{}/bin/hone-run' {}", kEmulator, HONE_CROSS_BUILD_DIR, arguments));
   }
 
-  TemporaryFolder folder_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
 };
 
 TEST_F(CrossBuildTest, RunsAPackageOnAnEmulatedCpu) {
-  WriteTinyPackage(folder_.File("tiny.hone"), Contents());
+  WriteTinyPackage(folder_ / "tiny.hone", Contents());
   const std::vector<float> x = TinyInput();
-  WriteWholeFile(folder_.File("x.bin"), std::string(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)));
+  WriteWholeFile(folder_ / "x.bin", std::string(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)));
   for (const int threads : {1, 2}) {
-    const CommandResult result =
-        HoneRun(fmt::format("{} --raw-in x={} --raw-out y={} --threads {}", folder_.File("tiny.hone"),
-                            folder_.File("x.bin"), folder_.File("y.bin"), threads));
+    const CommandResult result = HoneRun(fmt::format(
+        "{0}/tiny.hone --raw-in x={0}/x.bin --raw-out y={0}/y.bin --threads {1}", folder_.path().string(), threads));
     ASSERT_EQ(result.exit_code, 0) << result.output;
-    const std::string bytes = ReadWholeFile(folder_.File("y.bin"));
+    const std::string bytes = ReadWholeFile(folder_ / "y.bin");
     std::vector<float> y(bytes.size() / sizeof(float));
     std::memcpy(y.data(), bytes.data(), bytes.size());
     EXPECT_THAT(y, ElementsAreArray(TinyOutput())) << threads;
@@ -67,15 +67,15 @@ TEST_F(CrossBuildTest, RunsAPackageOnAnEmulatedCpu) {
 TEST_F(CrossBuildTest, NamesFeaturesThatTheCpuLacks) {
   package::PackageContents contents = Contents();
   contents.cpu_features.push_back("avx2");
-  WriteTinyPackage(folder_.File("wrong.hone"), contents);
-  const CommandResult result = HoneRun(folder_.File("wrong.hone"));
+  WriteTinyPackage(folder_ / "wrong.hone", contents);
+  const CommandResult result = HoneRun(folder_ / "wrong.hone");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.output, HasSubstr("package needs avx2 (unknown to this runtime), this CPU lacks it"));
 }
 
 TEST_F(CrossBuildTest, RefusesAPackageOfThisMachine) {
-  WriteTinyPackage(folder_.File("host.hone"), TinyContents(CompileTinyKernels()));
-  const CommandResult result = HoneRun(folder_.File("host.hone"));
+  WriteTinyPackage(folder_ / "host.hone", TinyContents(CompileTinyKernels()));
+  const CommandResult result = HoneRun(folder_ / "host.hone");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.output, HasSubstr("this machine is aarch64"));
 }

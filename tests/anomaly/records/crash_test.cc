@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "base/random.h"
+#include "base/status.h"
+#include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/store.h"
@@ -56,7 +58,7 @@ int KillOneWriter(const std::filesystem::path& file, int first, std::chrono::mic
 }
 
 TEST(CrashTest, EveryAcknowledgedRowSurvivesAKill) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto file = folder / "records.db";
   Random random(2024);
   int total = 0;  // batches in the file: all acknowledged ones, and at most one more per kill

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/store.h"
@@ -99,7 +100,7 @@ TEST_P(FaultTest, NoSingleFaultLosesWhatWasAcknowledged) {
   bool hit = true;
   int n = 0;
   for (n = 1; hit; ++n) {
-    const ScratchFolder folder;
+    const TemporaryFolder folder = TemporaryFolder::Create().value();
     Session session{.file = folder / "records.db", .retry = !power_cut};
     {
       FaultVfs vfs;

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "compiler/codegen/target.h"
 #include "deploy/package/compile_model.h"
 #include "deploy/runtime/dtype.h"
@@ -23,26 +23,7 @@
 namespace hone::conformance {
 namespace {
 
-namespace fs = std::filesystem;
 using Model = std::unique_ptr<HoneModel, decltype(&hone_free)>;
-
-// A folder of this process, removed with all that is in it.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_(fs::temp_directory_path() / fmt::format("hone_conformance_{}", getpid())) {
-    fs::create_directories(path_);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string File(std::string_view name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 absl::Status Compile(const ImportedCase& imported, std::string_view target, const std::string& package) {
   hone::package::KernelOptions options;
@@ -137,29 +118,29 @@ absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph:
 
 absl::StatusOr<std::vector<graph::Constant>> Emulate(const std::string& emulator, const std::string& runner,
                                                      const ImportedCase& imported) {
-  const ScratchFolder scratch;
+  HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
   const graph::Plan& plan = imported.plan;
-  const std::string package = scratch.File("model.hone");
+  const std::string package = scratch / "model.hone";
   HONE_RETURN_IF_ERROR(Compile(imported, "arm64 -mcpu=cortex-a76", package));
   std::vector<std::string> command = {emulator, "-L", "/usr/aarch64-linux-gnu", runner, package, "--threads", "2"};
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const std::string& name = plan.tensors[plan.inputs[i]].name;
     const graph::Constant* value = imported.FindInput(name);
     if (value == nullptr) return absl::InvalidArgumentError(fmt::format("the case gives no input '{}'", name));
-    const std::string path = scratch.File(fmt::format("input_{}", i));
+    const std::string path = scratch / fmt::format("input_{}", i);
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(value->data->data()), static_cast<std::streamsize>(value->data->size()));
     command.insert(command.end(), {"--raw-in", name + "=" + path});
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const std::string& name = plan.tensors[plan.outputs[i]].name;
-    command.insert(command.end(), {"--raw-out", name + "=" + scratch.File(fmt::format("output_{}", i))});
+    command.insert(command.end(), {"--raw-out", fmt::format("{}={}/output_{}", name, scratch.path().string(), i)});
   }
-  HONE_RETURN_IF_ERROR(RunProgram(command, scratch.File("log")));
+  HONE_RETURN_IF_ERROR(RunProgram(command, scratch / "log"));
   std::vector<graph::Constant> outputs;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const graph::TensorType& type = plan.tensors[plan.outputs[i]].type;
-    HONE_ASSIGN_OR_RETURN(graph::Constant output, ReadOutput(scratch.File(fmt::format("output_{}", i)), type));
+    HONE_ASSIGN_OR_RETURN(graph::Constant output, ReadOutput(scratch / fmt::format("output_{}", i), type));
     outputs.push_back(std::move(output));
   }
   return outputs;
@@ -168,8 +149,8 @@ absl::StatusOr<std::vector<graph::Constant>> Emulate(const std::string& emulator
 }  // namespace
 
 absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& imported) {
-  const ScratchFolder scratch;
-  const std::string package = scratch.File("model.hone");
+  HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
+  const std::string package = scratch / "model.hone";
   HONE_RETURN_IF_ERROR(Compile(imported, "cpu -threads=2", package));
   return RunHere(package, imported);
 }

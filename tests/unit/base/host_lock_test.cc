@@ -5,25 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <thread>
+
+#include "base/temporary_folder.h"
 
 namespace hone {
 namespace {
 
 class HostLockTest : public testing::Test {
  protected:
-  HostLockTest() {
-    char name[] = "/tmp/hone_lock_test_XXXXXX";
-    directory_ = mkdtemp(name);
-  }
-  ~HostLockTest() override {
-    unlink((directory_ + "/lock").c_str());
-    unlink((directory_ + "/lock.queue").c_str());
-    rmdir(directory_.c_str());
-  }
-  HostLock OpenLock() { return *HostLock::Open(directory_ + "/lock"); }
-  std::string directory_;
+  HostLock OpenLock() { return *HostLock::Open(folder_ / "lock"); }
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
 };
 
 TEST_F(HostLockTest, SharedHoldersMeetExclusiveOnesDoNot) {
@@ -61,11 +53,11 @@ TEST_F(HostLockTest, WaitingExclusiveHolderHoldsBackNewSharedOnes) {
 }
 
 TEST_F(HostLockTest, RefusesALinkAndAMissingFolder) {
-  const std::string link = directory_ + "/link";
+  const std::string link = folder_ / "link";
   ASSERT_EQ(symlink("/tmp/anything", link.c_str()), 0);
   EXPECT_EQ(HostLock::Open(link).status().code(), absl::StatusCode::kUnavailable);
   unlink(link.c_str());
-  EXPECT_THAT(HostLock::Open(directory_ + "/none/lock").status().message(), testing::HasSubstr("none/lock"));
+  EXPECT_THAT(HostLock::Open(folder_ / "none/lock").status().message(), testing::HasSubstr("none/lock"));
 }
 
 }  // namespace

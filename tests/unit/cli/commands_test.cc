@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/temporary_folder.h"
 #include "cli/npz.h"
 #include "tests/unit/runtime/tiny_package.h"
 
@@ -27,7 +28,7 @@ using ::testing::StartsWith;
 class CommandsTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<testing::TemporaryFolder>();
+    folder_ = std::make_unique<TemporaryFolder>(TemporaryFolder::Create().value());
     contents_ = testing::TinyContents(testing::CompileTinyKernels());
     testing::WriteTinyPackage(File("tiny.hone"), contents_);
     const std::vector<float> x = testing::TinyInput();
@@ -35,7 +36,7 @@ class CommandsTest : public ::testing::Test {
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
-  static std::string File(const std::string& name) { return folder_->File(name); }
+  static std::string File(const std::string& name) { return *folder_ / name; }
   static std::span<const uint8_t> BytesOf(const std::vector<float>& values) {
     return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
   }
@@ -52,11 +53,11 @@ class CommandsTest : public ::testing::Test {
   }
 
   static const std::vector<int64_t> kShape;
-  static std::unique_ptr<testing::TemporaryFolder> folder_;
+  static std::unique_ptr<TemporaryFolder> folder_;
   static package::PackageContents contents_;
 };
 const std::vector<int64_t> CommandsTest::kShape = {kRows, kColumns};
-std::unique_ptr<testing::TemporaryFolder> CommandsTest::folder_;
+std::unique_ptr<TemporaryFolder> CommandsTest::folder_;
 package::PackageContents CommandsTest::contents_;
 
 TEST_F(CommandsTest, RunComputesTheOutputs) {

@@ -7,6 +7,7 @@
 #include <zip.h>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::cli {
@@ -17,7 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::ReadWholeFile;
 using testing::RunCommand;
-using testing::TemporaryFolder;
 using testing::WriteWholeFile;
 
 absl::Status Any(const NpyHeader&) { return absl::OkStatus(); }
@@ -53,8 +53,8 @@ constexpr char kPython[] = "/usr/bin/python3";
 bool HaveNumpy() { return RunCommand(fmt::format("{} -c 'import numpy'", kPython)).exit_code == 0; }
 
 TEST(NpzTest, ReadsWhatItWrites) {
-  const TemporaryFolder folder;
-  const std::string path = folder.File("a.npz");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "a.npz";
   WriteSample(path);
   const absl::StatusOr<NpzReader> reader = NpzReader::Open(path);
   ASSERT_TRUE(reader.ok()) << reader.status();
@@ -65,21 +65,21 @@ TEST(NpzTest, ReadsWhatItWrites) {
   EXPECT_EQ(array->shape, kShape);
   EXPECT_EQ(array->data, kData);
   EXPECT_EQ(reader->Read("a/b c", Any)->shape.size(), 0u);
-  WriteSample(folder.File("b.npz"));
-  EXPECT_EQ(ReadWholeFile(path), ReadWholeFile(folder.File("b.npz")));
+  WriteSample(folder / "b.npz");
+  EXPECT_EQ(ReadWholeFile(path), ReadWholeFile(folder / "b.npz"));
 }
 
 TEST(NpzTest, ReplacesAnOldFile) {
-  const TemporaryFolder folder;
-  const std::string path = folder.File("a.npz");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "a.npz";
   WriteWholeFile(path, "old, and no archive");
   WriteSample(path);
   EXPECT_TRUE(NpzReader::Open(path).ok());
 }
 
 TEST(NpzTest, ReadsDeflatedMembers) {
-  const TemporaryFolder folder;
-  const std::string path = folder.File("a.npz");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "a.npz";
   const std::vector<int64_t> shape = {3000000};  // more than one piece of the reader
   WriteZip(path, {{"x.npy", NpyPrefix(DType::kInt8, shape) + std::string(3000000, 'z')}});
   EXPECT_LT(ReadWholeFile(path).size(), 100000u);
@@ -90,28 +90,29 @@ TEST(NpzTest, ReadsDeflatedMembers) {
 }
 
 TEST(NpzTest, TheHeaderCheckComesBeforeTheData) {
-  const TemporaryFolder folder;
-  WriteSample(folder.File("a.npz"));
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  WriteSample(folder / "a.npz");
   const auto refuse = [](const NpyHeader& header) {
     return absl::FailedPreconditionError(fmt::format("no {} please", ShapeText(header.shape)));
   };
-  const absl::Status status = NpzReader::Open(folder.File("a.npz"))->Read("b", refuse).status();
-  EXPECT_EQ(std::string(status.message()), fmt::format("array 'b' in '{}': no [2, 3] please", folder.File("a.npz")));
+  const absl::Status status = NpzReader::Open(folder / "a.npz")->Read("b", refuse).status();
+  EXPECT_EQ(std::string(status.message()),
+            fmt::format("array 'b' in '{}/a.npz': no [2, 3] please", folder.path().string()));
 }
 
 TEST(NpzTest, NamesFilesThatAreNoArchives) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   EXPECT_EQ(NpzReader::Open("/nowhere/a.npz").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(OpenError("/nowhere/a.npz"), HasSubstr("cannot open .npz file '/nowhere/a.npz'"));
-  WriteWholeFile(folder.File("text"), "hello");
-  EXPECT_THAT(OpenError(folder.File("text")), HasSubstr("Not a zip archive"));
-  WriteZip(folder.File("other.npz"), {{"readme.txt", "hello"}});
-  EXPECT_THAT(OpenError(folder.File("other.npz")), HasSubstr("holds 'readme.txt', which is no .npy array"));
+  WriteWholeFile(folder / "text", "hello");
+  EXPECT_THAT(OpenError(folder / "text"), HasSubstr("Not a zip archive"));
+  WriteZip(folder / "other.npz", {{"readme.txt", "hello"}});
+  EXPECT_THAT(OpenError(folder / "other.npz"), HasSubstr("holds 'readme.txt', which is no .npy array"));
 }
 
 TEST(NpzTest, NamesTheDamagedArray) {
-  const TemporaryFolder folder;
-  const std::string path = folder.File("a.npz");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "a.npz";
   WriteZip(path, {{"x.npy", "no array"}});
   EXPECT_EQ(std::string(NpzReader::Open(path)->Read("x", Any).status().message()),
             "array 'x' in '" + path + "': it is not a .npy array");
@@ -128,8 +129,8 @@ TEST(NpzTest, NamesTheDamagedArray) {
 }
 
 TEST(NpzTest, RandomDamageNeverCrashes) {
-  const TemporaryFolder folder;
-  const std::string path = folder.File("a.npz");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "a.npz";
   WriteSample(path);
   const std::string good = ReadWholeFile(path);
   Random random(11);
@@ -154,20 +155,20 @@ TEST(NpzTest, ReportsWhereItCannotWrite) {
 
 TEST(NpzTest, NumpyReadsOurs) {
   if (!HaveNumpy()) GTEST_SKIP() << kPython << " has no numpy";
-  const TemporaryFolder folder;
-  WriteSample(folder.File("a.npz"));
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  WriteSample(folder / "a.npz");
   const auto result = RunCommand(
       fmt::format("{} -c \"import numpy as n; f = n.load('{}'); print(sorted(f.files), f['b'].dtype, f['b'].tolist(), "
                   "f['a/b c'].item())\"",
-                  kPython, folder.File("a.npz")));
+                  kPython, (folder / "a.npz").string()));
   EXPECT_EQ(result.output, "['a/b c', 'b'] uint8 [[1, 2, 3], [4, 5, 6]] True\n");
 }
 
 TEST(NpzTest, ReadsNumpys) {
   if (!HaveNumpy()) GTEST_SKIP() << kPython << " has no numpy";
-  const TemporaryFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   for (const char* save : {"savez", "savez_compressed"}) {
-    const std::string path = folder.File(std::string(save) + ".npz");
+    const std::string path = folder / fmt::format("{}.npz", save);
     const auto result = RunCommand(fmt::format(
         "{} -c \"import numpy as n; n.{}('{}', c=n.arange(6, dtype='u1').reshape(2, 3), "
         "f=n.asfortranarray(n.arange(6, dtype='u1').reshape(2, 3)), s=n.int64(-7), h=n.zeros((2, 2), 'f2'), "

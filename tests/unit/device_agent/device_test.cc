@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder.h"
 #include "device_agent/reference_loop.h"
 
 namespace hone::agent {
@@ -16,16 +16,12 @@ using testing::HasSubstr;
 
 class FakeRoot : public testing::Test {
  protected:
-  FakeRoot() {
-    char name[] = "/tmp/hone_root_XXXXXX";
-    root_ = std::string(mkdtemp(name)) + "/";
-  }
-  ~FakeRoot() override { std::filesystem::remove_all(root_); }
   void Put(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  std::string root_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const std::string root_ = folder_ / "";
 };
 
 TEST_F(FakeRoot, BoardIsDescribed) {

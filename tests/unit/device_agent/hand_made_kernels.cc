@@ -1,13 +1,13 @@
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "base/status.h"
+#include "base/temporary_folder.h"
 
 namespace hone::agent {
 namespace {
@@ -20,7 +20,6 @@ constexpr char kSource[] = R"(
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include "base/kernel_abi.h"
 enum { N = 1000 };
 static void compute(void* const* b, int count) {
@@ -72,17 +71,13 @@ KERNEL(eat_memory) { for (;;) { char* p = malloc(64 << 20); if (!p) break; memse
 )";
 
 std::string Compile() {
-  char folder[] = "/tmp/hone_kernels_XXXXXX";
-  HONE_CHECK(mkdtemp(folder) != nullptr);
-  const std::string source = fmt::format("{}/kernels.c", folder), object = fmt::format("{}/kernels.so", folder);
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string source = folder / "kernels.c", object = folder / "kernels.so";
   std::ofstream(source) << kSource;
   const std::string command = fmt::format("cc -O1 -w -shared -fPIC -I{} -o {} {}", HONE_SOURCE_DIR, object, source);
   HONE_CHECK(std::system(command.c_str()) == 0);
   std::stringstream bytes;
   bytes << std::ifstream(object, std::ios::binary).rdbuf();
-  unlink(source.c_str());
-  unlink(object.c_str());
-  rmdir(folder);
   return bytes.str();
 }
 

@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/onnx_import.h"
 #include "gmock/gmock.h"
@@ -17,12 +18,10 @@ using testing::HasSubstr;
 class ExternalData : public testing::Test {
  protected:
   ExternalData() {
-    root_ = fs::temp_directory_path() / ("hone_external_" + std::to_string(::getpid()));
-    fs::create_directories(root_ / "model");
+    fs::create_directory(root_ / "model");
     Write("model/weights.bin", std::string("\0\0\0\0", 4) + Floats({1, 2, 3}));
     Write("secret.bin", Floats({1, 2, 3}));
   }
-  ~ExternalData() override { fs::remove_all(root_); }
 
   void Write(const std::string& name, const std::string& bytes) { std::ofstream(root_ / name) << bytes; }
   static std::string Floats(const std::vector<float>& values) {
@@ -47,7 +46,7 @@ class ExternalData : public testing::Test {
     EXPECT_THAT(std::string(status.message()), HasSubstr(text));
   }
 
-  fs::path root_;
+  TemporaryFolder root_ = TemporaryFolder::Create().value();
 };
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder.h"
 #include "compiler/graph/interpret_plan.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -33,10 +34,10 @@ TEST(Plan, RunsFromTheFile) {
   GraphBuilder b;
   b.Input("x", {2, 3}).Floats("w", {3, 2}, {1, 2, 3, 4, 5, 6}).Floats("c", {2}, {10, 20});
   b.Node("Gemm", {"x", "w", "c"}, {"g"}).Node("Relu", {"g"}, {"y"}).Output("y");
-  const auto path = std::filesystem::temp_directory_path() / ("hone_plan_" + std::to_string(::getpid()) + ".onnx");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "model.onnx";
   std::ofstream(path) << b.Model();
-  const absl::StatusOr<Plan> plan = BuildPlan(path.string(), {});
-  std::filesystem::remove(path);
+  const absl::StatusOr<Plan> plan = BuildPlan(path, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto outputs = InterpretPlan(*plan, {Bytes({1, 0, 0, 0, 1, -9})});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
@@ -44,12 +45,12 @@ TEST(Plan, RunsFromTheFile) {
 }
 
 TEST(Plan, ErrorsNameTheFile) {
-  const auto path = std::filesystem::temp_directory_path() / ("hone_bad_" + std::to_string(::getpid()) + ".onnx");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "bad.onnx";
   std::ofstream(path) << "not a model";
-  const absl::Status status = BuildPlan(path.string(), {}).status();
-  std::filesystem::remove(path);
+  const absl::Status status = BuildPlan(path, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr(path.string()));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
 }
 
 TEST(Plan, EqualKernelsShareOneWorkload) {

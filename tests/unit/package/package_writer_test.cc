@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/temporary_folder.h"
 #include "deploy/package/atomic_file.h"
 #include "deploy/runtime/memory.h"
 #include "deploy/runtime/package_view.h"
@@ -24,7 +25,6 @@ namespace {
 
 using ::hone::testing::ReadWholeFile;
 using ::hone::testing::RunCommand;
-using ::hone::testing::TemporaryFolder;
 using ::hone::testing::TinyContents;
 using ::hone::testing::WriteWholeFile;
 using ::testing::HasSubstr;
@@ -33,22 +33,22 @@ using ::testing::HasSubstr;
 const char kCode[] = "code";
 
 std::string MessageOf(const PackageContents& contents) {
-  const TemporaryFolder folder;
-  const absl::StatusOr<uint64_t> written = WritePackage(contents, folder.File("p.hone"));
-  EXPECT_EQ(RunCommand("ls " + folder.path()).output, written.ok() ? "p.hone\n" : "");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const absl::StatusOr<uint64_t> written = WritePackage(contents, folder / "p.hone");
+  EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, written.ok() ? "p.hone\n" : "");
   return std::string(written.status().message());
 }
 
 TEST(PackageWriterTest, WritesWhatTheRuntimeReads) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   PackageContents contents = TinyContents(kCode);
   contents.cpu_features = {"avx2", "fma"};
-  const absl::StatusOr<uint64_t> bytes = WritePackage(contents, folder.File("p.hone"));
+  const absl::StatusOr<uint64_t> bytes = WritePackage(contents, folder / "p.hone");
   ASSERT_TRUE(bytes.ok()) << bytes.status();
-  EXPECT_EQ(*bytes, ReadWholeFile(folder.File("p.hone")).size());
+  EXPECT_EQ(*bytes, ReadWholeFile(folder / "p.hone").size());
 
   runtime::Mapping mapping;
-  ASSERT_TRUE(runtime::Mapping::File(folder.File("p.hone"), &mapping).ok());
+  ASSERT_TRUE(runtime::Mapping::File(folder / "p.hone", &mapping).ok());
   runtime::PackageView view;
   ASSERT_TRUE(runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view).ok());
   EXPECT_EQ(view.Text(view.manifest->model_name), "tiny");
@@ -71,10 +71,10 @@ TEST(PackageWriterTest, ConstantsOfOddSizesStayAlignedAndWhole) {
                                 .kind = TensorKind::kConstant,
                                 .data = {reinterpret_cast<const uint8_t*>(data->data()), data->size()}});
   }
-  const TemporaryFolder folder;
-  ASSERT_TRUE(WritePackage(contents, folder.File("p.hone")).ok());
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  ASSERT_TRUE(WritePackage(contents, folder / "p.hone").ok());
   runtime::Mapping mapping;
-  ASSERT_TRUE(runtime::Mapping::File(folder.File("p.hone"), &mapping).ok());
+  ASSERT_TRUE(runtime::Mapping::File(folder / "p.hone", &mapping).ok());
   runtime::PackageView view;
   ASSERT_TRUE(runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view).ok());
   for (const TensorEntry& tensor : view.tensors) {
@@ -85,10 +85,10 @@ TEST(PackageWriterTest, ConstantsOfOddSizesStayAlignedAndWhole) {
 }
 
 TEST(PackageWriterTest, TheSameContentsGiveTheSameBytes) {
-  const TemporaryFolder folder;
-  ASSERT_TRUE(WritePackage(TinyContents(kCode), folder.File("a.hone")).ok());
-  ASSERT_TRUE(WritePackage(TinyContents(kCode), folder.File("b.hone")).ok());
-  EXPECT_EQ(ReadWholeFile(folder.File("a.hone")), ReadWholeFile(folder.File("b.hone")));
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  ASSERT_TRUE(WritePackage(TinyContents(kCode), folder / "a.hone").ok());
+  ASSERT_TRUE(WritePackage(TinyContents(kCode), folder / "b.hone").ok());
+  EXPECT_EQ(ReadWholeFile(folder / "a.hone"), ReadWholeFile(folder / "b.hone"));
 }
 
 TEST(PackageWriterTest, AnEmptyModelIsAPackage) { EXPECT_EQ(MessageOf(PackageContents{}), ""); }
@@ -127,8 +127,8 @@ TEST(PackageWriterTest, AFolderThatIsNotThereIsNamed) {
 }
 
 TEST(PackageWriterTest, ReplacesAnOldFileAndFollowsTheUmask) {
-  const TemporaryFolder folder;
-  const std::string path = folder.File("p.hone");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "p.hone";
   WriteWholeFile(path, "old");
   const mode_t before = umask(027);
   const bool written = WritePackage(TinyContents(kCode), path).ok();
@@ -163,8 +163,8 @@ std::string InChild(const Body& body) {
 }
 
 TEST(PackageWriterTest, AFailureInTheMiddleOfWritingLeavesTheOldFile) {
-  const TemporaryFolder folder;
-  const std::string path = folder.File("p.hone");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string path = folder / "p.hone";
   WriteWholeFile(path, "old");
   const PackageContents contents = TinyContents(std::string(100000, 'c'));
   const std::string message = InChild([&] {
@@ -176,7 +176,7 @@ TEST(PackageWriterTest, AFailureInTheMiddleOfWritingLeavesTheOldFile) {
   });
   EXPECT_THAT(message, HasSubstr("cannot write '" + path + "': File too large; free some space"));
   EXPECT_EQ(ReadWholeFile(path), "old");
-  EXPECT_EQ(RunCommand("ls " + folder.path()).output, "p.hone\n");
+  EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "p.hone\n");
 }
 
 // Whether this process may now mount things that nobody else sees: as root, or as root of a user namespace of its own.
@@ -189,17 +189,17 @@ bool EnterMountNamespace() {
 }
 
 TEST(PackageWriterTest, AFullDiskLeavesTheOldFile) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   const PackageContents contents = TinyContents(std::string(1 << 20, 'c'));
   const std::string report = InChild([&]() -> std::string {
     // A disk of 64 KiB, in a mount namespace that ends with this child.
     if (!EnterMountNamespace()) return "skip";
     mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
     if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) return "skip";
-    const std::string path = folder.File("p.hone");
+    const std::string path = folder / "p.hone";
     WriteWholeFile(path, "old");
     const absl::Status status = WritePackage(contents, path).status();
-    const std::string left = RunCommand("ls " + folder.path()).output;
+    const std::string left = RunCommand("ls " + folder.path().string()).output;
     return std::string(status.message()) + " | " + absl::StatusCodeToString(status.code()) + " | " +
            ReadWholeFile(path) + " | " + left;
   });
@@ -209,21 +209,21 @@ TEST(PackageWriterTest, AFullDiskLeavesTheOldFile) {
 }
 
 TEST(AtomicFileTest, LeavesNothingWithoutCommit) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   {
-    absl::StatusOr<AtomicFile> file = AtomicFile::Create(folder.File("f"));
+    absl::StatusOr<AtomicFile> file = AtomicFile::Create(folder / "f");
     ASSERT_TRUE(file.ok());
     const uint8_t byte[] = {1};
     ASSERT_TRUE(file->Write(byte).ok());
-    EXPECT_NE(RunCommand("ls " + folder.path()).output, "");
+    EXPECT_NE(RunCommand("ls " + folder.path().string()).output, "");
   }
-  EXPECT_EQ(RunCommand("ls " + folder.path()).output, "");
+  EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "");
 }
 
 TEST(AtomicFileTest, CannotReplaceAFolder) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(mkdir(folder.File("taken").c_str(), 0755), 0);
-  absl::StatusOr<AtomicFile> file = AtomicFile::Create(folder.File("taken"));
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  ASSERT_EQ(mkdir((folder / "taken").c_str(), 0755), 0);
+  absl::StatusOr<AtomicFile> file = AtomicFile::Create(folder / "taken");
   ASSERT_TRUE(file.ok());
   EXPECT_THAT(std::string(file->Commit().message()), HasSubstr("cannot replace"));
 }

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/status.h"
+#include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/store.h"
@@ -64,7 +66,7 @@ class DocsTest : public testing::Test {
     return rows;
   }
 
-  ScratchFolder folder_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
   sqlite3* handle_ = nullptr;
 };
 

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "base/status.h"
+#include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/records/sample_records.h"
@@ -62,7 +64,7 @@ TEST(JsonLineTest, UnknownFieldsAreIgnored) {
 }
 
 TEST(ExportImportTest, CarriesAllRecordsAndMergesTwice) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto from = OpenOrDie(folder / "from.db");
   std::vector<Record> records;
   for (int i = 0; i < 2500; ++i) {  // several pages and batches
@@ -89,7 +91,7 @@ TEST(ExportImportTest, CarriesAllRecordsAndMergesTwice) {
 }
 
 TEST(ExportImportTest, ExportFollowsTheFilter) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto store = OpenOrDie(folder / "records.db");
   ASSERT_TRUE(
       store->Append(std::vector<Record>{SampleTiming(1, "a", 1), SampleFailure(2, "b", FailureKind::kCrashed)}).ok());
@@ -99,7 +101,7 @@ TEST(ExportImportTest, ExportFollowsTheFilter) {
 }
 
 TEST(ExportImportTest, AnOutputThatFailsIsAnError) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto store = OpenOrDie(folder / "records.db");
   ASSERT_TRUE(store->Append(std::vector<Record>{SampleTiming(1, "a", 1)}).ok());
   std::stringstream lines;
@@ -108,7 +110,7 @@ TEST(ExportImportTest, AnOutputThatFailsIsAnError) {
 }
 
 TEST(ExportImportTest, DamagedLinesAreNamedAndTheRestIsImported) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto store = OpenOrDie(folder / "records.db");
   Record refused = SampleTiming(3, "c", 1e-3);
   refused.workload_text = "another text";

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/status.h"
+#include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/default_path.h"
@@ -50,7 +52,7 @@ class OpenTest : public testing::Test {
     }
   }
 
-  ScratchFolder folder_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
 };
 
 // Gives up the rights of root, which no permission binds, while it lives.

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/status.h"
+#include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -57,7 +59,7 @@ class RecordsCommandTest : public testing::Test {
     return code;
   }
 
-  records::ScratchFolder folder_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
   absl::Status result_;
   std::string out_;
   std::string error_;

@@ -1,38 +1,15 @@
-// Records and folders for tests of the records room: plausible values, and every optional field set.
+// Records for tests of the records room: plausible values, and every optional field set.
 #ifndef HONE_TESTS_UNIT_RECORDS_SAMPLE_RECORDS_H_
 #define HONE_TESTS_UNIT_RECORDS_SAMPLE_RECORDS_H_
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "fmt/format.h"
 #include "records/record.h"
 
 namespace hone::records {
-
-// A folder of its own, removed with everything in it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "hone-records-XXXXXX").string();
-    HONE_CHECK(mkdtemp(name.data()) != nullptr);
-    path_ = std::filesystem::canonical(name);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline Key SampleKey() {
   return {"d1ge57", "cpu -mcpu=znver4 -threads=2", "x86_64 AMD EPYC 9R14 2 cores avx512f", "hone 0.1.0"};

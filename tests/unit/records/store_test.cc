@@ -3,6 +3,8 @@
 #include <atomic>
 #include <thread>
 
+#include "base/status.h"
+#include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/records/sample_records.h"
@@ -41,7 +43,7 @@ class StoreTest : public testing::Test {
     return ids;
   }
 
-  ScratchFolder folder_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
   std::unique_ptr<Store> store_;
 };
 

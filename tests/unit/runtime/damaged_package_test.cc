@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "deploy/runtime/checksum.h"
 #include "deploy/runtime/cpu_features.h"
 #include "deploy/runtime/memory.h"
@@ -29,9 +30,9 @@ class DamagedPackageTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     kernels_ = CompileTinyKernels();
-    const TemporaryFolder folder;
-    WriteTinyPackage(folder.File("tiny.hone"), TinyContents(kernels_));
-    good_ = ReadWholeFile(folder.File("tiny.hone"));
+    const TemporaryFolder folder = TemporaryFolder::Create().value();
+    WriteTinyPackage(folder / "tiny.hone", TinyContents(kernels_));
+    good_ = ReadWholeFile(folder / "tiny.hone");
   }
 
   static FileHeader Header() {
@@ -42,7 +43,7 @@ class DamagedPackageTest : public ::testing::Test {
 
   // The status of loading `bytes`; the text is then in hone_error().
   HoneStatus Load(const std::string& bytes) {
-    const std::string path = folder_.File("damaged.hone");
+    const std::string path = folder_ / "damaged.hone";
     WriteWholeFile(path, bytes);
     const HoneLoadOptions options = {sizeof(HoneLoadOptions), 1, 0};
     HoneModel* model = nullptr;
@@ -90,7 +91,7 @@ class DamagedPackageTest : public ::testing::Test {
   }
 
   static std::string kernels_, good_;
-  TemporaryFolder folder_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
 };
 std::string DamagedPackageTest::kernels_, DamagedPackageTest::good_;
 
@@ -152,7 +153,7 @@ TEST_F(DamagedPackageTest, TrustedConstantsAreNotReadOnLoading) {
   EXPECT_THAT(hone_error(), HasSubstr("section constants is damaged"));
   const HoneLoadOptions options = {sizeof(HoneLoadOptions), 1, HONE_LOAD_TRUST_CONSTANTS};
   HoneModel* model = nullptr;
-  EXPECT_EQ(hone_load(folder_.File("damaged.hone").c_str(), &options, &model), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_load((folder_ / "damaged.hone").c_str(), &options, &model), HONE_OK) << hone_error();
   hone_free(model);
 }
 
@@ -282,7 +283,7 @@ TEST_F(DamagedPackageTest, TooLargeAnArenaIsOutOfMemory) {
 TEST_F(DamagedPackageTest, CodeForAnotherMachineIsRefusedBeforeItIsLoaded) {
   package::PackageContents contents = TinyContents(kernels_);
   contents.arch = contents.arch == package::Arch::kX86_64 ? package::Arch::kAArch64 : package::Arch::kX86_64;
-  const std::string path = folder_.File("foreign.hone");
+  const std::string path = folder_ / "foreign.hone";
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_INCOMPATIBLE);
   EXPECT_THAT(hone_error(), HasSubstr("package is for " + std::string(runtime::Name(contents.arch))));
@@ -291,7 +292,7 @@ TEST_F(DamagedPackageTest, CodeForAnotherMachineIsRefusedBeforeItIsLoaded) {
 TEST_F(DamagedPackageTest, MissingCpuFeaturesAreNamed) {
   package::PackageContents contents = TinyContents(kernels_);
   for (const std::string_view feature : runtime::HostFeatures()) contents.cpu_features.emplace_back(feature);
-  const std::string path = folder_.File("features.hone");
+  const std::string path = folder_ / "features.hone";
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_OK) << hone_error();
   contents.cpu_features.push_back("warp-drive");
@@ -301,7 +302,7 @@ TEST_F(DamagedPackageTest, MissingCpuFeaturesAreNamed) {
 }
 
 TEST_F(DamagedPackageTest, BrokenCodeIsRefused) {
-  const std::string path = folder_.File("code.hone");
+  const std::string path = folder_ / "code.hone";
   std::string other_machine = kernels_;
   other_machine[18] = static_cast<char>(0xf3);  // e_machine: RISC-V
   const std::pair<std::string, std::string> codes[] = {
@@ -320,7 +321,7 @@ TEST_F(DamagedPackageTest, BrokenCodeIsRefused) {
 TEST_F(DamagedPackageTest, AMissingKernelIsNamed) {
   package::PackageContents contents = TinyContents(kernels_);
   contents.calls[1].symbol = "conv_9";
-  const std::string path = folder_.File("symbol.hone");
+  const std::string path = folder_ / "symbol.hone";
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_BAD_PACKAGE);
   EXPECT_THAT(hone_error(), HasSubstr("no kernel 'conv_9'"));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/temporary_folder.h"
 #include "tests/unit/runtime/loaded_model.h"
 
 namespace hone::testing {
@@ -19,11 +20,11 @@ using ::testing::HasSubstr;
 class ModelTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<TemporaryFolder>();
+    folder_ = std::make_unique<TemporaryFolder>(TemporaryFolder::Create().value());
     WriteTinyPackage(Path(), TinyContents(CompileTinyKernels()));
   }
   static void TearDownTestSuite() { folder_.reset(); }
-  static std::string Path() { return folder_->File("tiny.hone"); }
+  static std::string Path() { return *folder_ / "tiny.hone"; }
 
   static std::unique_ptr<TemporaryFolder> folder_;
   const std::vector<float> x_ = TinyInput();
@@ -249,7 +250,7 @@ TEST_F(ModelTest, ProfilesEveryCall) {
 }
 
 TEST_F(ModelTest, TwoPackagesKeepTheirOwnCode) {
-  const std::string other_path = folder_->File("other.hone");
+  const std::string other_path = *folder_ / "other.hone";
   WriteTinyPackage(other_path, TinyContents(CompileTinyKernels("-DSCALE=3.0f")));
   for (const bool other_first : {false, true}) {
     const LoadedModel first(other_first ? other_path : Path());
@@ -291,7 +292,7 @@ TEST_F(ModelTest, ASharedLibraryServesACProgram) {
 }
 
 TEST_F(ModelTest, HoneRunReadsAndWritesRawFiles) {
-  const std::string in = folder_->File("x.bin"), out = folder_->File("y.bin");
+  const std::string in = *folder_ / "x.bin", out = *folder_ / "y.bin";
   WriteWholeFile(in, std::string(reinterpret_cast<const char*>(x_.data()), x_.size() * sizeof(float)));
   const std::string run = std::string(HONE_RUN_PROGRAM) + " " + Path();
   const CommandResult result =
@@ -306,7 +307,7 @@ TEST_F(ModelTest, HoneRunReadsAndWritesRawFiles) {
 
 TEST_F(ModelTest, HoneRunExplainsWrongUse) {
   const std::string run = std::string(HONE_RUN_PROGRAM) + " ";
-  const std::string small = folder_->File("small.bin");
+  const std::string small = *folder_ / "small.bin";
   WriteWholeFile(small, "abc");
   const std::pair<std::string, std::string> failures[] = {
       {Path(), "input 'x' has never been set"},

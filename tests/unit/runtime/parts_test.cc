@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "deploy/runtime/checksum.h"
 #include "deploy/runtime/code_object.h"
 #include "deploy/runtime/cpu_features.h"
@@ -105,7 +106,7 @@ TEST(CodeObjectTest, LoadsFromMemoryAndFromATemporaryFile) {
 }
 
 TEST(CodeObjectTest, LeavesNoTemporaryFile) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string elf = CompileTinyKernels();
   const char* before = std::getenv("TMPDIR");
   const std::string restored = before == nullptr ? "" : before;
@@ -121,7 +122,7 @@ TEST(CodeObjectTest, LeavesNoTemporaryFile) {
   else
     setenv("TMPDIR", restored.c_str(), 1);
   EXPECT_THAT(fault.text, HasSubstr("cannot create the temporary file /nowhere/hone-kernels-"));
-  EXPECT_EQ(RunCommand("ls " + folder.path()).output, "");
+  EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "");
 }
 
 TEST(MemoryTest, PagesAreZeroAndAligned) {

@@ -4,28 +4,16 @@
 #include <sys/wait.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "deploy/package/memory_plan.h"
 #include "deploy/runtime/cpu_features.h"
 
 namespace hone::testing {
-
-TemporaryFolder::TemporaryFolder() {
-  std::string path = (std::filesystem::temp_directory_path() / "hone-test-XXXXXX").string();
-  HONE_CHECK(mkdtemp(path.data()) != nullptr);
-  path_ = path;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;  // nothing to be done about it here
-  std::filesystem::remove_all(path_, ignored);
-}
 
 std::string ReadWholeFile(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -54,8 +42,8 @@ CommandResult RunCommand(const std::string& command) {
 }
 
 std::string CompileTinyKernels(const std::string& flags, const std::string& compiler) {
-  const TemporaryFolder folder;
-  const std::string object = folder.File("kernels.so");
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string object = folder / "kernels.so";
   const CommandResult result = RunCommand(
       fmt::format("{} -shared -fPIC -O1 {} -I{} {}/tests/unit/runtime/tiny_kernels.c -o {}",
                   compiler.empty() ? HONE_TEST_CC : compiler, flags, HONE_SOURCE_DIR, HONE_SOURCE_DIR, object));

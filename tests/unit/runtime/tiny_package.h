@@ -18,20 +18,6 @@ namespace hone::testing {
 inline constexpr int64_t kRows = 4, kColumns = 8;
 inline constexpr std::array<float, kColumns> kBias = {1, 2, 3, 4, 5, 6, 7, 8};
 
-// A folder of its own under the system's temporary folder, deleted with everything in it at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string File(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 std::string ReadWholeFile(const std::string& path);  // aborts if it cannot
 void WriteWholeFile(const std::string& path, const std::string& bytes);
 

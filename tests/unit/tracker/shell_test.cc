@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/temporary_folder.h"
 #include "tests/farm/builders.h"
 
 namespace hone::tracker {
@@ -15,12 +16,7 @@ namespace {
 
 class ShellTest : public testing::Test {
  protected:
-  ShellTest() {
-    std::string folder = (std::filesystem::temp_directory_path() / "hone-shell-XXXXXX").string();
-    folder_ = mkdtemp(folder.data());
-    store_ = records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value();
-  }
-  ~ShellTest() override { std::filesystem::remove_all(folder_); }
+  ShellTest() { store_ = records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value(); }
 
   // One batch of two candidates through a farm that keeps its jobs in `state`, from the job to the acknowledged result.
   void MeasureTwo(const std::string& state) {
@@ -61,7 +57,7 @@ class ShellTest : public testing::Test {
     return acknowledged;
   }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
   std::unique_ptr<records::Store> store_;
 };
 
