@@ -64,13 +64,6 @@ void Search::Remember(const space::Decisions& decisions, const std::string& sche
   Observe(schedule, seconds);
 }
 
-void Search::Settle() {
-  if (!best_seconds_.has_value()) return;
-  phase_ = Phase::kDescend;
-  best_at_last_check_ = *best_seconds_;
-  idle_rounds_ = options_.patience - 1;
-}
-
 void Search::Observe(const std::string& schedule, std::optional<double> seconds, double noise) {
   const auto it = known_.find(schedule);
   if (it == known_.end()) return;

@@ -52,9 +52,6 @@ class Search {
   void AddRelative(space::Decisions decisions) { relatives_.push_back(std::move(decisions)); }
   // What was measured in an earlier run. It is not proposed again, and evolution starts from it.
   void Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds);
-  // An earlier run has searched thoroughly and what it found is remembered: one round around the best, and more only if
-  // that brings progress.
-  void Settle();
 
   // At most `count` candidates that were never proposed, the first one the default if it was not yet. Fewer, or none,
   // when the space or the search is at its end.

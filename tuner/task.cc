@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
@@ -17,6 +19,8 @@ namespace {
 
 constexpr double kWorthwhile = 0.995;  // a winner takes at most this share of the default's time
 constexpr size_t kRelatives = 3;
+constexpr double kAsGood = 1.03;                        // of two that were confirmed: what another day may turn round
+constexpr int64_t kLeastTried = 64, kTriedInVain = 32;  // in all, and since the winner, when a search is at its end
 
 double NoiseOf(const std::vector<double>& repeats, double median) {
   std::vector<double> deviations;
@@ -115,6 +119,24 @@ void Remember(Task& task, const v1::Record& record) {
   }
   const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(record.decisions());
   if (decisions.ok()) task.search->Remember(*decisions, record.schedule(), seconds);
+}
+
+bool SearchedToTheEnd(const Task& task, const std::vector<v1::Record>& records) {
+  if (!task.confirmed) return false;
+  std::set<std::string_view> winners;
+  for (const v1::Record& record : records) {
+    const std::optional<double> seconds = SecondsOf(record.outcome());
+    if (record.confirmed() && seconds.has_value() && *seconds <= kAsGood * *task.best_seconds) {
+      winners.insert(record.schedule());
+    }
+  }
+  int64_t tried = 0, in_vain = 0;
+  for (const v1::Record& record : records) {
+    if (record.confirmed()) continue;
+    ++tried;
+    if (in_vain > 0 || winners.contains(record.schedule())) ++in_vain;
+  }
+  return tried >= kLeastTried && in_vain > kTriedInVain;
 }
 
 void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale) {

@@ -37,6 +37,7 @@ struct Task {
   int64_t trials = 0;      // in this job
   int64_t remembered = 0;  // records of earlier runs, on the same kind of device
   bool confirmed = false;  // the winner has been compared in turns with the default
+  bool settled = false;    // earlier runs have searched to the end
   bool changed = false;    // something was measured since
   int lost_batches = 0;    // in a row, that could not be measured at all
   std::string trouble;     // why, of the last one
@@ -53,6 +54,10 @@ std::optional<double> SecondsOf(const v1::Outcome& outcome);
 
 // Takes in a record of an earlier run on this kind of device.
 void Remember(Task& task, const v1::Record& record);
+
+// Whether earlier runs have searched to the end: their winner is confirmed, and many more were tried in vain since it,
+// or one that is as good, was found. Records: all that the task remembers, the oldest first.
+bool SearchedToTheEnd(const Task& task, const std::vector<v1::Record>& records);
 
 // Takes in the outcomes of proposals, whose candidate ids are their places. `scale` brings the times to the speed the
 // device had when the best was measured.

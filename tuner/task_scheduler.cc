@@ -12,7 +12,11 @@ constexpr int kWindow = 3;            // rounds that the past means
 }  // namespace
 
 TaskScheduler::TaskScheduler(std::vector<Task> tasks, Options options)
-    : tasks_(std::move(tasks)), options_(options), states_(tasks_.size()) {}
+    : tasks_(std::move(tasks)), options_(options), states_(tasks_.size()) {
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (tasks_[i].known_seconds.has_value()) states_[i] = {{*tasks_[i].known_seconds}, 1, 1};
+  }
+}
 
 double TaskScheduler::Seconds(size_t task) const {
   return states_[task].best.empty() ? tasks_[task].expected_seconds : states_[task].best.back();

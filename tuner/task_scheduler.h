@@ -17,9 +17,10 @@ namespace hone::tuner {
 class TaskScheduler {
  public:
   struct Task {
-    double count = 1;             // times the model runs it
-    double expected_seconds = 0;  // of the default, by the draft
-    double least_seconds = 0;     // no schedule can do better
+    double count = 1;                                    // times the model runs it
+    double expected_seconds = 0;                         // of the default, by the draft
+    double least_seconds = 0;                            // no schedule can do better
+    std::optional<double> known_seconds = std::nullopt;  // the best of earlier runs: its first round is behind it
   };
   struct Options {
     int64_t first_batch = 16;

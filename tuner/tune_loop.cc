@@ -29,7 +29,6 @@ constexpr size_t kFinalists = 3;        // of a workload, confirmed in turns wit
 constexpr double kFinalSeconds = 0.05;  // each
 constexpr size_t kLeastSamples = 32;    // that a cost model learns from
 constexpr double kTrainGrowth = 1.3;    // samples per training, as a factor of those of the one before
-constexpr int64_t kThorough = 64;       // trials after which a confirmed workload needs no new search
 constexpr int kMostLostBatches = 3;     // in a row, of one workload
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
 
@@ -151,7 +150,8 @@ class TuneLoop {
         for (const v1::Record& record : records) Remember(task, record);
       }
       HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task), v1::RECORD_MATCH_SAME_TARGET));
-      if (best.has_value()) UseBest(task, *best);
+      if (best.has_value()) UseBest(task, *best, records);
+      task.settled = SearchedToTheEnd(task, records);
       budget_.CountRemembered(task.remembered, task.confirmed);
     }
     budget_.SettleTrials();
@@ -159,7 +159,7 @@ class TuneLoop {
   }
 
   // A winner of this very key is known to be the best; one of another device or compiler is the best relative there is.
-  static void UseBest(Task& task, const v1::BestRecordResponse& best) {
+  static void UseBest(Task& task, const v1::BestRecordResponse& best, const std::vector<v1::Record>& records) {
     const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(best.record().decisions());
     if (best.match() != v1::RECORD_MATCH_EXACT) {
       if (decisions.ok() && !decisions->empty()) task.search->AddRelative(*decisions);
@@ -168,20 +168,29 @@ class TuneLoop {
     task.best_seconds = best.median_seconds();
     task.best_schedule = best.record().schedule();
     if (decisions.ok()) task.best_decisions = *decisions;
+    for (const v1::Record& record : records) {
+      const bool beside = record.batch_id() == best.record().batch_id() && record.schedule() == task.standard.schedule;
+      // On another day the device was faster or slower: only what was measured in turns with the winner compares.
+      if (const auto seconds = SecondsOf(record.outcome()); beside && seconds.has_value())
+        task.default_seconds = seconds;
+    }
     task.confirmed = best.record().confirmed() && task.default_seconds.has_value();
-    if (task.confirmed && task.remembered >= kThorough) task.search->Settle();
   }
 
   absl::Status SearchAll() {
     std::vector<TaskScheduler::Task> tasks;
     for (const Task& task : tasks_) {
-      tasks.push_back({task.count, task.default_seconds.value_or(task.expected_seconds), task.least_seconds});
+      tasks.push_back({task.count, task.default_seconds.value_or(task.expected_seconds), task.least_seconds,
+                       task.confirmed ? task.best_seconds : std::nullopt});
     }
     TaskScheduler::Options options;
     // A small budget is for everyone: no workload takes it all in its first round.
     const double share = budget_.TrialsPerWorkload() * 0.75;
     options.first_batch = std::clamp<int64_t>(static_cast<int64_t>(share), 1, options.first_batch);
     TaskScheduler scheduler(std::move(tasks), options);
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (tasks_[i].settled) scheduler.Close(i);
+    }
     Visits visits(&farm_, &builders_);
     const absl::Status status = SearchWith(scheduler, visits);
     if (!status.ok()) farm_.Abandon();  // nobody waits for what is under way

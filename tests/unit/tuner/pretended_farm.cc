@@ -1,6 +1,7 @@
 #include "tests/unit/tuner/pretended_farm.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/status.h"
 #include "tuner/task.h"
@@ -36,6 +37,7 @@ absl::StatusOr<v1::BatchResult> PretendedFarm::Measure(const v1::Batch& batch) {
     record.mutable_key()->set_target(batch.target());
     record.mutable_key()->set_device_fingerprint("pretended device");
     record.mutable_key()->set_compiler_version(batch.compiler_version());
+    record.set_batch_id(std::to_string(batches.size()));
     record.set_schedule(candidate.schedule());
     record.set_decisions(candidate.decisions());
     *record.mutable_outcome() = outcome->outcome();

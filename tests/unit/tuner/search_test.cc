@@ -127,24 +127,6 @@ TEST_F(SearchTest, RememberedCandidatesAreNotTriedAgain) {
   }
 }
 
-TEST_F(SearchTest, ASettledSearchEndsAfterOneRoundWithoutProgress) {
-  Search search = MakeSearch(8);
-  const space::Decisions goal = {{"d0", 5, {}}, {"d1", 2, {}}, {"d2", 7, {}}, {"d3", 0, {}}, {"d4", 4, {}}};
-  space::Chooser chooser(&goal);
-  const auto candidate = Landscape(chooser);
-  ASSERT_TRUE(candidate.ok());
-  search.Remember(goal, schedule::Print(candidate->schedule), 1e-3);
-  search.Settle();
-  const auto proposals = search.Propose(16, draft_);
-  EXPECT_FALSE(proposals.empty());
-  for (const Proposal& p : proposals) {
-    EXPECT_EQ(p.origin, Origin::kDescent);
-    search.Observe(p.schedule, SecondsOf(p));
-  }
-  EXPECT_TRUE(search.Propose(16, draft_).empty());
-  EXPECT_TRUE(search.converged());
-}
-
 TEST_F(SearchTest, SamplesCarryFailuresAndTimes) {
   Search search = MakeSearch(9);
   const auto proposals = search.Propose(4, draft_);

@@ -106,6 +106,15 @@ TEST(TaskSchedulerTest, AtMostTwoRoundsOfOneTaskAreOpen) {
   EXPECT_TRUE(scheduler.Next().has_value());
 }
 
+TEST(TaskSchedulerTest, WhatIsKnownFromEarlierRunsNeedsNoFirstRound) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-6, 1e-3}, {1, 1e-6, 1e-9, 1e-6}, {1, 1e-6, 1e-9}}, {});
+  EXPECT_EQ(scheduler.Next()->task, 2u) << "the only one of which nothing is known";
+  EXPECT_EQ(scheduler.Next()->task, 0u);
+  scheduler.Finish(2, 1e-6);
+  scheduler.Close(0);
+  EXPECT_FALSE(scheduler.Next().has_value()) << "the two others are too small to matter";
+}
+
 v1::JobSpec SpecOf(int workloads, int64_t trials, int64_t seconds) {
   v1::JobSpec spec;
   for (int i = 0; i < workloads; ++i) spec.add_workloads();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "base/random.h"
 #include "compiler/space/space.h"
 #include "tests/unit/tuner/pretended_farm.h"
 #include "tuner/task.h"
@@ -109,6 +110,41 @@ TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
   EXPECT_EQ(progress_.trials(), 0);
   EXPECT_NEAR(progress_.workloads(0).best_seconds(), best, 1e-9);
   EXPECT_TRUE(progress_.has_latency_before_seconds());
+}
+
+TEST_F(TuneLoopTest, ASearchThatEndedByItselfIsNotBegunAgain) {
+  AddWorkload(8, 16, 16, 1);  // next to nothing of the model's time
+  AddWorkload(48, 96, 256, 1);
+  const std::string small = job_.spec().workloads(1).digest();
+  std::atomic<uint64_t> calls = 0;
+  farm_.seconds = [&](const v1::Batch& batch, const std::string& decisions) {
+    const double noise = 1 + 0.1 * Random(++calls).Uniform();
+    return PretendedSeconds(batch, decisions) * noise * (batch.workload_digest() == small ? 1e-4 : 1);
+  };
+  job_.mutable_spec()->set_trials(0);
+  job_.mutable_spec()->mutable_time_budget()->set_seconds(3600);
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_GT(progress_.trials(), 100);
+  farm_.batches.clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(farm_.batches.empty());
+  EXPECT_EQ(progress_.trials(), 0);
+}
+
+TEST_F(TuneLoopTest, TheDefaultIsComparedAsItWasMeasuredBesideTheWinner) {
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const double before = progress_.workloads(0).default_seconds();
+  const Task task =
+      MakeTask(job_.spec().workloads(0), codegen::ParseTarget(job_.spec().target()).value(), 1, 1).value();
+  for (size_t i = farm_.records.size(); i-- > 0;) {
+    if (!farm_.records[i].confirmed() || farm_.records[i].schedule() != task.standard.schedule) continue;
+    v1::Record slower_day = farm_.records[i];
+    slower_day.set_batch_id("another day");
+    for (double& s : *slower_day.mutable_outcome()->mutable_timing()->mutable_seconds()) s *= 1.5;
+    farm_.records.push_back(std::move(slower_day));
+  }
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_NEAR(progress_.workloads(0).default_seconds(), before, 1e-9);
 }
 
 TEST_F(TuneLoopTest, ALargerBudgetGoesOnFromTheRecords) {
