@@ -36,7 +36,7 @@ absl::Status Bench(const TimedRunOptions& options) {
 
 void AddBenchCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<TimedRunOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Time a package on random inputs");
+  CLI::App* command = app.add_subcommand("bench", "time a package on random inputs");
   options->AddTo(command);
   command->callback([options, result] { *result = Bench(*options); });
 }

@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<int64_t>> ParseShape(std::string_view text) {
 }  // namespace
 
 void ModelOptions::AddTo(CLI::App* command) {
-  command->add_option("model", model, "the model, an ONNX file")->required();
+  command->add_option("MODEL", model, "the model, an ONNX file")->required();
   command->add_option("--shape", shapes, "shape of an input whose shape the model leaves open: name=1,3,224,224")
       ->expected(1)
       ->take_all();

@@ -156,7 +156,7 @@ absl::Status RunProfile(const TimedRunOptions& options) {
 
 void AddProfileCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<TimedRunOptions>();
-  CLI::App* command = app.add_subcommand("profile", "Show where a package spends its time, kernel by kernel");
+  CLI::App* command = app.add_subcommand("profile", "show where a package spends its time, kernel by kernel");
   options->seconds = 1;
   options->AddTo(command);
   command->callback([options, result] { *result = RunProfile(*options); });

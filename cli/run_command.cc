@@ -99,11 +99,11 @@ absl::Status Run(const Options& options) {
 
 void AddRunCommand(CLI::App& app, absl::Status* result) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("run", "Run a package once on arrays from a .npz file");
-  command->add_option("PACKAGE", options->package, "The package, as hone compile writes it")->required();
-  command->add_option("--input", options->input, "The inputs by name, a .npz file");
-  command->add_option("--output", options->output, "Where to write the outputs by name, a .npz file")->required();
-  command->add_option("--threads", options->threads, "Threads that compute; 0: one per CPU")
+  CLI::App* command = app.add_subcommand("run", "run a package once on arrays from a .npz file");
+  command->add_option("PACKAGE", options->package, "the package, as hone compile writes it")->required();
+  command->add_option("--input", options->input, "the inputs by name, a .npz file");
+  command->add_option("--output", options->output, "where to write the outputs by name, a .npz file")->required();
+  command->add_option("--threads", options->threads, "threads that compute; 0: one per CPU")
       ->check(CLI::NonNegativeNumber);
   command->callback([options, result] { *result = Run(*options); });
 }

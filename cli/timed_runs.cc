@@ -20,10 +20,10 @@ double SecondsSince(Clock::time_point start) { return std::chrono::duration<doub
 }  // namespace
 
 void TimedRunOptions::AddTo(CLI::App* command) {
-  command->add_option("PACKAGE", package, "The package, as hone compile writes it")->required();
-  command->add_option("--threads", threads, "Threads that compute; 0: one per CPU")->check(CLI::NonNegativeNumber);
-  command->add_option("--seconds", seconds, "How long to measure")->check(CLI::Range(0.0, 1e6))->capture_default_str();
-  command->add_flag("--json", json, "Print one JSON document");
+  command->add_option("PACKAGE", package, "the package, as hone compile writes it")->required();
+  command->add_option("--threads", threads, "threads that compute; 0: one per CPU")->check(CLI::NonNegativeNumber);
+  command->add_option("--seconds", seconds, "how long to measure")->check(CLI::Range(0.0, 1e6))->capture_default_str();
+  command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 
 absl::StatusOr<std::vector<double>> TimedRuns(double seconds, const std::function<absl::Status()>& run) {

@@ -290,7 +290,7 @@ v1::Job Farm::Described(const v1::Job& job, absl::Time now) const {
 }
 
 std::string Farm::WaitingFor(const v1::Job& job, absl::Time now) const {
-  if (job.state() == v1::JOB_STATE_QUEUED) return "no tuner has taken it yet";
+  if (job.state() == v1::JOB_STATE_QUEUED) return "a tuner";
   if (job.state() != v1::JOB_STATE_RUNNING) return "";
   for (const v1::Requirements* requirements : batches_.Waiting(job.id())) {
     bool matched = false;
@@ -308,7 +308,7 @@ std::string Farm::WaitingFor(const v1::Job& job, absl::Time now) const {
       }
     }
     if (matched) continue;
-    return fmt::format("no device for {}{}", Describe(*requirements), problem.empty() ? "" : "; " + problem);
+    return fmt::format("a device for {}{}", Describe(*requirements), problem.empty() ? "" : "; " + problem);
   }
   return "";
 }

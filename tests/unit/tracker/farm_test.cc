@@ -269,7 +269,7 @@ TEST_F(FarmTest, RequirementsSelectTheDevice) {
   Submit(batch, "b1").value();
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
   EXPECT_THAT(farm_.GetJob(job_id_, now_)->waiting_for(),
-              HasSubstr("no device for architecture aarch64, label room=lab"));
+              HasSubstr("a device for architecture aarch64, label room=lab"));
   agent.state.mutable_devices(0)->mutable_fingerprint()->set_architecture("aarch64");
   (*agent.state.mutable_devices(0)->mutable_labels())["room"] = "lab";
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
