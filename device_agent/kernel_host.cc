@@ -22,6 +22,11 @@ namespace {
 
 constexpr int kExitAfterFault = 70;
 constexpr size_t kFaultStack = 64 * 1024;
+constexpr int64_t kMostColdBytes = 64 << 20;  // beyond any cache that one model has for itself
+
+bool IsFloat(v1::DType dtype) {
+  return dtype == v1::DTYPE_F16 || dtype == v1::DTYPE_BF16 || dtype == v1::DTYPE_F32 || dtype == v1::DTYPE_F64;
+}
 
 // A signal handler is given nothing but the signal: what it needs is found here. Set once per child, before any kernel.
 struct FaultContext {
@@ -153,11 +158,43 @@ absl::Status KernelHost::SetUp() {
     }
     shared_.push_back(std::move(memory));
   }
+  HONE_RETURN_IF_ERROR(MakeColdConstants());
   pool_ = std::make_unique<ThreadPool>(std::max(1, task_.batch->threads()));
   if (pool_->threads() < task_.batch->threads())
     return absl::ResourceExhaustedError("cannot start the batch's threads");
   PinToFirstCpu();
   return absl::OkStatus();
+}
+
+// No more than would leave a small board without memory for the kernels themselves.
+absl::Status KernelHost::MakeColdConstants() {
+  int64_t bytes = std::min(task_.batch->policy().constant_bytes_between_runs(), kMostColdBytes);
+  if (task_.memory_limit > 0) bytes = std::min(bytes, task_.memory_limit / 16);
+  if (bytes <= 0) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(cold_constants_, ColdConstants::Create(regions_, bytes));
+  return absl::OkStatus();
+}
+
+// Integers stay what they are: they may be indices.
+void KernelHost::FindCold(const v1::Kernel& kernel, LoadedKernel& loaded) const {
+  if (!cold_constants_.has_value()) return;
+  bool only_floats = true;
+  size_t place = 0;
+  for (const v1::Buffer& buffer : task_.batch->buffers()) {
+    if (buffer.role() == v1::Buffer::ROLE_OUTPUT) continue;
+    if (buffer.role() == v1::Buffer::ROLE_CONSTANT) {
+      if (IsFloat(buffer.dtype())) loaded.cold.emplace_back(place, buffer.bytes());
+      only_floats &= IsFloat(buffer.dtype());
+    }
+    ++place;
+  }
+  for (const int64_t bytes : kernel.packed_bytes()) {
+    if (only_floats) loaded.cold.emplace_back(place, bytes);
+    ++place;
+  }
+  int64_t sum = 0;
+  for (const auto& [at, bytes] : loaded.cold) sum += bytes;
+  if (!cold_constants_->Serve(sum)) loaded.cold.clear();  // they displace one another as it is
 }
 
 void KernelHost::CatchFaults() {
@@ -213,12 +250,17 @@ absl::StatusOr<LoadedKernel> KernelHost::Load(const v1::Kernel& kernel) {
     loaded.workspace_pointer = loaded.workspace->data();
   }
   loaded.buffers.insert(loaded.buffers.end(), outputs.begin(), outputs.end());
+  FindCold(kernel, loaded);
   return loaded;
 }
 
 double KernelHost::Time(const LoadedKernel& kernel, int64_t calls) {
+  std::vector<void*> buffers = kernel.buffers;
   const double start = SecondsNow();
-  for (int64_t i = 0; i < calls; ++i) Call(kernel);
+  for (int64_t i = 0; i < calls; ++i) {
+    for (const auto& [place, bytes] : kernel.cold) buffers[place] = cold_constants_->Next(bytes);
+    kernel.main(buffers.data(), kernel.workspace_pointer, pool_->parallel());
+  }
   return (SecondsNow() - start) / static_cast<double>(calls);
 }
 

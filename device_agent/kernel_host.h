@@ -8,12 +8,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/kernel_abi.h"
 #include "base/thread_pool.h"
+#include "device_agent/cold_constants.h"
 #include "device_agent/guarded_memory.h"
 #include "device_agent/visit_child.h"
 #include "device_agent/visit_message.h"
@@ -42,6 +44,9 @@ struct LoadedKernel {
   std::vector<GuardedBuffer> packed;
   std::optional<GuardedBuffer> workspace;
   std::vector<void*> buffers;
+  // Places and sizes of float constants, packed ones too, that repeats find cold; empty where they need not or cannot
+  // be.
+  std::vector<std::pair<size_t, int64_t>> cold;
   HoneKernel main = nullptr;
   void* workspace_pointer = nullptr;
 };
@@ -59,7 +64,7 @@ class KernelHost {
   void Call(const LoadedKernel& kernel) {
     kernel.main(kernel.buffers.data(), kernel.workspace_pointer, pool_->parallel());
   }
-  // Mean seconds of one of `calls` calls in a row.
+  // Mean seconds of one of `calls` calls in a row, on cold constants: outputs are worthless afterwards.
   double Time(const LoadedKernel& kernel, int64_t calls);
 
   void ClearOutputs();  // to bytes of 0xff
@@ -70,12 +75,15 @@ class KernelHost {
 
  private:
   absl::Status LoadArtifact();
+  absl::Status MakeColdConstants();
+  void FindCold(const v1::Kernel& kernel, LoadedKernel& loaded) const;
   void CatchFaults();
 
   const ChildTask& task_;
   Voice voice_;
   RegionTable regions_;
   std::vector<GuardedBuffer> shared_;  // the workload's own buffers, in the batch's order
+  std::optional<ColdConstants> cold_constants_;
   std::unique_ptr<ThreadPool> pool_;
   void* artifact_ = nullptr;
 };

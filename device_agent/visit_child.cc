@@ -123,7 +123,9 @@ class Race {
     const LoadedKernel* kernel = Ready(candidate);
     if (kernel == nullptr) return true;
     host_.ClearOutputs();
-    const double cold = host_.Time(*kernel, 1);
+    const double start = SecondsNow();
+    host_.Call(*kernel);
+    const double cold = SecondsNow() - start;
     double max_error = 0;
     if (const std::string broken = host_.BrokenCanary(*kernel); !broken.empty()) {
       host_.voice().Failed(candidate, v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, broken);

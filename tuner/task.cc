@@ -69,6 +69,14 @@ double BytesOf(const v1::Batch& description) {
   return bytes;
 }
 
+int64_t ConstantBytesOf(const v1::Batch& description) {
+  int64_t bytes = 0;
+  for (const v1::Buffer& buffer : description.buffers()) {
+    if (buffer.role() == v1::Buffer::ROLE_CONSTANT) bytes += buffer.bytes();
+  }
+  return bytes;
+}
+
 std::string CandidateId(size_t place) { return fmt::format("c{}", place); }
 
 absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const codegen::Target& target, uint64_t seed, int threads) {

@@ -73,6 +73,7 @@ v1::WorkloadProgress Describe(const Task& task);
 
 std::string CandidateId(size_t place);
 double BytesOf(const v1::Batch& description);  // of all buffers
+int64_t ConstantBytesOf(const v1::Batch& description);
 
 }  // namespace hone::tuner
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,6 +108,12 @@ class TuneLoop {
       task->description.set_priority(spec_.priority());
       tasks_.push_back(*std::move(task));
     }
+    // What the other kernels of the model bring into the caches between two runs of one.
+    const int64_t constants =
+        std::accumulate(tasks_.begin(), tasks_.end(), int64_t{0}, [](int64_t sum, const Task& task) {
+          return sum + static_cast<int64_t>(task.count) * ConstantBytesOf(task.description);
+        });
+    for (Task& task : tasks_) task.description.mutable_policy()->set_constant_bytes_between_runs(constants);
     return tasks_.empty() ? absl::InvalidArgumentError("the job has no workloads") : absl::OkStatus();
   }
 

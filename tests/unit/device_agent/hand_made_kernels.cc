@@ -60,6 +60,8 @@ KERNEL(write_input) { compute(b, N); ((float*)b[0])[3] = 0.0f; }
 KERNEL(write_packed) { ((float*)b[2])[0] = 0.0f; }
 KERNEL(crash_later) { static int calls; compute(b, N); if (++calls == 40) *(volatile int*)8 = 1; }
 KERNEL(scribble) { memset((void*)b, 0xee, 24); memset((char*)&b, 0xee, 64); }
+KERNEL(same_constants) { static const void* last; static int same; compute(b, N);
+  same += b[1] == last; last = b[1]; if (same > 3) *(volatile int*)8 = 1; }
 /* Succeeds only in what it must not be able to do: a right output means an open sandbox. */
 KERNEL(use_network) { if (socket(AF_INET, SOCK_STREAM, 0) >= 0) compute(b, N); }
 KERNEL(fork_process) { if (fork() >= 0) compute(b, N); }

@@ -59,6 +59,25 @@ TEST_F(VisitTest, ThreadsTakePart) {
   EXPECT_EQ(outcomes.at("crash_in_thread").failure().kind(), v1::FAILURE_KIND_CRASHED);
 }
 
+TEST_F(VisitTest, RepeatsRunOnConstantsThatComeRoundAsInTheModel) {
+  v1::Batch batch = HandMadeBatch({"same_constants", "packed_double", "wrong"});
+  EXPECT_EQ(Run(batch).at("same_constants").failure().kind(), v1::FAILURE_KIND_CRASHED) << "it finds out";
+  batch.mutable_policy()->set_constant_bytes_between_runs(100'000);
+  const auto outcomes = Run(batch);
+  EXPECT_TRUE(outcomes.at("same_constants").has_timing()) << outcomes.at("same_constants").DebugString();
+  EXPECT_TRUE(outcomes.at("packed_double").has_timing()) << outcomes.at("packed_double").DebugString();
+  EXPECT_EQ(outcomes.at("wrong").failure().kind(), v1::FAILURE_KIND_WRONG_OUTPUT) << "verified on the true ones";
+  batch.mutable_policy()->set_constant_bytes_between_runs(7'000);
+  EXPECT_TRUE(Run(batch).at("same_constants").has_failure()) << "too few to come round";
+}
+
+TEST_F(VisitTest, IntegerConstantsMayBeIndicesAndStayTheSame) {
+  v1::Batch batch = HandMadeBatch({"same_constants"});
+  batch.mutable_policy()->set_constant_bytes_between_runs(100'000);
+  batch.mutable_buffers(1)->set_dtype(v1::DTYPE_I32);
+  EXPECT_TRUE(Run(batch).at("same_constants").has_failure());
+}
+
 TEST_F(VisitTest, ConfirmationPairsAllCandidates) {
   v1::Batch batch = HandMadeBatch({"good", "slow"});
   batch.set_final(true);
