@@ -58,7 +58,7 @@ KERNEL(far_past_end) { compute(b, N); ((float*)b[2])[N + 5000] = 1.0f; }
 KERNEL(read_far) { compute(b, N); ((float*)b[2])[0] += 0 * ((const volatile float*)b[0])[N + 5000]; }
 KERNEL(write_input) { compute(b, N); ((float*)b[0])[3] = 0.0f; }
 KERNEL(write_packed) { ((float*)b[2])[0] = 0.0f; }
-KERNEL(crash_later) { static int calls; compute(b, N); if (++calls == 40) *(volatile int*)8 = 1; }
+KERNEL(crash_later) { static int calls; compute(b, N); if (++calls == 8) *(volatile int*)8 = 1; }
 KERNEL(scribble) { memset((void*)b, 0xee, 24); memset((char*)&b, 0xee, 64); }
 KERNEL(same_constants) { static const void* last; static int same; compute(b, N);
   same += b[1] == last; last = b[1]; if (same > 3) *(volatile int*)8 = 1; }
