@@ -20,7 +20,7 @@ namespace {
 constexpr double kWorthwhile = 0.995;  // a winner takes at most this share of the default's time
 constexpr size_t kRelatives = 3;
 constexpr double kAsGood = 1.03;                        // of two that were confirmed: what another day may turn round
-constexpr int64_t kLeastTried = 64, kTriedInVain = 32;  // in all, and since the winner, when a search is at its end
+constexpr int64_t kLeastTried = 64, kTriedInVain = 24;  // in all, and since the winner, when a search is at its end
 
 double NoiseOf(const std::vector<double>& repeats, double median) {
   std::vector<double> deviations;
