@@ -158,7 +158,6 @@ absl::Status KernelHost::SetUp() {
     }
     shared_.push_back(std::move(memory));
   }
-  HONE_RETURN_IF_ERROR(MakeColdConstants());
   pool_ = std::make_unique<ThreadPool>(std::max(1, task_.batch->threads()));
   if (pool_->threads() < task_.batch->threads())
     return absl::ResourceExhaustedError("cannot start the batch's threads");

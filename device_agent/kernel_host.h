@@ -44,8 +44,7 @@ struct LoadedKernel {
   std::vector<GuardedBuffer> packed;
   std::optional<GuardedBuffer> workspace;
   std::vector<void*> buffers;
-  // Places and sizes of float constants, packed ones too, that repeats find cold; empty where they need not or cannot
-  // be.
+  // Places and sizes of the float constants, packed ones too, that repeats find cold; may be empty.
   std::vector<std::pair<size_t, int64_t>> cold;
   HoneKernel main = nullptr;
   void* workspace_pointer = nullptr;
@@ -58,6 +57,9 @@ class KernelHost {
   // Confines the process, loads the artifact, sets up inputs (copied from the task's data, read-only from then on) and
   // outputs, starts threads. The error says why the batch cannot be measured.
   absl::Status SetUp();
+
+  // For kernels that will be timed; before they are loaded. kResourceExhausted: the memory limit.
+  absl::Status MakeColdConstants();
 
   // Finds the kernel, makes its buffers and runs its prepare function.
   absl::StatusOr<LoadedKernel> Load(const v1::Kernel& kernel);
@@ -75,7 +77,6 @@ class KernelHost {
 
  private:
   absl::Status LoadArtifact();
-  absl::Status MakeColdConstants();
   void FindCold(const v1::Kernel& kernel, LoadedKernel& loaded) const;
   void CatchFaults();
 

@@ -63,7 +63,9 @@ class Race {
         layout_(LayOut(batch_)) {}
 
   void Run() {
-    if (const absl::Status ready = host_.SetUp(); !ready.ok()) {
+    absl::Status ready = host_.SetUp();
+    if (ready.ok()) ready = host_.MakeColdConstants();
+    if (!ready.ok()) {
       host_.voice().Failed(-1, v1::FAILURE_KIND_UNSPECIFIED, std::string(ready.message()));
       return;
     }

@@ -133,10 +133,9 @@ bool SearchedToTheEnd(const Task& task, const std::vector<v1::Record>& records) 
   if (!task.confirmed) return false;
   std::set<std::string_view> winners;
   for (const v1::Record& record : records) {
+    if (!record.confirmed()) continue;
     const std::optional<double> seconds = SecondsOf(record.outcome());
-    if (record.confirmed() && seconds.has_value() && *seconds <= kAsGood * *task.best_seconds) {
-      winners.insert(record.schedule());
-    }
+    if (seconds.has_value() && *seconds <= kAsGood * *task.best_seconds) winners.insert(record.schedule());
   }
   int64_t tried = 0, in_vain = 0;
   for (const v1::Record& record : records) {

@@ -175,11 +175,10 @@ class TuneLoop {
     task.best_seconds = best.median_seconds();
     task.best_schedule = best.record().schedule();
     if (decisions.ok()) task.best_decisions = *decisions;
+    // On another day the device was faster or slower: only what was measured in turns with the winner compares.
     for (const v1::Record& record : records) {
-      const bool beside = record.batch_id() == best.record().batch_id() && record.schedule() == task.standard.schedule;
-      // On another day the device was faster or slower: only what was measured in turns with the winner compares.
-      if (const auto seconds = SecondsOf(record.outcome()); beside && seconds.has_value())
-        task.default_seconds = seconds;
+      if (record.batch_id() != best.record().batch_id() || record.schedule() != task.standard.schedule) continue;
+      if (const auto seconds = SecondsOf(record.outcome())) task.default_seconds = seconds;
     }
     task.confirmed = best.record().confirmed() && task.default_seconds.has_value();
   }

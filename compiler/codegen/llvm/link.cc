@@ -44,12 +44,10 @@ class MemoryFile {
 // lld writes its result beside the output path and renames it, so the output needs a real folder: one in memory if
 // there is one.
 absl::StatusOr<TemporaryFolder> OutputFolder() {
-  for (const char* parent : {"/dev/shm", "/tmp"}) {
+  for (const char* parent : {"/dev/shm", "/tmp", "."}) {
     if (absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Create(parent); folder.ok()) return folder;
   }
-  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Create(".");
-  if (!folder.ok()) return absl::UnavailableError("linking needs a writable folder: none of /dev/shm, /tmp, . is");
-  return folder;
+  return absl::UnavailableError("linking needs a writable folder: none of /dev/shm, /tmp, . is");
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
