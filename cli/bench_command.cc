@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/median.h"
 #include "base/status.h"
 #include "cli/loaded_package.h"
 #include "cli/output.h"
@@ -19,7 +20,7 @@ absl::Status Bench(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   HONE_RETURN_IF_ERROR(package.FillInputs(kSeed));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimedRuns(options.seconds, [&] { return package.Run(); }));
-  const double best = 1e3 * Quantile(seconds, 0), median = 1e3 * Quantile(seconds, 0.5);
+  const double best = 1e3 * Quantile(seconds, 0), median = 1e3 * Median(seconds);
   const double p90 = 1e3 * Quantile(seconds, 0.9);
   if (options.json) {
     return PrintJson({{"min_ms", best},

@@ -30,6 +30,9 @@ absl::StatusOr<JobClient> Client(const Options& options) {
 }
 
 absl::Status Submit(const Options& options) {
+  if (options.budget.trials == 0 && options.budget.time.empty()) {
+    return UsageError("the job has no budget; give --trials N, or --time 10m, or both");
+  }
   HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.budget));
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(spec));

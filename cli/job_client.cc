@@ -80,12 +80,12 @@ void BudgetOptions::AddTo(CLI::App* command) {
 
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const BudgetOptions& budget) {
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
-  HONE_ASSIGN_OR_RETURN(const codegen::Target target, model.Target());
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(model.model, import));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, model.Target());
+  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(model.model, import, target));
   v1::JobSpec spec;
   spec.set_request_id(RandomId());
   spec.set_name(std::filesystem::path(model.model).filename().string());
-  spec.set_target(codegen::Print(target));
+  spec.set_target(target::Print(target));
   spec.set_threads(target.threads);
   spec.set_trials(budget.trials);
   spec.set_seed(budget.seed);

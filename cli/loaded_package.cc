@@ -53,6 +53,14 @@ absl::StatusOr<package::PackageMetadata> LoadedPackage::Metadata() const {
   return package::ParseMetadata({text, bytes});
 }
 
+package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMetadata& metadata) const {
+  const std::string target = hone_target(model());
+  for (const package::ProgramMetadata& program : metadata.programs) {
+    if (program.target == target) return program;
+  }
+  return {target, {}};
+}
+
 absl::Status LoadedPackage::FillInputs(uint64_t seed) {
   HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, Metadata());
   Random random(seed);

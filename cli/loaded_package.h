@@ -26,6 +26,8 @@ class LoadedPackage {
 
   // DataLoss if the package's description is not what the packager writes.
   absl::StatusOr<package::PackageMetadata> Metadata() const;
+  // Of the program that runs, without kernels if the description says nothing of it.
+  package::ProgramMetadata RunningProgram(const package::PackageMetadata& metadata) const;
 
   // Fills every input with random values: of the range that the package gives, else floats in [-1, 1) and integers 0
   // and 1 (valid as indices into anything that is not trivial).

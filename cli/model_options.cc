@@ -3,10 +3,17 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/npy.h"
+#include "deploy/runtime/dtype.h"
 
 namespace hone::cli {
 namespace {
@@ -26,14 +33,48 @@ absl::StatusOr<std::vector<int64_t>> ParseShape(std::string_view text) {
   return shape;
 }
 
+struct NamedText {
+  std::string name, value;
+};
+
+// Input names may contain an equals sign; what follows the last one is the value.
+absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& text, std::string_view form) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) {
+    return UsageError(fmt::format("{} {} lacks the input's name; write {}", option, text, form));
+  }
+  return NamedText{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();  // fails for an empty file too, which is no array
+  if (!file || !content) return absl::NotFoundError(fmt::format("cannot read an array from {}", path));
+  const std::string bytes_of_file = std::move(content).str();
+  const absl::StatusOr<Array> array =
+      ParseNpy({reinterpret_cast<const uint8_t*>(bytes_of_file.data()), bytes_of_file.size()});
+  if (!array.ok()) return Annotate(array.status(), path);
+  const auto* bytes = reinterpret_cast<const std::byte*>(array->data.data());
+  return graph::Constant{{ir::ParseDType(package::Name(array->dtype)).value(), array->shape},
+                         std::make_shared<const std::vector<std::byte>>(bytes, bytes + array->data.size())};
+}
+
 }  // namespace
 
-void ModelOptions::AddTo(CLI::App* command) {
+void ModelOptions::AddTo(CLI::App* command, TargetCount count) {
   command->add_option("MODEL", model, "the model, an ONNX file")->required();
   command->add_option("--shape", shapes, "shape of an input whose shape the model leaves open: name=1,3,224,224")
       ->expected(1)
       ->take_all();
-  command->add_option("--target", target, "what to compile for: cpu (this host), 'x86_64 -mcpu=znver4', 'arm64 ...'");
+  command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; it may be repeated")
+      ->expected(1)
+      ->take_all();
+  const bool several = count == TargetCount::kSeveral;
+  std::string text = "what to compile for: cpu (this host), 'x86_64 -mcpu=znver4', 'arm64 ...', opencl";
+  if (several) text += "; may be given again: the package runs the first one that fits the machine";
+  CLI::Option* target = command->add_option("--target", targets, text)->expected(1);
+  if (several) target->take_all();
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
       ->check(CLI::Range(1, 1024));
 }
@@ -41,25 +82,45 @@ void ModelOptions::AddTo(CLI::App* command) {
 absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
   graph::ImportOptions options;
   for (const std::string& text : shapes) {
-    // Input names may contain an equals sign; shapes do not.
-    const size_t equals = text.rfind('=');
-    if (equals == std::string::npos || equals == 0) {
-      return UsageError(fmt::format("--shape {} lacks the input's name; write name=1,3,224,224", text));
-    }
-    absl::StatusOr<std::vector<int64_t>> shape = ParseShape(std::string_view(text).substr(equals + 1));
+    HONE_ASSIGN_OR_RETURN(const NamedText shape_text, SplitName("--shape", text, "name=1,3,224,224"));
+    absl::StatusOr<std::vector<int64_t>> shape = ParseShape(shape_text.value);
     if (!shape.ok()) return UsageError(fmt::format("--shape {}: {}", text, std::string(shape.status().message())));
-    if (!options.shapes.emplace(text.substr(0, equals), *std::move(shape)).second) {
-      return UsageError(fmt::format("--shape names '{}' twice", text.substr(0, equals)));
+    if (!options.shapes.emplace(shape_text.name, *std::move(shape)).second) {
+      return UsageError(fmt::format("--shape names '{}' twice", shape_text.name));
+    }
+  }
+  for (const std::string& text : bindings) {
+    HONE_ASSIGN_OR_RETURN(const NamedText binding, SplitName("--bind", text, "name=1,2,3 or name=FILE.npy"));
+    if (options.bound_inputs.contains(binding.name) || options.bound_texts.contains(binding.name)) {
+      return UsageError(fmt::format("--bind names '{}' twice", binding.name));
+    }
+    if (binding.value.ends_with(".npy")) {
+      HONE_ASSIGN_OR_RETURN(options.bound_inputs[binding.name], ReadConstant(binding.value));
+    } else {
+      options.bound_texts[binding.name] = binding.value;
     }
   }
   return options;
 }
 
-absl::StatusOr<codegen::Target> ModelOptions::Target() const {
-  const std::string text = threads > 0 ? fmt::format("{} -threads={}", target, threads) : target;
-  absl::StatusOr<codegen::Target> parsed = codegen::ParseTarget(text);
-  if (!parsed.ok()) return UsageError(std::string(parsed.status().message()));
-  return parsed;
+absl::StatusOr<target::Target> ModelOptions::Target() const {
+  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> all, Targets());
+  return all.front();
+}
+
+absl::StatusOr<std::vector<target::Target>> ModelOptions::Targets() const {
+  std::vector<target::Target> result;
+  std::set<std::string> seen;
+  for (const std::string& target : targets) {
+    absl::StatusOr<target::Target> parsed = target::ParseTarget(target);
+    if (!parsed.ok()) return UsageError(std::string(parsed.status().message()));
+    if (threads > 0) parsed->threads = threads;  // of the CPU; what lanes do, they do without
+    if (!seen.insert(target::Print(*parsed)).second) {
+      return UsageError(fmt::format("--target '{}' is there twice; give each target once", target));
+    }
+    result.push_back(*std::move(parsed));
+  }
+  return result;
 }
 
 }  // namespace hone::cli

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/median.h"
 #include "base/roofline.h"
 #include "base/status.h"
 #include "cli/loaded_package.h"
@@ -37,7 +38,7 @@ struct KernelProfile {
 };
 
 struct Profile {
-  package::PackageMetadata metadata;
+  std::string model_name, target;
   int threads = 0;
   size_t runs = 0;
   Roofline roofline;
@@ -58,14 +59,17 @@ absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double 
   HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, TimedRuns(seconds, run));
   *runs = measured.size();
   std::vector<double> medians;
-  for (const std::vector<double>& of_call : times) medians.push_back(Quantile(of_call, 0.5));
+  for (const std::vector<double>& of_call : times) medians.push_back(Median(of_call));
   return medians;
 }
 
 absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   Profile profile;
-  HONE_ASSIGN_OR_RETURN(profile.metadata, package.Metadata());
+  HONE_ASSIGN_OR_RETURN(const package::PackageMetadata metadata, package.Metadata());
+  const package::ProgramMetadata program = package.RunningProgram(metadata);
+  profile.model_name = metadata.model_name;
+  profile.target = program.target;
   profile.threads = package.threads();
   {
     ThreadPool pool(profile.threads);
@@ -75,7 +79,7 @@ absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<double> calls, MeasureCalls(package, options.seconds, &profile.runs));
 
   std::map<std::string, KernelProfile> by_symbol;
-  for (const KernelMetadata& kernel : profile.metadata.kernels) by_symbol[kernel.symbol].kernel = kernel;
+  for (const KernelMetadata& kernel : program.kernels) by_symbol[kernel.symbol].kernel = kernel;
   for (size_t i = 0; i < calls.size(); ++i) {
     const std::string symbol = hone_call_symbol(package.model(), i);
     KernelProfile& kernel = by_symbol[symbol];
@@ -109,8 +113,8 @@ ordered_json ToJson(const Profile& profile) {
                        {"roofline_share", kernel.RooflineShare(profile.roofline)},
                        {"schedule", kernel.kernel.schedule}});
   }
-  return {{"model", profile.metadata.model_name},
-          {"target", profile.metadata.target},
+  return {{"model", profile.model_name},
+          {"target", profile.target},
           {"threads", profile.threads},
           {"runs", profile.runs},
           {"total_ms", 1e3 * profile.seconds},
@@ -131,7 +135,7 @@ std::string Indented(std::string_view text) {
 std::string ToText(const Profile& profile) {
   std::string text = fmt::format(
       "{} for {}: {:.3f} ms in kernels, {} threads, {} runs\nthis machine: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n\n",
-      profile.metadata.model_name, profile.metadata.target, 1e3 * profile.seconds, profile.threads, profile.runs,
+      profile.model_name, profile.target, 1e3 * profile.seconds, profile.threads, profile.runs,
       1e-9 * profile.roofline.flops_per_second, 1e-9 * profile.roofline.levels.back().bytes_per_second);
   text += fmt::format("{:>10} {:>6} {:>6} {:>9} {:>9}  {}\n", "ms", "time", "calls", "GFLOP/s", "roofline", "kernel");
   for (const KernelProfile& kernel : profile.kernels) {

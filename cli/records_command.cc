@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/median.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -20,6 +21,7 @@
 #include "records/default_path.h"
 #include "records/jsonl.h"
 #include "records/store.h"
+#include "records/winner.h"
 
 namespace hone::cli {
 namespace {
@@ -69,7 +71,6 @@ absl::Status SetFailure(Options& options) {
 
 ordered_json BestFields(const BestRecord& best) {
   const Record& record = best.stored.record;
-  const auto& timing = std::get<Timing>(record.outcome);
   return {{"workload", record.key.workload_digest},
           {"operator", record.operator_label},
           {"target", record.key.target},
@@ -78,10 +79,18 @@ ordered_json BestFields(const BestRecord& best) {
           {"schedule", record.schedule},
           {"median_ms", best.median_seconds * 1e3},
           {"gflops", record.flops / best.median_seconds * 1e-9},
-          {"confirmed", timing.confirmed},
+          {"default_ms", best.default_seconds.has_value() ? ordered_json(*best.default_seconds * 1e3) : ordered_json()},
+          {"confirmed", best.confirmed},
           {"records", best.records},
           {"measured_at", Utc(record.measured_at)},
           {"measurement", record.measurement_id}};
+}
+
+// What it was compared with.
+std::string ComparisonOf(const BestRecord& best) {
+  const char* confirmed = best.confirmed ? "confirmed" : "not confirmed";
+  if (!best.default_seconds.has_value()) return confirmed;
+  return fmt::format("{}, {:.2f}x the default", confirmed, *best.default_seconds / best.median_seconds);
 }
 
 absl::Status RunBest(const Options& options) {
@@ -99,8 +108,7 @@ absl::Status RunBest(const Options& options) {
     text += fmt::format(
         "{:.12}  {}\n    {:.4f} ms  {:.1f} GFLOP/s  best of {} records, {}, {}\n    target {}, device {}, {}\n",
         record.key.workload_digest, record.operator_label, best.median_seconds * 1e3,
-        record.flops / best.median_seconds * 1e-9, best.records,
-        std::get<Timing>(record.outcome).confirmed ? "confirmed" : "not confirmed", Utc(record.measured_at),
+        record.flops / best.median_seconds * 1e-9, best.records, ComparisonOf(best), Utc(record.measured_at),
         record.key.target, record.key.device_fingerprint, record.key.compiler_version);
     text += fmt::format("    {}\n", record.schedule.empty() ? "(unscheduled)" : record.schedule);
   }
@@ -126,7 +134,8 @@ absl::Status RunQuery(const Options& given) {
     const Record& record = stored.record;
     std::string outcome;
     if (const auto* timing = std::get_if<Timing>(&record.outcome)) {
-      outcome = fmt::format("{:.4f} ms{}{}", records::MedianSeconds(timing->seconds) * 1e3,
+      const auto repeats = records::CountingRepeats(timing->seconds, timing->first_interleaved);
+      outcome = fmt::format("{:.4f} ms{}{}", Median({repeats.begin(), repeats.end()}) * 1e3,
                             timing->verified ? "" : " unverified", timing->confirmed ? " confirmed" : "");
     } else {
       const auto& failure = std::get<Failure>(record.outcome);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -32,7 +33,9 @@ size_t CommonPrefix(const std::string& a, const std::string& b) {
 
 // The target that agrees with ours longest, then the fastest.
 std::vector<RecordedSchedule> Nearest(std::vector<Near> candidates, const std::string& target) {
-  std::erase_if(candidates, [&](const Near& n) { return ArchitectureOf(n.target) != ArchitectureOf(target); });
+  std::erase_if(candidates, [&](const Near& n) {
+    return n.target == target || ArchitectureOf(n.target) != ArchitectureOf(target);
+  });
   const auto best = std::min_element(candidates.begin(), candidates.end(), [&](const Near& a, const Near& b) {
     const size_t common_a = CommonPrefix(a.target, target), common_b = CommonPrefix(b.target, target);
     return common_a != common_b ? common_a > common_b : a.seconds < b.seconds;
@@ -50,14 +53,12 @@ std::vector<RecordedSchedule> InFile(const records::Store& store, const Place& p
     found.push_back({record.best.stored.record.schedule,
                      fmt::format("record {}, {}", record.best.stored.row, records::ClosenessName(record.closeness))});
   }
-  records::Filter filter;
-  filter.workload_digest = digest;
-  const auto winners = store.AllBest(filter);
+  const auto winners = store.AllBest({.workload_digest = digest, .limit = SIZE_MAX});
   if (!winners.ok()) return found;
   std::vector<Near> near;
   for (const records::BestRecord& winner : *winners) {
     const records::Record& record = winner.stored.record;
-    if (record.key.target != place.target) near.push_back({record.key.target, record.schedule, winner.median_seconds});
+    near.push_back({record.key.target, record.schedule, winner.median_seconds});
   }
   for (RecordedSchedule& schedule : Nearest(std::move(near), place.target)) found.push_back(std::move(schedule));
   return found;
@@ -83,14 +84,6 @@ absl::StatusOr<v1::BestRecordResponse> BestAt(v1::RecordService::StubInterface& 
   return absl::UnavailableError(fmt::format("the tracker does not answer for records: {}", status.error_message()));
 }
 
-double Median(const v1::Timing& timing) {
-  std::vector<double> seconds(timing.seconds().begin(), timing.seconds().end());
-  if (seconds.empty()) return 1e9;
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
-}
-
 std::vector<RecordedSchedule> AtTracker(v1::RecordService::StubInterface& records, const Place& place,
                                         const std::string& digest) {
   std::vector<RecordedSchedule> found;
@@ -98,17 +91,15 @@ std::vector<RecordedSchedule> AtTracker(v1::RecordService::StubInterface& record
   if (best.ok() && best->has_record()) {
     found.push_back({best->record().schedule(), fmt::format("record {}", best->record().row())});
   }
-  v1::QueryRecordsRequest request;
+  v1::ListBestRequest request;
   request.mutable_key()->set_workload_digest(digest);
-  request.set_only_timed(true);
   grpc::ClientContext context;
   SetDeadline(context);
-  v1::QueryRecordsResponse response;
-  if (!records.Query(&context, request, &response).ok()) return found;
+  v1::ListBestResponse response;
+  if (!records.ListBest(&context, request, &response).ok()) return found;
   std::vector<Near> near;
-  for (const v1::Record& record : response.records()) {
-    if (!record.verified() || record.key().target() == place.target) continue;
-    near.push_back({record.key().target(), record.schedule(), Median(record.outcome().timing())});
+  for (const v1::BestRecordResponse& winner : response.best()) {
+    near.push_back({winner.record().key().target(), winner.record().schedule(), winner.median_seconds()});
   }
   for (RecordedSchedule& schedule : Nearest(std::move(near), place.target)) found.push_back(std::move(schedule));
   return found;

@@ -14,7 +14,7 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-option(HONE_RUNTIME_ONLY "Build only base and the runtime (for boards; needs nothing but a C++ compiler)" OFF)
+option(HONE_RUNTIME_ONLY "Build only base, the drivers and the runtime (for boards; needs nothing but a C++ compiler)" OFF)
 set(HONE_SANITIZE "" CACHE STRING "address or thread: build everything with that sanitizer")
 if(HONE_SANITIZE)
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer)

@@ -1,32 +1,92 @@
-// The device this agent runs on: what it is (fingerprint), how it fares (sensors), whether it is fit (self-test).
+// What kernels are measured on. Two faces: Device, which the agent and the launcher hold, says what it is and what its
+// kernels need; Session, which only a visit's child opens, runs kernels.
 //
-// Everything is read from the kernel's files; what a board does not tell stays empty. `root` is the folder under which
-// /proc and /sys are found, so that tests can show other boards.
+// A new kind of device implements the three classes here in a folder of its own, has a line in make_device.cc, and is
+// held to tests/conformance/device. Not here: the order of a visit (visit_child.h) and who is to blame (visit.h), which
+// are the same for all.
 #ifndef HONE_DEVICE_AGENT_DEVICE_H_
 #define HONE_DEVICE_AGENT_DEVICE_H_
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "hone/v1/agent.pb.h"
-#include "hone/v1/types.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "device_agent/guarded_memory.h"
+#include "device_agent/sandbox.h"
+#include "device_agent/visit_batch.h"
+
+namespace hone::v1 {
+class DeviceFingerprint;
+class SelfTest;
+}  // namespace hone::v1
 
 namespace hone::agent {
 
-v1::DeviceFingerprint DetectDevice(const std::string& root = "/");
-
-// The hardware fields in one line of words; see types.proto.
-std::string FingerprintText(const v1::DeviceFingerprint& fingerprint);
-
-struct Sensors {
-  std::optional<double> temperature_c;  // hottest zone
-  std::optional<double> clock_mhz;      // fastest CPU of those usable
+// A kernel with its own packed buffers and workspace, and the session's inputs and outputs. An error of any call means
+// that the process is of no use any more.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  // Runs the launches of `prepare`, once, before all else.
+  virtual absl::Status Prepare() = 0;
+  // Runs the launches of `main` and waits for their end.
+  virtual absl::Status Call() = 0;
+  // Mean seconds of one of `calls` calls in a row, on constants as cold as the batch asks for: outputs are worthless
+  // afterwards. `calls` is at least 1.
+  virtual absl::StatusOr<double> Time(int64_t calls) = 0;
+  // What it has written that is not its to write: guard zones, and inputs where nothing keeps it from that.
+  virtual absl::StatusOr<std::optional<VisitFailure>> Damage() = 0;
 };
-Sensors ReadSensors(const std::string& root = "/");
 
-// Runs the reference loop, measures peak and bandwidth with `threads` threads. Takes some 50 ms; nothing else should
-// run.
-v1::SelfTest RunSelfTest(int threads);
+class Session {
+ public:
+  virtual ~Session() = default;
+  // Finds or builds the kernel's code and makes its buffers. Runs none of it, but where a driver builds at the first
+  // launch: there every launch is run once, on whatever its buffers hold. The session must outlive the kernel.
+  // kNotFound, kInvalidArgument: its code is not there, or this device cannot run it. kResourceExhausted: it wants more
+  // memory than there is. The session lives on after these; after others, as kDeadlineExceeded for a launch that does
+  // not end, the process is of no use.
+  virtual absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) = 0;
+  virtual absl::Status ClearOutputs() = 0;  // to bytes of 0xff
+  // Bytes of the batch's output buffer of that index; the session's, until its next call.
+  virtual absl::StatusOr<const char*> Output(int buffer) = 0;
+  // Seconds of a fixed piece of work, the same in every build of the agent: shows when the device itself drifts.
+  virtual absl::StatusOr<double> TimeReference() = 0;
+};
+
+struct SessionOptions {
+  const VisitBatch* batch = nullptr;  // must outlive the session, like all here
+  int artifact_fd = -1;               // batch->artifact as a file
+  const char* data = nullptr;         // inputs and constants, where LayOut puts them
+  int64_t memory_limit = 0;           // bytes; 0 for none
+  bool timed = false;                 // kernels will be timed: prepare cold constants
+  RegionTable* regions = nullptr;     // guarded buffers are entered here, so that a fault can be explained
+};
+
+// Its constructor touches no driver: the launcher, which forks, holds one too.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // In the agent. id: unique in the agent ("cpu").
+  virtual std::string id() const = 0;
+  // kUnavailable: this machine has no such device, and why. kNotFound: it has others.
+  virtual absl::StatusOr<v1::DeviceFingerprint> Fingerprint() = 0;
+  // Measures it, with up to `threads` threads where it has such; nothing else should run.
+  virtual v1::SelfTest SelfTest(int threads) = 0;
+
+  // In the launcher.
+  virtual Sensors ReadSensors() const = 0;
+  virtual SandboxPolicy sandbox() const = 0;
+  // Longest that Load may take, building included.
+  virtual double load_seconds() const = 0;
+
+  // In a visit's child, confined as sandbox() says. The error says why the batch cannot be measured.
+  virtual absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const = 0;
+};
 
 }  // namespace hone::agent
 

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 
 #include "base/random.h"
+#include "base/status.h"
 
 namespace hone::agent {
 namespace {
@@ -35,52 +37,19 @@ uint16_t FloatToBFloat(float value) {
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// Calls visit(T{}) for the C++ type behind dtype; false for an unknown one.
+// Calls visit(T{}) for the C++ type behind a dtype that BytesOfDType knows.
 template <typename Visit>
-bool WithType(v1::DType dtype, Visit&& visit) {
-  switch (dtype) {
-    case v1::DTYPE_BOOL:
-      visit(Bool{});
-      return true;
-    case v1::DTYPE_I8:
-      visit(int8_t{});
-      return true;
-    case v1::DTYPE_I16:
-      visit(int16_t{});
-      return true;
-    case v1::DTYPE_I32:
-      visit(int32_t{});
-      return true;
-    case v1::DTYPE_I64:
-      visit(int64_t{});
-      return true;
-    case v1::DTYPE_U8:
-      visit(uint8_t{});
-      return true;
-    case v1::DTYPE_U16:
-      visit(uint16_t{});
-      return true;
-    case v1::DTYPE_U32:
-      visit(uint32_t{});
-      return true;
-    case v1::DTYPE_U64:
-      visit(uint64_t{});
-      return true;
-    case v1::DTYPE_F16:
-      visit(Half{});
-      return true;
-    case v1::DTYPE_BF16:
-      visit(BFloat{});
-      return true;
-    case v1::DTYPE_F32:
-      visit(float{});
-      return true;
-    case v1::DTYPE_F64:
-      visit(double{});
-      return true;
-    default:
-      return false;
-  }
+void WithType(std::string_view dtype, Visit&& visit) {
+  const auto is = [&](std::string_view name, auto zero) {
+    if (dtype != name) return false;
+    visit(zero);
+    return true;
+  };
+  const bool known = is("f32", float{}) || is("f16", Half{}) || is("bf16", BFloat{}) || is("f64", double{}) ||
+                     is("bool", Bool{}) || is("i8", int8_t{}) || is("i16", int16_t{}) || is("i32", int32_t{}) ||
+                     is("i64", int64_t{}) || is("u8", uint8_t{}) || is("u16", uint16_t{}) || is("u32", uint32_t{}) ||
+                     is("u64", uint64_t{});
+  HONE_CHECK(known);
 }
 
 template <typename T>
@@ -115,20 +84,20 @@ bool Acceptable(double y, double r, double rtol, double absolute) {
 double Shown(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
 
 template <typename T>
-Comparison CompareTyped(const v1::Buffer& buffer, const v1::Tolerance& tolerance, const T* y, const T* r) {
-  const int64_t n = buffer.elements();
+Comparison CompareTyped(const VisitBuffer& buffer, const Tolerance& tolerance, const T* y, const T* r) {
+  const int64_t n = buffer.elements;
   double largest = 0;
   for (int64_t i = 0; i < n; ++i) {
     const double magnitude = std::abs(static_cast<double>(r[i]));
     if (magnitude > largest && magnitude <= std::numeric_limits<double>::max()) largest = magnitude;
   }
-  const double absolute = tolerance.atol() * largest;
+  const double absolute = tolerance.atol * largest;
   int64_t wrong = 0, first = -1;
   double worst = 0;
   for (int64_t i = 0; i < n; ++i) {
     const double error = std::abs(static_cast<double>(y[i]) - static_cast<double>(r[i]));
     if (error > worst) worst = error;
-    if (!Acceptable(y[i], r[i], tolerance.rtol(), absolute)) {
+    if (!Acceptable(y[i], r[i], tolerance.rtol, absolute)) {
       if (wrong++ == 0) first = i;
     }
   }
@@ -137,8 +106,8 @@ Comparison CompareTyped(const v1::Buffer& buffer, const v1::Tolerance& tolerance
   comparison.max_error = largest > 0 ? worst / largest : worst;
   if (wrong == 0) return comparison;
   if (!std::isfinite(static_cast<double>(y[first]))) comparison.max_error = std::numeric_limits<double>::infinity();
-  comparison.text = fmt::format("output '{}': {} of {} elements differ; element {} is {:.9g}, not {:.9g}",
-                                buffer.name(), wrong, n, first, Shown(y[first]), Shown(r[first]));
+  comparison.text = fmt::format("output '{}': {} of {} elements differ; element {} is {:.9g}, not {:.9g}", buffer.name,
+                                wrong, n, first, Shown(y[first]), Shown(r[first]));
   return comparison;
 }
 
@@ -168,27 +137,20 @@ uint16_t FloatToHalf(float value) {
   return sign | static_cast<uint16_t>((rounded >> 13) - (112u << 10));
 }
 
-int64_t SizeOf(v1::DType dtype) {
-  int64_t size = 0;
-  WithType(dtype, [&](auto zero) { size = sizeof(zero); });
-  return size;
-}
-
-void Fill(const v1::Buffer& buffer, int position, uint64_t fill_seed, void* data) {
+void Fill(const VisitBuffer& buffer, int position, uint64_t fill_seed, void* data) {
   Random random(fill_seed + static_cast<uint64_t>(position) * kBufferStep);
-  WithType(buffer.dtype(), [&](auto zero) {
+  WithType(buffer.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* elements = static_cast<T*>(data);
-    for (int64_t i = 0; i < buffer.elements(); ++i) elements[i] = Draw<T>(random, buffer.low(), buffer.high());
+    for (int64_t i = 0; i < buffer.elements; ++i) elements[i] = Draw<T>(random, buffer.low, buffer.high);
   });
 }
 
-Comparison Compare(const v1::Buffer& buffer, const v1::Tolerance& tolerance, const void* output,
-                   const void* reference) {
+Comparison Compare(const VisitBuffer& buffer, const Tolerance& tolerance, const void* output, const void* reference) {
   // Most candidates compute the same bytes; NaN bytes that agree are equal too.
-  if (std::memcmp(output, reference, buffer.bytes()) == 0) return Comparison{true, 0, ""};
+  if (std::memcmp(output, reference, static_cast<size_t>(buffer.bytes)) == 0) return Comparison{true, 0, ""};
   Comparison comparison;
-  WithType(buffer.dtype(), [&](auto zero) {
+  WithType(buffer.dtype, [&](auto zero) {
     using T = decltype(zero);
     comparison = CompareTyped(buffer, tolerance, static_cast<const T*>(output), static_cast<const T*>(reference));
   });

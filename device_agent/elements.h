@@ -1,4 +1,4 @@
-// Elements of buffers: their sizes, how they are filled from a seed, and how an output is compared with the reference.
+// Elements of buffers: how they are filled from a seed, and how an output is compared with the reference.
 //
 // The rules are those of proto/hone/v1/measure.proto. Pure functions over bytes.
 #ifndef HONE_DEVICE_AGENT_ELEMENTS_H_
@@ -7,14 +7,12 @@
 #include <cstdint>
 #include <string>
 
-#include "hone/v1/measure.pb.h"
+#include "device_agent/visit_batch.h"
 
 namespace hone::agent {
 
-int64_t SizeOf(v1::DType dtype);  // bytes of one element; 0 for a type unknown here
-
-// Fills `data` (buffer.bytes() of them) as buffer number `position` of its batch.
-void Fill(const v1::Buffer& buffer, int position, uint64_t fill_seed, void* data);
+// Fills `data` (buffer.bytes of them) as buffer number `position` of its batch.
+void Fill(const VisitBuffer& buffer, int position, uint64_t fill_seed, void* data);
 
 struct Comparison {
   bool equal = false;
@@ -22,7 +20,7 @@ struct Comparison {
   std::string text;      // what differs first, for people; "" when equal
 };
 // Compares `output` with `reference`, both laid out as `buffer` says.
-Comparison Compare(const v1::Buffer& buffer, const v1::Tolerance& tolerance, const void* output, const void* reference);
+Comparison Compare(const VisitBuffer& buffer, const Tolerance& tolerance, const void* output, const void* reference);
 
 float HalfToFloat(uint16_t half);
 uint16_t FloatToHalf(float value);  // nearest, ties to even

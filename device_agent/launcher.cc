@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "device_agent/sandbox.h"
 #include "device_agent/visit.h"
+#include "device_agent/visit_convert.h"
 
 namespace hone::agent {
 namespace {
@@ -62,7 +63,9 @@ absl::Status Launcher::Start() {
   }
   const std::string channel = fmt::format("--launcher-channel={}", sockets[1]),
                     cancel = fmt::format("--launcher-cancel={}", pipes[0]);
-  const std::array<const char*, 4> arguments = {"hone-agent", channel.c_str(), cancel.c_str(), nullptr};
+  const std::string device = fmt::format("--device={}", device_), folder = fmt::format("--launcher-folder={}", folder_);
+  const std::array<const char*, 6> arguments = {"hone-agent",    device.c_str(), folder.c_str(),
+                                                channel.c_str(), cancel.c_str(), nullptr};
   const pid_t pid = fork();
   if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
     fcntl(sockets[1], F_SETFD, 0);
@@ -105,20 +108,20 @@ void Launcher::Cancel() {
   if (fd >= 0 && write(fd, "c", 1) != 1) spdlog::warn("cannot cancel the visit: {}", std::strerror(errno));
 }
 
-int LauncherMain(int channel, int cancel) {
+int LauncherMain(const Device& device, int channel, int cancel) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "hone-launcher");
   signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C is for the agent to act on
   fcntl(cancel, F_SETFL, O_NONBLOCK);
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
-  const std::vector<std::string> layers = ConfineLauncher();
-  spdlog::info("launcher confined by: {}", fmt::format("{}", fmt::join(layers, ", ")));
+  const std::vector<std::string> layers = ConfineLauncher(device.sandbox());
+  spdlog::info("launcher of {} confined by: {}", device.id(), fmt::format("{}", fmt::join(layers, ", ")));
   Visitor::Options options;
   // Half of the machine for one child: a kernel that eats memory fails before the machine does.
   options.memory_limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
   options.cache_bytes = options.memory_limit / 8;
-  Visitor visitor(options);
+  Visitor visitor(device, options);
   v1::Batch batch;
   while (ReceiveMessage(channel, &batch)) {
     Drain(cancel);
@@ -126,7 +129,7 @@ int LauncherMain(int channel, int cancel) {
       if (absl::Status status = lock->Lock(HostLock::Mode::kExclusive); !status.ok())
         spdlog::warn("{}", std::string(status.message()));
     }
-    const v1::BatchResult result = visitor.Run(batch, cancel);
+    const v1::BatchResult result = Measure(visitor, batch, cancel);
     if (lock.ok()) lock->Unlock();
     if (!SendMessage(channel, result)) return 1;
   }

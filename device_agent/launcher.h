@@ -1,4 +1,5 @@
-// The launcher: a process of one thread that measures batches for the agent, confined, apart from gRPC and its threads.
+// The launcher: a process of one thread that measures batches on one device for the agent, confined, apart from gRPC
+// and its threads.
 //
 // gRPC does not survive fork, and whoever forks for every visit must have one thread. So the agent starts itself once
 // more (exec, hence a clean process) as the launcher and speaks with it over a socket: a batch goes in, a result comes
@@ -11,9 +12,11 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "device_agent/device.h"
 #include "hone/v1/measure.pb.h"
 
 namespace hone::agent {
@@ -21,7 +24,8 @@ namespace hone::agent {
 // Run is called by one thread at a time; Cancel by any.
 class Launcher {
  public:
-  Launcher() = default;
+  // device, folder: as MakeDevice takes them.
+  Launcher(std::string device, std::string folder) : device_(std::move(device)), folder_(std::move(folder)) {}
   ~Launcher();
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
@@ -36,13 +40,14 @@ class Launcher {
   void Stop();
   absl::StatusOr<v1::BatchResult> Exchange(const v1::Batch& batch);
 
+  const std::string device_, folder_;
   pid_t pid_ = -1;
   int channel_ = -1;
   std::atomic<int> cancel_{-1};  // writing end of a pipe the launcher watches
 };
 
-// The launcher process: serves batches from `channel` until it is closed. Returns the exit status.
-int LauncherMain(int channel, int cancel);
+// The launcher process: serves batches for `device` from `channel` until it is closed. Returns the exit status.
+int LauncherMain(const Device& device, int channel, int cancel);
 
 }  // namespace hone::agent
 

@@ -5,13 +5,20 @@
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/host_lock.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "base/thread_pool.h"
 #include "device_agent/device.h"
 #include "device_agent/launcher.h"
+#include "device_agent/make_device.h"
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.grpc.pb.h"
@@ -23,10 +30,11 @@ namespace {
 
 struct Options {
   std::string tracker, name, target;
-  std::vector<std::string> labels;
+  std::vector<std::string> devices = {"cpu"}, labels;
   int threads = 0;
   TlsFiles tls;
   bool die_with_parent = false;
+  std::string launcher_folder;
   int launcher_channel = -1, launcher_cancel = -1;
 };
 
@@ -62,49 +70,93 @@ class GrpcLink {
   grpc::ClientContext* context_ = nullptr;
 };
 
-// The self-test measures too: nothing is compiled meanwhile.
-v1::SelfTest CheckedAlone(int threads) {
+// The self-test measures too: nothing is compiled meanwhile, and nothing is timed on another device of this host.
+v1::SelfTest CheckedAlone(Device& device, int threads) {
   absl::StatusOr<HostLock> lock = HostLock::Open();
   if (!lock.ok()) {
     spdlog::warn("the self-test may overlap compiling: {}", std::string(lock.status().message()));
-    return RunSelfTest(threads);
+    return device.SelfTest(threads);
   }
   const ScopedHostLock alone(*lock, HostLock::Mode::kExclusive);
-  return RunSelfTest(threads);
+  return device.SelfTest(threads);
 }
 
-absl::StatusOr<AgentIdentity> Identify(const Options& options) {
-  AgentIdentity identity;
-  identity.agent_id = options.name.empty() ? HostName() : options.name;
-  identity.boot_id = RandomId();
-  identity.version = HONE_VERSION;
-  v1::DeviceState& device = identity.device;
-  device.set_device_id("cpu");
-  device.set_target(options.target);
-  *device.mutable_fingerprint() = DetectDevice();
-  device.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
-  for (const std::string& label : options.labels) {
-    const size_t equals = label.find('=');
-    if (equals == std::string::npos)
-      return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
-    (*device.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
+// A device with its launcher. Must outlive the loop that measures with it.
+class OwnDevice {
+ public:
+  static absl::StatusOr<std::unique_ptr<OwnDevice>> Create(const std::string& text, const Options& options) {
+    HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
+    HONE_ASSIGN_OR_RETURN(TemporaryFolder visits_folder, TemporaryFolder::Create());
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, MakeDevice(text, folder.path()));
+    std::unique_ptr<OwnDevice> own(new OwnDevice(text, std::move(folder), std::move(visits_folder), std::move(device)));
+    v1::DeviceState& state = own->state_;
+    state.set_device_id(own->device_->id());
+    state.set_target(options.target);
+    HONE_ASSIGN_OR_RETURN(*state.mutable_fingerprint(), own->device_->Fingerprint());
+    state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
+    for (const std::string& label : options.labels) {
+      const size_t equals = label.find('=');
+      if (equals == std::string::npos)
+        return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
+      (*state.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
+    }
+    *state.mutable_self_test() = own->Check();
+    return own;
   }
-  *device.mutable_self_test() = CheckedAlone(device.threads());
-  return identity;
+
+  ServedDevice Served() {
+    return {state_,
+            {[this](const v1::Batch& batch) { return launcher_.Run(batch); }, [this] { launcher_.Cancel(); }},
+            {[this] { return Check(); }}};
+  }
+  const v1::DeviceState& state() const { return state_; }
+
+ private:
+  OwnDevice(const std::string& text, TemporaryFolder folder, TemporaryFolder visits_folder,
+            std::unique_ptr<Device> device)
+      : folder_(std::move(folder)),
+        visits_folder_(std::move(visits_folder)),
+        device_(std::move(device)),
+        launcher_(text, visits_folder_.path()) {}
+  v1::SelfTest Check() { return CheckedAlone(*device_, state_.threads()); }
+
+  // Two, because visits may run as another user, who cannot change what the agent has made.
+  const TemporaryFolder folder_, visits_folder_;
+  const std::unique_ptr<Device> device_;
+  v1::DeviceState state_;
+  Launcher launcher_;  // ends before its folder goes
+};
+
+absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Options& options) {
+  std::vector<std::unique_ptr<OwnDevice>> devices;
+  std::set<std::string> ids;
+  for (const std::string& text : options.devices) {
+    HONE_ASSIGN_OR_RETURN(devices.emplace_back(), OwnDevice::Create(text, options));
+    if (!ids.insert(devices.back()->state().device_id()).second) {
+      return absl::InvalidArgumentError(fmt::format("--device {}: given twice", text));
+    }
+  }
+  if (devices.size() > 1 && !options.target.empty()) {
+    return absl::InvalidArgumentError("--target: can be given for one device only; start an agent for each");
+  }
+  return devices;
 }
 
 absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(options.tracker, options.tls));
-  HONE_ASSIGN_OR_RETURN(const AgentIdentity identity, Identify(options));
-  spdlog::info("agent {} on {}, {} threads, tracker {}", identity.agent_id, identity.device.fingerprint().text(),
-               identity.device.threads(), options.tracker);
-  Launcher launcher;
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<OwnDevice>> devices, FindDevices(options));
+  const AgentIdentity identity{options.name.empty() ? HostName() : options.name, RandomId(), HONE_VERSION};
+  std::vector<ServedDevice> served;
+  for (const auto& device : devices) {
+    spdlog::info("agent {} with {}, {} threads, tracker {}", identity.agent_id, device->state().fingerprint().text(),
+                 device->state().threads(), options.tracker);
+    served.push_back(device->Served());
+  }
   GrpcLink link(channel);
   SyncLoop loop(
       identity,
       {[&](const v1::SynchronizeRequest& request) { return link.Synchronize(request); }, [&] { link.Cancel(); }},
-      {[&](const v1::Batch& batch) { return launcher.Run(batch); }, [&] { launcher.Cancel(); }},
-      {[&] { return CheckedAlone(identity.device.threads()); }});
+      std::move(served));
   std::thread stopper([&] {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -117,17 +169,26 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   return status;
 }
 
+int RunLauncher(const Options& options) {
+  const absl::StatusOr<std::unique_ptr<Device>> device = MakeDevice(options.devices.front(), options.launcher_folder);
+  HONE_CHECK(device.ok());  // the agent has made it before
+  return LauncherMain(**device, options.launcher_channel, options.launcher_cancel);
+}
+
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
   app.add_option("--tracker", options.tracker, "HOST:PORT of the tracker");
   app.add_option("--name", options.name, "name of this agent, unique in the farm (default: the host's name)");
+  app.add_option("--device", options.devices,
+                 "what to measure on: cpu (the default), opencl or opencl:NAME; may be repeated");
   app.add_option("--target", options.target, "target text that this device is registered under");
   app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
   app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
       ->check(CLI::NonNegativeNumber);
   AddTlsOptions(app, options.tls);
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
+  app.add_option("--launcher-folder", options.launcher_folder)->group("");
   app.add_option("--launcher-channel", options.launcher_channel)->group("");
   app.add_option("--launcher-cancel", options.launcher_cancel)->group("");
   try {
@@ -135,7 +196,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  if (options.launcher_channel >= 0) return LauncherMain(options.launcher_channel, options.launcher_cancel);
+  if (options.launcher_channel >= 0) return RunLauncher(options);
   if (options.tracker.empty()) {
     std::fprintf(stderr, "hone-agent: no tracker: give --tracker HOST:PORT\n");
     return 2;

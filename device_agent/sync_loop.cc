@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "base/status.h"
@@ -36,24 +37,38 @@ bool Hopeless(const absl::Status& status) {
 
 }  // namespace
 
-SyncLoop::SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer, SelfCheck check)
+bool SyncLoop::Worker::Holds(const std::string& lease_id) const {
+  return (running.has_value() && running->lease_id() == lease_id) ||
+         std::any_of(queued.begin(), queued.end(), [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
+}
+
+void SyncLoop::Worker::DropRunning() {
+  if (!running.has_value()) return;
+  drop_running = true;
+  served.measurer.cancel();
+}
+
+SyncLoop::SyncLoop(AgentIdentity identity, TrackerLink tracker, std::vector<ServedDevice> devices)
     : identity_(std::move(identity)),
       tracker_(std::move(tracker)),
-      measurer_(std::move(measurer)),
-      check_(std::move(check)),
-      last_check_(Now()),
-      random_(std::hash<std::string>()(identity_.boot_id)),
-      measuring_([this] { MeasureLoop(); }) {}
+      random_(std::hash<std::string>()(identity_.boot_id)) {
+  HONE_CHECK(!devices.empty());
+  for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
+  for (const auto& worker : workers_) {
+    worker->last_check = Now();
+    worker->thread = std::thread([this, &worker = *worker] { MeasureLoop(worker); });
+  }
+}
 
 SyncLoop::~SyncLoop() {
   Stop();
-  measuring_.join();
+  for (const auto& worker : workers_) worker->thread.join();
 }
 
 void SyncLoop::Stop() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
-  DropRunning();
+  for (const auto& worker : workers_) worker->DropRunning();
   tracker_.cancel();
   changed_.notify_all();
 }
@@ -66,10 +81,17 @@ absl::Status SyncLoop::Run() {
   };
   while (!stopping()) {
     Fence(Now());
-    CheckDevice(Now());
+    CheckDevices(Now());
     const auto response = tracker_.synchronize(Request(false));
+    bool ended = false;  // by ourselves, to tell what was finished
+    {
+      const std::lock_guard lock(mutex_);
+      ended = held_ && news_;
+      held_ = false;
+    }
     if (stopping()) break;
     if (!response.ok()) {
+      if (ended && absl::IsCancelled(response.status())) continue;
       if (Hopeless(response.status())) return response.status();
       spdlog::warn("no answer from the tracker: {}; next try within {}", std::string(response.status().message()),
                    absl::FormatDuration(pause));
@@ -79,36 +101,42 @@ absl::Status SyncLoop::Run() {
     }
     pause = kFirstPause;
     Handle(*response);
-    bool busy = false;
+    bool all_busy = true;
     {
       const std::lock_guard lock(mutex_);
-      busy = running_.has_value() || !queued_.empty();
+      for (const auto& worker : workers_) all_busy &= worker->busy();
     }
-    if (busy) Pause(next_sync_, true);
+    if (all_busy) Pause(next_sync_, true);
   }
   tracker_.synchronize(Request(true)).IgnoreError();
   return absl::OkStatus();
 }
 
-// Only while nothing is measured: both would disturb each other.
-void SyncLoop::CheckDevice(absl::Time now) {
-  if (now - last_check_ < check_.every) return;
-  {
+// Each only while nothing is measured on it: both would disturb each other.
+void SyncLoop::CheckDevices(absl::Time now) {
+  for (const auto& worker : workers_) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (now - worker->last_check < worker->served.check.every || worker->busy()) continue;
+      worker->last_check = now;
+    }
+    v1::SelfTest test = worker->served.check.run();
     const std::lock_guard lock(mutex_);
-    if (running_.has_value() || !queued_.empty()) return;
+    v1::DeviceState& state = worker->served.state;
+    if (!test.passed()) spdlog::error("self-test of {} failed: {}", state.device_id(), test.reason());
+    *state.mutable_self_test() = std::move(test);
   }
-  last_check_ = now;
-  v1::SelfTest test = check_.run();
-  if (!test.passed()) spdlog::error("self-test failed: {}", test.reason());
-  const std::lock_guard lock(mutex_);
-  *identity_.device.mutable_self_test() = std::move(test);
 }
 
-// The result is of no use any more. Called with the lock held.
-void SyncLoop::DropRunning() {
-  if (!running_.has_value()) return;
-  drop_running_ = true;
-  measurer_.cancel();
+// Its leases are not ours any more. Called with the lock held.
+void SyncLoop::Forget(Worker& worker) {
+  worker.queued.clear();
+  worker.DropRunning();
+}
+
+// Called with the lock held.
+bool SyncLoop::AnyBusy() const {
+  return std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->busy(); });
 }
 
 v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
@@ -120,12 +148,18 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
   request.set_epoch(epoch_);
   request.set_sequence(++sequence_);
   request.set_agent_version(identity_.version);
-  *request.add_devices() = identity_.device;
-  if (running_.has_value() && !drop_running_) *request.add_running() = *running_;
-  for (const Visit& visit : queued_) *request.add_running() = visit.reference;
+  bool idle = false;
+  for (const auto& worker : workers_) {
+    *request.add_devices() = worker->served.state;
+    if (worker->running.has_value() && !worker->drop_running) *request.add_running() = *worker->running;
+    for (const Visit& visit : worker->queued) *request.add_running() = visit.reference;
+    idle |= !worker->busy();
+  }
   for (const auto& [id, result] : finished_) *request.add_finished() = result;
-  const bool idle = !running_.has_value() && queued_.empty() && finished_.empty();
-  request.mutable_max_wait()->set_seconds(idle && !leaving ? 20 : 0);
+  news_ = false;
+  held_ = idle && finished_.empty() && !leaving;
+  // What is finished ends a held call; the short wait is for the moment in which there is no call to end yet.
+  if (held_) request.mutable_max_wait()->set_seconds(AnyBusy() ? 1 : 20);
   request.set_leaving(leaving);
   return request;
 }
@@ -138,62 +172,74 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   if (response.epoch() != epoch_) {
     // A new registration: leases of the old one are not ours any more, but results may still be accepted.
     epoch_ = response.epoch();
-    queued_.clear();
-    DropRunning();
+    for (const auto& worker : workers_) Forget(*worker);
   }
   for (const std::string& id : response.acked_lease_ids()) finished_.erase(id);
-  for (const std::string& id : response.cancelled_lease_ids()) {
-    std::erase_if(queued_, [&](const Visit& v) { return v.reference.lease_id() == id; });
-    finished_.erase(id);
-    if (running_.has_value() && running_->lease_id() == id) DropRunning();
-  }
-  for (const v1::Lease& lease : response.leases()) {
-    const std::string& id = lease.reference().lease_id();
-    const bool known =
-        finished_.contains(id) || (running_.has_value() && running_->lease_id() == id) ||
-        std::any_of(queued_.begin(), queued_.end(), [&](const Visit& v) { return v.reference.lease_id() == id; });
-    if (!known) queued_.push_back({lease.reference(), lease.batch()});
-  }
+  for (const std::string& id : response.cancelled_lease_ids()) Cancel(id);
+  for (const v1::Lease& lease : response.leases()) Take(lease);
   changed_.notify_all();
 }
 
-// Nothing heard for so long that the tracker has given our lease to another by now.
-void SyncLoop::Fence(absl::Time now) {
-  const std::lock_guard lock(mutex_);
-  if (now - last_answer_ < fence_after_ || (!running_.has_value() && queued_.empty())) return;
-  spdlog::warn("the tracker has been silent for {}: dropping the running visit",
-               absl::FormatDuration(now - last_answer_));
-  queued_.clear();
-  DropRunning();
+// Called with the lock held.
+void SyncLoop::Cancel(const std::string& lease_id) {
+  finished_.erase(lease_id);
+  for (const auto& worker : workers_) {
+    std::erase_if(worker->queued, [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
+    if (worker->running.has_value() && worker->running->lease_id() == lease_id) worker->DropRunning();
+  }
 }
 
-void SyncLoop::MeasureLoop() {
+// Called with the lock held.
+void SyncLoop::Take(const v1::Lease& lease) {
+  const std::string& id = lease.reference().lease_id();
+  const auto of_device = [&](const auto& worker) { return worker->served.state.device_id() == lease.device_id(); };
+  const auto worker = std::find_if(workers_.begin(), workers_.end(), of_device);
+  if (worker == workers_.end()) {
+    v1::LeaseResult& finished = finished_[id];
+    *finished.mutable_lease() = lease.reference();
+    finished.mutable_result()->set_error("this agent has no device '" + lease.device_id() + "'");
+    return;
+  }
+  if (finished_.contains(id) || (*worker)->Holds(id)) return;
+  (*worker)->queued.push_back({lease.reference(), lease.batch()});
+}
+
+// Nothing heard for so long that the tracker has given our leases to another by now.
+void SyncLoop::Fence(absl::Time now) {
+  const std::lock_guard lock(mutex_);
+  if (now - last_answer_ < fence_after_ || !AnyBusy()) return;
+  spdlog::warn("the tracker has been silent for {}: dropping what runs", absl::FormatDuration(now - last_answer_));
+  for (const auto& worker : workers_) Forget(*worker);
+}
+
+void SyncLoop::MeasureLoop(Worker& worker) {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || !queued_.empty(); });
+    changed_.wait(lock, [&] { return stopping_ || !worker.queued.empty(); });
     if (stopping_) return;
-    Visit visit = std::move(queued_.front());
-    queued_.pop_front();
-    running_ = visit.reference;
-    drop_running_ = false;
+    Visit visit = std::move(worker.queued.front());
+    worker.queued.pop_front();
+    worker.running = visit.reference;
+    worker.drop_running = false;
     lock.unlock();
-    v1::BatchResult result = measurer_.run(visit.batch);
+    v1::BatchResult result = worker.served.measurer.run(visit.batch);
     lock.lock();
-    if (!drop_running_) {
+    if (!worker.drop_running) {
       v1::LeaseResult& finished = finished_[visit.reference.lease_id()];
       *finished.mutable_lease() = visit.reference;
       *finished.mutable_result() = std::move(result);
     }
-    running_.reset();
+    worker.running.reset();
+    news_ = true;
+    if (held_) tracker_.cancel();
     changed_.notify_all();
   }
 }
 
-// until_finished: ends early when the running visit has.
-void SyncLoop::Pause(absl::Duration duration, bool until_finished) {
+// until_news: ends early when something was finished.
+void SyncLoop::Pause(absl::Duration duration, bool until_news) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration),
-                    [&] { return stopping_ || (until_finished && !running_.has_value() && queued_.empty()); });
+  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration), [&] { return stopping_ || (until_news && news_); });
 }
 
 }  // namespace hone::agent

@@ -1,5 +1,5 @@
-// The agent's conversation with its tracker: one loop that states what the agent is and does, and does what the answer
-// says.
+// The agent's conversation with its tracker: one loop that states what the agent and its devices are and do, and does
+// what the answer says. Every device has a worker of its own, which measures one lease after the other.
 //
 // Results are kept until the tracker acknowledges them. An agent that hears nothing for fence_after stops what it runs:
 // by then the tracker has given the lease to another. Connection errors are waited out with a growing, jittered pause,
@@ -17,6 +17,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -25,7 +27,7 @@
 
 namespace hone::agent {
 
-// Measures batches, one at a time; the launcher in the agent, a fake in tests.
+// Measures batches on one device, one at a time; the launcher in the agent, a fake in tests.
 struct Measurer {
   std::function<v1::BatchResult(const v1::Batch&)> run;  // blocks; called by one thread at a time
   std::function<void()> cancel;                          // from another thread: end the running one soon
@@ -40,18 +42,24 @@ struct TrackerLink {
 
 struct AgentIdentity {
   std::string agent_id, boot_id, version;
-  v1::DeviceState device;
 };
 
-// The device's check of itself, repeated while nothing is measured.
+// The device's check of itself, repeated while nothing is measured on it.
 struct SelfCheck {
   std::function<v1::SelfTest()> run;
   absl::Duration every = absl::Minutes(10);
 };
 
+struct ServedDevice {
+  v1::DeviceState state;
+  Measurer measurer;
+  SelfCheck check;
+};
+
 class SyncLoop {
  public:
-  SyncLoop(AgentIdentity identity, TrackerLink tracker, Measurer measurer, SelfCheck check);
+  // `devices`: at least one, of different device_ids.
+  SyncLoop(AgentIdentity identity, TrackerLink tracker, std::vector<ServedDevice> devices);
   ~SyncLoop();
 
   // Runs until Stop; then says goodbye to the tracker once, if it can. An error means that going on is of no use:
@@ -66,33 +74,47 @@ class SyncLoop {
     v1::Batch batch;
   };
 
+  // A device and what it does. All but `served.measurer` and `served.check` under mutex_.
+  struct Worker {
+    explicit Worker(ServedDevice device) : served(std::move(device)) {}
+    bool busy() const { return running.has_value() || !queued.empty(); }
+    bool Holds(const std::string& lease_id) const;
+    void DropRunning();  // its result is of no use any more
+
+    ServedDevice served;
+    absl::Time last_check;
+    std::deque<Visit> queued;
+    std::optional<v1::LeaseReference> running;
+    bool drop_running = false;
+    std::thread thread;
+  };
+
   v1::SynchronizeRequest Request(bool leaving);
   void Handle(const v1::SynchronizeResponse& response);
+  void Take(const v1::Lease& lease);
+  void Cancel(const std::string& lease_id);
   void Fence(absl::Time now);
-  void CheckDevice(absl::Time now);
-  void DropRunning();
-  void MeasureLoop();
-  void Pause(absl::Duration duration, bool until_finished);
+  void CheckDevices(absl::Time now);
+  void Forget(Worker& worker);
+  bool AnyBusy() const;
+  void MeasureLoop(Worker& worker);
+  void Pause(absl::Duration duration, bool until_news);
 
-  AgentIdentity identity_;
+  const AgentIdentity identity_;
   const TrackerLink tracker_;
-  const Measurer measurer_;
-  const SelfCheck check_;
-  absl::Time last_check_;
   Random random_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
   uint64_t epoch_ = 0, sequence_ = 0;
-  std::deque<Visit> queued_;
-  std::optional<v1::LeaseReference> running_;
-  bool drop_running_ = false;                        // its result is of no use any more
+  std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, v1::LeaseResult> finished_;  // by lease id, until acknowledged
   absl::Time last_answer_ = absl::InfiniteFuture();
   absl::Duration fence_after_ = absl::InfiniteDuration();
   absl::Duration next_sync_ = absl::Seconds(1);
-  std::thread measuring_;
+  bool held_ = false;  // a call is under way that the tracker may hold: what is finished meanwhile ends it
+  bool news_ = false;  // something was finished since the last request
 };
 
 }  // namespace hone::agent

@@ -9,16 +9,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <limits>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/median.h"
 #include "base/status.h"
-#include "device_agent/device.h"
-#include "device_agent/elements.h"
 #include "device_agent/guarded_memory.h"
 #include "device_agent/reference_loop.h"
 #include "device_agent/visit_child.h"
@@ -70,25 +68,15 @@ absl::Status WriteSealed(int fd, std::string_view bytes) {
 
 struct State {
   enum { kPending, kVerified, kFailed } stage = kPending;
-  v1::FailureKind kind = v1::FAILURE_KIND_UNSPECIFIED;
-  std::string text;
-  v1::Timing timing;
+  VisitFailure failure;
+  VisitTiming timing;
 };
-
-double MedianOf(const google::protobuf::RepeatedField<double>& values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[sorted.size() / 2];
-}
 
 // What is known of the batch while its children come and go.
 class Progress {
  public:
-  explicit Progress(const v1::Batch& batch)
-      : batch_(batch),
-        policy_(WithDefaults(batch.policy())),
-        states_(batch.candidates_size()),
-        started_(SecondsNow()) {}
+  explicit Progress(const VisitBatch& batch)
+      : policy_(batch.policy), states_(batch.candidates.size()), started_(SecondsNow()) {}
 
   std::vector<int> Pending() const {
     std::vector<int> pending;
@@ -102,7 +90,7 @@ class Progress {
     for (size_t i = 0; i < states_.size(); ++i) {
       const State& state = states_[i];
       if (state.stage != State::kVerified) continue;
-      verified.push_back({static_cast<int>(i), state.timing.calls_per_repeat(), MedianOf(state.timing.seconds())});
+      verified.push_back({static_cast<int>(i), state.timing.calls_per_repeat, Median(state.timing.seconds)});
     }
     return verified;
   }
@@ -110,32 +98,32 @@ class Progress {
   bool Known(int candidate) const { return candidate >= 0 && candidate < static_cast<int>(states_.size()); }
   bool Failed(int candidate) const { return Known(candidate) && states_[candidate].stage == State::kFailed; }
 
-  void Fail(int candidate, v1::FailureKind kind, const std::string& text) {
-    State& state = states_[candidate];
+  void Fail(int candidate, VisitFailure failure) {
+    State& state = states_[static_cast<size_t>(candidate)];
     if (state.stage == State::kFailed) return;
     state.stage = State::kFailed;
-    state.kind = kind;
-    state.text = text;
+    state.failure = std::move(failure);
   }
 
   // Adds repeats; false when they cannot be true.
   bool AddTimes(const VisitMessage& message) {
     if (!Known(message.candidate) || !Plausible(message) || message.calls < 1) return false;
-    State& state = states_[message.candidate];
+    State& state = states_[static_cast<size_t>(message.candidate)];
+    VisitTiming& timing = state.timing;
     if (state.stage == State::kFailed) return false;
     if (state.stage == State::kPending) {
-      state.timing.set_calls_per_repeat(message.calls);
-      state.timing.set_max_error(message.max_error);
+      timing.calls_per_repeat = message.calls;
+      timing.max_error = message.max_error;
     }
-    if (state.timing.calls_per_repeat() != message.calls) return false;
+    if (timing.calls_per_repeat != message.calls) return false;
     state.stage = State::kVerified;
     if (message.interleaved != 0) {
       // A round that had to be repeated replaces the one before it.
-      state.timing.mutable_seconds()->Truncate(std::min(state.timing.seconds_size(), state.timing.first_interleaved()));
-      state.timing.set_first_interleaved(state.timing.seconds_size());
+      timing.seconds.resize(std::min(timing.seconds.size(), static_cast<size_t>(timing.first_interleaved)));
+      timing.first_interleaved = static_cast<int>(timing.seconds.size());
     }
-    for (int i = 0; i < message.count; ++i) state.timing.add_seconds(message.seconds[i]);
-    if (message.interleaved == 0) state.timing.set_first_interleaved(state.timing.seconds_size());
+    timing.seconds.insert(timing.seconds.end(), message.seconds, message.seconds + message.count);
+    if (message.interleaved == 0) timing.first_interleaved = static_cast<int>(timing.seconds.size());
     return true;
   }
 
@@ -145,8 +133,8 @@ class Progress {
     return true;
   }
 
-  v1::BatchResult Result() const;
-  const v1::TimingPolicy& policy() const { return policy_; }
+  VisitResult Result() const;
+  const VisitPolicy& policy() const { return policy_; }
 
  private:
   // Positive, finite, and no more than the time that has passed since the visit began.
@@ -160,82 +148,69 @@ class Progress {
     return sum <= SecondsNow() - started_;
   }
 
-  const v1::Batch& batch_;
-  const v1::TimingPolicy policy_;
+  const VisitPolicy& policy_;
   std::vector<State> states_;
   std::vector<double> reference_;
   double started_;
 };
 
-v1::BatchResult Progress::Result() const {
-  v1::BatchResult result;
-  const Sensors sensors = ReadSensors();
-  std::vector<double> reference = reference_;
-  std::sort(reference.begin(), reference.end());
-  const double median = reference.empty() ? 0 : reference[reference.size() / 2];
-  const double drift = reference.empty() ? 0 : std::max(reference.back() / median - 1, 1 - reference.front() / median);
-  for (size_t i = 0; i < states_.size(); ++i) {
-    const State& state = states_[i];
-    v1::CandidateOutcome* outcome = result.add_outcomes();
-    outcome->set_candidate_id(batch_.candidates(static_cast<int>(i)).id());
-    if (state.stage != State::kVerified) {
-      outcome->mutable_outcome()->mutable_failure()->set_kind(state.kind);
-      outcome->mutable_outcome()->mutable_failure()->set_text(state.text);
-      continue;
-    }
-    v1::Timing& timing = *outcome->mutable_outcome()->mutable_timing();
-    timing = state.timing;
-    timing.set_reference_seconds(median);
-    timing.set_drift(drift);
-    if (sensors.temperature_c) timing.set_temperature_c(*sensors.temperature_c);
-    if (sensors.clock_mhz) timing.set_clock_mhz(*sensors.clock_mhz);
+VisitResult Progress::Result() const {
+  VisitResult result;
+  if (!reference_.empty()) {
+    const double median = Median(reference_);
+    const auto [least, most] = std::minmax_element(reference_.begin(), reference_.end());
+    result.reference_seconds = median;
+    result.drift = std::max(*most / median - 1, 1 - *least / median);
   }
-  result.set_visit_seconds(SecondsNow() - started_);
+  for (const State& state : states_) {
+    VisitOutcome& outcome = result.outcomes.emplace_back();  // empty if there was no time for it
+    if (state.stage == State::kVerified) outcome = state.timing;
+    if (state.stage == State::kFailed) outcome = state.failure;
+  }
+  result.seconds = SecondsNow() - started_;
   return result;
 }
 
-struct Blame {
-  v1::FailureKind kind;
-  std::string text;
-};
-
-Blame BlameFor(const VisitMessage& fault) {
+VisitFailure BlameFor(const VisitMessage& fault) {
   const std::string name = Clean(fault.text, sizeof(fault.text));
   const auto place = static_cast<Place>(fault.place);
   const std::string signal = SignalName(fault.signal);
-  if (name.empty()) return {v1::FAILURE_KIND_CRASHED, fmt::format("crashed with {}", signal)};
+  if (name.empty()) return {FailureKind::kCrashed, fmt::format("crashed with {}", signal)};
   const std::string where = place == Place::kBefore  ? fmt::format("{} bytes before {}", fault.distance, name)
                             : place == Place::kAfter ? fmt::format("{} bytes past the end of {}", fault.distance, name)
                                                      : fmt::format("at byte {} of {}", fault.distance, name);
-  if (fault.is_write == 0) return {v1::FAILURE_KIND_CRASHED, fmt::format("crashed with {}: read {}", signal, where)};
+  if (fault.is_write == 0) return {FailureKind::kCrashed, fmt::format("crashed with {}: read {}", signal, where)};
   if (place == Place::kInside)
-    return {v1::FAILURE_KIND_WRONG_OUTPUT, fmt::format("wrote into a read-only buffer: {}", where)};
-  return {v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, fmt::format("wrote {}", where)};
+    return {FailureKind::kWrongOutput, fmt::format("wrote into a read-only buffer: {}", where)};
+  return {FailureKind::kOutOfBoundsWrite, fmt::format("wrote {}", where)};
 }
 
 struct ChildEnd {
-  enum { kDone, kReplace, kGiveUp } what;
+  enum { kDone, kReplace, kGiveUp, kOutOfTime } what;
   std::string error;  // kGiveUp
 };
 
 // Follows one child to its end and books what it says.
 class Watch {
  public:
-  Watch(Progress& progress, int cancel_fd) : progress_(progress), cancel_fd_(cancel_fd) {}
+  // kill_at: when the child must have ended, of SecondsNow.
+  Watch(Progress& progress, const Device& device, double kill_at, int cancel_fd)
+      : progress_(progress), load_seconds_(device.load_seconds()), kill_at_(kill_at), cancel_fd_(cancel_fd) {}
 
   ChildEnd Follow(WatchedChild& child) {
     VisitMessage message;
     for (;;) {
-      switch (child.Next(message, limit_, cancel_fd_)) {
+      switch (child.Next(message, std::min(limit_, std::max(0.0, kill_at_ - SecondsNow())), cancel_fd_)) {
         case WatchedChild::Event::kCancelled:
           return {ChildEnd::kGiveUp, std::string(kCancelled)};
         case WatchedChild::Event::kSilent:
           child.Kill();
-          return Blamed({v1::FAILURE_KIND_RUN_TIMEOUT, TimeoutText()});
+          if (SecondsNow() >= kill_at_) return {ChildEnd::kOutOfTime, ""};
+          return Blamed(Silence());
         case WatchedChild::Event::kEnded:
           // It said of a candidate why it could not go on; else the system knows how it died.
           if (failed_one_) return {ChildEnd::kReplace, ""};
-          return Blamed({v1::FAILURE_KIND_CRASHED, fmt::format("the process {}", child.Ending())});
+          return Blamed({FailureKind::kCrashed, fmt::format("the process {}", child.Ending())});
         case WatchedChild::Event::kMessage:
           if (const std::optional<ChildEnd> end = Take(message, child)) return *end;
       }
@@ -243,32 +218,35 @@ class Watch {
   }
 
  private:
-  std::string TimeoutText() const {
-    if (current_ < 0) return fmt::format("nothing for {:.3g} s", limit_);
-    return fmt::format("a call took longer than {:.3g} s", progress_.policy().timeout_seconds());
+  VisitFailure Silence() const {
+    if (current_ < 0) return {FailureKind::kRunTimeout, fmt::format("nothing for {:.3g} s", limit_)};
+    if (loading_) return {FailureKind::kCompileTimeout, fmt::format("not built after {:.3g} s", limit_)};
+    return {FailureKind::kRunTimeout,
+            fmt::format("a call took longer than {:.3g} s", progress_.policy().timeout_seconds)};
   }
 
-  ChildEnd Blamed(const Blame& blame) {
+  ChildEnd Blamed(const VisitFailure& blame) {
     if (!progress_.Known(current_)) return {ChildEnd::kGiveUp, blame.text};
     if (progress_.Failed(current_)) return {ChildEnd::kGiveUp, fmt::format("after its last candidate, {}", blame.text)};
-    progress_.Fail(current_, blame.kind, blame.text);
+    progress_.Fail(current_, blame);
     return {ChildEnd::kReplace, ""};
   }
 
   std::optional<ChildEnd> Take(const VisitMessage& message, WatchedChild& child) {
     using Type = VisitMessage::Type;
-    const Blame broken{v1::FAILURE_KIND_CRASHED, "broke the measuring process: what it says makes no sense"};
+    const VisitFailure broken{FailureKind::kCrashed, "broke the measuring process: what it says makes no sense"};
     switch (message.type) {
       case Type::kBegin:
         current_ = message.candidate;
         failed_one_ = false;
+        loading_ = message.loading != 0;
         limit_ = Clamp(message.limit_seconds);
         return std::nullopt;
       case Type::kFailed:
         if (message.candidate < 0) return ChildEnd{ChildEnd::kGiveUp, Clean(message.text, sizeof(message.text))};
-        if (message.candidate != current_ || !v1::FailureKind_IsValid(message.failure_kind)) break;
-        progress_.Fail(current_, static_cast<v1::FailureKind>(message.failure_kind),
-                       Clean(message.text, sizeof(message.text)));
+        if (message.candidate != current_ || !Sensible(message.failure_kind)) break;
+        progress_.Fail(current_,
+                       {static_cast<FailureKind>(message.failure_kind), Clean(message.text, sizeof(message.text))});
         failed_one_ = true;
         return std::nullopt;
       case Type::kFault:
@@ -287,54 +265,43 @@ class Watch {
     return Blamed(broken);
   }
 
+  static bool Sensible(int32_t kind) { return kind >= 0 && kind <= static_cast<int32_t>(kLastFailureKind); }
+
   // A broken child must not buy itself time.
   double Clamp(double seconds) const {
-    const v1::TimingPolicy& policy = progress_.policy();
-    const double most = current_ < 0 ? 31 + policy.reference_timeout_seconds()
-                                     : 2 + 16 * policy.timeout_seconds() + 8 * policy.min_seconds_first();
+    const VisitPolicy& policy = progress_.policy();
+    const double most = loading_       ? load_seconds_
+                        : current_ < 0 ? 31 + policy.reference_timeout_seconds
+                                       : 2 + 16 * policy.timeout_seconds + 8 * policy.min_seconds_first;
     return seconds > 0 && seconds < most ? seconds : most;
   }
 
   Progress& progress_;
+  const double load_seconds_, kill_at_;
   const int cancel_fd_;
   double limit_ = 30;
   int current_ = -1;
+  bool loading_ = false;
   bool failed_one_ = false;
 };
 
-v1::BatchResult ErrorResult(const std::string& error) {
-  v1::BatchResult result;
-  result.set_error(error);
+VisitResult ErrorResult(const std::string& error) {
+  VisitResult result;
+  result.error = error;
   return result;
 }
 
 }  // namespace
 
-absl::Status Validate(const v1::Batch& batch) {
-  for (const v1::Buffer& buffer : batch.buffers()) {
-    const int64_t size = SizeOf(buffer.dtype());
-    if (size == 0)
-      return absl::InvalidArgumentError(fmt::format("buffer '{}' has a type this agent does not know", buffer.name()));
-    if (buffer.elements() < 0 || buffer.bytes() != buffer.elements() * size) {
-      return absl::InvalidArgumentError(fmt::format("buffer '{}': {} bytes are not {} elements of {} bytes",
-                                                    buffer.name(), buffer.bytes(), buffer.elements(), size));
-    }
-  }
-  if (batch.threads() < 1 || batch.threads() > 1024) {
-    return absl::InvalidArgumentError(fmt::format("cannot measure with {} threads", batch.threads()));
-  }
-  return absl::OkStatus();
-}
-
 ReferenceCache::~ReferenceCache() {
   for (const Entry& entry : entries_) munmap(entry.mapping, entry.bytes);
 }
 
-std::string ReferenceCache::KeyOf(const v1::Batch& batch) {
-  std::string key = fmt::format("{}:{}", batch.workload_digest(), batch.fill_seed());
-  for (const v1::Buffer& buffer : batch.buffers()) {
-    key += fmt::format(":{},{},{},{},{}", static_cast<int>(buffer.dtype()), buffer.elements(),
-                       static_cast<int>(buffer.role()), buffer.low(), buffer.high());
+std::string ReferenceCache::KeyOf(const VisitBatch& batch) {
+  std::string key = fmt::format("{}:{}", batch.workload_digest, batch.fill_seed);
+  for (const VisitBuffer& buffer : batch.buffers) {
+    key += fmt::format(":{},{},{},{},{}", buffer.dtype, buffer.elements, static_cast<int>(buffer.role), buffer.low,
+                       buffer.high);
   }
   return key;
 }
@@ -358,7 +325,7 @@ void ReferenceCache::Add(const std::string& key, char* mapping, int64_t bytes) {
   }
 }
 
-absl::StatusOr<char*> Visitor::ReferenceData(const v1::Batch& batch, int artifact_fd, int cancel_fd) {
+absl::StatusOr<char*> Visitor::ReferenceData(const VisitBatch& batch, double deadline, int artifact_fd, int cancel_fd) {
   const std::string key = ReferenceCache::KeyOf(batch);
   if (char* known = cache_.Find(key)) return known;
   const int64_t bytes = std::max<int64_t>(LayOut(batch).bytes, 1);
@@ -368,6 +335,7 @@ absl::StatusOr<char*> Visitor::ReferenceData(const v1::Batch& batch, int artifac
   }
   ChildTask task;
   task.batch = &batch;
+  task.device = &device_;
   task.artifact_fd = artifact_fd;
   task.memory_limit = options_.memory_limit;
   HONE_ASSIGN_OR_RETURN(WatchedChild child, WatchedChild::Start([&](int channel) {
@@ -378,7 +346,11 @@ absl::StatusOr<char*> Visitor::ReferenceData(const v1::Batch& batch, int artifac
                           RunReferenceChild(task);
                         }));
   Progress progress(batch);
-  const ChildEnd end = Watch(progress, cancel_fd).Follow(child);
+  const ChildEnd end = Watch(progress, device_, deadline + options_.grace_seconds, cancel_fd).Follow(child);
+  if (end.what == ChildEnd::kOutOfTime) {
+    return absl::DeadlineExceededError(
+        "the time was over before the reference kernel had ended; give the job more time (--time)");
+  }
   if (end.what != ChildEnd::kDone) {
     if (end.error == kCancelled) return absl::CancelledError(end.error);
     return absl::InternalError(fmt::format("the reference kernel failed: {}", end.error));
@@ -389,22 +361,25 @@ absl::StatusOr<char*> Visitor::ReferenceData(const v1::Batch& batch, int artifac
   return static_cast<char*>(mapping);
 }
 
-v1::BatchResult Visitor::Run(const v1::Batch& batch, int cancel_fd) {
-  if (const absl::Status valid = Validate(batch); !valid.ok()) return ErrorResult(std::string(valid.message()));
+VisitResult Visitor::Run(const VisitBatch& batch, int cancel_fd) {
   Progress progress(batch);
   const File artifact(memfd_create("hone-artifact", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (const absl::Status written = WriteSealed(artifact.fd(), batch.artifact()); !written.ok()) {
+  if (const absl::Status written = WriteSealed(artifact.fd(), batch.artifact); !written.ok()) {
     return ErrorResult(std::string(written.message()));
   }
-  const absl::StatusOr<char*> data = ReferenceData(batch, artifact.fd(), cancel_fd);
+  const double limit = batch.policy.visit_seconds;
+  const double deadline = limit > 0 ? SecondsNow() + limit : std::numeric_limits<double>::infinity();
+  const absl::StatusOr<char*> data = ReferenceData(batch, deadline, artifact.fd(), cancel_fd);
   if (!data.ok()) return ErrorResult(std::string(data.status().message()));
   int lost_rounds = 0;
   for (;;) {
     ChildTask task;
     task.batch = &batch;
+    task.device = &device_;
     task.artifact_fd = artifact.fd();
     task.data = *data;
     task.memory_limit = options_.memory_limit;
+    task.deadline = deadline;
     task.to_verify = progress.Pending();
     task.verified = progress.VerifiedOnes();
     if (task.to_verify.empty() && (task.verified.empty() || lost_rounds > kMaxLostRounds)) break;
@@ -413,12 +388,14 @@ v1::BatchResult Visitor::Run(const v1::Batch& batch, int cancel_fd) {
       RunMeasuringChild(task);
     });
     if (!child.ok()) return ErrorResult(std::string(child.status().message()));
-    const ChildEnd end = Watch(progress, cancel_fd).Follow(*child);
+    const ChildEnd end = Watch(progress, device_, deadline + options_.grace_seconds, cancel_fd).Follow(*child);
     if (end.what == ChildEnd::kGiveUp) return ErrorResult(end.error);
-    if (end.what == ChildEnd::kDone) break;
+    if (end.what == ChildEnd::kDone || end.what == ChildEnd::kOutOfTime) break;
     if (task.to_verify.empty()) ++lost_rounds;
   }
-  return progress.Result();
+  VisitResult result = progress.Result();
+  result.sensors = device_.ReadSensors();
+  return result;
 }
 
 }  // namespace hone::agent

@@ -12,12 +12,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "hone/v1/measure.pb.h"
+#include "device_agent/device.h"
+#include "device_agent/visit_batch.h"
 
 namespace hone::agent {
-
-// What is wrong with a batch, beyond what the tracker checks: sizes that do not agree, types not known here.
-absl::Status Validate(const v1::Batch& batch);
 
 // Filled inputs and reference outputs of workloads measured lately, so that the slow reference runs once per workload.
 // Memory of this process, inherited read-only by its children.
@@ -28,7 +26,7 @@ class ReferenceCache {
   ReferenceCache(const ReferenceCache&) = delete;
   ReferenceCache& operator=(const ReferenceCache&) = delete;
 
-  static std::string KeyOf(const v1::Batch& batch);
+  static std::string KeyOf(const VisitBatch& batch);
   char* Find(const std::string& key);  // nullptr when not there; makes it the youngest
   // Takes over a mapping of `bytes`. Drops the oldest ones beyond the capacity, never the one just added.
   void Add(const std::string& key, char* mapping, int64_t bytes);
@@ -49,16 +47,20 @@ class Visitor {
   struct Options {
     int64_t memory_limit = 0;  // of one child, bytes of address space; 0 for none
     int64_t cache_bytes = 512ll << 20;
+    double grace_seconds = 3;  // that a running kernel gets when the time of its visit is over
   };
-  explicit Visitor(const Options& options) : options_(options), cache_(options.cache_bytes) {}
+  // `device` must outlive the visitor.
+  Visitor(const Device& device, const Options& options)
+      : device_(device), options_(options), cache_(options.cache_bytes) {}
 
-  // Measures the batch; never fails as a call: see BatchResult.error. Returns early with error "cancelled" when
+  // Measures the batch; never fails as a call: see VisitResult.error. Returns early with error "cancelled" when
   // `cancel_fd` (or -1) becomes readable.
-  v1::BatchResult Run(const v1::Batch& batch, int cancel_fd);
+  VisitResult Run(const VisitBatch& batch, int cancel_fd);
 
  private:
-  absl::StatusOr<char*> ReferenceData(const v1::Batch& batch, int artifact_fd, int cancel_fd);
+  absl::StatusOr<char*> ReferenceData(const VisitBatch& batch, double deadline, int artifact_fd, int cancel_fd);
 
+  const Device& device_;
   const Options options_;
   ReferenceCache cache_;
 };

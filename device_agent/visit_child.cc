@@ -2,84 +2,128 @@
 
 #include <fmt/format.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/median.h"
 #include "base/status.h"
 #include "device_agent/elements.h"
-#include "device_agent/kernel_host.h"
+#include "device_agent/guarded_memory.h"
 #include "device_agent/reference_loop.h"
+#include "device_agent/sandbox.h"
+#include "device_agent/voice.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr int64_t kAlignment = 64;
 constexpr int kFirstRepeats = 10;  // most in the first round
 constexpr int kFewestRepeats = 3;
 constexpr int kFinalRepeats = 40;  // most in the last round
 constexpr int kFewestFinalRepeats = 5;
+constexpr int kFewestSlowRepeats = 3;    // in the last round, of slow kernels
+constexpr double kSlowCall = 0.2;        // seconds; of such a call one says enough, and caches do not matter
 constexpr double kHopeless = 2.5;        // slower than the best so far by this factor: one repeat is enough
 constexpr double kSemifinal = 2.0;       // slower than the best by this factor: no further round
+constexpr double kSlack = 0.3;           // seconds beyond what the policy allows
+constexpr double kOpenSeconds = 30;      // for the device's session
+constexpr double kLeastSeconds = 1e-9;   // a clock may be too coarse for one call
 constexpr int kReferenceEvery = 8;       // candidates between two looks at the device itself
 constexpr int64_t kKeptBytes = 1 << 30;  // packed buffers and workspaces kept for the later rounds
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+// What an error of a kernel is: what the artifact lacks is the compiler's fault, the rest happened while running.
+VisitFailure FailureOf(const absl::Status& status) {
+  const auto kind = [&] {
+    switch (status.code()) {
+      case absl::StatusCode::kNotFound:
+      case absl::StatusCode::kInvalidArgument:
+        return FailureKind::kCompileError;
+      case absl::StatusCode::kOutOfRange:
+        return FailureKind::kOutOfBoundsWrite;
+      case absl::StatusCode::kDeadlineExceeded:
+        return FailureKind::kRunTimeout;
+      default:
+        return FailureKind::kCrashed;
+    }
+  };
+  return {kind(), std::string(status.message())};
 }
 
-int64_t OwnBytes(const v1::Kernel& kernel) {
-  return std::accumulate(kernel.packed_bytes().begin(), kernel.packed_bytes().end(), kernel.workspace_bytes());
+// Whether the session lives on after such an error of Load.
+bool LivesOn(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
 
-// How a failed Load is told: what the artifact lacks is the compiler's fault, the rest happened while running.
-v1::FailureKind KindOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return v1::FAILURE_KIND_COMPILE_ERROR;
-    case absl::StatusCode::kOutOfRange:
-      return v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE;
-    default:
-      return v1::FAILURE_KIND_CRASHED;
+// Nothing of the launcher's is left open but what the task names and standard error.
+void CloseOtherFiles(int first, int second) {
+  const int low = std::min(first, second), high = std::max(first, second);
+  const auto close_range = [](unsigned from, unsigned to) {
+    if (from <= to) syscall(SYS_close_range, from, to, 0);
+  };
+  close_range(0, 1);
+  close_range(3, low - 1);
+  close_range(low + 1, high - 1);
+  close_range(high + 1, ~0u);
+}
+
+// A confined process with a session of its device. Lives until the process ends: faults are told with what it holds.
+class Child {
+ public:
+  Child(const ChildTask& task, bool timed) : task_(task), voice_(task.channel), timed_(timed) {}
+
+  absl::Status Open() {
+    voice_.Calling(-1, kOpenSeconds);
+    CloseOtherFiles(task_.channel, task_.artifact_fd);
+    const SandboxPolicy policy = task_.device->sandbox();
+    ConfineChild(policy, {task_.memory_limit, 0});
+    TellFaults(voice_, regions_);
+    HONE_ASSIGN_OR_RETURN(session_, task_.device->Open({task_.batch, task_.artifact_fd, task_.data, task_.memory_limit,
+                                                        timed_, &regions_}));
+    return absl::OkStatus();
   }
-}
+  Voice& voice() { return voice_; }
+  Session& session() { return *session_; }
+
+ private:
+  const ChildTask& task_;
+  RegionTable regions_;
+  Voice voice_;
+  const bool timed_;
+  std::unique_ptr<Session> session_;
+};
 
 class Race {
  public:
-  explicit Race(const ChildTask& task)
+  Race(const ChildTask& task, Child& child)
       : task_(task),
         batch_(*task.batch),
-        policy_(WithDefaults(batch_.policy())),
-        host_(task),
+        policy_(batch_.policy),
+        voice_(child.voice()),
+        session_(child.session()),
         layout_(LayOut(batch_)) {}
 
   void Run() {
-    absl::Status ready = host_.SetUp();
-    if (ready.ok()) ready = host_.MakeColdConstants();
-    if (!ready.ok()) {
-      host_.voice().Failed(-1, v1::FAILURE_KIND_UNSPECIFIED, std::string(ready.message()));
-      return;
-    }
     for (const Verified& verified : task_.verified)
       Qualify(verified.candidate, verified.calls, verified.median_seconds);
-    TimeReference();
+    if (!TimeReference()) return;
     int since_reference = 0;
     for (const int candidate : task_.to_verify) {
+      if (!TimeForAnother()) break;
+      const double start = SecondsNow();
       if (!Qualifying(candidate)) return;
-      if (++since_reference % kReferenceEvery == 0) TimeReference();
+      longest_ = std::max(longest_, SecondsNow() - start);
+      if (++since_reference % kReferenceEvery == 0 && !TimeReference()) return;
     }
-    if (!Finals()) return;
-    TimeReference();
-    host_.voice().Done();
+    if (!Finals() || !TimeReference()) return;
+    voice_.Done();
   }
 
  private:
@@ -94,118 +138,183 @@ class Race {
     best_ = std::min(best_, median);
   }
 
-  void TimeReference() { host_.voice().Reference({ReferenceLoopSeconds()}); }
+  double SecondsLeft() const { return task_.deadline - SecondsNow(); }
 
-  bool IsIncumbent(int candidate) const {
-    return !policy_.incumbent_id().empty() && batch_.candidates(candidate).id() == policy_.incumbent_id();
+  // Whether one more candidate can be looked at and the last round still has a turn for each finalist.
+  bool TimeForAnother() const {
+    if (runners_.empty()) return SecondsLeft() > 0;
+    size_t finalists = runners_.size() + 1;
+    if (!batch_.final) finalists = std::min(finalists, static_cast<size_t>(policy_.finalists));
+    return SecondsLeft() > longest_ + static_cast<double>(finalists) * best_;
   }
 
-  // Loads the candidate unless it is. nullptr: told as failed.
-  const LoadedKernel* Ready(int candidate) {
-    if (auto found = loaded_.find(candidate); found != loaded_.end()) return &found->second;
-    const v1::Kernel& kernel = batch_.candidates(candidate).kernel();
-    absl::StatusOr<LoadedKernel> loaded = host_.Load(kernel);
+  bool TimeReference() {
+    const absl::StatusOr<double> seconds = session_.TimeReference();
+    if (seconds.ok()) {
+      voice_.Reference(*seconds);
+    } else {
+      voice_.BatchFailed(std::string(seconds.status().message()));
+    }
+    return seconds.ok();
+  }
+
+  // What an error of a kernel means: the candidate failed, and this process is of no use. Always false.
+  bool Broken(int candidate, const absl::Status& status) {
+    voice_.Failed(candidate, FailureOf(status));
+    return false;
+  }
+
+  bool IsIncumbent(int candidate) const { return policy_.incumbent == candidate; }
+
+  static int64_t OwnBytes(const KernelInterface& interface) {
+    int64_t bytes = interface.workspace_bytes;
+    for (const uint32_t i : interface.Of(BufferRole::kPacked)) bytes += interface.buffers[i].bytes();
+    return bytes;
+  }
+
+  // Loads and prepares the candidate unless it is. nullptr: told as failed; `lost`: and this process must not go on.
+  LoadedKernel* Ready(int candidate, bool& lost) {
+    lost = false;
+    if (auto found = loaded_.find(candidate); found != loaded_.end()) return found->second.get();
+    const VisitKernel& kernel = batch_.candidates[static_cast<size_t>(candidate)].kernel;
+    voice_.Loading(candidate, task_.device->load_seconds());
+    absl::StatusOr<std::unique_ptr<LoadedKernel>> loaded = session_.Load(kernel);
     if (!loaded.ok()) {
-      host_.voice().Failed(candidate, KindOf(loaded.status()), std::string(loaded.status().message()));
+      voice_.Failed(candidate, FailureOf(loaded.status()));
+      lost = !LivesOn(loaded.status());
       return nullptr;
     }
-    kept_bytes_ += OwnBytes(kernel);
-    return &loaded_.emplace(candidate, *std::move(loaded)).first->second;
+    voice_.Calling(candidate, kSlack + 2 * policy_.timeout_seconds);
+    if (const absl::Status prepared = (*loaded)->Prepare(); !prepared.ok()) {
+      lost = !Broken(candidate, prepared);
+      return nullptr;
+    }
+    kept_bytes_ += OwnBytes(kernel.interface);
+    return loaded_.emplace(candidate, *std::move(loaded)).first->second.get();
   }
 
   void Unload(int candidate) {
-    if (loaded_.erase(candidate) > 0) kept_bytes_ -= OwnBytes(batch_.candidates(candidate).kernel());
+    if (loaded_.erase(candidate) == 0) return;
+    kept_bytes_ -= OwnBytes(batch_.candidates[static_cast<size_t>(candidate)].kernel.interface);
   }
 
   // Verifies and times one candidate for the first time. False: this process must not go on, because memory that is
   // not the candidate's may be damaged.
   bool Qualifying(int candidate) {
-    const double timeout = policy_.timeout_seconds();
-    host_.voice().Begin(candidate, 0.3 + 2 * timeout + static_cast<double>(layout_.bytes) * 1e-9);
-    const LoadedKernel* kernel = Ready(candidate);
-    if (kernel == nullptr) return true;
-    host_.ClearOutputs();
+    bool lost = false;
+    LoadedKernel* kernel = Ready(candidate, lost);
+    if (kernel == nullptr) return !lost;
+    const double timeout = policy_.timeout_seconds;
+    voice_.Calling(candidate, kSlack + 2 * timeout + static_cast<double>(layout_.bytes) * 1e-9);
+    absl::Status called = session_.ClearOutputs();
     const double start = SecondsNow();
-    host_.Call(*kernel);
+    if (called.ok()) called = kernel->Call();
     const double cold = SecondsNow() - start;
+    if (!called.ok()) return Broken(candidate, called);
+    if (!Undamaged(candidate, *kernel)) return false;
     double max_error = 0;
-    if (const std::string broken = host_.BrokenCanary(*kernel); !broken.empty()) {
-      host_.voice().Failed(candidate, v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, broken);
-      return false;
+    const absl::StatusOr<std::string> difference = Verify(max_error);
+    if (!difference.ok()) return Broken(candidate, difference.status());
+    VisitFailure failure{FailureKind::kWrongOutput, *difference};
+    if (difference->empty() && cold > timeout) {
+      failure = {FailureKind::kRunTimeout, fmt::format("one call took {:.3g} s; allowed are {:.3g} s", cold, timeout)};
     }
-    std::string problem = Verify(max_error);
-    v1::FailureKind kind = v1::FAILURE_KIND_WRONG_OUTPUT;
-    if (problem.empty() && cold > timeout) {
-      problem = fmt::format("one call took {:.3g} s; allowed are {:.3g} s", cold, timeout);
-      kind = v1::FAILURE_KIND_RUN_TIMEOUT;
-    }
-    if (!problem.empty()) {
-      host_.voice().Failed(candidate, kind, problem);
+    if (!failure.text.empty()) {
+      voice_.Failed(candidate, failure);
       Unload(candidate);
       return true;
     }
-    return FirstTimes(candidate, *kernel, max_error);
+    return FirstTimes(candidate, *kernel, cold, max_error);
   }
 
-  std::string Verify(double& max_error) const {
-    for (int i = 0; i < batch_.buffers_size(); ++i) {
-      if (batch_.buffers(i).role() != v1::Buffer::ROLE_OUTPUT) continue;
+  // False: told as failed.
+  bool Undamaged(int candidate, LoadedKernel& kernel) {
+    const absl::StatusOr<std::optional<VisitFailure>> damage = kernel.Damage();
+    if (!damage.ok()) return Broken(candidate, damage.status());
+    if (damage->has_value()) voice_.Failed(candidate, **damage);
+    return !damage->has_value();
+  }
+
+  // What differs, in words.
+  absl::StatusOr<std::string> Verify(double& max_error) const {
+    for (size_t i = 0; i < batch_.buffers.size(); ++i) {
+      if (batch_.buffers[i].role != BufferRole::kOutput) continue;
+      HONE_ASSIGN_OR_RETURN(const char* output, session_.Output(static_cast<int>(i)));
       const Comparison comparison =
-          Compare(batch_.buffers(i), batch_.tolerance(), host_.output(i), task_.data + layout_.offsets[i]);
+          Compare(batch_.buffers[i], batch_.tolerance, output, task_.data + layout_.offsets[i]);
       if (!comparison.equal) return comparison.text;
       max_error = std::max(max_error, comparison.max_error);
     }
-    return "";
+    return std::string();
   }
 
-  bool FirstTimes(int candidate, const LoadedKernel& kernel, double max_error) {
-    const double budget = policy_.min_seconds_first();
-    host_.voice().Begin(candidate, 0.5 + 4 * policy_.timeout_seconds() + 4 * budget);
-    const double estimate = std::max(host_.Time(kernel, 1), 1e-9);
-    std::vector<double> seconds{estimate};
+  // `repeats` of the kernel into `seconds`. False: told as failed.
+  bool Repeat(int candidate, LoadedKernel& kernel, int64_t calls, int repeats, std::vector<double>& seconds) {
+    for (int i = 0; i < repeats; ++i) {
+      const absl::StatusOr<double> repeat = kernel.Time(calls);
+      if (!repeat.ok()) return Broken(candidate, repeat.status());
+      seconds.push_back(std::max(*repeat, kLeastSeconds));
+    }
+    return true;
+  }
+
+  bool IsHopeless(int candidate, double seconds) const {
+    return seconds > kHopeless * best_ && !IsIncumbent(candidate) && !batch_.final;
+  }
+
+  // cold: what the call took that was verified; of a slow kernel it may have to do.
+  bool FirstTimes(int candidate, LoadedKernel& kernel, double cold, double max_error) {
+    const double budget = policy_.min_seconds_first;
+    voice_.Calling(candidate, 0.5 + 4 * policy_.timeout_seconds + 4 * budget);
+    const bool cold_will_do = cold >= kSlowCall && (IsHopeless(candidate, cold) || SecondsLeft() < cold);
+    std::vector<double> seconds;
+    if (cold_will_do) {
+      seconds.push_back(cold);
+    } else if (!Repeat(candidate, kernel, 1, 1, seconds)) {
+      return false;
+    }
+    const double estimate = seconds[0];
     int64_t calls = 1;
-    const bool hopeless = estimate > kHopeless * best_ && !IsIncumbent(candidate) && !batch_.final();
-    if (!hopeless) {
+    const bool hopeless = IsHopeless(candidate, estimate);
+    if (!hopeless && estimate < kSlowCall) {
       calls = std::max<int64_t>(1, static_cast<int64_t>(budget / (kFirstRepeats * estimate)));
       const double repeats = budget / (static_cast<double>(calls) * estimate);
       const int count =
           std::clamp(static_cast<int>(std::min<double>(repeats, kFirstRepeats)), kFewestRepeats, kFirstRepeats);
       seconds.clear();
-      for (int i = 0; i < count; ++i) seconds.push_back(host_.Time(kernel, calls));
+      if (!Repeat(candidate, kernel, calls, count, seconds)) return false;
     }
-    if (const std::string broken = host_.BrokenCanary(kernel); !broken.empty()) {
-      host_.voice().Failed(candidate, v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, broken);
-      return false;
-    }
-    host_.voice().Times(candidate, calls, false, seconds, max_error);
+    if (!Undamaged(candidate, kernel)) return false;
+    voice_.Times(candidate, calls, false, seconds, max_error);
     Qualify(candidate, calls, Median(seconds));
     if (hopeless || kept_bytes_ > kKeptBytes) Unload(candidate);
     return true;
   }
 
-  // One repeat of the runner, warm: another candidate's data was in the caches before.
-  std::optional<double> Turn(const Runner& runner) {
-    host_.voice().Begin(runner.candidate,
-                        0.5 + 6 * policy_.timeout_seconds() + 10 * static_cast<double>(runner.calls) * runner.median);
-    const LoadedKernel* kernel = Ready(runner.candidate);
-    if (kernel == nullptr) return std::nullopt;
-    host_.Call(*kernel);
-    return host_.Time(*kernel, runner.calls);
+  // One repeat of the runner, warm: another candidate's data was in the caches before. False: it failed.
+  bool Turn(const Runner& runner, std::vector<double>& seconds) {
+    bool lost = false;
+    LoadedKernel* kernel = Ready(runner.candidate, lost);
+    if (kernel == nullptr) return false;
+    voice_.Calling(runner.candidate,
+                   0.5 + 6 * policy_.timeout_seconds + 10 * static_cast<double>(runner.calls) * runner.median);
+    if (runner.median < kSlowCall) {
+      if (const absl::Status called = kernel->Call(); !called.ok()) return Broken(runner.candidate, called);
+    }
+    return Repeat(runner.candidate, *kernel, runner.calls, 1, seconds);
   }
 
-  // `turns` rounds over all of `field`, in turns. False: a candidate failed to load again.
+  // `turns` rounds over all of `field`, in turns, or as many as there is time for. False: a candidate failed.
   bool InTurns(std::vector<Runner>& field, int turns, bool final_round) {
     std::vector<std::vector<double>> seconds(field.size());
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int turn = 0; turn < turns && SecondsLeft() > TurnSeconds(field); ++turn) {
       for (size_t i = 0; i < field.size(); ++i) {
-        const std::optional<double> repeat = Turn(field[i]);
-        if (!repeat) return false;
-        seconds[i].push_back(*repeat);
+        if (!Turn(field[i], seconds[i])) return false;
       }
-      if (final_round) TimeReference();
+      if (final_round && !TimeReference()) return false;
     }
-    for (size_t i = 0; i < field.size(); ++i) {
-      host_.voice().Times(field[i].candidate, field[i].calls, final_round, seconds[i], 0);
+    for (size_t i = 0; i < field.size() && !seconds[i].empty(); ++i) {
+      voice_.Times(field[i].candidate, field[i].calls, final_round, seconds[i], 0);
       field[i].median = Median(seconds[i]);
     }
     return true;
@@ -226,88 +335,92 @@ class Race {
     std::vector<Runner> field = runners_;
     if (field.empty()) return true;
     constexpr double kAnySpeed = std::numeric_limits<double>::infinity();
-    if (!batch_.final()) {
-      const auto finalists = static_cast<size_t>(policy_.finalists());
+    if (!batch_.final) {
+      const auto finalists = static_cast<size_t>(policy_.finalists);
       Keep(field, std::max(2 * finalists, field.size() / 4), kSemifinal * best_);
-      if (field.size() > finalists && !InTurns(field, Turns(field, 2 * policy_.min_seconds_first(), 2, 6), false)) {
+      const bool close = field.size() > finalists && best_ < kSlowCall;
+      if (close && !InTurns(field, Turns(field, 2 * policy_.min_seconds_first, 2, 6), false)) {
         return false;
       }
       Keep(field, finalists, kAnySpeed);
     }
-    return InTurns(field, Turns(field, policy_.final_seconds(), kFewestFinalRepeats, kFinalRepeats), true);
+    const int fewest = best_ < kSlowCall ? kFewestFinalRepeats : kFewestSlowRepeats;
+    return InTurns(field, Turns(field, policy_.final_seconds, fewest, kFinalRepeats), true);
+  }
+
+  static double TurnSeconds(const std::vector<Runner>& field) {
+    double seconds = 0;
+    for (const Runner& runner : field) seconds += static_cast<double>(runner.calls) * runner.median;
+    return seconds;
   }
 
   // How many turns give each of the field about `seconds`; the same for all, so that repeats can be paired.
   static int Turns(const std::vector<Runner>& field, double seconds, int fewest, int most) {
-    double turn = 0;
-    for (const Runner& runner : field) turn += static_cast<double>(runner.calls) * runner.median;
-    turn /= static_cast<double>(field.size());
+    const double turn = TurnSeconds(field) / static_cast<double>(field.size());
     return std::clamp(static_cast<int>(std::min<double>(seconds / turn, most)), fewest, most);
   }
 
   const ChildTask& task_;
-  const v1::Batch& batch_;
-  const v1::TimingPolicy policy_;
-  KernelHost host_;
+  const VisitBatch& batch_;
+  const VisitPolicy& policy_;
+  Voice& voice_;
+  Session& session_;
   const DataLayout layout_;
   std::vector<Runner> runners_;  // verified
   double best_ = std::numeric_limits<double>::infinity();
-  std::map<int, LoadedKernel> loaded_;
+  double longest_ = 0;  // seconds that a candidate took until it was qualified
+  std::map<int, std::unique_ptr<LoadedKernel>> loaded_;
   int64_t kept_bytes_ = 0;
 };
 
+// Leaves the reference kernel's outputs in the task's data.
+absl::Status ComputeReference(const ChildTask& task, Child& child) {
+  const VisitBatch& batch = *task.batch;
+  const DataLayout layout = LayOut(batch);
+  HONE_RETURN_IF_ERROR(child.Open());
+  child.voice().Loading(-1, task.device->load_seconds());
+  HONE_ASSIGN_OR_RETURN(const auto kernel, child.session().Load(batch.reference));
+  child.voice().Calling(-1, 1 + batch.policy.reference_timeout_seconds);
+  HONE_RETURN_IF_ERROR(kernel->Prepare());
+  HONE_RETURN_IF_ERROR(child.session().ClearOutputs());
+  HONE_RETURN_IF_ERROR(kernel->Call());
+  HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> damage, kernel->Damage());
+  if (damage.has_value()) return absl::OutOfRangeError(damage->text);
+  for (size_t i = 0; i < batch.buffers.size(); ++i) {
+    if (batch.buffers[i].role != BufferRole::kOutput) continue;
+    HONE_ASSIGN_OR_RETURN(const char* output, child.session().Output(static_cast<int>(i)));
+    memcpy(task.data + layout.offsets[i], output, static_cast<size_t>(batch.buffers[i].bytes));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-DataLayout LayOut(const v1::Batch& batch) {
-  DataLayout layout;
-  for (const v1::Buffer& buffer : batch.buffers()) {
-    layout.offsets.push_back(layout.bytes);
-    layout.bytes += (buffer.bytes() + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  return layout;
-}
-
-v1::TimingPolicy WithDefaults(const v1::TimingPolicy& policy) {
-  v1::TimingPolicy filled = policy;
-  if (!(filled.min_seconds_first() > 0)) filled.set_min_seconds_first(0.003);
-  if (filled.finalists() < 1) filled.set_finalists(3);
-  if (!(filled.final_seconds() > 0)) filled.set_final_seconds(0.02);
-  if (!(filled.timeout_seconds() > 0)) filled.set_timeout_seconds(1.0);
-  if (!(filled.reference_timeout_seconds() > 0)) filled.set_reference_timeout_seconds(30);
-  return filled;
-}
-
 void RunReferenceChild(const ChildTask& task) {
-  const v1::Batch& batch = *task.batch;
+  const VisitBatch& batch = *task.batch;
   const DataLayout layout = LayOut(batch);
-  for (int i = 0; i < batch.buffers_size(); ++i) {
-    if (batch.buffers(i).role() == v1::Buffer::ROLE_OUTPUT) continue;
-    Fill(batch.buffers(i), i, batch.fill_seed(), task.data + layout.offsets[i]);
+  for (size_t i = 0; i < batch.buffers.size(); ++i) {
+    if (batch.buffers[i].role == BufferRole::kOutput) continue;
+    Fill(batch.buffers[i], static_cast<int>(i), batch.fill_seed, task.data + layout.offsets[i]);
   }
-  KernelHost host(task);
-  const absl::Status status = [&] {
-    HONE_RETURN_IF_ERROR(host.SetUp());
-    host.voice().Begin(-1, 1 + WithDefaults(batch.policy()).reference_timeout_seconds());
-    HONE_ASSIGN_OR_RETURN(const LoadedKernel kernel, host.Load(batch.reference()));
-    host.ClearOutputs();
-    host.Call(kernel);
-    if (const std::string broken = host.BrokenCanary(kernel); !broken.empty()) return absl::OutOfRangeError(broken);
-    for (int i = 0; i < batch.buffers_size(); ++i) {
-      if (batch.buffers(i).role() != v1::Buffer::ROLE_OUTPUT) continue;
-      memcpy(task.data + layout.offsets[i], host.output(i), batch.buffers(i).bytes());
-    }
-    return absl::OkStatus();
-  }();
+  Child child(task, false);
+  const absl::Status status = ComputeReference(task, child);
   if (status.ok()) {
-    host.voice().Done();
+    child.voice().Done();
   } else {
-    host.voice().Failed(-1, v1::FAILURE_KIND_UNSPECIFIED, std::string(status.message()));
+    child.voice().BatchFailed(std::string(status.message()));
   }
   _exit(0);
 }
 
 void RunMeasuringChild(const ChildTask& task) {
-  Race(task).Run();
+  Child child(task, true);
+  if (const absl::Status status = child.Open(); !status.ok()) {
+    child.voice().BatchFailed(std::string(status.message()));
+    _exit(0);
+  }
+  Race race(task, child);
+  race.Run();
   _exit(0);
 }
 

@@ -7,18 +7,13 @@
 #define HONE_DEVICE_AGENT_VISIT_CHILD_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
-#include "hone/v1/measure.pb.h"
+#include "device_agent/device.h"
+#include "device_agent/visit_batch.h"
 
 namespace hone::agent {
-
-// Where each of the batch's buffers lies in the block of filled inputs and reference outputs.
-struct DataLayout {
-  std::vector<int64_t> offsets;  // by buffer, multiples of the buffer alignment
-  int64_t bytes = 0;
-};
-DataLayout LayOut(const v1::Batch& batch);
 
 // A candidate that an earlier child verified and timed.
 struct Verified {
@@ -28,17 +23,16 @@ struct Verified {
 };
 
 struct ChildTask {
-  const v1::Batch* batch = nullptr;
+  const VisitBatch* batch = nullptr;
+  const Device* device = nullptr;
   int artifact_fd = -1;
-  int channel = -1;            // packets of VisitMessage to the launcher
-  char* data = nullptr;        // laid out by LayOut; the reference child writes it, the measuring one only reads
-  int64_t memory_limit = 0;    // bytes of address space; 0 for none
-  std::vector<int> to_verify;  // indices of candidates
+  int channel = -1;          // packets of VisitMessage to the launcher
+  char* data = nullptr;      // laid out by LayOut; the reference child writes it, the measuring one only reads
+  int64_t memory_limit = 0;  // bytes of address space; 0 for none
+  double deadline = std::numeric_limits<double>::infinity();  // of SecondsNow; what is not begun by then stays undone
+  std::vector<int> to_verify;                                 // indices of candidates
   std::vector<Verified> verified;
 };
-
-// The policy with its defaults filled in.
-v1::TimingPolicy WithDefaults(const v1::TimingPolicy& policy);
 
 // Both run in a freshly forked child and never return.
 // Fills the inputs into `data`, runs the reference kernel, and writes its outputs into `data`.

@@ -24,7 +24,8 @@ struct VisitMessage {
   Type type;
   int32_t candidate;
   double limit_seconds;
-  int32_t failure_kind;  // v1::FailureKind
+  int32_t loading;       // kBegin: 1 while its code is built and found, which takes as long as the device says
+  int32_t failure_kind;  // FailureKind
   // kFault
   int32_t signal;
   int32_t is_write;  // 1 yes, 0 no, -1 unknown

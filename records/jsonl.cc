@@ -1,13 +1,13 @@
 #include "records/jsonl.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/status.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "records/columns.h"
 
 namespace hone::records {
 namespace {
@@ -21,115 +21,111 @@ constexpr size_t kBatchRows = 500;
 constexpr size_t kMaxLineBytes = size_t{64} << 20;  // above the largest record that Validate lets through
 constexpr size_t kReportedLines = 100;
 
-// Reads fields of one JSON object and keeps the first complaint. Optional fields may be missing or null.
-class FieldReader {
- public:
-  FieldReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
+// "timing.drift": the object it is in ("" for the line itself), and its name there.
+struct Path {
+  explicit Path(std::string_view text) {
+    const size_t dot = text.find('.');
+    if (dot != std::string_view::npos) object = text.substr(0, dot);
+    name = text.substr(dot == std::string_view::npos ? 0 : dot + 1);
+  }
+  std::string object, name;
+};
 
-  void Read(const char* name, std::string& value, bool required = false) {
-    if (const json* field = Find(name, required, &json::is_string, "a string")) value = field->get<std::string>();
+// Reads the value of one column out of the object it is in. Optional fields may be missing or null.
+struct FieldReader {
+  const json& object;
+  const Column& column;
+  absl::Status status;
+
+  void operator()(std::string& value) {
+    const bool required = column.range == Range::kGiven || column.range == Range::kNotEmpty;
+    if (const json* field = Find(required, &json::is_string, "a string")) value = field->get<std::string>();
   }
-  void Read(const char* name, double& value) {
-    if (const json* field = Find(name, false, &json::is_number, "a number")) value = field->get<double>();
+  void operator()(double& value) {
+    if (const json* field = Find(false, &json::is_number, "a number")) value = field->get<double>();
   }
-  void Read(const char* name, std::optional<double>& value) {
-    if (const json* field = Find(name, false, &json::is_number, "a number")) value = field->get<double>();
+  void operator()(std::optional<double>& value) {
+    if (const json* field = Find(false, &json::is_number, "a number")) value = field->get<double>();
   }
-  void Read(const char* name, bool& value) {
-    if (const json* field = Find(name, false, &json::is_boolean, "true or false")) value = field->get<bool>();
+  void operator()(bool& value) {
+    if (const json* field = Find(false, &json::is_boolean, "true or false")) value = field->get<bool>();
   }
-  void Read(const char* name, int64_t& value) {
-    if (const json* field = Find(name, false, &json::is_number_integer, "an integer")) value = field->get<int64_t>();
+  void operator()(int64_t& value) {
+    if (const json* field = Find(false, &json::is_number_integer, "an integer")) value = field->get<int64_t>();
   }
-  void Read(const char* name, uint64_t& value) {
-    if (const json* field = Find(name, false, &json::is_number_unsigned, "an integer not below 0")) {
-      value = field->get<uint64_t>();
-    }
+  void operator()(uint64_t& value) {
+    const json* field = Find(false, &json::is_number_unsigned, "an integer not below 0");
+    if (field != nullptr) value = field->get<uint64_t>();
   }
-  void Read(const char* name, std::vector<double>& values) {
-    const json* field = Find(name, true, &json::is_array, "a list of numbers");
+  void operator()(Instant& value) {
+    int64_t milliseconds = 0;
+    (*this)(milliseconds);
+    value = Instant(std::chrono::milliseconds(milliseconds));
+  }
+  void operator()(std::vector<double>& values) {
+    const json* field = Find(true, &json::is_array, "a list of numbers");
     if (field == nullptr) return;
     for (const json& value : *field) {
-      if (!value.is_number()) return Complain(name, "must be a list of numbers");
+      if (!value.is_number()) return Complain("must be a list of numbers");
       values.push_back(value.get<double>());
     }
   }
-  // Null where it is missing or no object.
-  const json* Object(const char* name, bool required) { return Find(name, required, &json::is_object, "an object"); }
-  void Adopt(const FieldReader& inner) {
-    if (status_.ok()) status_ = inner.status_;
+  void operator()(FailureKind& kind) {
+    const json* field = Find(true, &json::is_string, "a string");
+    if (field == nullptr) return;
+    const std::string name = field->get<std::string>();
+    const std::optional<FailureKind> known = FailureKindFromName(name);
+    if (!known.has_value()) return Complain(fmt::format("'{}' is not known", name));
+    kind = *known;
   }
-  const absl::Status& status() const { return status_; }
 
- private:
   template <typename IsType>
-  const json* Find(const char* name, bool required, IsType is_type, const char* wanted) {
-    const auto found = object_.find(name);
-    if (found == object_.end() || found->is_null()) {
-      if (required) Complain(name, "is missing");
+  const json* Find(bool required, IsType is_type, const char* wanted) {
+    const auto found = object.find(Path(column.json).name);
+    if (found == object.end() || found->is_null()) {
+      if (required) Complain("is missing");
       return nullptr;
     }
     if (!((*found).*is_type)()) {
-      Complain(name, fmt::format("must be {}", wanted));
+      Complain(fmt::format("must be {}", wanted));
       return nullptr;
     }
     return &*found;
   }
-  void Complain(const char* name, std::string_view what) {
-    if (status_.ok()) status_ = absl::InvalidArgumentError(fmt::format("field {}{} {}", where_, name, what));
+  void Complain(std::string_view what) {
+    if (status.ok()) status = absl::InvalidArgumentError(fmt::format("field {} {}", column.json, what));
   }
-
-  const json& object_;
-  std::string where_;
-  absl::Status status_;
 };
 
-absl::StatusOr<Outcome> ReadOutcome(FieldReader& fields) {
-  const json* timing_object = fields.Object("timing", false);
-  const json* failure_object = fields.Object("failure", false);
-  HONE_RETURN_IF_ERROR(fields.status());
-  if ((timing_object == nullptr) == (failure_object == nullptr)) {
-    return absl::InvalidArgumentError("exactly one of the fields timing and failure must be there");
-  }
-  if (timing_object != nullptr) {
-    FieldReader reader(*timing_object, "timing.");
-    Timing timing;
-    reader.Read("seconds", timing.seconds);
-    reader.Read("confirmed", timing.confirmed);
-    reader.Read("verified", timing.verified);
-    reader.Read("tolerance", timing.tolerance);
-    reader.Read("reference_seconds", timing.reference_seconds);
-    HONE_RETURN_IF_ERROR(reader.status());
-    return timing;
-  }
-  FieldReader reader(*failure_object, "failure.");
-  std::string kind;
-  Failure failure;
-  reader.Read("kind", kind, true);
-  reader.Read("text", failure.text);
-  HONE_RETURN_IF_ERROR(reader.status());
-  const std::optional<FailureKind> known = FailureKindFromName(kind);
-  if (!known.has_value()) return absl::InvalidArgumentError(fmt::format("failure.kind '{}' is not known", kind));
-  failure.kind = *known;
-  return failure;
-}
+// Writes the value of one column into a line.
+struct FieldWriter {
+  ordered_json& line;
+  const Column& column;
 
-void ReadWorkload(FieldReader& fields, Record& record) {
-  const json* workload = fields.Object("workload", true);
-  if (workload == nullptr) return;
-  FieldReader reader(*workload, "workload.");
-  reader.Read("digest", record.key.workload_digest, true);
-  reader.Read("operator", record.operator_label);
-  reader.Read("flops", record.flops);
-  reader.Read("text", record.workload_text);
-  fields.Adopt(reader);
-}
+  void operator()(const std::string& value) {
+    if (!value.empty() || column.storage == Storage::kRow) Field() = value;
+  }
+  void operator()(const std::optional<double>& value) {
+    if (value.has_value()) Field() = *value;
+  }
+  void operator()(Instant value) { Field() = value.time_since_epoch().count(); }
+  void operator()(FailureKind value) { Field() = FailureKindName(value); }
+  template <typename Value>
+  void operator()(const Value& value) {
+    Field() = value;
+  }
 
-ordered_json OutcomeFields(const Timing& timing) {
-  ordered_json fields = {{"seconds", timing.seconds}, {"confirmed", timing.confirmed}, {"verified", timing.verified}};
-  if (timing.tolerance.has_value()) fields["tolerance"] = *timing.tolerance;
-  if (timing.reference_seconds.has_value()) fields["reference_seconds"] = *timing.reference_seconds;
-  return fields;
+  ordered_json& Field() {
+    const Path path(column.json);
+    return path.object.empty() ? line[path.name] : line[path.object][path.name];
+  }
+};
+
+// The object a column is in; null where the line has none, or something else there.
+const json* ObjectOf(const json& line, const std::string& name) {
+  if (name.empty()) return &line;
+  const auto found = line.find(name);
+  return found == line.end() || !found->is_object() ? nullptr : &*found;
 }
 
 // Lines of a stream, with a limit on their length so that a file without line ends cannot fill the memory.
@@ -212,58 +208,31 @@ class Importer {
 }  // namespace
 
 std::string RecordToJson(const Record& record) {
-  ordered_json line = {{"hone_record", kFormat}, {"measurement", record.measurement_id}, {"batch", record.batch_id}};
-  line["workload"] = {
-      {"digest", record.key.workload_digest}, {"operator", record.operator_label}, {"flops", record.flops}};
-  if (!record.workload_text.empty()) line["workload"]["text"] = record.workload_text;
-  line["target"] = record.key.target;
-  line["device"] = record.key.device_fingerprint;
-  line["compiler"] = record.key.compiler_version;
-  line["schedule"] = record.schedule;
-  line["decisions"] = record.decisions;
-  if (const auto* timing = std::get_if<Timing>(&record.outcome)) {
-    line["timing"] = OutcomeFields(*timing);
-  } else {
-    const auto& failure = std::get<Failure>(record.outcome);
-    line["failure"] = {{"kind", FailureKindName(failure.kind)}, {"text", failure.text}};
-  }
-  if (record.temperature_celsius.has_value()) line["temperature_celsius"] = *record.temperature_celsius;
-  if (record.clock_hertz.has_value()) line["clock_hertz"] = *record.clock_hertz;
-  line["measured_by"] = record.measured_by;
-  line["measured_at_ms"] = record.measured_at.time_since_epoch().count();
-  line["seed"] = record.seed;
+  ordered_json line = {{"hone_record", kFormat}};
+  for (const Column& column : kColumns) WithValue(record, column, FieldWriter{line, column});
   return line.dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
 }
 
 absl::StatusOr<Record> RecordFromJson(std::string_view text) {
   const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object()) return absl::InvalidArgumentError("not a JSON object");
-  FieldReader fields(line, "");
-  int64_t format = 0;
-  fields.Read("hone_record", format);
-  HONE_RETURN_IF_ERROR(fields.status());
-  if (format != kFormat) {
+  if (const auto format = line.find("hone_record"); format == line.end() || *format != kFormat) {
     return absl::InvalidArgumentError(
         fmt::format("not a record of format {} (field hone_record); another Hone wrote it", kFormat));
   }
+  const bool timed = ObjectOf(line, "timing") != nullptr;
+  if (timed == (ObjectOf(line, "failure") != nullptr)) {
+    return absl::InvalidArgumentError("exactly one of the fields timing and failure must be there, as an object");
+  }
   Record record;
-  ReadWorkload(fields, record);
-  fields.Read("measurement", record.measurement_id, true);
-  fields.Read("batch", record.batch_id);
-  fields.Read("target", record.key.target, true);
-  fields.Read("device", record.key.device_fingerprint, true);
-  fields.Read("compiler", record.key.compiler_version, true);
-  fields.Read("schedule", record.schedule, true);
-  fields.Read("decisions", record.decisions);
-  fields.Read("temperature_celsius", record.temperature_celsius);
-  fields.Read("clock_hertz", record.clock_hertz);
-  fields.Read("measured_by", record.measured_by);
-  int64_t measured_at_ms = 0;
-  fields.Read("measured_at_ms", measured_at_ms);
-  record.measured_at = Instant(std::chrono::milliseconds(measured_at_ms));
-  fields.Read("seed", record.seed);
-  HONE_RETURN_IF_ERROR(fields.status());
-  HONE_ASSIGN_OR_RETURN(record.outcome, ReadOutcome(fields));
+  if (!timed) record.outcome = Failure{};
+  static const json kNothing = json::object();
+  for (const Column& column : kColumns) {
+    const json* object = ObjectOf(line, Path(column.json).object);
+    FieldReader reader{object == nullptr ? kNothing : *object, column, absl::OkStatus()};
+    WithValue(record, column, [&](auto& value) { reader(value); });
+    HONE_RETURN_IF_ERROR(reader.status);
+  }
   return record;
 }
 

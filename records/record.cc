@@ -1,21 +1,18 @@
 #include "records/record.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/status.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "records/columns.h"
 
 namespace hone::records {
 namespace {
 
 using nlohmann::json;
 
-constexpr size_t kKeyLimit = 4096;
-constexpr size_t kScheduleLimit = size_t{1} << 20;
-constexpr size_t kWorkloadLimit = size_t{16} << 20;
 constexpr size_t kRepeatLimit = 100'000;
 
 constexpr std::array<std::pair<FailureKind, std::string_view>, kAllFailureKinds.size()> kNames = {{
@@ -29,40 +26,56 @@ constexpr std::array<std::pair<FailureKind, std::string_view>, kAllFailureKinds.
     {FailureKind::kLostDevice, "lost_device"},
 }};
 
-absl::Status CheckText(std::string_view field, const std::string& text, size_t limit, bool required) {
-  if (required && text.empty()) return absl::InvalidArgumentError(fmt::format("{} is empty", field));
-  if (text.size() > limit) {
-    return absl::InvalidArgumentError(fmt::format("{} has {} bytes; the limit is {}", field, text.size(), limit));
-  }
-  if (CleanText(text, limit) != text) {
-    return absl::InvalidArgumentError(fmt::format("{} is not UTF-8 text without zero bytes", field));
-  }
-  return absl::OkStatus();
-}
+// Checks the value of one column; the name in messages is that of the lines of JSON.
+struct Checker {
+  const Column& column;
+  absl::Status status;
 
-absl::Status CheckPositive(std::string_view field, double value) {
-  if (std::isfinite(value) && value > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("{} is {}, and must be finite and above 0", field, value));
-}
+  void operator()(const std::string& text) {
+    if (PartOf<Failure>(column)) return;  // the store makes it fit: a failure is recorded whatever it says
+    if (column.range == Range::kNotEmpty && text.empty()) {
+      Refuse("is empty");
+    } else if (text.size() > column.limit) {
+      Refuse(fmt::format("has {} bytes; the limit is {}", text.size(), column.limit));
+    } else if (CleanText(text, column.limit) != text) {
+      Refuse("is not UTF-8 text without zero bytes");
+    }
+  }
+  void operator()(double value) {
+    if (InRange(column, value)) return;
+    Refuse(fmt::format("is {}, and must be finite{}", value,
+                       column.range == Range::kPositive      ? " and above 0"
+                       : column.range == Range::kNotNegative ? " and not negative"
+                                                             : ""));
+  }
+  void operator()(const std::optional<double>& value) {
+    if (value.has_value()) (*this)(*value);
+  }
+  void operator()(int64_t value) { (*this)(static_cast<double>(value)); }
+  void operator()(Instant value) { (*this)(static_cast<double>(value.time_since_epoch().count())); }
+  void operator()(const std::vector<double>& values) {
+    if (values.empty()) return Refuse("has no repeats; report a failure instead");
+    if (values.size() > kRepeatLimit) {
+      return Refuse(fmt::format("has {} repeats; the limit is {}", values.size(), kRepeatLimit));
+    }
+    for (const double value : values) (*this)(value);
+  }
+  void operator()(bool) {}
+  void operator()(uint64_t) {}
+  void operator()(FailureKind) {}
 
-absl::Status CheckOutcome(const Timing& timing) {
-  if (timing.seconds.empty()) return absl::InvalidArgumentError("the timing has no repeats; report a failure instead");
-  if (timing.seconds.size() > kRepeatLimit) {
-    return absl::InvalidArgumentError(
-        fmt::format("the timing has {} repeats; the limit is {}", timing.seconds.size(), kRepeatLimit));
+  void Refuse(std::string_view why) {
+    if (status.ok()) status = absl::InvalidArgumentError(fmt::format("{} {}", column.json, why));
   }
-  for (const double seconds : timing.seconds) HONE_RETURN_IF_ERROR(CheckPositive("a repeat's time", seconds));
-  if (timing.reference_seconds.has_value()) {
-    HONE_RETURN_IF_ERROR(CheckPositive("the reference kernel's time", *timing.reference_seconds));
-  }
-  if (timing.tolerance.has_value() && !(std::isfinite(*timing.tolerance) && *timing.tolerance >= 0)) {
-    return absl::InvalidArgumentError(
-        fmt::format("the tolerance is {}, and must be finite and not negative", *timing.tolerance));
-  }
-  return absl::OkStatus();
-}
+};
 
 }  // namespace
+
+bool InRange(const Column& column, double value) {
+  if (column.range == Range::kPositive && value <= 0) return false;
+  if (column.range == Range::kNotNegative && value < 0) return false;
+  return std::isfinite(value);
+}
 
 std::string_view FailureKindName(FailureKind kind) {
   for (const auto& [value, name] : kNames) {
@@ -77,15 +90,6 @@ std::optional<FailureKind> FailureKindFromName(std::string_view name) {
     if (known == name) return value;
   }
   return std::nullopt;
-}
-
-double MedianSeconds(const std::vector<double>& seconds) {
-  HONE_CHECK(!seconds.empty());
-  std::vector<double> sorted = seconds;
-  std::sort(sorted.begin(), sorted.end());
-  const size_t middle = sorted.size() / 2;
-  if (sorted.size() % 2 == 1) return sorted[middle];
-  return sorted[middle - 1] + (sorted[middle] - sorted[middle - 1]) / 2;
 }
 
 std::string CleanText(std::string_view text, size_t limit) {
@@ -105,28 +109,16 @@ std::string CleanText(std::string_view text, size_t limit) {
 }
 
 absl::Status Validate(const Record& record) {
-  HONE_RETURN_IF_ERROR(CheckText("workload_digest", record.key.workload_digest, kKeyLimit, true));
-  HONE_RETURN_IF_ERROR(CheckText("target", record.key.target, kKeyLimit, true));
-  HONE_RETURN_IF_ERROR(CheckText("device_fingerprint", record.key.device_fingerprint, kKeyLimit, true));
-  HONE_RETURN_IF_ERROR(CheckText("compiler_version", record.key.compiler_version, kKeyLimit, true));
-  HONE_RETURN_IF_ERROR(CheckText("measurement_id", record.measurement_id, kKeyLimit, true));
-  HONE_RETURN_IF_ERROR(CheckText("batch_id", record.batch_id, kKeyLimit, false));
-  HONE_RETURN_IF_ERROR(CheckText("schedule", record.schedule, kScheduleLimit, false));
-  HONE_RETURN_IF_ERROR(CheckText("decisions", record.decisions, kScheduleLimit, false));
-  HONE_RETURN_IF_ERROR(CheckText("operator_label", record.operator_label, kKeyLimit, false));
-  HONE_RETURN_IF_ERROR(CheckText("workload_text", record.workload_text, kWorkloadLimit, false));
-  HONE_RETURN_IF_ERROR(CheckText("measured_by", record.measured_by, kKeyLimit, false));
-  if (!std::isfinite(record.flops) || record.flops < 0) {
-    return absl::InvalidArgumentError(fmt::format("flops is {}, and must be finite and not negative", record.flops));
+  for (const Column& column : kColumns) {
+    Checker checker{column, absl::OkStatus()};
+    WithValue(record, column, [&](const auto& value) { checker(value); });
+    HONE_RETURN_IF_ERROR(checker.status);
   }
-  if (record.temperature_celsius.has_value() && !std::isfinite(*record.temperature_celsius)) {
-    return absl::InvalidArgumentError("temperature_celsius is not finite; leave it out where it is not known");
+  const auto* timing = std::get_if<Timing>(&record.outcome);
+  if (timing != nullptr && timing->first_interleaved > static_cast<int64_t>(timing->seconds.size())) {
+    return absl::InvalidArgumentError(fmt::format("timing.first_interleaved is {}, and there are only {} repeats",
+                                                  timing->first_interleaved, timing->seconds.size()));
   }
-  if (record.clock_hertz.has_value()) HONE_RETURN_IF_ERROR(CheckPositive("clock_hertz", *record.clock_hertz));
-  if (record.measured_at.time_since_epoch().count() < 0) {
-    return absl::InvalidArgumentError("measured_at is before 1970");
-  }
-  if (const auto* timing = std::get_if<Timing>(&record.outcome)) return CheckOutcome(*timing);
   return absl::OkStatus();
 }
 

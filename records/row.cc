@@ -1,10 +1,15 @@
 #include "records/row.h"
 
+#include <span>
 #include <utility>
 
+#include "base/median.h"
 #include "base/status.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "records/columns.h"
+#include "records/schema.h"
+#include "records/winner.h"
 
 namespace hone::records {
 namespace {
@@ -12,14 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kFailureTextLimit = 16 * 1024;
-
-constexpr char kInsert[] = R"sql(
-INSERT INTO records (measurement, batch, workload_id, target, device, compiler, schedule, decisions,
-  temperature_celsius, clock_hertz, measured_by, measured_at_ms, seed, seconds, median_seconds,
-  confirmed, verified, tolerance, reference_seconds, failure, failure_text)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
-ON CONFLICT (measurement) DO NOTHING
-)sql";
 
 absl::Status BadRow(int64_t row, std::string_view what) {
   return absl::DataLossError(
@@ -37,73 +34,115 @@ absl::StatusOr<std::vector<double>> ParseSeconds(int64_t row, const std::string&
   return seconds;
 }
 
+// Reads one value of the row that the statement stands on. NULL, where the table had rows before it had the column,
+// is a value nobody knows: the record keeps what a new one starts with.
+struct Reader {
+  const Statement& statement;
+  int64_t row;
+  int column;
+  absl::Status status;
+
+  void operator()(std::string& value) { value = statement.Text(column); }
+  void operator()(double& value) { value = statement.Real(column); }
+  void operator()(std::optional<double>& value) { value = statement.OptionalReal(column); }
+  void operator()(bool& value) { value = statement.Int(column) != 0; }
+  void operator()(int64_t& value) { value = statement.Int(column); }
+  void operator()(uint64_t& value) { value = static_cast<uint64_t>(statement.Int(column)); }
+  void operator()(Instant& value) { value = Instant(std::chrono::milliseconds(statement.Int(column))); }
+  void operator()(std::vector<double>& value) {
+    absl::StatusOr<std::vector<double>> seconds = ParseSeconds(row, statement.Text(column));
+    if (seconds.ok()) value = *std::move(seconds);
+    status = seconds.status();
+  }
+  void operator()(FailureKind& value) {
+    const std::string name = statement.Text(column);
+    const std::optional<FailureKind> kind = FailureKindFromName(name);
+    if (!kind.has_value()) status = BadRow(row, fmt::format("failure kind '{}' is not known", name));
+    value = kind.value_or(value);
+  }
+};
+
+// Binds one value to a parameter of the insertion.
+struct Binder {
+  Statement& statement;
+  int index;
+  const Column& column;
+
+  void operator()(const std::string& value) {
+    statement.Bind(index, PartOf<Failure>(column) ? CleanText(value, kFailureTextLimit) : value);
+  }
+  void operator()(double value) { statement.Bind(index, value); }
+  void operator()(std::optional<double> value) { statement.Bind(index, value); }
+  void operator()(bool value) { statement.Bind(index, int64_t{value}); }
+  void operator()(int64_t value) { statement.Bind(index, value); }
+  void operator()(uint64_t value) { statement.Bind(index, static_cast<int64_t>(value)); }
+  void operator()(Instant value) { statement.Bind(index, int64_t{value.time_since_epoch().count()}); }
+  void operator()(const std::vector<double>& value) { statement.Bind(index, json(value).dump()); }
+  void operator()(FailureKind value) { statement.Bind(index, FailureKindName(value)); }
+};
+
+// Parameters: the workload, the median, then the columns that are in the row, in order.
+std::string InsertSql() {
+  std::string names = "workload_id, median_seconds", parameters = "?, ?";
+  for (const Column& column : kColumns) {
+    if (column.storage == Storage::kWorkload) continue;
+    names += fmt::format(", {}{}", column.name, column.storage == Storage::kText ? "_id" : "");
+    parameters += ", ?";
+  }
+  return fmt::format("INSERT INTO measurements ({}) VALUES ({}) ON CONFLICT (measurement) DO NOTHING", names,
+                     parameters);
+}
+
+constexpr int ColumnOfFailure() {
+  for (int i = 0; i < static_cast<int>(kColumns.size()); ++i) {
+    if (std::holds_alternative<FailureKind Failure::*>(kColumns[static_cast<size_t>(i)].member)) return i + 1;
+  }
+  return -1;
+}
+
 }  // namespace
 
-const std::string_view kRowColumns =
-    "r.id, w.digest, r.target, r.device, r.compiler, r.measurement, r.batch, r.schedule, r.decisions, w.operator, "
-    "w.flops, r.temperature_celsius, r.clock_hertz, r.measured_by, r.measured_at_ms, r.seed, r.seconds, r.confirmed, "
-    "r.verified, r.tolerance, r.reference_seconds, r.failure, r.failure_text";
+std::string SelectRow(bool with_workload_text) {
+  std::string columns = "m.id";
+  for (const Column& column : kColumns) {
+    columns += fmt::format(", {}", column.name == "text" && !with_workload_text ? "''" : ColumnSql(column));
+  }
+  return fmt::format("SELECT {} FROM {}", columns, RowSource());
+}
 
 absl::StatusOr<StoredRecord> ReadRow(const Statement& statement) {
   StoredRecord stored;
-  int column = 0;
-  stored.row = statement.Int(column++);
-  Record& record = stored.record;
-  for (std::string* text :
-       {&record.key.workload_digest, &record.key.target, &record.key.device_fingerprint, &record.key.compiler_version,
-        &record.measurement_id, &record.batch_id, &record.schedule, &record.decisions, &record.operator_label}) {
-    *text = statement.Text(column++);
+  stored.row = statement.Int(0);
+  if (!statement.IsNull(ColumnOfFailure())) stored.record.outcome = Failure{};
+  int place = 0;
+  for (const Column& column : kColumns) {
+    Reader reader{statement, stored.row, ++place, absl::OkStatus()};
+    WithValue(stored.record, column, [&](auto& value) { reader(value); });
+    HONE_RETURN_IF_ERROR(reader.status);
   }
-  record.flops = statement.Real(column++);
-  record.temperature_celsius = statement.OptionalReal(column++);
-  record.clock_hertz = statement.OptionalReal(column++);
-  record.measured_by = statement.Text(column++);
-  record.measured_at = Instant(std::chrono::milliseconds(statement.Int(column++)));
-  record.seed = static_cast<uint64_t>(statement.Int(column++));
-  const int outcome = column;
-  if (statement.IsNull(outcome)) {
-    const std::string name = statement.Text(outcome + 5);
-    const std::optional<FailureKind> kind = FailureKindFromName(name);
-    if (!kind.has_value()) return BadRow(stored.row, fmt::format("failure kind '{}' is not known", name));
-    record.outcome = Failure{*kind, statement.Text(outcome + 6)};
-  } else {
-    Timing timing;
-    HONE_ASSIGN_OR_RETURN(timing.seconds, ParseSeconds(stored.row, statement.Text(outcome)));
-    timing.confirmed = statement.Int(outcome + 1) != 0;
-    timing.verified = statement.Int(outcome + 2) != 0;
-    timing.tolerance = statement.OptionalReal(outcome + 3);
-    timing.reference_seconds = statement.OptionalReal(outcome + 4);
-    record.outcome = std::move(timing);
-  }
-  record.workload_text = statement.Text(kRowColumnCount - 1);
   return stored;
 }
 
-RowWriter::RowWriter(const Connection* connection, Statement seen, Statement add_workload, Statement find_workload,
-                     Statement insert)
-    : connection_(connection),
-      seen_(std::move(seen)),
-      add_workload_(std::move(add_workload)),
-      find_workload_(std::move(find_workload)),
-      insert_(std::move(insert)) {}
-
 absl::StatusOr<RowWriter> RowWriter::Prepare(const Connection& connection) {
-  HONE_ASSIGN_OR_RETURN(Statement seen, connection.Prepare("SELECT 1 FROM records WHERE measurement = ?1"));
+  HONE_ASSIGN_OR_RETURN(Statement seen, connection.Prepare("SELECT 1 FROM measurements WHERE measurement = ?1"));
   HONE_ASSIGN_OR_RETURN(Statement add_workload,
                         connection.Prepare("INSERT INTO workloads (digest, operator, flops, text) VALUES "
                                            "(?1, ?2, ?3, ?4) ON CONFLICT (digest) DO NOTHING"));
   HONE_ASSIGN_OR_RETURN(Statement find_workload,
                         connection.Prepare("SELECT id, ?2 = '' OR text = ?2 FROM workloads WHERE digest = ?1"));
-  HONE_ASSIGN_OR_RETURN(Statement insert, connection.Prepare(kInsert));
-  return RowWriter(&connection, std::move(seen), std::move(add_workload), std::move(find_workload), std::move(insert));
+  HONE_ASSIGN_OR_RETURN(Statement add_text, connection.Prepare("INSERT INTO texts (text) VALUES (?1)"));
+  HONE_ASSIGN_OR_RETURN(Statement find_text, connection.Prepare("SELECT id FROM texts WHERE text = ?1"));
+  HONE_ASSIGN_OR_RETURN(Statement insert, connection.Prepare(InsertSql()));
+  return RowWriter(&connection, {std::move(seen), std::move(add_workload), std::move(find_workload),
+                                 std::move(add_text), std::move(find_text), std::move(insert)});
 }
 
 absl::StatusOr<int64_t> RowWriter::WorkloadId(const Record& record) {
   const std::string& digest = record.key.workload_digest;
-  find_workload_.Reset();
-  find_workload_.Bind(1, digest);
-  find_workload_.Bind(2, record.workload_text);
-  HONE_ASSIGN_OR_RETURN(bool found, find_workload_.Step());
+  use_.find_workload.Reset();
+  use_.find_workload.Bind(1, digest);
+  use_.find_workload.Bind(2, record.workload_text);
+  HONE_ASSIGN_OR_RETURN(bool found, use_.find_workload.Step());
   if (!found) {
     if (record.workload_text.empty()) {
       return absl::FailedPreconditionError(
@@ -111,21 +150,21 @@ absl::StatusOr<int64_t> RowWriter::WorkloadId(const Record& record) {
                       "first record of a workload",
                       digest));
     }
-    add_workload_.Reset();
-    add_workload_.Bind(1, digest);
-    add_workload_.Bind(2, record.operator_label);
-    add_workload_.Bind(3, record.flops);
-    add_workload_.Bind(4, record.workload_text);
-    HONE_RETURN_IF_ERROR(add_workload_.Run());
-    find_workload_.Reset();
-    find_workload_.Bind(1, digest);
-    find_workload_.Bind(2, record.workload_text);
-    HONE_ASSIGN_OR_RETURN(found, find_workload_.Step());
+    use_.add_workload.Reset();
+    use_.add_workload.Bind(1, digest);
+    use_.add_workload.Bind(2, record.operator_label);
+    use_.add_workload.Bind(3, record.flops);
+    use_.add_workload.Bind(4, record.workload_text);
+    HONE_RETURN_IF_ERROR(use_.add_workload.Run());
+    use_.find_workload.Reset();
+    use_.find_workload.Bind(1, digest);
+    use_.find_workload.Bind(2, record.workload_text);
+    HONE_ASSIGN_OR_RETURN(found, use_.find_workload.Step());
     HONE_CHECK(found);
   }
-  const int64_t id = find_workload_.Int(0);
-  const bool same_text = find_workload_.Int(1) != 0;
-  find_workload_.Reset();
+  const int64_t id = use_.find_workload.Int(0);
+  const bool same_text = use_.find_workload.Int(1) != 0;
+  use_.find_workload.Reset();
   if (!same_text) {
     return absl::FailedPreconditionError(fmt::format(
         "workload {} is stored with another text: one of the two digests was not made from its text", digest));
@@ -133,48 +172,60 @@ absl::StatusOr<int64_t> RowWriter::WorkloadId(const Record& record) {
   return id;
 }
 
-void RowWriter::BindOutcome(const Outcome& outcome) {
-  if (const auto* timing = std::get_if<Timing>(&outcome)) {
-    insert_.Bind(14, json(timing->seconds).dump());
-    insert_.Bind(15, MedianSeconds(timing->seconds));
-    insert_.Bind(16, int64_t{timing->confirmed});
-    insert_.Bind(17, int64_t{timing->verified});
-    insert_.Bind(18, timing->tolerance);
-    insert_.Bind(19, timing->reference_seconds);
-    return;  // the failure's columns stay NULL
+absl::StatusOr<int64_t> RowWriter::TextId(const std::string& text) {
+  const auto known = text_ids_.find(text);
+  if (known != text_ids_.end()) return known->second;
+  const auto find = [&]() -> absl::StatusOr<int64_t> {
+    use_.find_text.Reset();
+    use_.find_text.Bind(1, text);
+    HONE_ASSIGN_OR_RETURN(const bool found, use_.find_text.Step());
+    const int64_t id = found ? use_.find_text.Int(0) : 0;
+    use_.find_text.Reset();
+    return id;
+  };
+  HONE_ASSIGN_OR_RETURN(int64_t id, find());
+  if (id == 0) {
+    use_.add_text.Reset();
+    use_.add_text.Bind(1, text);
+    HONE_RETURN_IF_ERROR(use_.add_text.Run());
+    HONE_ASSIGN_OR_RETURN(id, find());
   }
-  const auto& failure = std::get<Failure>(outcome);
-  insert_.Bind(16, int64_t{0});
-  insert_.Bind(17, int64_t{0});
-  insert_.Bind(20, FailureKindName(failure.kind));
-  insert_.Bind(21, CleanText(failure.text, kFailureTextLimit));
+  text_ids_.emplace(text, id);
+  return id;
 }
 
 absl::StatusOr<bool> RowWriter::Write(const Record& record) {
-  seen_.Reset();
-  seen_.Bind(1, record.measurement_id);
-  HONE_ASSIGN_OR_RETURN(const bool seen, seen_.Step());
-  seen_.Reset();
+  use_.seen.Reset();
+  use_.seen.Bind(1, record.measurement_id);
+  HONE_ASSIGN_OR_RETURN(const bool seen, use_.seen.Step());
+  use_.seen.Reset();
   if (seen) return false;
   HONE_ASSIGN_OR_RETURN(const int64_t workload, WorkloadId(record));
-  insert_.Reset();
-  insert_.Bind(1, record.measurement_id);
-  insert_.Bind(2, record.batch_id);
-  insert_.Bind(3, workload);
-  insert_.Bind(4, record.key.target);
-  insert_.Bind(5, record.key.device_fingerprint);
-  insert_.Bind(6, record.key.compiler_version);
-  insert_.Bind(7, record.schedule);
-  insert_.Bind(8, record.decisions);
-  insert_.Bind(9, record.temperature_celsius);
-  insert_.Bind(10, record.clock_hertz);
-  insert_.Bind(11, record.measured_by);
-  insert_.Bind(12, int64_t{record.measured_at.time_since_epoch().count()});
-  insert_.Bind(13, static_cast<int64_t>(record.seed));
-  BindOutcome(record.outcome);
-  HONE_RETURN_IF_ERROR(insert_.Run());
+  Statement& insert = use_.insert;
+  insert.Reset();
+  insert.Bind(1, workload);
+  if (const auto* timing = std::get_if<Timing>(&record.outcome)) {
+    const std::span<const double> repeats = CountingRepeats(timing->seconds, timing->first_interleaved);
+    insert.Bind(2, Median({repeats.begin(), repeats.end()}));
+  }
+  int index = 2;  // of the parameter; those of the other outcome stay NULL
+  for (const Column& column : kColumns) {
+    if (column.storage == Storage::kWorkload) continue;
+    ++index;
+    if (column.storage == Storage::kText) {
+      std::string text;
+      WithValue(record, column, [&](const auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) text = value;
+      });
+      HONE_ASSIGN_OR_RETURN(const int64_t id, TextId(text));
+      insert.Bind(index, id);
+    } else {
+      WithValue(record, column, Binder{insert, index, column});
+    }
+  }
+  HONE_RETURN_IF_ERROR(insert.Run());
   const bool stored = connection_->Changes() == 1;
-  insert_.Reset();
+  insert.Reset();
   return stored;
 }
 

@@ -1,8 +1,11 @@
-// How a record becomes a row of the tables of schema.h, and a row a record again. Used by Store only.
+// How a record becomes a row of the tables of schema.h, and a row a record again. Used by Store only. One function per
+// kind of value; which values there are stands in kColumns.
 #ifndef HONE_RECORDS_ROW_H_
 #define HONE_RECORDS_ROW_H_
 
-#include <string_view>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,9 +14,9 @@
 
 namespace hone::records {
 
-// The columns ReadRow wants, in its order, of `records r JOIN workloads w`, but for the last: the workload's text.
-extern const std::string_view kRowColumns;
-inline constexpr int kRowColumnCount = 24;  // with the text; further columns of a query start here
+// "SELECT ... FROM ...", with the columns ReadRow wants first; a query adds WHERE and ORDER BY. The text of a workload
+// is the same for every row of it, and long: without it, records come with an empty one.
+std::string SelectRow(bool with_workload_text);
 
 // kDataLoss naming the row where its contents are not what Append writes.
 absl::StatusOr<StoredRecord> ReadRow(const Statement& statement);
@@ -28,16 +31,17 @@ class RowWriter {
   absl::StatusOr<bool> Write(const Record& record);
 
  private:
-  RowWriter(const Connection* connection, Statement seen, Statement add_workload, Statement find_workload,
-            Statement insert);
+  struct Statements {
+    Statement seen, add_workload, find_workload, add_text, find_text, insert;
+  };
+  RowWriter(const Connection* connection, Statements statements)
+      : connection_(connection), use_(std::move(statements)) {}
   absl::StatusOr<int64_t> WorkloadId(const Record& record);
-  void BindOutcome(const Outcome& outcome);
+  absl::StatusOr<int64_t> TextId(const std::string& text);
 
   const Connection* connection_;
-  Statement seen_;
-  Statement add_workload_;
-  Statement find_workload_;
-  Statement insert_;
+  Statements use_;
+  std::map<std::string, int64_t> text_ids_;  // of this Append
 };
 
 }  // namespace hone::records

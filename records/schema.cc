@@ -1,101 +1,152 @@
 #include "records/schema.h"
 
-#include <array>
+#include <algorithm>
+#include <type_traits>
 
 #include "base/status.h"
 #include "fmt/format.h"
+#include "records/columns.h"
+#include "records/winner.h"
 
 namespace hone::records {
 namespace {
 
-// The repeats are JSON text so that plain SQL reads them with json_each, and none is ever lost to a mean. Their CHECK
-// is a pattern: SQLite 3.40 does not trust its JSON functions in a schema.
-constexpr char kTables[] = R"sql(
-CREATE TABLE workloads (
+constexpr int64_t kFirstVersion = 2;  // with the tables below; version 1 had all texts in every row
+
+constexpr char kWorkloads[] = R"sql(
+CREATE TABLE IF NOT EXISTS workloads (
   id INTEGER PRIMARY KEY,
   digest TEXT NOT NULL UNIQUE CHECK (digest <> ''),
   operator TEXT NOT NULL,
   flops REAL NOT NULL CHECK (flops >= 0),
   text TEXT NOT NULL CHECK (text <> '')
 ) STRICT;
+)sql";
 
-CREATE TABLE records (
+// A fingerprint has hundreds of bytes and stands in every row: its number does it.
+constexpr char kTexts[] = R"sql(
+CREATE TABLE texts (
   id INTEGER PRIMARY KEY,
-  measurement TEXT NOT NULL UNIQUE CHECK (measurement <> ''),
-  batch TEXT NOT NULL,
-  workload_id INTEGER NOT NULL REFERENCES workloads (id),
-  target TEXT NOT NULL CHECK (target <> ''),
-  device TEXT NOT NULL CHECK (device <> ''),
-  compiler TEXT NOT NULL CHECK (compiler <> ''),
-  schedule TEXT NOT NULL,
-  decisions TEXT NOT NULL,
-  seconds TEXT CHECK (seconds GLOB '[[][0-9]*]'),
-  median_seconds REAL CHECK (median_seconds > 0),
-  confirmed INTEGER NOT NULL DEFAULT 0 CHECK (confirmed IN (0, 1)),
-  verified INTEGER NOT NULL DEFAULT 0 CHECK (verified IN (0, 1)),
-  tolerance REAL CHECK (tolerance >= 0),
-  reference_seconds REAL CHECK (reference_seconds > 0),
-  failure TEXT CHECK (failure IN ('schedule_illegal', 'compile_error', 'compile_timeout', 'crashed', 'run_timeout',
-                                  'wrong_output', 'out_of_bounds_write', 'lost_device')),
-  failure_text TEXT,
-  temperature_celsius REAL,
-  clock_hertz REAL CHECK (clock_hertz > 0),
-  measured_by TEXT NOT NULL,
-  measured_at_ms INTEGER NOT NULL CHECK (measured_at_ms >= 0),
-  seed INTEGER NOT NULL,
-  CHECK ((failure IS NULL) = (seconds IS NOT NULL)),
-  CHECK ((seconds IS NULL) = (median_seconds IS NULL)),
-  CHECK ((failure IS NULL) = (failure_text IS NULL)),
-  CHECK (failure IS NULL OR (confirmed = 0 AND verified = 0))
+  text TEXT NOT NULL UNIQUE
 ) STRICT;
-
-CREATE INDEX records_by_key ON records (workload_id, target, device, compiler);
-CREATE INDEX records_by_failure ON records (failure) WHERE failure IS NOT NULL;
-CREATE INDEX records_by_device ON records (device);
 )sql";
 
-// Of each schedule one row counts: its newest confirmed measurement, else its newest. A schedule that gave a wrong
-// result since then is out. Among those left a confirmed one beats an unconfirmed one, then the median decides, then
-// age. The newest, not the fastest, since a lucky measurement must not stand for ever against later ones.
-constexpr char kWinner[] = R"sql(
-WITH judged AS (
-  SELECT r.id, r.workload_id, r.target, r.device, r.compiler, r.median_seconds, r.confirmed, r.measured_at_ms,
-    r.verified,
-    row_number() OVER (
-      PARTITION BY r.workload_id, r.target, r.device, r.compiler, r.schedule
-      ORDER BY r.verified DESC, r.confirmed DESC, r.measured_at_ms DESC, r.id DESC) AS nth,
-    max(CASE WHEN r.failure IN ('wrong_output', 'out_of_bounds_write', 'crashed') THEN r.measured_at_ms END) OVER (
-      PARTITION BY r.workload_id, r.target, r.device, r.compiler, r.schedule) AS last_wrong_ms,
-    count(*) OVER (PARTITION BY r.workload_id, r.target, r.device, r.compiler) AS records
-  FROM records r
-  WHERE {condition}
-), ranked AS (
-  SELECT j.*,
-    row_number() OVER (
-      PARTITION BY j.workload_id, j.target, j.device, j.compiler
-      ORDER BY j.confirmed DESC, j.median_seconds, j.id) AS place
-  FROM judged j
-  WHERE j.nth = 1 AND j.verified AND (j.last_wrong_ms IS NULL OR j.last_wrong_ms < j.measured_at_ms)
-)
-SELECT id AS record_id, workload_id, target, device, compiler, median_seconds, records FROM ranked WHERE place = 1
-)sql";
+template <typename Value>
+constexpr bool kIsOptional = std::is_same_v<Value, std::optional<double>>;
 
-std::string BestView() {
-  return fmt::format(R"sql(
-CREATE VIEW best AS
-SELECT w.digest AS workload, w.operator, b.target, b.device, b.compiler, r.schedule, r.decisions,
-  b.median_seconds * 1e3 AS median_ms, w.flops / b.median_seconds * 1e-9 AS gflops, r.confirmed, b.records,
-  datetime(r.measured_at_ms / 1000, 'unixepoch') AS measured_at, b.record_id
-FROM ({}) b
-JOIN records r ON r.id = b.record_id
-JOIN workloads w ON w.id = b.workload_id;
-)sql",
-                     WinnerSql("TRUE"));
+// SQL type and CHECK of a column of measurements. The repeats are JSON text so that plain SQL reads them with
+// json_each, and none is ever lost to a mean. Their CHECK is a pattern: SQLite 3.40 does not trust its JSON functions
+// in a schema.
+template <typename Value>
+std::string TypeSql(const Column& column) {
+  const std::string_view name = column.name;
+  if constexpr (std::is_same_v<Value, FailureKind>) {
+    std::string kinds;
+    for (const FailureKind kind : kAllFailureKinds) {
+      kinds += fmt::format("{}'{}'", kinds.empty() ? "" : ", ", FailureKindName(kind));
+    }
+    return fmt::format("TEXT CHECK ({} IN ({}))", name, kinds);
+  } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
+    return fmt::format("TEXT CHECK ({} GLOB '[[][0-9]*]')", name);
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    return column.range == Range::kNotEmpty ? fmt::format("TEXT CHECK ({} <> '')", name) : "TEXT";
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    return fmt::format("INTEGER CHECK ({} IN (0, 1))", name);
+  } else {
+    const bool real = std::is_same_v<Value, double> || kIsOptional<Value>;
+    const std::string_view type = real ? "REAL" : "INTEGER";
+    if (column.range == Range::kPositive) return fmt::format("{} CHECK ({} > 0)", type, name);
+    if (column.range == Range::kNotNegative) return fmt::format("{} CHECK ({} >= 0)", type, name);
+    return std::string(type);
+  }
 }
 
-// The step to version i + 1 stands at i.
-std::array<std::string, kSchemaVersion> Migrations() {
-  return {fmt::format("PRAGMA application_id = {};\n", kApplicationId) + kTables + BestView()};
+// What only some outcomes have may be NULL, and so may what came to a table that was there already.
+std::string DefinitionSql(const Column& column) {
+  const auto define = [&]<typename Value, typename Part>(Value Part::*) {
+    const bool always = std::is_same_v<Part, Record> || std::is_same_v<Part, Key>;
+    const char* null = always && column.since == kFirstVersion ? " NOT NULL" : "";
+    if (column.storage == Storage::kText) {
+      return fmt::format("{}_id INTEGER{} REFERENCES texts (id)", column.name, null);
+    }
+    return fmt::format("{} {}{}", column.name, TypeSql<Value>(column), null);
+  };
+  return std::visit(define, column.member);
+}
+
+bool InMeasurements(const Column& column) { return column.storage != Storage::kWorkload; }
+
+std::string Measurements() {
+  std::string columns;
+  for (const Column& column : kColumns) {
+    if (column.since == kFirstVersion && InMeasurements(column))
+      columns += fmt::format("  {},\n", DefinitionSql(column));
+  }
+  return fmt::format(R"sql(
+CREATE TABLE measurements (
+  id INTEGER PRIMARY KEY,
+  workload_id INTEGER NOT NULL REFERENCES workloads (id),
+{}  median_seconds REAL CHECK (median_seconds > 0),
+  CHECK ((failure IS NULL) = (seconds IS NOT NULL)),
+  CHECK ((seconds IS NULL) = (median_seconds IS NULL)),
+  CHECK ((failure IS NULL) = (failure_text IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX measurements_once ON measurements (measurement);
+CREATE INDEX measurements_by_key ON measurements (workload_id, target_id, device_id, compiler_id);
+CREATE INDEX measurements_deciding ON measurements (workload_id, target_id, device_id, compiler_id) WHERE {};
+CREATE INDEX measurements_by_failure ON measurements (failure) WHERE failure IS NOT NULL;
+CREATE INDEX measurements_by_device ON measurements (device_id);
+)sql",
+                     columns, DecidingSql());
+}
+
+// Measurements with their texts, for people.
+std::string RecordsView(int64_t version) {
+  std::string columns = "m.id, m.workload_id";
+  for (const Column& column : kColumns) {
+    if (column.since > version || column.name == "text") continue;
+    columns += fmt::format(",\n  {} AS {}", ColumnSql(column), column.name);
+  }
+  return fmt::format("CREATE VIEW records AS\nSELECT {},\n  m.median_seconds\nFROM {};\n", columns, RowSource(version));
+}
+
+// From the tables of version 1: every text in every row, and a view `best`. What it did not keep stays NULL, or 0.
+std::string CopyOfVersion1() {
+  return R"sql(
+INSERT OR IGNORE INTO texts (text) SELECT DISTINCT target FROM records_1;
+INSERT OR IGNORE INTO texts (text) SELECT DISTINCT device FROM records_1;
+INSERT OR IGNORE INTO texts (text) SELECT DISTINCT compiler FROM records_1;
+INSERT OR IGNORE INTO texts (text) SELECT DISTINCT measured_by FROM records_1;
+INSERT OR IGNORE INTO texts (text) VALUES ('');
+INSERT INTO measurements (id, workload_id, measurement, batch, target_id, device_id, compiler_id, schedule, decisions,
+  is_default, seconds, first_interleaved, calls_per_repeat, confirmed, verified, tolerance, reference_seconds,
+  temperature_celsius, clock_hertz, failure, failure_text, environment_id, measured_by_id, measured_at_ms, seed,
+  median_seconds)
+SELECT r.id, r.workload_id, r.measurement, r.batch, t.id, d.id, c.id, r.schedule, r.decisions,
+  0, r.seconds, iif(r.failure IS NULL, 0, NULL), iif(r.failure IS NULL, 0, NULL),
+  iif(r.failure IS NULL, r.confirmed, NULL), iif(r.failure IS NULL, r.verified, NULL), r.tolerance, r.reference_seconds,
+  r.temperature_celsius, r.clock_hertz, r.failure, r.failure_text, e.id, b.id, r.measured_at_ms, r.seed,
+  r.median_seconds
+FROM records_1 r JOIN texts t ON t.text = r.target JOIN texts d ON d.text = r.device
+  JOIN texts c ON c.text = r.compiler JOIN texts b ON b.text = r.measured_by JOIN texts e ON e.text = '';
+DROP TABLE records_1;
+)sql";
+}
+
+std::string FirstTables(int64_t from) {
+  const std::string tables = std::string(kWorkloads) + kTexts + Measurements();
+  if (from == 0) return fmt::format("PRAGMA application_id = {};\n", kApplicationId) + tables;
+  return "DROP VIEW best;\nALTER TABLE records RENAME TO records_1;\n" + tables + CopyOfVersion1();
+}
+
+std::string NewColumns(int64_t version) {
+  std::string sql = "DROP VIEW records;\n";
+  for (const Column& column : kColumns) {
+    if (column.since != version) continue;
+    sql += fmt::format("ALTER TABLE measurements ADD COLUMN {};\n", DefinitionSql(column));
+  }
+  return sql;
 }
 
 struct Header {
@@ -125,22 +176,53 @@ absl::StatusOr<Header> ReadHeader(const Connection& connection, const std::files
 
 }  // namespace
 
-std::string WinnerSql(std::string_view condition) { return fmt::format(kWinner, fmt::arg("condition", condition)); }
+std::string ColumnSql(const Column& column) {
+  switch (column.storage) {
+    case Storage::kRow:
+      return fmt::format("m.{}", column.name);
+    case Storage::kText:
+      return fmt::format("{}.text", column.name);
+    case Storage::kWorkload:
+      return fmt::format("w.{}", column.name);
+  }
+  HONE_CHECK(!"a column that is nowhere");
+  return {};
+}
+
+// Joined from the left: rows of an older file have no number where a column came later.
+std::string RowSource(int64_t version) {
+  std::string source = "measurements m LEFT JOIN workloads w ON w.id = m.workload_id";
+  for (const Column& column : kColumns) {
+    if (column.storage != Storage::kText || column.since > version) continue;
+    source += fmt::format("\n  LEFT JOIN texts {0} ON {0}.id = m.{0}_id", column.name);
+  }
+  return source;
+}
+
+std::string DecidingSql() {
+  std::string kinds;
+  for (const FailureKind kind : kAllFailureKinds) {
+    if (SpeaksAgainst(kind)) kinds += fmt::format("{}'{}'", kinds.empty() ? "" : ", ", FailureKindName(kind));
+  }
+  return fmt::format("(confirmed = 1 OR failure IN ({}))", kinds);
+}
 
 absl::Status CheckOwner(const Connection& connection, const std::filesystem::path& path) {
   return ReadHeader(connection, path).status();
 }
 
-absl::Status Migrate(const Connection& connection, const std::filesystem::path& path) {
+absl::Status Migrate(const Connection& connection, const std::filesystem::path& path, int64_t wanted) {
   HONE_ASSIGN_OR_RETURN(const Header header, ReadHeader(connection, path));
-  const auto migrations = Migrations();
-  for (int64_t version = header.version; version < kSchemaVersion; ++version) {
-    HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection));
-    HONE_RETURN_IF_ERROR(connection.Execute(migrations[static_cast<size_t>(version)]));
-    HONE_RETURN_IF_ERROR(connection.Execute(fmt::format("PRAGMA user_version = {}", version + 1)));
-    HONE_RETURN_IF_ERROR(transaction.Commit());
+  if (header.version >= wanted) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection));
+  for (int64_t from = header.version; from < wanted;) {
+    const int64_t version = std::max(from + 1, kFirstVersion);
+    const std::string tables = version == kFirstVersion ? FirstTables(from) : NewColumns(version);
+    HONE_RETURN_IF_ERROR(connection.Execute(tables + RecordsView(version)));
+    from = version;
   }
-  return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(connection.Execute(fmt::format("PRAGMA user_version = {}", wanted)));
+  return transaction.Commit();
 }
 
 absl::Status RequireCurrent(const Connection& connection, const std::filesystem::path& path) {

@@ -1,38 +1,44 @@
-// The tables of a records file, how an older file becomes a current one, and the query that defines "best".
+// The tables of a records file as SQL, and how an older file becomes a current one.
 //
-// docs/RECORDS.md describes the schema for people; schema.cc holds the SQL. A migration that has been released is never
-// edited: add the next one. Start at Migrate.
+// docs/RECORDS.md describes the schema for people. The columns come from kColumns (record.h): one that is added with
+// `since` one above the others makes a new version of the schema. What is in files already is never edited. Start at
+// Migrate.
 #ifndef HONE_RECORDS_SCHEMA_H_
 #define HONE_RECORDS_SCHEMA_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "records/record.h"
 #include "records/sqlite.h"
 
 namespace hone::records {
 
 inline constexpr int64_t kApplicationId = 0x484F4E45;  // "HONE": what file(1) and we recognize the file by
-inline constexpr int64_t kSchemaVersion = 1;
+inline constexpr int64_t kSchemaVersion = std::ranges::max(kColumns, {}, &Column::since).since;
 
 // kFailedPrecondition where the database belongs to another program or to a newer Hone; a file with nothing in it is
 // ours.
 absl::Status CheckOwner(const Connection& connection, const std::filesystem::path& path);
 
-// Brings the database up to kSchemaVersion, each step in a transaction of its own: a crash leaves a valid older one.
-// Fails as CheckOwner does.
-absl::Status Migrate(const Connection& connection, const std::filesystem::path& path);
+// Brings the database up to `version` in one transaction: a crash leaves it as it was. Fails as CheckOwner does.
+absl::Status Migrate(const Connection& connection, const std::filesystem::path& path, int64_t version = kSchemaVersion);
 
 // For a reader, which may not migrate: CheckOwner, and the schema must be current (kNotFound for an empty file).
 absl::Status RequireCurrent(const Connection& connection, const std::filesystem::path& path);
 
-// The winner of each key among the rows of `records r` that satisfy `condition`. The condition may speak of key columns
-// only: workload_id, target, device, compiler. Columns: record_id, workload_id, target, device, compiler,
-// median_seconds, records (rows under the key). The view `best` is this with the condition TRUE.
-std::string WinnerSql(std::string_view condition);
+// Measurements as `m`, with their workloads as `w` and each interned text under the name of its column: what to put
+// after FROM.
+std::string RowSource(int64_t version = kSchemaVersion);
+// The column in RowSource: "m.schedule", "device.text", "w.flops".
+std::string ColumnSql(const Column& column);
+
+// Which rows of `m` decide who wins where one of them is confirmed (winner.h); an index finds these.
+std::string DecidingSql();
 
 }  // namespace hone::records
 

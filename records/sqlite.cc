@@ -228,6 +228,11 @@ absl::StatusOr<Transaction> Transaction::Begin(const Connection& connection) {
   return Transaction(&connection);
 }
 
+absl::StatusOr<Transaction> Transaction::BeginReading(const Connection& connection) {
+  HONE_RETURN_IF_ERROR(connection.Execute("BEGIN"));
+  return Transaction(&connection);
+}
+
 Transaction::Transaction(Transaction&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
 
 Transaction::~Transaction() {

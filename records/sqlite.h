@@ -79,10 +79,11 @@ class Connection {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-// BEGIN IMMEDIATE .. Commit(); rolls back if destroyed before.
+// BEGIN .. Commit(); rolls back if destroyed before.
 class Transaction {
  public:
-  static absl::StatusOr<Transaction> Begin(const Connection& connection);
+  static absl::StatusOr<Transaction> Begin(const Connection& connection);         // to write
+  static absl::StatusOr<Transaction> BeginReading(const Connection& connection);  // several queries see one state
   Transaction(Transaction&& other) noexcept;
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();

@@ -59,11 +59,13 @@ struct Filter {
   bool with_workload_text = false;  // fill Record::workload_text, which is the same for every row of a workload
 };
 
-// The winner under one key. See docs/RECORDS.md, "Which record is best".
+// The winner under one key. winner.h defines it; docs/RECORDS.md, "Which record is best", tells it.
 struct BestRecord {
   StoredRecord stored;
-  double median_seconds = 0;
-  int64_t records = 0;  // rows under this key, failures included
+  double median_seconds = 0;              // of the repeats that count
+  std::optional<double> default_seconds;  // likewise, of the default schedule in the same batch, if it was there
+  bool confirmed = false;                 // won the newest final comparison
+  int64_t records = 0;                    // rows under this key, failures included
 };
 
 enum class Closeness { kExact, kSameDeviceOtherCompiler, kOtherDevice };
@@ -93,7 +95,7 @@ class Store {
   // acknowledged; appending it again is safe, since a measurement is stored once. Needs kReadWrite.
   absl::StatusOr<AppendReport> Append(std::span<const Record> records);
 
-  // The fastest verified schedule measured under exactly this key, if any.
+  // The winner of exactly this key, if any.
   absl::StatusOr<std::optional<BestRecord>> Best(const Key& key) const;
 
   // Best(key), else that of the nearest device and compiler with the same workload and target. Targets are never
@@ -121,9 +123,6 @@ class Store {
 
  private:
   Store(std::filesystem::path path, OpenMode mode, std::optional<WriteLock> lock, Connection connection);
-
-  absl::StatusOr<std::vector<BestRecord>> SelectBest(std::string_view condition,
-                                                     std::span<const std::string> parameters) const;
 
   std::filesystem::path path_;
   OpenMode mode_;

@@ -12,6 +12,7 @@
 #include "records/row.h"
 #include "records/schema.h"
 #include "records/store.h"
+#include "records/winner.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::records {
@@ -19,7 +20,7 @@ namespace {
 
 constexpr size_t kMaxRows = 100'000;
 
-// An SQL condition on `records r` and the text of its `?`, in order. Integers are written into the SQL.
+// An SQL condition on measurements and the text of its `?`, in order. Integers are written into the SQL.
 struct Condition {
   std::string sql = "TRUE";
   std::vector<std::string> parameters;
@@ -31,39 +32,42 @@ struct Condition {
   }
 };
 
-// What the filter says about the key; valid in WinnerSql too.
+constexpr char kTextId[] = "(SELECT id FROM texts WHERE text = ?)";
+
+// What the filter says about the key.
 Condition KeyCondition(const Filter& filter) {
   Condition condition;
   if (!filter.workload_digest.empty()) {
     // A range, so that the index serves a prefix as well as a whole digest.
-    condition.And("r.workload_id IN (SELECT id FROM workloads WHERE digest >= ?", filter.workload_digest);
+    condition.And("m.workload_id IN (SELECT id FROM workloads WHERE digest >= ?", filter.workload_digest);
     condition.sql += " AND digest < ? || char(1114111))";
     condition.parameters.push_back(filter.workload_digest);
   }
   if (!filter.operator_label.empty()) {
-    condition.And("r.workload_id IN (SELECT id FROM workloads WHERE instr(operator, ?) > 0)", filter.operator_label);
+    condition.And("m.workload_id IN (SELECT id FROM workloads WHERE instr(operator, ?) > 0)", filter.operator_label);
   }
-  if (!filter.target.empty()) condition.And("r.target = ?", filter.target);
-  if (!filter.device_fingerprint.empty()) condition.And("r.device = ?", filter.device_fingerprint);
-  if (!filter.compiler_version.empty()) condition.And("r.compiler = ?", filter.compiler_version);
+  const auto text_is = [&condition](std::string_view column, const std::string& text) {
+    if (!text.empty()) condition.And(fmt::format("m.{} = {}", column, kTextId), text);
+  };
+  text_is("target_id", filter.target);
+  text_is("device_id", filter.device_fingerprint);
+  text_is("compiler_id", filter.compiler_version);
   return condition;
 }
 
 Condition RowCondition(const Filter& filter) {
   Condition condition = KeyCondition(filter);
-  if (filter.outcomes == Filter::Outcomes::kTimed) condition.And("r.failure IS NULL");
-  if (filter.outcomes == Filter::Outcomes::kFailed) condition.And("r.failure IS NOT NULL");
-  if (filter.failure.has_value()) condition.And("r.failure = ?", std::string(FailureKindName(*filter.failure)));
-  if (filter.confirmed_only) condition.And("r.confirmed = 1");
-  if (filter.after_row > 0) condition.And(fmt::format("r.id > {}", filter.after_row));
+  if (filter.outcomes == Filter::Outcomes::kTimed) condition.And("m.failure IS NULL");
+  if (filter.outcomes == Filter::Outcomes::kFailed) condition.And("m.failure IS NOT NULL");
+  if (filter.failure.has_value()) condition.And("m.failure = ?", std::string(FailureKindName(*filter.failure)));
+  if (filter.confirmed_only) condition.And("m.confirmed = 1");
+  if (filter.after_row > 0) condition.And(fmt::format("m.id > {}", filter.after_row));
   return condition;
 }
 
 absl::StatusOr<std::vector<StoredRecord>> SelectRows(const Connection& connection, const Condition& condition,
                                                      std::string_view order, size_t limit, bool with_text) {
-  const std::string sql =
-      fmt::format("SELECT {}, {} FROM records r JOIN workloads w ON w.id = r.workload_id WHERE {} ORDER BY {}",
-                  kRowColumns, with_text ? "w.text" : "''", condition.sql, order);
+  const std::string sql = fmt::format("{} WHERE {} ORDER BY {}", SelectRow(with_text), condition.sql, order);
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
   int index = 0;
   for (const std::string& parameter : condition.parameters) statement.Bind(++index, parameter);
@@ -79,6 +83,113 @@ absl::StatusOr<std::vector<StoredRecord>> SelectRows(const Connection& connectio
     }
   }
   return rows;
+}
+
+// Rows of one key, by numbers.
+struct KeyRows {
+  std::array<int64_t, 4> ids;  // workload, target, device, compiler
+  int64_t rows = 0;
+};
+
+absl::StatusOr<std::vector<KeyRows>> SelectKeys(const Connection& connection, const Condition& condition) {
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(fmt::format(
+                                                 "SELECT workload_id, target_id, device_id, compiler_id, count(*) "
+                                                 "FROM measurements m WHERE {} GROUP BY 1, 2, 3, 4",
+                                                 condition.sql)));
+  int index = 0;
+  for (const std::string& parameter : condition.parameters) statement.Bind(++index, parameter);
+  std::vector<KeyRows> keys;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const bool more, statement.Step());
+    if (!more) return keys;
+    keys.push_back({{statement.Int(0), statement.Int(1), statement.Int(2), statement.Int(3)}, statement.Int(4)});
+  }
+}
+
+// Finds the winner of one key after the other, each from all of its rows that bear on it: those that are confirmed or
+// speak against a schedule, and only where no confirmed winner is among them all others too.
+class WinnerFinder {
+ public:
+  static absl::StatusOr<WinnerFinder> Prepare(const Connection& connection) {
+    const std::string of_key =
+        " WHERE m.workload_id = ?1 AND m.target_id = ?2 AND m.device_id = ?3 AND m.compiler_id = ?4";
+    HONE_ASSIGN_OR_RETURN(Statement deciding, connection.Prepare(SelectRow(false) + of_key + " AND " + DecidingSql()));
+    HONE_ASSIGN_OR_RETURN(Statement all, connection.Prepare(SelectRow(false) + of_key));
+    HONE_ASSIGN_OR_RETURN(Statement row, connection.Prepare(SelectRow(false) + " WHERE m.id = ?1"));
+    return WinnerFinder(std::move(deciding), std::move(all), std::move(row));
+  }
+
+  absl::StatusOr<std::optional<BestRecord>> Find(const KeyRows& key) {
+    HONE_ASSIGN_OR_RETURN(std::vector<Contender> contenders, Read(deciding_, key));
+    std::optional<Winner> winner = FindWinner(contenders);
+    if (!winner.has_value() || !winner->confirmed) {
+      HONE_ASSIGN_OR_RETURN(contenders, Read(all_, key));
+      winner = FindWinner(contenders);
+    }
+    if (!winner.has_value()) return std::nullopt;
+    row_.Reset();
+    row_.Bind(1, contenders[winner->index].row);
+    HONE_ASSIGN_OR_RETURN(const bool found, row_.Step());
+    HONE_CHECK(found);
+    HONE_ASSIGN_OR_RETURN(StoredRecord stored, ReadRow(row_));
+    row_.Reset();
+    return BestRecord{std::move(stored), winner->seconds, winner->default_seconds, winner->confirmed, key.rows};
+  }
+
+ private:
+  WinnerFinder(Statement deciding, Statement all, Statement row)
+      : deciding_(std::move(deciding)), all_(std::move(all)), row_(std::move(row)) {}
+
+  static absl::StatusOr<std::vector<Contender>> Read(Statement& statement, const KeyRows& key) {
+    statement.Reset();
+    int index = 0;
+    for (const int64_t id : key.ids) statement.Bind(++index, id);
+    std::vector<Contender> contenders;
+    while (true) {
+      HONE_ASSIGN_OR_RETURN(const bool more, statement.Step());
+      if (!more) break;
+      const absl::StatusOr<StoredRecord> row = ReadRow(statement);
+      if (row.ok()) {
+        contenders.push_back(ContenderOf(*row));
+      } else {
+        spdlog::warn("{}", row.status().ToString());
+      }
+    }
+    statement.Reset();
+    return contenders;
+  }
+
+  Statement deciding_, all_, row_;
+};
+
+// In the order in which people look for one.
+bool Before(const BestRecord& a, const BestRecord& b) {
+  const auto order = [](const BestRecord& best) {
+    const Record& r = best.stored.record;
+    return std::tie(r.operator_label, r.key.workload_digest, r.key.target, r.key.device_fingerprint,
+                    r.key.compiler_version);
+  };
+  return order(a) < order(b);
+}
+
+absl::StatusOr<std::vector<BestRecord>> SelectBest(const Connection& connection, const Condition& condition) {
+  HONE_ASSIGN_OR_RETURN(const Transaction snapshot, Transaction::BeginReading(connection));
+  HONE_ASSIGN_OR_RETURN(const std::vector<KeyRows> keys, SelectKeys(connection, condition));
+  HONE_ASSIGN_OR_RETURN(WinnerFinder finder, WinnerFinder::Prepare(connection));
+  std::vector<BestRecord> winners;
+  for (const KeyRows& key : keys) {
+    HONE_ASSIGN_OR_RETURN(std::optional<BestRecord> winner, finder.Find(key));
+    if (winner.has_value()) winners.push_back(*std::move(winner));
+  }
+  std::sort(winners.begin(), winners.end(), Before);
+  return winners;
+}
+
+Condition OfWorkload(const Key& key) {
+  Condition condition;
+  condition.And("m.workload_id = (SELECT id FROM workloads WHERE digest = ?)", key.workload_digest);
+  condition.And(fmt::format("m.target_id = {}", kTextId), key.target);
+  return condition;
 }
 
 std::set<std::string> Words(std::string_view text) {
@@ -143,45 +254,19 @@ std::string_view ClosenessName(Closeness closeness) {
   return {};
 }
 
-absl::StatusOr<std::vector<BestRecord>> Store::SelectBest(std::string_view condition,
-                                                          std::span<const std::string> parameters) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const std::string sql = fmt::format(
-      "SELECT {}, '', b.median_seconds, b.records FROM ({}) b JOIN records r ON r.id = b.record_id "
-      "JOIN workloads w ON w.id = r.workload_id ORDER BY w.operator, w.digest, r.target, r.device, r.compiler",
-      kRowColumns, WinnerSql(condition));
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection_.Prepare(sql));
-  int index = 0;
-  for (const std::string& parameter : parameters) statement.Bind(++index, parameter);
-  std::vector<BestRecord> winners;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool more, statement.Step());
-    if (!more) return winners;
-    absl::StatusOr<StoredRecord> row = ReadRow(statement);
-    if (!row.ok()) {
-      spdlog::warn("{}", row.status().ToString());
-      continue;
-    }
-    winners.push_back({*std::move(row), statement.Real(kRowColumnCount), statement.Int(kRowColumnCount + 1)});
-  }
-}
-
 absl::StatusOr<std::optional<BestRecord>> Store::Best(const Key& key) const {
-  const std::array<std::string, 4> parameters = {key.workload_digest, key.target, key.device_fingerprint,
-                                                 key.compiler_version};
-  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners,
-                        SelectBest("r.workload_id = (SELECT id FROM workloads WHERE digest = ?) AND r.target = ? AND "
-                                   "r.device = ? AND r.compiler = ?",
-                                   parameters));
+  Condition condition = OfWorkload(key);
+  condition.And(fmt::format("m.device_id = {}", kTextId), key.device_fingerprint);
+  condition.And(fmt::format("m.compiler_id = {}", kTextId), key.compiler_version);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(connection_, condition));
   if (winners.empty()) return std::nullopt;
   return std::move(winners.front());
 }
 
 absl::StatusOr<std::optional<NearestRecord>> Store::BestAnyDevice(const Key& key) const {
-  const std::array<std::string, 2> parameters = {key.workload_digest, key.target};
-  HONE_ASSIGN_OR_RETURN(
-      std::vector<BestRecord> winners,
-      SelectBest("r.workload_id = (SELECT id FROM workloads WHERE digest = ?) AND r.target = ?", parameters));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(connection_, OfWorkload(key)));
   std::optional<NearestRecord> nearest;
   for (BestRecord& winner : winners) {
     NearestRecord judged = Judge(key, std::move(winner));
@@ -191,22 +276,22 @@ absl::StatusOr<std::optional<NearestRecord>> Store::BestAnyDevice(const Key& key
 }
 
 absl::StatusOr<std::vector<BestRecord>> Store::AllBest(const Filter& filter) const {
-  const Condition condition = KeyCondition(filter);
-  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(condition.sql, condition.parameters));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(connection_, KeyCondition(filter)));
   if (winners.size() > filter.limit) winners.resize(filter.limit);
   return winners;
 }
 
 absl::StatusOr<std::vector<StoredRecord>> Store::Query(const Filter& filter) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return SelectRows(connection_, RowCondition(filter), "r.id", filter.limit, filter.with_workload_text);
+  return SelectRows(connection_, RowCondition(filter), "m.id", filter.limit, filter.with_workload_text);
 }
 
 absl::StatusOr<std::vector<StoredRecord>> Store::ForWorkload(std::string_view digest, size_t limit) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   Condition condition;
   condition.And("w.digest = ?", std::string(digest));
-  return SelectRows(connection_, condition, "r.id DESC", limit, /*with_text=*/false);
+  return SelectRows(connection_, condition, "m.id DESC", limit, /*with_text=*/false);
 }
 
 absl::StatusOr<std::string> Store::WorkloadText(std::string_view digest) const {
@@ -223,14 +308,14 @@ absl::StatusOr<Stats> Store::Summarize() const {
   Stats stats;
   for (const FailureKind kind : kAllFailureKinds) stats.failed[kind] = 0;
   HONE_ASSIGN_OR_RETURN(Statement totals, connection_.Prepare("SELECT count(*), count(DISTINCT workload_id), "
-                                                              "count(DISTINCT device) FROM records"));
+                                                              "count(DISTINCT device_id) FROM measurements"));
   HONE_RETURN_IF_ERROR(totals.Step().status());
   stats.records = totals.Int(0);
   stats.workloads = totals.Int(1);
   stats.devices = totals.Int(2);
   HONE_ASSIGN_OR_RETURN(
       Statement failures,
-      connection_.Prepare("SELECT failure, count(*) FROM records WHERE failure IS NOT NULL GROUP BY failure"));
+      connection_.Prepare("SELECT failure, count(*) FROM measurements WHERE failure IS NOT NULL GROUP BY failure"));
   while (true) {
     HONE_ASSIGN_OR_RETURN(const bool more, failures.Step());
     if (!more) return stats;

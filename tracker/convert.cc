@@ -2,58 +2,137 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 
+#include "absl/strings/ascii.h"
 #include "base/status.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/reflection.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "records/columns.h"
 #include "tracker/queue/jobs.h"
 
 namespace hone::tracker {
 namespace {
 
-constexpr std::pair<records::FailureKind, v1::FailureKind> kKinds[] = {
-    {records::FailureKind::kScheduleIllegal, v1::FAILURE_KIND_SCHEDULE_ILLEGAL},
-    {records::FailureKind::kCompileError, v1::FAILURE_KIND_COMPILE_ERROR},
-    {records::FailureKind::kCompileTimeout, v1::FAILURE_KIND_COMPILE_TIMEOUT},
-    {records::FailureKind::kCrashed, v1::FAILURE_KIND_CRASHED},
-    {records::FailureKind::kRunTimeout, v1::FAILURE_KIND_RUN_TIMEOUT},
-    {records::FailureKind::kWrongOutput, v1::FAILURE_KIND_WRONG_OUTPUT},
-    {records::FailureKind::kOutOfBoundsWrite, v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE},
-    {records::FailureKind::kLostDevice, v1::FAILURE_KIND_LOST_DEVICE},
-};
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using records::Column;
+
+// Takes the first name off a path of kColumns ("outcome.timing.drift") and finds that field.
+const FieldDescriptor* Next(const Message& message, std::string_view& path) {
+  const size_t dot = path.find('.');
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(std::string(path.substr(0, dot)));
+  HONE_CHECK(field != nullptr);  // the columns and the protocol belong together
+  path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
+  return field;
+}
 
 absl::StatusOr<records::FailureKind> KindFromProto(v1::FailureKind kind) {
-  for (const auto& [ours, theirs] : kKinds) {
-    if (theirs == kind) return ours;
+  for (const records::FailureKind ours : records::kAllFailureKinds) {
+    if (ToProto(ours) == kind) return ours;
   }
   return absl::InvalidArgumentError(fmt::format("unknown failure kind {}", static_cast<int>(kind)));
 }
 
-absl::StatusOr<records::Outcome> OutcomeFromProto(const v1::Outcome& outcome, bool confirmed, bool verified) {
-  if (outcome.has_failure()) {
-    HONE_ASSIGN_OR_RETURN(const records::FailureKind kind, KindFromProto(outcome.failure().kind()));
-    return records::Failure{kind, records::CleanText(outcome.failure().text(), 16 << 10)};
-  }
-  if (!outcome.has_timing()) return absl::InvalidArgumentError("an outcome has neither timing nor failure");
-  records::Timing timing;
-  timing.seconds.assign(outcome.timing().seconds().begin(), outcome.timing().seconds().end());
-  timing.confirmed = confirmed;
-  timing.verified = verified;
-  if (outcome.timing().reference_seconds() > 0) timing.reference_seconds = outcome.timing().reference_seconds();
-  return timing;
-}
+// Takes one value of a record from the message. What is not there leaves the value as it is.
+struct Reader {
+  const Message& message;
+  const FieldDescriptor* field;
+  const Column& column;
 
-v1::Outcome OutcomeToProto(const records::Outcome& outcome) {
-  v1::Outcome result;
-  if (const auto* failure = std::get_if<records::Failure>(&outcome)) {
-    result.mutable_failure()->set_kind(ToProto(failure->kind));
-    result.mutable_failure()->set_text(failure->text);
-    return result;
+  const Reflection& reflection() const { return *message.GetReflection(); }
+  bool given() const { return reflection().HasField(message, field); }
+
+  void operator()(std::string& value) const {
+    if (given()) value = reflection().GetString(message, field);
   }
-  const auto& timing = std::get<records::Timing>(outcome);
-  result.mutable_timing()->mutable_seconds()->Assign(timing.seconds.begin(), timing.seconds.end());
-  result.mutable_timing()->set_calls_per_repeat(1);
-  result.mutable_timing()->set_reference_seconds(timing.reference_seconds.value_or(0));
-  return result;
+  void operator()(double& value) const {
+    if (given()) value = reflection().GetDouble(message, field);
+  }
+  // A sensor that tells nonsense, or a reference nobody timed, is not known; it must not cost the record.
+  void operator()(std::optional<double>& value) const {
+    if (!given()) return;
+    const double given = reflection().GetDouble(message, field) * column.wire_unit;
+    if (InRange(column, given)) value = given;
+  }
+  void operator()(bool& value) const {
+    if (given()) value = reflection().GetBool(message, field);
+  }
+  void operator()(int64_t& value) const {
+    if (!given()) return;
+    const bool narrow = field->cpp_type() == FieldDescriptor::CPPTYPE_INT32;
+    value = narrow ? reflection().GetInt32(message, field) : reflection().GetInt64(message, field);
+  }
+  void operator()(uint64_t& value) const {
+    if (given()) value = reflection().GetUInt64(message, field);
+  }
+  void operator()(std::vector<double>& value) const {
+    const auto seconds = reflection().GetRepeatedFieldRef<double>(message, field);
+    value.assign(seconds.begin(), seconds.end());
+  }
+  void operator()(records::Instant& value) const {
+    if (!given()) return;
+    google::protobuf::Timestamp time;
+    time.CopyFrom(reflection().GetMessage(message, field));
+    value = records::Instant(std::chrono::milliseconds(time.seconds() * 1000 + time.nanos() / 1'000'000));
+  }
+  void operator()(records::FailureKind&) const {}  // FromProto has it: it may be unknown
+};
+
+// Puts one value of a record into the message.
+struct Writer {
+  Message* message;
+  const FieldDescriptor* field;
+  const Column& column;
+
+  const Reflection& reflection() const { return *message->GetReflection(); }
+
+  void operator()(const std::string& value) const { reflection().SetString(message, field, value); }
+  void operator()(double value) const { reflection().SetDouble(message, field, value); }
+  void operator()(const std::optional<double>& value) const {
+    if (value.has_value()) reflection().SetDouble(message, field, *value / column.wire_unit);
+  }
+  void operator()(bool value) const { reflection().SetBool(message, field, value); }
+  void operator()(int64_t value) const {
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+      reflection().SetInt32(message, field, static_cast<int32_t>(value));
+    } else {
+      reflection().SetInt64(message, field, value);
+    }
+  }
+  void operator()(uint64_t value) const { reflection().SetUInt64(message, field, value); }
+  void operator()(const std::vector<double>& value) const {
+    for (const double v : value) reflection().AddDouble(message, field, v);
+  }
+  void operator()(records::Instant value) const {
+    reflection()
+        .MutableMessage(message, field)
+        ->CopyFrom(ToProto(absl::FromUnixMillis(value.time_since_epoch().count())));
+  }
+  void operator()(records::FailureKind value) const {
+    reflection().SetEnumValue(message, field, tracker::ToProto(value));
+  }
+};
+
+// "name=value" for all that is known of the device beside its hardware.
+std::string EnvironmentOf(const v1::BatchResult& result) {
+  const v1::DeviceFingerprint& device = result.device();
+  std::string text;
+  const auto add = [&text](std::string_view name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  };
+  add("kernel", device.kernel());
+  add("governor", device.governor());
+  add("boost", device.boost());
+  add("smt", device.smt());
+  add("huge_pages", device.huge_pages());
+  add("memory_bytes", device.memory_bytes() > 0 ? std::to_string(device.memory_bytes()) : "");
+  add("agent", result.agent_version());
+  return text;
 }
 
 records::Instant Now() {
@@ -63,10 +142,10 @@ records::Instant Now() {
 }  // namespace
 
 v1::FailureKind ToProto(records::FailureKind kind) {
-  for (const auto& [ours, theirs] : kKinds) {
-    if (ours == kind) return theirs;
-  }
-  return v1::FAILURE_KIND_UNSPECIFIED;
+  v1::FailureKind result = v1::FAILURE_KIND_UNSPECIFIED;
+  const std::string name = absl::AsciiStrToUpper(std::string(records::FailureKindName(kind)));
+  HONE_CHECK(v1::FailureKind_Parse("FAILURE_KIND_" + name, &result));
+  return result;
 }
 
 records::Key FromProto(const v1::RecordKey& key) {
@@ -74,64 +153,67 @@ records::Key FromProto(const v1::RecordKey& key) {
 }
 
 v1::Record ToProto(const records::StoredRecord& stored) {
-  const records::Record& r = stored.record;
   v1::Record record;
-  record.set_id(r.measurement_id);
   record.set_row(stored.row);
-  record.mutable_key()->set_workload_digest(r.key.workload_digest);
-  record.mutable_key()->set_target(r.key.target);
-  record.mutable_key()->set_device_fingerprint(r.key.device_fingerprint);
-  record.mutable_key()->set_compiler_version(r.key.compiler_version);
-  record.set_batch_id(r.batch_id);
-  record.set_schedule(r.schedule);
-  record.set_decisions(r.decisions);
-  *record.mutable_outcome() = OutcomeToProto(r.outcome);
-  if (const auto* timing = std::get_if<records::Timing>(&r.outcome)) {
-    record.set_confirmed(timing->confirmed);
-    record.set_verified(timing->verified);
-    if (r.temperature_celsius.has_value())
-      record.mutable_outcome()->mutable_timing()->set_temperature_c(*r.temperature_celsius);
-    if (r.clock_hertz.has_value()) record.mutable_outcome()->mutable_timing()->set_clock_mhz(*r.clock_hertz / 1e6);
+  for (const Column& column : records::kColumns) {
+    const auto write = [&](const auto& value) {
+      std::string_view path = column.wire;
+      Message* message = &record;
+      const FieldDescriptor* field = Next(*message, path);
+      for (; !path.empty(); field = Next(*message, path)) {
+        message = message->GetReflection()->MutableMessage(message, field);
+      }
+      Writer{message, field, column}(value);
+    };
+    WithValue(stored.record, column, write);
   }
-  record.set_workload(r.workload_text);
-  record.set_op(r.operator_label);
-  record.set_flops(r.flops);
-  record.set_measured_by(r.measured_by);
-  record.set_seed(r.seed);
-  *record.mutable_time() = ToProto(absl::FromUnixMillis(r.measured_at.time_since_epoch().count()));
   return record;
 }
 
 absl::StatusOr<records::Record> FromProto(const v1::Record& record) {
-  records::Record r;
-  r.key = FromProto(record.key());
-  r.measurement_id = record.id();
-  r.batch_id = record.batch_id();
-  r.schedule = record.schedule();
-  r.decisions = record.decisions();
-  HONE_ASSIGN_OR_RETURN(r.outcome, OutcomeFromProto(record.outcome(), record.confirmed(), record.verified()));
-  r.operator_label = record.op();
-  r.workload_text = record.workload();
-  r.flops = record.flops();
-  if (record.outcome().has_timing()) {
-    const v1::Timing& timing = record.outcome().timing();
-    if (timing.has_temperature_c()) r.temperature_celsius = timing.temperature_c();
-    if (timing.has_clock_mhz()) r.clock_hertz = timing.clock_mhz() * 1e6;
+  records::Record result;
+  if (record.outcome().has_failure()) {
+    HONE_ASSIGN_OR_RETURN(const records::FailureKind kind, KindFromProto(record.outcome().failure().kind()));
+    result.outcome = records::Failure{kind, ""};
+  } else if (!record.outcome().has_timing()) {
+    return absl::InvalidArgumentError("an outcome has neither timing nor failure");
   }
-  r.measured_by = record.measured_by();
-  r.measured_at = record.has_time() ? records::Instant(std::chrono::milliseconds(record.time().seconds() * 1000 +
-                                                                                 record.time().nanos() / 1000000))
-                                    : Now();
-  r.seed = record.seed();
-  return r;
+  result.measured_at = Now();
+  for (const Column& column : records::kColumns) {
+    const auto read = [&](auto& value) {
+      std::string_view path = column.wire;
+      const Message* message = &record;
+      const FieldDescriptor* field = Next(*message, path);
+      for (; !path.empty(); field = Next(*message, path)) {
+        message = &message->GetReflection()->GetMessage(*message, field);  // one that is not there reads as empty
+      }
+      Reader{*message, field, column}(value);
+    };
+    WithValue(result, column, read);
+  }
+  return result;
+}
+
+v1::BestRecordResponse ToProto(const records::BestRecord& best) {
+  v1::BestRecordResponse response;
+  *response.mutable_record() = ToProto(best.stored);
+  response.set_median_seconds(best.median_seconds);
+  if (best.default_seconds.has_value()) response.set_default_seconds(*best.default_seconds);
+  response.set_confirmed(best.confirmed);
+  return response;
+}
+
+records::Filter FilterOf(const v1::RecordKey& key) {
+  records::Filter filter;
+  filter.workload_digest = key.workload_digest();
+  filter.target = key.target();
+  filter.device_fingerprint = key.device_fingerprint();
+  filter.compiler_version = key.compiler_version();
+  return filter;
 }
 
 records::Filter FromProto(const v1::QueryRecordsRequest& request) {
-  records::Filter filter;
-  filter.workload_digest = request.key().workload_digest();
-  filter.target = request.key().target();
-  filter.device_fingerprint = request.key().device_fingerprint();
-  filter.compiler_version = request.key().compiler_version();
+  records::Filter filter = FilterOf(request.key());
   if (request.only_timed()) filter.outcomes = records::Filter::Outcomes::kTimed;
   filter.after_row = request.after_row();
   if (request.limit() > 0) filter.limit = static_cast<size_t>(request.limit());
@@ -143,34 +225,33 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
   std::vector<records::Record> result;
   if (recordable.batch == nullptr) return result;
   const v1::Batch& batch = *recordable.batch;
-  for (const v1::CandidateOutcome& candidate_outcome : recordable.result.outcomes()) {
-    const v1::Candidate* candidate = nullptr;
-    for (const v1::Candidate& c : batch.candidates()) {
-      if (c.id() == candidate_outcome.candidate_id()) candidate = &c;
-    }
-    // What the agent reports as a timing has passed the comparison with the reference.
-    auto outcome = OutcomeFromProto(candidate_outcome.outcome(), batch.final(), true);
-    if (candidate == nullptr || !outcome.ok()) continue;
-    records::Record r;
-    const std::string& device = recordable.result.device().text();
-    r.key = {batch.workload_digest(), batch.target(), device.empty() ? "unknown device" : device,
-             batch.compiler_version()};
-    r.batch_id = farm_id + "/" + recordable.batch_id;
-    r.measurement_id = r.batch_id + "/" + candidate->id();
-    r.schedule = candidate->schedule();
-    r.decisions = candidate->decisions();
-    if (auto* timing = std::get_if<records::Timing>(&*outcome)) timing->tolerance = batch.tolerance().rtol();
-    r.outcome = *std::move(outcome);
-    r.operator_label = batch.op();
-    r.workload_text = batch.workload();
-    r.flops = batch.flops();
-    const v1::Timing& timing = candidate_outcome.outcome().timing();
-    if (timing.has_temperature_c()) r.temperature_celsius = timing.temperature_c();
-    if (timing.has_clock_mhz()) r.clock_hertz = timing.clock_mhz() * 1e6;
-    r.measured_by = recordable.result.device_name();
-    r.measured_at = Now();
-    r.seed = batch.search_seed();
-    result.push_back(std::move(r));
+  const std::string& device = recordable.result.device().text();
+  v1::Record record;
+  record.mutable_key()->set_workload_digest(batch.workload_digest());
+  record.mutable_key()->set_target(batch.target());
+  record.mutable_key()->set_device_fingerprint(device.empty() ? "unknown device" : device);
+  record.mutable_key()->set_compiler_version(batch.compiler_version());
+  record.set_batch_id(farm_id + "/" + recordable.batch_id);
+  record.set_confirmed(batch.final());
+  record.set_verified(true);  // what an agent reports as a timing has passed the comparison with the reference
+  record.set_tolerance(batch.tolerance().rtol());
+  record.set_op(batch.op());
+  record.set_workload(batch.workload());
+  record.set_flops(batch.flops());
+  record.set_environment(EnvironmentOf(recordable.result));
+  record.set_measured_by(recordable.result.device_name());
+  record.set_seed(batch.search_seed());
+  for (const v1::CandidateOutcome& outcome : recordable.result.outcomes()) {
+    const auto candidate = std::find_if(batch.candidates().begin(), batch.candidates().end(),
+                                        [&](const v1::Candidate& c) { return c.id() == outcome.candidate_id(); });
+    if (candidate == batch.candidates().end()) continue;
+    record.set_id(record.batch_id() + "/" + candidate->id());
+    record.set_schedule(candidate->schedule());
+    record.set_decisions(candidate->decisions());
+    record.set_is_default(candidate->is_default());
+    *record.mutable_outcome() = outcome.outcome();
+    absl::StatusOr<records::Record> row = FromProto(record);
+    if (row.ok()) result.push_back(*std::move(row));
   }
   return result;
 }

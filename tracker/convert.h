@@ -16,9 +16,11 @@
 namespace hone::tracker {
 
 v1::Record ToProto(const records::StoredRecord& stored);
+v1::BestRecordResponse ToProto(const records::BestRecord& best);  // without match and similarity
 // kInvalidArgument: an outcome is missing or of an unknown kind.
 absl::StatusOr<records::Record> FromProto(const v1::Record& record);
 records::Filter FromProto(const v1::QueryRecordsRequest& request);
+records::Filter FilterOf(const v1::RecordKey& key);  // empty parts match everything
 records::Key FromProto(const v1::RecordKey& key);
 v1::FailureKind ToProto(records::FailureKind kind);
 

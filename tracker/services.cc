@@ -149,10 +149,22 @@ class RecordServiceShell final : public v1::RecordService::Service {
     const v1::RecordMatch widest =
         request->widest() == v1::RECORD_MATCH_UNSPECIFIED ? v1::RECORD_MATCH_EXACT : request->widest();
     if (!nearest->has_value() || MatchOf((*nearest)->closeness) > widest) return grpc::Status::OK;
-    *response->mutable_record() = ToProto((*nearest)->best.stored);
+    *response = ToProto((*nearest)->best);
     response->set_match(MatchOf((*nearest)->closeness));
     response->set_device_similarity((*nearest)->device_similarity);
-    response->set_median_seconds((*nearest)->best.median_seconds);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListBest(grpc::ServerContext*, const v1::ListBestRequest* request,
+                        v1::ListBestResponse* response) override {
+    if (request->key().workload_digest().empty()) {
+      return ToGrpc(absl::InvalidArgumentError("the winners of which workload? the key has no workload digest"));
+    }
+    records::Filter filter = FilterOf(request->key());
+    filter.limit = SIZE_MAX;
+    const auto winners = store_->AllBest(filter);
+    if (!winners.ok()) return ToGrpc(winners.status());
+    for (const records::BestRecord& best : *winners) *response->add_best() = ToProto(best);
     return grpc::Status::OK;
   }
 

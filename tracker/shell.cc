@@ -218,7 +218,7 @@ v1::ListDevicesResponse Shell::ListDevices() {
 }
 
 absl::Status Shell::Drain(const std::string& agent_id, const std::string& reason) {
-  if (agent_id.empty()) return absl::InvalidArgumentError("no agent named: see the list of devices for the names");
+  if (agent_id.empty()) return absl::InvalidArgumentError("no agent named: `hone devices` lists their names");
   const Lock lock(mutex_);
   HONE_RETURN_IF_ERROR(state_.SaveDrained(agent_id, reason));
   farm_.Drain(agent_id, reason);

@@ -48,9 +48,10 @@ class Budget {
 
   // begun: trials of this attempt, those under way included.
   int64_t TrialsLeft(int64_t begun) const { return std::max<int64_t>(0, trials_ - begun); }
-  // seconds: of this attempt; reserve: what its end will need.
-  bool TimeIsUp(double seconds, double reserve) const {
-    return spent_seconds_ + seconds + std::min(reserve, seconds_ / 4) >= seconds_;
+  // What is left when this attempt has taken `seconds`, less what its end will need (but never more than a quarter of
+  // all); negative when it is overdrawn, infinite without a limit.
+  double SecondsLeft(double seconds, double reserve) const {
+    return seconds_ - spent_seconds_ - seconds - std::min(reserve, seconds_ / 4);
   }
 
  private:

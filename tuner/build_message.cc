@@ -68,7 +68,7 @@ class Reader {
 std::string Encode(const BuildRequest& request) {
   Writer out;
   out.Put(static_cast<int64_t>(request.kind));
-  for (const std::string* text : {&request.workload, &request.target, &request.schedule, &request.symbol}) {
+  for (const std::string* text : {&request.workload, &request.target, &request.schedule, &request.name}) {
     out.Put(*text);
   }
   out.Put(static_cast<int64_t>(request.objects.size()));
@@ -80,7 +80,7 @@ std::optional<BuildRequest> DecodeRequest(std::string_view bytes) {
   Reader in(bytes);
   BuildRequest request;
   request.kind = in.Choice(BuildRequest::Kind::kLink);
-  for (std::string* text : {&request.workload, &request.target, &request.schedule, &request.symbol}) {
+  for (std::string* text : {&request.workload, &request.target, &request.schedule, &request.name}) {
     *text = in.Text();
   }
   const int64_t objects = in.Count();
@@ -94,12 +94,12 @@ std::string Encode(const BuildReply& reply) {
   out.Put(static_cast<int64_t>(reply.failure));
   out.Put(reply.text);
   out.Put(reply.bytes);
-  out.Put(reply.kernel.symbol);
-  out.Put(reply.kernel.prepare_symbol);
-  out.Put(reply.kernel.workspace_bytes);
-  out.Put(reply.kernel.prepare_workspace_bytes);
-  out.Put(static_cast<int64_t>(reply.kernel.packed_bytes.size()));
-  for (const int64_t size : reply.kernel.packed_bytes) out.Put(size);
+  out.Put(reply.kernel.name.empty() ? "" : Print(reply.kernel));
+  out.Put(static_cast<int64_t>(reply.ranges.size()));
+  for (const CodeRange& range : reply.ranges) {
+    out.Put(range.offset);
+    out.Put(range.bytes);
+  }
   return out.Take();
 }
 
@@ -110,12 +110,17 @@ std::optional<BuildReply> DecodeReply(std::string_view bytes) {
   reply.failure = in.Choice(BuildFailure::kCompileTimeout);
   reply.text = in.Text();
   reply.bytes = in.Text();
-  reply.kernel.symbol = in.Text();
-  reply.kernel.prepare_symbol = in.Text();
-  reply.kernel.workspace_bytes = in.Integer();
-  reply.kernel.prepare_workspace_bytes = in.Integer();
-  const int64_t packed = in.Count();
-  for (int64_t i = 0; i < packed; ++i) reply.kernel.packed_bytes.push_back(in.Integer());
+  if (const std::string kernel = in.Text(); !kernel.empty()) {
+    std::string error;
+    std::optional<KernelInterface> parsed = ParseKernelInterface(kernel, &error);
+    if (!parsed.has_value()) return std::nullopt;
+    reply.kernel = *std::move(parsed);
+  }
+  const int64_t ranges = in.Count();
+  for (int64_t i = 0; i < ranges; ++i) {
+    const int64_t offset = in.Integer();
+    reply.ranges.push_back({offset, in.Integer()});
+  }
   return in.AtEnd() ? std::optional(std::move(reply)) : std::nullopt;
 }
 

@@ -12,29 +12,30 @@
 #include <string_view>
 #include <vector>
 
+#include "base/kernel_interface.h"
+
 namespace hone::tuner {
 
-// How to call a compiled kernel; see codegen::Kernel.
-struct KernelDescription {
-  std::string symbol, prepare_symbol;
-  std::vector<int64_t> packed_bytes;
-  int64_t workspace_bytes = 0, prepare_workspace_bytes = 0;
-};
-
 enum class BuildFailure : int64_t { kScheduleIllegal, kCompileError, kCompileTimeout };
+
+// Where in an artifact the code of one kernel is; both 0: all over it.
+struct CodeRange {
+  int64_t offset = 0, bytes = 0;
+};
 
 struct BuildRequest {
   enum class Kind : int64_t { kCompile, kCompileReference, kLink };
   Kind kind = Kind::kCompile;
-  std::string workload, target, schedule, symbol;  // to compile
-  std::vector<std::string> objects;                // to link
+  std::string workload, target, schedule, name;  // to compile; to link: the target
+  std::vector<std::string> objects;              // to link
 };
 
 struct BuildReply {
   enum class Kind : int64_t { kStarted, kDone, kFailed };
   Kind kind = Kind::kDone;
-  std::string bytes;  // the object, or the shared object
-  KernelDescription kernel;
+  std::string bytes;              // the object, or what all objects were linked to
+  std::vector<CodeRange> ranges;  // of each object in it
+  KernelInterface kernel;         // of what was compiled; without a name where nothing was
   BuildFailure failure = BuildFailure::kCompileError;
   std::string text;  // why it failed
 };

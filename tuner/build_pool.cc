@@ -223,6 +223,7 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
   batch.reference = reference.kernel;
   BuildRequest link;
   link.kind = BuildRequest::Kind::kLink;
+  link.target = job.target;
   link.objects.push_back(reference.bytes);
   for (std::future<BuildReply>& future : replies) {
     BuildReply reply = future.get();
@@ -233,9 +234,16 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
     candidate.kernel = std::move(reply.kernel);
     if (candidate.ok) link.objects.push_back(std::move(reply.bytes));
   }
+  const size_t link_count = link.objects.size();
   BuildReply linked = Submit(std::move(link)).get();
   if (linked.kind != BuildReply::Kind::kDone) return absl::InternalError("linking a batch failed: " + linked.text);
+  if (linked.ranges.size() != link_count) return absl::InternalError("linking a batch lost some of its kernels");
   batch.artifact = std::move(linked.bytes);
+  auto range = linked.ranges.begin();
+  batch.reference_code = *range++;
+  for (BuiltCandidate& candidate : batch.candidates) {
+    if (candidate.ok) candidate.code = *range++;
+  }
   return batch;
 }
 

@@ -1,5 +1,5 @@
 // Batches of candidates compiled by child processes, one per core: objects compiled side by side, then linked into one
-// shared object per batch.
+// artifact per batch (a shared object; for OpenCL the sources).
 //
 // A worker that crashes or exceeds the time is the failure of the candidate it had at hand; it is replaced, and the
 // others go on. Start with BuildPool::Build. Thread-safe: several batches may be under way at once.
@@ -38,14 +38,16 @@ struct BuildJob {
 
 struct BuiltCandidate {
   bool ok = false;
-  KernelDescription kernel;  // if ok
+  KernelInterface kernel;  // if ok
+  CodeRange code;          // of the artifact, if ok
   BuildFailure failure = BuildFailure::kCompileError;
   std::string text;  // why not
 };
 
 struct BuiltBatch {
-  std::string artifact;  // shared object with all that compiled, and the reference kernel
-  KernelDescription reference;
+  std::string artifact;  // the code of all that compiled, and of the reference kernel
+  KernelInterface reference;
+  CodeRange reference_code;
   std::vector<BuiltCandidate> candidates;
 };
 

@@ -17,13 +17,13 @@ namespace {
 
 absl::StatusOr<codegen::Kernel> Compile(const BuildRequest& request) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(request.workload));
-  HONE_ASSIGN_OR_RETURN(const codegen::Target target, codegen::ParseTarget(request.target));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(request.target));
   if (request.kind == BuildRequest::Kind::kCompileReference) {
-    return codegen::CompileKernel(workload, codegen::ReferenceSchedule(workload), target, request.symbol,
+    return codegen::CompileKernel(workload, codegen::ReferenceSchedule(workload, target), target, request.name,
                                   codegen::Effort::kReference);
   }
   HONE_ASSIGN_OR_RETURN(const schedule::Schedule schedule, schedule::ParseSchedule(request.schedule));
-  return codegen::CompileKernel(workload, schedule, target, request.symbol);
+  return codegen::CompileKernel(workload, schedule, target, request.name);
 }
 
 BuildReply Failed(const absl::Status& status) {
@@ -41,16 +41,18 @@ BuildReply Failed(const absl::Status& status) {
 BuildReply Build(const BuildRequest& request) {
   BuildReply reply;
   if (request.kind == BuildRequest::Kind::kLink) {
-    absl::StatusOr<std::string> shared = codegen::LinkShared(request.objects);
-    if (!shared.ok()) return Failed(shared.status());
-    reply.bytes = *std::move(shared);
+    const absl::StatusOr<target::Target> target = target::ParseTarget(request.target);
+    if (!target.ok()) return Failed(target.status());
+    absl::StatusOr<codegen::Artifact> artifact = codegen::Link(request.objects, *target);
+    if (!artifact.ok()) return Failed(artifact.status());
+    reply.bytes = std::move(artifact->code);
+    for (const codegen::Artifact::Range& range : artifact->ranges) reply.ranges.push_back({range.offset, range.bytes});
     return reply;
   }
   absl::StatusOr<codegen::Kernel> kernel = Compile(request);
   if (!kernel.ok()) return Failed(kernel.status());
-  reply.bytes = std::move(kernel->object);
-  reply.kernel = {std::move(kernel->symbol), std::move(kernel->prepare_symbol), std::move(kernel->packed_bytes),
-                  kernel->workspace_bytes, kernel->prepare_workspace_bytes};
+  reply.bytes = std::move(kernel->code);
+  reply.kernel = std::move(kernel->interface);
   return reply;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/codegen/codegen.h"
+#include "compiler/target/cpu_features.h"
 #include "compiler/version.h"
 
 namespace hone::tuner {
@@ -29,13 +31,12 @@ v1::Buffer Describe(const ir::BufferNode& buffer, v1::Buffer::Role role) {
   return result;
 }
 
-// The instruction sets that our kernels choose by; as /proc/cpuinfo spells them.
-void AddFeatures(const codegen::Target& target, v1::Requirements* requirements) {
-  requirements->set_architecture(target.arch == codegen::Arch::kAArch64 ? "aarch64" : "x86_64");
-  if (target.arch == codegen::Arch::kAArch64) return;
-  for (const char* feature : {"avx2", "fma"}) requirements->add_cpu_features(feature);
-  if (target.vector_bits < 512) return;
-  for (const char* feature : {"avx512f", "avx512bw", "avx512dq", "avx512vl"}) requirements->add_cpu_features(feature);
+// As the fingerprint says it: the machine's own name, and features as /proc/cpuinfo spells them.
+void AddFeatures(const target::Target& target, v1::Requirements* requirements) {
+  requirements->set_architecture(codegen::RequiredArchitecture(target));
+  for (const std::string& feature : codegen::RequiredFeatures(target)) {
+    requirements->add_cpu_features(std::string(target::CpuinfoSpelling(target.arch, feature)));
+  }
 }
 
 }  // namespace
@@ -72,13 +73,11 @@ v1::DType ToProto(ir::DType dtype) {
   return v1::DTYPE_UNSPECIFIED;
 }
 
-v1::Kernel ToProto(const KernelDescription& kernel) {
+v1::Kernel ToProto(const KernelInterface& kernel, const CodeRange& code) {
   v1::Kernel result;
-  result.set_symbol(kernel.symbol);
-  result.set_prepare_symbol(kernel.prepare_symbol);
-  for (const int64_t bytes : kernel.packed_bytes) result.add_packed_bytes(bytes);
-  result.set_workspace_bytes(kernel.workspace_bytes);
-  result.set_prepare_workspace_bytes(kernel.prepare_workspace_bytes);
+  result.set_code_offset(code.offset);
+  result.set_code_bytes(code.bytes);
+  result.set_interface(Print(kernel));
   return result;
 }
 
@@ -99,11 +98,11 @@ v1::Failure ToProto(const BuiltCandidate& failed) {
   return failure;
 }
 
-v1::Batch DescribeWorkload(const ir::Workload& workload, const codegen::Target& target) {
+v1::Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target) {
   v1::Batch batch;
   batch.set_workload_digest(ir::WorkloadDigest(workload));
   batch.set_workload(ir::Print(workload));
-  batch.set_target(codegen::Print(target));
+  batch.set_target(target::Print(target));
   batch.set_compiler_version(kCompilerVersion);
   batch.set_op(workload.op);
   batch.set_flops(ir::CountFlops(workload));

@@ -4,17 +4,17 @@
 
 #include <string>
 
-#include "compiler/codegen/target.h"
 #include "compiler/ir/workload.h"
+#include "compiler/target/target.h"
 #include "hone/v1/measure.pb.h"
 #include "tuner/build_pool.h"
 
 namespace hone::tuner {
 
 // A batch of the workload without candidates: identity, buffers, tolerance, requirements.
-v1::Batch DescribeWorkload(const ir::Workload& workload, const codegen::Target& target);
+v1::Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target);
 v1::DType ToProto(ir::DType dtype);
-v1::Kernel ToProto(const KernelDescription& kernel);
+v1::Kernel ToProto(const KernelInterface& kernel, const CodeRange& code);
 v1::Failure ToProto(const BuiltCandidate& failed);
 
 }  // namespace hone::tuner

@@ -2,46 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <string_view>
 
 namespace hone::tuner {
 namespace {
-
-// What one core does in a cycle. Typical of current cores; the learned model corrects what is special about a device.
-struct Core {
-  double hertz = 3.5e9;
-  double multiply_adds = 1;  // vectors a cycle
-  double loads = 1;          // vectors a cycle
-  double latency = 4;        // cycles from a multiply-add to one that needs its result
-  double l2_bytes = 32;      // a cycle
-  double l3_bytes = 12;
-  double memory_bytes = 5;
-  double line_cycles = 1.5;  // extra, per line that is not next to the one before
-};
 
 constexpr double kDispatchSeconds = 2e-6;  // starting and joining one parallel loop
 constexpr double kChunkSeconds = 5e-8;     // handing one iteration to a thread
 constexpr double kLoopCycles = 1.5;        // of a loop that stays one, per iteration
 constexpr double kLineBytes = 64;
 
-Core CoreOf(const codegen::Target& target) {
-  Core core;
-  if (target.arch == codegen::Arch::kAArch64) {
-    return {.hertz = 2.2e9, .multiply_adds = 2, .loads = 2, .l2_bytes = 16, .l3_bytes = 8, .memory_bytes = 4};
-  }
-  // Cores without 512-bit units send wide vectors through narrower ones in halves.
-  constexpr std::string_view kHalves[] = {"znver4", "rocketlake", "tigerlake", "icelake-client", "cannonlake"};
-  const bool halves = std::find(std::begin(kHalves), std::end(kHalves), target.cpu) != std::end(kHalves);
-  const bool slow = target.vector_bits >= 512 && halves;
-  core.multiply_adds = slow ? 1 : 2;
-  core.loads = slow ? 1.2 : 2;
-  return core;
-}
-
 // Cycles of one run of the tile's straight-line code.
-double TileCycles(const NestFacts& facts, const Core& core, const codegen::Target& target, NestCost& cost) {
+double TileCycles(const NestFacts& facts, const target::Target& target, NestCost& cost) {
   const TileFacts& tile = facts.tile;
+  const target::Core& core = target.core;
   const bool reduces = facts.nest->stage.reduction != ir::Reduction::kNone;
   const double arithmetic = tile.vectors * std::max(facts.operations, 0.25) / core.multiply_adds;
   double moves = tile.loads + tile.gathers;  // an element alone costs a load and its way into the vector
@@ -78,18 +51,23 @@ double Traffic(const NestFacts& facts, double bytes, double* lines) {
   return traffic;
 }
 
-void SpreadOverThreads(const NestFacts& facts, const codegen::Target& target, NestCost& cost) {
+// Who takes a parallel loop's iterations at one time.
+double Workers(const target::Target& target) {
+  return std::max(1, target.HasLanes() ? target.hierarchy.units : target.threads);
+}
+
+void SpreadOverThreads(const NestFacts& facts, const target::Target& target, NestCost& cost) {
   double chunks = 1, dispatches = 0, around = 1;
   bool own = false;
   for (const LoopFacts& loop : facts.loops) {
-    if (loop.kind == ir::LoopKind::kParallel) {
+    if (loop.kind == ir::LoopKind::kParallel || loop.kind == ir::LoopKind::kGroup) {
       chunks *= loop.extent;
       own |= loop.own;
       if (dispatches == 0) dispatches = around;
     }
     around *= loop.extent;
   }
-  const double threads = std::max(1, target.threads);
+  const double threads = Workers(target);
   const double turns = std::ceil(chunks / threads);
   cost.threads = std::min(threads, std::max(1.0, chunks));
   cost.balance = chunks / (turns * cost.threads);
@@ -98,22 +76,22 @@ void SpreadOverThreads(const NestFacts& facts, const codegen::Target& target, Ne
 
 }  // namespace
 
-NestCost PredictNest(const NestFacts& facts, const codegen::Target& target) {
-  const Core core = CoreOf(target);
+NestCost PredictNest(const NestFacts& facts, const target::Target& target) {
+  const target::Core& core = target.core;
   NestCost cost;
   SpreadOverThreads(facts, target, cost);
   const double share = 1.0 / (cost.threads * cost.balance * core.hertz);  // seconds per cycle of all the work
   const double tiles = facts.Trips(facts.tile.begin);
-  cost.compute = tiles * TileCycles(facts, core, target, cost) * share;
+  cost.compute = tiles * TileCycles(facts, target, cost) * share;
 
-  const double threads = std::max(1, target.threads);
+  const double threads = Workers(target);
   double lines = 0;
-  cost.l2_bytes = Traffic(facts, 0.8 * static_cast<double>(target.l1_bytes), &lines);
+  cost.l2_bytes = Traffic(facts, 0.8 * static_cast<double>(target.memory.l1_bytes), &lines);
   cost.l2 = (cost.l2_bytes / core.l2_bytes + lines * core.line_cycles) * share;
-  cost.l3_bytes = Traffic(facts, 0.8 * static_cast<double>(target.l2_bytes), &lines);
+  cost.l3_bytes = Traffic(facts, 0.8 * static_cast<double>(target.memory.l2_bytes), &lines);
   cost.l3 = (cost.l3_bytes / core.l3_bytes + lines * core.line_cycles * 2) * share;
   // Once through everything: kernels of a network find their inputs in the last level cache if they fit.
-  const double l3 = 0.8 * static_cast<double>(target.l3_bytes) / threads;
+  const double l3 = 0.8 * static_cast<double>(target.memory.l3_bytes) / threads;
   cost.memory_bytes = facts.WorkingSet(0) <= l3 ? 0 : Traffic(facts, l3, &lines);
   cost.memory = cost.memory_bytes / core.memory_bytes * share;
 
@@ -129,12 +107,12 @@ double PredictSeconds(std::span<const NestCost> costs) {
   return seconds;
 }
 
-double LeastSeconds(double flops, double bytes, const codegen::Target& target, double peak_flops) {
-  const Core core = CoreOf(target);
-  const double threads = std::max(1, target.threads);
+double LeastSeconds(double flops, double bytes, const target::Target& target, double peak_flops) {
+  const target::Core& core = target.core;
+  const double threads = Workers(target);
   const double peak = std::max(peak_flops, core.hertz * core.multiply_adds * 2 * target.Lanes(4) * threads);
   const double bandwidth =
-      core.hertz * threads * (bytes <= static_cast<double>(target.l3_bytes) ? core.l3_bytes : core.memory_bytes);
+      core.hertz * threads * (bytes <= static_cast<double>(target.memory.l3_bytes) ? core.l3_bytes : core.memory_bytes);
   return std::max(flops / peak, bytes / bandwidth);
 }
 

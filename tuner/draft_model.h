@@ -2,13 +2,13 @@
 //
 // Computing (multiply-add units, loads, latency, registers) against the traffic of each memory level, per nest, over
 // the threads its parallel loops can feed. It ranks the first candidates, filters thousands later on, and is one of the
-// features the learned model corrects. Absolute numbers are only as good as the constants in draft_model.cc.
+// features the learned model corrects. Absolute numbers are only as good as the target's (compiler/target).
 #ifndef HONE_TUNER_DRAFT_MODEL_H_
 #define HONE_TUNER_DRAFT_MODEL_H_
 
 #include <span>
 
-#include "compiler/codegen/target.h"
+#include "compiler/target/target.h"
 #include "tuner/nest_facts.h"
 
 namespace hone::tuner {
@@ -27,14 +27,14 @@ struct NestCost {
   double total = 0;
 };
 
-NestCost PredictNest(const NestFacts& facts, const codegen::Target& target);
+NestCost PredictNest(const NestFacts& facts, const target::Target& target);
 
 // Of the whole kernel: its nests run one after another.
 double PredictSeconds(std::span<const NestCost> costs);
 
 // No schedule can make the workload faster on this target, by the same constants, or by what a device has shown to
 // reach (peak_flops, 0 if unknown).
-double LeastSeconds(double flops, double bytes, const codegen::Target& target, double peak_flops = 0);
+double LeastSeconds(double flops, double bytes, const target::Target& target, double peak_flops = 0);
 
 }  // namespace hone::tuner
 

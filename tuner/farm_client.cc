@@ -12,7 +12,7 @@ namespace hone::tuner {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Minutes(2);
-constexpr int kMostRecords = 20'000;  // of one question
+constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // that a result is waited for when it is of no use
 
 bool Has(const google::protobuf::RepeatedPtrField<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
@@ -94,12 +94,20 @@ absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std
 
 absl::StatusOr<v1::BatchResult> FarmClient::Measure(const v1::Batch& batch) {
   const std::string client_id = fmt::format("{}-{}", lease_.lease_id(), next_batch_++);
+  const absl::Time overdue = batch.useful_seconds() > 0
+                                 ? absl::Now() + absl::Seconds(batch.useful_seconds()) + kLongestOverdue
+                                 : absl::InfiniteFuture();
   HONE_ASSIGN_OR_RETURN(std::string id, Submit(batch, client_id));
   while (true) {
+    if (absl::Now() > overdue) {
+      v1::BatchResult late;
+      late.set_error("no device took it in time");
+      return late;
+    }
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;
     request.add_batch_ids(id);
-    request.mutable_max_wait()->set_seconds(5);
+    request.mutable_max_wait()->set_seconds(overdue == absl::InfiniteFuture() ? 5 : 1);
     v1::WaitBatchResponse response;
     const absl::Status status = Persist([&](auto* context) { return tuner_->WaitBatch(context, request, &response); });
     if (absl::IsNotFound(status)) {  // the tracker was restarted and knows the batch no more
@@ -134,14 +142,13 @@ absl::StatusOr<std::vector<v1::Record>> FarmClient::Records(const v1::RecordKey&
   std::vector<v1::Record> records;
   v1::QueryRecordsRequest request;
   *request.mutable_key() = key;
-  while (records.size() < kMostRecords) {
+  while (true) {
     v1::QueryRecordsResponse response;
     HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return records_->Query(context, request, &response); }));
     records.insert(records.end(), response.records().begin(), response.records().end());
-    if (!response.more() || response.records().empty()) break;
+    if (!response.more() || response.records().empty()) return records;
     request.set_after_row(response.records().rbegin()->row());
   }
-  return records;
 }
 
 absl::StatusOr<std::optional<v1::BestRecordResponse>> FarmClient::Best(const v1::RecordKey& key,

@@ -76,6 +76,8 @@ void WriteLoops(const NestFacts& facts, FeatureWriter& out) {
     loops += loop.length > 1 ? 1 : 0;
     switch (loop.kind) {
       case ir::LoopKind::kParallel:
+      case ir::LoopKind::kGroup:
+      case ir::LoopKind::kLane:
         parallel *= loop.extent;
         break;
       case ir::LoopKind::kUnrolled:
@@ -100,7 +102,7 @@ void WriteLoops(const NestFacts& facts, FeatureWriter& out) {
   out.Plain(loops);
 }
 
-void WriteTile(const NestFacts& facts, const NestCost& cost, const codegen::Target& target, FeatureWriter& out) {
+void WriteTile(const NestFacts& facts, const NestCost& cost, const target::Target& target, FeatureWriter& out) {
   const TileFacts& tile = facts.tile;
   out.Log(tile.vectors);
   out.Log(tile.outputs);
@@ -116,9 +118,9 @@ void WriteTile(const NestFacts& facts, const NestCost& cost, const codegen::Targ
 }
 
 // Working sets of what runs inside the inner loops, held against each cache.
-void WriteCaches(const NestFacts& facts, const codegen::Target& target, FeatureWriter& out) {
-  const double caches[] = {static_cast<double>(target.l1_bytes), static_cast<double>(target.l2_bytes),
-                           static_cast<double>(target.l3_bytes)};
+void WriteCaches(const NestFacts& facts, const target::Target& target, FeatureWriter& out) {
+  const double caches[] = {static_cast<double>(target.memory.l1_bytes), static_cast<double>(target.memory.l2_bytes),
+                           static_cast<double>(target.memory.l3_bytes)};
   for (const double bytes : caches) {
     const size_t d = FittingDepth(facts, bytes);
     out.Log(facts.Trips(d));
@@ -131,7 +133,7 @@ void WriteCaches(const NestFacts& facts, const codegen::Target& target, FeatureW
   out.Plain(std::min(16.0, Ratio(facts.WorkingSet(inner), caches[0])));
 }
 
-void WriteNest(const NestFacts& facts, const NestCost& cost, const codegen::Target& target, FeatureWriter& out) {
+void WriteNest(const NestFacts& facts, const NestCost& cost, const target::Target& target, FeatureWriter& out) {
   out.Log(facts.executed);
   out.Log(facts.executed * facts.flops);
   out.Plain(std::min(8.0, Ratio(facts.executed, facts.useful)));
@@ -191,7 +193,7 @@ Totals Sum(const schedule::State& state, const std::vector<NestFacts>& nests, co
 
 const size_t kFeatureCount = kWhole + kNests * kPerNest;
 
-Features ExtractFeatures(const schedule::State& state, const codegen::Target& target) {
+Features ExtractFeatures(const schedule::State& state, const target::Target& target) {
   const std::vector<NestFacts> nests = AnalyzeNests(state, target);
   std::vector<NestCost> costs;
   for (const NestFacts& facts : nests) costs.push_back(PredictNest(facts, target));

@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "compiler/codegen/target.h"
 #include "compiler/schedule/state.h"
+#include "compiler/target/target.h"
 
 namespace hone::tuner {
 
@@ -20,7 +20,7 @@ using Features = std::vector<float>;
 inline constexpr size_t kDraftLogSeconds = 0;
 extern const size_t kFeatureCount;
 
-Features ExtractFeatures(const schedule::State& state, const codegen::Target& target);
+Features ExtractFeatures(const schedule::State& state, const target::Target& target);
 
 }  // namespace hone::tuner
 

@@ -66,7 +66,7 @@ bool IsProduct(const ir::Expr& e) {
 
 class Analyzer {
  public:
-  Analyzer(const State& state, const Nest& nest, const codegen::Target& target)
+  Analyzer(const State& state, const Nest& nest, const target::Target& target)
       : state_(state), nest_(nest), target_(target) {
     facts_.nest = &nest;
   }
@@ -290,7 +290,7 @@ class Analyzer {
 
   const State& state_;
   const Nest& nest_;
-  const codegen::Target& target_;
+  const target::Target& target_;
   NestFacts facts_;
   std::string at_;  // while collecting: the loop the nest inside is computed at
   std::vector<ir::Expr> extents_;
@@ -315,7 +315,7 @@ double NestFacts::Trips(size_t d) const {
   return trips;
 }
 
-std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const codegen::Target& target) {
+std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::Target& target) {
   std::vector<NestFacts> facts;
   for (const schedule::Nest& nest : state.nests) {
     if (!nest.prepared) facts.push_back(Analyzer(state, nest, target).Run());

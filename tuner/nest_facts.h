@@ -8,8 +8,8 @@
 
 #include <vector>
 
-#include "compiler/codegen/target.h"
 #include "compiler/schedule/state.h"
+#include "compiler/target/target.h"
 
 namespace hone::tuner {
 
@@ -67,7 +67,7 @@ struct NestFacts {
 };
 
 // Of every nest that runs with the kernel, in the state's order.
-std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const codegen::Target& target);
+std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::Target& target);
 
 }  // namespace hone::tuner
 

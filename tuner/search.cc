@@ -51,7 +51,7 @@ void RunOnThreads(size_t count, int threads, const std::function<void(size_t)>& 
 
 }  // namespace
 
-Search::Search(Space space, codegen::Target target, Options options)
+Search::Search(Space space, target::Target target, Options options)
     : space_(std::move(space)), target_(std::move(target)), options_(options), random_(options.seed) {}
 
 void Search::Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds) {

@@ -46,7 +46,7 @@ class Search {
     double progress = 0.01;  // less than this, as a fraction, is none
   };
 
-  Search(Space space, codegen::Target target, Options options);
+  Search(Space space, target::Target target, Options options);
 
   // Decisions that served a relative; the first batch has them, nearest first, as far as they fit.
   void AddRelative(space::Decisions decisions) { relatives_.push_back(std::move(decisions)); }
@@ -101,7 +101,7 @@ class Search {
   void UpdatePhase();
 
   const Space space_;
-  const codegen::Target target_;
+  const target::Target target_;
   const Options options_;
   Random random_;
   Phase phase_ = Phase::kFirst;

@@ -8,16 +8,17 @@
 #include <string_view>
 #include <utility>
 
+#include "base/median.h"
 #include "base/status.h"
 #include "compiler/schedule/step.h"
 #include "compiler/space/space.h"
+#include "records/winner.h"
 #include "tuner/convert.h"
 #include "tuner/draft_model.h"
 
 namespace hone::tuner {
 namespace {
 
-constexpr double kWorthwhile = 0.995;  // a winner takes at most this share of the default's time
 constexpr size_t kRelatives = 3;
 constexpr double kAsGood = 1.03;                        // of two that were confirmed: what another day may turn round
 constexpr int64_t kLeastTried = 64, kTriedInVain = 24;  // in all, and since the winner, when a search is at its end
@@ -54,13 +55,6 @@ void TakeBest(Task& task, const Proposal& proposal, double seconds) {
   task.best_decisions = proposal.decisions;
 }
 
-// Repeat by repeat against the default, which was measured in turns with it.
-bool Beats(const std::vector<double>& candidate, const std::vector<double>& standard) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(candidate.size(), standard.size()); ++i) ratios.push_back(candidate[i] / standard[i]);
-  return !ratios.empty() && Median(std::move(ratios)) < kWorthwhile;
-}
-
 }  // namespace
 
 double BytesOf(const v1::Batch& description) {
@@ -79,7 +73,7 @@ int64_t ConstantBytesOf(const v1::Batch& description) {
 
 std::string CandidateId(size_t place) { return fmt::format("c{}", place); }
 
-absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const codegen::Target& target, uint64_t seed, int threads) {
+absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const target::Target& target, uint64_t seed, int threads) {
   Task task;
   HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(spec.text()));
   task.count = static_cast<double>(std::max<int64_t>(1, spec.count()));
@@ -101,15 +95,9 @@ absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const codegen::Targe
 
 std::vector<double> RepeatsOf(const v1::Outcome& outcome) {
   const auto& all = outcome.timing().seconds();
-  const int first = outcome.timing().first_interleaved();
-  const auto begin = first > 0 && first < all.size() ? all.begin() + first : all.begin();
-  return {begin, all.end()};
-}
-
-double Median(std::vector<double> values) {
-  const size_t n = values.size();
-  std::sort(values.begin(), values.end());
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  const auto repeats =
+      records::CountingRepeats({all.data(), static_cast<size_t>(all.size())}, outcome.timing().first_interleaved());
+  return {repeats.begin(), repeats.end()};
 }
 
 std::optional<double> SecondsOf(const v1::Outcome& outcome) {
@@ -166,30 +154,27 @@ void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes&
 }
 
 void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes) {
-  std::vector<double> standard;
-  const Proposal* winner = nullptr;
-  double best = 0;
+  std::vector<records::Contender> contenders;
   for (size_t i = 0; i < finalists.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
-    const std::optional<double> seconds = outcome == outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
-    if (!seconds.has_value() || finalists[i].schedule != task.standard.schedule) continue;
-    standard = RepeatsOf(outcome->second);
-    task.default_seconds = best = *seconds;
-    winner = &finalists[i];
+    if (outcome == outcomes.end() || !outcome->second.has_timing()) continue;
+    records::Contender contender{.row = static_cast<int64_t>(i),
+                                 .schedule = finalists[i].schedule,
+                                 .is_default = finalists[i].schedule == task.standard.schedule,
+                                 .verified = true,
+                                 .confirmed = true};
+    const v1::Timing& timing = outcome->second.timing();
+    SetRepeats(contender, {timing.seconds().data(), static_cast<size_t>(timing.seconds_size())},
+               timing.first_interleaved());
+    contenders.push_back(std::move(contender));
   }
-  for (size_t i = 0; i < finalists.size(); ++i) {
-    const auto outcome = outcomes.find(CandidateId(i));
-    const std::optional<double> seconds = outcome == outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
-    if (!seconds.has_value() || &finalists[i] == winner) continue;
-    const bool fair = standard.empty() || Beats(RepeatsOf(outcome->second), standard);
-    if (!fair || (winner != nullptr && *seconds >= best)) continue;
-    best = *seconds;
-    winner = &finalists[i];
-  }
-  if (winner == nullptr) return;
-  TakeBest(task, *winner, best);
-  task.confirmed = true;
-  task.changed = false;
+  const std::optional<records::Winner> winner = records::FindWinner(contenders);
+  const bool alone = finalists.size() == 1;  // nothing to compare with
+  if (!winner.has_value() || (!winner->confirmed && !alone)) return;
+  if (winner->default_seconds.has_value()) task.default_seconds = winner->default_seconds;
+  TakeBest(task, finalists[static_cast<size_t>(contenders[winner->index].row)], winner->seconds);
+  task.confirmed = alone || winner->default_seconds.has_value();
+  task.changed = !task.confirmed;
 }
 
 std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Task>& tasks) {

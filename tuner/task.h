@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "compiler/codegen/target.h"
 #include "compiler/ir/workload.h"
+#include "compiler/target/target.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/measure.pb.h"
 #include "hone/v1/record.pb.h"
@@ -44,12 +44,11 @@ struct Task {
 };
 
 // FailedPrecondition or InvalidArgument: the text is no workload, or it has no default schedule.
-absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const codegen::Target& target, uint64_t seed, int threads);
+absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const target::Target& target, uint64_t seed, int threads);
 
 // The repeats that count: those taken in turns with other finalists where there are any, since they saw the same
 // machine. Empty for a failure.
 std::vector<double> RepeatsOf(const v1::Outcome& outcome);
-double Median(std::vector<double> values);  // not empty
 std::optional<double> SecondsOf(const v1::Outcome& outcome);
 
 // Takes in a record of an earlier run on this kind of device.
@@ -63,7 +62,8 @@ bool SearchedToTheEnd(const Task& task, const std::vector<v1::Record>& records);
 // device had when the best was measured.
 void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale);
 
-// Takes in a confirmation: the winner is the fastest that beats the default repeat by repeat, else the default.
+// Takes in a confirmation: the winner is who records/winner.h says. It is confirmed if it was compared with the
+// default; for some finalists there may have been no time.
 void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes);
 
 // Best decisions of other tasks of the same operator, the most alike first.

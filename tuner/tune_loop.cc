@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -28,6 +29,10 @@ namespace {
 constexpr int kVisitsAhead = 3;         // one on a device, one compiled, one being compiled
 constexpr size_t kFinalists = 3;        // of a workload, confirmed in turns with the default
 constexpr double kFinalSeconds = 0.05;  // each
+constexpr double kFinalCalls = 5;       // of each finalist whose calls are slow: two to verify, three in turns
+constexpr double kLeastFinalCalls = 3;  // the same, when there is little time
+constexpr double kOverdraft = 4;        // seconds that confirming may take beyond the budget
+constexpr double kLeastShare = 0.5;     // seconds of a visit where many share the time
 constexpr size_t kLeastSamples = 32;    // that a cost model learns from
 constexpr double kTrainGrowth = 1.3;    // samples per training, as a factor of those of the one before
 constexpr int kMostLostBatches = 3;     // in a row, of one workload
@@ -46,11 +51,12 @@ class Undisturbed {
 
 class TuneLoop {
  public:
-  TuneLoop(const v1::Job& job, Farm& farm, BuildPool& builders)
+  TuneLoop(const v1::Job& job, Farm& farm, BuildPool& builders, const Clock& clock)
       : spec_(job.spec()),
         earlier_(job.progress()),
         farm_(farm),
         builders_(builders),
+        clock_(clock),
         lock_(HostLock::Open()),
         budget_(job.spec(), job.progress()) {
     for (const v1::FailureCount& f : earlier_.failed()) failed_[f.kind()] = f.count();
@@ -97,7 +103,7 @@ class TuneLoop {
     for (const auto& [name, value] : spec_.options()) {
       return absl::InvalidArgumentError(fmt::format("job option '{}' is not known to this tuner", name));
     }
-    HONE_ASSIGN_OR_RETURN(target_, codegen::ParseTarget(spec_.target()));
+    HONE_ASSIGN_OR_RETURN(target_, target::ParseTarget(spec_.target()));
     for (const v1::WorkloadSpec& spec : spec_.workloads()) {
       absl::StatusOr<Task> task = MakeTask(spec, target_, spec_.seed() + tasks_.size(), builders_.workers());
       if (!task.ok())
@@ -124,7 +130,7 @@ class TuneLoop {
       HONE_ASSIGN_OR_RETURN(const auto device, farm_.FindDevice(tasks_[0].description.requirements()));
       if (device.has_value()) {
         device_ = device->fingerprint();
-        started_ = absl::Now();
+        started_ = clock_();
         for (Task& task : tasks_) {
           task.description.mutable_requirements()->set_fingerprint_digest(device_.digest());
           task.least_seconds = LeastSeconds(task.description.flops(), BytesOf(task.description), target_,
@@ -157,7 +163,7 @@ class TuneLoop {
         for (const v1::Record& record : records) Remember(task, record);
       }
       HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task), v1::RECORD_MATCH_SAME_TARGET));
-      if (best.has_value()) UseBest(task, *best, records);
+      if (best.has_value()) UseBest(task, *best);
       task.settled = SearchedToTheEnd(task, records);
       budget_.CountRemembered(task.remembered, task.confirmed);
     }
@@ -166,7 +172,7 @@ class TuneLoop {
   }
 
   // A winner of this very key is known to be the best; one of another device or compiler is the best relative there is.
-  static void UseBest(Task& task, const v1::BestRecordResponse& best, const std::vector<v1::Record>& records) {
+  static void UseBest(Task& task, const v1::BestRecordResponse& best) {
     const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(best.record().decisions());
     if (best.match() != v1::RECORD_MATCH_EXACT) {
       if (decisions.ok() && !decisions->empty()) task.search->AddRelative(*decisions);
@@ -175,12 +181,9 @@ class TuneLoop {
     task.best_seconds = best.median_seconds();
     task.best_schedule = best.record().schedule();
     if (decisions.ok()) task.best_decisions = *decisions;
-    // On another day the device was faster or slower: only what was measured in turns with the winner compares.
-    for (const v1::Record& record : records) {
-      if (record.batch_id() != best.record().batch_id() || record.schedule() != task.standard.schedule) continue;
-      if (const auto seconds = SecondsOf(record.outcome())) task.default_seconds = seconds;
-    }
-    task.confirmed = best.record().confirmed() && task.default_seconds.has_value();
+    // On another day the device was faster or slower: only what was measured beside the winner compares.
+    if (best.has_default_seconds()) task.default_seconds = best.default_seconds();
+    task.confirmed = best.confirmed() && best.has_default_seconds();
   }
 
   absl::Status SearchAll() {
@@ -197,7 +200,7 @@ class TuneLoop {
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (tasks_[i].settled) scheduler.Close(i);
     }
-    Visits visits(&farm_, &builders_);
+    Visits visits(&farm_, &builders_, &clock_);
     const absl::Status status = SearchWith(scheduler, visits);
     if (!status.ok()) farm_.Abandon();  // nobody waits for what is under way
     return status;
@@ -205,7 +208,7 @@ class TuneLoop {
 
   absl::Status SearchWith(TaskScheduler& scheduler, Visits& visits) {
     while (true) {
-      while (visits.open() < kVisitsAhead && !budget_.TimeIsUp(Seconds(), ConfirmSeconds())) {
+      while (visits.open() < kVisitsAhead && SearchSecondsLeft() > 0) {
         const int64_t left = budget_.TrialsLeft(begun_);
         if (left == 0) break;
         const auto round = scheduler.Next();
@@ -246,7 +249,21 @@ class TuneLoop {
     if (task.best_seconds.has_value())
       visit.batch.mutable_policy()->set_incumbent_id(CandidateId(visit.proposals.size() - 1));
     begun_ += visit.trials;
+    LimitTime(task, visit);
     visits.Start(std::move(visit));
+  }
+
+  double SearchSecondsLeft() const { return budget_.SecondsLeft(Seconds(), ConfirmSeconds()); }
+
+  // However slow its kernels are, a workload leaves time for the first measurements of the others.
+  void LimitTime(const Task& task, Visit& visit) const {
+    const double left = SearchSecondsLeft();
+    if (std::isinf(left)) return;
+    visit.deadline = clock_() + absl::Seconds(left);
+    if (task.default_seconds.has_value()) return;
+    const auto unmeasured = std::count_if(tasks_.begin(), tasks_.end(),
+                                          [](const Task& other) { return !other.default_seconds.has_value(); });
+    visit.batch.mutable_policy()->set_visit_seconds(std::max(kLeastShare, left / static_cast<double>(unmeasured)));
   }
 
   static Proposal Incumbent(const Task& task) {
@@ -261,6 +278,7 @@ class TuneLoop {
       candidate->set_id(CandidateId(i));
       candidate->set_schedule(visit.proposals[i].schedule);
       candidate->set_decisions(space::Print(visit.proposals[i].decisions));
+      candidate->set_is_default(visit.proposals[i].schedule == task.standard.schedule);
     }
     // Nothing much slower than what we have is worth the wait.
     const double expected = task.best_seconds.value_or(task.expected_seconds * 8);
@@ -292,7 +310,10 @@ class TuneLoop {
   void CountFailures(const Visit& visit) {
     for (size_t i = 0; i < static_cast<size_t>(visit.trials); ++i) {
       const auto outcome = visit.outcomes.find(CandidateId(i));
-      if (outcome == visit.outcomes.end()) continue;
+      if (outcome == visit.outcomes.end()) {
+        --begun_;  // lost, or there was no time for it
+        continue;
+      }
       ++trials_;
       if (outcome->second.has_failure()) ++failed_[outcome->second.failure().kind()];
     }
@@ -302,7 +323,6 @@ class TuneLoop {
     task.lost_batches = visit.error.empty() ? 0 : task.lost_batches + 1;
     if (visit.error.empty()) return;
     task.trouble = visit.error;
-    begun_ -= visit.trials - static_cast<int64_t>(visit.outcomes.size());
     spdlog::warn("a batch of {} {} was not measured: {}", task.workload.op,
                  task.description.workload_digest().substr(0, 12), visit.error);
   }
@@ -341,7 +361,8 @@ class TuneLoop {
     double seconds = 0;
     for (const Task& task : tasks_) {
       if (!NeedsConfirming(task)) continue;
-      const double each = std::max(kFinalSeconds, 8 * task.best_seconds.value_or(task.expected_seconds));
+      const double best = task.best_seconds.value_or(task.expected_seconds);
+      const double each = std::max(kFinalSeconds, kFinalCalls * best);
       seconds += 0.1 + static_cast<double>(kFinalists + 1) * each;
     }
     return seconds;
@@ -350,17 +371,27 @@ class TuneLoop {
   // The best few of every workload once more, in turns with the default: luck is not recorded as speed, and what is
   // not faster than the default does not win.
   absl::Status ConfirmAll() {
-    Visits visits(&farm_, &builders_);
+    Visits visits(&farm_, &builders_, &clock_);
     const absl::Status status = ConfirmWith(visits);
     if (!status.ok()) farm_.Abandon();
     return status;
   }
 
   absl::Status ConfirmWith(Visits& visits) {
+    const absl::Time deadline = clock_() + absl::Seconds(budget_.SecondsLeft(Seconds(), 0) + kOverdraft);
     size_t next = 0;
     while (true) {
       for (; next < tasks_.size() && visits.open() < kVisitsAhead; ++next) {
-        if (NeedsConfirming(tasks_[next])) visits.Start(Final(next));
+        if (!NeedsConfirming(tasks_[next])) continue;
+        const auto waiting =
+            visits.open() + std::count_if(tasks_.begin() + static_cast<int64_t>(next), tasks_.end(), NeedsConfirming);
+        const double share = absl::ToDoubleSeconds(deadline - clock_()) / static_cast<double>(waiting);
+        const auto finalists = static_cast<size_t>(FinalistsWithin(tasks_[next], share));
+        if (finalists == 0) continue;  // what was measured counts; another run confirms it
+        Visit visit = Final(next, finalists);
+        visit.deadline = deadline;
+        if (!std::isinf(share)) visit.batch.mutable_policy()->set_visit_seconds(std::max(kLeastShare, share));
+        visits.Start(std::move(visit));
       }
       if (visits.open() == 0) return absl::OkStatus();
       activity_ = "confirming the winners";
@@ -374,13 +405,21 @@ class TuneLoop {
     }
   }
 
-  Visit Final(size_t index) const {
+  // How many finalists beside the default can be confirmed in so many seconds; 0: not even one.
+  static double FinalistsWithin(const Task& task, double seconds) {
+    const double best = task.best_seconds.value_or(task.expected_seconds);
+    if (seconds < 2 * kLeastFinalCalls * best) return 0;
+    return std::clamp(seconds / (kFinalCalls * best) - 1, 1.0, static_cast<double>(kFinalists));
+  }
+
+  // The default goes first: should time run out, nothing else is worth much without it.
+  Visit Final(size_t index, size_t finalists) const {
     const Task& task = tasks_[index];
     Visit visit;
     visit.task = index;
-    visit.proposals = task.search->Best(kFinalists);
+    visit.proposals = {task.standard};
+    for (Proposal& p : task.search->Best(finalists)) visit.proposals.push_back(std::move(p));
     if (!task.best_schedule.empty()) visit.proposals.push_back(Incumbent(task));
-    visit.proposals.push_back(task.standard);
     // Each once, the first of its kind.
     std::vector<Proposal> distinct;
     for (Proposal& p : visit.proposals) {
@@ -403,9 +442,14 @@ class TuneLoop {
       if (task.best_seconds.has_value()) return absl::OkStatus();
       if (!task.trouble.empty()) troubled = &task;
     }
-    return absl::InternalError(fmt::format("nothing could be measured; {}: {}",
-                                           troubled == nullptr ? "every candidate failed" : troubled->workload.op,
-                                           troubled == nullptr ? "see the records" : troubled->trouble));
+    if (troubled == nullptr) {
+      return absl::InternalError(
+          "nothing could be measured: every candidate failed, or there was no time for any; `hone records query "
+          "--failed "
+          "any` tells of failures, a longer --time gives more time");
+    }
+    return absl::InternalError(
+        fmt::format("nothing could be measured; {}: {}", troubled->workload.op, troubled->trouble));
   }
 
   absl::Status ReportNowAndThen() {
@@ -414,17 +458,16 @@ class TuneLoop {
     return farm_.Report(Progress());
   }
 
-  double Seconds() const {
-    return started_ == absl::InfinitePast() ? 0 : absl::ToDoubleSeconds(absl::Now() - started_);
-  }
+  double Seconds() const { return started_ == absl::InfinitePast() ? 0 : absl::ToDoubleSeconds(clock_() - started_); }
 
   const v1::JobSpec spec_;
   const v1::JobProgress earlier_;  // of attempts before this one
   Farm& farm_;
   BuildPool& builders_;
+  const Clock& clock_;
   absl::StatusOr<HostLock> lock_;
   Budget budget_;
-  codegen::Target target_;
+  target::Target target_;
   v1::DeviceFingerprint device_;
   std::vector<Task> tasks_;
   absl::Time started_ = absl::InfinitePast(), next_report_ = absl::InfinitePast();
@@ -438,8 +481,9 @@ class TuneLoop {
 
 }  // namespace
 
-absl::Status TuneJob(const v1::Job& job, Farm& farm, BuildPool& builders, v1::JobProgress* progress) {
-  TuneLoop loop(job, farm, builders);
+absl::Status TuneJob(const v1::Job& job, Farm& farm, BuildPool& builders, v1::JobProgress* progress,
+                     const Clock& clock) {
+  TuneLoop loop(job, farm, builders, clock);
   const absl::Status status = loop.Run();
   *progress = loop.Progress();
   if (status.ok()) progress->set_activity("");

@@ -19,6 +19,7 @@ v1::Record FailureRecord(const Visit& visit, const v1::Candidate& candidate, con
                             candidate.id()));
   record.set_schedule(candidate.schedule());
   record.set_decisions(candidate.decisions());
+  record.set_is_default(candidate.is_default());
   *record.mutable_outcome() = outcome;
   record.set_workload(visit.batch.workload());
   record.set_op(visit.batch.op());
@@ -61,6 +62,7 @@ std::optional<Visit> Visits::Finished(absl::Duration wait) {
 }
 
 void Visits::Run(Visit& visit) {
+  if ((*clock_)() >= visit.deadline) return;
   BuildJob job{visit.batch.workload(), visit.batch.target(), {}};
   for (const v1::Candidate& candidate : visit.batch.candidates()) job.schedules.push_back(candidate.schedule());
   absl::StatusOr<BuiltBatch> built = builders_->Build(job);
@@ -71,7 +73,7 @@ void Visits::Run(Visit& visit) {
   v1::Batch ready = visit.batch;
   ready.clear_candidates();
   ready.set_artifact(std::move(built->artifact));
-  *ready.mutable_reference() = ToProto(built->reference);
+  *ready.mutable_reference() = ToProto(built->reference, built->reference_code);
   std::vector<v1::Record> failures;
   for (int i = 0; i < visit.batch.candidates_size(); ++i) {
     const v1::Candidate& candidate = visit.batch.candidates(i);
@@ -79,7 +81,7 @@ void Visits::Run(Visit& visit) {
     if (result.ok) {
       v1::Candidate* added = ready.add_candidates();
       *added = candidate;
-      *added->mutable_kernel() = ToProto(result.kernel);
+      *added->mutable_kernel() = ToProto(result.kernel, result.code);
       continue;
     }
     v1::Outcome& outcome = visit.outcomes[candidate.id()];
@@ -88,6 +90,11 @@ void Visits::Run(Visit& visit) {
   }
   visit.status = farm_->Append(failures);
   if (!visit.status.ok() || ready.candidates().empty()) return;
+  if (visit.deadline != absl::InfiniteFuture()) {
+    const absl::Duration left = visit.deadline - (*clock_)();
+    if (left <= absl::ZeroDuration()) return;
+    ready.set_useful_seconds(absl::ToDoubleSeconds(left));
+  }
   absl::StatusOr<v1::BatchResult> measured = farm_->Measure(ready);
   if (absl::IsInvalidArgument(measured.status())) {  // of this batch, not of the farm
     visit.error = std::string(measured.status().message());

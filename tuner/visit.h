@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -26,21 +27,24 @@
 
 namespace hone::tuner {
 
+using Clock = std::function<absl::Time()>;
+
 struct Visit {
   size_t task = 0;
   int64_t trials = 0;  // proposals; an incumbent measured along is none
   std::vector<Proposal> proposals;
-  v1::Batch batch;      // everything but what building adds
-  v1::RecordKey key;    // of records of candidates that do not compile
-  absl::Status status;  // of the farm's calls, or of building as a whole
-  std::string error;    // why the batch could not be measured, "" if it was
-  Outcomes outcomes;    // of what was compiled and measured, or failed
+  v1::Batch batch;                               // everything but what building adds
+  v1::RecordKey key;                             // of records of candidates that do not compile
+  absl::Status status;                           // of the farm's calls, or of building as a whole
+  std::string error;                             // why the batch could not be measured, "" if it was
+  Outcomes outcomes;                             // of what was compiled and measured, or failed
+  absl::Time deadline = absl::InfiniteFuture();  // of the whole visit; what is not measured by then has no outcome
 };
 
 class Visits {
  public:
-  // Both must outlive this.
-  Visits(Farm* farm, BuildPool* builders) : farm_(farm), builders_(builders) {}
+  // All must outlive this.
+  Visits(Farm* farm, BuildPool* builders, const Clock* clock) : farm_(farm), builders_(builders), clock_(clock) {}
   ~Visits();  // abandons what is under way: Abandon() of the farm first, if it is not to be waited for
   Visits(const Visits&) = delete;
   Visits& operator=(const Visits&) = delete;
@@ -55,6 +59,7 @@ class Visits {
 
   Farm* const farm_;
   BuildPool* const builders_;
+  const Clock* const clock_;
   std::mutex mutex_;
   std::condition_variable over_;
   std::deque<std::pair<int64_t, Visit>> finished_;

@@ -1,14 +1,15 @@
-// Code generation: lowered functions to a relocatable ELF object, objects to one shared object. The one way into the
-// back end.
+// Code generation: lowered functions to an object, objects to one piece of code: for a CPU relocatable ELF and a shared
+// object, for OpenCL source. The only way to the back ends, whose table is in backend.cc.
 #ifndef HONE_COMPILER_CODEGEN_CODEGEN_H_
 #define HONE_COMPILER_CODEGEN_CODEGEN_H_
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "compiler/codegen/target.h"
 #include "compiler/ir/stmt.h"
+#include "compiler/target/target.h"
 
 namespace hone::codegen {
 
@@ -20,13 +21,31 @@ enum class Effort : uint8_t {
 
 enum class Output : uint8_t { kObject, kAssembly, kLlvmIr };
 
-// One HoneKernel (base/kernel_abi.h) per function, under the function's name. Thread-safe.
-absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const Target& target, Effort effort = Effort::kKernel,
-                                 Output output = Output::kObject);
+// For a CPU one HoneKernel (base/kernel_abi.h) per function, under the function's name; for OpenCL one __kernel each,
+// as source. Thread-safe. InvalidArgument for an output that the kind of target does not have.
+absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const target::Target& target,
+                                 Effort effort = Effort::kKernel, Output output = Output::kObject);
 
-// Bytes of a shared object with the symbols of all objects. Undefined symbols (libm, memset) are resolved when it is
-// loaded. Not thread-safe: the linker keeps state; one call at a time in a process.
-absl::StatusOr<std::string> LinkShared(std::span<const std::string> objects);
+// The CPU features that code for this target may use, sorted: all that the CPU has beyond its architecture, as LLVM
+// names them, of those that a machine can be asked for (base/cpu_features.h). The one answer for choosing a device, for
+// packages and for loading them.
+std::vector<std::string> RequiredFeatures(const target::Target& target);
+
+// The machine that code for this target runs on, as a device's fingerprint names it: "x86_64", "aarch64", "opencl".
+std::string RequiredArchitecture(const target::Target& target);
+
+// What several objects became.
+struct Artifact {
+  struct Range {
+    int64_t offset = 0, bytes = 0;  // both 0: the object is all over the code
+  };
+  std::string code;           // a shared object; for OpenCL the sources one after the other
+  std::vector<Range> ranges;  // per object, in order
+};
+
+// One piece of code with the functions of all objects, each made by Emit for this target. Undefined symbols (libm,
+// memset) are resolved when it is loaded. Not thread-safe: the linker keeps state; one call at a time in a process.
+absl::StatusOr<Artifact> Link(std::span<const std::string> objects, const target::Target& target);
 
 }  // namespace hone::codegen
 

@@ -1,13 +1,102 @@
 #include "compiler/codegen/kernel.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "base/status.h"
 #include "compiler/ir/match.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
+#include "compiler/schedule/spread.h"
 
 namespace hone::codegen {
+namespace {
 
-schedule::Schedule ReferenceSchedule(const ir::Workload& workload) {
+constexpr int kPlainLanes = 64;
+
+KernelBuffer Describe(const ir::BufferNode& buffer, BufferRole role) {
+  return {role, ir::ToString(ir::Type{buffer.dtype}), buffer.shape};
+}
+
+bool Reads(const std::vector<ir::Func>& funcs, const ir::Buffer& buffer) {
+  bool reads = false;
+  for (const ir::Func& func : funcs) {
+    ir::ForEachExpr(func.body, [&](const ir::Expr& e) {
+      const ir::Load* load = e.As<ir::Load>();
+      reads |= load != nullptr && load->buffer == buffer;
+    });
+  }
+  return reads;
+}
+
+class InterfaceBuilder {
+ public:
+  InterfaceBuilder(const ir::Workload& workload, const passes::Module& module, const std::string& name)
+      : workload_(workload), module_(module) {
+    result_.name = name;
+  }
+
+  KernelInterface Run() {
+    for (const ir::Param& param : workload_.params) {
+      Add(param.buffer, param.kind == ir::ParamKind::kInput ? BufferRole::kInput : BufferRole::kConstant);
+      result_.buffers.back().used = Reads(module_.main, param.buffer);
+    }
+    for (const ir::Buffer& packed : module_.packed) Add(packed, BufferRole::kPacked);
+    for (const ir::Buffer& output : workload_.outputs) Add(output, BufferRole::kOutput);
+    result_.workspace_bytes = AddWorkspace(module_.workspace, module_.main);
+    result_.prepare_workspace_bytes = AddWorkspace(module_.prepare_workspace, module_.prepare);
+    result_.main = Launches(module_.main);
+    result_.prepare = Launches(module_.prepare);
+    return std::move(result_);
+  }
+
+ private:
+  void Add(const ir::Buffer& buffer, BufferRole role) {
+    places_[buffer.get()] = static_cast<uint32_t>(result_.buffers.size());
+    result_.buffers.push_back(Describe(*buffer, role));
+  }
+
+  // Slices for what goes from launch to launch; a func without a grid slices its workspace itself. The bytes of it all.
+  int64_t AddWorkspace(const std::vector<ir::Buffer>& slices, const std::vector<ir::Func>& funcs) {
+    int64_t bytes = 0;
+    for (const ir::Func& func : funcs) bytes = std::max(bytes, passes::WorkspaceBytes(func));
+    for (const ir::Buffer& slice : slices) {
+      Add(slice, BufferRole::kWorkspace);
+      result_.buffers.back().offset = bytes;
+      bytes += (ir::NumBytes(*slice) + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment;
+    }
+    return bytes;
+  }
+
+  std::vector<KernelLaunch> Launches(const std::vector<ir::Func>& funcs) const {
+    std::vector<KernelLaunch> launches;
+    for (const ir::Func& func : funcs) {
+      KernelLaunch launch{func.name, func.grid.groups, func.grid.lanes, {}};
+      if (func.grid.defined()) {
+        for (const ir::Buffer& param : func.params) launch.arguments.push_back(places_.at(param.get()));
+      }
+      launches.push_back(std::move(launch));
+    }
+    return launches;
+  }
+
+  const ir::Workload& workload_;
+  const passes::Module& module_;
+  KernelInterface result_;
+  std::map<const ir::BufferNode*, uint32_t> places_;
+};
+
+}  // namespace
+
+schedule::Schedule PlainSchedule(const ir::Workload& workload, const target::Target& target) {
+  if (!target.HasLanes()) return {};
+  return schedule::SpreadOverLanes(schedule::Start(workload), std::min(kPlainLanes, target.hierarchy.max_lanes));
+}
+
+schedule::Schedule ReferenceSchedule(const ir::Workload& workload, const target::Target& target) {
+  if (target.HasLanes()) return PlainSchedule(workload, target);
   schedule::Schedule schedule;
   for (const ir::Stage& stage : workload.stages) {
     if (stage.reduce_axes.empty() || stage.axes.empty() || stage.axes.back().extent < 8) continue;
@@ -21,29 +110,15 @@ schedule::Schedule ReferenceSchedule(const ir::Workload& workload) {
 }
 
 absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
-                                     const Target& target, const std::string& symbol, Effort effort) {
+                                     const target::Target& target, const std::string& name, Effort effort) {
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
-  HONE_ASSIGN_OR_RETURN(const passes::Loops loops, passes::Lower(state, symbol));
+  HONE_ASSIGN_OR_RETURN(const passes::Module module, passes::Lower(state, target, name));
   Kernel kernel;
-  kernel.symbol = symbol;
-  kernel.workspace_bytes = passes::WorkspaceBytes(loops.main);
-  std::vector<ir::Func> funcs = {loops.main};
-  if (loops.prepare.body.defined()) {
-    funcs.push_back(loops.prepare);
-    kernel.prepare = loops.prepare;
-    kernel.prepare_symbol = loops.prepare.name;
-    kernel.prepare_workspace_bytes = passes::WorkspaceBytes(loops.prepare);
-  }
-  for (const ir::Buffer& buffer : loops.packed) kernel.packed_bytes.push_back(ir::NumBytes(*buffer));
-  for (const ir::Param& param : workload.params) {
-    bool used = false;
-    ir::ForEachExpr(loops.main.body, [&](const ir::Expr& e) {
-      const ir::Load* load = e.As<ir::Load>();
-      used |= load != nullptr && load->buffer == param.buffer;
-    });
-    kernel.param_used.push_back(used);
-  }
-  HONE_ASSIGN_OR_RETURN(kernel.object, Emit(funcs, target, effort));
+  kernel.interface = InterfaceBuilder(workload, module, name).Run();
+  kernel.prepare = module.host_prepare;
+  std::vector<ir::Func> funcs = module.main;
+  funcs.insert(funcs.end(), module.prepare.begin(), module.prepare.end());
+  HONE_ASSIGN_OR_RETURN(kernel.code, Emit(funcs, target, effort));
   return kernel;
 }
 

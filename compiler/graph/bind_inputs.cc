@@ -1,10 +1,18 @@
 #include "compiler/graph/bind_inputs.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/emit.h"
+#include "compiler/ir/numeric.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -43,15 +51,35 @@ absl::Status CheckNames(const std::vector<RawInput>& inputs, const ImportOptions
   };
   for (const auto& [name, shape] : options.shapes) HONE_RETURN_IF_ERROR(check(name));
   for (const auto& [name, value] : options.bound_inputs) HONE_RETURN_IF_ERROR(check(name));
+  for (const auto& [name, text] : options.bound_texts) HONE_RETURN_IF_ERROR(check(name));
   return absl::OkStatus();
 }
 
-// The shape that the caller gives for this input, or nullptr.
-const std::vector<int64_t>* GivenShape(const RawInput& input, const ImportOptions& options) {
-  auto bound = options.bound_inputs.find(input.name);
-  if (bound != options.bound_inputs.end()) return &bound->second.type.shape;
-  auto shape = options.shapes.find(input.name);
-  return shape != options.shapes.end() ? &shape->second : nullptr;
+template <typename T>
+const T* Find(const std::map<std::string, T>& map, const std::string& name) {
+  auto it = map.find(name);
+  return it != map.end() ? &it->second : nullptr;
+}
+
+// "2,3" as pieces; none of an empty text.
+std::vector<std::string_view> Pieces(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    pieces.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return pieces;
+}
+
+// The shape that the caller gives for this input, if any. Bound numbers give that of a list whose length is open.
+std::optional<std::vector<int64_t>> GivenShape(const RawInput& input, const ImportOptions& options) {
+  if (const auto* shape = Find(options.shapes, input.name)) return *shape;
+  if (const auto* bound = Find(options.bound_inputs, input.name)) return bound->type.shape;
+  const std::string* text = Find(options.bound_texts, input.name);
+  const bool open_list = input.shape && input.shape->size() == 1 && !input.shape->front().extent;
+  if (text == nullptr || !open_list) return std::nullopt;
+  return std::vector<int64_t>{static_cast<int64_t>(Pieces(*text).size())};
 }
 
 absl::Status CheckGiven(const RawInput& input, const std::vector<int64_t>& given) {
@@ -75,8 +103,8 @@ absl::StatusOr<std::map<std::string, int64_t>> BindSymbols(const std::vector<Raw
                                                            const ImportOptions& options) {
   std::map<std::string, int64_t> symbols;
   for (const RawInput& input : inputs) {
-    const std::vector<int64_t>* given = GivenShape(input, options);
-    if (given == nullptr) continue;
+    const std::optional<std::vector<int64_t>> given = GivenShape(input, options);
+    if (!given) continue;
     HONE_RETURN_IF_ERROR(CheckGiven(input, *given));
     for (size_t i = 0; input.shape && i < given->size(); ++i) {
       const RawDimension& dim = (*input.shape)[i];
@@ -90,7 +118,99 @@ absl::StatusOr<std::map<std::string, int64_t>> BindSymbols(const std::vector<Raw
   return symbols;
 }
 
+// Appends the number in `text` to `bytes` as an element of T; false if it is none.
+template <typename T>
+bool AppendAs(std::string_view text, std::vector<std::byte>& bytes) {
+  T value{};
+  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || last != text.data() + text.size()) return false;
+  const auto* raw = reinterpret_cast<const std::byte*>(&value);
+  bytes.insert(bytes.end(), raw, raw + sizeof(T));
+  return true;
+}
+
+bool AppendBits(std::string_view text, uint16_t (*narrow)(double), std::vector<std::byte>& bytes) {
+  std::vector<std::byte> wide;
+  if (!AppendAs<double>(text, wide)) return false;
+  double value = 0;
+  std::memcpy(&value, wide.data(), sizeof value);
+  const uint16_t bits = narrow(value);
+  const auto* raw = reinterpret_cast<const std::byte*>(&bits);
+  bytes.insert(bytes.end(), raw, raw + sizeof bits);
+  return true;
+}
+
+bool AppendNumber(std::string_view text, ir::DType dtype, std::vector<std::byte>& bytes) {
+  using ir::DType;
+  switch (dtype) {
+    case DType::kBool:
+      bytes.push_back(std::byte{text == "1" || text == "true"});
+      return text == "0" || text == "1" || text == "false" || text == "true";
+    case DType::kInt8:
+      return AppendAs<int8_t>(text, bytes);
+    case DType::kInt16:
+      return AppendAs<int16_t>(text, bytes);
+    case DType::kInt32:
+      return AppendAs<int32_t>(text, bytes);
+    case DType::kInt64:
+      return AppendAs<int64_t>(text, bytes);
+    case DType::kUInt8:
+      return AppendAs<uint8_t>(text, bytes);
+    case DType::kUInt16:
+      return AppendAs<uint16_t>(text, bytes);
+    case DType::kUInt32:
+      return AppendAs<uint32_t>(text, bytes);
+    case DType::kUInt64:
+      return AppendAs<uint64_t>(text, bytes);
+    case DType::kFloat16:
+      return AppendBits(text, ir::HalfBits, bytes);
+    case DType::kBFloat16:
+      return AppendBits(text, ir::BFloatBits, bytes);
+    case DType::kFloat32:
+      return AppendAs<float>(text, bytes);
+    case DType::kFloat64:
+      return AppendAs<double>(text, bytes);
+  }
+  return false;
+}
+
+absl::StatusOr<TensorData> ReadNumbers(const std::string& name, const TensorType& type, std::string_view text) {
+  const std::vector<std::string_view> pieces = Pieces(text);
+  if (static_cast<int64_t>(pieces.size()) != type.elements()) {
+    return absl::InvalidArgumentError(fmt::format("input '{}' is {}: {} numbers are wanted, the bound value has {}",
+                                                  name, Print(type), type.elements(), pieces.size()));
+  }
+  std::vector<std::byte> bytes;
+  for (const std::string_view piece : pieces) {
+    if (AppendNumber(piece, type.dtype, bytes)) continue;
+    return absl::InvalidArgumentError(fmt::format("input '{}' is {}: '{}' in the bound value is no {}", name,
+                                                  Print(type), piece, ir::Name(type.dtype)));
+  }
+  return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<TensorData>> BindInputValues(const std::vector<RawInput>& inputs,
+                                                        const std::vector<TensorType>& types,
+                                                        const ImportOptions& options) {
+  std::vector<TensorData> values(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (const std::string* text = Find(options.bound_texts, inputs[i].name)) {
+      HONE_ASSIGN_OR_RETURN(values[i], ReadNumbers(inputs[i].name, types[i], *text));
+    }
+    const Constant* bound = Find(options.bound_inputs, inputs[i].name);
+    if (bound == nullptr) continue;
+    if (bound->type != types[i]) {
+      return absl::InvalidArgumentError(fmt::format("input '{}' is {}, the bound value is {}; give it as {}",
+                                                    inputs[i].name, Print(types[i]), Print(bound->type),
+                                                    Print(types[i])));
+    }
+    HONE_CHECK(bound->data != nullptr && static_cast<int64_t>(bound->data->size()) == ByteSize(bound->type));
+    values[i] = bound->data;
+  }
+  return values;
+}
 
 absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInput>& inputs,
                                                        const ImportOptions& options) {
@@ -99,7 +219,7 @@ absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInpu
   std::vector<TensorType> types;
   for (const RawInput& input : inputs) {
     TensorType type{input.dtype, {}};
-    if (const std::vector<int64_t>* given = GivenShape(input, options)) {
+    if (const auto given = GivenShape(input, options)) {
       type.shape = *given;
       types.push_back(std::move(type));
       continue;

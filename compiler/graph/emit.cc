@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "compiler/ir/interpret.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace hone::graph {
 namespace {
@@ -30,9 +31,22 @@ absl::Status CheckSize(const ir::BufferNode& buffer) {
   return absl::OkStatus();
 }
 
+absl::Status OutputNotMade(const Graph& graph, const Node& node, size_t output) {
+  const ValueId id = node.outputs[output];
+  const bool known = id >= 0 && static_cast<size_t>(id) < graph.values.size();
+  return absl::UnimplementedError(fmt::format(
+      "{}: the model reads its output {}{}, which the operator does not make at inference; export the model for "
+      "inference, or without what reads that output",
+      Describe(node), output, known ? fmt::format(" ('{}')", graph.values[id].name) : ""));
+}
+
 }  // namespace
 
 int64_t ByteSize(const TensorType& type) { return type.elements() * ir::SizeOf(type.dtype); }
+
+std::string Print(const TensorType& type) {
+  return fmt::format("{}[{}]", ir::Name(type.dtype), fmt::join(type.shape, ","));
+}
 
 absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node& node, std::vector<ir::Buffer> inputs,
                                                  StageBuilder& builder) {
@@ -43,14 +57,17 @@ absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node&
   absl::StatusOr<std::vector<ir::Buffer>> outputs = op->emit(args, builder);
   if (!outputs.ok()) return Annotate(outputs.status(), Describe(node));
   HONE_RETURN_IF_ERROR(Annotate(args.attribute_error, Describe(node)));
-  if (outputs->size() < node.outputs.size()) {
-    return absl::InvalidArgumentError(fmt::format("{}: the node has {} outputs, the operator makes {}", Describe(node),
-                                                  node.outputs.size(), outputs->size()));
-  }
+  const size_t made = outputs->size();
+  outputs->resize(node.outputs.size());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    const bool wanted = node.outputs[i] != kAbsent;
-    HONE_CHECK(!wanted || (*outputs)[i] != nullptr);
-    if (wanted) HONE_RETURN_IF_ERROR(Annotate(CheckSize(*(*outputs)[i]), Describe(node)));
+    ir::Buffer& output = (*outputs)[i];
+    if (node.outputs[i] == kAbsent) {
+      output = nullptr;
+      continue;
+    }
+    if (i >= made) return OutputNotMade(graph, node, i);
+    HONE_CHECK(output != nullptr);
+    HONE_RETURN_IF_ERROR(Annotate(CheckSize(*output), Describe(node)));
   }
   return outputs;
 }
@@ -70,10 +87,6 @@ absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node) {
   }
   StageBuilder builder;
   HONE_ASSIGN_OR_RETURN(emitted.outputs, EmitInto(graph, node, emitted.inputs, builder));
-  emitted.outputs.resize(node.outputs.size());
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] == kAbsent) emitted.outputs[i] = nullptr;
-  }
   emitted.stages = builder.TakeStages();
   return emitted;
 }

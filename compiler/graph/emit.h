@@ -6,6 +6,7 @@
 #define HONE_COMPILER_GRAPH_EMIT_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,8 +16,8 @@
 namespace hone::graph {
 
 // The operator's stages appended to builder, reading from inputs (one buffer per node input, nullptr if absent).
-// Returns at least one buffer per node output, nullptr only where the output is kAbsent. Errors name node and operator;
-// Unimplemented if we do not have it.
+// Returns one buffer per node output, nullptr exactly where the output is kAbsent. Errors name node and operator;
+// Unimplemented if we do not have it, or if it does not make an output that the node has.
 absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node& node, std::vector<ir::Buffer> inputs,
                                                  StageBuilder& builder);
 
@@ -39,6 +40,7 @@ absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& n
 
 // The bytes that a value of this type takes.
 int64_t ByteSize(const TensorType& type);
+std::string Print(const TensorType& type);  // "f32[2,3]"
 
 }  // namespace hone::graph
 

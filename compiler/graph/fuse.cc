@@ -249,11 +249,12 @@ std::string ConvLabel(const Graph& graph, const Node& node) {
 }
 
 std::string NodeLabel(const Graph& graph, const Node& node) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kLabels = {{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kLabels = {{
       {"Gemm", "matmul"},
       {"LayerNormalization", "layer_norm"},
       {"InstanceNormalization", "instance_norm"},
       {"GroupNormalization", "group_norm"},
+      {"PhasedConvTranspose", "conv_transpose"},
       {"MaxPool", "pool"},
       {"AveragePool", "pool"},
       {"LpPool", "pool"},

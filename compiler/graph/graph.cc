@@ -1,11 +1,22 @@
 #include "compiler/graph/graph.h"
 
+#include <algorithm>
+
 namespace hone::graph {
 
 int64_t TensorType::elements() const {
   int64_t product = 1;
   for (int64_t extent : shape) product *= extent;
   return product;
+}
+
+bool Equal(const Graph& a, const Graph& b) {
+  if (a.nodes != b.nodes || a.inputs != b.inputs || a.outputs != b.outputs || a.output_names != b.output_names) {
+    return false;
+  }
+  // Values that only one of the two has are read by no node.
+  const size_t count = std::min(a.values.size(), b.values.size());
+  return std::equal(a.values.begin(), a.values.begin() + count, b.values.begin());
 }
 
 }  // namespace hone::graph

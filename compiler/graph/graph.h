@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/ir/type.h"
+#include "compiler/target/target.h"
 
 namespace hone::graph {
 
@@ -31,6 +32,7 @@ using TensorData = std::shared_ptr<const std::vector<std::byte>>;
 struct Constant {
   TensorType type;
   TensorData data;
+  bool operator==(const Constant&) const = default;  // data by handle, here and below
 };
 
 struct Graph;
@@ -44,6 +46,7 @@ struct Value {
   std::string name;  // as the model names it; unique
   TensorType type;
   TensorData data;  // set iff the value is a constant
+  bool operator==(const Value&) const = default;
 };
 
 struct Node {
@@ -53,14 +56,19 @@ struct Node {
   int opset = 0;       // the version of the domain that the model imports
   std::vector<ValueId> inputs, outputs;
   std::map<std::string, Attribute> attributes;
+  bool operator==(const Node&) const = default;
 };
 
 struct Graph {
+  target::Target target;      // what the graph is rewritten for: a pass may ask what it can do
   std::vector<Value> values;  // indexed by ValueId
   std::vector<Node> nodes;    // in topological order
   std::vector<ValueId> inputs, outputs;
   std::vector<std::string> output_names;  // per output, as the model names it: passes may replace the value
 };
+
+// The same nodes on the same values: what a pass that changes nothing leaves.
+bool Equal(const Graph& a, const Graph& b);
 
 }  // namespace hone::graph
 

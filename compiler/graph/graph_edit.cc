@@ -42,10 +42,12 @@ ValueId AddValue(Graph& graph, std::string_view name_hint, TensorType type, Tens
   return id;
 }
 
-absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node) {
+absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node, const std::vector<std::string>& names) {
   if (node.name.empty()) node.name = fmt::format("{}_{}", node.op, graph.nodes.size());
-  for (ValueId& id : node.outputs) {
-    if (id != kAbsent) id = AddValue(graph, node.name, {});
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == kAbsent) continue;
+    node.outputs[i] = AddValue(graph, node.name, {});
+    if (i < names.size()) graph.values[node.outputs[i]].name = names[i];
   }
   HONE_ASSIGN_OR_RETURN(std::vector<TensorType> types, InferTypes(graph, node));
   for (size_t i = 0; i < types.size(); ++i) {

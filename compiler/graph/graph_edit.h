@@ -32,9 +32,9 @@ ValueId AddConstant(Graph& graph, std::string_view name_hint, ir::DType dtype, s
 }
 
 // Appends the node. Each of its outputs that is not kAbsent (kNewValue, say) is replaced by a new value, which gets its
-// type from the operator. Returns node.outputs.
+// type from the operator and the name at its place in `names`, or one made of the node's. Returns node.outputs.
 inline constexpr ValueId kNewValue = -2;
-absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node);
+absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node, const std::vector<std::string>& names = {});
 // The same for the common case: an operator of ai.onnx with one output.
 absl::StatusOr<ValueId> AddOp(Graph& graph, std::string_view op, std::vector<ValueId> inputs,
                               std::map<std::string, Attribute> attributes = {}, std::string_view domain = "");

@@ -108,6 +108,22 @@ absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes
       fmt::format("{} depends on itself: the graph has a cycle", Describe(nodes[stuck], stuck)));
 }
 
+bool MakesAny(const RawNode& node, const std::set<std::string>& names) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(),
+                     [&](const std::string& output) { return names.contains(output); });
+}
+
+// The outputs, and what their nodes read, and so on. `order`: as OrderNodes gives it.
+std::set<std::string> CollectNeeded(const std::vector<RawNode>& nodes, const std::vector<size_t>& order,
+                                    const std::vector<std::string>& outputs) {
+  std::set<std::string> needed(outputs.begin(), outputs.end());
+  needed.erase("");  // an output that is left out
+  for (auto index = order.rbegin(); index != order.rend(); ++index) {
+    if (MakesAny(nodes[*index], needed)) CollectReads(nodes[*index], needed);
+  }
+  return needed;
+}
+
 // How the nodes being imported are to be read: the model's or a function's opsets, and the attributes of the call.
 struct Context {
   const std::map<std::string, int64_t>& opsets;
@@ -124,7 +140,7 @@ class Importer {
     Scope scope;
     HONE_RETURN_IF_ERROR(AddInitializers(model_.graph, scope));
     HONE_RETURN_IF_ERROR(AddInputs(options, scope));
-    HONE_RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, {model_.opsets}, scope));
+    HONE_RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, model_.graph.outputs, {model_.opsets}, scope));
     for (const std::string& name : model_.graph.outputs) {
       const ValueId id = scope.Find(name);
       if (id == kAbsent) return absl::InvalidArgumentError(fmt::format("output '{}' is not defined", name));
@@ -178,36 +194,34 @@ class Importer {
       if (!scope.values.contains(input.name)) inputs.push_back(input);
     }
     HONE_ASSIGN_OR_RETURN(std::vector<TensorType> types, BindInputTypes(inputs, options));
+    HONE_ASSIGN_OR_RETURN(const std::vector<TensorData> values, BindInputValues(inputs, types, options));
     for (size_t i = 0; i < inputs.size(); ++i) {
-      TensorData data;
-      if (auto bound = options.bound_inputs.find(inputs[i].name); bound != options.bound_inputs.end()) {
-        data = bound->second.data;
-        if (bound->second.type.dtype != inputs[i].dtype || data == nullptr ||
-            static_cast<int64_t>(data->size()) != ByteSize(types[i])) {
-          return absl::InvalidArgumentError(
-              fmt::format("input '{}': the bound value must be {} and as large as its shape", inputs[i].name,
-                          ir::Name(inputs[i].dtype)));
-        }
-      }
-      const bool known = data != nullptr;
-      const ValueId id = AddNamed(inputs[i].name, types[i], std::move(data));
+      const ValueId id = AddNamed(inputs[i].name, types[i], values[i]);
       HONE_RETURN_IF_ERROR(Define(inputs[i].name, id, scope));
-      if (!known) graph_.inputs.push_back(id);
+      if (values[i] == nullptr) graph_.inputs.push_back(id);
     }
     return absl::OkStatus();
   }
 
-  absl::Status ImportNodes(const std::vector<RawNode>& nodes, const Context& context, Scope& scope) {
+  // Of the nodes, those that `outputs` depend on; what nobody reads may be anything.
+  absl::Status ImportNodes(const std::vector<RawNode>& nodes, const std::vector<std::string>& outputs,
+                           const Context& context, Scope& scope) {
     if (context.depth > kDeepestNesting) {
       return absl::InvalidArgumentError("functions or branches are nested too deeply; does a function call itself?");
     }
     HONE_ASSIGN_OR_RETURN(std::vector<size_t> order, OrderNodes(nodes, scope));
+    const std::set<std::string> needed = CollectNeeded(nodes, order, outputs);
     for (size_t index : order) {
-      const RawNode& node = nodes[index];
+      RawNode node = nodes[index];
+      if (node.outputs.empty()) return absl::InvalidArgumentError(Describe(node, index) + ": the node has no output");
+      if (!MakesAny(node, needed)) continue;
+      for (std::string& output : node.outputs) {
+        if (!needed.contains(output)) output.clear();
+      }
       if (graph_.nodes.size() > kMostNodes) return absl::InvalidArgumentError("the model has too many nodes");
-      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, ImportNode(node, index, context, scope));
+      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> values, ImportNode(node, index, context, scope));
       for (size_t i = 0; i < node.outputs.size(); ++i) {
-        if (!node.outputs[i].empty()) HONE_RETURN_IF_ERROR(Define(node.outputs[i], outputs[i], scope));
+        if (!node.outputs[i].empty()) HONE_RETURN_IF_ERROR(Define(node.outputs[i], values[i], scope));
       }
     }
     return absl::OkStatus();
@@ -217,7 +231,6 @@ class Importer {
                                                   Scope& scope) {
     absl::StatusOr<RawNode> node = BindAttributes(raw, context);
     if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
-    if (raw.outputs.empty()) return absl::InvalidArgumentError(Describe(raw, index) + ": the node has no output");
     if (auto function = model_.functions.find({node->domain, node->op}); function != model_.functions.end()) {
       absl::StatusOr<std::vector<ValueId>> outputs = Inline(*node, function->second, context, scope);
       return outputs.ok() ? outputs : Annotate(outputs.status(), "in function " + node->op);
@@ -271,18 +284,30 @@ class Importer {
     std::map<std::string, RawAttribute> attributes = call.attributes;
     attributes.insert(function.defaults.begin(), function.defaults.end());
     const Context inner{function.opsets.empty() ? context.opsets : function.opsets, &attributes, context.depth + 1};
-    HONE_RETURN_IF_ERROR(ImportNodes(function.nodes, inner, scope));
-    return FindOutputs(function.outputs, call.outputs.size(), scope);
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, OutputsRead(call, function.outputs));
+    HONE_RETURN_IF_ERROR(ImportNodes(function.nodes, wanted, inner, scope));
+    return FindOutputs(wanted, scope);
   }
 
-  static absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, size_t count,
-                                                          const Scope& scope) {
-    if (count > names.size()) return absl::InvalidArgumentError("the node has more outputs than its body");
+  // Per output of the node, its name in the node's body; "" for an output that nobody reads.
+  static absl::StatusOr<std::vector<std::string>> OutputsRead(const RawNode& node,
+                                                              const std::vector<std::string>& of_body) {
+    std::vector<std::string> names(node.outputs.size());
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      if (i >= of_body.size()) return absl::InvalidArgumentError("the node has more outputs than its body");
+      names[i] = of_body[i];
+    }
+    return names;
+  }
+
+  // The values of these names; kAbsent for "".
+  static absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, const Scope& scope) {
     std::vector<ValueId> outputs;
-    for (size_t i = 0; i < count; ++i) {
-      outputs.push_back(scope.Find(names[i]));
-      if (outputs.back() == kAbsent) {
-        return absl::InvalidArgumentError(fmt::format("its body does not define output '{}'", names[i]));
+    for (const std::string& name : names) {
+      outputs.push_back(name.empty() ? kAbsent : scope.Find(name));
+      if (!name.empty() && outputs.back() == kAbsent) {
+        return absl::InvalidArgumentError(fmt::format("its body does not define output '{}'", name));
       }
     }
     return outputs;
@@ -293,7 +318,10 @@ class Importer {
     if (condition == kAbsent) return absl::InvalidArgumentError("the condition is missing");
     const Value& value = graph_.values[condition];
     if (value.data == nullptr) {
-      return absl::UnimplementedError("the condition is only known when the model runs; that is not supported");
+      return absl::UnimplementedError(
+          "the condition is only known when the model runs; that is not supported; if it is a model input, fix its "
+          "value "
+          "with --bind NAME=true or NAME=false");
     }
     if (value.type.dtype != ir::DType::kBool || value.data->size() != 1) {
       return absl::InvalidArgumentError("the condition must be one bool");
@@ -306,8 +334,9 @@ class Importer {
     Scope scope{.outer = &outer, .values = {}};
     HONE_RETURN_IF_ERROR(AddInitializers(**body, scope));
     const Context inner{context.opsets, context.call_attributes, context.depth + 1};
-    HONE_RETURN_IF_ERROR(ImportNodes((*body)->nodes, inner, scope));
-    return FindOutputs((*body)->outputs, node.outputs.size(), scope);
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, OutputsRead(node, (*body)->outputs));
+    HONE_RETURN_IF_ERROR(ImportNodes((*body)->nodes, wanted, inner, scope));
+    return FindOutputs(wanted, scope);
   }
 
   absl::StatusOr<std::vector<ValueId>> ImportConstant(const RawNode& node) {
@@ -357,7 +386,11 @@ class Importer {
               .outputs = {},
               .attributes = {}};
     for (const std::string& name : raw.inputs) node.inputs.push_back(name.empty() ? kAbsent : scope.Find(name));
-    for (const std::string& name : raw.outputs) node.outputs.push_back(name.empty() ? kAbsent : kNewValue);
+    std::vector<std::string> names;
+    for (const std::string& name : raw.outputs) {
+      node.outputs.push_back(name.empty() ? kAbsent : kNewValue);
+      names.push_back(name.empty() ? "" : UniqueName(name));
+    }
     for (const auto& [name, attribute] : raw.attributes) {
       std::visit(
           [&]<typename T>(const T& value) {
@@ -365,10 +398,7 @@ class Importer {
           },
           attribute.value);
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph_, node));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i] != kAbsent) graph_.values[outputs[i]].name = UniqueName(raw.outputs[i]);
-    }
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph_, node, names));
     HONE_RETURN_IF_ERROR(Fold(node, outputs));
     return outputs;
   }

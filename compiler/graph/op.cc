@@ -79,13 +79,17 @@ std::vector<int64_t> OpArgs::Ints(std::string_view name, std::vector<int64_t> fa
   return ReadAttribute<std::vector<int64_t>>(*this, name, std::move(fallback), "a list of integers");
 }
 
+std::string OpArgs::MustBeKnown(size_t i) {
+  return fmt::format(
+      "input {} must be known when the model is compiled; if it comes from a model input, fix that input's value with "
+      "--bind NAME=VALUES or --bind NAME=FILE.npy",
+      i);
+}
+
 absl::StatusOr<std::vector<int64_t>> OpArgs::ConstantInts(size_t i) const {
   if (!Has(i)) return absl::InvalidArgumentError(fmt::format("input {} is missing", i));
   if (i >= constants.size() || constants[i] == nullptr) {
-    return absl::InvalidArgumentError(
-        fmt::format("input {} decides a shape or an axis and must be known when the model is compiled; "
-                    "if it comes from a model input, bind that input to a value",
-                    i));
+    return absl::InvalidArgumentError(MustBeKnown(i));
   }
   if (inputs[i]->dtype == ir::DType::kInt64) return WidenInts<int64_t>(*constants[i]);
   if (inputs[i]->dtype == ir::DType::kInt32) return WidenInts<int32_t>(*constants[i]);

@@ -43,6 +43,8 @@ struct OpArgs {
   // The first attribute found with a wrong type; who calls the operator function checks it afterwards.
   mutable absl::Status attribute_error = absl::OkStatus();
 
+  // Why input i, whose value is not known, had to be.
+  static std::string MustBeKnown(size_t i);
   bool Has(size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
   // The attribute, or the fallback where the node has none. A wrong type sets attribute_error (InvalidArgument, naming
   // the attribute) and yields the fallback.
@@ -54,8 +56,9 @@ struct OpArgs {
   absl::StatusOr<std::vector<int64_t>> ConstantInts(size_t i) const;
 };
 
-// Appends stages and returns one buffer per output (an output may be an input buffer: Identity). Errors:
-// InvalidArgument when the node is malformed, Unimplemented (with the reason) when we do not support it.
+// Appends stages and returns the operator's outputs in order (one may be an input buffer: Identity). What the node
+// leaves out may be there, null or, at the end, missing. Errors: InvalidArgument when the node is malformed,
+// Unimplemented (with the reason) when we do not support it.
 using OpFn = absl::StatusOr<std::vector<ir::Buffer>> (*)(const OpArgs& args, StageBuilder& builder);
 
 struct OpDef {

@@ -42,11 +42,14 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;
   // Inputs fixed at compile time, by name: they become constants (an input that decides a shape must be one).
   std::map<std::string, Constant> bound_inputs;
+  // The same as text, "2,3": numbers in row-major order, read as the type and shape of the model's input.
+  std::map<std::string, std::string> bound_texts;
 };
 
-// Reads the ONNX file (external data is looked for beside it), runs the passes, fuses. Errors name file, node,
-// operator and reason; a file that cannot be read or is damaged is InvalidArgument or NotFound.
-absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options);
+// Reads the ONNX file (external data is looked for beside it), runs the passes for this target, fuses. Errors name
+// file, node, operator and reason; a file that cannot be read or is damaged is InvalidArgument or NotFound.
+absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options,
+                               const target::Target& target);
 // The last step alone: fuses a tidy graph (graph_edit.h) as it is, without passes.
 absl::StatusOr<Plan> BuildPlan(const Graph& graph);
 

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/ir/expr.h"
+#include "compiler/ir/race_log.h"
 
 namespace hone::ir::eval {
 
@@ -33,8 +34,9 @@ struct Frame {
   std::vector<Value> vars;          // by variable slot
   std::vector<std::byte*> buffers;  // by buffer slot
   int lane = 0;
-  std::string error;  // of the first access out of bounds; evaluation goes on with 0 until a statement looks
+  std::string error;  // of the first illegal access; evaluation goes on with 0 until a statement looks
   bool failed = false;
+  RaceLog* races = nullptr;  // of a Func with a grid
 };
 
 struct Code;
@@ -48,8 +50,10 @@ struct AccessCode {
   std::vector<int64_t> extents;  // of the buffer; one for a flat index
   const Code* mask = nullptr;
 
-  // The element's place in the buffer, row-major; -1, and frame.failed set, if it is out of bounds.
-  int64_t Offset(Frame& frame) const;
+  // The element's place in the buffer, row-major; -1, and frame.failed set, if it is out of bounds or lanes race for
+  // it.
+  enum class Use : uint8_t { kRead, kWrite };
+  int64_t Offset(Frame& frame, Use use) const;
 };
 
 struct Code {

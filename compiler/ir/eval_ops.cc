@@ -172,7 +172,7 @@ template <DType dtype>
 Value RunLoad(const Code& code, Frame& frame) {
   const AccessCode& access = code.access;
   if (access.mask != nullptr && (*access.mask)(frame).i == 0) return Value{};
-  const int64_t offset = access.Offset(frame);
+  const int64_t offset = access.Offset(frame, AccessCode::Use::kRead);
   if (offset < 0) return Value{};
   return Read(dtype, frame.buffers[static_cast<size_t>(access.slot)] + offset * SizeOf(dtype));
 }

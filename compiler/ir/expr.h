@@ -46,11 +46,12 @@ class Expr {
 
 bool Equal(const Expr& a, const Expr& b);  // structural
 
-// Where a buffer lives. Decides who allocates it.
+// Where a buffer lives. Decides who allocates it and who can see it.
 enum class Scope : uint8_t {
   kParam,      // handed in by the caller: inputs, constants, outputs
   kWorkspace,  // allocated outside every parallel loop: a slice of the kernel's workspace
-  kLocal,      // allocated inside: the stack of the executing thread, or registers after promotion
+  kLocal,      // allocated inside: the stack of the executing thread or lane, or registers after promotion
+  kShared,     // one for all lanes of a group: local memory in OpenCL, shared memory in CUDA
 };
 
 struct BufferNode {

@@ -21,7 +21,7 @@ Value RunLane(const Code&, Frame& frame) { return {.i = frame.lane}; }
 
 }  // namespace
 
-int64_t AccessCode::Offset(Frame& frame) const {
+int64_t AccessCode::Offset(Frame& frame, Use use) const {
   int64_t offset = 0;
   for (size_t i = 0; i < indices.size(); ++i) {
     const int64_t index = (*indices[i])(frame).i;
@@ -35,7 +35,10 @@ int64_t AccessCode::Offset(Frame& frame) const {
     }
     offset = offset * extents[i] + index;
   }
-  return offset;
+  if (frame.races == nullptr || frame.failed) return offset;
+  frame.error = use == Use::kRead ? frame.races->Read(buffer, offset) : frame.races->Write(buffer, offset);
+  frame.failed = !frame.error.empty();
+  return frame.failed ? -1 : offset;
 }
 
 Code* ExprCompiler::Add(Run run) {

@@ -20,8 +20,33 @@ constexpr int64_t kMaxAllocBytes = int64_t{1} << 34;
 // What memory holds before it is written: a NaN in every float type, and an index that is out of every bounds.
 constexpr std::byte kUninitialized{0xff};
 
-// Runs a statement; false once an access was out of bounds.
+// Runs a statement; false once an access was illegal.
 using Exec = std::function<bool(Frame&)>;
+
+// The lanes of one group, each with a frame of its own.
+struct Group {
+  std::vector<Frame> lanes;
+  RaceLog races;
+  int64_t id = 0;
+  std::string error;
+};
+// Runs a statement for all lanes of a group: lane after lane where it has no barrier, else part by part.
+using GroupExec = std::function<bool(Group&)>;
+
+bool HasBarrier(const Stmt& s) {
+  if (s.As<Barrier>() != nullptr) return true;
+  bool found = false;
+  ForEachChild(s, [&](const Stmt& child) { found = found || HasBarrier(child); }, [](const Expr&) {});
+  return found;
+}
+
+bool AllocatesShared(const Stmt& s) {
+  const Alloc* alloc = s.As<Alloc>();
+  if (alloc != nullptr && alloc->buffer->scope == Scope::kShared) return true;
+  bool found = false;
+  ForEachChild(s, [&](const Stmt& child) { found = found || AllocatesShared(child); }, [](const Expr&) {});
+  return found;
+}
 
 class StmtCompiler {
  public:
@@ -32,10 +57,142 @@ class StmtCompiler {
     return Match(
         s, [&](const For& n) { return CompileFor(n); }, [&](const Store& n) { return CompileStore(n); },
         [&](const Block& n) { return CompileBlock(n); }, [&](const If& n) { return CompileIf(n); },
-        [&](const Alloc& n) { return CompileAlloc(n); }, [&](const Let& n) { return CompileLet(n); });
+        [&](const Alloc& n) { return CompileAlloc(n); }, [&](const Let& n) { return CompileLet(n); },
+        [](const Barrier&) -> absl::StatusOr<Exec> {
+          return absl::InvalidArgumentError("a barrier in a func without a grid");
+        });
+  }
+
+  // As a group of lanes runs it.
+  absl::StatusOr<GroupExec> CompileForGroup(const Stmt& s) {
+    if (!s.defined()) return absl::InvalidArgumentError("a statement is missing");
+    if (!HasBarrier(s) && !AllocatesShared(s)) return LaneAfterLane(s);
+    return Match(
+        s, [&](const For& n) { return GroupFor(n); }, [&](const Block& n) { return GroupBlock(n); },
+        [&](const If& n) { return GroupIf(n); }, [&](const Alloc& n) { return GroupAlloc(n); },
+        [&](const Let& n) { return GroupLet(n); },
+        [](const Barrier&) -> absl::StatusOr<GroupExec> {
+          return GroupExec([](Group& group) {
+            group.races.Synchronize();
+            return true;
+          });
+        },
+        [&](const Store&) { return LaneAfterLane(s); });
   }
 
  private:
+  static bool Fail(Group& group, std::string error) {
+    group.error = std::move(error);
+    return false;
+  }
+
+  absl::StatusOr<GroupExec> LaneAfterLane(const Stmt& s) {
+    HONE_ASSIGN_OR_RETURN(Exec exec, Compile(s));
+    return GroupExec([exec = std::move(exec)](Group& group) {
+      for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
+        group.races.Enter(group.id, static_cast<int64_t>(lane));
+        if (!exec(group.lanes[lane])) return Fail(group, group.lanes[lane].error);
+      }
+      return true;
+    });
+  }
+
+  // The value that all lanes agree on; false if they do not.
+  static bool Uniform(Group& group, const Code* code, int64_t* value) {
+    for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
+      Frame& frame = group.lanes[lane];
+      group.races.Enter(group.id, static_cast<int64_t>(lane));
+      const int64_t own = (*code)(frame).i;
+      if (frame.failed) return Fail(group, frame.error);
+      if (lane > 0 && own != *value) return Fail(group, "lanes of a group part where a barrier waits for all of them");
+      *value = own;
+    }
+    return true;
+  }
+
+  absl::StatusOr<GroupExec> GroupFor(const For& loop) {
+    HONE_ASSIGN_OR_RETURN(const Code* extent, exprs_.Compile(loop.extent));
+    const auto slot = static_cast<size_t>(exprs_.BindVar(loop.var));
+    HONE_ASSIGN_OR_RETURN(GroupExec body, CompileForGroup(loop.body));
+    exprs_.UnbindVar(loop.var);
+    return GroupExec([extent, slot, body = std::move(body)](Group& group) {
+      int64_t count = 0;
+      if (!Uniform(group, extent, &count)) return false;
+      for (int64_t i = 0; i < count; ++i) {
+        for (Frame& frame : group.lanes) frame.vars[slot].i = i;
+        if (!body(group)) return false;
+      }
+      return true;
+    });
+  }
+
+  absl::StatusOr<GroupExec> GroupBlock(const Block& block) {
+    std::vector<GroupExec> stmts;
+    for (const Stmt& child : block.stmts) {
+      HONE_ASSIGN_OR_RETURN(GroupExec exec, CompileForGroup(child));
+      stmts.push_back(std::move(exec));
+    }
+    return GroupExec([stmts = std::move(stmts)](Group& group) {
+      return std::all_of(stmts.begin(), stmts.end(), [&](const GroupExec& stmt) { return stmt(group); });
+    });
+  }
+
+  absl::StatusOr<GroupExec> GroupIf(const If& node) {
+    HONE_ASSIGN_OR_RETURN(const Code* condition, exprs_.Compile(node.condition));
+    HONE_ASSIGN_OR_RETURN(GroupExec then_case, CompileForGroup(node.then_case));
+    GroupExec else_case = [](Group&) { return true; };
+    if (node.else_case.defined()) {
+      HONE_ASSIGN_OR_RETURN(else_case, CompileForGroup(node.else_case));
+    }
+    return GroupExec([condition, then_case = std::move(then_case), else_case = std::move(else_case)](Group& group) {
+      int64_t taken = 0;
+      if (!Uniform(group, condition, &taken)) return false;
+      return taken != 0 ? then_case(group) : else_case(group);
+    });
+  }
+
+  // Shared memory once for all lanes, local memory once for each.
+  absl::StatusOr<GroupExec> GroupAlloc(const Alloc& alloc) {
+    HONE_RETURN_IF_ERROR(CheckSize(*alloc.buffer));
+    const auto bytes = static_cast<size_t>(NumBytes(*alloc.buffer));
+    const auto slot = static_cast<size_t>(exprs_.BindBuffer(alloc.buffer.get()));
+    HONE_ASSIGN_OR_RETURN(GroupExec body, CompileForGroup(alloc.body));
+    return GroupExec([slot, bytes, buffer = alloc.buffer, body = std::move(body)](Group& group) {
+      const bool shared = buffer->scope == Scope::kShared;
+      Bytes memory(bytes * (shared ? 1 : group.lanes.size()), kUninitialized);
+      for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
+        group.lanes[lane].buffers[slot] = memory.data() + (shared ? 0 : lane * bytes);
+      }
+      group.races.Forget(buffer.get());
+      return body(group);
+    });
+  }
+
+  absl::StatusOr<GroupExec> GroupLet(const Let& let) {
+    HONE_ASSIGN_OR_RETURN(const Code* value, exprs_.Compile(let.value));
+    const int width = let.value.type().lanes;
+    const auto slot = static_cast<size_t>(exprs_.BindVar(let.var, width));
+    HONE_ASSIGN_OR_RETURN(GroupExec body, CompileForGroup(let.body));
+    exprs_.UnbindVar(let.var);
+    return GroupExec([value, width, slot, body = std::move(body)](Group& group) {
+      for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
+        Frame& frame = group.lanes[lane];
+        group.races.Enter(group.id, static_cast<int64_t>(lane));
+        for (frame.lane = 0; frame.lane < width; ++frame.lane) {
+          frame.vars[slot + static_cast<size_t>(frame.lane)] = (*value)(frame);
+        }
+        frame.lane = 0;
+        if (frame.failed) return Fail(group, frame.error);
+      }
+      return body(group);
+    });
+  }
+
+  static absl::Status CheckSize(const BufferNode& buffer) {
+    if (NumBytes(buffer) <= kMaxAllocBytes) return absl::OkStatus();
+    return absl::ResourceExhaustedError(fmt::format("alloc of '{}' needs {} bytes", buffer.name, NumBytes(buffer)));
+  }
+
   absl::StatusOr<Exec> CompileFor(const For& loop) {
     HONE_ASSIGN_OR_RETURN(const Code* extent, exprs_.Compile(loop.extent));
     const auto slot = static_cast<size_t>(exprs_.BindVar(loop.var));
@@ -66,7 +223,7 @@ class StmtCompiler {
       std::byte* data = frame.buffers[static_cast<size_t>(access.slot)];
       for (frame.lane = 0; frame.lane < lanes && !frame.failed; ++frame.lane) {
         if (access.mask != nullptr && (*access.mask)(frame).i == 0) continue;
-        const int64_t offset = access.Offset(frame);
+        const int64_t offset = access.Offset(frame, AccessCode::Use::kWrite);
         if (frame.failed) break;
         eval::Write(dtype, frame.vars[slot + static_cast<size_t>(frame.lane)], data + offset * SizeOf(dtype));
       }
@@ -101,10 +258,8 @@ class StmtCompiler {
   }
 
   absl::StatusOr<Exec> CompileAlloc(const Alloc& alloc) {
+    HONE_RETURN_IF_ERROR(CheckSize(*alloc.buffer));
     const int64_t bytes = NumBytes(*alloc.buffer);
-    if (bytes > kMaxAllocBytes) {
-      return absl::ResourceExhaustedError(fmt::format("alloc of '{}' needs {} bytes", alloc.buffer->name, bytes));
-    }
     const auto slot = static_cast<size_t>(exprs_.BindBuffer(alloc.buffer.get()));
     HONE_ASSIGN_OR_RETURN(Exec body, Compile(alloc.body));
     return Exec([slot, bytes, body = std::move(body)](Frame& frame) {
@@ -132,6 +287,29 @@ class StmtCompiler {
   ExprCompiler exprs_;
 };
 
+// Group after group: they see nothing of each other, and the races log tells if they do.
+absl::Status RunGrid(const Func& func, StmtCompiler& compiler, std::span<const std::span<std::byte>> args) {
+  const auto group_slot = static_cast<size_t>(compiler.exprs().BindVar(kGroupVar));
+  const auto lane_slot = static_cast<size_t>(compiler.exprs().BindVar(kLaneVar));
+  HONE_ASSIGN_OR_RETURN(const GroupExec exec, compiler.CompileForGroup(func.body));
+  Group group;
+  Frame frame;
+  frame.vars.resize(static_cast<size_t>(compiler.exprs().var_slots()));
+  frame.buffers.resize(static_cast<size_t>(compiler.exprs().buffer_slots()));
+  frame.races = &group.races;
+  for (size_t i = 0; i < args.size(); ++i) frame.buffers[i] = args[i].data();
+  group.lanes.assign(static_cast<size_t>(func.grid.lanes), frame);
+  for (group.id = 0; group.id < func.grid.groups; ++group.id) {
+    for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
+      group.lanes[lane].vars[group_slot].i = group.id;
+      group.lanes[lane].vars[lane_slot].i = static_cast<int64_t>(lane);
+    }
+    group.races.Synchronize();
+    if (!exec(group)) return absl::OutOfRangeError(group.error);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Func& func, std::span<const std::span<std::byte>> args) {
   if (args.size() != func.params.size()) {
     return absl::InvalidArgumentError(
@@ -146,6 +324,7 @@ absl::Status Run(const Func& func, std::span<const std::span<std::byte>> args) {
     }
     compiler.exprs().BindBuffer(&param);
   }
+  if (func.grid.defined()) return RunGrid(func, compiler, args);
   HONE_ASSIGN_OR_RETURN(const Exec exec, compiler.Compile(func.body));
   Frame frame;
   frame.vars.resize(static_cast<size_t>(compiler.exprs().var_slots()));

@@ -2,7 +2,8 @@
 // the evaluator of constant folding.
 //
 // Tensors are plain bytes in row-major order. Every access is checked against the buffer's shape: an index
-// out of bounds is a Status that names buffer and index, never undefined behaviour.
+// out of bounds is a Status that names buffer and index, never undefined behaviour. In a Func with a grid, lanes that
+// race for an element are a Status too.
 #ifndef HONE_COMPILER_IR_INTERPRET_H_
 #define HONE_COMPILER_IR_INTERPRET_H_
 

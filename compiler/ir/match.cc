@@ -117,7 +117,8 @@ Stmt MapChildren(const Stmt& s, const StmtFn& stmt_fn, const ExprFn& expr_fn) {
         Stmt body = stmt_fn(n.body);
         if (value.SameHandle(n.value) && body.SameHandle(n.body)) return s;
         return MakeLet(n.var, std::move(value), std::move(body));
-      });
+      },
+      [&](const Barrier&) { return s; });
 }
 
 void ForEachChild(const Expr& e, const std::function<void(const Expr&)>& f) {
@@ -173,7 +174,8 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
       [&](const Let& n) {
         expr_fn(n.value);
         stmt_fn(n.body);
-      });
+      },
+      [](const Barrier&) {});
 }
 
 void ForEachExpr(const Expr& e, const std::function<void(const Expr&)>& f) {

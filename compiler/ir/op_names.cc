@@ -13,12 +13,12 @@ constexpr std::array<std::string_view, 20> kBinary = {"+", "-", "*",  "/",  "%",
 constexpr std::array<std::string_view, 21> kIntrinsic = {
     "exp",  "log",  "tanh", "erf",   "sigmoid", "pow",   "sin",   "cos",   "tan", "asin",       "acos",
     "atan", "sinh", "cosh", "asinh", "acosh",   "atanh", "isnan", "isinf", "fma", "reinterpret"};
-constexpr std::array<std::string_view, 4> kLoop = {"for", "parallel", "vectorized", "unrolled"};
+constexpr std::array<std::string_view, 6> kLoop = {"for", "parallel", "vectorized", "unrolled", "group", "lane"};
 constexpr std::array<std::string_view, 5> kReduction = {"none", "sum", "prod", "max", "min"};
-constexpr std::array<std::string_view, 17> kKeywords = {"func",  "alloc", "let",    "if",       "else",       "block",
-                                                        "in",    "where", "true",   "false",    "over",       "of",
-                                                        "input", "const", "output", "workload", "reinterpret"};
-constexpr std::array<std::string_view, 3> kScope = {"param", "workspace", "local"};
+constexpr std::array<std::string_view, 18> kKeywords = {
+    "func",  "alloc", "let", "if",    "else",  "block",  "in",       "where",       "true",
+    "false", "over",  "of",  "input", "const", "output", "workload", "reinterpret", "barrier"};
+constexpr std::array<std::string_view, 4> kScope = {"param", "workspace", "local", "shared"};
 
 template <typename Enum, size_t n>
 std::optional<Enum> Find(const std::array<std::string_view, n>& names, std::string_view name) {
@@ -40,6 +40,7 @@ std::string_view Name(Scope scope) { return kScope[static_cast<size_t>(scope)]; 
 std::optional<UnaryOp> ParseUnaryFunction(std::string_view name) { return Find<UnaryOp>(kUnary, name); }
 std::optional<Intrinsic> ParseIntrinsic(std::string_view name) { return Find<Intrinsic>(kIntrinsic, name); }
 std::optional<LoopKind> ParseLoopKind(std::string_view name) { return Find<LoopKind>(kLoop, name); }
+std::optional<Scope> ParseScope(std::string_view name) { return Find<Scope>(kScope, name); }
 
 std::optional<Reduction> ParseReduction(std::string_view name) {
   const auto found = Find<Reduction>(kReduction, name);

@@ -21,6 +21,7 @@ std::string_view Name(Scope scope);
 std::optional<UnaryOp> ParseUnaryFunction(std::string_view name);  // those written as functions
 std::optional<Intrinsic> ParseIntrinsic(std::string_view name);
 std::optional<LoopKind> ParseLoopKind(std::string_view name);
+std::optional<Scope> ParseScope(std::string_view name);
 std::optional<Reduction> ParseReduction(std::string_view name);  // never kNone
 
 // The word is a keyword of the text: as a name it must be quoted. Functions and types are no keywords, since "(" tells

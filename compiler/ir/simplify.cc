@@ -266,6 +266,15 @@ Stmt SimplifyFor(const Stmt& s, const For& loop, const Ranges& ranges) {
   return MakeFor(loop.var, extent, loop.kind, body);
 }
 
+Stmt SimplifyLet(const Stmt& s, const Let& let, const Ranges& ranges) {
+  Expr value = Simplify(let.value, ranges);
+  Ranges inner = ranges;
+  if (value.type() == kIndexType) inner[let.var] = BoundsOf(value, ranges);
+  Stmt body = Simplify(let.body, inner);
+  if (value.SameHandle(let.value) && body.SameHandle(let.body)) return s;
+  return MakeLet(let.var, std::move(value), std::move(body));
+}
+
 Stmt SimplifyBlock(const Stmt& s, const Block& block, const Ranges& ranges) {
   std::vector<Stmt> stmts;
   bool changed = false;
@@ -382,7 +391,8 @@ Expr Simplify(const Expr& e, const Ranges& ranges) {
   }
   if (const Binary* binary = e.As<Binary>()) {
     if (IsCompare(binary->op) && IsIndex(binary->a)) return SimplifyCompare(*binary, ranges);
-    if (binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kOr) return SimplifyLogic(e, *binary, ranges);
+    const bool logic = binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kOr;
+    if (logic && e.type().dtype == DType::kBool) return SimplifyLogic(e, *binary, ranges);  // of integers: of bits
   }
   if (const Select* select = e.As<Select>()) {
     const Expr condition = Simplify(select->condition, ranges);
@@ -416,6 +426,7 @@ Stmt Simplify(const Stmt& s, const Ranges& ranges) {
         }
         return MapChildren(s, stmt_fn, expr_fn);
       },
+      [&](const Let& let) { return SimplifyLet(s, let, ranges); },
       [&](const auto&) { return MapChildren(s, stmt_fn, expr_fn); });
 }
 

@@ -35,6 +35,7 @@ bool EqualNodes(const Alloc& a, const Alloc& b) { return a.buffer == b.buffer &&
 bool EqualNodes(const Let& a, const Let& b) {
   return a.var == b.var && Equal(a.value, b.value) && Equal(a.body, b.body);
 }
+bool EqualNodes(const Barrier&, const Barrier&) { return true; }
 
 }  // namespace
 
@@ -82,6 +83,12 @@ Stmt MakeAlloc(Buffer buffer, Stmt body) {
 Stmt MakeLet(std::string var, Expr value, Stmt body) {
   HONE_CHECK(value.defined() && body.defined());
   return Make(Let{std::move(var), std::move(value), std::move(body)});
+}
+
+Stmt MakeBarrier() { return Make(Barrier{}); }
+
+bool Equal(const Func& a, const Func& b) {
+  return a.name == b.name && a.params == b.params && a.grid == b.grid && Equal(a.body, b.body);
 }
 
 }  // namespace hone::ir

@@ -36,6 +36,11 @@ enum class LoopKind : uint8_t {
   kParallel,    // iterations are independent and may run at once; never nested in another kParallel
   kVectorized,  // one vector lane per iteration; wants a constant extent after peeling; removed by passes/vectorize
   kUnrolled,    // repeated in text; wants a constant extent after peeling; removed by passes/unroll
+  // Bound to an axis of the target's hierarchy; removed by passes/bind. Iterations are independent. Several loops of
+  // one kind inside each other share out one axis, the innermost fastest.
+  kGroup,  // one iteration per group of lanes; groups see nothing of each other
+  kLane,   // one iteration per lane of a group. Inside a loop over lanes, and where a shared buffer is filled, such a
+           // loop shares its iterations out over all lanes of the group
 };
 
 // for var in [0, extent). The extent may use outer variables; it may be zero or negative (no iteration).
@@ -73,8 +78,12 @@ struct Let {
   Stmt body;
 };
 
+// Every lane of the group arrives before any goes on; what was written to shared and param buffers before is seen
+// after. Only in a Func with a grid, where all lanes of a group take the same way to it.
+struct Barrier {};
+
 struct StmtNode {
-  std::variant<For, Store, Block, If, Alloc, Let> value;
+  std::variant<For, Store, Block, If, Alloc, Let, Barrier> value;
 };
 
 template <typename T>
@@ -88,13 +97,26 @@ Stmt MakeBlock(std::vector<Stmt> stmts, std::string name = {});  // one unnamed 
 Stmt MakeIf(Expr condition, Stmt then_case, Stmt else_case = {});
 Stmt MakeAlloc(Buffer buffer, Stmt body);
 Stmt MakeLet(std::string var, Expr value, Stmt body);
+Stmt MakeBarrier();
 
-// A kernel before code generation. params are handed in by the caller in this order.
+// How often a Func is run at once: by every lane of every group, each knowing itself by the two variables below.
+struct Grid {
+  int64_t groups = 0, lanes = 0;  // lanes per group; both 0 for a Func that is simply called
+  bool defined() const { return lanes > 0; }
+  friend bool operator==(const Grid&, const Grid&) = default;
+};
+inline constexpr const char* kGroupVar = "group.id";  // [0, groups)
+inline constexpr const char* kLaneVar = "lane.id";    // [0, lanes)
+
+// A kernel, or one launch of it, before code generation. params are handed in by the caller in this order.
 struct Func {
   std::string name;  // a C identifier
   std::vector<Buffer> params;
   Stmt body;
+  Grid grid = {};
 };
+
+bool Equal(const Func& a, const Func& b);  // structural; the params are compared by handle, as buffers are
 
 }  // namespace hone::ir
 

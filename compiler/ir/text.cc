@@ -3,6 +3,7 @@
 #include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
 #include "compiler/ir/printer.h"
+#include "fmt/format.h"
 
 namespace hone::ir {
 namespace {
@@ -77,7 +78,8 @@ void WriteStmt(const Stmt& s, int indent, Printer* out) {
         out->Write(" = ");
         out->Write(n.value);
         WriteBody(n.body, indent, out);
-      });
+      },
+      [&](const Barrier&) { out->Write("barrier"); });
   out->Write("\n");
 }
 
@@ -105,6 +107,7 @@ std::string Print(const Func& func) {
     out.WriteDeclaration(func.params[i]);
   }
   out.Write(")");
+  if (func.grid.defined()) out.Write(fmt::format(" grid {} lanes {}", func.grid.groups, func.grid.lanes));
   if (func.body.defined()) {
     WriteBody(func.body, 0, &out);
   } else {

@@ -24,12 +24,23 @@ class FuncParser {
       }
       func.params.push_back(std::move(param));
     }
+    if (tokens_.Accept("grid")) HONE_RETURN_IF_ERROR(ParseGrid(&func.grid));
     HONE_ASSIGN_OR_RETURN(func.body, ParseBody());
     if (!tokens_.AtEnd()) return tokens_.Error("expected the end of the text after the func");
     return func;
   }
 
  private:
+  absl::Status ParseGrid(Grid* grid) {
+    HONE_ASSIGN_OR_RETURN(grid->groups, tokens_.ExpectInteger("the number of groups"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("lanes"));
+    HONE_ASSIGN_OR_RETURN(grid->lanes, tokens_.ExpectInteger("the lanes of a group"));
+    if (grid->groups < 1 || grid->lanes < 1) return tokens_.Error("a grid has at least one group of at least one lane");
+    exprs_.BindVar(kGroupVar, kIndexType);
+    exprs_.BindVar(kLaneVar, kIndexType);
+    return absl::OkStatus();
+  }
+
   // { statements }: the statement itself if there is one.
   absl::StatusOr<Stmt> ParseBody(std::string name = {}) {
     HONE_RETURN_IF_ERROR(exprs_.Enter());
@@ -50,6 +61,7 @@ class FuncParser {
       if (tokens_.Accept("if")) return ParseIf();
       if (tokens_.Accept("alloc")) return ParseAlloc();
       if (tokens_.Accept("let")) return ParseLet();
+      if (tokens_.Accept("barrier")) return MakeBarrier();
       if (tokens_.Accept("block")) {
         HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of the block"));
         return ParseBody(std::move(name));
@@ -86,13 +98,12 @@ class FuncParser {
   absl::StatusOr<Stmt> ParseAlloc() {
     // The scope stands behind the declaration, so the buffer is made twice.
     HONE_ASSIGN_OR_RETURN(const Buffer declared, exprs_.ParseDeclaration(Scope::kLocal));
-    Scope scope = Scope::kLocal;
-    if (tokens_.Accept(Name(Scope::kWorkspace))) {
-      scope = Scope::kWorkspace;
-    } else if (!tokens_.Accept(Name(Scope::kLocal))) {
-      return tokens_.Error("expected where the buffer lives: workspace or local");
+    const auto scope = ParseScope(tokens_.Peek().text);
+    if (!scope.has_value() || *scope == Scope::kParam) {
+      return tokens_.Error("expected where the buffer lives: workspace, local or shared");
     }
-    Buffer buffer = MakeBuffer(declared->name, declared->dtype, declared->shape, scope);
+    tokens_.Next();
+    Buffer buffer = MakeBuffer(declared->name, declared->dtype, declared->shape, *scope);
     Buffer before = exprs_.BindBuffer(buffer->name, buffer);
     HONE_ASSIGN_OR_RETURN(Stmt body, ParseBody());
     exprs_.RestoreBuffer(buffer->name, std::move(before));

@@ -30,6 +30,11 @@ class FuncVerifier {
       if (param->scope != Scope::kParam) return Illegal("parameter '{}' has another scope than param", param->name);
       if (!exprs_.buffers.insert(param.get()).second) return Illegal("parameter '{}' is there twice", param->name);
     }
+    if (func.grid.defined()) {
+      has_grid_ = true;
+      exprs_.vars.emplace(kGroupVar, kIndexType);
+      exprs_.vars.emplace(kLaneVar, kIndexType);
+    }
     return Check(func.body);
   }
 
@@ -57,6 +62,9 @@ class FuncVerifier {
         [&](const Let& n) {
           HONE_RETURN_IF_ERROR(exprs_.Check(n.value));
           return CheckBinding(n.var, n.value.type(), n.body);
+        },
+        [&](const Barrier&) {
+          return has_grid_ ? absl::OkStatus() : absl::InvalidArgumentError("a barrier in a func without a grid");
         });
   }
 
@@ -104,12 +112,15 @@ class FuncVerifier {
 
   ExprChecker exprs_{ExprChecker::Dialect::kFunc};
   bool in_parallel_ = false;
+  bool has_grid_ = false;
 };
 
 }  // namespace
 
-absl::Status Verify(const Func& func) {
-  return Annotate(FuncVerifier().Run(func), fmt::format("func '{}'", func.name));
+absl::Status Verify(const Func& func, const GridLimits& limits) {
+  absl::Status status = FuncVerifier().Run(func);
+  if (status.ok() && func.grid.defined()) status = VerifyGrid(func, limits);
+  return Annotate(status, fmt::format("func '{}'", func.name));
 }
 
 }  // namespace hone::ir

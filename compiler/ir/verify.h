@@ -2,15 +2,26 @@
 #ifndef HONE_COMPILER_IR_VERIFY_H_
 #define HONE_COMPILER_IR_VERIFY_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "compiler/ir/stmt.h"
 
 namespace hone::ir {
 
+// What a target allows a group of lanes.
+struct GridLimits {
+  int64_t max_lanes = INT64_MAX, shared_bytes = INT64_MAX;
+};
+
 // Every variable bound before use and not again inside its own scope; loads and stores only of params and enclosing
 // Allocs, with one index per dimension (or one flat index once flattened); types and lanes agree; masks are bool; no
-// kParallel in kParallel.
-absl::Status Verify(const Func& func);
+// kParallel in kParallel; a barrier only in a Func with a grid. With a grid, also: no more lanes and shared memory than
+// the limits; no barrier and no shared Alloc where lanes of a group may part; no loop left to bind.
+absl::Status Verify(const Func& func, const GridLimits& limits = {});
+
+// The rules of the grid alone; part of Verify.
+absl::Status VerifyGrid(const Func& func, const GridLimits& limits);
 
 }  // namespace hone::ir
 

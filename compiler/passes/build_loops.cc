@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/status.h"
+#include "compiler/ir/op_names.h"
 
 namespace hone::passes {
 namespace {
@@ -15,7 +16,6 @@ using schedule::Nest;
 using schedule::State;
 
 // Threads of the pool and of the launcher's children have stacks of 8 MiB; a kernel takes at most this much.
-constexpr int64_t kMaxLocalBytes = int64_t{1} << 20;
 
 class LoopBuilder {
  public:
@@ -25,8 +25,9 @@ class LoopBuilder {
       if (state.IsOutput(buffer.get()) || nest.prepared) {
         storage_[buffer.get()] = buffer;
       } else {
-        storage_[buffer.get()] = ir::MakeBuffer(buffer->name, buffer->dtype, nest.storage_shape,
-                                                nest.AtRoot() ? ir::Scope::kWorkspace : ir::Scope::kLocal);
+        std::vector<int64_t> shape = nest.storage_shape;
+        if (!shape.empty()) shape.back() += nest.pad;
+        storage_[buffer.get()] = ir::MakeBuffer(buffer->name, buffer->dtype, std::move(shape), nest.scope);
       }
     }
   }
@@ -151,13 +152,22 @@ class LoopBuilder {
   std::map<const ir::BufferNode*, ir::Buffer> storage_;
 };
 
-absl::Status CheckLegal(const State& state) {
+absl::Status CheckLegal(const State& state, const target::Target& target) {
   int64_t local_bytes = 0;
   for (const Nest& nest : state.nests) {
-    if (!nest.AtRoot()) {
+    if (!nest.AtRoot() && nest.scope == ir::Scope::kLocal) {
       int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
       for (const int64_t extent : nest.storage_shape) bytes *= std::max<int64_t>(extent, 1);
       local_bytes += bytes;
+    }
+    if (nest.AtRoot() && nest.scope != ir::Scope::kWorkspace) {
+      return absl::FailedPreconditionError(fmt::format("stage {} is stored in {} memory but not computed inside a loop",
+                                                       nest.stage.buffer->name, ir::Name(nest.scope)));
+    }
+    const bool bound = nest.HasLoop(ir::LoopKind::kGroup) || nest.HasLoop(ir::LoopKind::kLane);
+    if (bound && !nest.shifted.empty()) {
+      return absl::FailedPreconditionError(
+          fmt::format("tiles of loop {} overlap: lanes would write the same elements", nest.shifted.front()));
     }
     bool in_reduction = false;
     for (const Loop& loop : nest.loops) {
@@ -168,17 +178,17 @@ absl::Status CheckLegal(const State& state) {
       }
     }
   }
-  if (local_bytes > kMaxLocalBytes) {
-    return absl::FailedPreconditionError(
-        fmt::format("stages computed inside loops need {} bytes; a thread has {}", local_bytes, kMaxLocalBytes));
+  if (local_bytes > target.memory.local_bytes) {
+    return absl::FailedPreconditionError(fmt::format("stages computed inside loops need {} bytes; a thread has {}",
+                                                     local_bytes, target.memory.local_bytes));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Loops> BuildLoops(const State& state, const std::string& name) {
-  HONE_RETURN_IF_ERROR(CheckLegal(state));
+absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& target, const std::string& name) {
+  HONE_RETURN_IF_ERROR(CheckLegal(state, target));
   const LoopBuilder builder(state);
   Loops loops;
   for (const Nest& nest : state.nests) {

@@ -7,6 +7,7 @@
 
 #include "compiler/ir/stmt.h"
 #include "compiler/schedule/state.h"
+#include "compiler/target/target.h"
 
 namespace hone::passes {
 
@@ -18,8 +19,9 @@ struct Loops {
   std::vector<ir::Buffer> packed;
 };
 
-// Errors: FailedPrecondition when local storage would not fit a thread's stack, or tiles overlap inside a reduction.
-absl::StatusOr<Loops> BuildLoops(const schedule::State& state, const std::string& name);
+// Errors: FailedPrecondition when local storage would not fit what a thread or lane of the target has, or tiles overlap
+// inside a reduction.
+absl::StatusOr<Loops> BuildLoops(const schedule::State& state, const target::Target& target, const std::string& name);
 
 }  // namespace hone::passes
 

@@ -6,11 +6,13 @@ namespace hone::passes {
 namespace {
 
 std::vector<ir::Expr> FlatIndex(const ir::BufferNode& buffer, const std::vector<ir::Expr>& indices) {
-  ir::Expr flat = ir::Expr(0);
+  const int lanes = indices.empty() ? 1 : indices.back().type().lanes;  // the others are scalars
+  const auto wide = [&](const ir::Expr& e) { return e.type().lanes == 1 ? ir::MakeBroadcast(e, lanes) : e; };
+  ir::Expr flat = wide(ir::Expr(0));
   int64_t stride = 1;
   for (size_t d = indices.size(); d-- > 0;) {
-    flat = flat + indices[d] * ir::Expr(stride);
-    stride *= buffer.shape[d];
+    flat = flat + wide(indices[d]) * wide(ir::Expr(stride));
+    if (d > 0) stride *= buffer.shape[d];  // an index that is flat already may have more dimensions than the buffer
   }
   return {flat};
 }

@@ -1,54 +1,119 @@
 #include "compiler/passes/pipeline.h"
 
+#include <functional>
+#include <utility>
+
 #include "base/status.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
-#include "compiler/ir/verify.h"
+#include "compiler/passes/barriers.h"
+#include "compiler/passes/bind.h"
 #include "compiler/passes/flatten.h"
 #include "compiler/passes/peel.h"
+#include "compiler/passes/split_launches.h"
+#include "compiler/passes/uniform_masks.h"
 #include "compiler/passes/unroll.h"
 #include "compiler/passes/vectorize.h"
 
 namespace hone::passes {
 namespace {
 
-class Runner {
- public:
-  Runner(ir::Func* func, const LowerOptions& options) : func_(func), options_(options) {}
+// A rewrite of statements as a pass over the func.
+template <auto kRewrite>
+absl::Status OnBody(ir::Func& func) {
+  HONE_ASSIGN_OR_RETURN(func.body, absl::StatusOr<ir::Stmt>(kRewrite(func.body)));
+  return absl::OkStatus();
+}
 
-  template <typename Pass>
-  absl::Status Run(std::string_view name, Pass&& pass) {
-    HONE_ASSIGN_OR_RETURN(func_->body, absl::StatusOr<ir::Stmt>(pass(func_->body)));
-    if (options_.dump) options_.dump(name, *func_);
-    if (!options_.verify) return absl::OkStatus();
-    const absl::Status legal = ir::Verify(*func_);
-    if (legal.ok()) return legal;
-    return absl::InternalError("pass " + std::string(name) + " made illegal IR: " + std::string(legal.message()));
-  }
+ir::Stmt Simplify(const ir::Stmt& s) { return ir::Simplify(s); }
 
- private:
-  ir::Func* func_;
-  const LowerOptions& options_;
+constexpr Pass<ir::Func> kPasses[] = {
+    {"simplify", OnBody<Simplify>}, {"peel", OnBody<Peel>},         {"simplify", OnBody<Simplify>},
+    {"flatten", OnBody<Flatten>},   {"simplify", OnBody<Simplify>}, {"vectorize", OnBody<Vectorize>},
+    {"unroll", OnBody<Unroll>},     {"simplify", OnBody<Simplify>},
 };
 
-absl::Status LowerFunc(ir::Func* func, const LowerOptions& options) {
-  const auto simplify = [](const ir::Stmt& s) { return ir::Simplify(s); };
-  Runner runner(func, options);
-  HONE_RETURN_IF_ERROR(runner.Run("build_loops", simplify));
-  HONE_RETURN_IF_ERROR(runner.Run("peel", [](const ir::Stmt& s) { return ir::Simplify(Peel(s)); }));
-  HONE_RETURN_IF_ERROR(runner.Run("flatten", [](const ir::Stmt& s) { return ir::Simplify(Flatten(s)); }));
-  HONE_RETURN_IF_ERROR(runner.Run("vectorize", Vectorize));
-  HONE_RETURN_IF_ERROR(runner.Run("unroll", Unroll));
-  return runner.Run("simplify", simplify);
+absl::Status PlaceBarriers(ir::Func& func) {
+  func.body = InsertBarriers(func.body);
+  return absl::OkStatus();
+}
+
+// The grid says which values group.id and lane.id have.
+absl::Status SimplifyGrid(ir::Func& func) {
+  ir::Ranges ranges;
+  if (func.grid.defined()) {
+    ranges = {{ir::kGroupVar, {0, func.grid.groups - 1}}, {ir::kLaneVar, {0, func.grid.lanes - 1}}};
+  }
+  func.body = ir::Simplify(func.body, ranges);
+  return absl::OkStatus();
+}
+
+constexpr Pass<ir::Func> kGridPasses[] = {{"bind", Bind},
+                                          {"simplify_grid", SimplifyGrid},
+                                          {"uniform_masks", OnBody<ShareMasks>},
+                                          {"barriers", PlaceBarriers}};
+
+}  // namespace
+
+std::span<const Pass<ir::Func>> FuncPasses() { return kPasses; }
+std::span<const Pass<ir::Func>> GridPasses() { return kGridPasses; }
+
+namespace {
+
+// Bound loops as serial ones: what they mean.
+ir::Stmt Unbind(const ir::Stmt& s) {
+  const ir::Stmt mapped = ir::MapChildren(s, Unbind, [](const ir::Expr& e) { return e; });
+  const ir::For* loop = mapped.As<ir::For>();
+  if (loop == nullptr || (loop->kind != ir::LoopKind::kGroup && loop->kind != ir::LoopKind::kLane)) return mapped;
+  return ir::MakeFor(loop->var, loop->extent, ir::LoopKind::kSerial, loop->body);
+}
+
+// One launch after the other, with a grid each.
+absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, PassOptions<ir::Func> options,
+                           std::vector<ir::Func>* funcs, std::vector<ir::Buffer>* workspace) {
+  Launches launches = SplitLaunches(func);
+  const ir::GridLimits limits{target.hierarchy.max_lanes, target.memory.shared_bytes};
+  const bool verify = std::exchange(options.verify, false);
+  for (ir::Func& launch : launches.funcs) {
+    HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kGridPasses, launch, options));
+    // More lanes or memory than the target has, lanes that part where they must wait: the schedule is to blame, no
+    // pass.
+    if (const absl::Status fits = ir::VerifyGrid(launch, limits); !fits.ok()) {
+      return absl::FailedPreconditionError(std::string(fits.message()));
+    }
+    if (verify) HONE_RETURN_IF_ERROR(IllegalAfter("barriers", ir::Verify(launch)));
+  }
+  *funcs = std::move(launches.funcs);
+  *workspace = std::move(launches.workspace);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Loops> Lower(const schedule::State& state, const std::string& name, const LowerOptions& options) {
-  HONE_ASSIGN_OR_RETURN(Loops loops, BuildLoops(state, name));
-  HONE_RETURN_IF_ERROR(LowerFunc(&loops.main, options));
-  if (loops.prepare.body.defined()) HONE_RETURN_IF_ERROR(LowerFunc(&loops.prepare, options));
-  return loops;
+absl::StatusOr<Module> Lower(const schedule::State& state, const target::Target& target, const std::string& name,
+                             PassOptions<ir::Func> options) {
+  if (state.IsBound() && !target.HasLanes()) {
+    return absl::FailedPreconditionError("the schedule binds loops to groups or lanes, which the target does not have");
+  }
+  HONE_ASSIGN_OR_RETURN(Loops loops, BuildLoops(state, target, name));
+  options.made_by = "build_loops";
+  HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kPasses, loops.main, options));
+  const bool packs = loops.prepare.body.defined();
+  if (packs) HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kPasses, loops.prepare, options));
+  Module module;
+  module.packed = std::move(loops.packed);
+  module.host_prepare = loops.prepare;
+  if (packs) module.host_prepare.body = Unbind(loops.prepare.body);
+  if (!target.HasLanes()) {
+    module.main = {std::move(loops.main)};
+    if (packs) module.prepare = {std::move(loops.prepare)};
+    return module;
+  }
+  HONE_RETURN_IF_ERROR(LowerLaunches(loops.main, target, options, &module.main, &module.workspace));
+  if (packs) {
+    HONE_RETURN_IF_ERROR(LowerLaunches(loops.prepare, target, options, &module.prepare, &module.prepare_workspace));
+  }
+  return module;
 }
 
 int64_t WorkspaceBytes(const ir::Func& func) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
 
@@ -28,7 +30,8 @@ class LoopVectorizer {
         },
         [&](const ir::If& branch) { return RunIf(branch, mask); },
         [&](const ir::Alloc&) { return Fail("allocates", s); },
-        [&](const ir::Let&) { return Fail("binds a variable", s); });
+        [&](const ir::Let&) { return Fail("binds a variable", s); },
+        [&](const ir::Barrier&) { return Fail("waits at a barrier", s); });
   }
 
  private:
@@ -60,11 +63,19 @@ class LoopVectorizer {
   ir::Stmt RunStore(const ir::Store& store, const ir::Expr& mask) {
     const ir::Expr index = Vec(store.indices[0], mask);
     const ir::Expr value = Vec(store.value, mask);
-    // A store that is the same for every lane and unmasked happens once.
-    if (index.type().lanes == 1 && value.type().lanes == 1 && !mask.defined()) {
-      return ir::MakeStore(store.buffer, {index}, value, store.mask);
+    const ir::Expr own = store.mask.defined() ? Vec(store.mask, mask) : store.mask;
+    // A store that is the same for every lane, and under no mask that differs between them, happens once.
+    if (index.type().lanes == 1 && value.type().lanes == 1 && !mask.defined() &&
+        (!own.defined() || own.type().lanes == 1)) {
+      return ir::MakeStore(store.buffer, {index}, value, own);
     }
-    return ir::MakeStore(store.buffer, {Wide(index)}, Wide(value), mask);
+    return ir::MakeStore(store.buffer, {Wide(index)}, Wide(value), own.defined() ? And(mask, Wide(own)) : mask);
+  }
+
+  // The load in every lane; where `mask` is defined, only in those.
+  ir::Expr VecLoad(const ir::Load& load, const ir::Expr& mask, const ir::Expr& outer) {
+    const ir::Expr own = load.mask.defined() ? And(mask, Wide(Vec(load.mask, outer))) : mask;
+    return ir::MakeLoad(load.buffer, {Wide(Vec(load.indices[0], outer))}, own);
   }
 
   ir::Expr And(const ir::Expr& mask, const ir::Expr& condition) {
@@ -87,7 +98,7 @@ class LoopVectorizer {
       if (const ir::Expr ramp = AsRamp(e); ramp.defined()) return ramp;
     }
     if (const ir::Load* load = e.As<ir::Load>()) {
-      return ir::MakeLoad(load->buffer, {Wide(Vec(load->indices[0], mask))}, NeedsMask(*load) ? mask : ir::Expr());
+      return VecLoad(*load, NeedsMask(*load) ? mask : ir::Expr(), mask);
     }
     if (const ir::Select* select = e.As<ir::Select>()) return VecSelect(*select, mask);
     if (const ir::Cast* cast = e.As<ir::Cast>()) {
@@ -105,10 +116,11 @@ class LoopVectorizer {
     return ir::MakeRamp(ir::Expr(0), ir::Expr(1), lanes_);  // the variable itself
   }
 
+  // What a masked load yields: not -0.
   static bool IsZero(const ir::Expr& e) {
     const ir::FloatImm* f = e.As<ir::FloatImm>();
     const ir::IntImm* i = e.As<ir::IntImm>();
-    return (f != nullptr && f->value == 0) || (i != nullptr && i->value == 0);
+    return (f != nullptr && f->value == 0 && !std::signbit(f->value)) || (i != nullptr && i->value == 0);
   }
 
   // Loads in an arm happen only in the lanes that take it.
@@ -117,7 +129,7 @@ class LoopVectorizer {
     const ir::Load* load = select.on_true.As<ir::Load>();
     if (load != nullptr && IsZero(select.on_false) && ir::UsesVar(select.on_true, var_)) {
       // Where its mask is false a load yields 0: the select is the mask.
-      return ir::MakeLoad(load->buffer, {Wide(Vec(load->indices[0], mask))}, And(mask, condition));
+      return VecLoad(*load, And(mask, condition), mask);
     }
     const ir::Expr otherwise = ir::MakeUnary(ir::UnaryOp::kNot, condition);
     return ir::MakeSelect(condition, Wide(Vec(select.on_true, And(mask, condition))),

@@ -16,6 +16,7 @@ absl::Status Apply(const Split& step, State& state);
 absl::Status Apply(const Fuse& step, State& state);
 absl::Status Apply(const Reorder& step, State& state);
 absl::Status Apply(const Annotate& step, State& state);
+absl::Status Apply(const StoreIn& step, State& state);
 absl::Status Apply(const ComputeAt& step, State& state);
 absl::Status Apply(const Inline& step, State& state);
 absl::Status Apply(const CacheWrite& step, State& state);

@@ -45,6 +45,15 @@ ir::Ranges State::LoopRanges() const {
   return ranges;
 }
 
+bool Nest::HasLoop(ir::LoopKind kind) const {
+  return std::any_of(loops.begin(), loops.end(), [&](const Loop& l) { return l.kind == kind; });
+}
+
+bool State::IsBound() const {
+  return std::any_of(nests.begin(), nests.end(),
+                     [](const Nest& n) { return n.HasLoop(ir::LoopKind::kGroup) || n.HasLoop(ir::LoopKind::kLane); });
+}
+
 Nest MakeNest(ir::Stage stage) {
   Nest nest;
   for (const ir::Axis& axis : stage.axes) {

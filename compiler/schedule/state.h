@@ -36,9 +36,12 @@ struct Nest {
   std::string at_stage, at_loop;       // inside that loop of that stage; both empty: at the root
   std::vector<ir::Expr> origin;        // at a loop: where the stored region starts, per dimension
   std::vector<int64_t> storage_shape;  // at a loop: extents of the stored region; at the root: the buffer's shape
-  bool prepared = false;               // computed once from constants, before the kernel runs
-  bool touched = false;                // a loop step has been applied: region steps come too late
+  ir::Scope scope = ir::Scope::kWorkspace;  // of what is stored, unless it is an output or prepared
+  int64_t pad = 0;                          // elements added to every stored row
+  bool prepared = false;                    // computed once from constants, before the kernel runs
+  bool touched = false;                     // a loop step has been applied: region steps come too late
   bool AtRoot() const { return at_stage.empty(); }
+  bool HasLoop(ir::LoopKind kind) const;
 };
 
 struct State {
@@ -55,6 +58,8 @@ struct State {
   bool IsOutput(const ir::BufferNode* buffer) const;
   // [0, max_extent) of every loop.
   ir::Ranges LoopRanges() const;
+  // Whether any loop is bound to groups or lanes: the schedule is for a target that has them.
+  bool IsBound() const;
 };
 
 // Every stage at the root with one loop per axis, in the order of its axes, then its reduction axes.

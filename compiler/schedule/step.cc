@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/op_names.h"
 
 namespace hone::schedule {
 namespace {
@@ -23,9 +24,15 @@ std::string_view KindName(ir::LoopKind kind) {
       return "vectorize";
     case ir::LoopKind::kUnrolled:
       return "unroll";
+    case ir::LoopKind::kGroup:
+      return "group";
+    case ir::LoopKind::kLane:
+      return "lane";
   }
   return "";
 }
+
+bool IsBound(ir::LoopKind kind) { return kind == ir::LoopKind::kGroup || kind == ir::LoopKind::kLane; }
 
 std::string PrintDim(const PackDim& d) {
   if (d.factor == 0) return fmt::format("{}", d.dim);
@@ -83,6 +90,15 @@ std::optional<Step> ParsePack(const Words& w) {
   return pack;
 }
 
+std::optional<Step> ParseStoreIn(const Words& w) {
+  if (w.size() != 3 && w.size() != 4) return std::nullopt;
+  const auto pad = w.size() == 4 ? ParseInt(w[3]) : std::optional<int64_t>(0);
+  for (const auto scope : {ir::Scope::kLocal, ir::Scope::kShared}) {
+    if (w[2] == ir::Name(scope) && pad.has_value()) return StoreIn{std::string(w[1]), scope, *pad};
+  }
+  return std::nullopt;
+}
+
 std::optional<Step> ParseRfactor(const Words& w) {
   if (w.size() != 5 || (w[4] != "outer" && w[4] != "inner")) return std::nullopt;
   const auto factor = ParseInt(w[3]);
@@ -104,6 +120,12 @@ std::optional<Step> ParseStep(const Words& w) {
   if (verb == "fuse" && w.size() == 3) return Fuse{word(1), word(2)};
   if (verb == "compute_at" && w.size() == 3) return ComputeAt{word(1), word(2)};
   if (verb == "cache_read" && w.size() == 3) return CacheRead{word(1), word(2)};
+  if (verb == "store_in") return ParseStoreIn(w);
+  if (verb == "bind" && w.size() == 3) {
+    for (const auto kind : {ir::LoopKind::kGroup, ir::LoopKind::kLane}) {
+      if (w[2] == KindName(kind)) return Annotate{word(1), kind};
+    }
+  }
   if (verb == "inline" && w.size() == 2) return Inline{word(1)};
   if (verb == "cache_write" && w.size() == 2) return CacheWrite{word(1)};
   for (const auto kind : {ir::LoopKind::kVectorized, ir::LoopKind::kUnrolled, ir::LoopKind::kParallel}) {
@@ -123,7 +145,14 @@ std::string Print(const Step& step) {
                         },
                         [](const Fuse& s) { return fmt::format("fuse {} {}", s.outer, s.inner); },
                         [](const Reorder& s) { return "reorder " + Join(s.loops); },
-                        [](const Annotate& s) { return fmt::format("{} {}", KindName(s.kind), s.loop); },
+                        [](const Annotate& s) {
+                          return IsBound(s.kind) ? fmt::format("bind {} {}", s.loop, KindName(s.kind))
+                                                 : fmt::format("{} {}", KindName(s.kind), s.loop);
+                        },
+                        [](const StoreIn& s) {
+                          const std::string text = fmt::format("store_in {} {}", s.stage, ir::Name(s.scope));
+                          return s.pad == 0 ? text : fmt::format("{} {}", text, s.pad);
+                        },
                         [](const ComputeAt& s) { return fmt::format("compute_at {} {}", s.stage, s.loop); },
                         [](const Inline& s) { return "inline " + s.stage; },
                         [](const CacheWrite& s) { return "cache_write " + s.stage; },

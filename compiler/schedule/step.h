@@ -42,7 +42,14 @@ struct Reorder {
 struct Annotate {
   std::string loop;
   ir::LoopKind kind;
-};  // vectorize, unroll, parallel
+};  // vectorize, unroll, parallel; bind to the groups or the lanes of a target that has them
+// Where the stage is stored: workspace at the root, local or shared memory where it is computed inside a loop. Comes
+// before compute_at, because what lanes share is what all of them need.
+struct StoreIn {
+  std::string stage;
+  ir::Scope scope;
+  int64_t pad = 0;  // elements added to every row of the storage, so that lanes which go down a column meet other banks
+};
 // Computes the stage inside the given loop of its consumer: just the region that one iteration needs, in local storage.
 struct ComputeAt {
   std::string stage, loop;
@@ -76,7 +83,8 @@ struct Rfactor {
   bool keep_inner = false;
 };
 
-using Step = std::variant<Split, Fuse, Reorder, Annotate, ComputeAt, Inline, CacheWrite, CacheRead, Pack, Rfactor>;
+using Step =
+    std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack, Rfactor>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

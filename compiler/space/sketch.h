@@ -1,7 +1,8 @@
-// The rules that derive schedules for any workload, and the one template they give way to. Private to space/.
+// What spaces are made of: the rules that derive schedules for any workload, and the templates. Private to space/.
 //
-// A Sketch carries the state being scheduled, the steps taken, and the Chooser. Each rule looks at the state, asks the
-// chooser, and takes steps. rules are in sketch/, the register-tile template in templates/.
+// A Sketch carries the state being scheduled, the steps taken, and the Chooser. Each function looks at the state, asks
+// the chooser, and takes steps. The rules are in sketch/, the templates in templates/; space.cc says which follow one
+// another.
 #ifndef HONE_COMPILER_SPACE_SKETCH_H_
 #define HONE_COMPILER_SPACE_SKETCH_H_
 
@@ -10,15 +11,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "compiler/codegen/target.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/space/chooser.h"
+#include "compiler/target/target.h"
 
 namespace hone::space {
 
 struct Sketch {
   schedule::State state;
-  const codegen::Target& target;
+  const target::Target& target;
   Chooser& chooser;
   schedule::Schedule steps;
 
@@ -35,6 +36,8 @@ ir::Ranges AxisRanges(const ir::Stage& stage);
 std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
 // Whether the stage reads `buffer` only at its own axes, in order.
 bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);
+// How many leading axes all stages share: axis d of every load of a stage is the reader's own axis d.
+size_t CommonAxes(const schedule::State& state);
 int CountNodes(const ir::Expr& e);
 bool HasCall(const ir::Expr& e);
 // A last tile that overlaps the one before needs no condition; only what is shorter than one tile must be masked.
@@ -51,9 +54,20 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage);
 // sketch/rows.cc: softmax, normalizations: everything about one row inside one loop. False if the workload is not of
 // that kind.
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch);
-// sketch/reduction.cc: splits a reduction along a contiguous axis into vector lanes, where no other axis can be
-// vectorized.
-absl::StatusOr<bool> ScheduleLaneReduction(Sketch& sketch, const std::string& stage);
+// sketch/reduction.cc: whether the innermost axis of a reduction runs along memory, far enough to be split into vector
+// lanes.
+bool FitsLanes(const Sketch& sketch, const ir::Stage& stage);
+// Splits a reduction along a contiguous axis into vector lanes, where no other axis can be vectorized.
+absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage);
+// sketch/lanes.cc, for targets with lanes: a group per row, whose lanes share its reductions (false if the workload is
+// not of that kind); every element of `reader`, and of the reduction that it reads in place, a lane's work; likewise
+// without a reduction.
+absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch);
+absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, const std::string& stage);
+absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage);
+// templates/lane_tile.cc, for targets with lanes: a sum of products in tiles of groups, lanes and registers.
+absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,
+                              const std::string& prefix);
 // templates/register_tile.cc: a reduction `stage` computed in register tiles of its reader `reader` (which reads it in
 // place): matrix multiply, convolution, depthwise convolution, pooling. `prefix` names the decisions.
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/schedule/spread.h"
 #include "compiler/space/sketch.h"
 
 namespace hone::space {
@@ -11,7 +12,7 @@ namespace {
 
 using schedule::Nest;
 
-enum SpaceKind : int64_t { kSketch = 0, kTemplate = 1 };
+constexpr int64_t kPreparedLanes = 64;
 
 // The reader with which a reduction can share register tiles: its only one, element-wise, in place, not taken yet.
 std::string TileReader(const schedule::State& state, const Nest& nest, const std::vector<std::string>& taken) {
@@ -31,8 +32,10 @@ std::vector<std::string> StageNames(const schedule::State& state, bool reduction
   return names;
 }
 
-// Every reduction in register tiles with its reader, or with a copy of its own; then everything that is left.
-absl::Status ScheduleStages(Sketch& sketch, bool pack) {
+// Every reduction by `schedule`, with the reader that it can share loops with or with a copy of its own.
+using ScheduleReduction = absl::Status (*)(Sketch& sketch, const std::string& reader, const std::string& stage,
+                                           const std::string& prefix);
+absl::Status ScheduleReductions(Sketch& sketch, ScheduleReduction schedule) {
   std::vector<std::string> taken;
   int index = 0;
   for (const std::string& stage : StageNames(sketch.state, true)) {
@@ -44,12 +47,16 @@ absl::Status ScheduleStages(Sketch& sketch, bool pack) {
       reduction = stage + "c";
     }
     taken.push_back(reader);
-    const std::string prefix = index++ == 0 ? "" : stage + ".";
-    HONE_RETURN_IF_ERROR(ScheduleRegisterTile(sketch, reader, reduction, prefix, pack));
+    HONE_RETURN_IF_ERROR(schedule(sketch, reader, reduction, index++ == 0 ? "" : stage + "."));
   }
+  return absl::OkStatus();
+}
+
+// What no other rule has taken.
+absl::Status ScheduleRest(Sketch& sketch, absl::Status (*schedule)(Sketch& sketch, const std::string& stage)) {
   for (const std::string& stage : StageNames(sketch.state, false)) {
     const Nest& nest = sketch.Get(stage);
-    if (nest.AtRoot() && !nest.touched && !nest.prepared) HONE_RETURN_IF_ERROR(ScheduleElementwise(sketch, stage));
+    if (nest.AtRoot() && !nest.touched && !nest.prepared) HONE_RETURN_IF_ERROR(schedule(sketch, stage));
   }
   return absl::OkStatus();
 }
@@ -71,36 +78,110 @@ bool IsEmpty(const ir::Workload& workload) {
   });
 }
 
-absl::Status Fill(const ir::Workload& workload, Sketch& sketch) {
-  if (IsEmpty(workload)) return absl::OkStatus();  // nothing to make fast
-  const bool contraction = IsContraction(workload);
-  const bool pack = contraction && sketch.chooser.OneOf("space", {kSketch, kTemplate}, kTemplate) == kTemplate;
+bool HasLanes(const ir::Workload&, const target::Target& target) { return target.HasLanes(); }
+bool HasNoLanes(const ir::Workload&, const target::Target& target) { return !target.HasLanes(); }
+bool IsLaneContraction(const ir::Workload& workload, const target::Target& target) {
+  return target.HasLanes() && IsContraction(workload);
+}
+bool IsCpuContraction(const ir::Workload& workload, const target::Target& target) {
+  return !target.HasLanes() && IsContraction(workload);
+}
+
+absl::Status BuildRegisterTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
-  if (!contraction) {
+  HONE_RETURN_IF_ERROR(ScheduleReductions(
+      sketch, [](Sketch& s, const std::string& reader, const std::string& stage, const std::string& prefix) {
+        return ScheduleRegisterTile(s, reader, stage, prefix, true);
+      }));
+  return ScheduleRest(sketch, ScheduleElementwise);
+}
+
+absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  if (!IsContraction(workload)) {
     HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleRows(sketch));
     if (rows) return absl::OkStatus();
   }
-  return ScheduleStages(sketch, pack);
+  HONE_RETURN_IF_ERROR(ScheduleReductions(
+      sketch, [](Sketch& s, const std::string& reader, const std::string& stage, const std::string& prefix) {
+        return ScheduleRegisterTile(s, reader, stage, prefix, false);
+      }));
+  return ScheduleRest(sketch, ScheduleElementwise);
+}
+
+// Prepared stages run once, before the kernel: one element per lane will do.
+absl::Status SpreadPrepared(Sketch& sketch) {
+  for (const schedule::Step& step : schedule::SpreadOverLanes(sketch.state, kPreparedLanes)) {
+    HONE_RETURN_IF_ERROR(sketch.Do(step));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BuildLaneTiles(const ir::Workload&, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, ScheduleLaneTile));
+  HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
+  return SpreadPrepared(sketch);
+}
+
+absl::Status BuildLanes(const ir::Workload&, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleLaneRows(sketch));
+  if (rows) return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(
+      ScheduleReductions(sketch, [](Sketch& s, const std::string& reader, const std::string& stage,
+                                    const std::string&) { return ScheduleLaneReduction(s, reader, stage); }));
+  HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
+  return SpreadPrepared(sketch);
+}
+
+// The spaces, templates before the rules that know no operator; the first that applies is the default. Ids stand in
+// records and never change.
+constexpr Entry kEntries[] = {
+    {1, "register_tile", Family::kTemplate, IsCpuContraction, BuildRegisterTiles},
+    {0, "sketch", Family::kSketch, HasNoLanes, BuildSketch},
+    {3, "lane_tile", Family::kTemplate, IsLaneContraction, BuildLaneTiles},
+    {2, "lanes", Family::kSketch, HasLanes, BuildLanes},
+};
+
+absl::Status Fill(const ir::Workload& workload, Sketch& sketch) {
+  if (IsEmpty(workload)) return absl::OkStatus();  // nothing to make fast
+  std::vector<const Entry*> fitting;
+  std::vector<int64_t> ids;
+  for (const Entry& entry : kEntries) {
+    if (!entry.applies(workload, sketch.target)) continue;
+    fitting.push_back(&entry);
+    ids.push_back(entry.id);
+  }
+  const int64_t id = ids.size() == 1 ? ids[0] : sketch.chooser.OneOf("space", ids, ids[0]);
+  const auto chosen = std::ranges::find(fitting, id, [](const Entry* e) { return e->id; });
+  return (*chosen)->build(workload, sketch);
 }
 
 }  // namespace
 
-absl::StatusOr<Candidate> Build(const ir::Workload& workload, const codegen::Target& target, Chooser& chooser) {
+std::span<const Entry> Entries() { return kEntries; }
+
+absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target, Chooser& chooser) {
   Sketch sketch{schedule::Start(workload), target, chooser, {}};
   HONE_RETURN_IF_ERROR(Fill(workload, sketch));
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
 }
 
-absl::StatusOr<Candidate> Default(const ir::Workload& workload, const codegen::Target& target) {
+absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target) {
   // A preferred decision that cannot be lowered would be a flaw of a rule; plainer schedules are there for everyone
   // meanwhile.
-  const Decisions sketch = {{"space", kSketch, {}}};
-  for (const Decisions* given : {static_cast<const Decisions*>(nullptr), &sketch}) {
-    Chooser chooser(given);
+  for (const Entry& entry : kEntries) {
+    if (!entry.applies(workload, target)) continue;
+    const Decisions given = {{"space", entry.id, {}}};
+    Chooser chooser(&given);
     auto candidate = Build(workload, target, chooser);
-    if (candidate.ok() && passes::Lower(candidate->state, "probe").ok()) return candidate;
+    if (candidate.ok() && passes::Lower(candidate->state, target, "probe").ok()) return candidate;
   }
-  return Candidate{{}, {}, schedule::Start(workload)};
+  Chooser none;
+  Sketch plain{schedule::Start(workload), target, none, {}};
+  if (target.HasLanes()) HONE_RETURN_IF_ERROR(SpreadPrepared(plain));
+  return Candidate{{}, std::move(plain.steps), std::move(plain.state)};
 }
 
 }  // namespace hone::space

@@ -31,7 +31,7 @@ class KernelCompiler {
 
   absl::StatusOr<CompiledKernel> Run() {
     if (options_.plain) {
-      HONE_RETURN_IF_ERROR(Compile({}));
+      HONE_RETURN_IF_ERROR(Compile(codegen::PlainSchedule(workload_, options_.target)));
       return std::move(result_);
     }
     if (UseRecord()) return std::move(result_);
@@ -39,7 +39,7 @@ class KernelCompiler {
     absl::Status status = candidate.ok() ? Compile(candidate->schedule) : candidate.status();
     if (!status.ok()) {
       Warn(fmt::format("its default schedule does not work, using plain loops: {}", std::string(status.message())));
-      HONE_RETURN_IF_ERROR(Compile({}));
+      HONE_RETURN_IF_ERROR(Compile(codegen::PlainSchedule(workload_, options_.target)));
     }
     return std::move(result_);
   }

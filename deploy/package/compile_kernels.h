@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/kernel.h"
-#include "compiler/codegen/target.h"
 #include "compiler/ir/workload.h"
+#include "compiler/target/target.h"
 
 namespace hone::package {
 
@@ -26,7 +26,7 @@ struct RecordedSchedule {
 using ScheduleLookup = std::function<std::vector<RecordedSchedule>(const std::string& workload_digest)>;
 
 struct KernelOptions {
-  codegen::Target target;
+  target::Target target;
   ScheduleLookup lookup;  // may be empty: no records
   int threads = 0;        // that generate code; 0: one per CPU
   bool plain = false;     // unscheduled loops for every workload: quick to compile, slow to run

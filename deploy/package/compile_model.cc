@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -15,7 +16,6 @@
 #include "deploy/package/memory_plan.h"
 #include "deploy/package/package_writer.h"
 #include "deploy/package/plan_contents.h"
-#include "deploy/package/required_features.h"
 
 namespace hone::package {
 namespace {
@@ -53,54 +53,112 @@ std::vector<InputRange> InputRanges(const graph::Plan& plan) {
   return result;
 }
 
-PackageMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
-                         const std::string& model_name, const codegen::Target& target) {
-  PackageMetadata metadata{model_name, codegen::Print(target), kCompilerVersion, {}, InputRanges(plan)};
+ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel> kernels, std::string target) {
+  ProgramMetadata metadata{std::move(target), {}};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
-    metadata.kernels.push_back({kernels[i].kernel.symbol, workload.op, kernels[i].digest, kernels[i].schedule,
+    metadata.kernels.push_back({kernels[i].kernel.interface.name, workload.op, kernels[i].digest, kernels[i].schedule,
                                 ir::CountFlops(workload), ParamBytes(workload)});
   }
   return metadata;
 }
+
+// What the program needs of a machine. How much shared memory the kernels take is not known here: what the target has.
+void AddNeeds(const target::Target& target, PackageProgram& program) {
+  if (target.kind == target::Kind::kOpenCl) {
+    program.kind = CodeKind::kOpenCl;
+    for (const KernelInterface& kernel : program.kernels) {
+      for (const KernelLaunch& launch : kernel.main) {
+        program.lanes = std::max(program.lanes, static_cast<uint32_t>(launch.lanes));
+      }
+    }
+    program.shared_bytes = static_cast<uint64_t>(target.memory.shared_bytes);
+    program.device = target.device;
+    return;
+  }
+  program.kind = target.arch == target::Arch::kAArch64 ? CodeKind::kAArch64 : CodeKind::kX86_64;
+  program.cpu_features = codegen::RequiredFeatures(target);
+}
+
+// One program after another: within each, kernels are generated in parallel.
+class PackageCompiler {
+ public:
+  explicit PackageCompiler(const std::string& model_name) {
+    contents_.metadata = {.model_name = model_name, .compiler_version = kCompilerVersion};
+  }
+
+  // plan: the model's for this target.
+  absl::Status AddProgram(graph::Plan plan, const KernelOptions& options) {
+    HONE_ASSIGN_OR_RETURN(std::vector<CompiledKernel> kernels, CompileKernels(plan.workloads, options));
+    HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads));
+    PackageProgram& program = built.program;
+    AddNeeds(options.target, program);
+    HONE_ASSIGN_OR_RETURN(program.code, LinkedCode(kernels, options.target));
+    HONE_RETURN_IF_ERROR(PlanArena(program));
+    contents_.programs.push_back(std::move(program));
+    packed_.push_back(std::move(built.packed));
+    contents_.metadata.programs.push_back(Describe(plan, kernels, target::Print(options.target)));
+    if (plans_.empty()) contents_.metadata.input_ranges = InputRanges(plan);
+    plans_.push_back(std::move(plan));
+    Summarize(kernels);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<CompileSummary> Write(const std::string& path) {
+    HONE_ASSIGN_OR_RETURN(summary_.bytes, WritePackage(contents_, path));
+    return std::move(summary_);
+  }
+
+ private:
+  static absl::StatusOr<std::string> LinkedCode(std::span<CompiledKernel> kernels, const target::Target& target) {
+    std::vector<std::string> objects;
+    for (CompiledKernel& kernel : kernels) objects.push_back(std::move(kernel.kernel.code));
+    // A model that only renames or returns constants has no kernel, but its program has a place for code.
+    if (objects.empty()) {
+      HONE_ASSIGN_OR_RETURN(objects.emplace_back(), codegen::Emit({}, target));
+    }
+    HONE_ASSIGN_OR_RETURN(codegen::Artifact artifact, codegen::Link(objects, target));
+    return std::move(artifact.code);
+  }
+
+  void Summarize(std::span<const CompiledKernel> kernels) {
+    ProgramSummary program = {contents_.metadata.programs.back().target, static_cast<int64_t>(kernels.size()), 0};
+    for (const CompiledKernel& kernel : kernels) {
+      program.records_used += kernel.from_record ? 1 : 0;
+      for (const std::string& warning : kernel.warnings) {
+        summary_.warnings.push_back(fmt::format("{}: {}", program.target, warning));
+      }
+    }
+    summary_.programs.push_back(std::move(program));
+  }
+
+  PackageContents contents_;                           // refers to the constants of plans_, and to packed_
+  std::vector<graph::Plan> plans_;                     // per program
+  std::vector<std::vector<runtime::Mapping>> packed_;  // per program
+  CompileSummary summary_;
+};
 
 }  // namespace
 
 absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::string& model_name,
                                            const KernelOptions& options, const std::string& output_path) {
   const auto start = std::chrono::steady_clock::now();
-  HONE_ASSIGN_OR_RETURN(std::vector<CompiledKernel> kernels, CompileKernels(plan.workloads, options));
-  CompileSummary summary;
-  std::vector<std::string> objects;
-  for (CompiledKernel& kernel : kernels) {
-    objects.push_back(std::move(kernel.kernel.object));
-    summary.records_used += kernel.from_record ? 1 : 0;
-    summary.warnings.insert(summary.warnings.end(), kernel.warnings.begin(), kernel.warnings.end());
-  }
-  summary.kernels = static_cast<int64_t>(kernels.size());
-
-  HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads));
-  PackageContents& contents = built.contents;
-  contents.arch = ArchOf(options.target);
-  contents.cpu_features = RequiredFeatures(options.target);
-  contents.metadata = Describe(plan, kernels, model_name, options.target);
-  // A model that only renames or returns constants has no kernel, but the package has a place for code.
-  if (objects.empty()) {
-    HONE_ASSIGN_OR_RETURN(objects.emplace_back(), codegen::Emit({}, options.target));
-  }
-  HONE_ASSIGN_OR_RETURN(contents.shared_object, codegen::LinkShared(objects));
-  HONE_RETURN_IF_ERROR(PlanArena(contents));
-  HONE_ASSIGN_OR_RETURN(summary.bytes, WritePackage(contents, output_path));
+  PackageCompiler compiler(model_name);
+  HONE_RETURN_IF_ERROR(compiler.AddProgram(plan, options));
+  HONE_ASSIGN_OR_RETURN(CompileSummary summary, compiler.Write(output_path));
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }
 
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
-                                            const KernelOptions& options, const std::string& output_path) {
+                                            std::span<const KernelOptions> targets, const std::string& output_path) {
   const auto start = std::chrono::steady_clock::now();
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(onnx_path, import));
-  const std::string name = std::filesystem::path(onnx_path).stem().string();
-  HONE_ASSIGN_OR_RETURN(CompileSummary summary, CompilePlan(plan, name, options, output_path));
+  PackageCompiler compiler(std::filesystem::path(onnx_path).stem().string());
+  for (const KernelOptions& options : targets) {
+    HONE_ASSIGN_OR_RETURN(graph::Plan plan, graph::BuildPlan(onnx_path, import, options.target));
+    HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
+  }
+  HONE_ASSIGN_OR_RETURN(CompileSummary summary, compiler.Write(output_path));
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }

@@ -7,6 +7,7 @@
 #define HONE_DEPLOY_PACKAGE_COMPILE_MODEL_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,20 +17,26 @@
 
 namespace hone::package {
 
-struct CompileSummary {
-  double seconds = 0;
+struct ProgramSummary {
+  std::string target;  // canonical text
   int64_t kernels = 0;
   int64_t records_used = 0;  // kernels whose schedule came from a record
-  uint64_t bytes = 0;        // of the package
+};
+
+struct CompileSummary {
+  double seconds = 0;
+  uint64_t bytes = 0;  // of the package
+  std::vector<ProgramSummary> programs;
   std::vector<std::string> warnings;
 };
 
-// Writes the package to output_path (the old file or the whole new one, at any moment). Errors are those of BuildPlan,
-// of code generation (Internal), and of writing (package_writer.h).
+// Compiles the model for each of `targets` (different ones, the best first) and writes the package to output_path (the
+// old file or the whole new one, at any moment). Errors are those of BuildPlan, of code generation (Internal), and of
+// writing (package_writer.h).
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
-                                            const KernelOptions& options, const std::string& output_path);
+                                            std::span<const KernelOptions> targets, const std::string& output_path);
 
-// The same for a plan at hand. model_name is for people.
+// The same for a plan at hand, which is for options.target alone. model_name is for people.
 absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::string& model_name,
                                            const KernelOptions& options, const std::string& output_path);
 

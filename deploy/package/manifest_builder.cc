@@ -39,48 +39,50 @@ absl::StatusOr<uint64_t> BytesOf(const PackageTensor& tensor) {
 
 class ManifestBuilder {
  public:
-  explicit ManifestBuilder(const PackageContents& contents) : contents_(contents) {}
+  ManifestBuilder(const PackageProgram& program, ConstantSection& constants)
+      : program_(program), constants_(constants) {}
 
-  absl::StatusOr<Manifest> Build() {
-    header_.arch = contents_.arch;
-    header_.cpu_features = Text(fmt::format("{}", fmt::join(contents_.cpu_features, ",")));
-    header_.model_name = Text(contents_.metadata.model_name);
-    header_.target = Text(contents_.metadata.target);
-    header_.compiler_version = Text(contents_.metadata.compiler_version);
-    header_.arena_bytes = AlignUp(contents_.arena_bytes, kTensorAlignment);
+  absl::StatusOr<std::vector<uint8_t>> Build(const std::string& target) {
+    header_.code = program_.kind;
+    header_.lanes = program_.lanes;
+    header_.shared_bytes = program_.shared_bytes;
+    header_.cpu_features = Text(fmt::format("{}", fmt::join(program_.cpu_features, ",")));
+    header_.device = Text(program_.device);
+    header_.target = Text(target);
+    header_.arena_bytes = AlignUp(program_.arena_bytes, kTensorAlignment);
     HONE_RETURN_IF_ERROR(AddTensors());
     header_.io_bytes = io_bytes_;
+    for (const KernelInterface& kernel : program_.kernels) kernels_.push_back(Text(Print(kernel)));
     AddCalls();
-    for (const PackageCopy& copy : contents_.copies) copies_.push_back({copy.source, copy.target});
+    for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
-    manifest_.section.resize(sizeof(ManifestHeader));
+    section_.resize(sizeof(ManifestHeader));
     header_.tensors = Table(tensors_);
     header_.shapes = Table(shapes_);
+    header_.kernels = Table(kernels_);
     header_.calls = Table(calls_);
     header_.arguments = Table(arguments_);
-    header_.inputs = Table(contents_.inputs);
-    header_.outputs = Table(contents_.outputs);
+    header_.inputs = Table(program_.inputs);
+    header_.outputs = Table(program_.outputs);
     header_.copies = Table(copies_);
     header_.strings = Table(strings_);
-    std::memcpy(manifest_.section.data(), &header_, sizeof header_);
-    return std::move(manifest_);
+    std::memcpy(section_.data(), &header_, sizeof header_);
+    return std::move(section_);
   }
 
  private:
   absl::Status AddTensors() {
-    for (const PackageTensor& tensor : contents_.tensors) {
+    for (const PackageTensor& tensor : program_.tensors) {
       HONE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(tensor));
       uint64_t offset = tensor.arena_offset;
       if (tensor.kind == TensorKind::kConstant) {
-        offset = manifest_.constants_bytes;
-        manifest_.constants_bytes = AlignUp(offset + bytes, kTensorAlignment);
+        offset = constants_.Place(tensor.data);
       } else if (tensor.kind != TensorKind::kIntermediate) {
         offset = io_bytes_;
         io_bytes_ = AlignUp(offset + bytes, kTensorAlignment);
       }
-      manifest_.constant_offsets.push_back(offset);
       TensorEntry entry = {};
       entry.name = Text(tensor.name);
       entry.dtype = tensor.dtype;
@@ -96,20 +98,13 @@ class ManifestBuilder {
   }
 
   void AddCalls() {
-    for (const PackageCall& call : contents_.calls) {
-      CallEntry entry = {};
-      entry.symbol = Text(call.symbol);
-      entry.arguments = static_cast<uint32_t>(arguments_.size());
-      entry.argument_count = static_cast<uint32_t>(call.arguments.size());
-      entry.output_count = call.output_count;
-      entry.workspace_bytes = call.workspace_bytes;
-      entry.workspace_offset = call.workspace_bytes > 0 ? call.workspace_offset : 0;
-      calls_.push_back(entry);
+    for (const PackageCall& call : program_.calls) {
+      calls_.push_back({call.kernel, static_cast<uint32_t>(arguments_.size()), call.workspace_offset});
       arguments_.insert(arguments_.end(), call.arguments.begin(), call.arguments.end());
     }
   }
 
-  // Equal texts share their bytes: calls repeat their symbols.
+  // Equal texts share their bytes.
   TextRef Text(const std::string& text) {
     const auto [place, added] = texts_.try_emplace(text, strings_.size());
     if (added) strings_.insert(strings_.end(), text.c_str(), text.c_str() + text.size() + 1);
@@ -118,20 +113,22 @@ class ManifestBuilder {
 
   template <typename T>
   TableRef Table(const std::vector<T>& elements) {
-    const uint64_t offset = AlignUp(manifest_.section.size(), 8);
-    manifest_.section.resize(offset + elements.size() * sizeof(T));
+    const uint64_t offset = AlignUp(section_.size(), 8);
+    section_.resize(offset + elements.size() * sizeof(T));
     if (!elements.empty()) {
-      std::memcpy(manifest_.section.data() + offset, elements.data(), elements.size() * sizeof(T));
+      std::memcpy(section_.data() + offset, elements.data(), elements.size() * sizeof(T));
     }
     return {offset, elements.size()};
   }
 
-  const PackageContents& contents_;
-  Manifest manifest_;
+  const PackageProgram& program_;
+  ConstantSection& constants_;
+  std::vector<uint8_t> section_;
   ManifestHeader header_ = {};
   uint64_t io_bytes_ = 0;
   std::vector<TensorEntry> tensors_;
   std::vector<int64_t> shapes_;
+  std::vector<TextRef> kernels_;
   std::vector<CallEntry> calls_;
   std::vector<uint32_t> arguments_;
   std::vector<CopyEntry> copies_;
@@ -141,6 +138,9 @@ class ManifestBuilder {
 
 }  // namespace
 
-absl::StatusOr<Manifest> BuildManifest(const PackageContents& contents) { return ManifestBuilder(contents).Build(); }
+absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
+                                                   ConstantSection& constants) {
+  return ManifestBuilder(program, constants).Build(target);
+}
 
 }  // namespace hone::package

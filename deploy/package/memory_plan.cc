@@ -15,33 +15,30 @@ namespace {
 
 bool Overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-uint64_t Rounded(const Lifetime& lifetime) { return AlignUp(lifetime.bytes, kTensorAlignment); }
-
 // A lifetime per tensor, empty (first > last) while no call has touched it.
 class Lifetimes {
  public:
-  explicit Lifetimes(const PackageContents& contents) : contents_(contents), of_tensor_(contents.tensors.size()) {
+  explicit Lifetimes(const PackageProgram& program) : program_(program), of_tensor_(program.tensors.size()) {
     for (size_t i = 0; i < of_tensor_.size(); ++i) {
-      uint64_t bytes = SizeOf(contents.tensors[i].dtype);
-      for (const int64_t dimension : contents.tensors[i].shape) bytes *= static_cast<uint64_t>(dimension);
+      uint64_t bytes = SizeOf(program.tensors[i].dtype);
+      for (const int64_t dimension : program.tensors[i].shape) bytes *= static_cast<uint64_t>(dimension);
       of_tensor_[i] = {bytes, 0, -1};
     }
   }
 
   absl::Status Find() {
-    for (size_t step = 0; step < contents_.calls.size(); ++step) {
-      const PackageCall& call = contents_.calls[step];
-      if (call.output_count > call.arguments.size()) {
-        return absl::InvalidArgumentError(
-            fmt::format("call {} of '{}' has more outputs than arguments", step, call.symbol));
-      }
-      const size_t first_output = call.arguments.size() - call.output_count;
+    for (size_t step = 0; step < program_.calls.size(); ++step) {
+      const PackageCall& call = program_.calls[step];
+      HONE_RETURN_IF_ERROR(CheckCall(call, step));
+      const KernelInterface& kernel = program_.kernels[call.kernel];
       for (size_t a = 0; a < call.arguments.size(); ++a) {
-        HONE_RETURN_IF_ERROR(Touch(call.arguments[a], static_cast<int64_t>(step), a >= first_output));
+        if (!kernel.buffers[a].used) continue;
+        const bool written = kernel.buffers[a].role == BufferRole::kOutput;
+        HONE_RETURN_IF_ERROR(Touch(call.arguments[a], static_cast<int64_t>(step), written));
       }
     }
-    for (const PackageCopy& copy : contents_.copies) {
-      HONE_RETURN_IF_ERROR(Touch(copy.source, static_cast<int64_t>(contents_.calls.size()), false));
+    for (const PackageCopy& copy : program_.copies) {
+      HONE_RETURN_IF_ERROR(Touch(copy.source, static_cast<int64_t>(program_.calls.size()), false));
     }
     return absl::OkStatus();
   }
@@ -49,14 +46,24 @@ class Lifetimes {
   const std::vector<Lifetime>& of_tensor() const { return of_tensor_; }
 
  private:
+  absl::Status CheckCall(const PackageCall& call, size_t step) const {
+    if (call.kernel >= program_.kernels.size()) {
+      return absl::InvalidArgumentError(fmt::format("call {} runs kernel {}, which is not there", step, call.kernel));
+    }
+    const KernelInterface& kernel = program_.kernels[call.kernel];
+    if (call.arguments.size() == kernel.argument_count()) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format("call {} of '{}' has {} arguments, the kernel takes {}", step,
+                                                  kernel.name, call.arguments.size(), kernel.argument_count()));
+  }
+
   absl::Status Touch(TensorId id, int64_t step, bool written) {
     if (id >= of_tensor_.size()) return absl::InvalidArgumentError(fmt::format("there is no tensor {}", id));
-    if (contents_.tensors[id].kind != TensorKind::kIntermediate) return absl::OkStatus();
+    if (program_.tensors[id].kind != TensorKind::kIntermediate) return absl::OkStatus();
     Lifetime& lifetime = of_tensor_[id];
     if (lifetime.last < 0) {
       if (!written) {
         return absl::InvalidArgumentError(fmt::format(
-            "tensor {} '{}' is used at step {} before any call has written it", id, contents_.tensors[id].name, step));
+            "tensor {} '{}' is used at step {} before any call has written it", id, program_.tensors[id].name, step));
       }
       lifetime.first = step;
     }
@@ -64,13 +71,13 @@ class Lifetimes {
     return absl::OkStatus();
   }
 
-  const PackageContents& contents_;
+  const PackageProgram& program_;
   std::vector<Lifetime> of_tensor_;
 };
 
 }  // namespace
 
-MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes) {
+MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment) {
   MemoryPlan plan;
   plan.offsets.assign(lifetimes.size(), 0);
   std::vector<size_t> order(lifetimes.size());
@@ -82,13 +89,13 @@ MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes) {
   });
   std::vector<size_t> placed;  // by offset
   for (const size_t current : order) {
-    const uint64_t bytes = Rounded(lifetimes[current]);
+    const uint64_t bytes = AlignUp(lifetimes[current].bytes, alignment);
     if (bytes == 0) continue;
     uint64_t offset = 0;
     for (const size_t other : placed) {
       if (!Overlap(lifetimes[current], lifetimes[other])) continue;
       if (plan.offsets[other] >= offset + bytes) break;  // fits before it, and all others start later
-      offset = std::max(offset, plan.offsets[other] + Rounded(lifetimes[other]));
+      offset = std::max(offset, plan.offsets[other] + AlignUp(lifetimes[other].bytes, alignment));
     }
     plan.offsets[current] = offset;
     plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes);
@@ -99,11 +106,11 @@ MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes) {
   return plan;
 }
 
-uint64_t PeakBytes(std::span<const Lifetime> lifetimes) {
+uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment) {
   std::map<int64_t, int64_t> change;  // of the bytes alive, by step
   for (const Lifetime& lifetime : lifetimes) {
-    change[lifetime.first] += static_cast<int64_t>(Rounded(lifetime));
-    change[lifetime.last + 1] -= static_cast<int64_t>(Rounded(lifetime));
+    change[lifetime.first] += static_cast<int64_t>(AlignUp(lifetime.bytes, alignment));
+    change[lifetime.last + 1] -= static_cast<int64_t>(AlignUp(lifetime.bytes, alignment));
   }
   int64_t alive = 0, peak = 0;
   for (const auto& [step, bytes] : change) {
@@ -113,26 +120,27 @@ uint64_t PeakBytes(std::span<const Lifetime> lifetimes) {
   return static_cast<uint64_t>(peak);
 }
 
-absl::Status PlanArena(PackageContents& contents) {
-  Lifetimes found(contents);
+absl::Status PlanArena(PackageProgram& program) {
+  Lifetimes found(program);
   HONE_RETURN_IF_ERROR(found.Find());
   std::vector<Lifetime> lifetimes;
   std::vector<uint64_t*> offsets;
-  for (size_t i = 0; i < contents.tensors.size(); ++i) {
-    if (contents.tensors[i].kind != TensorKind::kIntermediate) continue;
+  for (size_t i = 0; i < program.tensors.size(); ++i) {
+    if (program.tensors[i].kind != TensorKind::kIntermediate) continue;
     Lifetime lifetime = found.of_tensor()[i];
     if (lifetime.last < 0) lifetime = {lifetime.bytes, 0, 0};  // nothing touches it, but it needs a valid place
     lifetimes.push_back(lifetime);
-    offsets.push_back(&contents.tensors[i].arena_offset);
+    offsets.push_back(&program.tensors[i].arena_offset);
   }
-  for (size_t step = 0; step < contents.calls.size(); ++step) {
-    PackageCall& call = contents.calls[step];
-    lifetimes.push_back({call.workspace_bytes, static_cast<int64_t>(step), static_cast<int64_t>(step)});
+  for (size_t step = 0; step < program.calls.size(); ++step) {
+    PackageCall& call = program.calls[step];
+    const auto bytes = static_cast<uint64_t>(program.kernels[call.kernel].workspace_bytes);
+    lifetimes.push_back({bytes, static_cast<int64_t>(step), static_cast<int64_t>(step)});
     offsets.push_back(&call.workspace_offset);
   }
-  const MemoryPlan plan = PlanMemory(lifetimes);
+  const MemoryPlan plan = PlanMemory(lifetimes, program.kind == CodeKind::kOpenCl ? kSliceAlignment : kTensorAlignment);
   for (size_t i = 0; i < offsets.size(); ++i) *offsets[i] = plan.offsets[i];
-  contents.arena_bytes = plan.arena_bytes;
+  program.arena_bytes = plan.arena_bytes;
   return absl::OkStatus();
 }
 

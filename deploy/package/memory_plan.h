@@ -23,19 +23,21 @@ struct Lifetime {
 };
 
 struct MemoryPlan {
-  std::vector<uint64_t> offsets;  // per lifetime, multiples of kTensorAlignment
+  std::vector<uint64_t> offsets;  // per lifetime, multiples of the alignment
   uint64_t arena_bytes = 0;
 };
 
-MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes);
+// alignment: a power of two.
+MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment = kTensorAlignment);
 
-// No plan can do with less: the most bytes (each buffer rounded up to kTensorAlignment) alive at one step.
-uint64_t PeakBytes(std::span<const Lifetime> lifetimes);
+// No plan can do with less: the most bytes (each buffer rounded up to the alignment) alive at one step.
+uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment = kTensorAlignment);
 
+// On a CPU buffers start on multiples of kTensorAlignment, in the memory of a device on kSliceAlignment.
 // Sets arena_offset of every intermediate, workspace_offset of every call, and arena_bytes. An intermediate lives from
 // the call that first writes it to the last call (or copy) that uses it. InvalidArgument names a tensor that is used
 // before any call has written it, or an id that is out of range.
-absl::Status PlanArena(PackageContents& contents);
+absl::Status PlanArena(PackageProgram& program);
 
 }  // namespace hone::package
 

@@ -18,11 +18,9 @@ KernelMetadata ParseKernel(const json& kernel) {
           .bytes = kernel.value("bytes", 0.0)};
 }
 
-}  // namespace
-
-std::string ToJson(const PackageMetadata& metadata) {
+json ToJson(const ProgramMetadata& program) {
   json kernels = json::array();
-  for (const KernelMetadata& kernel : metadata.kernels) {
+  for (const KernelMetadata& kernel : program.kernels) {
     kernels.push_back({{"symbol", kernel.symbol},
                        {"operator", kernel.operator_name},
                        {"workload", kernel.workload_digest},
@@ -30,14 +28,28 @@ std::string ToJson(const PackageMetadata& metadata) {
                        {"flops", kernel.flops},
                        {"bytes", kernel.bytes}});
   }
+  return {{"target", program.target}, {"kernels", std::move(kernels)}};
+}
+
+ProgramMetadata ParseProgram(const json& program) {
+  ProgramMetadata result;
+  result.target = program.value("target", "");
+  for (const json& kernel : program.value("kernels", json::array())) result.kernels.push_back(ParseKernel(kernel));
+  return result;
+}
+
+}  // namespace
+
+std::string ToJson(const PackageMetadata& metadata) {
+  json programs = json::array();
+  for (const ProgramMetadata& program : metadata.programs) programs.push_back(ToJson(program));
   json ranges = json::array();
   for (const InputRange& range : metadata.input_ranges) {
     ranges.push_back({{"name", range.name}, {"low", range.low}, {"high", range.high}});
   }
   const json document = {{"model", metadata.model_name},
-                         {"target", metadata.target},
                          {"compiler_version", metadata.compiler_version},
-                         {"kernels", std::move(kernels)},
+                         {"programs", std::move(programs)},
                          {"input_ranges", std::move(ranges)}};
   // A model's name is whatever its author typed: replace what is not UTF-8 instead of throwing.
   return document.dump(2, ' ', false, json::error_handler_t::replace);
@@ -48,9 +60,10 @@ absl::StatusOr<PackageMetadata> ParseMetadata(std::string_view text) {
     const json document = json::parse(text);
     PackageMetadata metadata;
     metadata.model_name = document.value("model", "");
-    metadata.target = document.value("target", "");
     metadata.compiler_version = document.value("compiler_version", "");
-    for (const json& kernel : document.value("kernels", json::array())) metadata.kernels.push_back(ParseKernel(kernel));
+    for (const json& program : document.value("programs", json::array())) {
+      metadata.programs.push_back(ParseProgram(program));
+    }
     for (const json& range : document.value("input_ranges", json::array())) {
       metadata.input_ranges.push_back({range.value("name", ""), range.value("low", 0.0), range.value("high", 0.0)});
     }

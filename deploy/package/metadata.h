@@ -13,7 +13,7 @@
 namespace hone::package {
 
 struct KernelMetadata {
-  std::string symbol;           // as in the calls of the package
+  std::string symbol;           // the kernel's name
   std::string operator_name;    // the anchor: "Conv"
   std::string workload_digest;  // 64 hex characters
   std::string schedule;         // schedule text
@@ -28,12 +28,16 @@ struct InputRange {
   double high = 0;  // exclusive
 };
 
+struct ProgramMetadata {
+  std::string target;                   // target text
+  std::vector<KernelMetadata> kernels;  // one per symbol
+};
+
 struct PackageMetadata {
   std::string model_name;
-  std::string target;  // target text
   std::string compiler_version;
-  std::vector<KernelMetadata> kernels;   // one per symbol
-  std::vector<InputRange> input_ranges;  // only of inputs where the default does not do
+  std::vector<ProgramMetadata> programs;  // of different targets
+  std::vector<InputRange> input_ranges;   // only of inputs where the default does not do
 };
 
 std::string ToJson(const PackageMetadata& metadata);

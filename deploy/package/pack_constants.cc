@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/codegen/codegen.h"
+#include "compiler/passes/pipeline.h"
 
 namespace hone::package {
 namespace {
@@ -39,40 +40,44 @@ absl::StatusOr<ConstantPacker> ConstantPacker::Create(std::span<const CompiledKe
   ConstantPacker packer(kernels);
   std::vector<size_t> preparing;
   for (size_t i = 0; i < kernels.size(); ++i) {
-    if (!kernels[i].kernel.prepare_symbol.empty()) preparing.push_back(i);
+    if (!kernels[i].kernel.interface.prepare.empty()) preparing.push_back(i);
   }
   if (preparing.empty()) return packer;
-  HONE_ASSIGN_OR_RETURN(const codegen::Target host, codegen::ParseTarget("cpu"));
+  HONE_ASSIGN_OR_RETURN(const target::Target host, target::ParseTarget("cpu"));
   std::vector<std::string> objects(preparing.size());
   HONE_RETURN_IF_ERROR(RunParallel(preparing.size(), threads, [&](size_t i) -> absl::Status {
     HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({&kernels[preparing[i]].kernel.prepare, 1}, host));
     return absl::OkStatus();
   }));
-  HONE_ASSIGN_OR_RETURN(const std::string shared, codegen::LinkShared(objects));
-  HONE_RETURN_IF_ERROR(ToStatus(
-      runtime::CodeObject::Load({reinterpret_cast<const uint8_t*>(shared.data()), shared.size()}, &packer.code_)));
+  HONE_ASSIGN_OR_RETURN(const codegen::Artifact linked, codegen::Link(objects, host));
+  HONE_RETURN_IF_ERROR(ToStatus(runtime::CodeObject::Load(
+      {reinterpret_cast<const uint8_t*>(linked.code.data()), linked.code.size()}, &packer.code_)));
   return packer;
 }
 
 absl::StatusOr<std::vector<runtime::Mapping>> ConstantPacker::Pack(
     size_t kernel, std::span<const std::span<const uint8_t>> params) const {
-  const codegen::Kernel& k = kernels_[kernel].kernel;
-  if (k.prepare_symbol.empty()) return std::vector<runtime::Mapping>();
-  auto* const prepare = reinterpret_cast<HoneKernel>(code_.Find(k.prepare_symbol.c_str()));
-  if (prepare == nullptr) return absl::InternalError(fmt::format("no function {} after linking", k.prepare_symbol));
+  const KernelInterface& interface = kernels_[kernel].kernel.interface;
+  if (interface.prepare.empty()) return std::vector<runtime::Mapping>();
+  // Of the function for this machine, not of the launches of `interface`, which are the target's.
+  const ir::Func& func = kernels_[kernel].kernel.prepare;
+  const std::string& function = func.name;
+  auto* const prepare = reinterpret_cast<HoneKernel>(code_.Find(function.c_str()));
+  if (prepare == nullptr) return absl::InternalError(fmt::format("no function {} after linking", function));
   std::vector<runtime::Mapping> copies, packed;
   std::vector<void*> buffers;
   for (const std::span<const uint8_t> param : params) {
     HONE_ASSIGN_OR_RETURN(const void* bytes, Aligned(param, copies));
     buffers.push_back(const_cast<void*>(bytes));
   }
-  for (const int64_t bytes : k.packed_bytes) {
-    HONE_ASSIGN_OR_RETURN(runtime::Mapping pages, Pages(static_cast<uint64_t>(bytes), "a packed constant"));
+  for (const uint32_t i : interface.Of(BufferRole::kPacked)) {
+    const auto bytes = static_cast<uint64_t>(interface.buffers[i].bytes());
+    HONE_ASSIGN_OR_RETURN(runtime::Mapping pages, Pages(bytes, "a packed constant"));
     buffers.push_back(pages.data());
     packed.push_back(std::move(pages));
   }
   HONE_ASSIGN_OR_RETURN(const runtime::Mapping workspace,
-                        Pages(static_cast<uint64_t>(k.prepare_workspace_bytes), "a workspace"));
+                        Pages(static_cast<uint64_t>(passes::WorkspaceBytes(func)), "a workspace"));
   ThreadPool serial(1);
   prepare(buffers.data(), workspace.data(), serial.parallel());
   return packed;

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "deploy/package/atomic_file.h"
+#include "deploy/package/constant_section.h"
 #include "deploy/package/manifest_builder.h"
 #include "deploy/runtime/checksum.h"
 #include "deploy/runtime/memory.h"
@@ -25,56 +26,40 @@ struct Section {
   std::vector<std::span<const uint8_t>> pieces;
 };
 
-std::vector<std::span<const uint8_t>> ConstantPieces(const PackageContents& contents, const Manifest& manifest) {
-  static constexpr uint8_t kZeros[kTensorAlignment] = {};
-  std::vector<std::span<const uint8_t>> pieces;
-  uint64_t end = 0;
-  const auto pad_to = [&](uint64_t offset) {
-    if (offset > end) pieces.emplace_back(kZeros, offset - end);
-    end = offset;
-  };
-  for (size_t i = 0; i < contents.tensors.size(); ++i) {
-    const PackageTensor& tensor = contents.tensors[i];
-    if (tensor.kind != TensorKind::kConstant) continue;
-    pad_to(manifest.constant_offsets[i]);
-    pieces.push_back(tensor.data);
-    end += tensor.data.size();
-  }
-  pad_to(manifest.constants_bytes);
-  return pieces;
-}
-
-FileHeader MakeHeader(std::span<const Section> sections) {
+// The entries of the sections, in order, and the header before them.
+FileHeader MakeHeader(std::span<const Section> sections, std::vector<SectionEntry>* entries) {
   FileHeader header = {};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.version = kFormatVersion;
-  header.section_count = kSectionCount;
-  uint64_t end = sizeof header;
-  for (size_t i = 0; i < sections.size(); ++i) {
-    SectionEntry& entry = header.sections[i];
-    entry.kind = sections[i].kind;
-    entry.offset = AlignUp(end, kSectionAlignment);
+  header.section_count = static_cast<uint32_t>(sections.size());
+  header.file_bytes = HeaderBytes(sections.size());
+  for (const Section& section : sections) {
+    SectionEntry entry = {};
+    entry.kind = section.kind;
+    entry.offset = AlignUp(header.file_bytes, kSectionAlignment);
     Checksum checksum;
-    for (const std::span<const uint8_t> piece : sections[i].pieces) {
+    for (const std::span<const uint8_t> piece : section.pieces) {
       checksum.Update(piece);
       entry.bytes += piece.size();
     }
     entry.checksum = checksum.Value();
-    end = entry.offset + entry.bytes;
+    header.file_bytes = entry.offset + entry.bytes;
+    entries->push_back(entry);
   }
-  header.file_bytes = end;
-  header.checksum = ChecksumOf({reinterpret_cast<const uint8_t*>(&header), sizeof header});
+  header.checksum = HeaderChecksum(header, *entries);
   return header;
 }
 
-absl::Status WriteFile(const FileHeader& header, std::span<const Section> sections, AtomicFile& file) {
+absl::Status WriteFile(const FileHeader& header, std::span<const SectionEntry> entries,
+                       std::span<const Section> sections, AtomicFile& file) {
   HONE_RETURN_IF_ERROR(file.Write({reinterpret_cast<const uint8_t*>(&header), sizeof header}));
-  uint64_t end = sizeof header;
+  HONE_RETURN_IF_ERROR(file.Write({reinterpret_cast<const uint8_t*>(entries.data()), entries.size_bytes()}));
+  uint64_t end = HeaderBytes(entries.size());
   const std::vector<uint8_t> zeros(kSectionAlignment);
   for (size_t i = 0; i < sections.size(); ++i) {
-    HONE_RETURN_IF_ERROR(file.Write({zeros.data(), header.sections[i].offset - end}));
+    HONE_RETURN_IF_ERROR(file.Write({zeros.data(), entries[i].offset - end}));
     for (const std::span<const uint8_t> piece : sections[i].pieces) HONE_RETURN_IF_ERROR(file.Write(piece));
-    end = header.sections[i].offset + header.sections[i].bytes;
+    end = entries[i].offset + entries[i].bytes;
   }
   return absl::OkStatus();
 }
@@ -92,16 +77,29 @@ absl::Status CheckWritten(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std::string& path) {
-  HONE_ASSIGN_OR_RETURN(const Manifest manifest, BuildManifest(contents));
+  const size_t count = contents.programs.size();
+  if (count == 0 || count > kMaxPrograms || count != contents.metadata.programs.size()) {
+    return absl::InvalidArgumentError(
+        fmt::format("a package holds 1 to {} programs, each with its metadata: not {}, {}", kMaxPrograms, count,
+                    contents.metadata.programs.size()));
+  }
+  ConstantSection constants;
+  std::vector<std::vector<uint8_t>> manifests(count);
+  std::vector<Section> sections;
+  for (size_t i = 0; i < count; ++i) {
+    const PackageProgram& program = contents.programs[i];
+    HONE_ASSIGN_OR_RETURN(manifests[i], BuildManifest(program, contents.metadata.programs[i].target, constants));
+    sections.push_back({SectionKind::kManifest, {manifests[i]}});
+    sections.push_back({SectionKind::kCode, {BytesOf(program.code)}});
+  }
   std::string metadata = ToJson(contents.metadata);
   metadata.push_back('\0');
-  const Section sections[kSectionCount] = {{SectionKind::kManifest, {manifest.section}},
-                                           {SectionKind::kSharedObject, {BytesOf(contents.shared_object)}},
-                                           {SectionKind::kConstants, ConstantPieces(contents, manifest)},
-                                           {SectionKind::kMetadata, {BytesOf(metadata)}}};
-  const FileHeader header = MakeHeader(sections);
+  sections.push_back({SectionKind::kConstants, constants.pieces()});
+  sections.push_back({SectionKind::kMetadata, {BytesOf(metadata)}});
+  std::vector<SectionEntry> entries;
+  const FileHeader header = MakeHeader(sections, &entries);
   HONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  HONE_RETURN_IF_ERROR(WriteFile(header, sections, file));
+  HONE_RETURN_IF_ERROR(WriteFile(header, entries, sections, file));
   HONE_RETURN_IF_ERROR(CheckWritten(file.temporary_path()));
   HONE_RETURN_IF_ERROR(file.Commit());
   return header.file_bytes;

@@ -1,5 +1,5 @@
-// Writes a .hone package from plain values. The compile step fills PackageContents, the memory planner
-// (memory_plan.h, PlanArena) its offsets, and WritePackage puts it on disk.
+// Writes a .hone package from plain values. The compile step fills a PackageProgram for each target, the memory planner
+// (memory_plan.h, PlanArena) their offsets, and WritePackage puts all on disk.
 //
 // Not the compiler: nothing here knows graphs, workloads or schedules. The format is deploy/runtime/package_format.h.
 #ifndef HONE_DEPLOY_PACKAGE_PACKAGE_WRITER_H_
@@ -12,12 +12,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/kernel_interface.h"
 #include "deploy/package/metadata.h"
 #include "deploy/runtime/package_format.h"
 
 namespace hone::package {
 
-using TensorId = uint32_t;  // index into PackageContents::tensors
+using TensorId = uint32_t;  // index into PackageProgram::tensors
 
 struct PackageTensor {
   std::string name;  // of inputs and outputs: as the model names them; else may be empty
@@ -31,10 +32,9 @@ struct PackageTensor {
 };
 
 struct PackageCall {
-  std::string symbol;
-  std::vector<TensorId> arguments;  // inputs, constants, packed constants, outputs
-  uint32_t output_count = 1;        // how many of the last arguments are outputs
-  uint64_t workspace_bytes = 0;
+  uint32_t kernel = 0;  // index into PackageProgram::kernels
+  // One for each buffer of the kernel but slices of its workspace; kNoTensor for one that it does not use.
+  std::vector<TensorId> arguments;
   uint64_t workspace_offset = 0;  // set by PlanArena
 };
 
@@ -44,16 +44,26 @@ struct PackageCopy {
   TensorId target = 0;
 };
 
-struct PackageContents {
-  Arch arch = Arch::kX86_64;
-  std::vector<std::string> cpu_features;  // needed beyond the architecture; LLVM's names, see runtime/cpu_features.h
-  std::string shared_object;              // ELF bytes
+// The model for one target. What `kind` of code needs of a machine: cpu_features if it is for a CPU, else the other
+// three; see ManifestHeader.
+struct PackageProgram {
+  CodeKind kind = CodeKind::kX86_64;
+  std::vector<std::string> cpu_features;  // LLVM's names, see base/cpu_features.h
+  uint32_t lanes = 0;
+  uint64_t shared_bytes = 0;
+  std::string device;
+  std::string code;
   std::vector<PackageTensor> tensors;
-  std::vector<PackageCall> calls;  // in order of execution
+  std::vector<KernelInterface> kernels;  // names are unique
+  std::vector<PackageCall> calls;        // in order of execution
   std::vector<TensorId> inputs, outputs;
   std::vector<PackageCopy> copies;
   uint64_t arena_bytes = 0;  // set by PlanArena
-  PackageMetadata metadata;
+};
+
+struct PackageContents {
+  std::vector<PackageProgram> programs;  // the best first; inputs and outputs are the same in all
+  PackageMetadata metadata;              // its programs: the targets of these, in the same order
 };
 
 // Writes the file under a temporary name beside `path`, forces it to disk, checks it as the runtime will, and renames

@@ -1,13 +1,8 @@
 #include "deploy/package/plan_contents.h"
 
-#include <fmt/format.h>
-
-#include <map>
 #include <optional>
-#include <string>
 #include <utility>
 
-#include "base/digest.h"
 #include "base/status.h"
 #include "deploy/package/pack_constants.h"
 
@@ -26,6 +21,7 @@ class ContentsBuilder {
   absl::StatusOr<PlanContents> Run(int threads) {
     AddPorts();
     HONE_RETURN_IF_ERROR(PackConstants(threads));
+    for (const CompiledKernel& kernel : kernels_) result_.program.kernels.push_back(kernel.kernel.interface);
     for (size_t i = 0; i < plan_.calls.size(); ++i) AddCall(i);
     AddCopies();
     return std::move(result_);
@@ -37,8 +33,8 @@ class ContentsBuilder {
   }
 
   TensorId Add(PackageTensor tensor) {
-    result_.contents.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(result_.contents.tensors.size() - 1);
+    result_.program.tensors.push_back(std::move(tensor));
+    return static_cast<TensorId>(result_.program.tensors.size() - 1);
   }
 
   TensorId AddPort(graph::TensorId id, TensorKind kind) {
@@ -49,11 +45,11 @@ class ContentsBuilder {
   void AddPorts() {
     for (const graph::TensorId id : plan_.inputs) {
       ids_[id] = AddPort(id, TensorKind::kInput);
-      result_.contents.inputs.push_back(*ids_[id]);
+      result_.program.inputs.push_back(*ids_[id]);
     }
     for (const graph::TensorId id : plan_.outputs) {
       const TensorId port = AddPort(id, TensorKind::kOutput);
-      result_.contents.outputs.push_back(port);
+      result_.program.outputs.push_back(port);
       // A reshape of what some kernel computes: the kernel writes right into the output.
       const graph::TensorId root = Root(id);
       const bool computed = plan_.tensors[root].data == nullptr && !ids_[root].has_value();
@@ -73,21 +69,8 @@ class ContentsBuilder {
     return *ids_[root];
   }
 
-  // Equal bytes are stored once: the runtime looks at a constant's bytes only, never at its type.
   TensorId AddConstant(DType dtype, std::vector<int64_t> shape, Bytes bytes) {
-    const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const auto [it, added] = constants_.try_emplace(Sha256Hex(content));
-    if (added) {
-      it->second = Add({"", dtype, std::move(shape), TensorKind::kConstant});
-      result_.contents.tensors[it->second].data = bytes;
-    }
-    return it->second;
-  }
-
-  // What stands for a param that the kernel itself does not read.
-  TensorId Unread() {
-    static constexpr uint8_t kZeros[8] = {};
-    return AddConstant(DType::kUInt8, {sizeof kZeros}, kZeros);
+    return Add({.dtype = dtype, .shape = std::move(shape), .kind = TensorKind::kConstant, .data = bytes});
   }
 
   absl::Status PackConstants(int threads) {
@@ -115,37 +98,34 @@ class ContentsBuilder {
 
   void AddCall(size_t index) {
     const graph::PlanCall& plan_call = plan_.calls[index];
-    const codegen::Kernel& kernel = kernels_[plan_call.workload].kernel;
-    const ir::Workload& workload = plan_.workloads[plan_call.workload];
-    PackageCall call;
-    call.symbol = kernel.symbol;
-    for (size_t p = 0; p < workload.params.size(); ++p) {
-      call.arguments.push_back(kernel.param_used[p] ? TensorOf(plan_call.arguments[p]) : Unread());
+    const KernelInterface& kernel = result_.program.kernels[plan_call.workload];
+    PackageCall call = {.kernel = static_cast<uint32_t>(plan_call.workload)};
+    auto of_plan = plan_call.arguments.begin();
+    auto packed = packed_of_call_[index].begin();
+    for (size_t a = 0; a < kernel.argument_count(); ++a) {
+      const KernelBuffer& buffer = kernel.buffers[a];
+      if (buffer.role == BufferRole::kPacked) {
+        call.arguments.push_back(AddConstant(DType::kUInt8, {buffer.bytes()}, *packed++));
+      } else {
+        call.arguments.push_back(buffer.used ? TensorOf(*of_plan) : kNoTensor);
+        ++of_plan;
+      }
     }
-    for (const Bytes bytes : packed_of_call_[index]) {
-      call.arguments.push_back(AddConstant(DType::kUInt8, {static_cast<int64_t>(bytes.size())}, bytes));
-    }
-    for (size_t o = workload.params.size(); o < plan_call.arguments.size(); ++o) {
-      call.arguments.push_back(TensorOf(plan_call.arguments[o]));
-    }
-    call.output_count = static_cast<uint32_t>(workload.outputs.size());
-    call.workspace_bytes = static_cast<uint64_t>(kernel.workspace_bytes);
-    result_.contents.calls.push_back(std::move(call));
+    result_.program.calls.push_back(std::move(call));
   }
 
   void AddCopies() {
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
       const TensorId source = TensorOf(plan_.outputs[i]);
-      const TensorId target = result_.contents.outputs[i];
-      if (source != target) result_.contents.copies.push_back({source, target});
+      const TensorId target = result_.program.outputs[i];
+      if (source != target) result_.program.copies.push_back({source, target});
     }
   }
 
   const graph::Plan& plan_;
   std::span<const CompiledKernel> kernels_;
   PlanContents result_;
-  std::vector<std::optional<TensorId>> ids_;   // per tensor of the plan; set for roots only
-  std::map<std::string, TensorId> constants_;  // by digest of the bytes
+  std::vector<std::optional<TensorId>> ids_;  // per tensor of the plan; set for roots only
   std::vector<std::vector<Bytes>> packed_of_call_;
 };
 

@@ -1,7 +1,6 @@
-// The tensors and calls of a package, from a plan and its compiled kernels.
+// The tensors, kernels and calls of a program, from a plan and its compiled kernels.
 //
-// Constants are kept once however many names they have, and unpacked weights that only a prepare function reads are
-// left out. Start with PlanContents::Create.
+// Unpacked weights that only a prepare function reads are left out. Start with BuildContents.
 #ifndef HONE_DEPLOY_PACKAGE_PLAN_CONTENTS_H_
 #define HONE_DEPLOY_PACKAGE_PLAN_CONTENTS_H_
 
@@ -16,9 +15,9 @@
 
 namespace hone::package {
 
-// contents refers to the plan's constants and to packed: both must live as long as it is used.
+// program refers to the plan's constants and to packed: both must live as long as it is used.
 struct PlanContents {
-  PackageContents contents;              // tensors, calls, inputs, outputs, copies; the rest is the caller's
+  PackageProgram program;                // tensors, kernels, calls, inputs, outputs, copies; the rest is the caller's
   std::vector<runtime::Mapping> packed;  // memory of the packed constants
 };
 

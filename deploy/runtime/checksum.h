@@ -11,6 +11,8 @@
 #include <cstring>
 #include <span>
 
+#include "deploy/runtime/package_format.h"
+
 namespace hone::package {
 
 class Checksum {
@@ -67,6 +69,15 @@ class Checksum {
 inline uint64_t ChecksumOf(std::span<const uint8_t> bytes) {
   Checksum checksum;
   checksum.Update(bytes);
+  return checksum.Value();
+}
+
+// What FileHeader::checksum must be; what it is plays no part.
+inline uint64_t HeaderChecksum(FileHeader header, std::span<const SectionEntry> sections) {
+  header.checksum = 0;
+  Checksum checksum;
+  checksum.Update({reinterpret_cast<const uint8_t*>(&header), sizeof header});
+  checksum.Update({reinterpret_cast<const uint8_t*>(sections.data()), sections.size_bytes()});
   return checksum.Value();
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/cpu_features.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__) || defined(__arm__)
@@ -13,87 +15,27 @@
 namespace hone::runtime {
 namespace {
 
-using package::Arch;
+using package::CodeKind;
 
-// The tables are data, not calls, so that every host knows the features of every architecture.
-
-enum class Register : uint8_t { kEax, kEbx, kEcx, kEdx };
-enum class State : uint8_t { kSse, kAvx, kAvx512 };  // what the operating system must save on a context switch
-
-struct X86Feature {
-  std::string_view name;
-  uint32_t leaf, subleaf;
-  Register result;
-  int bit;
-  State state;
-};
-
-constexpr X86Feature kX86Features[] = {
-    {"sse3", 1, 0, Register::kEcx, 0, State::kSse},
-    {"pclmul", 1, 0, Register::kEcx, 1, State::kSse},
-    {"ssse3", 1, 0, Register::kEcx, 9, State::kSse},
-    {"fma", 1, 0, Register::kEcx, 12, State::kAvx},
-    {"sse4.1", 1, 0, Register::kEcx, 19, State::kSse},
-    {"sse4.2", 1, 0, Register::kEcx, 20, State::kSse},
-    {"movbe", 1, 0, Register::kEcx, 22, State::kSse},
-    {"popcnt", 1, 0, Register::kEcx, 23, State::kSse},
-    {"aes", 1, 0, Register::kEcx, 25, State::kSse},
-    {"avx", 1, 0, Register::kEcx, 28, State::kAvx},
-    {"f16c", 1, 0, Register::kEcx, 29, State::kAvx},
-    {"bmi", 7, 0, Register::kEbx, 3, State::kSse},
-    {"avx2", 7, 0, Register::kEbx, 5, State::kAvx},
-    {"bmi2", 7, 0, Register::kEbx, 8, State::kSse},
-    {"avx512f", 7, 0, Register::kEbx, 16, State::kAvx512},
-    {"avx512dq", 7, 0, Register::kEbx, 17, State::kAvx512},
-    {"adx", 7, 0, Register::kEbx, 19, State::kSse},
-    {"avx512ifma", 7, 0, Register::kEbx, 21, State::kAvx512},
-    {"avx512cd", 7, 0, Register::kEbx, 28, State::kAvx512},
-    {"sha", 7, 0, Register::kEbx, 29, State::kSse},
-    {"avx512bw", 7, 0, Register::kEbx, 30, State::kAvx512},
-    {"avx512vl", 7, 0, Register::kEbx, 31, State::kAvx512},
-    {"avx512vbmi", 7, 0, Register::kEcx, 1, State::kAvx512},
-    {"avx512vbmi2", 7, 0, Register::kEcx, 6, State::kAvx512},
-    {"gfni", 7, 0, Register::kEcx, 8, State::kSse},
-    {"vaes", 7, 0, Register::kEcx, 9, State::kAvx},
-    {"vpclmulqdq", 7, 0, Register::kEcx, 10, State::kAvx},
-    {"avx512vnni", 7, 0, Register::kEcx, 11, State::kAvx512},
-    {"avx512bitalg", 7, 0, Register::kEcx, 12, State::kAvx512},
-    {"avx512vpopcntdq", 7, 0, Register::kEcx, 14, State::kAvx512},
-    {"avx512vp2intersect", 7, 0, Register::kEdx, 8, State::kAvx512},
-    {"avx512fp16", 7, 0, Register::kEdx, 23, State::kAvx512},
-    {"avxvnni", 7, 1, Register::kEax, 4, State::kAvx},
-    {"avx512bf16", 7, 1, Register::kEax, 5, State::kAvx512},
-    {"lzcnt", 0x80000001, 0, Register::kEcx, 5, State::kSse},
-    {"sse4a", 0x80000001, 0, Register::kEcx, 6, State::kSse},
-};
-
-struct ArmFeature {
-  std::string_view name;
-  int word;  // 1: AT_HWCAP, 2: AT_HWCAP2
-  int bit;   // of the kernel's user interface, arch/arm64 and arch/arm uapi/asm/hwcap.h
-};
-
-constexpr ArmFeature kAArch64Features[] = {
-    {"fp-armv8", 1, 0}, {"neon", 1, 1},      {"aes", 1, 3},   {"sha2", 1, 6},     {"crc", 1, 7},
-    {"lse", 1, 8},      {"fullfp16", 1, 10}, {"rdm", 1, 12},  {"jsconv", 1, 13},  {"complxnum", 1, 14},
-    {"rcpc", 1, 15},    {"sha3", 1, 17},     {"sm4", 1, 19},  {"dotprod", 1, 20}, {"sve", 1, 22},
-    {"fp16fml", 1, 23}, {"sve2", 2, 1},      {"i8mm", 2, 13}, {"bf16", 2, 14},
-};
-
-constexpr ArmFeature kArmFeatures[] = {
-    {"neon", 1, 12}, {"vfp3", 1, 13}, {"vfp4", 1, 16}, {"hwdiv-arm", 1, 17}, {"d32", 1, 19},
-};
-
-std::vector<std::string_view> NamesOf(Arch arch) {
+template <typename Table>
+std::vector<std::string_view> Names(const Table& table) {
   std::vector<std::string_view> names;
-  if (arch == Arch::kX86_64) {
-    for (const X86Feature& feature : kX86Features) names.push_back(feature.name);
-  } else if (arch == Arch::kAArch64) {
-    for (const ArmFeature& feature : kAArch64Features) names.push_back(feature.name);
-  } else if (arch == Arch::kArm) {
-    for (const ArmFeature& feature : kArmFeatures) names.push_back(feature.name);
-  }
+  for (const auto& feature : table) names.push_back(feature.name);
   return names;
+}
+
+std::vector<std::string_view> NamesOf(CodeKind code) {
+  switch (code) {
+    case CodeKind::kX86_64:
+      return Names(kX86Features);
+    case CodeKind::kAArch64:
+      return Names(kAArch64Features);
+    case CodeKind::kArm:
+      return Names(kArmFeatures);
+    case CodeKind::kOpenCl:
+      return {};
+  }
+  return {};
 }
 
 #if defined(__x86_64__)
@@ -109,8 +51,8 @@ uint64_t EnabledState() {
 
 bool HostHas(const X86Feature& feature, uint64_t enabled) {
   constexpr uint64_t kAvxState = 0x6, kAvx512State = 0xe6;
-  if (feature.state == State::kAvx && (enabled & kAvxState) != kAvxState) return false;
-  if (feature.state == State::kAvx512 && (enabled & kAvx512State) != kAvx512State) return false;
+  if (feature.state == SavedState::kAvx && (enabled & kAvxState) != kAvxState) return false;
+  if (feature.state == SavedState::kAvx512 && (enabled & kAvx512State) != kAvx512State) return false;
   uint32_t registers[4] = {};
   if (__get_cpuid_count(feature.leaf, feature.subleaf, &registers[0], &registers[1], &registers[2], &registers[3]) ==
       0) {
@@ -131,32 +73,34 @@ std::vector<std::string_view> Present(std::span<const ArmFeature> features) {
 
 }  // namespace
 
-std::optional<Arch> HostArch() {
+std::optional<CodeKind> HostCode() {
 #if defined(__x86_64__)
-  return Arch::kX86_64;
+  return CodeKind::kX86_64;
 #elif defined(__aarch64__)
-  return Arch::kAArch64;
+  return CodeKind::kAArch64;
 #elif defined(__arm__)
-  return Arch::kArm;
+  return CodeKind::kArm;
 #else
   return std::nullopt;
 #endif
 }
 
-std::string_view Name(Arch arch) {
-  switch (arch) {
-    case Arch::kX86_64:
+std::string_view Name(CodeKind code) {
+  switch (code) {
+    case CodeKind::kX86_64:
       return "x86-64";
-    case Arch::kAArch64:
+    case CodeKind::kAArch64:
       return "aarch64";
-    case Arch::kArm:
+    case CodeKind::kArm:
       return "armv7";
+    case CodeKind::kOpenCl:
+      return "OpenCL";
   }
   return "unknown";
 }
 
-bool IsKnownFeature(Arch arch, std::string_view feature) {
-  const std::vector<std::string_view> names = NamesOf(arch);
+bool IsKnownFeature(CodeKind code, std::string_view feature) {
+  const std::vector<std::string_view> names = NamesOf(code);
   return std::find(names.begin(), names.end(), feature) != names.end();
 }
 
@@ -177,12 +121,12 @@ std::vector<std::string_view> HostFeatures() {
 #endif
 }
 
-Fault CheckHostRuns(Arch arch, std::string_view features) {
-  const std::optional<Arch> host = HostArch();
-  if (host != arch) {
-    return Incompatible("package is for " + std::string(Name(arch)) + ", this machine is " +
+Fault CheckHostRuns(CodeKind code, std::string_view features) {
+  const std::optional<CodeKind> host = HostCode();
+  if (host != code) {
+    return Incompatible("the code is for " + std::string(Name(code)) + ", this machine is " +
                         std::string(host ? Name(*host) : "of an architecture without packages") +
-                        "; compile the model for this target");
+                        "; compile the model for this machine (hone compile --target)");
   }
   const std::vector<std::string_view> present = HostFeatures();
   std::string missing;
@@ -191,10 +135,10 @@ Fault CheckHostRuns(Arch arch, std::string_view features) {
     features.remove_prefix(std::min(features.size(), feature.size() + 1));
     if (feature.empty() || std::find(present.begin(), present.end(), feature) != present.end()) continue;
     missing += (missing.empty() ? "" : ", ") + std::string(feature);
-    if (!IsKnownFeature(arch, feature)) missing += " (unknown to this runtime)";
+    if (!IsKnownFeature(code, feature)) missing += " (unknown to this runtime)";
   }
   if (missing.empty()) return {};
-  return Incompatible("package needs " + missing +
+  return Incompatible("the code needs " + missing +
                       ", this CPU lacks it; compile the model for this CPU (hone compile --target)");
 }
 

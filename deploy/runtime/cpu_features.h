@@ -1,7 +1,7 @@
-// The CPU features a package may ask for, and whether this machine has them.
+// The CPU features that code may ask for, and whether this machine has them.
 //
-// Names are LLVM's ("avx512vnni", "dotprod"). Only features that generated code can use are listed: the packager asks
-// IsKnownFeature and leaves the others out, and a package that asks for an unknown one is refused.
+// Names are LLVM's ("avx512vnni", "dotprod"), as base/cpu_features.h lists them. A package that asks for an unknown one
+// is refused.
 #ifndef HONE_DEPLOY_RUNTIME_CPU_FEATURES_H_
 #define HONE_DEPLOY_RUNTIME_CPU_FEATURES_H_
 
@@ -15,15 +15,16 @@
 
 namespace hone::runtime {
 
-std::optional<package::Arch> HostArch();    // empty on an architecture that packages do not know
-std::string_view Name(package::Arch arch);  // "x86-64", "aarch64", "armv7"; "unknown" for other numbers
+std::optional<package::CodeKind> HostCode();    // empty on an architecture that packages do not know
+std::string_view Name(package::CodeKind code);  // "x86-64", "aarch64", "armv7", "OpenCL"; "unknown" for other numbers
 
-bool IsKnownFeature(package::Arch arch, std::string_view feature);
-// The known features of HostArch() that CPU and operating system both support.
+bool IsKnownFeature(package::CodeKind code, std::string_view feature);
+// The known features of HostCode() that CPU and operating system both support.
 std::vector<std::string_view> HostFeatures();
 
-// Incompatible, naming what is missing, unless this machine is an `arch` with all of `features` (comma-separated).
-Fault CheckHostRuns(package::Arch arch, std::string_view features);
+// Incompatible, naming what is missing, unless `code` is for CPUs as this one, which has all of `features`
+// (comma-separated).
+Fault CheckHostRuns(package::CodeKind code, std::string_view features);
 
 }  // namespace hone::runtime
 

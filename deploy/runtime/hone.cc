@@ -68,9 +68,16 @@ HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel
 
 void hone_free(HoneModel* model) { delete model; }
 
-size_t hone_input_count(const HoneModel* model) { return model->model->package().inputs.size(); }
+const char* hone_target(const HoneModel* model) {
+  const hone::runtime::ProgramView& program = model->model->program();
+  return program.Text(program.manifest->target).data();
+}
 
-size_t hone_output_count(const HoneModel* model) { return model->model->package().outputs.size(); }
+const char* hone_passed_over(const HoneModel* model) { return model->model->passed_over().c_str(); }
+
+size_t hone_input_count(const HoneModel* model) { return model->model->program().inputs.size(); }
+
+size_t hone_output_count(const HoneModel* model) { return model->model->program().outputs.size(); }
 
 HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port) {
   return Guard([&] { return port == nullptr ? NullPointer("port") : model->model->InputPort(index, port); });
@@ -110,11 +117,11 @@ HoneStatus hone_set_threads(HoneModel* model, int32_t threads) {
 
 int32_t hone_threads(const HoneModel* model) { return model->model->threads(); }
 
-size_t hone_call_count(const HoneModel* model) { return model->model->package().calls.size(); }
+size_t hone_call_count(const HoneModel* model) { return model->model->program().calls.size(); }
 
 const char* hone_call_symbol(const HoneModel* model, size_t index) {
-  const hone::runtime::PackageView& package = model->model->package();
-  return index < package.calls.size() ? package.Text(package.calls[index].symbol).data() : nullptr;
+  const hone::runtime::ProgramView& program = model->model->program();
+  return index < program.calls.size() ? program.Kernel(program.calls[index]).name.c_str() : nullptr;
 }
 
 HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t count) {
@@ -125,7 +132,7 @@ HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t coun
 }
 
 const char* hone_metadata(const HoneModel* model, size_t* bytes) {
-  const std::string_view metadata = model->model->package().metadata;
+  const std::string_view metadata = model->model->metadata();
   if (bytes != nullptr) *bytes = metadata.size();
   return metadata.data();
 }

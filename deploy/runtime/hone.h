@@ -31,9 +31,9 @@ typedef enum HoneStatus {
   HONE_OK = 0,
   HONE_INVALID_ARGUMENT = 1, /* the caller's mistake: wrong index, shape, type, alignment, input not set */
   HONE_BAD_PACKAGE = 2,      /* not a package, damaged, truncated, or of another format version */
-  HONE_INCOMPATIBLE = 3,     /* a good package that this machine cannot run: architecture or CPU features */
+  HONE_INCOMPATIBLE = 3,     /* a good package, of whose programs this machine can run none */
   HONE_OUT_OF_MEMORY = 4,
-  HONE_IO_ERROR = 5 /* the file cannot be opened or mapped */
+  HONE_IO_ERROR = 5 /* the file cannot be opened or mapped, or a device fails */
 } HoneStatus;
 
 typedef struct HoneModel HoneModel;
@@ -63,11 +63,21 @@ HONE_API const char* hone_error(void);
 /* The version of the runtime, "0.1.0". */
 HONE_API const char* hone_version(void);
 
-/* Maps the package at `path`, checks it, and makes it ready to run. options may be null. On success *model is owned by
- * the caller, who gives it to hone_free. The file stays mapped: replace it by renaming, never by writing over it. */
+/* Maps the package at `path`, checks it, and makes it ready to run. A package holds the model compiled for one or
+ * several targets, the best first; the first one that this machine can run is taken. options may be null. On success
+ * *model is owned by the caller, who gives it to hone_free. The file stays mapped: replace it by renaming, never by
+ * writing over it. */
 HONE_API HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel** model);
 HONE_API void hone_free(HoneModel* model); /* null is fine */
 
+/* The target of the program that was taken, as given to the compiler ("x86_64 -mcpu=znver4 -threads=2"), and why the
+ * ones before it were not, "" if it was the first. */
+HONE_API const char* hone_target(const HoneModel* model);
+HONE_API const char* hone_passed_over(const HoneModel* model);
+
+/* Inputs and outputs are the same whatever the target, and always in CPU memory. Kernels of a CPU use that memory
+ * itself. For a device that has memory of its own, every run first copies all inputs to it and at the end all outputs
+ * back, whether the memory is the model's or the caller's. */
 HONE_API size_t hone_input_count(const HoneModel* model);
 HONE_API size_t hone_output_count(const HoneModel* model);
 HONE_API HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port);
@@ -80,23 +90,25 @@ HONE_API HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTenso
 /* The model's own input buffer, to be filled in place before hone_run. Counts as having set the input. */
 HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* view);
 
-/* Without a copy: the model reads the input from (writes the output to) the caller's memory from now on, which must be
- * compact, start on a multiple of 64 bytes, and stay valid until it is bound anew, hone_set_input replaces it, or the
- * model is freed. Memory bound to an output must not overlap any other bound memory. */
+/* Without a copy by the caller: the model reads the input from (writes the output to) the caller's memory from now on,
+ * which must be compact, start on a multiple of 64 bytes, and stay valid until it is bound anew, hone_set_input
+ * replaces it, or the model is freed. Memory bound to an output must not overlap any other bound memory. */
 HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor);
 HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
 
-/* Runs the model once; returns when all outputs are written. Fails only if an input was never set. */
+/* Runs the model once; returns when all outputs are written. Fails if an input was never set, or if
+ * a device fails (HONE_IO_ERROR). */
 HONE_API HoneStatus hone_run(HoneModel* model);
 
 /* A view of the output: where the last run wrote it. The next run overwrites it. */
 HONE_API HoneStatus hone_get_output(const HoneModel* model, size_t index, DLTensor* view);
 
-/* Replaces the worker threads; as `threads` in HoneLoadOptions. hone_threads: how many compute now. */
+/* Replaces the worker threads; as `threads` in HoneLoadOptions. hone_threads: how many compute now, 1
+ * where a device computes. */
 HONE_API HoneStatus hone_set_threads(HoneModel* model, int32_t threads);
 HONE_API int32_t hone_threads(const HoneModel* model);
 
-/* A package is a sequence of kernel calls; several calls may run the same kernel (same symbol). */
+/* A program is a sequence of kernel calls; several calls may run the same kernel (same symbol). */
 HONE_API size_t hone_call_count(const HoneModel* model);
 HONE_API const char* hone_call_symbol(const HoneModel* model, size_t index); /* null if there is no such call */
 

@@ -2,7 +2,8 @@
 //
 //   hone-run PACKAGE [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N] [--repeat N]
 //
-// A raw file holds exactly the tensor's bytes, row-major, little-endian. Prints the fastest and the median run.
+// A raw file holds exactly the tensor's bytes, row-major, little-endian. Prints the fastest and the median run, and the
+// target of the program that ran.
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/median.h"
 #include "deploy/runtime/hone.h"
 
 namespace {
@@ -125,9 +127,9 @@ int RunModel(HoneModel* model, const Arguments& arguments) {
   for (const NamedFile& file : arguments.outputs) {
     if (const int code = WriteOutput(model, file); code != 0) return code;
   }
-  std::sort(milliseconds.begin(), milliseconds.end());
-  std::printf("runs %d, threads %d, min %.3f ms, median %.3f ms\n", arguments.repeat, hone_threads(model),
-              milliseconds.front(), milliseconds[milliseconds.size() / 2]);
+  std::printf("runs %d, threads %d, min %.3f ms, median %.3f ms, target %s\n", arguments.repeat, hone_threads(model),
+              *std::min_element(milliseconds.begin(), milliseconds.end()), hone::Median(milliseconds),
+              hone_target(model));
   return 0;
 }
 

@@ -1,7 +1,7 @@
-// A loaded package: mapped file, loaded code, memory, worker threads, and the addresses each kernel is called with.
+// A loaded package: the mapped file, the program that was taken from it, and the inputs and outputs.
 //
-// The C interface (hone.h) is a thin shell around this class and documents what callers may do; the errors are worded
-// here. Start with Load, then Run.
+// The back end (backend.h) runs the program. The C interface (hone.h) is a thin shell around this class and documents
+// what callers may do; the errors are worded here. Start with Load, then Run.
 #ifndef HONE_DEPLOY_RUNTIME_MODEL_H_
 #define HONE_DEPLOY_RUNTIME_MODEL_H_
 
@@ -9,11 +9,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/kernel_abi.h"
-#include "base/thread_pool.h"
-#include "deploy/runtime/code_object.h"
+#include "deploy/runtime/backend.h"
 #include "deploy/runtime/fault.h"
 #include "deploy/runtime/memory.h"
 #include "deploy/runtime/package_view.h"
@@ -22,10 +21,15 @@ namespace hone::runtime {
 
 class Model {
  public:
-  // threads as in HoneLoadOptions. On success *model holds the model.
-  static Fault Load(const std::string& path, int threads, ConstantsCheck check, std::unique_ptr<Model>* model);
+  // Takes the first program that `loader` can load. threads as in HoneLoadOptions. If there is none, the error says for
+  // each program why not. On success *model holds the model.
+  static Fault Load(const std::string& path, int threads, ConstantsCheck check, std::unique_ptr<Model>* model,
+                    const BackendLoader& loader = LoadBackend);
 
-  const PackageView& package() const { return package_; }
+  const ProgramView& program() const { return *program_; }  // the one that runs
+  std::string_view metadata() const { return package_.metadata; }
+  // Why the programs before it were passed over; empty if it is the first.
+  const std::string& passed_over() const { return passed_over_; }
 
   // `index` counts inputs (outputs); a bad one is InvalidArgument.
   Fault InputPort(size_t index, HonePort* port) const;
@@ -41,19 +45,12 @@ class Model {
   Fault RunProfiled(std::span<int64_t> nanoseconds);
 
   Fault SetThreads(int threads);
-  int threads() const { return pool_->threads(); }
+  int threads() const { return backend_->threads(); }
 
  private:
-  struct Call {
-    HoneKernel kernel;
-    void* const* buffers;
-    void* workspace;
-  };
-
   Model() = default;
-  Fault FindKernels();
-  void PlaceTensors();
-  void PointTensorAt(uint32_t tensor, uint8_t* address);
+  Fault LoadProgram(int threads, const BackendLoader& loader);
+  void PlacePort(uint32_t tensor, uint8_t* address);
   uint8_t* OwnAddress(uint32_t tensor) const;  // of an input or output: the model's own buffer
   Fault CheckIndex(size_t index, std::span<const uint32_t> ids, const char* what) const;
   Fault CheckTensor(uint32_t tensor, const DLTensor& given) const;
@@ -61,17 +58,15 @@ class Model {
   HonePort PortOf(uint32_t tensor) const;
   DLTensor ViewOf(uint32_t tensor) const;
   Fault CheckInputsSet() const;
-  void DoCopies();
 
   Mapping file_;
   PackageView package_;  // points into file_
-  CodeObject code_;
-  Mapping io_, arena_;
-  std::vector<uint8_t*> addresses_;  // per tensor
-  std::vector<void*> buffers_;       // per argument of the package, flat
-  std::vector<Call> calls_;          // point into buffers_
-  std::vector<bool> input_set_;      // per input
-  std::unique_ptr<ThreadPool> pool_;
+  const ProgramView* program_ = nullptr;
+  std::string passed_over_;
+  Mapping io_;
+  std::vector<uint8_t*> addresses_;   // per tensor; of inputs and outputs, else null
+  std::vector<bool> input_set_;       // per input
+  std::unique_ptr<Backend> backend_;  // reads package_
 };
 
 }  // namespace hone::runtime

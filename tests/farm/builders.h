@@ -43,11 +43,11 @@ inline v1::Batch BatchOf(int candidates, const std::string& prefix = "c") {
   output->set_elements(1);
   output->set_bytes(4);
   output->set_role(v1::Buffer::ROLE_OUTPUT);
-  batch.mutable_reference()->set_symbol("reference");
+  batch.mutable_reference()->set_interface("kernel reference\noutput f32[1]\nlaunch reference 0 0\n");
   for (int i = 0; i < candidates; ++i) {
     v1::Candidate* candidate = batch.add_candidates();
     candidate->set_id(fmt::format("{}{}", prefix, i));
-    candidate->mutable_kernel()->set_symbol("k");
+    candidate->mutable_kernel()->set_interface("kernel k\noutput f32[1]\nlaunch k 0 0\n");
   }
   return batch;
 }

@@ -16,6 +16,7 @@
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "proto/transport.h"
+#include "tests/conformance/device/opencl_kernels.h"
 #include "tests/farm/builders.h"
 #include "tests/farm/processes.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
@@ -282,6 +283,45 @@ TEST_F(FarmTlsTest, BothSidesMustShowCertificates) {
   TlsFiles forged = foreign;
   forged.authority = ours.authority;  // trusts the tracker, is not trusted by it
   EXPECT_NE(Call(forged), grpc::StatusCode::OK);
+}
+
+// Two devices of one agent: each gets what it can run, and the sandbox lets the driver work.
+TEST_F(FarmProcessTest, OpenClMeasuresBesideTheCpu) {
+  StartTracker();
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent("test", {"--device", "cpu", "--device", "opencl"});
+  ASSERT_TRUE(Eventually([&] { return Devices().size() == 2 || !agent->Running(); }));
+  if (!agent->Running()) {
+    ASSERT_THAT(agent->Log(), HasSubstr("OpenCL")) << "it ends for another reason";
+    printf("[SKIP] %s\n", agent->Log().c_str());
+    GTEST_SKIP() << "this machine has no OpenCL device";
+  }
+  LeaseNewJob("a");
+  v1::Batch on_cpu = HandMadeBatch({"good", "wrong"});
+  v1::Batch on_opencl = HandMadeBatch({"good", "wrong", "two_launches", "packed_double", "hang"});
+  on_opencl.set_workload_digest("opencl");
+  on_opencl.set_artifact(agent::kOpenClKernels);
+  on_opencl.mutable_requirements()->set_architecture("opencl");
+  on_opencl.mutable_reference()->set_interface(Print(agent::HandMadeInterface("reference", 8, 128)));
+  for (v1::Candidate& candidate : *on_opencl.mutable_candidates()) {
+    candidate.mutable_kernel()->set_interface(Print(agent::HandMadeInterface(candidate.id(), 8, 128)));
+  }
+  for (const v1::Device& device : Devices()) {
+    const std::string& architecture = device.state().fingerprint().architecture();
+    if (architecture != "opencl") on_cpu.mutable_requirements()->set_architecture(architecture);
+  }
+  const std::string first = Submit(on_opencl, "b1"), second = Submit(on_cpu, "b2");
+  const v1::BatchResult opencl = Wait(first), cpu = Wait(second);
+  ASSERT_EQ(opencl.error(), "") << agent->Log();
+  ASSERT_EQ(cpu.error(), "");
+  EXPECT_TRUE(cpu.outcomes(0).outcome().has_timing());
+  EXPECT_EQ(cpu.device_name(), "test/cpu");
+  for (const int good : {0, 2, 3}) {
+    EXPECT_TRUE(opencl.outcomes(good).outcome().has_timing()) << opencl.outcomes(good).DebugString();
+  }
+  EXPECT_EQ(opencl.outcomes(1).outcome().failure().kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
+  EXPECT_EQ(opencl.outcomes(4).outcome().failure().kind(), v1::FAILURE_KIND_RUN_TIMEOUT)
+      << opencl.outcomes(4).DebugString();
 }
 
 }  // namespace

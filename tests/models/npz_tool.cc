@@ -119,7 +119,7 @@ absl::Status FillRandom(DType dtype, std::pair<double, double> range, Random& ra
 
 absl::Status MakeRandom(const std::string& model, const std::string& output, uint64_t seed,
                         const graph::ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(model, options));
+  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(model, options, {}));
   Random random(seed);
   NpzArrays arrays;
   for (const graph::TensorId input : plan.inputs) {

@@ -7,25 +7,29 @@
 #include <tuple>
 #include <utility>
 
+#include "base/kernel_interface.h"
 #include "base/status.h"
 
 namespace hone::tracker {
 namespace {
 
-absl::Status ValidateKernel(const v1::Kernel& kernel, const std::string& whose) {
-  const auto invalid = [&](std::string_view what) {
-    return absl::InvalidArgumentError(fmt::format("kernel of {}: {}", whose, what));
-  };
-  if (kernel.symbol().empty()) return invalid("no symbol");
-  if (kernel.workspace_bytes() < 0 || kernel.prepare_workspace_bytes() < 0) return invalid("negative workspace");
-  if (!kernel.packed_bytes().empty() && kernel.prepare_symbol().empty()) {
-    return invalid("packed buffers, but no prepare function to fill them");
+// What no device could run; whether the interface fits the buffers is for the device to check.
+absl::Status ValidateKernel(const v1::Batch& batch, const v1::Kernel& kernel, const std::string& whose) {
+  std::string error;
+  if (!ParseKernelInterface(kernel.interface(), &error).has_value()) {
+    return absl::InvalidArgumentError(fmt::format("kernel of {}: its interface: {}", whose, error));
   }
-  for (const int64_t bytes : kernel.packed_bytes()) {
-    if (bytes < 0) return invalid("packed buffer of negative size");
+  const auto bytes = static_cast<int64_t>(batch.artifact().size());
+  if (kernel.code_offset() < 0 || kernel.code_bytes() < 0 || kernel.code_offset() > bytes - kernel.code_bytes()) {
+    return absl::InvalidArgumentError(fmt::format("kernel of {}: its code lies outside of the artifact", whose));
   }
   return absl::OkStatus();
 }
+
+constexpr double kLeastVisitSeconds = 0.001;  // for a batch that comes too late: 0 would be no limit
+
+// A visit of limited time may not get to all candidates.
+bool HasTimeLimit(const v1::Batch& batch) { return batch.useful_seconds() > 0 || batch.policy().visit_seconds() > 0; }
 
 v1::Outcome LostDevice(const std::string& why) {
   v1::Outcome outcome;
@@ -58,13 +62,13 @@ absl::Status Validate(const v1::Batch& batch) {
     output |= buffer.role() == v1::Buffer::ROLE_OUTPUT;
   }
   if (!output) return absl::InvalidArgumentError("batch has no output buffer: there is nothing to verify");
-  HONE_RETURN_IF_ERROR(ValidateKernel(batch.reference(), "the reference"));
+  HONE_RETURN_IF_ERROR(ValidateKernel(batch, batch.reference(), "the reference"));
   std::set<std::string> ids;
   for (const v1::Candidate& candidate : batch.candidates()) {
     if (candidate.id().empty() || !ids.insert(candidate.id()).second) {
       return absl::InvalidArgumentError(fmt::format("candidate id '{}' is empty or used twice", candidate.id()));
     }
-    HONE_RETURN_IF_ERROR(ValidateKernel(candidate.kernel(), fmt::format("candidate '{}'", candidate.id())));
+    HONE_RETURN_IF_ERROR(ValidateKernel(batch, candidate.kernel(), fmt::format("candidate '{}'", candidate.id())));
   }
   return absl::OkStatus();
 }
@@ -170,10 +174,16 @@ const BatchQueue::Lease* BatchQueue::FindLease(const std::string& lease_id) cons
   return found == leases_.end() ? nullptr : &found->second;
 }
 
-v1::Batch BatchQueue::BatchOf(const Lease& lease) const {
+v1::Batch BatchQueue::BatchOf(const Lease& lease, absl::Time now) const {
   const Entry& entry = batches_.at(lease.batch_id);
   const Piece& piece = entry.pieces.at(lease.piece);
   v1::Batch batch = *entry.batch;
+  if (batch.useful_seconds() > 0) {
+    const double left =
+        std::max(kLeastVisitSeconds, batch.useful_seconds() - absl::ToDoubleSeconds(now - entry.submitted));
+    const double limit = batch.policy().visit_seconds();
+    batch.mutable_policy()->set_visit_seconds(limit > 0 ? std::min(limit, left) : left);
+  }
   if (static_cast<int>(piece.candidates.size()) == batch.candidates_size()) return batch;
   batch.clear_candidates();
   for (const int index : piece.candidates) *batch.add_candidates() = entry.batch->candidates(index);
@@ -199,6 +209,7 @@ void BatchQueue::Finish(const Lease& lease_reference, const v1::BatchResult& res
   for (const v1::CandidateOutcome& outcome : result.outcomes()) by_id[outcome.candidate_id()] = &outcome.outcome();
   for (const int index : piece.candidates) {
     auto found = by_id.find(entry.batch->candidates(index).id());
+    if (found == by_id.end() && HasTimeLimit(*entry.batch)) continue;
     if (found == by_id.end() || found->second->result_case() == v1::Outcome::RESULT_NOT_SET) {
       return FailBatch(lease.batch_id, entry,
                        fmt::format("agent '{}' answered without an outcome for candidate '{}'", lease.agent_id,
@@ -212,6 +223,7 @@ void BatchQueue::Finish(const Lease& lease_reference, const v1::BatchResult& res
 void BatchQueue::FinishIfDone(Entry& entry) {
   if (!entry.pieces.empty() || entry.finished) return;
   for (int i = 0; i < entry.batch->candidates_size(); ++i) {
+    if (entry.outcomes[i].result_case() == v1::Outcome::RESULT_NOT_SET) continue;
     v1::CandidateOutcome* outcome = entry.result.add_outcomes();
     outcome->set_candidate_id(entry.batch->candidates(i).id());
     *outcome->mutable_outcome() = std::move(entry.outcomes[i]);

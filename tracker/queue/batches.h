@@ -65,8 +65,8 @@ class BatchQueue {
   const Lease* Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch, const Fits& fits,
                     absl::Time now);
   const Lease* FindLease(const std::string& lease_id) const;  // nullptr: not live
-  // The batch an agent gets: the candidates of the leased piece.
-  v1::Batch BatchOf(const Lease& lease) const;
+  // The batch an agent gets: the candidates of the leased piece, and the time that is left for them.
+  v1::Batch BatchOf(const Lease& lease, absl::Time now) const;
 
   // Takes a result under a live lease and ends the lease.
   void Finish(const Lease& lease, const v1::BatchResult& result);

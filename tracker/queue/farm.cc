@@ -49,6 +49,7 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
   auto device = agent.devices.find(lease.device_id);
   if (device != agent.devices.end()) *result.mutable_device() = device->second.state.fingerprint();
   result.set_device_name(fmt::format("{}/{}", agent.id, lease.device_id));
+  result.set_agent_version(agent.version);
   return result;
 }
 
@@ -150,7 +151,7 @@ void Farm::AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& res
   proto->set_device_id(lease.device_id);
   proto->set_attempt(lease.attempt);
   Set(proto->mutable_run_limit(), lease.run_limit);
-  *proto->mutable_batch() = batches_.BatchOf(lease);
+  *proto->mutable_batch() = batches_.BatchOf(lease, last_now_);
 }
 
 void Farm::FillTimes(Agent& agent, v1::SynchronizeResponse& response) {

@@ -1,7 +1,7 @@
 // The tracker's queue: jobs, batches and devices joined into one state machine that answers every call of the protocol.
 //
 // Pure state: no threads, no input or output, no clock. Every call takes `now`; should it ever go back, the last one
-// counts. The gRPC shell (tracker/service) serializes the calls, stores what must survive, and parks long polls; the
+// counts. The gRPC shell (tracker/shell.h) serializes the calls, stores what must survive, and parks long polls; the
 // simulator in tests/farm drives the same class with thousands of fake agents. Start at Synchronize. Not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_FARM_H_
 #define HONE_TRACKER_QUEUE_FARM_H_

@@ -1,8 +1,11 @@
 #include <llvm/IR/Intrinsics.h>
 
+#include <cmath>
+
 #include "base/status.h"
 #include "compiler/codegen/llvm/emitter.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/numeric.h"
 
 namespace hone::codegen {
 namespace {
@@ -19,8 +22,6 @@ llvm::Type* Emitter::MemoryTypeOf(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::kFloat16:
       return builder_.getHalfTy();
-    case ir::DType::kBFloat16:
-      return builder_.getBFloatTy();
     case ir::DType::kFloat32:
       return builder_.getFloatTy();
     case ir::DType::kFloat64:
@@ -60,7 +61,10 @@ llvm::Value* Emitter::EmitNode(const ir::Expr& e) {
       [&](const ir::IntImm& i) -> llvm::Value* {
         return llvm::ConstantInt::get(TypeOf(i.type), static_cast<uint64_t>(i.value), true);
       },
-      [&](const ir::FloatImm& f) -> llvm::Value* { return llvm::ConstantFP::get(TypeOf(f.type), f.value); },
+      [&](const ir::FloatImm& f) -> llvm::Value* {
+        if (f.type.dtype == ir::DType::kBFloat16) return builder_.getInt16(ir::BFloatBits(f.value));
+        return llvm::ConstantFP::get(TypeOf(f.type), f.value);
+      },
       [&](const ir::Var& v) -> llvm::Value* {
         const auto it = variables_.find(v.name);
         HONE_CHECK(it != variables_.end());
@@ -78,9 +82,36 @@ llvm::Value* Emitter::EmitNode(const ir::Expr& e) {
 }
 
 llvm::Value* Emitter::EmitCast(const ir::Cast& cast) {
-  const ir::DType from = cast.value.type().dtype, to = cast.type.dtype;
+  const ir::Type from = cast.value.type();
   llvm::Value* value = EmitExpr(cast.value);
-  llvm::Type* type = TypeOf(cast.type);
+  if (from.dtype != ir::DType::kBFloat16) return EmitCast(value, from, cast.type);
+  return EmitCast(EmitFromBFloat(builder_, value), {ir::DType::kFloat32, from.lanes}, cast.type);
+}
+
+// The integers as f64, for rounding them to a much shorter type: exact, or where that cannot be, off every tie.
+llvm::Value* Emitter::EmitIntToFloat64(llvm::Value* value, ir::Type from) {
+  const ir::Type type{ir::DType::kFloat64, from.lanes};
+  if (ir::SizeOf(from.dtype) < 8) return EmitCast(value, from, type);
+  constexpr int64_t kExact = int64_t{1} << 53;
+  constexpr int64_t kBelow =
+      0xFFF;  // bits that make no difference to what is rounded to far fewer, but for being there
+  llvm::Type* ints = value->getType();
+  const auto number = [&](int64_t n) { return llvm::ConstantInt::get(ints, static_cast<uint64_t>(n), true); };
+  llvm::Value* rest = builder_.CreateAnd(value, number(kBelow));
+  llvm::Value* some = builder_.CreateZExt(builder_.CreateICmpNE(rest, number(0)), ints);
+  llvm::Value* odd = builder_.CreateOr(builder_.CreateAnd(value, number(~kBelow)), builder_.CreateShl(some, 11));
+  llvm::Value* size = ir::IsSignedInt(from.dtype)
+                          ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, value, builder_.getFalse())
+                          : value;
+  return EmitCast(builder_.CreateSelect(builder_.CreateICmpULT(size, number(kExact)), value, odd), from, type);
+}
+
+llvm::Value* Emitter::EmitCast(llvm::Value* value, ir::Type given, ir::Type result) {
+  const ir::DType from = given.dtype, to = result.dtype;
+  if (to == ir::DType::kBFloat16) {
+    return EmitToBFloat(builder_, ir::IsFloat(from) ? value : EmitIntToFloat64(value, given));
+  }
+  llvm::Type* type = TypeOf(result);
   if (to == ir::DType::kBool) {
     llvm::Value* zero = llvm::Constant::getNullValue(value->getType());
     return ir::IsFloat(from) ? builder_.CreateFCmpUNE(value, zero) : builder_.CreateICmpNE(value, zero);
@@ -137,16 +168,21 @@ llvm::Value* Emitter::EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm:
       return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::smin : llvm::Intrinsic::smax, a, b);
     return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::umin : llvm::Intrinsic::umax, a, b);
   }
-  // Against a constant that is no NaN one compare propagates the other's NaN and is a single instruction.
+  // Against a constant that is no NaN one compare propagates the other's NaN, mostly in a single instruction.
   const auto constant = [](const ir::Expr& e) {
     const ir::Broadcast* broadcast = e.As<ir::Broadcast>();
     const ir::FloatImm* imm = broadcast != nullptr ? broadcast->value.As<ir::FloatImm>() : e.As<ir::FloatImm>();
-    return imm != nullptr && imm->value == imm->value;
+    return imm != nullptr && imm->value == imm->value ? imm : nullptr;
   };
-  if (constant(binary.a)) std::swap(a, b);
-  if (constant(binary.a) || constant(binary.b)) {
-    llvm::Value* replace = is_min ? builder_.CreateFCmpOLT(b, a) : builder_.CreateFCmpOGT(b, a);
-    return builder_.CreateSelect(replace, b, a);
+  const ir::FloatImm* number = constant(binary.b);
+  if (number == nullptr && (number = constant(binary.a)) != nullptr) std::swap(a, b);
+  if (number != nullptr) {
+    // Of two zeros min wants the negative one, max the positive one.
+    const bool if_equal = number->value == 0 && std::signbit(number->value) == is_min;
+    using Predicate = llvm::CmpInst::Predicate;
+    const Predicate replaces = is_min ? (if_equal ? Predicate::FCMP_OLE : Predicate::FCMP_OLT)
+                                      : (if_equal ? Predicate::FCMP_OGE : Predicate::FCMP_OGT);
+    return builder_.CreateSelect(builder_.CreateFCmp(replaces, b, a), b, a);
   }
   return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, a, b);
 }
@@ -308,18 +344,52 @@ llvm::Value* Emitter::Address(const ir::Buffer& buffer, const ir::Expr& index, l
                             builder_.getInt64(sum->op == ir::BinaryOp::kAdd ? offset->value : -offset->value));
 }
 
-llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::Type* vector) {
+// Every `stride`th of the elements from `address` on: the vectors they lie in are loaded whole and shuffled together,
+// which costs far less than a gather. The last vector ends with the last element wanted: nothing beyond it is touched.
+llvm::Value* Emitter::EmitStridedLoad(const ir::Load& load, llvm::Value* address, llvm::FixedVectorType* vector,
+                                      int stride) {
+  const llvm::Align align(ir::SizeOf(load.buffer->dtype));
+  const int lanes = static_cast<int>(vector->getNumElements());
+  llvm::Value* result = nullptr;
+  for (int v = 0; v < stride; ++v) {
+    const int start = v + 1 < stride ? v * lanes : (lanes - 1) * (stride - 1);
+    llvm::Instruction* access = builder_.CreateAlignedLoad(
+        vector, builder_.CreateConstInBoundsGEP1_64(vector->getElementType(), address, start), align);
+    Annotate(access, load.buffer.get());
+    std::vector<int> picks(static_cast<size_t>(lanes));
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int place = lane * stride - start;  // in this vector
+      const bool here = place >= 0 && place < lanes;
+      picks[static_cast<size_t>(lane)] = v == 0 ? (here ? place : 0) : here ? lanes + place : lane;
+    }
+    result = v == 0 ? builder_.CreateShuffleVector(access, picks) : builder_.CreateShuffleVector(result, access, picks);
+  }
+  return result;
+}
+
+llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::FixedVectorType* vector) {
+  constexpr int64_t kMostStride = 4;  // beyond, too little of each vector is wanted
   const llvm::Align align(ir::SizeOf(load.buffer->dtype));
   llvm::Value* mask = load.mask.defined() ? EmitExpr(load.mask) : nullptr;
   llvm::Value* zero = llvm::Constant::getNullValue(vector);
   const ir::Expr& index = load.indices[0];
   llvm::Instruction* access = nullptr;
-  if (const ir::Broadcast* broadcast = index.As<ir::Broadcast>(); broadcast != nullptr && mask == nullptr) {
-    access = builder_.CreateAlignedLoad(element, Address(load.buffer, broadcast->value, element), align);
+  if (const ir::Broadcast* broadcast = index.As<ir::Broadcast>()) {
+    llvm::Value* address = Address(load.buffer, broadcast->value, element);
+    if (mask != nullptr) {  // where no lane wants the element it may not exist; the buffer's first one does
+      address = builder_.CreateSelect(builder_.CreateOrReduce(mask), address, places_.at(load.buffer.get()).pointer);
+    }
+    access = builder_.CreateAlignedLoad(element, address, align);
     Annotate(access, load.buffer.get());
-    return builder_.CreateVectorSplat(load.indices[0].type().lanes, access);
+    llvm::Value* splat = builder_.CreateVectorSplat(load.indices[0].type().lanes, access);
+    return mask == nullptr ? splat : builder_.CreateSelect(mask, splat, zero);
   }
-  if (const ir::Ramp* ramp = index.As<ir::Ramp>(); ramp != nullptr && ir::ConstantValue(ramp->stride) == 1) {
+  const ir::Ramp* ramp = index.As<ir::Ramp>();
+  const int64_t stride = ramp == nullptr ? 0 : ir::ConstantValue(ramp->stride).value_or(0);
+  if (stride > 1 && stride <= kMostStride && mask == nullptr) {
+    return EmitStridedLoad(load, Address(load.buffer, ramp->base, element), vector, static_cast<int>(stride));
+  }
+  if (stride == 1) {
     llvm::Value* address = Address(load.buffer, ramp->base, element);
     access = mask == nullptr ? static_cast<llvm::Instruction*>(builder_.CreateAlignedLoad(vector, address, align))
                              : builder_.CreateMaskedLoad(vector, address, align, mask, zero);
@@ -353,6 +423,8 @@ llvm::Value* Emitter::EmitCall(const ir::Call& call) {
   std::vector<llvm::Value*> args;
   for (const ir::Expr& arg : call.args) args.push_back(EmitExpr(arg));
   const bool single = call.args[0].type().dtype == ir::DType::kFloat32;
+  const bool inspects = call.function == ir::Intrinsic::kIsNan || call.function == ir::Intrinsic::kIsInf;
+  if (inspects && call.args[0].type().dtype == ir::DType::kBFloat16) args[0] = EmitFromBFloat(builder_, args[0]);
   switch (call.function) {
     case ir::Intrinsic::kReinterpret:
       return builder_.CreateBitCast(args[0], TypeOf(call.type));

@@ -69,7 +69,8 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
         EmitStmt(let.body);
         variables_.erase(let.var);
         ranges_.erase(let.var);
-      });
+      },
+      [](const ir::Barrier&) { HONE_CHECK(false); });  // no grid reaches this back end
 }
 
 // for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over lanes, as one vector load and a tree of

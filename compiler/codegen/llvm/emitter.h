@@ -51,6 +51,8 @@ class Emitter {
   llvm::Value* EmitExpr(const ir::Expr& e);
   llvm::Value* EmitNode(const ir::Expr& e);
   llvm::Value* EmitCast(const ir::Cast& cast);
+  llvm::Value* EmitCast(llvm::Value* value, ir::Type given, ir::Type result);  // given: not bf16
+  llvm::Value* EmitIntToFloat64(llvm::Value* value, ir::Type from);
   llvm::Value* EmitUnary(const ir::Unary& unary);
   llvm::Value* EmitBinary(const ir::Binary& binary);
   llvm::Value* EmitIntBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
@@ -59,7 +61,8 @@ class Emitter {
   llvm::Value* EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitSelect(const ir::Select& select);
   llvm::Value* EmitLoad(const ir::Load& load);
-  llvm::Value* EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::Type* vector);
+  llvm::Value* EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::FixedVectorType* vector);
+  llvm::Value* EmitStridedLoad(const ir::Load& load, llvm::Value* address, llvm::FixedVectorType* vector, int stride);
   llvm::Value* EmitCall(const ir::Call& call);
   llvm::Value* CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args);
   llvm::Value* Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element);
@@ -94,6 +97,11 @@ llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitSigmoid(llvm::IRBuilder<>& builder, llvm::Value* x);
+
+// bf16 is its bits, an i16, or a vector of them: LLVM's own type needs functions that no C library has, and makes its
+// back end for AVX512-BF16 fail. Both are exact: one rounding, ties to even.
+llvm::Value* EmitFromBFloat(llvm::IRBuilder<>& builder, llvm::Value* bits);  // to f32
+llvm::Value* EmitToBFloat(llvm::IRBuilder<>& builder, llvm::Value* x);       // from any float
 
 }  // namespace hone::codegen
 

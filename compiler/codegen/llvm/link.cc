@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "base/temporary_folder.h"
-#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/backend.h"
 
 LLD_HAS_DRIVER(elf)
 
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> LinkShared(std::span<const std::string> objects) {
+absl::StatusOr<Artifact> LinkShared(std::span<const std::string> objects) {
   std::vector<MemoryFile> inputs;
   HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, OutputFolder());
   const std::string output = folder / "out.so";
@@ -85,7 +85,10 @@ absl::StatusOr<std::string> LinkShared(std::span<const std::string> objects) {
   llvm::raw_string_ostream stream(messages);
   const lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0) return absl::InternalError("linking failed: " + messages);
-  return ReadFile(output);
+  Artifact artifact;
+  HONE_ASSIGN_OR_RETURN(artifact.code, ReadFile(output));
+  artifact.ranges.resize(objects.size());
+  return artifact;
 }
 
 }  // namespace hone::codegen

@@ -119,4 +119,28 @@ llvm::Value* EmitErf(Builder& b, llvm::Value* x) {
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
 }
 
+llvm::Value* EmitFromBFloat(Builder& b, llvm::Value* bits) {
+  llvm::Type* floats = bits->getType()->getWithNewType(b.getFloatTy());
+  llvm::Value* wide = b.CreateZExt(bits, floats->getWithNewType(b.getInt32Ty()));
+  return b.CreateBitCast(b.CreateShl(wide, 16), floats);
+}
+
+llvm::Value* EmitToBFloat(Builder& b, llvm::Value* x) {
+  llvm::Type* floats = x->getType()->getWithNewType(b.getFloatTy());
+  llvm::Value* nearest = b.CreateFPCast(x, floats);
+  llvm::Value* bits = b.CreateBitCast(nearest, IntLike(b, nearest));
+  if (x->getType()->getScalarType()->isDoubleTy()) {
+    // Towards zero and, where that is not exact, odd: no tie of the second rounding, and on its own side of every one.
+    llvm::Value* back = b.CreateFPExt(nearest, x->getType());
+    llvm::Value* above = b.CreateFCmpOGT(Abs(b, back), Abs(b, x));
+    llvm::Value* odd = b.CreateOr(b.CreateSub(bits, b.CreateZExt(above, bits->getType())), 1);
+    bits = b.CreateSelect(b.CreateFCmpONE(back, x), odd, bits);
+  }
+  llvm::Value* last = b.CreateAnd(b.CreateLShr(bits, 16), 1);
+  llvm::Value* rounded = b.CreateAdd(b.CreateAdd(bits, llvm::ConstantInt::get(bits->getType(), 0x7FFF)), last);
+  llvm::Value* quiet = b.CreateOr(bits, llvm::ConstantInt::get(bits->getType(), 0x400000));
+  llvm::Value* result = b.CreateSelect(b.CreateFCmpUNO(nearest, nearest), quiet, rounded);
+  return b.CreateTrunc(b.CreateLShr(result, 16), bits->getType()->getWithNewType(b.getInt16Ty()));
+}
+
 }  // namespace hone::codegen

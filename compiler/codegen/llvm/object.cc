@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -6,7 +5,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "base/status.h"
-#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/backend.h"
 #include "compiler/codegen/llvm/emitter.h"
 #include "compiler/codegen/llvm/setup.h"
 
@@ -42,7 +41,7 @@ std::string Optimize(llvm::Module* module, llvm::TargetMachine* machine, Effort 
   return "";
 }
 
-void SetAttributes(llvm::Module* module, const Target& target) {
+void SetAttributes(llvm::Module* module, const target::Target& target) {
   for (llvm::Function& function : *module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", target.cpu);
@@ -55,7 +54,8 @@ void SetAttributes(llvm::Module* module, const Target& target) {
 
 }  // namespace
 
-absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const Target& target, Effort effort, Output output) {
+absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, const target::Target& target,
+                                            Effort effort, Output output) {
   const std::unique_ptr<llvm::TargetMachine> machine = MakeTargetMachine(target);
   llvm::LLVMContext context;
   llvm::Module module("hone", context);

@@ -1,13 +1,18 @@
 #include "compiler/codegen/llvm/setup.h"
 
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
 
+#include <algorithm>
 #include <mutex>
+#include <vector>
 
 #include "base/status.h"
+#include "compiler/codegen/backend.h"
+#include "compiler/target/cpu_features.h"
 
 namespace hone::codegen {
 
@@ -25,11 +30,12 @@ void InitializeLlvm() {
   });
 }
 
-std::string Triple(const Target& target) {
-  return target.arch == Arch::kAArch64 ? "aarch64-linux-gnu" : "x86_64-pc-linux-gnu";
+std::string Triple(const target::Target& target) {
+  HONE_CHECK(target.kind == target::Kind::kCpu);
+  return target.arch == target::Arch::kAArch64 ? "aarch64-linux-gnu" : "x86_64-pc-linux-gnu";
 }
 
-std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const Target& target) {
+std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& target) {
   InitializeLlvm();
   std::string error;
   const llvm::Target* llvm_target = llvm::TargetRegistry::lookupTarget(Triple(target), error);
@@ -39,6 +45,22 @@ std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const Target& target) {
   return std::unique_ptr<llvm::TargetMachine>(
       llvm_target->createTargetMachine(Triple(target), target.cpu, target.features, options, llvm::Reloc::PIC_,
                                        std::nullopt, llvm::CodeGenOptLevel::Default));
+}
+
+std::vector<std::string> EnabledFeatures(const target::Target& target) {
+  InitializeLlvm();
+  std::string error;
+  const llvm::Target* llvm_target = llvm::TargetRegistry::lookupTarget(Triple(target), error);
+  HONE_CHECK(llvm_target != nullptr);
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      llvm_target->createMCSubtargetInfo(Triple(target), target.cpu, target.features));
+  const target::FeatureSet& known = target::KnownFeatures(target.arch);
+  std::vector<std::string> features;
+  for (const llvm::SubtargetFeatureKV& feature : info->getEnabledProcessorFeatures()) {
+    if (known.contains(feature.Key)) features.emplace_back(feature.Key);
+  }
+  std::sort(features.begin(), features.end());
+  return features;
 }
 
 }  // namespace hone::codegen

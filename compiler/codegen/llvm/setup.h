@@ -1,11 +1,11 @@
-// What every use of LLVM needs first: the back ends we build with, and a target machine for a Target.
+// What every use of LLVM needs first: the back ends we build with, and a target machine for a CPU.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_SETUP_H_
 #define HONE_COMPILER_CODEGEN_LLVM_SETUP_H_
 
 #include <memory>
 #include <string>
 
-#include "compiler/codegen/target.h"
+#include "compiler/target/target.h"
 
 namespace llvm {
 class TargetMachine;
@@ -15,8 +15,9 @@ namespace hone::codegen {
 
 // Registers the x86 and AArch64 back ends. Idempotent, thread-safe.
 void InitializeLlvm();
-std::string Triple(const Target& target);
-std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const Target& target);
+// These take a Target that is a CPU.
+std::string Triple(const target::Target& target);
+std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& target);
 
 }  // namespace hone::codegen
 

@@ -84,7 +84,7 @@ OpResult Dropout(const OpArgs& args, StageBuilder& builder) {
     const DType dtype = args.node.opset >= 10 ? DType::kBool : x->dtype;
     outputs.push_back(Map(builder, "mask", dtype, x->shape, [&](Indices) { return Number(ComputeType(dtype), 1); }));
   }
-  return Outputs(args, std::move(outputs));
+  return outputs;
 }
 
 constexpr OpDef kOps[] = {

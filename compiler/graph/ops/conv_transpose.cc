@@ -212,12 +212,56 @@ OpResult ConvTranspose(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
+// The same as what the pass lower_conv_transpose makes of it: channels last; weights [stride..., taps..., in, out],
+// split by phase; and every spatial dimension of the output as two, [..., size, stride, ...], so that output o is o /
+// stride and its phase o mod stride. Each phase is a plain convolution, and no index of its sum is divided.
+OpResult PhasedConvTranspose(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  const Buffer& input = args.inputs[0];
+  const Buffer& w = args.inputs[1];
+  const size_t rank = Rank(input) - 2;
+  const Dims pads = args.Ints("pads", {}), sizes = args.Ints("sizes", {});
+  if (Rank(w) != 2 * rank + 2 || pads.size() != rank || sizes.size() != rank) {
+    return Malformed("weights, pads and sizes must fit the rank of input 0");
+  }
+  Dims shape = {input->shape[0]}, before(rank + 2, 0), after(rank + 2, 0), extents = {input->shape.back()};
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t stride = w->shape[d], taps = w->shape[rank + d];
+    shape.insert(shape.end(), {sizes[d], stride});
+    extents.push_back(taps);
+    before[1 + d] = std::max<int64_t>(taps - 1 - pads[d] / stride, 0);
+    after[1 + d] = std::max<int64_t>(sizes[d] + (stride - 1 + pads[d]) / stride - input->shape[1 + d], 0);
+  }
+  shape.push_back(w->shape.back());
+  const DType dtype = input->dtype;
+  Buffer x = PadWith(builder, input, before, after, Number(ComputeType(dtype), 0));
+  return Buffers{Reduce(builder, "conv_transpose", dtype, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
+    Exprs x_place = {i[0]}, phase, taps;
+    for (size_t d = 0; d < rank; ++d) {
+      const Expr &position = i[1 + 2 * d], &p = i[2 + 2 * d];
+      const Expr first = w->shape[d] == 1 ? Expr(pads[d]) : FloorDiv(p + Expr(pads[d]), Expr(w->shape[d]));
+      x_place.push_back(position + first + Expr(before[1 + d]) - r[1 + d]);
+      phase.push_back(p);
+      taps.push_back(r[1 + d]);
+    }
+    x_place.push_back(r[0]);
+    Exprs w_place = phase;
+    w_place.insert(w_place.end(), taps.begin(), taps.end());
+    w_place.insert(w_place.end(), {r[0], i[1 + 2 * rank]});
+    return Read(x, std::move(x_place)) * Read(w, std::move(w_place));
+  })};
+}
+
 constexpr OpDef kOps[] = {
     {"ConvTranspose", Checked<ConvTranspose, 2, Elements::kFloat>},
+};
+constexpr OpDef kHoneOps[] = {
+    {"PhasedConvTranspose", Checked<PhasedConvTranspose, 2, Elements::kFloat>},
 };
 
 }  // namespace
 
 std::span<const OpDef> ConvTransposeOps() { return kOps; }
+std::span<const OpDef> PhasedConvOps() { return kHoneOps; }
 
 }  // namespace hone::graph

@@ -6,15 +6,15 @@ namespace hone::graph {
 
 std::span<const OpFamily> AllFamilies() {
   static const std::array kFamilies = {
-      OpFamily{"", UnaryOps()},         OpFamily{"", ActivationOps()}, OpFamily{"hone", HoneActivationOps()},
-      OpFamily{"", BinaryOps()},        OpFamily{"", CastOps()},       OpFamily{"", ReshapeOps()},
-      OpFamily{"", MovementOps()},      OpFamily{"", GatherOps()},     OpFamily{"", ScatterOps()},
-      OpFamily{"", GeneratorOps()},     OpFamily{"", ReduceOps()},     OpFamily{"", SortOps()},
-      OpFamily{"", SoftmaxOps()},       OpFamily{"", NormOps()},       OpFamily{"", LossOps()},
-      OpFamily{"", EinsumOps()},        OpFamily{"", ConvOps()},       OpFamily{"", PoolOps()},
-      OpFamily{"", ConvTransposeOps()}, OpFamily{"", ResizeOps()},     OpFamily{"", SampleOps()},
-      OpFamily{"", MatMulOps()},        OpFamily{"", SignalOps()},     OpFamily{"", QuantizeOps()},
-      OpFamily{"", RecurrentOps()},
+      OpFamily{"", UnaryOps()},         OpFamily{"", ActivationOps()},     OpFamily{"hone", HoneActivationOps()},
+      OpFamily{"", BinaryOps()},        OpFamily{"", CastOps()},           OpFamily{"", ReshapeOps()},
+      OpFamily{"", MovementOps()},      OpFamily{"", GatherOps()},         OpFamily{"", ScatterOps()},
+      OpFamily{"", GeneratorOps()},     OpFamily{"", ReduceOps()},         OpFamily{"", SortOps()},
+      OpFamily{"", SoftmaxOps()},       OpFamily{"", NormOps()},           OpFamily{"", LossOps()},
+      OpFamily{"", EinsumOps()},        OpFamily{"", ConvOps()},           OpFamily{"", PoolOps()},
+      OpFamily{"", ConvTransposeOps()}, OpFamily{"", ResizeOps()},         OpFamily{"", SampleOps()},
+      OpFamily{"", MatMulOps()},        OpFamily{"", SignalOps()},         OpFamily{"", QuantizeOps()},
+      OpFamily{"", RecurrentOps()},     OpFamily{"hone", PhasedConvOps()},
   };
   return kFamilies;
 }

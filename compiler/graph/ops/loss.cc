@@ -77,7 +77,7 @@ OpResult SoftmaxCrossEntropyLoss(const OpArgs& args, StageBuilder& builder) {
   Buffer log_prob = EmitLogSoftmax(builder, args.inputs[0], {1});
   HONE_ASSIGN_OR_RETURN(Buffers outputs, EmitLoss(args, builder, log_prob));
   outputs.push_back(log_prob);
-  return Outputs(args, std::move(outputs));
+  return outputs;
 }
 
 // Targets are classes.

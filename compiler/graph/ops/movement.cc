@@ -109,7 +109,7 @@ OpResult Split(const OpArgs& args, StageBuilder& builder) {
   for (size_t k = 0; k < sizes.size(); ++k) {
     Dims shape = x->shape;
     shape[a] = sizes[k];
-    outputs.push_back(!Wanted(args, k) ? x : Map(builder, "split", x->dtype, shape, [&](Indices i) {
+    outputs.push_back(!Wanted(args, k) ? nullptr : Map(builder, "split", x->dtype, shape, [&](Indices i) {
       Exprs source(i.begin(), i.end());
       if (offset != 0) source[a] = source[a] + Expr(offset);
       return Read(x, std::move(source));

@@ -91,10 +91,7 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
     return Unsupported("training (attribute is_test is 0); export the model for inference");
   }
   if (args.Int("training_mode", 0) == 0) {
-    for (size_t k = 1; k < args.node.outputs.size(); ++k) {
-      if (Wanted(args, k)) return Unsupported("training-mode outputs need training_mode=1 (opset 14)");
-    }
-    return Outputs(args, {EmitChannelScale(builder, args, args.inputs[3], args.inputs[4], epsilon)});
+    return Buffers{EmitChannelScale(builder, args, args.inputs[3], args.inputs[4], epsilon)};
   }
   Dims axes = AxesAfter(x, 1);
   axes[0] = 0;  // all but the channel
@@ -116,7 +113,7 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
     outputs.push_back(per_channel("running_mean", moments.mean, &args.inputs[3]));
     outputs.push_back(per_channel("running_variance", moments.variance, &args.inputs[4]));
   }
-  return Outputs(args, std::move(outputs));
+  return outputs;
 }
 
 OpResult InstanceNormalization(const OpArgs& args, StageBuilder& builder) {
@@ -152,7 +149,7 @@ OpResult LayerNormalization(const OpArgs& args, StageBuilder& builder) {
     value = value * To(wide, ReadBroadcast(args.inputs[1], i));
     return args.Has(2) ? value + To(wide, ReadBroadcast(args.inputs[2], i)) : value;
   });
-  return Outputs(args, {y, moments.mean, inverse});
+  return Buffers{y, moments.mean, inverse};
 }
 
 OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {

@@ -78,7 +78,7 @@ OpResult MaxPool(const OpArgs& args, StageBuilder& builder) {
     if (pool.layout.channels_last) return Unsupported("output Indices with layout NHWC");
     outputs.push_back(EmitMaxPositions(args, builder, pool, padded, maxima));
   }
-  return Outputs(args, std::move(outputs));
+  return outputs;
 }
 
 // --- AveragePool and LpPool

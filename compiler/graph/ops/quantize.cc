@@ -163,7 +163,7 @@ OpResult DynamicQuantizeLinear(const OpArgs& args, StageBuilder& builder) {
     Expr scaled = MakeSelect(Equals(ReadScalar(scale), zero), zero, read(i) / ReadScalar(scale));
     return Saturate(DType::kUInt8, scaled, To(f32, ReadScalar(zero_point)));
   });
-  return Outputs(args, {y, scale, zero_point});
+  return Buffers{y, scale, zero_point};
 }
 
 void ScaleRange(const OpArgs&, size_t input, double* low, double* high) {

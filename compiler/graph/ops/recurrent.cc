@@ -214,11 +214,12 @@ OpResult Recurrent(const OpArgs& args, StageBuilder& builder, CellKind kind) {
     directions.emplace_back(args, builder, rnn, index, std::move(cell));
     directions.back().Unroll();
   }
-  const Buffer& unused = args.inputs[0];
-  Buffers outputs = {Wanted(args, 0) ? EmitSequence(builder, rnn, directions) : unused,
-                     Wanted(args, 1) ? EmitFinal(builder, rnn, directions, false) : unused};
-  if (kind == CellKind::kLstm) outputs.push_back(Wanted(args, 2) ? EmitFinal(builder, rnn, directions, true) : unused);
-  return Outputs(args, std::move(outputs));
+  Buffers outputs = {Wanted(args, 0) ? EmitSequence(builder, rnn, directions) : nullptr,
+                     Wanted(args, 1) ? EmitFinal(builder, rnn, directions, false) : nullptr};
+  if (kind == CellKind::kLstm) {
+    outputs.push_back(Wanted(args, 2) ? EmitFinal(builder, rnn, directions, true) : nullptr);
+  }
+  return outputs;
 }
 
 OpResult Rnn(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kRnn); }

@@ -49,7 +49,7 @@ OpResult TopK(const OpArgs& args, StageBuilder& builder) {
       [&](Indices i, Indices r) { return MakeSelect(Equals(MakeLoad(rank, at(i, r[0])), i[a]), r[0], Expr(0)); });
   Buffer values =
       Map(builder, "topk", x->dtype, shape, [&](Indices i) { return Read(x, at(i, ReadHere(position, i))); });
-  return Outputs(args, {values, position});
+  return Buffers{values, position};
 }
 
 constexpr OpDef kOps[] = {

@@ -279,14 +279,6 @@ bool Wanted(const OpArgs& args, size_t output) {
   return output < args.node.outputs.size() && args.node.outputs[output] != kAbsent;
 }
 
-Buffers Outputs(const OpArgs& args, Buffers buffers) {
-  if (buffers.size() > args.node.outputs.size()) buffers.resize(args.node.outputs.size());
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    if (!Wanted(args, i)) buffers[i] = args.inputs[0];
-  }
-  return buffers;
-}
-
 namespace {
 
 template <typename T>
@@ -333,7 +325,7 @@ double ElementToDouble(DType dtype, const std::byte* data) {
 absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i) {
   if (!args.Has(i)) return Malformed(fmt::format("input {} is missing", i));
   if (i >= args.constants.size() || args.constants[i] == nullptr) {
-    return Unsupported(fmt::format("input {} must be known when the model is compiled; bind it to a constant", i));
+    return Unsupported(OpArgs::MustBeKnown(i));
   }
   const DType dtype = args.inputs[i]->dtype;
   const size_t size = static_cast<size_t>(ir::SizeOf(dtype));

@@ -90,11 +90,8 @@ Exprs Unflatten(const ir::Expr& position, const Dims& shape);
 
 // --- The node.
 
-// The output is wanted by the model (an optional output may be left out).
+// Something reads the output.
 bool Wanted(const OpArgs& args, size_t output);
-// As many of `buffers` as the node has outputs. In the place of one that is not wanted stands input 0 (which must be
-// there): nobody reads it.
-Buffers Outputs(const OpArgs& args, Buffers buffers);
 // The numbers of input i, which must be constant.
 absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i);
 // Element i (which must be there) in ComputeType, with all the bits of a 64-bit integer.

@@ -1,7 +1,9 @@
 #include "compiler/graph/passes/lower_matmul.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/status.h"
@@ -57,19 +59,35 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const Node& node) {
     const std::vector<int64_t> values = IntsAttribute(node, name);
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
   };
-  if (StringAttribute(node, "layout", "NCHW") != "NHWC" || !IsConstant(graph, node.inputs[1])) return kAbsent;
+  if (!IsConstant(graph, node.inputs[1]) || IntAttribute(node, "group", 1) != 1) return kAbsent;
   const std::vector<int64_t> weights = graph.values[node.inputs[1]].type.shape;
-  if (weights.size() != 4 || weights[2] != 1 || weights[3] != 1 || IntAttribute(node, "group", 1) != 1) return kAbsent;
+  if (std::any_of(weights.begin() + 2, weights.end(), [](int64_t extent) { return extent != 1; })) return kAbsent;
   // With a 1x1 window and stride 1 every kind of automatic padding is none.
   if (!all("strides", 1) || !all("pads", 0)) return kAbsent;
   const std::vector<int64_t> input = graph.values[node.inputs[0]].type.shape;
   const std::vector<int64_t> output = graph.values[node.outputs[0]].type.shape;
-  HONE_ASSIGN_OR_RETURN(const ValueId matrix, AddReshape(graph, node.inputs[0], Rows(input, weights[1])));
+  const bool channels_last = StringAttribute(node, "layout", "NCHW") == "NHWC";
+  // Channels last: pixels x weights. Channels first: weights x pixels, image by image.
+  const int64_t pixels = std::accumulate(input.begin() + 2, input.end(), int64_t{1}, std::multiplies<>());
+  std::vector<int64_t> matrix_shape = {input[0], input[1], pixels};
+  if (channels_last) {
+    matrix_shape = Rows(input, weights[1]);
+  } else if (input[0] == 1) {
+    matrix_shape = {input[1], pixels};
+  }
+  HONE_ASSIGN_OR_RETURN(const ValueId matrix, AddReshape(graph, node.inputs[0], matrix_shape));
   const Value source = graph.values[node.inputs[1]];
   const ValueId flat = AddValue(graph, source.name, {source.type.dtype, {weights[0], weights[1]}}, source.data);
-  HONE_ASSIGN_OR_RETURN(ValueId product, AddOp(graph, "MatMul", {matrix, TransposeConstant(graph, flat, {1, 0})}));
+  const std::vector<ValueId> factors = channels_last
+                                           ? std::vector<ValueId>{matrix, TransposeConstant(graph, flat, {1, 0})}
+                                           : std::vector<ValueId>{flat, matrix};
+  HONE_ASSIGN_OR_RETURN(ValueId product, AddOp(graph, "MatMul", factors));
   if (HasBias(node)) {
-    HONE_ASSIGN_OR_RETURN(product, AddOp(graph, "Add", {product, node.inputs[2]}));
+    ValueId bias = node.inputs[2];
+    if (!channels_last) {
+      HONE_ASSIGN_OR_RETURN(bias, AddReshape(graph, bias, {weights[0], 1}));
+    }
+    HONE_ASSIGN_OR_RETURN(product, AddOp(graph, "Add", {product, bias}));
   }
   return AddReshape(graph, product, output);
 }

@@ -1,14 +1,10 @@
 #include "compiler/graph/passes/pipeline.h"
 
-#include <chrono>
-#include <string_view>
-
-#include "base/status.h"
-#include "compiler/graph/graph_edit.h"
 #include "compiler/graph/passes/constant_fold.h"
 #include "compiler/graph/passes/cse.h"
 #include "compiler/graph/passes/fold_scale.h"
 #include "compiler/graph/passes/layout.h"
+#include "compiler/graph/passes/lower_conv_transpose.h"
 #include "compiler/graph/passes/lower_matmul.h"
 #include "compiler/graph/passes/recognize.h"
 #include "compiler/graph/passes/shuffle.h"
@@ -19,44 +15,41 @@
 namespace hone::graph {
 namespace {
 
-using Pass = absl::Status (*)(Graph&);
-
-struct NamedPass {
-  std::string_view name;
-  Pass run;
-};
-
-constexpr NamedPass kPasses[] = {
+constexpr Pass<Graph> kPasses[] = {
     // Clean up what exporters leave.
-    {"fold constants", FoldConstants},
+    {"fold_constants", FoldConstants},
     {"simplify", Simplify},
-    {"share common subexpressions", ShareCommonSubexpressions},
+    {"share_subexpressions", ShareCommonSubexpressions},
     // Name what is spelled out, and put what is per channel into weights.
-    {"recognize patterns", RecognizePatterns},
-    {"fold scale", FoldScale},
+    {"recognize_patterns", RecognizePatterns},
+    {"fold_scale", FoldScale},
     // Choose the form in which convolutions and matrix products are computed.
-    {"name shuffles", NameShuffles},
-    {"choose layouts", ChooseLayouts},
-    {"spell shuffles", SpellShuffles},
-    {"simplify after layouts", Simplify},
-    {"lower matrix products", LowerMatMuls},
-    {"simplify after lowering", Simplify},
-    {"sink reshapes", SinkReshapes},
+    {"name_shuffles", NameShuffles},
+    {"choose_layouts", ChooseLayouts},
+    {"spell_shuffles", SpellShuffles},
+    {"simplify", Simplify},
+    {"lower_conv_transposes", LowerConvTransposes},
+    {"lower_matmuls", LowerMatMuls},
+    {"simplify", Simplify},
+    {"sink_reshapes", SinkReshapes},
     // What the steps before made of constants.
-    {"fold constants again", FoldConstants},
-    {"share common subexpressions again", ShareCommonSubexpressions},
+    {"fold_constants", FoldConstants},
+    {"share_subexpressions", ShareCommonSubexpressions},
 };
+
+absl::Status Log(const PassRun& run, const Graph& graph) {
+  spdlog::debug("graph pass {}: {} nodes left, {:.1f} ms", run.pass, graph.nodes.size(), run.took.count());
+  return absl::OkStatus();
+}
 
 }  // namespace
 
-absl::Status RunPasses(Graph& graph) {
-  for (const NamedPass& pass : kPasses) {
-    const auto start = std::chrono::steady_clock::now();
-    HONE_RETURN_IF_ERROR(Annotate(pass.run(graph), pass.name));
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    spdlog::debug("graph pass '{}': {} nodes left, {:.1f} ms", pass.name, graph.nodes.size(), took.count());
-  }
-  return absl::OkStatus();
+std::span<const Pass<Graph>> GraphPasses() { return kPasses; }
+
+absl::Status RunPasses(Graph& graph, PassOptions<Graph> options) {
+  if (!options.after) options.after = Log;
+  options.made_by = "import";
+  return hone::RunPasses<Graph>(kPasses, graph, options);
 }
 
 }  // namespace hone::graph

@@ -219,6 +219,7 @@ absl::StatusOr<bool> Round(Graph& graph) {
 }  // namespace
 
 absl::Status Simplify(Graph& graph) {
+  Tidy(graph);                     // so that a node with no output in use goes also where no rule applies
   constexpr int kMaxRounds = 100;  // each round removes or merges a node, so this bounds chains, not graphs
   for (int round = 0; round < kMaxRounds; ++round) {
     HONE_ASSIGN_OR_RETURN(const bool changed, Round(graph));

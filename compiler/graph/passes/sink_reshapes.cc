@@ -38,7 +38,9 @@ std::optional<Shape> OperandShape(const Shape& operand, const Shape& from, const
 bool CanTakeMore(const View& view, ValueId id) {
   const Node* producer = view.Producer(id);
   if (producer == nullptr || view.OnlyConsumer(id) == nullptr) return false;
-  return Is(*producer, "MatMul") || Is(*producer, "Gemm") || Is(*producer, "Conv") || IsBroadcasting(*producer);
+  const bool phased = producer->domain == "hone" && producer->op == "PhasedConvTranspose";
+  return phased || Is(*producer, "MatMul") || Is(*producer, "Gemm") || Is(*producer, "Conv") ||
+         IsBroadcasting(*producer);
 }
 
 // The node `f` with its operand `reshape` undone and the others reshaped to fit; kAbsent if that does not work.
@@ -46,8 +48,11 @@ absl::StatusOr<ValueId> Sink(Graph& graph, const View& view, const Node& reshape
   const ValueId source = reshape.inputs[0];
   const Shape from = graph.values[source].type.shape, to = graph.values[reshape.outputs[0]].type.shape;
   if (!IsBroadcasting(f) || f.outputs.size() != 1 || graph.values[f.outputs[0]].type.shape != to) return kAbsent;
-  // Only towards fewer dimensions: two kernels that meet would otherwise pull their work back and forth for ever.
-  if (from.size() >= to.size() || !CanTakeMore(view, source)) return kAbsent;
+  // Only towards fewer dimensions where two kernels meet: they would otherwise pull their work back and forth for ever.
+  const bool meets = std::any_of(f.inputs.begin(), f.inputs.end(), [&](ValueId id) {
+    return id != kAbsent && id != reshape.outputs[0] && graph.values[id].data == nullptr;
+  });
+  if ((meets && from.size() >= to.size()) || !CanTakeMore(view, source)) return kAbsent;
   std::vector<std::optional<Shape>> shapes;
   for (ValueId id : f.inputs) {
     shapes.push_back(id == kAbsent ? Shape() : OperandShape(graph.values[id].type.shape, from, to));

@@ -25,6 +25,40 @@ absl::Status CheckParallel(const Nest& nest, size_t position) {
   return absl::OkStatus();
 }
 
+// Groups are the outermost loops of a root stage. Lanes follow them, or stand outermost in a stage that fills shared
+// memory; in both no reduction is around them, so that every element belongs to one lane.
+absl::Status CheckBound(const State& state, const Nest& nest, size_t position, ir::LoopKind kind) {
+  const Loop& loop = nest.loops[position];
+  const std::string& stage = nest.stage.buffer->name;
+  if (loop.reduce) {
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} is a reduction: its iterations depend on each other", loop.name));
+  }
+  if (loop.extent.As<ir::IntImm>() == nullptr) {
+    return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop.name));
+  }
+  const bool shared = !nest.AtRoot() && nest.scope == ir::Scope::kShared;
+  if (!nest.AtRoot() && (!shared || kind == ir::LoopKind::kGroup)) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is inside another: only what it stores in shared memory is spread over lanes", stage));
+  }
+  for (size_t i = 0; i < position; ++i) {
+    const ir::LoopKind outer = nest.loops[i].kind;
+    if (nest.loops[i].max_extent == 1 || outer == kind ||
+        (outer == ir::LoopKind::kGroup && kind == ir::LoopKind::kLane))
+      continue;
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} is around loop {}: reorder bound loops to the front", nest.loops[i].name, loop.name));
+  }
+  for (const Nest& other : state.nests) {
+    if (kind == ir::LoopKind::kLane && nest.AtRoot() && other.at_stage == stage && other.scope == ir::Scope::kShared) {
+      return absl::FailedPreconditionError(fmt::format(
+          "stage {} in shared memory is computed inside already: bind the lanes first", other.stage.buffer->name));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Apply(const Annotate& step, State& state) {
@@ -37,6 +71,12 @@ absl::Status Apply(const Annotate& step, State& state) {
   }
   if (step.kind == ir::LoopKind::kParallel) {
     if (absl::Status status = CheckParallel(*nest, position); !status.ok()) return status;
+  }
+  if (step.kind == ir::LoopKind::kGroup || step.kind == ir::LoopKind::kLane) {
+    if (absl::Status status = CheckBound(state, *nest, position, step.kind); !status.ok()) return status;
+    loop.kind = step.kind;
+    nest->touched = true;
+    return absl::OkStatus();
   }
   if (step.kind == ir::LoopKind::kVectorized && loop.reduce) {
     return absl::FailedPreconditionError(fmt::format("loop {} is a reduction: rfactor it first", loop.name));

@@ -22,6 +22,7 @@ struct Inside {
   const State& state;
   const Nest& target;
   size_t position;
+  bool shared;  // what is computed there is stored in shared memory
 
   bool Contains(const Nest& reader, std::set<std::string, std::less<>>* inner) const {
     const Nest* nest = &reader;
@@ -37,7 +38,18 @@ struct Inside {
       nest = parent;
     }
     for (size_t i = position + 1; i < target.loops.size(); ++i) inner->insert(target.loops[i].name);
+    if (shared) AddLanes(inner);
     return true;
+  }
+
+  // What lanes share is what all of them need: their loops count as inside, wherever they are.
+  void AddLanes(std::set<std::string, std::less<>>* inner) const {
+    for (const Nest* nest = &target;; nest = state.FindNest(nest->at_stage)) {
+      for (const Loop& loop : nest->loops) {
+        if (loop.kind == ir::LoopKind::kLane) inner->insert(loop.name);
+      }
+      if (nest->AtRoot()) return;
+    }
   }
 };
 
@@ -210,10 +222,10 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   if (at.kind == ir::LoopKind::kVectorized || at.kind == ir::LoopKind::kUnrolled) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
   }
-  const Inside where{state, *target, position};
+  const Inside where{state, *target, position, producer->scope == ir::Scope::kShared};
   HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, where).Run());
 
-  const ir::Ranges ranges = state.LoopRanges();
+  ir::Ranges ranges = state.LoopRanges();
   ir::Ranges axis_ranges;
   for (const ir::Axis& axis : producer->stage.reduce_axes) axis_ranges[axis.name] = {0, axis.extent - 1};
   ir::Expr inside;
@@ -223,6 +235,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     Loop& loop = producer->loops[d];
     loop.extent = region.extent;
     loop.max_extent = region.max_extent;
+    ranges[axis.name] = {0, region.max_extent - 1};  // which may be wider than the axis was
     const ir::Expr value = ir::Simplify(region.base + ir::MakeVar(axis.name), ranges);
     producer->bindings[axis.name] = value;
     producer->origin.push_back(region.base);
@@ -234,6 +247,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     if (axis_ranges[axis.name].low < 0) inside = And(inside, ir::MakeVar(axis.name) >= ir::Expr(0));
   }
   if (inside.defined()) producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
+  if (producer->scope != ir::Scope::kShared) producer->scope = ir::Scope::kLocal;
   producer->at_stage = target->stage.buffer->name;
   producer->at_loop = step.loop;
   return absl::OkStatus();

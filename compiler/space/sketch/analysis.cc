@@ -97,4 +97,24 @@ int64_t PowerOfTwo(int64_t n) {
   return p;
 }
 
+size_t CommonAxes(const schedule::State& state) {
+  size_t common = state.outputs[0]->shape.size();
+  for (const schedule::Nest& nest : state.nests) {
+    common = std::min(common, nest.stage.axes.size());
+    for (const ir::Load& load : LoadsOf(nest.stage)) {
+      if (state.FindNest(load.buffer.get()) == nullptr) continue;
+      size_t same = 0;
+      while (same < load.indices.size() && same < nest.stage.axes.size()) {
+        const ir::Var* v = load.indices[same].As<ir::Var>();
+        const bool unit = nest.stage.axes[same].extent == 1 && load.buffer->shape[same] == 1;
+        if (!unit && (v == nullptr || v->name != nest.stage.axes[same].name)) break;
+        if (load.buffer->shape[same] != nest.stage.axes[same].extent) break;
+        ++same;
+      }
+      common = std::min(common, same);
+    }
+  }
+  return common;
+}
+
 }  // namespace hone::space

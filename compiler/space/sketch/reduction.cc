@@ -5,18 +5,24 @@
 
 namespace hone::space {
 
-// A reduction whose innermost axis runs along memory: partial results per lane first, then the few lanes.
-absl::StatusOr<bool> ScheduleLaneReduction(Sketch& sketch, const std::string& stage) {
-  const ir::Stage s = sketch.Get(stage).stage;
+bool FitsLanes(const Sketch& sketch, const ir::Stage& s) {
   if (s.reduce_axes.empty()) return false;
+  const ir::Axis& axis = s.reduce_axes.back();
+  if (axis.extent < 2 * sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)))) return false;
+  const ir::Ranges ranges = AxisRanges(s);
+  const std::vector<ir::Load> loads = LoadsOf(s);
+  return std::all_of(loads.begin(), loads.end(), [&](const ir::Load& load) {
+    const auto stride = StrideOf(load, axis.name, ranges);
+    return stride.has_value() && *stride >= 0 && *stride <= 1;
+  });
+}
+
+// A reduction whose innermost axis runs along memory: partial results per lane first, then the few lanes.
+absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage) {
+  const ir::Stage s = sketch.Get(stage).stage;
+  if (!FitsLanes(sketch, s)) return false;
   const ir::Axis axis = s.reduce_axes.back();
   const int64_t lanes = sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)));
-  if (axis.extent < 2 * lanes) return false;
-  const ir::Ranges ranges = AxisRanges(s);
-  for (const ir::Load& load : LoadsOf(s)) {
-    const auto stride = StrideOf(load, axis.name, ranges);
-    if (!stride.has_value() || *stride > 1 || *stride < 0) return false;
-  }
   std::vector<int64_t> options;
   for (const int64_t v : {1, 2, 4}) {
     if (v * lanes <= axis.extent) options.push_back(v);

@@ -11,27 +11,6 @@ using schedule::Nest;
 constexpr int64_t kSerialElements = 8192;
 constexpr int64_t kMaxRowBytes = 256 << 10;
 
-// How many leading axes all stages share: axis d of every load of a stage is the reader's own axis d.
-size_t CommonAxes(const schedule::State& state) {
-  size_t common = state.outputs[0]->shape.size();
-  for (const Nest& nest : state.nests) {
-    common = std::min(common, nest.stage.axes.size());
-    for (const ir::Load& load : LoadsOf(nest.stage)) {
-      if (state.FindNest(load.buffer.get()) == nullptr) continue;
-      size_t same = 0;
-      while (same < load.indices.size() && same < nest.stage.axes.size()) {
-        const ir::Var* v = load.indices[same].As<ir::Var>();
-        const bool unit = nest.stage.axes[same].extent == 1 && load.buffer->shape[same] == 1;
-        if (!unit && (v == nullptr || v->name != nest.stage.axes[same].name)) break;
-        if (load.buffer->shape[same] != nest.stage.axes[same].extent) break;
-        ++same;
-      }
-      common = std::min(common, same);
-    }
-  }
-  return common;
-}
-
 // The loops of a stage inside a row: the last axis in vectors.
 absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t common) {
   const Nest& nest = sketch.Get(stage);
@@ -43,7 +22,9 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   if (lanes <= 1) return absl::OkStatus();
   std::vector<std::string> reduce;
   for (const ir::Axis& r : s.reduce_axes) reduce.push_back(r.name);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{axis.name, lanes, TailOf(axis.extent, lanes)}));
+  // Tiles must not overlap where they are added up.
+  const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, lanes) : schedule::Tail::kMask;
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{axis.name, lanes, tail}));
   if (!reduce.empty()) {
     // Partial results stay in registers: reduction loops outside, all lanes unrolled inside.
     schedule::Reorder order{std::move(reduce)};
@@ -55,6 +36,33 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
     }
   }
   return sketch.Do(schedule::Annotate{axis.name + "i", ir::LoopKind::kVectorized});
+}
+
+// Whether a reduction slides a window: an index that both its axes and the axes it sums over move.
+bool HasWindow(const schedule::State& state) {
+  const auto uses_any = [](const ir::Expr& index, const std::vector<ir::Axis>& axes) {
+    return std::any_of(axes.begin(), axes.end(), [&](const ir::Axis& a) { return ir::UsesVar(index, a.name); });
+  };
+  for (const Nest& nest : state.nests) {
+    for (const ir::Load& load : LoadsOf(nest.stage)) {
+      for (const ir::Expr& index : load.indices) {
+        if (uses_any(index, nest.stage.axes) && uses_any(index, nest.stage.reduce_axes)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Of the stage that has most.
+int64_t Iterations(const schedule::State& state) {
+  int64_t most = 0;
+  for (const Nest& nest : state.nests) {
+    int64_t count = 1;
+    for (const ir::Axis& axis : nest.stage.axes) count *= axis.extent;
+    for (const ir::Axis& axis : nest.stage.reduce_axes) count *= axis.extent;
+    most = std::max(most, count);
+  }
+  return most;
 }
 
 bool IsRows(const schedule::State& state, size_t common) {
@@ -74,11 +82,17 @@ bool IsRows(const schedule::State& state, size_t common) {
 }  // namespace
 
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
-  // Only where some reduction runs over what is left of a row: a matrix multiply has its own template.
+  // Only where some reduction runs over what is left of a row: a matrix multiply and a window have their own template.
   int reductions = 0;
-  for (const Nest& nest : sketch.state.nests) reductions += nest.stage.reduction != ir::Reduction::kNone ? 1 : 0;
+  bool along_memory = true;  // each reduction adds up what lies side by side
+  for (const Nest& nest : sketch.state.nests) {
+    if (nest.stage.reduction == ir::Reduction::kNone) continue;
+    ++reductions;
+    along_memory = along_memory && FitsLanes(sketch, nest.stage);
+  }
   const size_t common = CommonAxes(sketch.state);
-  if (!IsRows(sketch.state, common) || (reductions < 2 && sketch.state.outputs[0]->shape.size() == common))
+  if (!IsRows(sketch.state, common) || HasWindow(sketch.state) ||
+      (reductions < 2 && !along_memory && sketch.state.outputs[0]->shape.size() == common))
     return false;
   const std::string output = sketch.state.outputs[0]->name;
   if (sketch.Get(output).stage.reduction != ir::Reduction::kNone)
@@ -87,7 +101,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
   for (const Nest& nest : sketch.state.nests) stages.push_back(nest.stage.buffer->name);
   for (const std::string& stage : stages) {
     if (sketch.Get(stage).stage.reduction != ir::Reduction::kNone)
-      HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch, stage).status());
+      HONE_RETURN_IF_ERROR(ScheduleVectorReduction(sketch, stage).status());
   }
   const ir::Stage out = sketch.Get(output).stage;
   std::string row = out.axes[0].name;
@@ -97,7 +111,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
     row += "_" + out.axes[d].name;
     rows *= out.axes[d].extent;
   }
-  const bool small = ir::NumElements(*out.buffer) < kSerialElements || sketch.target.threads == 1;
+  const bool small = Iterations(sketch.state) < kSerialElements || sketch.target.threads == 1;
   const int64_t chunks =
       sketch.chooser.OneOf("rows.chunks", {1, 2, 4, 8, 16, 32}, small ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
   HONE_RETURN_IF_ERROR(

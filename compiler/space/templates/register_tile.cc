@@ -1,11 +1,15 @@
 // The template of matrix multiplies and convolutions: a register tile as the innermost loops.
 //
-// One axis (the last of the output) lies along vectors, the one or two before it are rows; a tile of rows x vectors is
+// One axis (the last of the output) lies along vectors, one or two others are rows; a tile of rows x vectors is
 // accumulated in registers over the whole reduction, and the element-wise work of the reader happens on the tile before
-// the only store. The operand that varies along the vector axis is packed to the tile order, the other is broadcast
-// from memory. Source: Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008;
-// tile choice as in oneDNN's brgemm.
+// the only store. The operand that varies along the vector axis is read as vectors, the other is broadcast from memory.
+// Rows are an axis along which the vectors stay the same: the pixels of a channels-last convolution, whose vectors are
+// weights, the output channels of a channels-first one, whose vectors are pixels. Vectors that do not lie side by side
+// in memory, and constant ones, are packed to the tile order. Source: Goto, van de Geijn, "Anatomy of High-Performance
+// Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
@@ -24,18 +28,31 @@ struct Roles {
   int vector = -1, row = -1, plane = -1;
 };
 
+// Whether what is loaded as vectors is the same all along axis d: a row more then costs broadcasts, but no vectors.
+bool ReusesVectors(const ir::Stage& s, int vector, int d) {
+  const ir::Ranges ranges = AxisRanges(s);
+  for (const ir::Load& load : LoadsOf(s)) {
+    const bool along_vector = StrideOf(load, s.axes[static_cast<size_t>(vector)].name, ranges) != 0;
+    if (along_vector && StrideOf(load, s.axes[static_cast<size_t>(d)].name, ranges) != 0) return false;
+  }
+  return true;
+}
+
+// s: the reduction, whose axes are those of the output, perhaps under other names.
 Roles RolesOf(const ir::Stage& s) {
   Roles roles;
+  std::vector<int> reusing, others;  // innermost first
   for (int d = static_cast<int>(s.axes.size()) - 1; d >= 0; --d) {
-    if (s.axes[d].extent == 1) continue;
+    if (s.axes[static_cast<size_t>(d)].extent == 1) continue;
     if (roles.vector < 0) {
       roles.vector = d;
-    } else if (roles.row < 0) {
-      roles.row = d;
-    } else if (roles.plane < 0) {
-      roles.plane = d;
+    } else {
+      (ReusesVectors(s, roles.vector, d) ? reusing : others).push_back(d);
     }
   }
+  reusing.insert(reusing.end(), others.begin(), others.end());
+  if (!reusing.empty()) roles.row = reusing[0];
+  if (reusing.size() > 1) roles.plane = reusing[1];
   return roles;
 }
 
@@ -62,13 +79,15 @@ class RegisterTile {
         stage_(std::move(stage)),
         prefix_(prefix),
         out_(sketch.Get(reader_).stage),
-        roles_(RolesOf(out_)) {}
+        roles_(RolesOf(sketch.Get(stage_).stage)) {}
 
   absl::Status Run(bool pack) {
     if (roles_.vector < 0) return absl::OkStatus();
+    OrderReduction();
+    packs_ = pack && !PackedOperands().empty();
     ChooseTile();
     HONE_RETURN_IF_ERROR(PlacePadding());
-    if (pack) HONE_RETURN_IF_ERROR(PackOperands());
+    if (packs_) HONE_RETURN_IF_ERROR(PackOperands());
     HONE_RETURN_IF_ERROR(TileOutput());
     HONE_RETURN_IF_ERROR(PlaceProducers());
     return TileReduction();
@@ -86,7 +105,9 @@ class RegisterTile {
     const int64_t registers = sketch_.target.vector_registers;
     const int64_t vector_extent = Extent(roles_.vector), row_extent = Extent(roles_.row);
     tile_.lanes = std::min(most_lanes, PowerOfTwo(vector_extent));
-    const int64_t most_vectors = std::min<int64_t>(4, (vector_extent + tile_.lanes - 1) / tile_.lanes);
+    // Only a packed operand has padding for vectors beyond the edge.
+    const int64_t beyond = packs_ ? tile_.lanes - 1 : 0;
+    const int64_t most_vectors = std::clamp<int64_t>((vector_extent + beyond) / tile_.lanes, 1, 4);
     double best = 1e300;
     int64_t best_vectors = 1, best_rows = 1;
     for (int64_t v = 1; v <= most_vectors; ++v) {
@@ -136,7 +157,9 @@ class RegisterTile {
         continue;
       producers_.push_back(name);
     }
-    if (!producers_.empty()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ ? 1 : 0);
+    // A panel of packed vectors reads all rows: only outside of it are they copied once. Vectors that are not packed
+    // are what is copied, so that each block copies its own.
+    if (!producers_.empty()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ || !packs_ ? 1 : 0);
     return absl::OkStatus();
   }
 
@@ -145,27 +168,39 @@ class RegisterTile {
     int64_t reduce = 1;
     for (const ir::Axis& axis : reduction().reduce_axes) reduce *= axis.extent;
     const int64_t panel_bytes = reduce * Extent(roles_.vector) * 4;
-    return panel_bytes <= sketch_.target.l2_bytes / 2;
+    return panel_bytes <= sketch_.target.memory.l2_bytes / 2;
   }
 
-  // An operand that varies along the vector axis but does not lie along it, or a constant one: repacked so that one
-  // step of the reduction reads its vectors side by side.
-  absl::Status PackOperands() {
-    const ir::Stage s = reduction();
+  struct PackedOperand {
+    std::string source;
+    std::vector<schedule::PackDim> dims;
+  };
+
+  // Operands that vary along the vector axis but do not lie along it, or are constant: repacked so that one step of the
+  // reduction reads its vectors side by side.
+  std::vector<PackedOperand> PackedOperands() const {
+    const ir::Stage& s = reduction();
     const ir::Ranges ranges = AxisRanges(s);
     const std::string& vector = s.axes[static_cast<size_t>(roles_.vector)].name;
-    OrderReduction();
+    std::vector<PackedOperand> operands;
     for (const ir::Load& load : LoadsOf(s)) {
       const auto stride = StrideOf(load, vector, ranges);
-      if (!schedule::Reads(reduction(), load.buffer.get())) continue;  // packed already: it is read twice
       if (!stride.has_value() || *stride == 0 || (*stride == 1 && !IsConstant(load.buffer.get()))) continue;
-      const auto dims = PackedDims(load, s);
-      if (dims.empty()) continue;
       const std::string source = load.buffer->name;
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{source, stage_, dims}));
-      const std::string packed = source + "p" + stage_;
+      const bool twice = std::any_of(operands.begin(), operands.end(),
+                                     [&](const PackedOperand& other) { return other.source == source; });
+      auto dims = PackedDims(load, s);
+      if (!dims.empty() && !twice) operands.push_back({source, std::move(dims)});
+    }
+    return operands;
+  }
+
+  absl::Status PackOperands() {
+    for (const PackedOperand& operand : PackedOperands()) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{operand.source, stage_, operand.dims}));
+      const std::string packed = operand.source + "p" + stage_;
       if (!sketch_.Get(packed).prepared) HONE_RETURN_IF_ERROR(ScheduleElementwise(sketch_, packed));
-      std::erase(producers_, source);  // read by the packing now, at the root
+      std::erase(producers_, operand.source);  // read by the packing now, at the root
     }
     return absl::OkStatus();
   }
@@ -221,7 +256,7 @@ class RegisterTile {
         if (StrideOf(load, vector, ranges).value_or(1) != 0 && s.reduction == ir::Reduction::kSum &&
             LoadsOf(s).size() > 1)
           continue;
-        stride = std::max(stride, StrideOf(load, axis.name, ranges).value_or(1 << 20));
+        stride = std::max(stride, std::abs(StrideOf(load, axis.name, ranges).value_or(1 << 20)));
       }
       order.emplace_back(-stride, axis.name);
     }
@@ -237,7 +272,8 @@ class RegisterTile {
       if (d != roles_.vector && d != roles_.row && d != roles_.plane)
         batch.push_back(out_.axes[static_cast<size_t>(d)].name);
     }
-    HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.width(), Tail::kMask}));
+    const Tail tail = packs_ ? Tail::kMask : TailOf(Extent(roles_.vector), tile_.width());
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.width(), tail}));
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector + "i", tile_.lanes, Tail::kMask}));
     std::vector<std::string> inner, tiles;  // loops of one tile; loops over the tiles of one block
     std::string block;                      // the loop over blocks, if there is one
@@ -276,13 +312,55 @@ class RegisterTile {
     const std::string name = tiles->front();
     size_t position = 0;
     const int64_t extent = sketch_.state.FindLoop(name, &position)->loops[position].max_extent;
-    const int64_t preferred =
-        std::max<int64_t>(1, (extent + 4 * sketch_.target.threads - 1) / (4 * sketch_.target.threads));
-    const int64_t size = sketch_.chooser.Tile(prefix_ + "block", extent, extent, std::min<int64_t>(preferred, 16));
+    const int64_t even = std::max<int64_t>(1, (extent + 4 * sketch_.target.threads - 1) / (4 * sketch_.target.threads));
+    int64_t preferred = std::min<int64_t>(even, 16);
+    if (producer_place_ == 1) {
+      while (preferred > 1 && CopiedBytes(preferred) > MostCopiedBytes()) --preferred;
+      if (CopiedBytes(preferred) > MostCopiedBytes()) producer_place_ = 0;
+    }
+    const int64_t size = sketch_.chooser.Tile(prefix_ + "block", extent, extent, preferred);
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, size, Tail::kShift}));
     *block = name + "o";
     tiles->front() = name + "i";
     return absl::OkStatus();
+  }
+
+  // What a block of rows copies should stay in a core's cache, and has to leave room for other local buffers.
+  int64_t MostCopiedBytes() const {
+    return std::min(sketch_.target.memory.local_bytes, sketch_.target.memory.l2_bytes) / 2;
+  }
+
+  // Of the producers' elements that a block of so many tiles of the outermost row axis reads.
+  int64_t CopiedBytes(int64_t tiles) const {
+    const ir::Stage& s = reduction();
+    std::map<std::string, int64_t, std::less<>> extents;  // of the part of each axis that is inside a block
+    for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent;
+    for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
+      int64_t extent = 1;
+      if (d == roles_.vector) extent = rows_outside_ ? Extent(d) : tile_.width();
+      if (d == roles_.row) extent = roles_.plane < 0 ? tiles * tile_.rows : Extent(d);
+      if (d == roles_.plane) extent = tiles * tile_.planes;
+      extents[s.axes[static_cast<size_t>(d)].name] = std::min(extent, Extent(d));
+    }
+    int64_t total = 0;
+    for (const ir::Load& load : LoadsOf(s)) {
+      if (std::find(producers_.begin(), producers_.end(), load.buffer->name) == producers_.end()) continue;
+      int64_t bytes = ir::SizeOf(load.buffer->dtype);
+      for (size_t d = 0; d < load.indices.size(); ++d) {
+        int64_t span = 1;
+        for (const auto& [atom, k] : ir::ToLinear(load.indices[d], AxisRanges(s)).terms) {
+          if (const ir::Var* v = atom.As<ir::Var>()) {
+            span += std::abs(k) * (extents.at(v->name) - 1);
+          } else if (std::any_of(extents.begin(), extents.end(),
+                                 [&](const auto& axis) { return axis.second > 1 && ir::UsesVar(atom, axis.first); })) {
+            span = load.buffer->shape[d];
+          }
+        }
+        bytes *= std::min(span, load.buffer->shape[d]);
+      }
+      total += bytes;
+    }
+    return total;
   }
 
   absl::Status Parallelize(const std::vector<std::string>& batch, const std::string& block, const std::string& panel) {
@@ -400,6 +478,7 @@ class RegisterTile {
   const ir::Stage out_;
   const Roles roles_;
   Tile tile_;
+  bool packs_ = false;  // some operand is packed
   bool rows_outside_ = false;
   int64_t producer_place_ = 0;
   std::vector<std::string> producers_, reduce_order_;

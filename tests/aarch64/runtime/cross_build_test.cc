@@ -37,8 +37,8 @@ class CrossBuildTest : public ::testing::Test {
 
   package::PackageContents Contents() const {
     package::PackageContents contents = TinyContents(CompileTinyKernels("", kCompiler));
-    contents.arch = package::Arch::kAArch64;
-    contents.cpu_features = {"neon"};
+    contents.programs[0].kind = package::CodeKind::kAArch64;
+    contents.programs[0].cpu_features = {"neon"};
     return contents;
   }
 
@@ -64,13 +64,23 @@ TEST_F(CrossBuildTest, RunsAPackageOnAnEmulatedCpu) {
   }
 }
 
+TEST_F(CrossBuildTest, TakesTheProgramForItsCpuFromAPackageForSeveral) {
+  package::PackageContents contents = TinyContents(CompileTinyKernels());
+  AddProgram(contents, Contents().programs[0], "arm64");
+  WriteTinyPackage(folder_ / "both.hone", contents);
+  WriteWholeFile(folder_ / "x.bin", std::string(kRows * kColumns * sizeof(float), '\0'));
+  const CommandResult result = HoneRun(fmt::format("{0}/both.hone --raw-in x={0}/x.bin", folder_.path().string()));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("target arm64"));
+}
+
 TEST_F(CrossBuildTest, NamesFeaturesThatTheCpuLacks) {
   package::PackageContents contents = Contents();
-  contents.cpu_features.push_back("avx2");
+  contents.programs[0].cpu_features.push_back("avx2");
   WriteTinyPackage(folder_ / "wrong.hone", contents);
   const CommandResult result = HoneRun(folder_ / "wrong.hone");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.output, HasSubstr("package needs avx2 (unknown to this runtime), this CPU lacks it"));
+  EXPECT_THAT(result.output, HasSubstr("the code needs avx2 (unknown to this runtime), this CPU lacks it"));
 }
 
 TEST_F(CrossBuildTest, RefusesAPackageOfThisMachine) {

@@ -1,13 +1,11 @@
 // Times a compiled package and ONNX Runtime in turns, in one run, and prints one JSON document:
 //   {model, hone_ms, ort_ms, ratio, threads, rounds, machine, hone_rounds, ort_rounds}
 // ratio is ort_ms / hone_ms: above 1, Hone is the faster. Each figure is the median over the rounds of a round's median.
-// Both get the same number of threads; ONNX Runtime runs its CPU provider with all graph optimizations, sequentially.
 'use strict';
 
-const {execFileSync} = require('child_process');
 const os = require('os');
 const {parseArgs} = require('util');
-const ort = require('onnxruntime-node');
+const {median, openModel, timeHone, timeOrt, toFeeds} = require('./measure.js');
 const {readNpz, writeNpz} = require('./npz.js');
 
 const USAGE = `usage: compare.js MODEL.onnx --input IN.npz [--package MODEL.hone --hone PATH] [--threads N] [--rounds N]
@@ -16,30 +14,6 @@ const USAGE = `usage: compare.js MODEL.onnx --input IN.npz [--package MODEL.hone
   --hone     the hone command (default build/release/bin/hone)
   --seconds  how long each of the two runs in a round (default 2)
   --dump     writes ONNX Runtime's outputs`;
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-async function timeOrt(session, feeds, seconds) {
-  const times = [];
-  const end = process.hrtime.bigint() + BigInt(Math.round(seconds * 1e9));
-  await session.run(feeds);  // warm
-  do {
-    const start = process.hrtime.bigint();
-    await session.run(feeds);
-    times.push(Number(process.hrtime.bigint() - start) / 1e6);
-  } while (process.hrtime.bigint() < end || times.length < 5);
-  return median(times);
-}
-
-function timeHone(options) {
-  const output = execFileSync(options.hone, ['bench', options.package, '--threads', String(options.threads), '--seconds',
-    String(options.seconds), '--json'], {encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit']});
-  return JSON.parse(output).median_ms;
-}
 
 function parseOptions() {
   const {values, positionals} = parseArgs({
@@ -64,23 +38,13 @@ function parseOptions() {
 }
 
 async function main(options) {
-  const session = await ort.InferenceSession.create(options.model, {
-    executionProviders: ['cpu'],
-    intraOpNumThreads: options.threads,
-    interOpNumThreads: 1,
-    executionMode: 'sequential',
-    graphOptimizationLevel: 'all',
-    logSeverityLevel: 3,
-  });
-  const feeds = {};
-  for (const [name, array] of Object.entries(readNpz(options.input))) {
-    feeds[name] = new ort.Tensor(array.type, array.data, array.dims);
-  }
+  const session = await openModel(options.model, options.threads);
+  const feeds = toFeeds(readNpz(options.input));
   if (options.dump) writeNpz(options.dump, await session.run(feeds));
   const honeRounds = [];
   const ortRounds = [];
   for (let round = 0; round < options.rounds; ++round) {
-    if (options.package) honeRounds.push(timeHone(options));
+    if (options.package) honeRounds.push(timeHone(options.hone, options.package, options.threads, options.seconds));
     ortRounds.push(await timeOrt(session, feeds, options.seconds));
   }
   const result = {model: options.model, ort_ms: median(ortRounds)};

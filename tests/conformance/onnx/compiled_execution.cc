@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 #include "base/temporary_folder.h"
-#include "compiler/codegen/target.h"
+#include "compiler/target/target.h"
 #include "deploy/package/compile_model.h"
 #include "deploy/runtime/dtype.h"
 #include "deploy/runtime/hone.h"
@@ -27,7 +27,7 @@ using Model = std::unique_ptr<HoneModel, decltype(&hone_free)>;
 
 absl::Status Compile(const ImportedCase& imported, std::string_view target, const std::string& package) {
   hone::package::KernelOptions options;
-  HONE_ASSIGN_OR_RETURN(options.target, codegen::ParseTarget(target));
+  HONE_ASSIGN_OR_RETURN(options.target, target::ParseTarget(target));
   options.threads = 1;  // many cases are compiled at a time
   return hone::package::CompilePlan(imported.plan, imported.content.name, options, package).status();
 }
@@ -116,13 +116,14 @@ absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph:
   return graph::Constant{type, std::make_shared<const std::vector<std::byte>>(first, first + text.size())};
 }
 
-absl::StatusOr<std::vector<graph::Constant>> Emulate(const std::string& emulator, const std::string& runner,
-                                                     const ImportedCase& imported) {
+// command: hone-run, and what it runs in.
+absl::StatusOr<std::vector<graph::Constant>> RunThere(std::vector<std::string> command, const std::string& target,
+                                                      const ImportedCase& imported) {
   HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
   const graph::Plan& plan = imported.plan;
   const std::string package = scratch / "model.hone";
-  HONE_RETURN_IF_ERROR(Compile(imported, "arm64 -mcpu=cortex-a76", package));
-  std::vector<std::string> command = {emulator, "-L", "/usr/aarch64-linux-gnu", runner, package, "--threads", "2"};
+  HONE_RETURN_IF_ERROR(Compile(imported, target, package));
+  command.insert(command.end(), {package, "--threads", "2"});
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const std::string& name = plan.tensors[plan.inputs[i]].name;
     const graph::Constant* value = imported.FindInput(name);
@@ -156,7 +157,12 @@ absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& i
 }
 
 Execution CompileAndEmulate(const std::string& emulator, const std::string& runner) {
-  return [=](const ImportedCase& imported) { return Emulate(emulator, runner, imported); };
+  const std::vector<std::string> command = {emulator, "-L", "/usr/aarch64-linux-gnu", runner};
+  return [=](const ImportedCase& imported) { return RunThere(command, "arm64 -mcpu=cortex-a76", imported); };
+}
+
+Execution CompileForOpenCl(const std::string& runner) {
+  return [=](const ImportedCase& imported) { return RunThere({runner}, "opencl", imported); };
 }
 
 }  // namespace hone::conformance

@@ -41,7 +41,7 @@ std::vector<graph::ImportOptions> BindingAttempts(const ConformanceCase& content
 absl::StatusOr<ImportedCase> Import(ConformanceCase content) {
   absl::Status last_error;  // with the most bound, so it tells what is really in the way
   for (graph::ImportOptions& options : BindingAttempts(content)) {
-    auto plan = graph::BuildPlan(content.model_path, options);
+    auto plan = graph::BuildPlan(content.model_path, options, {});
     if (plan.ok()) return ImportedCase{std::move(content), std::move(options), *std::move(plan)};
     last_error = plan.status();
   }

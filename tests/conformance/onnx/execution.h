@@ -1,4 +1,4 @@
-// The ways in which a conformance case can be run: interpreted, compiled for this machine, compiled for AArch64.
+// The ways in which a conformance case can be run: interpreted, compiled for this machine, for AArch64, for OpenCL.
 //
 // Start with RunCase, which imports the case's model and hands it to one of them.
 #ifndef HONE_TESTS_CONFORMANCE_ONNX_EXECUTION_H_
@@ -33,6 +33,8 @@ absl::StatusOr<std::vector<graph::Constant>> Interpret(const ImportedCase& impor
 absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& imported);
 // Compiles for AArch64 and runs the package with `runner`, a cross-built hone-run, under qemu-user.
 Execution CompileAndEmulate(const std::string& emulator, const std::string& runner);
+// Compiles for the first OpenCL device and runs the package there with `runner`, a hone-run.
+Execution CompileForOpenCl(const std::string& runner);
 
 // OK if the case's outputs are what they should be; otherwise the reason.
 absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution);

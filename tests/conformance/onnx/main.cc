@@ -1,6 +1,7 @@
 // hone-onnx-conformance: runs ONNX's own conformance cases through Hone.
 //
-//   hone-onnx-conformance --mode interpret|compile|aarch64 [--cases LIST] [--only TEXT] [--at-least N] [--bless FOLDER]
+//   hone-onnx-conformance --mode interpret|compile|aarch64|opencl [--runner HONE_RUN] [--cases LIST] [--only TEXT]
+//                         [--at-least N] [--bless FOLDER]
 //
 // With --cases, exit code 0 means that every listed case passed; without, all cases are run and the failures are shown
 // with their reasons.
@@ -24,7 +25,7 @@ namespace {
 struct Arguments {
   std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
   std::string emulator = "qemu-aarch64-static", runner;
-  size_t at_least = 0;
+  size_t at_least = 0, every = 1;
   ForkedRunOptions forking;
 };
 
@@ -36,6 +37,8 @@ absl::StatusOr<std::vector<std::string>> ChooseCases(const Arguments& arguments)
     HONE_ASSIGN_OR_RETURN(names, ReadCaseList(arguments.cases));
   }
   std::erase_if(names, [&](const std::string& name) { return name.find(arguments.only) == std::string::npos; });
+  size_t place = 0;
+  std::erase_if(names, [&](const std::string&) { return place++ % arguments.every != 0; });
   return names;
 }
 
@@ -43,8 +46,10 @@ absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
   if (arguments.mode == "interpret") return Execution(Interpret);
   if (arguments.mode == "compile") return Execution(CompileAndRun);
   if (arguments.runner.empty()) {
-    return absl::InvalidArgumentError("--mode aarch64 needs --runner, a hone-run built for AArch64");
+    return absl::InvalidArgumentError(fmt::format("--mode {} needs --runner, a hone-run{}", arguments.mode,
+                                                  arguments.mode == "aarch64" ? " built for AArch64" : ""));
   }
+  if (arguments.mode == "opencl") return CompileForOpenCl(arguments.runner);
   return CompileAndEmulate(arguments.emulator, arguments.runner);
 }
 
@@ -78,16 +83,17 @@ int main(int argc, char** argv) {
   hone::conformance::Arguments arguments;
   CLI::App app("Runs ONNX's conformance cases through Hone");
   app.add_option("--mode", arguments.mode, "how to run a case")
-      ->check(CLI::IsMember({"interpret", "compile", "aarch64"}));
+      ->check(CLI::IsMember({"interpret", "compile", "aarch64", "opencl"}));
   app.add_option("--data", arguments.data, "the folder with the cases");
   app.add_option("--cases", arguments.cases, "a list of cases that must all pass")->check(CLI::ExistingFile);
   app.add_option("--only", arguments.only, "only cases whose name has this text in it");
+  app.add_option("--every", arguments.every, "only every so many of them")->check(CLI::PositiveNumber);
   app.add_option("--at-least", arguments.at_least, "fail when fewer cases pass");
   app.add_option("--bless", arguments.bless, "write supported.txt and unsupported.txt into this folder");
   app.add_option("--jobs", arguments.forking.jobs, "cases at a time")->check(CLI::PositiveNumber);
   app.add_option("--timeout", arguments.forking.timeout_seconds, "seconds for one case")->check(CLI::PositiveNumber);
   app.add_option("--emulator", arguments.emulator, "the qemu-user that runs AArch64 programs");
-  app.add_option("--runner", arguments.runner, "hone-run, built for AArch64");
+  app.add_option("--runner", arguments.runner, "hone-run; for the mode aarch64 one built for it");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = hone::conformance::Run(arguments);
   if (status.ok()) return 0;

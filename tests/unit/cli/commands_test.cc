@@ -104,12 +104,12 @@ TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
 TEST_F(CommandsTest, PackagesThatCannotRunAreExplained) {
   testing::WriteWholeFile(File("text.hone"), "hello");
   package::PackageContents needy = contents_;
-  needy.cpu_features = {"quantum"};
+  needy.programs[0].cpu_features = {"quantum"};
   testing::WriteTinyPackage(File("needy.hone"), needy);
   const std::pair<std::string, std::string> cases[] = {
       {"{missing.hone}", "hone: cannot open package"},
       {"{text.hone}", "text.hone: bad package: the file does not start"},
-      {"{needy.hone}", "package needs quantum"},
+      {"{needy.hone}", "the code needs quantum"},
   };
   for (const std::string command : {"bench", "profile", "run --output {o.npz}"}) {
     for (const auto& [package, message] : cases) {
@@ -157,11 +157,28 @@ TEST_F(CommandsTest, ProfileTellsEveryKernelsTimeAndSchedule) {
   EXPECT_THAT(text.output, HasSubstr("    parallel(r)"));
 }
 
+TEST_F(CommandsTest, ProfileSpeaksOfTheProgramThatRuns) {
+  package::PackageContents several;
+  several.metadata.model_name = "several";
+  package::PackageProgram needy = contents_.programs[0];
+  needy.cpu_features = {"quantum"};
+  testing::AddProgram(several, needy, "cpu -mcpu=quantum");
+  testing::AddProgram(several, contents_.programs[0], "cpu -mcpu=plain");
+  several.metadata.programs[0].kernels[0].schedule = several.metadata.programs[0].kernels[1].schedule = "of another";
+  testing::WriteTinyPackage(File("several.hone"), several);
+  const CommandResult result = Hone("profile {several.hone} --seconds 0 --threads 1 --json 2>/dev/null");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const json document = json::parse(result.output);
+  EXPECT_EQ(document.at("target"), "cpu -mcpu=plain");
+  ASSERT_EQ(document.at("kernels").size(), 2u);
+  for (const json& kernel : document.at("kernels")) EXPECT_NE(kernel.at("schedule"), "of another");
+}
+
 TEST_F(CommandsTest, WrongUseExitsWithTwo) {
   for (const char* arguments :
        {"", "walk", "run", "run {tiny.hone}", "run {tiny.hone} --output", "bench", "bench {tiny.hone} --threads -1",
         "bench {tiny.hone} --threads two", "bench {tiny.hone} --seconds -1", "bench {tiny.hone} extra",
-        "profile {tiny.hone} --unknown"}) {
+        "profile {tiny.hone} --unknown", "submit {no.onnx} --tracker 127.0.0.1:1"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.output;
     EXPECT_NE(result.output, "") << arguments;

@@ -13,49 +13,37 @@ namespace {
 
 using testing::HasSubstr;
 
-v1::Buffer BufferOf(v1::DType dtype, int64_t elements, double low = -1, double high = 1) {
-  v1::Buffer buffer;
-  buffer.set_name("y");
-  buffer.set_dtype(dtype);
-  buffer.set_elements(elements);
-  buffer.set_bytes(elements * SizeOf(dtype));
-  buffer.set_low(low);
-  buffer.set_high(high);
-  return buffer;
+VisitBuffer BufferOf(const std::string& dtype, int64_t elements, double low = -1, double high = 1) {
+  return {"y", BufferRole::kOutput, dtype, elements, elements * BytesOfDType(dtype), low, high};
 }
 
-v1::Tolerance ToleranceOf(double rtol, double atol) {
-  v1::Tolerance tolerance;
-  tolerance.set_rtol(rtol);
-  tolerance.set_atol(atol);
-  return tolerance;
-}
+Tolerance ToleranceOf(double rtol, double atol) { return {rtol, atol}; }
 
 template <typename T>
-std::vector<T> Filled(v1::DType dtype, double low, double high, int position = 0, uint64_t seed = 1) {
+std::vector<T> Filled(const std::string& dtype, double low, double high, int position = 0, uint64_t seed = 1) {
   std::vector<T> values(500);
   Fill(BufferOf(dtype, 500, low, high), position, seed, values.data());
   return values;
 }
 
 TEST(Fill, StaysInRangeAndReachesBothEndsOfIntegers) {
-  for (const float value : Filled<float>(v1::DTYPE_F32, 2, 3)) ASSERT_TRUE(value >= 2 && value <= 3);
-  const std::vector<int32_t> ints = Filled<int32_t>(v1::DTYPE_I32, -2, 2.5);
+  for (const float value : Filled<float>("f32", 2, 3)) ASSERT_TRUE(value >= 2 && value <= 3);
+  const std::vector<int32_t> ints = Filled<int32_t>("i32", -2, 2.5);
   EXPECT_EQ(*std::min_element(ints.begin(), ints.end()), -2);
   EXPECT_EQ(*std::max_element(ints.begin(), ints.end()), 2);
-  for (const uint8_t value : Filled<uint8_t>(v1::DTYPE_U8, -5, 1000)) ASSERT_LE(value, 255);
-  const std::vector<uint8_t> bools = Filled<uint8_t>(v1::DTYPE_BOOL, 0, 1);
+  for (const uint8_t value : Filled<uint8_t>("u8", -5, 1000)) ASSERT_LE(value, 255);
+  const std::vector<uint8_t> bools = Filled<uint8_t>("bool", 0, 1);
   EXPECT_GT(std::count(bools.begin(), bools.end(), 1), 150);
   EXPECT_GT(std::count(bools.begin(), bools.end(), 0), 150);
-  for (const int64_t value : Filled<int64_t>(v1::DTYPE_I64, 5, 5)) ASSERT_EQ(value, 5);
-  const std::vector<int64_t> wide = Filled<int64_t>(v1::DTYPE_I64, -1e30, 1e30);
+  for (const int64_t value : Filled<int64_t>("i64", 5, 5)) ASSERT_EQ(value, 5);
+  const std::vector<int64_t> wide = Filled<int64_t>("i64", -1e30, 1e30);
   EXPECT_LT(*std::min_element(wide.begin(), wide.end()), 0);
 }
 
 TEST(Fill, DependsOnSeedAndPositionOnly) {
-  EXPECT_EQ(Filled<float>(v1::DTYPE_F32, 0, 1), Filled<float>(v1::DTYPE_F32, 0, 1));
-  EXPECT_NE(Filled<float>(v1::DTYPE_F32, 0, 1, 0), Filled<float>(v1::DTYPE_F32, 0, 1, 1));
-  EXPECT_NE(Filled<float>(v1::DTYPE_F32, 0, 1, 0, 1), Filled<float>(v1::DTYPE_F32, 0, 1, 0, 2));
+  EXPECT_EQ(Filled<float>("f32", 0, 1), Filled<float>("f32", 0, 1));
+  EXPECT_NE(Filled<float>("f32", 0, 1, 0), Filled<float>("f32", 0, 1, 1));
+  EXPECT_NE(Filled<float>("f32", 0, 1, 0, 1), Filled<float>("f32", 0, 1, 0, 2));
 }
 
 TEST(Half, EveryValueSurvivesTheRoundTrip) {
@@ -79,7 +67,7 @@ TEST(Half, RoundsToNearestEven) {
 
 TEST(Compare, ToleranceIsRelativeToTheElementAndToTheLargest) {
   const std::vector<float> reference{100, 1, 0}, near{100.05f, 1, 0.05f}, far{100, 1.3f, 0};
-  const v1::Buffer buffer = BufferOf(v1::DTYPE_F32, 3);
+  const VisitBuffer buffer = BufferOf("f32", 3);
   EXPECT_TRUE(Compare(buffer, ToleranceOf(1e-3, 1e-3), near.data(), reference.data()).equal);
   EXPECT_FALSE(Compare(buffer, ToleranceOf(1e-3, 0), near.data(), reference.data()).equal);
   const Comparison wrong = Compare(buffer, ToleranceOf(1e-3, 1e-3), far.data(), reference.data());
@@ -90,7 +78,7 @@ TEST(Compare, ToleranceIsRelativeToTheElementAndToTheLargest) {
 
 TEST(Compare, NanEqualsOnlyNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-  const v1::Buffer buffer = BufferOf(v1::DTYPE_F32, 3);
+  const VisitBuffer buffer = BufferOf("f32", 3);
   const std::vector<float> reference{nan, inf, 1}, same{-nan, inf, 1.0000001f}, other{nan, 1e30f, 1},
       bad{nan, inf, nan};
   EXPECT_TRUE(Compare(buffer, ToleranceOf(1e-5, 1e-5), same.data(), reference.data()).equal);
@@ -99,15 +87,14 @@ TEST(Compare, NanEqualsOnlyNan) {
 }
 
 TEST(Compare, EveryTypeSeesADifference) {
-  for (int type = v1::DTYPE_BOOL; type <= v1::DTYPE_F64; ++type) {
-    const v1::Buffer buffer = BufferOf(static_cast<v1::DType>(type), 2);
-    ASSERT_GT(SizeOf(buffer.dtype()), 0);
+  for (const char* type : {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"}) {
+    const VisitBuffer buffer = BufferOf(type, 2);
+    ASSERT_GT(buffer.bytes, 0);
     std::vector<char> zeros(16, 0), other(16, 0);
-    other[buffer.bytes() - 1] = 0x3f;
+    other[static_cast<size_t>(buffer.bytes) - 1] = 0x3f;
     EXPECT_TRUE(Compare(buffer, {}, zeros.data(), zeros.data()).equal);
-    EXPECT_FALSE(Compare(buffer, {}, other.data(), zeros.data()).equal) << v1::DType_Name(buffer.dtype());
+    EXPECT_FALSE(Compare(buffer, {}, other.data(), zeros.data()).equal) << type;
   }
-  EXPECT_EQ(SizeOf(v1::DTYPE_UNSPECIFIED), 0);
 }
 
 }  // namespace

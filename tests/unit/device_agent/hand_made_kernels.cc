@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
+#include "base/kernel_interface.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
 
@@ -20,6 +22,7 @@ constexpr char kSource[] = R"(
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include "base/kernel_abi.h"
 enum { N = 1000 };
 static void compute(void* const* b, int count) {
@@ -31,6 +34,10 @@ static void compute(void* const* b, int count) {
 KERNEL(reference) { compute(b, N); }
 KERNEL(good) { compute(b, N); }
 KERNEL(slow) { for (volatile int i = 0; i < 200000; ++i) {} compute(b, N); }
+KERNEL(very_slow) { struct timespec start, now; clock_gettime(CLOCK_MONOTONIC, &start);
+  do clock_gettime(CLOCK_MONOTONIC, &now);
+  while ((now.tv_sec - start.tv_sec) * 1e3 + (now.tv_nsec - start.tv_nsec) * 1e-6 < 1000);
+  compute(b, N); }
 static void half(void* closure, int64_t i) {
   void* const* b = closure;
   const float *x = b[0], *w = b[1];
@@ -46,6 +53,11 @@ KERNEL(prepare) { const float* w = b[1]; float* packed = b[2]; float* scratch = 
 KERNEL(packed_double) { const float *x = b[0], *packed = b[2]; float *y = b[3], *scratch = workspace;
   for (int i = 0; i < N; ++i) scratch[i] = 2.0f * x[i];
   for (int i = 0; i < N; ++i) y[i] = scratch[i] + packed[N - 1 - i]; }
+KERNEL(first_of_two) { const float* x = b[0]; float* scratch = workspace;
+  for (int i = 0; i < N; ++i) scratch[i] = 2.0f * x[i]; }
+KERNEL(second_of_two) { const float *w = b[1], *scratch = workspace; float* y = b[2];
+  for (int i = 0; i < N; ++i) y[i] = scratch[i] + w[i]; }
+KERNEL(aligned) { compute(b, ((size_t)b[0] | (size_t)b[1] | (size_t)b[2]) % HONE_BUFFER_ALIGNMENT == 0 ? N : 0); }
 KERNEL(wrong) { compute(b, N); ((float*)b[2])[17] += 0.5f; }
 KERNEL(incomplete) { compute(b, N - 1); }
 KERNEL(crash) { *(volatile int*)8 = 1; }
@@ -101,6 +113,37 @@ const std::string& HandMadeArtifact() {
   return artifact;
 }
 
+KernelInterface HandMadeInterface(const std::string& name, int64_t groups, int64_t lanes) {
+  const bool packs = name == "packed_double" || name == "write_packed", two = name == "two_launches";
+  KernelInterface interface;
+  interface.name = name;
+  interface.buffers = {{BufferRole::kInput, "f32", {1000}}, {BufferRole::kConstant, "f32", {1000}}};
+  if (packs) interface.buffers.push_back({BufferRole::kPacked, "f32", {1000}});
+  interface.buffers.push_back({BufferRole::kOutput, "f32", {1000}});
+  if (packs || two) interface.workspace_bytes = 4000;
+  if (packs) interface.prepare_workspace_bytes = 4000;
+  if (two) interface.buffers.push_back({BufferRole::kWorkspace, "f32", {1000}, true, 0});
+  const auto launch = [&](const std::string& function, std::vector<uint32_t> arguments) {
+    if (groups == 0) arguments.clear();
+    return KernelLaunch{function, groups, lanes, std::move(arguments)};
+  };
+  if (packs) interface.prepare.push_back(launch("prepare", {1, 2}));
+  if (two) {
+    interface.main = {launch("first_of_two", {0, 3}), launch("second_of_two", {3, 1, 2})};
+  } else if (packs) {
+    interface.main.push_back(launch(name, {0, 2, 3}));
+  } else {
+    interface.main.push_back(launch(name, {0, 1, 2}));
+  }
+  return interface;
+}
+
+v1::Kernel HandMadeKernel(const std::string& name) {
+  v1::Kernel kernel;
+  kernel.set_interface(Print(HandMadeInterface(name)));
+  return kernel;
+}
+
 v1::Batch HandMadeBatch(const std::vector<std::string>& symbols) {
   v1::Batch batch;
   batch.set_workload_digest("hand-made");
@@ -111,7 +154,7 @@ v1::Batch HandMadeBatch(const std::vector<std::string>& symbols) {
   AddBuffer(batch, "x", v1::Buffer::ROLE_INPUT);
   AddBuffer(batch, "w", v1::Buffer::ROLE_CONSTANT);
   AddBuffer(batch, "y", v1::Buffer::ROLE_OUTPUT);
-  batch.mutable_reference()->set_symbol("reference");
+  *batch.mutable_reference() = HandMadeKernel("reference");
   batch.mutable_tolerance()->set_rtol(1e-5);
   batch.mutable_tolerance()->set_atol(1e-6);
   batch.set_fill_seed(7);
@@ -122,13 +165,7 @@ v1::Batch HandMadeBatch(const std::vector<std::string>& symbols) {
   for (const std::string& symbol : symbols) {
     v1::Candidate* candidate = batch.add_candidates();
     candidate->set_id(symbol);
-    candidate->mutable_kernel()->set_symbol(symbol);
-    if (symbol == "packed_double" || symbol == "write_packed") {
-      candidate->mutable_kernel()->set_prepare_symbol("prepare");
-      candidate->mutable_kernel()->add_packed_bytes(4000);
-      candidate->mutable_kernel()->set_workspace_bytes(4000);
-      candidate->mutable_kernel()->set_prepare_workspace_bytes(4000);
-    }
+    *candidate->mutable_kernel() = HandMadeKernel(symbol);
   }
   return batch;
 }

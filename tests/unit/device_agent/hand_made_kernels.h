@@ -2,9 +2,11 @@
 #ifndef HONE_TESTS_UNIT_DEVICE_AGENT_HAND_MADE_KERNELS_H_
 #define HONE_TESTS_UNIT_DEVICE_AGENT_HAND_MADE_KERNELS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/kernel_interface.h"
 #include "hone/v1/measure.pb.h"
 
 namespace hone::agent {
@@ -12,7 +14,13 @@ namespace hone::agent {
 // The workload: y[i] = 2 * x[i] + w[i] for 1000 floats. Bytes of a shared object; aborts the test without a compiler.
 const std::string& HandMadeArtifact();
 
-// A batch with the named functions of the artifact as candidates; `packed_double` packs w and uses a workspace.
+// How a kernel of that name is called: one launch of the function of that name, but `two_launches` has two with a
+// workspace between them, and `packed_double` and `write_packed` pack w in a launch before. With groups and lanes: on a
+// grid, with arguments.
+KernelInterface HandMadeInterface(const std::string& name, int64_t groups = 0, int64_t lanes = 0);
+v1::Kernel HandMadeKernel(const std::string& name);
+
+// A batch with the named kernels as candidates.
 v1::Batch HandMadeBatch(const std::vector<std::string>& symbols);
 
 }  // namespace hone::agent

@@ -8,6 +8,9 @@
 #include <map>
 #include <thread>
 
+#include "absl/strings/str_replace.h"
+#include "device_agent/cpu/cpu_device.h"
+#include "device_agent/visit_convert.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {
@@ -18,7 +21,7 @@ using testing::HasSubstr;
 class VisitTest : public testing::Test {
  protected:
   std::map<std::string, v1::Outcome> Run(const v1::Batch& batch) {
-    result_ = visitor_.Run(batch, -1);
+    result_ = Measure(visitor_, batch, -1);
     EXPECT_EQ(result_.error(), "");
     std::map<std::string, v1::Outcome> outcomes;
     for (const v1::CandidateOutcome& outcome : result_.outcomes()) outcomes[outcome.candidate_id()] = outcome.outcome();
@@ -32,7 +35,8 @@ class VisitTest : public testing::Test {
     EXPECT_TRUE(outcomes.at(symbol).has_failure()) << symbol << " was not found out";
     return outcomes.at(symbol).failure();
   }
-  Visitor visitor_{Visitor::Options{}};
+  CpuDevice device_;
+  Visitor visitor_{device_, Visitor::Options{}};
   v1::BatchResult result_;
 };
 
@@ -75,7 +79,44 @@ TEST_F(VisitTest, IntegerConstantsMayBeIndicesAndStayTheSame) {
   v1::Batch batch = HandMadeBatch({"same_constants"});
   batch.mutable_policy()->set_constant_bytes_between_runs(100'000);
   batch.mutable_buffers(1)->set_dtype(v1::DTYPE_I32);
+  for (v1::Kernel* kernel : {batch.mutable_reference(), batch.mutable_candidates(0)->mutable_kernel()}) {
+    kernel->set_interface(absl::StrReplaceAll(kernel->interface(), {{"constant f32", "constant i32"}}));
+  }
   EXPECT_TRUE(Run(batch).at("same_constants").has_failure());
+}
+
+TEST_F(VisitTest, SlowKernelsAreCalledSeldom) {
+  v1::Batch batch = HandMadeBatch({"very_slow"});
+  batch.mutable_policy()->set_timeout_seconds(20);
+  const v1::Timing timing = Run(batch).at("very_slow").timing();
+  EXPECT_EQ(timing.calls_per_repeat(), 1);
+  EXPECT_EQ(timing.first_interleaved(), 1);
+  EXPECT_EQ(timing.seconds_size(), 1 + 3);
+}
+
+TEST_F(VisitTest, AVisitOfLimitedTimeEndsWithWhatItHas) {
+  v1::Batch batch = HandMadeBatch({"very_slow", "good"});
+  batch.mutable_policy()->set_timeout_seconds(20);
+  batch.mutable_policy()->set_visit_seconds(0.9);
+  const auto outcomes = Run(batch);
+  ASSERT_EQ(outcomes.size(), 1u) << "no time for the second";
+  EXPECT_EQ(outcomes.at("very_slow").timing().seconds_size(), 1) << "the call that was verified counts";
+}
+
+TEST_F(VisitTest, WhenTimeIsOverARunningKernelIsEndedAndNotBlamed) {
+  Visitor visitor(device_, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
+  v1::Batch batch = HandMadeBatch({"good", "hang"});
+  batch.mutable_policy()->set_timeout_seconds(1000);
+  batch.mutable_policy()->set_visit_seconds(2);
+  const v1::BatchResult result = Measure(visitor, batch, -1);
+  EXPECT_EQ(result.error(), "");
+  ASSERT_EQ(result.outcomes_size(), 1);
+  EXPECT_EQ(result.outcomes(0).candidate_id(), "good");
+  EXPECT_TRUE(result.outcomes(0).outcome().has_timing());
+  *batch.mutable_reference() = HandMadeKernel("hang");
+  batch.set_fill_seed(99);  // not in the cache
+  batch.mutable_policy()->set_visit_seconds(0.1);
+  EXPECT_THAT(Measure(visitor, batch, -1).error(), HasSubstr("time was over before the reference kernel had ended"));
 }
 
 TEST_F(VisitTest, ConfirmationPairsAllCandidates) {
@@ -166,8 +207,8 @@ TEST_F(VisitTest, ChildCanNeitherForkNorSignal) {
 }
 
 TEST_F(VisitTest, MemoryIsLimited) {
-  Visitor limited(Visitor::Options{1 << 30, 1 << 20});
-  const v1::BatchResult result = limited.Run(HandMadeBatch({"eat_memory", "good"}), -1);
+  Visitor limited(device_, Visitor::Options{1 << 30, 1 << 20});
+  const v1::BatchResult result = Measure(limited, HandMadeBatch({"eat_memory", "good"}), -1);
   ASSERT_EQ(result.error(), "");
   EXPECT_TRUE(result.outcomes(0).outcome().has_failure());
   EXPECT_TRUE(result.outcomes(1).outcome().has_timing());
@@ -180,27 +221,42 @@ TEST_F(VisitTest, AllBadIsStillAnAnswer) {
 
 TEST_F(VisitTest, BatchThatCannotBeMeasured) {
   v1::Batch batch = HandMadeBatch({"good"});
-  batch.mutable_reference()->set_symbol("crash");
+  *batch.mutable_reference() = HandMadeKernel("crash");
   batch.set_workload_digest("other");
-  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("reference kernel failed: crashed with SIGSEGV"));
-  batch.mutable_reference()->set_symbol("hang");
+  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("reference kernel failed: crashed with SIGSEGV"));
+  *batch.mutable_reference() = HandMadeKernel("hang");
   batch.mutable_policy()->set_reference_timeout_seconds(0.05);
-  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("reference kernel failed"));
+  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("reference kernel failed"));
   batch = HandMadeBatch({"good"});
   batch.set_artifact("no shared object");
-  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("does not load"));
+  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("does not load"));
   batch = HandMadeBatch({"good"});
   batch.mutable_buffers(0)->set_bytes(3999);
-  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("buffer 'x'"));
+  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("buffer 'x'"));
+}
+
+TEST_F(VisitTest, KernelsThatAreCalledOtherwiseThanTheBatchSays) {
+  const auto error = [&](const std::string& from, const std::string& to) {
+    v1::Batch batch = HandMadeBatch({"good"});
+    v1::Kernel* kernel = batch.mutable_candidates(0)->mutable_kernel();
+    kernel->set_interface(absl::StrReplaceAll(kernel->interface(), {{from, to}}));
+    return Measure(visitor_, batch, -1).error();
+  };
+  EXPECT_THAT(error("input f32[1000]", "input f32[1001]"),
+              HasSubstr("candidate 'good': buffer 'x' is input f32[1000] in the batch, but input f32[1001]"));
+  EXPECT_THAT(error("input f32[1000]", "input i32[1000]"), HasSubstr("i32[1000] in its interface"));
+  EXPECT_THAT(error("input f32[1000]", "constant f32[1000]"), HasSubstr("but constant f32[1000]"));
+  EXPECT_THAT(error("output f32[1000]\n", ""), HasSubstr("2 inputs, constants and outputs; the batch has 3"));
+  EXPECT_THAT(error("launch", "lunch"), HasSubstr("candidate 'good': its interface: line"));
 }
 
 TEST_F(VisitTest, ReferenceIsRunOncePerWorkloadAndSeed) {
   v1::Batch batch = HandMadeBatch({"good"});
   Run(batch);
-  batch.mutable_reference()->set_symbol("crash");  // would fail the batch if it were called
+  *batch.mutable_reference() = HandMadeKernel("crash");  // would fail the batch if it were called
   Run(batch);
   batch.set_fill_seed(8);
-  EXPECT_THAT(visitor_.Run(batch, -1).error(), HasSubstr("reference"));
+  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("reference"));
 }
 
 TEST_F(VisitTest, CancelStopsAHangingKernel) {
@@ -211,7 +267,7 @@ TEST_F(VisitTest, CancelStopsAHangingKernel) {
   batch = HandMadeBatch({"hang"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   ASSERT_EQ(write(ends[1], "x", 1), 1);
-  EXPECT_EQ(visitor_.Run(batch, ends[0]).error(), "cancelled");
+  EXPECT_EQ(Measure(visitor_, batch, ends[0]).error(), "cancelled");
   close(ends[0]);
   close(ends[1]);
 }

@@ -83,7 +83,7 @@ TEST(Import, InputWithoutShapeNeedsOne) {
 TEST(Import, BoundInputDecidesAShape) {
   GraphBuilder b;
   b.Input("x", {6}).Input("shape", {2}, kInt64).Node("Reshape", {"x", "shape"}, {"y"}).Output("y");
-  EXPECT_THAT(Text(ImportError(b.Model())), HasSubstr("bind that input to a value"));
+  EXPECT_THAT(Text(ImportError(b.Model())), HasSubstr("--bind NAME=VALUES"));
   auto bytes = std::make_shared<std::vector<std::byte>>(16);
   (*bytes)[0] = std::byte{2};
   (*bytes)[8] = std::byte{3};
@@ -93,7 +93,39 @@ TEST(Import, BoundInputDecidesAShape) {
   EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(2, 3));
   EXPECT_EQ(graph.inputs.size(), 1u);
   options.bound_inputs["shape"].type.dtype = ir::DType::kInt32;
-  EXPECT_THAT(Text(ImportError(b.Model(), options)), HasSubstr("input 'shape': the bound value must be i64"));
+  EXPECT_THAT(Text(ImportError(b.Model(), options)), HasSubstr("input 'shape' is i64[2], the bound value is i32[2]"));
+}
+
+TEST(Import, BoundTextsTakeTypeAndShapeOfTheInput) {
+  GraphBuilder b;
+  b.Input("x", {6}).Input("shape", Dims({Dim("rank")}), kInt64).Input("scale", {}, kHalf).Input("on", {2, 1}, kBool);
+  b.Node("Reshape", {"x", "shape"}, {"y"}).Output("y").Output("scale").Output("on");
+  ImportOptions options;
+  options.bound_texts = {{"shape", "3,2"}, {"scale", "-1.5"}, {"on", "true,0"}};
+  const Graph graph = Import(b.Model(), options);
+  EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(3, 2));
+  EXPECT_THAT(ReadConstant<uint16_t>(graph.values[graph.outputs[1]]), ElementsAre(0xbe00));
+  EXPECT_THAT(ReadConstant<uint8_t>(graph.values[graph.outputs[2]]), ElementsAre(1, 0));
+  EXPECT_EQ(graph.inputs.size(), 1u);
+}
+
+TEST(Import, BoundTextsThatDoNotFitSayWhatIsWanted) {
+  GraphBuilder b;
+  b.Input("x", Dims({Dim("n"), Dim(int64_t{2})})).Input("flags", {2}, kUInt8);
+  b.Node("Relu", {"x"}, {"y"}).Output("y").Output("flags");
+  const auto error = [&](const std::string& name, const std::string& text) {
+    ImportOptions options;
+    if (name == "flags") options.shapes["x"] = {1, 2};
+    options.bound_texts[name] = text;
+    return Text(ImportError(b.Model(), options));
+  };
+  EXPECT_THAT(error("flags", "1,2,3"),
+              HasSubstr("input 'flags' is u8[2]: 2 numbers are wanted, the bound value has 3"));
+  EXPECT_THAT(error("flags", ""), HasSubstr("the bound value has 0"));
+  EXPECT_THAT(error("flags", "1,256"), HasSubstr("'256' in the bound value is no u8"));
+  EXPECT_THAT(error("flags", "1,two"), HasSubstr("'two' in the bound value is no u8"));
+  EXPECT_THAT(error("x", "1,2"), HasSubstr("--shape x=1,2")) << "its shape is open";
+  EXPECT_THAT(error("z", "1"), HasSubstr("no input 'z'; its inputs are: x, flags"));
 }
 
 TEST(Import, ShapeArithmeticFolds) {

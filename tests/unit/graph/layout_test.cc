@@ -1,4 +1,7 @@
+#include "compiler/graph/passes/layout.h"
+
 #include "compiler/graph/graph_edit.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"
@@ -97,7 +100,14 @@ TEST(Layout, TransposedConvolutionMoves) {
   GraphBuilder b;
   b.Input("x", {1, 256, 3, 3}).Floats("w", {256, 16, 5, 5}, RandomFloats(102400, 1));
   b.Node("ConvTranspose", {"x", "w"}, {"y"}, {Attr("strides", std::vector<int64_t>{2, 2})}).Output("y");
-  EXPECT_EQ(NhwcNodes(ExpectPassesKeepMeaning(b.Model())), 1);
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "PhasedConvTranspose"), 1) << "which only NHWC has";
+}
+
+TEST(Layout, LargeImagesOfFewChannelsStay) {
+  GraphBuilder b;
+  b.Input("x", {1, 3, 48, 64});
+  Conv(b, "x", "y", 3, 16, 3).Output("y");
+  EXPECT_EQ(NhwcNodes(ExpectPassesKeepMeaning(b.Model())), 0);
 }
 
 TEST(Layout, SmallWorkOnLargeTensorsStays) {
@@ -107,6 +117,19 @@ TEST(Layout, SmallWorkOnLargeTensorsStays) {
   const Graph graph = ExpectPassesKeepMeaning(b.Model());
   EXPECT_EQ(NhwcNodes(graph), 0);
   EXPECT_EQ(CountOps(graph, "Transpose"), 0);
+}
+
+// The more a core computes while memory moves a byte, the less a convolution gains by what its borders cost.
+TEST(Layout, TheTargetDecides) {
+  GraphBuilder b;
+  b.Input("x", {1, 512, 4, 4}).Floats("w", {512, 512, 1, 1}, RandomFloats(512 * 512, 1));
+  b.Node("Conv", {"x", "w"}, {"y"}).Output("y");
+  for (const auto& [target, nodes] : {std::pair("x86_64 -mcpu=haswell", 1), std::pair("x86_64 -mcpu=znver5", 0)}) {
+    Graph graph = Import(b.Model());
+    graph.target = target::ParseTarget(target).value();
+    ASSERT_TRUE(ChooseLayouts(graph).ok());
+    EXPECT_EQ(NhwcNodes(graph), nodes) << target;
+  }
 }
 
 TEST(Layout, OtherRanksStay) {

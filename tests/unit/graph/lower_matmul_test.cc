@@ -49,6 +49,26 @@ TEST(LowerMatMul, PointwiseConvolutionsBecomeMatricesWithTheirEpilogue) {
   EXPECT_THAT(CallLabels(plan), ElementsAre("transpose", "matmul", "matmul", "transpose"));
 }
 
+TEST(LowerMatMul, PointwiseConvolutionsThatStayChannelsFirst) {
+  for (const auto& [batch, label] : {std::pair(1, "matmul"), std::pair(2, "batch_matmul")}) {
+    GraphBuilder b;
+    b.Input("x", {batch, 4, 16, 32}).Floats("b", {3}, RandomFloats(3, 2));
+    b.Floats("w", {3, 4, 1, 1}, RandomFloats(12, 1));
+    b.Node("Conv", {"x", "w", "b"}, {"a"}).Node("Relu", {"a"}, {"y"}).Output("y");
+    const Graph graph = ExpectPassesKeepMeaning(b.Model());
+    EXPECT_EQ(CountOps(graph, "Conv"), 0);
+    EXPECT_THAT(CallLabels(PlanOf(graph)), ElementsAre(label));
+  }
+}
+
+TEST(LowerMatMul, PointwiseConvolutionsOfOtherRanks) {
+  GraphBuilder b;
+  b.Input("x", {2, 4, 19}).Input("z", {1, 4, 2, 3, 5}).Floats("w", {3, 4, 1}, RandomFloats(12, 1));
+  b.Floats("v", {3, 4, 1, 1, 1}, RandomFloats(12, 2));
+  b.Node("Conv", {"x", "w"}, {"y"}).Output("y").Node("Conv", {"z", "v"}, {"u"}).Output("u");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Conv"), 0);
+}
+
 TEST(LowerMatMul, MatrixAndConvolutionThatMeet) {
   GraphBuilder b;
   b.Input("x", {1, 128, 4, 4});

@@ -37,7 +37,7 @@ TEST(Plan, RunsFromTheFile) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string path = folder / "model.onnx";
   std::ofstream(path) << b.Model();
-  const absl::StatusOr<Plan> plan = BuildPlan(path, {});
+  const absl::StatusOr<Plan> plan = BuildPlan(path, {}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto outputs = InterpretPlan(*plan, {Bytes({1, 0, 0, 0, 1, -9})});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
@@ -48,7 +48,7 @@ TEST(Plan, ErrorsNameTheFile) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string path = folder / "bad.onnx";
   std::ofstream(path) << "not a model";
-  const absl::Status status = BuildPlan(path, {}).status();
+  const absl::Status status = BuildPlan(path, {}, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));
 }

@@ -42,7 +42,7 @@ absl::Status ImportError(const std::string& model, const ImportOptions& options)
 
 Graph Optimize(const std::string& model) {
   Graph graph = Import(model);
-  const absl::Status status = RunPasses(graph);
+  const absl::Status status = RunPasses(graph, {.verify = true});
   EXPECT_TRUE(status.ok()) << status;
   return graph;
 }

@@ -82,53 +82,80 @@ PackageTensor Tensor(TensorKind kind, int64_t elements) {
   return {.name = "t", .dtype = DType::kFloat32, .shape = {elements}, .kind = kind};
 }
 
+KernelInterface Kernel(const std::string& name, int64_t workspace_bytes = 0) {
+  const KernelBuffer in = {.role = BufferRole::kInput, .dtype = "f32", .shape = {100}};
+  KernelBuffer out = in;
+  out.role = BufferRole::kOutput;
+  return {.name = name, .buffers = {in, out}, .workspace_bytes = workspace_bytes, .main = {{.function = name}}};
+}
+
 // x -> a -> b -> y, each of 100 floats; the second call has a workspace.
-PackageContents Chain() {
-  PackageContents contents;
-  contents.tensors = {Tensor(TensorKind::kInput, 100), Tensor(TensorKind::kIntermediate, 100),
-                      Tensor(TensorKind::kIntermediate, 100), Tensor(TensorKind::kOutput, 100)};
-  contents.calls = {{.symbol = "f", .arguments = {0, 1}},
-                    {.symbol = "g", .arguments = {1, 2}, .workspace_bytes = 4000},
-                    {.symbol = "h", .arguments = {2, 3}}};
-  return contents;
+PackageProgram Chain() {
+  PackageProgram program;
+  program.tensors = {Tensor(TensorKind::kInput, 100), Tensor(TensorKind::kIntermediate, 100),
+                     Tensor(TensorKind::kIntermediate, 100), Tensor(TensorKind::kOutput, 100)};
+  program.kernels = {Kernel("f"), Kernel("g", 4000), Kernel("h")};
+  program.calls = {
+      {.kernel = 0, .arguments = {0, 1}}, {.kernel = 1, .arguments = {1, 2}}, {.kernel = 2, .arguments = {2, 3}}};
+  return program;
 }
 
 TEST(PlanArenaTest, PlacesIntermediatesAndWorkspacesButNotInputsAndOutputs) {
-  PackageContents contents = Chain();
-  ASSERT_TRUE(PlanArena(contents).ok());
-  EXPECT_EQ(contents.arena_bytes, Rounded(4000) + 2 * Rounded(400));
-  EXPECT_NE(contents.tensors[1].arena_offset, contents.tensors[2].arena_offset);
-  EXPECT_EQ(contents.calls[1].workspace_offset, 0u);
+  PackageProgram program = Chain();
+  ASSERT_TRUE(PlanArena(program).ok());
+  EXPECT_EQ(program.arena_bytes, Rounded(4000) + 2 * Rounded(400));
+  EXPECT_NE(program.tensors[1].arena_offset, program.tensors[2].arena_offset);
+  EXPECT_EQ(program.calls[1].workspace_offset, 0u);
+}
+
+TEST(PlanArenaTest, InTheMemoryOfADeviceBuffersStartWhereASliceMay) {
+  PackageProgram program = Chain();
+  program.kind = CodeKind::kOpenCl;
+  ASSERT_TRUE(PlanArena(program).ok());
+  EXPECT_EQ(program.arena_bytes, 4096u + 2 * 512u);
+  EXPECT_EQ(program.tensors[1].arena_offset % 512, 0u);
+  EXPECT_EQ(program.tensors[2].arena_offset % 512, 0u);
 }
 
 TEST(PlanArenaTest, KeepsATensorUntilItIsCopied) {
-  PackageContents contents = Chain();
-  contents.copies = {{1, 3}};
-  ASSERT_TRUE(PlanArena(contents).ok());
-  contents.calls[2].workspace_bytes = 64;
-  ASSERT_TRUE(PlanArena(contents).ok());
-  EXPECT_NE(contents.calls[2].workspace_offset, contents.tensors[1].arena_offset);
+  PackageProgram program = Chain();
+  program.copies = {{1, 3}};
+  ASSERT_TRUE(PlanArena(program).ok());
+  program.kernels[2].workspace_bytes = 64;
+  ASSERT_TRUE(PlanArena(program).ok());
+  EXPECT_NE(program.calls[2].workspace_offset, program.tensors[1].arena_offset);
+}
+
+TEST(PlanArenaTest, ATensorThatAKernelDoesNotUseIsNotKeptForIt) {
+  PackageProgram program = Chain();
+  program.kernels[1].buffers[0].used = false;
+  program.calls[1].arguments[0] = kNoTensor;
+  ASSERT_TRUE(PlanArena(program).ok());
+  EXPECT_EQ(program.arena_bytes, Rounded(4000) + Rounded(400));
 }
 
 TEST(PlanArenaTest, NamesATensorThatIsReadBeforeItIsWritten) {
-  PackageContents contents = Chain();
-  std::swap(contents.calls[0], contents.calls[1]);
-  const absl::Status status = PlanArena(contents);
+  PackageProgram program = Chain();
+  std::swap(program.calls[0], program.calls[1]);
+  const absl::Status status = PlanArena(program);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("tensor 1 't' is used at step 0 before any call has written it"));
 }
 
 TEST(PlanArenaTest, RefusesIdsAndCountsOutOfRange) {
-  PackageContents contents = Chain();
-  contents.calls[1].arguments[0] = 9;
-  EXPECT_THAT(std::string(PlanArena(contents).message()), HasSubstr("there is no tensor 9"));
-  contents = Chain();
-  contents.calls[0].output_count = 3;
-  EXPECT_THAT(std::string(PlanArena(contents).message()), HasSubstr("more outputs than arguments"));
-  contents = Chain();
-  contents.copies = {{12, 3}};
-  EXPECT_THAT(std::string(PlanArena(contents).message()), HasSubstr("there is no tensor 12"));
+  PackageProgram program = Chain();
+  program.calls[1].arguments[0] = 9;
+  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("there is no tensor 9"));
+  program = Chain();
+  program.calls[0].arguments.push_back(2);
+  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("'f' has 3 arguments, the kernel takes 2"));
+  program = Chain();
+  program.calls[2].kernel = 3;
+  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("call 2 runs kernel 3, which is not there"));
+  program = Chain();
+  program.copies = {{12, 3}};
+  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("there is no tensor 12"));
 }
 
 }  // namespace

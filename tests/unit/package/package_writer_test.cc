@@ -23,9 +23,11 @@
 namespace hone::package {
 namespace {
 
+using ::hone::testing::AddProgram;
 using ::hone::testing::ReadWholeFile;
 using ::hone::testing::RunCommand;
 using ::hone::testing::TinyContents;
+using ::hone::testing::TinyOpenClProgram;
 using ::hone::testing::WriteWholeFile;
 using ::testing::HasSubstr;
 
@@ -42,7 +44,7 @@ std::string MessageOf(const PackageContents& contents) {
 TEST(PackageWriterTest, WritesWhatTheRuntimeReads) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   PackageContents contents = TinyContents(kCode);
-  contents.cpu_features = {"avx2", "fma"};
+  contents.programs[0].cpu_features = {"avx2", "fma"};
   const absl::StatusOr<uint64_t> bytes = WritePackage(contents, folder / "p.hone");
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   EXPECT_EQ(*bytes, ReadWholeFile(folder / "p.hone").size());
@@ -51,25 +53,27 @@ TEST(PackageWriterTest, WritesWhatTheRuntimeReads) {
   ASSERT_TRUE(runtime::Mapping::File(folder / "p.hone", &mapping).ok());
   runtime::PackageView view;
   ASSERT_TRUE(runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view).ok());
-  EXPECT_EQ(view.Text(view.manifest->model_name), "tiny");
-  EXPECT_EQ(view.Text(view.manifest->cpu_features), "avx2,fma");
-  EXPECT_EQ(view.Text(view.manifest->target), "cpu");
-  EXPECT_EQ(view.manifest->arena_bytes, 256u);
-  EXPECT_EQ(std::string(view.shared_object.begin(), view.shared_object.end()), kCode);
-  EXPECT_EQ(std::memcmp(view.constants.data() + view.tensors[1].offset, testing::kBias.data(), 32), 0);
+  ASSERT_EQ(view.programs.size(), 1u);
+  const runtime::ProgramView& program = view.programs[0];
+  EXPECT_EQ(program.Text(program.manifest->cpu_features), "avx2,fma");
+  EXPECT_EQ(program.Text(program.manifest->target), "cpu");
+  EXPECT_EQ(program.manifest->arena_bytes, 256u);
+  EXPECT_EQ(program.kernels, contents.programs[0].kernels);
+  EXPECT_EQ(std::string(program.code.begin(), program.code.end()), kCode);
+  EXPECT_EQ(std::memcmp(view.constants.data() + program.tensors[1].offset, testing::kBias.data(), 32), 0);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(view.constants.data()) % 4096, 0u);
   EXPECT_EQ(view.metadata, ToJson(contents.metadata));
 }
 
 TEST(PackageWriterTest, ConstantsOfOddSizesStayAlignedAndWhole) {
   const std::string first(100, 'a'), second(1, 'b'), third(64, 'c');
-  PackageContents contents;
+  PackageContents contents = {.programs = {{}}, .metadata = {.programs = {{"cpu", {}}}}};
   for (const std::string* data : {&first, &second, &third}) {
-    contents.tensors.push_back({.name = *data,
-                                .dtype = DType::kUInt8,
-                                .shape = {static_cast<int64_t>(data->size())},
-                                .kind = TensorKind::kConstant,
-                                .data = {reinterpret_cast<const uint8_t*>(data->data()), data->size()}});
+    contents.programs[0].tensors.push_back({.name = *data,
+                                            .dtype = DType::kUInt8,
+                                            .shape = {static_cast<int64_t>(data->size())},
+                                            .kind = TensorKind::kConstant,
+                                            .data = {reinterpret_cast<const uint8_t*>(data->data()), data->size()}});
   }
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   ASSERT_TRUE(WritePackage(contents, folder / "p.hone").ok());
@@ -77,10 +81,10 @@ TEST(PackageWriterTest, ConstantsOfOddSizesStayAlignedAndWhole) {
   ASSERT_TRUE(runtime::Mapping::File(folder / "p.hone", &mapping).ok());
   runtime::PackageView view;
   ASSERT_TRUE(runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view).ok());
-  for (const TensorEntry& tensor : view.tensors) {
+  for (const TensorEntry& tensor : view.programs[0].tensors) {
     EXPECT_EQ(tensor.offset % 64, 0u);
     const auto data = view.constants.subspan(tensor.offset, tensor.bytes);
-    EXPECT_EQ(std::string(data.begin(), data.end()), view.Text(tensor.name));
+    EXPECT_EQ(std::string(data.begin(), data.end()), view.programs[0].Text(tensor.name));
   }
 }
 
@@ -91,33 +95,102 @@ TEST(PackageWriterTest, TheSameContentsGiveTheSameBytes) {
   EXPECT_EQ(ReadWholeFile(folder / "a.hone"), ReadWholeFile(folder / "b.hone"));
 }
 
-TEST(PackageWriterTest, AnEmptyModelIsAPackage) { EXPECT_EQ(MessageOf(PackageContents{}), ""); }
+TEST(PackageWriterTest, AnEmptyModelIsAPackage) {
+  EXPECT_EQ(MessageOf({.programs = {{}}, .metadata = {.programs = {{"cpu", {}}}}}), "");
+}
+
+TEST(PackageWriterTest, ProgramsShareTheirConstants) {
+  PackageContents contents = TinyContents(kCode);
+  AddProgram(contents, TinyOpenClProgram(), "opencl");
+  const std::vector<float> copy(testing::kBias.begin(), testing::kBias.end());  // equal, elsewhere in memory
+  contents.programs[1].tensors[1].data = {reinterpret_cast<const uint8_t*>(copy.data()), copy.size() * sizeof(float)};
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  ASSERT_TRUE(WritePackage(contents, folder / "p.hone").ok());
+  runtime::Mapping mapping;
+  ASSERT_TRUE(runtime::Mapping::File(folder / "p.hone", &mapping).ok());
+  runtime::PackageView view;
+  ASSERT_TRUE(runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view).ok());
+  ASSERT_EQ(view.programs.size(), 2u);
+  EXPECT_EQ(view.constants.size(), 64u);
+  EXPECT_EQ(view.programs[0].tensors[1].offset, view.programs[1].tensors[1].offset);
+  EXPECT_EQ(view.programs[1].manifest->code, CodeKind::kOpenCl);
+  EXPECT_EQ(view.programs[1].manifest->lanes, 8u);
+}
+
+TEST(PackageWriterTest, RefusesProgramsThatAreNotOneModel) {
+  EXPECT_THAT(MessageOf({}), HasSubstr("a package holds 1 to 32 programs, each with its metadata: not 0, 0"));
+  PackageContents contents = TinyContents(kCode);
+  AddProgram(contents, TinyOpenClProgram(), "cpu");
+  EXPECT_THAT(MessageOf(contents), HasSubstr("two programs for one target"));
+  contents.metadata.programs[1].target = "opencl";
+  EXPECT_EQ(MessageOf(contents), "");
+  contents.programs[1].tensors[3].name = "z";
+  EXPECT_THAT(MessageOf(contents), HasSubstr("its programs have different inputs or outputs"));
+  contents.programs[1].tensors[3] = contents.programs[0].tensors[3];
+  contents.programs[1].tensors[3].shape = {8, 4};
+  EXPECT_THAT(MessageOf(contents), HasSubstr("its programs have different inputs or outputs"));
+}
 
 TEST(PackageWriterTest, NamesWhatDoesNotFitTheFormat) {
   PackageContents contents = TinyContents(kCode);
-  contents.tensors[1].shape = {9};
+  contents.programs[0].tensors[1].shape = {9};
   EXPECT_THAT(MessageOf(contents), HasSubstr("constant 'bias' has 32 bytes of data, its shape [9] of f32 needs 36"));
   contents = TinyContents(kCode);
-  contents.tensors[0].shape = {4, -8};
+  contents.programs[0].tensors[0].shape = {4, -8};
   EXPECT_THAT(MessageOf(contents), HasSubstr("tensor 'x' of shape [4, -8] has no size"));
   contents = TinyContents(kCode);
-  contents.tensors[0].shape.assign(17, 1);
+  contents.programs[0].tensors[0].shape.assign(17, 1);
   EXPECT_THAT(MessageOf(contents), HasSubstr("17 dimensions, packages allow 16"));
   contents = TinyContents(kCode);
-  contents.tensors[0].dtype = DType{0};
+  contents.programs[0].tensors[0].dtype = DType{0};
   EXPECT_THAT(MessageOf(contents), HasSubstr("'x' has no element type"));
 }
 
 TEST(PackageWriterTest, RefusesWhatTheRuntimeWouldRefuse) {
   PackageContents contents = TinyContents(kCode);
-  contents.calls[0].arguments[0] = 77;
+  contents.programs[0].calls[0].arguments[0] = 77;
   EXPECT_THAT(MessageOf(contents), HasSubstr("no valid package: bad package: call 0 uses a tensor that is not there"));
   contents = TinyContents(kCode);
-  contents.outputs.pop_back();
+  contents.programs[0].outputs.pop_back();
   EXPECT_THAT(MessageOf(contents), HasSubstr("an unlisted output"));
   contents = TinyContents(kCode);
-  contents.tensors[4].name = "y";
+  contents.programs[0].tensors[4].name = "y";
   EXPECT_THAT(MessageOf(contents), HasSubstr("two of the same name among its outputs"));
+  contents = TinyContents(kCode);
+  contents.programs[0].kernels[1].name = "add_bias";
+  EXPECT_THAT(MessageOf(contents), HasSubstr("two kernels of one name"));
+  contents = TinyContents(kCode);
+  contents.programs[0].kernels[1].name = "scale it";
+  EXPECT_THAT(MessageOf(contents), HasSubstr("kernel 1 has a bad description: line 1: expected one name"));
+  contents = TinyContents(kCode);
+  contents.programs[0].kernels[1].main[0].groups = contents.programs[0].kernels[1].main[0].lanes = 1;
+  EXPECT_THAT(MessageOf(contents), HasSubstr("kernel 1 is not launched as its kind of code is"));
+  contents = TinyContents(kCode);
+  contents.programs[0].kernels[0].buffers[1].used = false;
+  EXPECT_THAT(MessageOf(contents), HasSubstr("call 0 has a tensor for a buffer without use"));
+  contents = TinyContents(kCode);
+  contents.programs[0].kernels[0].buffers[0].role = BufferRole::kConstant;
+  EXPECT_THAT(MessageOf(contents), HasSubstr("call 0 has a tensor that changes where its kernel takes a constant"));
+}
+
+TEST(PackageWriterTest, RefusesGridsThatTheRuntimeWouldRefuse) {
+  const auto message_of = [](const PackageProgram& program) {
+    PackageContents contents = TinyContents(kCode);
+    AddProgram(contents, program, "opencl");
+    return MessageOf(contents);
+  };
+  PackageProgram program = TinyOpenClProgram();
+  program.lanes = 7;
+  EXPECT_THAT(message_of(program), HasSubstr("program 1: kernel 0 has more lanes than its program asks for"));
+  program = TinyOpenClProgram();
+  program.cpu_features = {"avx2"};
+  EXPECT_THAT(message_of(program), HasSubstr("program 1: its code asks for what code of its kind does not have"));
+  program = TinyOpenClProgram();
+  program.kernels[1].main[0].lanes = program.kernels[1].main[0].groups = 0;
+  EXPECT_THAT(message_of(program), HasSubstr("program 1: kernel 1 is not launched as its kind of code is"));
+  program = TinyOpenClProgram();
+  program.kernels[0].buffers[1].used = false;
+  EXPECT_THAT(message_of(program), HasSubstr("program 1: kernel 0 passes a buffer that it does not use"));
 }
 
 TEST(PackageWriterTest, AFolderThatIsNotThereIsNamed) {

@@ -41,8 +41,9 @@ class DocsTest : public testing::Test {
     const auto store = Store::Open(folder_ / "records.db", OpenMode::kReadWrite);
     HONE_CHECK(store.ok());
     HONE_CHECK((*store)
-                   ->Append(std::vector<Record>{SampleTiming(1, "a", 4e-3), SampleTiming(2, "b", 1e-3),
-                                                SampleTiming(3, "c", 2e-3), SampleTiming(4, "d", 3e-3, elsewhere),
+                   ->Append(std::vector<Record>{OfDefault(Confirmed(SampleTiming(1, "a", 4e-3))),
+                                                Confirmed(SampleTiming(2, "b", 1e-3)), SampleTiming(3, "c", 2e-3),
+                                                SampleTiming(4, "c", 3e-3, elsewhere),
                                                 SampleFailure(5, "e", FailureKind::kCrashed, elsewhere)})
                    .ok());
     HONE_CHECK(sqlite3_open_v2((folder_ / "records.db").c_str(), &handle_, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK);
@@ -73,17 +74,22 @@ class DocsTest : public testing::Test {
 TEST_F(DocsTest, EveryExampleRunsAndFindsWhatItSays) {
   const std::vector<std::string> examples = SqlExamples(Page());
   ASSERT_EQ(examples.size(), 5u);
-  EXPECT_THAT(Run(examples[0]), testing::ElementsAre(HasSubstr("|3.0|"), "conv2d 64x56x56 3x3 + relu|1.0|250.0|3|b"));
+  EXPECT_THAT(Run(examples[0]),
+              testing::ElementsAre("conv2d 64x56x56 3x3 + relu|a|1.0", "conv2d 64x56x56 3x3 + relu|b|4.0"));
   EXPECT_THAT(Run(examples[1]), testing::ElementsAre("board|crashed|1"));
   EXPECT_THAT(Run(examples[2]), testing::UnorderedElementsAre("board|3.0", SampleKey().device_fingerprint + "|3.0"));
   EXPECT_THAT(Run(examples[3]), testing::ElementsAre("1|4.0|4.0", "2|1.0|1.0", "3|2.0|1.0", "4|3.0|1.0"));
   EXPECT_THAT(Run(examples[4]),
-              testing::ElementsAre("conv2d 64x56x56 3x3 + relu|board|3.0|" + SampleKey().device_fingerprint + "|1.0"));
+              testing::ElementsAre("conv2d 64x56x56 3x3 + relu|board|3.0|" + SampleKey().device_fingerprint + "|2.0"));
 }
 
 TEST_F(DocsTest, ThePageNamesEveryColumnAndFailureKind) {
   const std::string page = Page();
-  for (const char* table : {"workloads", "records", "best"}) {
+  for (const Column& column : kColumns) {
+    EXPECT_THAT(page, HasSubstr(fmt::format("`{}`", column.name)));
+    EXPECT_THAT(page, HasSubstr(fmt::format("`{}`", column.json)));
+  }
+  for (const char* table : {"workloads", "texts", "records"}) {
     for (const std::string& name : Run(fmt::format("SELECT name FROM pragma_table_info('{}')", table))) {
       EXPECT_THAT(page, HasSubstr("`" + name + "`")) << "column of " << table;
     }

@@ -24,6 +24,10 @@ TEST(JsonLineTest, EveryFieldReadsBack) {
   Record record = Confirmed(SampleTiming(1, "split \"oc\" \n µ", 0.1 + 0.2));
   EXPECT_EQ(*RecordFromJson(RecordToJson(record)), record);
   EXPECT_EQ(RecordToJson(record).find('\n'), std::string::npos);
+  for (const Outcome& outcome : {Outcome(Timing()), Outcome(Failure())}) {
+    const Record full = EveryValueSet(outcome);
+    EXPECT_EQ(*RecordFromJson(RecordToJson(full)), full);
+  }
   const Record failure = SampleFailure(2, "", FailureKind::kCompileTimeout);
   EXPECT_EQ(*RecordFromJson(RecordToJson(failure)), failure);
 }
@@ -48,7 +52,7 @@ TEST(JsonLineTest, SaysWhichFieldIsWrong) {
   expect("\"timing\"", "\"failure\":{\"kind\":\"crashed\"},\"timing\"", "exactly one of");
   expect("\"seconds\":[", "\"seconds\":[\"fast\",", "field timing.seconds must be a list of numbers");
   expect("\"verified\":true", "\"verified\":1", "field timing.verified must be true or false");
-  expect("\"clock_hertz\":", "\"clock_hertz\":\"x\",\"was\":", "field clock_hertz must be a number");
+  expect("\"clock_hertz\":", "\"clock_hertz\":\"x\",\"was\":", "field timing.clock_hertz must be a number");
   expect("\"seed\":", "\"seed\":-1,\"was\":", "field seed must be an integer not below 0");
   EXPECT_THAT(std::string(RecordFromJson("[1]").status().message()), HasSubstr("not a JSON object"));
   std::string failure = RecordToJson(SampleFailure(1, "a", FailureKind::kCrashed));

@@ -221,17 +221,74 @@ TEST_F(OpenTest, OddCharactersInThePathAreOnlyCharacters) {
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
 }
 
-// A released migration is never edited: old files would differ from new ones. A new schema gets a new golden file.
+std::string ReleasedSchema(int64_t version) {
+  std::ifstream file(fmt::format(HONE_SOURCE_DIR "/tests/unit/records/schema_{}.sql", version));
+  std::stringstream sql;
+  sql << file.rdbuf();
+  return sql.str();
+}
+
+std::string SchemaOf(const Connection& connection) {
+  return connection.QueryText("SELECT group_concat(sql, ';' || char(10)) FROM sqlite_schema").value() + "\n";
+}
+
+// What is in files is never edited: old ones would differ from new ones. A later schema adds to this one.
 TEST_F(OpenTest, TheSchemaIsTheReleasedOne) {
-  Create(0);
-  const auto connection = Connection::Open(File(), SQLITE_OPEN_READONLY, "");
+  const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "");
   ASSERT_TRUE(connection.ok());
-  const auto sql = connection->QueryText("SELECT group_concat(sql, ';' || char(10)) FROM sqlite_schema");
-  ASSERT_TRUE(sql.ok());
-  std::ifstream golden(fmt::format(HONE_SOURCE_DIR "/tests/unit/records/schema_{}.sql", kSchemaVersion));
-  std::stringstream expected;
-  expected << golden.rdbuf();
-  EXPECT_EQ(*sql + "\n", expected.str());
+  ASSERT_EQ(Migrate(*connection, File(), 2), absl::OkStatus());
+  EXPECT_EQ(SchemaOf(*connection), ReleasedSchema(2));
+}
+
+TEST_F(OpenTest, AFileOfTheFirstSchemaIsBroughtUpToDateWithAllItsRows) {
+  Sql(ReleasedSchema(1) + fmt::format(R"sql(;
+PRAGMA application_id = {};
+PRAGMA user_version = 1;
+INSERT INTO workloads VALUES (4, 'd1ge57', 'conv2d', 2.5e8, 'workload conv2d');
+INSERT INTO records VALUES
+  (7, 'm/1', 'b', 4, 'cpu', 'board', 'hone 0.1.0', 'split', 'oc=4', '[0.002,0.001]', 0.0015, 1, 1, 1e-4, 3e-5, NULL,
+   NULL, 61.5, 3.7e9, 'agent-3', 1700000000000, -1),
+  (9, 'm/2', '', 4, 'cpu', 'board', 'hone 0.1.0', '', '', NULL, NULL, 0, 0, NULL, NULL, 'crashed', 'signal 11', NULL,
+   NULL, 'agent-3', 1700000000001, 5);)sql",
+                                      kApplicationId));
+  EXPECT_TRUE(absl::IsFailedPrecondition(TryOpen(OpenMode::kReadOnly)));  // a reader may not write
+  Record timing;
+  timing.key = {"d1ge57", "cpu", "board", "hone 0.1.0"};
+  timing.measurement_id = "m/1";
+  timing.batch_id = "b";
+  timing.schedule = "split";
+  timing.decisions = "oc=4";
+  timing.outcome = Timing{.seconds = {2e-3, 1e-3},
+                          .confirmed = true,
+                          .verified = true,
+                          .tolerance = 1e-4,
+                          .reference_seconds = 3e-5,
+                          .temperature_celsius = 61.5,
+                          .clock_hertz = 3.7e9};
+  timing.operator_label = "conv2d";
+  timing.flops = 2.5e8;
+  timing.measured_by = "agent-3";
+  timing.measured_at = Instant(std::chrono::milliseconds(1'700'000'000'000));
+  timing.seed = ~uint64_t{0};
+  const auto store = Store::Open(File(), OpenMode::kReadWrite);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto rows = (*store)->Query({});
+  ASSERT_TRUE(rows.ok() && rows->size() == 2) << rows.status();
+  EXPECT_EQ((*rows)[0].row, 7);
+  EXPECT_EQ((*rows)[0].record, timing);
+  EXPECT_EQ((*rows)[1].row, 9);
+  EXPECT_EQ((*rows)[1].record.outcome, Outcome(Failure{FailureKind::kCrashed, "signal 11"}));
+  EXPECT_EQ((*rows)[1].record.seed, 5u);
+  EXPECT_EQ((*(*store)->Best(timing.key))->stored.row, 7);
+  EXPECT_TRUE((*store)->CheckIntegrity().ok());
+  // It is the same as one made today, but for the order of its tables.
+  const TemporaryFolder other = TemporaryFolder::Create().value();
+  ASSERT_TRUE(Store::Open(other / "records.db", OpenMode::kReadWrite).ok());
+  const auto schema = [](const std::filesystem::path& path) {
+    const auto connection = Connection::Open(path, SQLITE_OPEN_READONLY, "");
+    return connection->QueryText("SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema ORDER BY name)").value();
+  };
+  EXPECT_EQ(schema(File()), schema(other / "records.db"));
 }
 
 TEST_F(OpenTest, TheTablesRefuseWhatIsNoRecord) {
@@ -239,10 +296,10 @@ TEST_F(OpenTest, TheTablesRefuseWhatIsNoRecord) {
   const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE, "");
   ASSERT_TRUE(connection.ok());
   for (const char* change : {"failure = 'unlucky'", "failure = 'crashed'", "seconds = NULL", "seconds = '[]'",
-                             "seconds = 'fast'", "median_seconds = 0", "median_seconds = 'fast'", "target = ''",
-                             "device = NULL", "verified = 2", "measurement = 'batch-7/2'"}) {
+                             "seconds = 'fast'", "median_seconds = 0", "median_seconds = 'fast'", "target_id = NULL",
+                             "measurement = ''", "verified = 2", "drift = -1", "measurement = 'batch-7/2'"}) {
     const absl::Status status =
-        connection->Execute(fmt::format("UPDATE records SET {} WHERE measurement = 'batch-7/1'", change));
+        connection->Execute(fmt::format("UPDATE measurements SET {} WHERE measurement = 'batch-7/1'", change));
     EXPECT_TRUE(IsConstraintError(status)) << change << ": " << status;
   }
 }

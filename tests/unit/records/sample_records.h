@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "records/columns.h"
 #include "records/record.h"
 
 namespace hone::records {
@@ -23,13 +24,15 @@ inline Record SampleTiming(int number, std::string schedule, double median, Key 
   record.batch_id = "batch-7";
   record.schedule = std::move(schedule);
   record.decisions = "oc=4,16 unroll=1";
-  record.outcome = Timing{
-      .seconds = {median * 2, median, median / 2}, .verified = true, .tolerance = 1e-4, .reference_seconds = 3e-5};
+  record.outcome = Timing{.seconds = {median * 2, median, median / 2},
+                          .verified = true,
+                          .tolerance = 1e-4,
+                          .reference_seconds = 3e-5,
+                          .temperature_celsius = 61.5,
+                          .clock_hertz = 3.7e9};
   record.operator_label = "conv2d 64x56x56 3x3 + relu";
   record.workload_text = "workload conv2d of " + record.key.workload_digest;
   record.flops = 2.5e8;
-  record.temperature_celsius = 61.5;
-  record.clock_hertz = 3.7e9;
   record.measured_by = "board-3";
   record.measured_at = Instant(std::chrono::milliseconds(1'700'000'000'000 + number));
   record.seed = 0xFFFF'FFFF'FFFF'FFF0ULL;  // above what a signed column holds
@@ -44,6 +47,36 @@ inline Record SampleFailure(int number, std::string schedule, FailureKind kind, 
 
 inline Record Confirmed(Record record) {
   std::get<Timing>(record.outcome).confirmed = true;
+  return record;
+}
+
+inline Record OfDefault(Record record) {
+  record.is_default = true;
+  return record;
+}
+
+// Gives every value of a record another one, none of them what a new record starts with: whatever is lost or mixed up
+// on the way shows.
+struct Filler {
+  int number;
+  void operator()(std::string& value) const { value = fmt::format("text {}", number); }
+  void operator()(double& value) const { value = number + 0.1; }
+  void operator()(std::optional<double>& value) const { value = number + 0.2; }
+  void operator()(bool& value) const { value = true; }
+  void operator()(int64_t& value) const { value = number; }
+  void operator()(uint64_t& value) const { value = ~uint64_t{0} - static_cast<uint64_t>(number); }
+  void operator()(Instant& value) const { value = Instant(std::chrono::milliseconds(number)); }
+  void operator()(FailureKind& value) const { value = FailureKind::kCompileTimeout; }
+  void operator()(std::vector<double>& value) const {
+    for (int i = 1; i < 100; ++i) value.push_back(number + i * 0.01);
+  }
+};
+
+inline Record EveryValueSet(Outcome outcome) {
+  Record record;
+  record.outcome = std::move(outcome);
+  int number = 0;
+  for (const Column& column : kColumns) WithValue(record, column, Filler{++number});
   return record;
 }
 

@@ -3,10 +3,12 @@
 #include <atomic>
 #include <thread>
 
+#include "base/random.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "records/winner.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::records {
@@ -52,14 +54,18 @@ TEST_F(StoreTest, EveryFieldComesBackAfterReopening) {
   const Record failure = SampleFailure(2, "", FailureKind::kWrongOutput);
   Record bare = SampleTiming(3, "x", 0.1);
   bare.outcome = Timing{.seconds = {0.1 + 0.2, 1e-9}};
-  bare.temperature_celsius.reset();
-  bare.clock_hertz.reset();
   bare.batch_id.clear();
-  Add({timing, failure, bare});
+  const Record full = EveryValueSet(Timing());
+  Record full_failure = EveryValueSet(Failure());
+  full_failure.measurement_id += "!";
+  full_failure.workload_text = full.workload_text;
+  Add({timing, failure, bare, full, full_failure});
   store_.reset();
   const auto rows = OpenOrDie(OpenMode::kReadOnly)->Query({.with_workload_text = true});
   ASSERT_TRUE(rows.ok()) << rows.status();
-  ASSERT_THAT(*rows, SizeIs(3));
+  ASSERT_THAT(*rows, SizeIs(5));
+  EXPECT_EQ((*rows)[3].record, full);
+  EXPECT_EQ((*rows)[4].record, full_failure);
   EXPECT_EQ((*rows)[0].record, timing);
   EXPECT_EQ((*rows)[1].record, failure);
   EXPECT_EQ((*rows)[2].record, bare);
@@ -146,6 +152,56 @@ TEST_F(StoreTest, ANewerMeasurementOfScheduleReplacesItsLuckyOne) {
   EXPECT_EQ(BestSchedule(), "lucky once");
   Add({Confirmed(SampleTiming(3, "lucky once", 1.3e-3))});
   EXPECT_EQ(BestSchedule(), "other");
+}
+
+TEST_F(StoreTest, TheNewestConfirmationCountsAndTheDefaultMayWinIt) {
+  Record yesterday = Confirmed(SampleTiming(1, "a", 0.5e-3));
+  yesterday.batch_id = "yesterday";
+  Add({yesterday, Confirmed(SampleTiming(2, "a", 1.1e-3)), OfDefault(Confirmed(SampleTiming(3, "plain", 1e-3)))});
+  const auto best = store_->Best(SampleKey());
+  ASSERT_TRUE(best.ok() && best->has_value());
+  EXPECT_EQ((*best)->stored.record.schedule, "plain");
+  EXPECT_EQ((*best)->default_seconds, 1e-3);
+  EXPECT_TRUE((*best)->confirmed);
+}
+
+// Far more rows than a page of Query has, of several keys; the store reads only some of them.
+TEST_F(StoreTest, TheWinnerOfEveryKeyIsThatOfAllItsRows) {
+  Random random(7);
+  std::vector<Record> rows;
+  for (int i = 0; i < 6000; ++i) {
+    Key key = SampleKey();
+    key.device_fingerprint = fmt::format("board {}", random.Below(4));
+    const auto schedule = fmt::format("schedule {}", random.Below(40));
+    Record row = random.Below(8) == 0 ? SampleFailure(i, schedule, kAllFailureKinds[random.Below(8)], key)
+                                      : SampleTiming(i, schedule, 1e-3 * (1 + random.Uniform()), key);
+    row.batch_id = fmt::format("batch {}", i / 50);
+    row.is_default = schedule == "schedule 0";
+    // One board was never confirmed.
+    const bool confirmed = i / 50 % 7 == 0 && key.device_fingerprint != "board 3";
+    if (auto* timing = std::get_if<Timing>(&row.outcome)) timing->confirmed = confirmed;
+    rows.push_back(std::move(row));
+  }
+  Add(rows);
+  const std::vector<StoredRecord> all = *store_->Query({.limit = 10'000});
+  ASSERT_THAT(all, SizeIs(6000));
+  const std::vector<BestRecord> winners = *store_->AllBest({});
+  ASSERT_THAT(winners, SizeIs(4));
+  for (const BestRecord& best : winners) {
+    std::vector<Contender> contenders;
+    for (const StoredRecord& row : all) {
+      if (row.record.key == best.stored.record.key) contenders.push_back(ContenderOf(row));
+    }
+    const std::optional<Winner> winner = FindWinner(contenders);
+    ASSERT_TRUE(winner.has_value());
+    EXPECT_GT(contenders.size(), 1000u);
+    EXPECT_EQ(best.records, static_cast<int64_t>(contenders.size()));
+    EXPECT_EQ(best.stored.row, contenders[winner->index].row);
+    EXPECT_EQ(best.median_seconds, winner->seconds);
+    EXPECT_EQ(best.default_seconds, winner->default_seconds);
+    EXPECT_EQ(best.confirmed, best.stored.record.key.device_fingerprint != "board 3");
+    EXPECT_EQ((*store_->Best(best.stored.record.key))->stored.row, best.stored.row);
+  }
 }
 
 TEST_F(StoreTest, WhatIsNotVerifiedIsNeverBest) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -31,14 +32,19 @@ class DamagedPackageTest : public ::testing::Test {
   static void SetUpTestSuite() {
     kernels_ = CompileTinyKernels();
     const TemporaryFolder folder = TemporaryFolder::Create().value();
-    WriteTinyPackage(folder / "tiny.hone", TinyContents(kernels_));
+    package::PackageContents contents = TinyContents(kernels_);
+    AddProgram(contents, TinyOpenClProgram(), "opencl");
+    WriteTinyPackage(folder / "tiny.hone", contents);
     good_ = ReadWholeFile(folder / "tiny.hone");
   }
 
-  static FileHeader Header() {
-    FileHeader header;
-    std::memcpy(&header, good_.data(), sizeof header);
-    return header;
+  // Two programs, so: manifest, code, manifest, code, constants, metadata.
+  using Sections = std::array<package::SectionEntry, 6>;
+  enum { kManifest, kCode, kSecondManifest, kSecondCode, kConstants, kMetadata };
+  static Sections SectionsOf(const std::string& bytes) {
+    Sections sections;
+    std::memcpy(&sections, bytes.data() + sizeof(FileHeader), sizeof sections);
+    return sections;
   }
 
   // The status of loading `bytes`; the text is then in hone_error().
@@ -55,15 +61,16 @@ class DamagedPackageTest : public ::testing::Test {
 
   // Makes all checksums right again, so that what is behind them is tested.
   static void Resum(std::string& bytes) {
-    FileHeader header;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    for (package::SectionEntry& section : header.sections) {
+    Sections sections = SectionsOf(bytes);
+    for (package::SectionEntry& section : sections) {
       if (section.offset > bytes.size() || section.bytes > bytes.size() - section.offset) continue;
       section.checksum = package::ChecksumOf(BytesOf(bytes).subspan(section.offset, section.bytes));
     }
-    header.checksum = 0;
-    header.checksum = package::ChecksumOf({reinterpret_cast<const uint8_t*>(&header), sizeof header});
+    FileHeader header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    header.checksum = package::HeaderChecksum(header, sections);
     std::memcpy(bytes.data(), &header, sizeof header);
+    std::memcpy(bytes.data() + sizeof header, &sections, sizeof sections);
   }
 
   // The good package after `change` to a T at `offset`, with right checksums.
@@ -78,16 +85,27 @@ class DamagedPackageTest : public ::testing::Test {
     return bytes;
   }
   static std::string ChangedManifest(const std::function<void(ManifestHeader&)>& change) {
-    return Changed<ManifestHeader>(Header().sections[0].offset, change);
+    return Changed<ManifestHeader>(SectionsOf(good_)[kManifest].offset, change);
   }
   // Element `index` of a table of the manifest.
   template <typename T>
   static std::string ChangedEntry(package::TableRef ManifestHeader::* table, size_t index,
                                   const std::function<void(T&)>& change) {
     ManifestHeader manifest;
-    const uint64_t start = Header().sections[0].offset;
+    const uint64_t start = SectionsOf(good_)[kManifest].offset;
     std::memcpy(&manifest, good_.data() + start, sizeof manifest);
     return Changed<T>(start + (manifest.*table).offset + index * sizeof(T), change);
+  }
+
+  // With `to` in place of `from`, of the same length, where it stands first in the manifest of program 0.
+  static std::string ChangedText(const std::string& from, const std::string& to) {
+    EXPECT_EQ(from.size(), to.size());
+    std::string bytes = good_;
+    const size_t at = bytes.find(from, SectionsOf(good_)[kManifest].offset);
+    EXPECT_LT(at, SectionsOf(good_)[kCode].offset) << from;
+    bytes.replace(at, from.size(), to);
+    Resum(bytes);
+    return bytes;
   }
 
   static std::string kernels_, good_;
@@ -110,7 +128,7 @@ TEST_F(DamagedPackageTest, EveryFlippedBitIsNoticed) {
 
 TEST_F(DamagedPackageTest, EveryTruncationIsNoticed) {
   std::vector<size_t> lengths = {0, 1, 7, 8, 100, sizeof(FileHeader) - 1, sizeof(FileHeader), good_.size() - 1};
-  for (const package::SectionEntry& section : Header().sections) {
+  for (const package::SectionEntry& section : SectionsOf(good_)) {
     for (const uint64_t end : {section.offset, section.offset + 1, section.offset + section.bytes / 2}) {
       lengths.push_back(end);
     }
@@ -143,12 +161,12 @@ TEST_F(DamagedPackageTest, FilesThatAreNoPackagesAreNamedSo) {
 TEST_F(DamagedPackageTest, AnotherVersionIsNamed) {
   const std::string newer = Changed<FileHeader>(0, [](FileHeader& header) { header.version = 9; });
   EXPECT_EQ(Load(newer), HONE_BAD_PACKAGE);
-  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads version 1"));
+  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads version 2"));
 }
 
 TEST_F(DamagedPackageTest, TrustedConstantsAreNotReadOnLoading) {
   std::string bytes = good_;
-  bytes[Header().sections[2].offset] ^= 1;
+  bytes[SectionsOf(good_)[kConstants].offset] ^= 1;
   EXPECT_EQ(Load(bytes), HONE_BAD_PACKAGE);
   EXPECT_THAT(hone_error(), HasSubstr("section constants is damaged"));
   const HoneLoadOptions options = {sizeof(HoneLoadOptions), 1, HONE_LOAD_TRUST_CONSTANTS};
@@ -158,19 +176,29 @@ TEST_F(DamagedPackageTest, TrustedConstantsAreNotReadOnLoading) {
 }
 
 TEST_F(DamagedPackageTest, SectionsOutOfPlaceAreRefused) {
-  const std::function<void(FileHeader&)> changes[] = {
-      [](FileHeader& h) { h.sections[1].offset = ~uint64_t{0} - 4095; },
-      [](FileHeader& h) { h.sections[1].bytes = ~uint64_t{0}; },
-      [](FileHeader& h) { h.sections[2].offset = h.sections[1].offset; },
-      [](FileHeader& h) { h.sections[0].offset += 8; },
-      [](FileHeader& h) { h.sections[3].bytes -= 1; },
-      [](FileHeader& h) { std::swap(h.sections[1], h.sections[2]); },
-      [](FileHeader& h) { h.section_count = 3; },
+  const std::function<void(Sections&)> changes[] = {
+      [](Sections& s) { s[kCode].offset = ~uint64_t{0} - 4095; },
+      [](Sections& s) { s[kCode].bytes = ~uint64_t{0}; },
+      [](Sections& s) { s[kConstants].offset = s[kSecondCode].offset; },
+      [](Sections& s) { s[kManifest].offset += 8; },
+      [](Sections& s) { s[kMetadata].bytes -= 1; },
+      [](Sections& s) { std::swap(s[kCode], s[kConstants]); },
+      [](Sections& s) { std::swap(s[kManifest].offset, s[kSecondManifest].offset); },
+      [](Sections& s) { s[kSecondManifest].kind = package::SectionKind{9}; },
   };
   for (size_t i = 0; i < std::size(changes); ++i) {
-    EXPECT_EQ(Load(Changed<FileHeader>(0, changes[i])), HONE_BAD_PACKAGE) << i;
+    EXPECT_EQ(Load(Changed<Sections>(sizeof(FileHeader), changes[i])), HONE_BAD_PACKAGE) << i;
     EXPECT_THAT(hone_error(), ::testing::Not(HasSubstr("header is damaged"))) << i;
   }
+}
+
+TEST_F(DamagedPackageTest, NumbersOfSectionsThatMakeNoProgramsAreRefused) {
+  for (const uint32_t count : {0u, 2u, 3u, 5u, 4u, 8u, 66u, 68u, 0xfffffffeu}) {
+    const std::string bytes = Changed<FileHeader>(0, [&](FileHeader& header) { header.section_count = count; });
+    EXPECT_EQ(Load(bytes), HONE_BAD_PACKAGE) << count;
+  }
+  EXPECT_EQ(Load(good_.substr(0, sizeof(FileHeader) + 40)), HONE_BAD_PACKAGE);
+  EXPECT_THAT(hone_error(), HasSubstr("truncated inside its header"));
 }
 
 TEST_F(DamagedPackageTest, TablesAndTextsOutOfRangeAreRefused) {
@@ -182,7 +210,14 @@ TEST_F(DamagedPackageTest, TablesAndTextsOutOfRangeAreRefused) {
       [](ManifestHeader& m) { m.shapes.count -= 1; },
       [](ManifestHeader& m) { m.arguments.count -= 1; },
       [](ManifestHeader& m) { m.strings.count = 0; },
-      [](ManifestHeader& m) { m.model_name.offset = 0xffffffff; },
+      [](ManifestHeader& m) { m.kernels.count += 1u << 20; },
+      [](ManifestHeader& m) { m.kernels.count = 1; },
+      [](ManifestHeader& m) { m.device.offset = 0xffffffff; },
+      [](ManifestHeader& m) { m.device = m.target; },
+      [](ManifestHeader& m) { m.lanes = 8; },
+      [](ManifestHeader& m) { m.shared_bytes = 1; },
+      [](ManifestHeader& m) { m.code = package::CodeKind{5}; },
+      [](ManifestHeader& m) { m.code = package::CodeKind::kOpenCl; },
       [](ManifestHeader& m) { m.target.bytes = 0xffffffff; },
       [](ManifestHeader& m) { m.io_bytes -= 64; },
       [](ManifestHeader& m) { m.arena_bytes = 0; },
@@ -199,6 +234,7 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
   using package::CallEntry;
   using package::CopyEntry;
   using package::TensorEntry;
+  using package::TextRef;
   using Manifest = ManifestHeader;
   const std::string broken[] = {
       ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.dtype = package::DType{99}; }),
@@ -212,13 +248,20 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
       ChangedEntry<TensorEntry>(&Manifest::tensors, 2, [](TensorEntry& t) { t.name = {0, 0xfffffffe}; }),
       ChangedEntry<int64_t>(&Manifest::shapes, 0, [](int64_t& d) { d = -4; }),
       ChangedEntry<int64_t>(&Manifest::shapes, 0, [](int64_t& d) { d = int64_t{1} << 62; }),
-      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.argument_count = 0xffffffff; }),
+      ChangedEntry<TextRef>(&Manifest::kernels, 0, [](TextRef& t) { t.bytes = 0; }),
+      ChangedEntry<TextRef>(&Manifest::kernels, 0, [](TextRef& t) { t.bytes += 1; }),
+      ChangedEntry<TextRef>(&Manifest::kernels, 1, [](TextRef& t) { t.offset = 0xfffffff0; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.kernel = 2; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.kernel = 1; }),
       ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.arguments = 0xffffffff; }),
-      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.output_count = 4; }),
-      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.output_count = 3; }),
-      ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.symbol.bytes = 0; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 1, [](CallEntry& c) { c.arguments = 2; }),
       ChangedEntry<CallEntry>(&Manifest::calls, 1, [](CallEntry& c) { c.workspace_offset = uint64_t{1} << 40; }),
-      ChangedEntry<CallEntry>(&Manifest::calls, 1, [](CallEntry& c) { c.workspace_bytes = ~uint64_t{0}; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 1, [](CallEntry& c) { c.workspace_offset = ~uint64_t{63}; }),
+      ChangedEntry<CallEntry>(&Manifest::calls, 1, [](CallEntry& c) { c.workspace_offset += 8; }),
+      ChangedEntry<uint32_t>(&Manifest::arguments, 0, [](uint32_t& id) { id = package::kNoTensor; }),
+      ChangedEntry<uint32_t>(&Manifest::arguments, 1, [](uint32_t& id) { id = 5; }),  // an output for a constant
+      ChangedEntry<uint32_t>(&Manifest::arguments, 2, [](uint32_t& id) { id = 0; }),  // an input for an output
+      ChangedEntry<uint32_t>(&Manifest::arguments, 0, [](uint32_t& id) { id = 1; }),  // another size
       ChangedEntry<uint32_t>(&Manifest::arguments, 1, [](uint32_t& id) { id = 6; }),
       ChangedEntry<uint32_t>(&Manifest::inputs, 0, [](uint32_t& id) { id = 3; }),
       ChangedEntry<uint32_t>(&Manifest::outputs, 1, [](uint32_t& id) { id = 1000; }),
@@ -230,18 +273,38 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
   for (size_t i = 0; i < std::size(broken); ++i) EXPECT_EQ(Load(broken[i]), HONE_BAD_PACKAGE) << i;
 }
 
+TEST_F(DamagedPackageTest, DescriptionsOfKernelsThatDoNotFitAreRefused) {
+  const std::pair<std::string, std::string> changes[] = {
+      {ChangedText("kernel add_bias", "colonel add_bia"), "kernel 0 has a bad description: line 1: 'colonel'"},
+      {ChangedText("input f32[4,8]", "input f32[4,9]"), "call 0 has a tensor of another size than its kernel's"},
+      {ChangedText("input f32[4,8]", "input q32[4,8]"), "kernel 0 has a bad description: line 2: expected a type"},
+      {ChangedText("output f32[4,8]", "packed f32[4,8]"), "packed buffers and launches of prepare go together"},
+      {ChangedText("launch add_bias 0 0", "launch add_bias 1 1"), "kernel 0 is not launched as its kind of code is"},
+      {ChangedText("launch scale 0 0", "lunch  scale 0 0"), "kernel 1 has a bad description"},
+      {ChangedText("scratch 128 0", "scratch 999 0"), "call 1 has its workspace out of range"},
+  };
+  for (const auto& [bytes, message] : changes) {
+    EXPECT_EQ(Load(bytes), HONE_BAD_PACKAGE) << message;
+    EXPECT_THAT(hone_error(), HasSubstr("bad package: program 0: ")) << message;
+    EXPECT_THAT(hone_error(), HasSubstr(message));
+  }
+}
+
 // Reads all that a view promises to be readable.
-size_t Walk(const runtime::PackageView& view) {
-  size_t sum = view.metadata.size();
+size_t Walk(const runtime::ProgramView& view, std::span<const uint8_t> constants) {
+  size_t sum = view.code.size() + view.Text(view.manifest->target).size();
   for (const package::TensorEntry& tensor : view.tensors) {
     sum += std::strlen(view.Text(tensor.name).data());
     for (const int64_t dimension : view.Shape(tensor)) sum += static_cast<size_t>(dimension);
     if (tensor.kind == package::TensorKind::kConstant && tensor.bytes > 0)
-      sum += view.constants[tensor.offset + tensor.bytes - 1];
+      sum += constants[tensor.offset + tensor.bytes - 1];
   }
   for (const package::CallEntry& call : view.calls) {
-    sum += std::strlen(view.Text(call.symbol).data());
-    for (const uint32_t id : view.Arguments(call)) sum += view.tensors[id].bytes;
+    sum += view.Kernel(call).name.size();
+    for (const uint32_t id : view.Arguments(call)) sum += id == package::kNoTensor ? 0 : view.tensors[id].bytes;
+    for (const KernelLaunch& launch : view.Kernel(call).main) {
+      for (const uint32_t argument : launch.arguments) sum += view.Kernel(call).buffers[argument].shape.size();
+    }
   }
   for (const uint32_t id : view.inputs) sum += view.tensors[id].bytes;
   for (const uint32_t id : view.outputs) sum += view.tensors[id].bytes;
@@ -252,21 +315,21 @@ size_t Walk(const runtime::PackageView& view) {
 
 TEST_F(DamagedPackageTest, RandomManifestsBehindRightChecksumsNeverCrash) {
   Random random(7);
-  const uint64_t start = Header().sections[0].offset;
   runtime::Mapping memory;
   ASSERT_TRUE(runtime::Mapping::Pages(good_.size(), "the test", &memory).ok());
   int refused = 0;
   for (int round = 0; round < 4000; ++round) {
     std::string bytes = good_;
+    const package::SectionEntry manifest = SectionsOf(good_)[random.Below(2) == 0 ? kManifest : kSecondManifest];
     for (int64_t i = random.Below(4); i >= 0; --i) {
-      const uint64_t at = start + static_cast<uint64_t>(random.Below(static_cast<int64_t>(Header().sections[0].bytes)));
+      const uint64_t at = manifest.offset + static_cast<uint64_t>(random.Below(static_cast<int64_t>(manifest.bytes)));
       bytes[at] = static_cast<char>(random.Below(3) == 0 ? 0xff : random.Next());
     }
     Resum(bytes);
     std::memcpy(memory.data(), bytes.data(), bytes.size());
     runtime::PackageView view;
     if (runtime::ViewPackage(memory.bytes(), runtime::ConstantsCheck::kFull, &view).ok()) {
-      Walk(view);
+      for (const runtime::ProgramView& program : view.programs) Walk(program, view.constants);
     } else {
       ++refused;
     }
@@ -275,30 +338,34 @@ TEST_F(DamagedPackageTest, RandomManifestsBehindRightChecksumsNeverCrash) {
 }
 
 TEST_F(DamagedPackageTest, TooLargeAnArenaIsOutOfMemory) {
-  const std::string bytes = ChangedManifest([](ManifestHeader& m) { m.arena_bytes = uint64_t{1} << 60; });
-  EXPECT_EQ(Load(bytes), HONE_OUT_OF_MEMORY);
+  package::PackageContents contents = TinyContents(kernels_);
+  contents.programs[0].arena_bytes = uint64_t{1} << 60;
+  WriteTinyPackage(folder_ / "large.hone", contents);
+  EXPECT_EQ(Load(ReadWholeFile(folder_ / "large.hone")), HONE_OUT_OF_MEMORY);
   EXPECT_THAT(hone_error(), HasSubstr("bytes for the arena"));
 }
 
 TEST_F(DamagedPackageTest, CodeForAnotherMachineIsRefusedBeforeItIsLoaded) {
   package::PackageContents contents = TinyContents(kernels_);
-  contents.arch = contents.arch == package::Arch::kX86_64 ? package::Arch::kAArch64 : package::Arch::kX86_64;
+  package::CodeKind& kind = contents.programs[0].kind;
+  kind = kind == package::CodeKind::kX86_64 ? package::CodeKind::kAArch64 : package::CodeKind::kX86_64;
   const std::string path = folder_ / "foreign.hone";
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_INCOMPATIBLE);
-  EXPECT_THAT(hone_error(), HasSubstr("package is for " + std::string(runtime::Name(contents.arch))));
+  EXPECT_THAT(hone_error(), HasSubstr("the code is for " + std::string(runtime::Name(kind))));
 }
 
 TEST_F(DamagedPackageTest, MissingCpuFeaturesAreNamed) {
   package::PackageContents contents = TinyContents(kernels_);
-  for (const std::string_view feature : runtime::HostFeatures()) contents.cpu_features.emplace_back(feature);
+  for (const std::string_view feature : runtime::HostFeatures())
+    contents.programs[0].cpu_features.emplace_back(feature);
   const std::string path = folder_ / "features.hone";
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_OK) << hone_error();
-  contents.cpu_features.push_back("warp-drive");
+  contents.programs[0].cpu_features.push_back("warp-drive");
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_INCOMPATIBLE);
-  EXPECT_THAT(hone_error(), HasSubstr("package needs warp-drive (unknown to this runtime), this CPU lacks it"));
+  EXPECT_THAT(hone_error(), HasSubstr("the code needs warp-drive (unknown to this runtime), this CPU lacks it"));
 }
 
 TEST_F(DamagedPackageTest, BrokenCodeIsRefused) {
@@ -320,7 +387,7 @@ TEST_F(DamagedPackageTest, BrokenCodeIsRefused) {
 
 TEST_F(DamagedPackageTest, AMissingKernelIsNamed) {
   package::PackageContents contents = TinyContents(kernels_);
-  contents.calls[1].symbol = "conv_9";
+  contents.programs[0].kernels[1].main[0].function = "conv_9";
   const std::string path = folder_ / "symbol.hone";
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_BAD_PACKAGE);

@@ -70,14 +70,14 @@ TEST(DTypeTest, DlpackDescribesEveryType) {
 }
 
 TEST(CpuFeaturesTest, ThisMachineHasOnlyKnownFeatures) {
-  const package::Arch arch = *runtime::HostArch();
+  const package::CodeKind code = *runtime::HostCode();
   std::string all;
   for (const std::string_view feature : runtime::HostFeatures()) {
-    EXPECT_TRUE(runtime::IsKnownFeature(arch, feature)) << feature;
+    EXPECT_TRUE(runtime::IsKnownFeature(code, feature)) << feature;
     all += std::string(feature) + ",";
   }
-  EXPECT_TRUE(runtime::CheckHostRuns(arch, all).ok());
-  EXPECT_TRUE(runtime::CheckHostRuns(arch, "").ok());
+  EXPECT_TRUE(runtime::CheckHostRuns(code, all).ok());
+  EXPECT_TRUE(runtime::CheckHostRuns(code, "").ok());
 #if defined(__x86_64__)
   EXPECT_THAT(runtime::HostFeatures(), Contains("sse3"));
   EXPECT_EQ(__builtin_cpu_supports("avx2") != 0, all.find("avx2,") != std::string::npos);
@@ -86,10 +86,11 @@ TEST(CpuFeaturesTest, ThisMachineHasOnlyKnownFeatures) {
 }
 
 TEST(CpuFeaturesTest, KnowsTheFeaturesOfOtherMachines) {
-  EXPECT_TRUE(runtime::IsKnownFeature(package::Arch::kX86_64, "avx512vnni"));
-  EXPECT_TRUE(runtime::IsKnownFeature(package::Arch::kAArch64, "dotprod"));
-  EXPECT_TRUE(runtime::IsKnownFeature(package::Arch::kArm, "neon"));
-  EXPECT_FALSE(runtime::IsKnownFeature(package::Arch::kAArch64, "avx2"));
+  EXPECT_TRUE(runtime::IsKnownFeature(package::CodeKind::kX86_64, "avx512vnni"));
+  EXPECT_TRUE(runtime::IsKnownFeature(package::CodeKind::kAArch64, "dotprod"));
+  EXPECT_TRUE(runtime::IsKnownFeature(package::CodeKind::kArm, "neon"));
+  EXPECT_FALSE(runtime::IsKnownFeature(package::CodeKind::kAArch64, "avx2"));
+  EXPECT_FALSE(runtime::IsKnownFeature(package::CodeKind::kOpenCl, "neon"));
 }
 
 TEST(CodeObjectTest, LoadsFromMemoryAndFromATemporaryFile) {

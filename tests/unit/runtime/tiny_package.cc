@@ -52,14 +52,29 @@ std::string CompileTinyKernels(const std::string& flags, const std::string& comp
   return ReadWholeFile(object);
 }
 
-package::PackageContents TinyContents(std::string shared_object) {
+namespace {
+
+KernelBuffer Floats(BufferRole role, std::vector<int64_t> shape) {
+  return {.role = role, .dtype = "f32", .shape = std::move(shape)};
+}
+
+constexpr char kOpenClCode[] = R"(
+kernel void add_bias(global const float* x, global const float* bias, global float* y) {
+  y[get_global_id(0)] = x[get_global_id(0)] + bias[get_local_id(0)];
+}
+kernel void scale_up(global const float* x, global float* scratch) {
+  scratch[get_global_id(0)] = 2.0f * x[get_global_id(0)];
+}
+kernel void scale_out(global const float* scratch, global float* y) { y[get_global_id(0)] = scratch[get_global_id(0)]; }
+)";
+
+// All but kernels and code.
+package::PackageProgram TinyModel() {
   using package::DType;
   using package::TensorKind;
   enum : package::TensorId { kX, kBiasTensor, kSum, kY, kXOut, kBiasOut };
-  package::PackageContents contents;
-  contents.arch = *runtime::HostArch();
-  contents.shared_object = std::move(shared_object);
-  contents.tensors = {
+  package::PackageProgram program;
+  program.tensors = {
       {.name = "x", .dtype = DType::kFloat32, .shape = {kRows, kColumns}, .kind = TensorKind::kInput},
       {.name = "bias",
        .dtype = DType::kFloat32,
@@ -71,19 +86,51 @@ package::PackageContents TinyContents(std::string shared_object) {
       {.name = "x_out", .dtype = DType::kFloat32, .shape = {kRows, kColumns}, .kind = TensorKind::kOutput},
       {.name = "bias_out", .dtype = DType::kFloat32, .shape = {kColumns}, .kind = TensorKind::kOutput},
   };
-  contents.calls = {
-      {.symbol = "add_bias", .arguments = {kX, kBiasTensor, kSum}},
-      {.symbol = "scale", .arguments = {kSum, kY}, .workspace_bytes = kRows * kColumns * sizeof(float)},
-  };
-  contents.inputs = {kX};
-  contents.outputs = {kY, kXOut, kBiasOut};
-  contents.copies = {{kX, kXOut}, {kBiasTensor, kBiasOut}};
-  contents.metadata = {.model_name = "tiny",
-                       .target = "cpu",
-                       .compiler_version = "test",
-                       .kernels = {{"add_bias", "Add", std::string(64, 'a'), "parallel(r)", 32, 288},
-                                   {"scale", "Mul", std::string(64, 'b'), "serial", 32, 256}}};
-  HONE_CHECK(package::PlanArena(contents).ok());
+  program.calls = {{.kernel = 0, .arguments = {kX, kBiasTensor, kSum}}, {.kernel = 1, .arguments = {kSum, kY}}};
+  program.inputs = {kX};
+  program.outputs = {kY, kXOut, kBiasOut};
+  program.copies = {{kX, kXOut}, {kBiasTensor, kBiasOut}};
+  const KernelBuffer in = Floats(BufferRole::kInput, {kRows, kColumns});
+  const KernelBuffer out = Floats(BufferRole::kOutput, {kRows, kColumns});
+  program.kernels = {{.name = "add_bias", .buffers = {in, Floats(BufferRole::kConstant, {kColumns}), out}},
+                     {.name = "scale", .buffers = {in, out}, .workspace_bytes = kRows * kColumns * sizeof(float)}};
+  return program;
+}
+
+}  // namespace
+
+package::PackageProgram TinyProgram(std::string shared_object) {
+  package::PackageProgram program = TinyModel();
+  program.kind = *runtime::HostCode();
+  program.code = std::move(shared_object);
+  for (KernelInterface& kernel : program.kernels) kernel.main = {{.function = kernel.name}};
+  HONE_CHECK(package::PlanArena(program).ok());
+  return program;
+}
+
+package::PackageProgram TinyOpenClProgram() {
+  package::PackageProgram program = TinyModel();
+  program.kind = package::CodeKind::kOpenCl;
+  program.code = kOpenClCode;
+  program.lanes = kColumns;
+  program.kernels[0].main = {{"add_bias", kRows, kColumns, {0, 1, 2}}};
+  program.kernels[1].buffers.push_back(Floats(BufferRole::kWorkspace, {kRows, kColumns}));
+  program.kernels[1].main = {{"scale_up", kRows, kColumns, {0, 2}}, {"scale_out", kRows, kColumns, {2, 1}}};
+  HONE_CHECK(package::PlanArena(program).ok());
+  return program;
+}
+
+void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target) {
+  contents.programs.push_back(std::move(program));
+  contents.metadata.programs.push_back({target,
+                                        {{"add_bias", "Add", std::string(64, 'a'), "parallel(r)", 32, 288},
+                                         {"scale", "Mul", std::string(64, 'b'), "serial", 32, 256}}});
+}
+
+package::PackageContents TinyContents(std::string shared_object) {
+  package::PackageContents contents;
+  contents.metadata = {.model_name = "tiny", .compiler_version = "test"};
+  AddProgram(contents, TinyProgram(std::move(shared_object)), "cpu");
   return contents;
 }
 

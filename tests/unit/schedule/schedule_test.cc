@@ -7,6 +7,7 @@
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "tests/unit/space/compiled.h"
+#include "tests/unit/space/lowered.h"
 
 namespace hone::schedule {
 namespace {
@@ -31,8 +32,8 @@ absl::Status ReplayError(std::string_view text) { return Replay(MatMul(), Parse(
 class LegalSchedule : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LegalSchedule, KeepsTheMeaning) {
-  EXPECT_EQ(hone::testing::CheckLowered(MatMul(), Parse(GetParam())), absl::OkStatus());
-  const auto target = codegen::ParseTarget("cpu");
+  EXPECT_EQ(hone::testing::CheckLowered(MatMul(), Parse(GetParam()), {}), absl::OkStatus());
+  const auto target = target::ParseTarget("cpu");
   ASSERT_TRUE(target.ok()) << target.status();
   EXPECT_EQ(hone::testing::CheckCompiled(MatMul(), Parse(GetParam()), *target), absl::OkStatus());
 }
@@ -63,7 +64,7 @@ class IllegalSchedule : public ::testing::TestWithParam<Illegal> {};
 
 TEST_P(IllegalSchedule, SaysWhichLoopAndWhy) {
   absl::Status status = ReplayError(GetParam().schedule);
-  if (status.ok()) status = passes::Lower(Replay(MatMul(), Parse(GetParam().schedule)).value(), "kernel").status();
+  if (status.ok()) status = passes::Lower(Replay(MatMul(), Parse(GetParam().schedule)).value(), {}, "kernel").status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
 }
@@ -124,7 +125,7 @@ TEST(ScheduleDocument, ExampleIsLegal) {
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   const auto state = Replay(*workload, *schedule);
   ASSERT_TRUE(state.ok()) << state.status();
-  EXPECT_TRUE(passes::Lower(*state, "kernel", {.verify = true, .dump = {}}).ok());
+  EXPECT_TRUE(passes::Lower(*state, {}, "kernel", {.verify = true}).ok());
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 #include "compiler/space/space.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "compiler/codegen/target.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/target/capabilities.h"
+#include "compiler/target/target.h"
 #include "tests/unit/space/compiled.h"
+#include "tests/unit/space/lowered.h"
 #include "tests/unit/space/workloads.h"
 
 namespace hone::space {
@@ -12,7 +16,7 @@ namespace {
 
 class SpaceTest : public ::testing::TestWithParam<testing::NamedWorkload> {
  protected:
-  static codegen::Target Host() { return codegen::ParseTarget("cpu -threads=2").value(); }
+  static target::Target Host() { return target::ParseTarget("cpu -threads=2").value(); }
   static ir::Workload Parsed() {
     auto workload = ir::ParseWorkload(GetParam().text);
     EXPECT_TRUE(workload.ok()) << workload.status();
@@ -25,8 +29,18 @@ TEST_P(SpaceTest, DefaultIsCorrect) {
   const auto candidate = Default(workload, Host());
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   SCOPED_TRACE(schedule::Print(candidate->schedule));
-  EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule), absl::OkStatus());
+  EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, Host()), absl::OkStatus());
   EXPECT_EQ(testing::CheckCompiled(workload, candidate->schedule, Host()), absl::OkStatus());
+}
+
+// Default falls back to plain loops where the preferred decisions lead nowhere, a hundred times slower.
+TEST_P(SpaceTest, PreferredDecisionsLeadSomewhere) {
+  const target::Target target = Host();
+  Chooser chooser;
+  const auto candidate = Build(Parsed(), target, chooser);
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
+      << schedule::Print(candidate->schedule);
 }
 
 TEST_P(SpaceTest, SketchAloneIsCorrect) {
@@ -75,6 +89,86 @@ TEST_P(SpaceTest, DecisionsAndScheduleTextReplay) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(schedule::Print(*parsed), text);
 }
+
+// On a target with lanes: interpreted, with races found.
+class LaneSpaceTest : public SpaceTest {
+ protected:
+  static target::Target Lanes() { return target::OpenClTarget(); }
+};
+
+TEST_P(LaneSpaceTest, DefaultOfEverySpaceIsCorrect) {
+  const ir::Workload workload = Parsed();
+  for (const Decisions& given : {Decisions{}, Decisions{{"space", 2, {}}}}) {
+    Chooser chooser(&given);
+    const auto candidate = Build(workload, Lanes(), chooser);
+    ASSERT_TRUE(candidate.ok()) << candidate.status();
+    SCOPED_TRACE(Print(candidate->decisions) + "\n" + schedule::Print(candidate->schedule));
+    EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, Lanes()), absl::OkStatus());
+  }
+}
+
+TEST_P(LaneSpaceTest, RandomCandidatesAreCorrect) {
+  const ir::Workload workload = Parsed();
+  Random random(13);
+  int built = 0;
+  for (int i = 0; i < 12; ++i) {
+    Chooser chooser(nullptr, &random);
+    const auto candidate = Build(workload, Lanes(), chooser);
+    if (!candidate.ok()) {
+      EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
+      continue;
+    }
+    const absl::Status status = testing::CheckLowered(workload, candidate->schedule, Lanes());
+    if (status.code() == absl::StatusCode::kFailedPrecondition) continue;  // cannot be lowered: the search drops it
+    ++built;
+    EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule::Print(candidate->schedule);
+  }
+  EXPECT_GE(built, 6) << "most random decisions should lead somewhere";
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, LaneSpaceTest, ::testing::ValuesIn(testing::SmallWorkloads()),
+                         [](const auto& info) { return info.param.name; });
+
+// Too large for the interpreter, and so for SmallWorkloads.
+struct LargeConv {
+  int height, width, channels;
+  bool channels_last;
+};
+
+class LargeConvTest : public ::testing::TestWithParam<LargeConv> {};
+
+TEST_P(LargeConvTest, PreferredDecisionsLeadSomewhere) {
+  const auto [h, w, c, last] = GetParam();
+  const std::string x = last ? fmt::format("1,{},{},{}", h, w, c) : fmt::format("1,{},{},{}", c, h, w);
+  const std::string p = last ? fmt::format("1,{},{},{}", h + 2, w + 2, c) : fmt::format("1,{},{},{}", c, h + 2, w + 2);
+  const std::string text = fmt::format(
+      R"(workload "conv2d"
+input x: f32[{0}] in [-1, 1]
+const w: f32[{2},{2},3,3] in [-1, 1]
+p: f32[{1}] over p0:1, {3} = select(ph >= 1 && ph < {6} && pw >= 1 && pw < {7}, x[p0, {4}], 0f32)
+t: f32[{0}] over n:1, {5} = sum ic:{2}, kh:3, kw:3 of p[n, {8}] * w[oc, ic, kh, kw]
+output t
+)",
+      x, p, c,
+      last ? fmt::format("ph:{}, pw:{}, pc:{}", h + 2, w + 2, c) : fmt::format("pc:{}, ph:{}, pw:{}", c, h + 2, w + 2),
+      last ? "ph - 1, pw - 1, pc" : "pc, ph - 1, pw - 1",
+      last ? fmt::format("h:{}, v:{}, oc:{}", h, w, c) : fmt::format("oc:{}, h:{}, v:{}", c, h, w), h + 1, w + 1,
+      last ? "h + kh, v + kw, ic" : "ic, h + kh, v + kw");
+  const auto workload = ir::ParseWorkload(text);
+  ASSERT_TRUE(workload.ok()) << workload.status() << text;
+  const target::Target target = target::ParseTarget("cpu -threads=2").value();
+  Chooser chooser;
+  const auto candidate = Build(*workload, target, chooser);
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
+      << schedule::Print(candidate->schedule);
+}
+
+INSTANTIATE_TEST_SUITE_P(OddAndEven, LargeConvTest,
+                         ::testing::Values(LargeConv{257, 513, 16, true}, LargeConv{257, 513, 64, true},
+                                           LargeConv{257, 513, 16, false}, LargeConv{257, 513, 64, false},
+                                           LargeConv{256, 512, 64, true}, LargeConv{256, 512, 64, false},
+                                           LargeConv{1080, 1920, 32, true}, LargeConv{1080, 1920, 32, false}));
 
 INSTANTIATE_TEST_SUITE_P(Workloads, SpaceTest, ::testing::ValuesIn(testing::SmallWorkloads()),
                          [](const auto& info) { return info.param.name; });

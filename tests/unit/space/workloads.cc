@@ -53,6 +53,42 @@ output t
                             h, w, c, h + 2, w + 2, h + 1, w + 1)};
 }
 
+// Channels-first, one spatial row of the image after the other; `h` is 1 for a one-dimensional signal.
+NamedWorkload ConvFirst(const std::string& name, int h, int w, int ic, int oc, int kernel, int stride) {
+  const int kh = h == 1 ? 1 : kernel, sh = h == 1 ? 1 : stride;
+  const int ph = h + kh - 1, pw = w + kernel - 1;
+  const int oh = (ph - kh) / sh + 1, ow = (pw - kernel) / stride + 1;
+  return {name, fmt::format(R"(workload "conv2d"
+input x: f32[2,{2},{0},{1}] in [-1, 1]
+const w: f32[{3},{2},{4},{5}] in [-1, 1]
+const b: f32[{3}] in [-1, 1]
+p: f32[2,{2},{8},{9}] over p0:2, p1:{2}, p2:{8}, p3:{9} )"
+                            R"(= select(p2 >= {12} && p2 < {14} && p3 >= {13} && p3 < {15})"
+                            R"(, x[p0, p1, p2 - {12}, p3 - {13}], 0f32)
+t: f32[2,{3},{10},{11}] over n:2, oc:{3}, h:{10}, v:{11} )"
+                            R"(= sum ic:{2}, kh:{4}, kw:{5})"
+                            R"( of p[n, ic, h * {6} + kh, v * {7} + kw] * w[oc, ic, kh, kw]
+u: f32[2,{3},{10},{11}] over un:2, uc:{3}, uh:{10}, uw:{11} = max(t[un, uc, uh, uw] + b[uc], 0f32)
+output u
+)",
+                            h, w, ic, oc, kh, kernel, sh, stride, ph, pw, oh, ow, kh / 2, kernel / 2, h + kh / 2,
+                            w + kernel / 2)};
+}
+
+// Channels-first; `value` is the padding, `reduction` max or sum.
+NamedWorkload PoolFirst(const std::string& name, int h, int w, int stride, const std::string& reduction,
+                        const std::string& value) {
+  const int oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
+  return {name, fmt::format(R"(workload "pool"
+input x: f32[1,5,{0},{1}] in [-1, 1]
+p: f32[1,5,{2},{3}] over p0:1, p1:5, p2:{2}, p3:{3} )"
+                            R"(= select(p2 >= 1 && p2 < {4} && p3 >= 1 && p3 < {5}, x[p0, p1, p2 - 1, p3 - 1], {9})
+t: f32[1,5,{6},{7}] over n:1, c:5, h:{6}, v:{7} = {8} kh:3, kw:3 of p[n, c, h * {10} + kh, v * {10} + kw]
+output t
+)",
+                            h, w, h + 2, w + 2, h + 1, w + 1, oh, ow, reduction, value, stride)};
+}
+
 NamedWorkload Softmax(const std::string& name, int rows, int n) {
   return {name, fmt::format(R"(workload "softmax"
 input x: f32[3,{0},{1}] in [-4, 4]
@@ -77,6 +113,38 @@ std::vector<NamedWorkload> Anchors() {
       Conv("conv3x3_stride2", 11, 9, 5, 17, 3, 2),
       Conv("conv5x5", 8, 8, 3, 9, 5, 1),
       Conv("conv1x1", 7, 7, 16, 40, 1, 1),
+      ConvFirst("conv3x3_first", 6, 37, 3, 20, 3, 1),
+      ConvFirst("conv3x3_first_stride2", 7, 41, 5, 17, 3, 2),
+      ConvFirst("conv3x3_first_stride3", 5, 53, 2, 4, 3, 3),
+      ConvFirst("conv3x3_first_narrow", 9, 11, 4, 7, 3, 1),
+      ConvFirst("conv3x3_first_narrow_stride2", 9, 13, 4, 7, 3, 2),
+      ConvFirst("conv1d", 1, 67, 6, 9, 9, 1),
+      {"conv3d_first", R"(workload "conv3d"
+input x: f32[1,2,4,5,21] in [-1, 1]
+const w: f32[6,2,3,3,3] in [-1, 1]
+t: f32[1,6,2,3,19] over n:1, oc:6, d:2, h:3, v:19 = sum ic:2, kd:3, kh:3, kw:3 )"
+                       R"(of x[n, ic, d + kd, h + kh, v + kw] * w[oc, ic, kd, kh, kw]
+output t
+)"},
+      {"pointwise_first", R"(workload "matmul"
+const w: f32[19,6] in [-1, 1]
+input x: f32[2,6,35] in [-1, 1]
+const b: f32[19,1] in [-1, 1]
+t: f32[2,19,35] over n:2, i:19, j:35 = sum k:6 of w[i, k] * x[n, k, j]
+u: f32[2,19,35] over un:2, ui:19, uj:35 = t[un, ui, uj] + b[ui, 0]
+output u
+)"},
+      {"conv_transpose_phases", R"(workload "conv_transpose"
+input x: f32[1,5,7,4] in [-1, 1]
+const w: f32[2,2,2,2,4,18] in [-1, 1]
+const b: f32[18] in [-1, 1]
+p: f32[1,7,9,4] over p0:1, p1:7, p2:9, p3:4 )"
+                                R"(= select(p1 >= 1 && p1 < 6 && p2 >= 1 && p2 < 8, x[p0, p1 - 1, p2 - 1, p3], 0f32)
+t: f32[1,5,2,7,2,18] over n:1, h:5, a:2, v:7, e:2, c:18 = sum k:4, s:2, r:2 )"
+                                R"(of p[n, h + (a + 1) // 2 + 1 - s, v + (e + 1) // 2 + 1 - r, k] * w[a, e, s, r, k, c]
+u: f32[1,5,2,7,2,18] over un:1, uh:5, ua:2, uv:7, ue:2, uc:18 = t[un, uh, ua, uv, ue, uc] + b[uc]
+output u
+)"},
       Depthwise("depthwise", 9, 10, 20),
       Depthwise("depthwise_narrow", 7, 7, 3),
       Softmax("softmax", 5, 40),
@@ -131,6 +199,15 @@ input x: f32[1,9,9,20] in [-1, 1]
 t: f32[1,4,4,20] over n:1, h:4, w:4, c:20 = max kh:3, kw:3 of x[n, h * 2 + kh, w * 2 + kw, c]
 output t
 )"},
+      PoolFirst("max_pool_first", 9, 37, 1, "max", "-inf_f32"),
+      PoolFirst("max_pool_first_stride2", 11, 35, 2, "max", "-inf_f32"),
+      PoolFirst("pool_sum_first_narrow", 7, 9, 2, "sum", "0f32"),
+      {"global_average_first", R"(workload "reduce"
+input x: f32[2,5,7,35] in [-1, 1]
+t: f32[2,5,1,1] over n:2, c:5, i:1, j:1 = sum h:7, w:35 of x[n, c, h, w]
+u: f32[2,5,1,1] over un:2, uc:5, ui:1, uj:1 = t[un, uc, ui, uj] * 0.0285f32
+output u
+)"},
       {"global_average", R"(workload "reduce"
 input x: f32[2,5,7,35] in [-1, 1]
 t: f32[2,1,1,35] over n:2, i:1, j:1, c:35 = sum h:5, w:7 of x[n, h, w, c]
@@ -165,7 +242,7 @@ output t
 )"},
       {"gather", R"(workload "gather"
 input x: f32[10,6] in [-1, 1]
-input g: i64[7] in [0, 10]
+input g: i64[7] in [0, 9]
 t: f32[7,6] over i:7, j:6 = x[g[i], j]
 output t
 )"},

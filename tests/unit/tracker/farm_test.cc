@@ -117,6 +117,23 @@ TEST_F(FarmTest, BatchIsLeasedMeasuredAndAnsweredOnce) {
   EXPECT_EQ(Wait(batch).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(FarmTest, ADeviceGetsTheTimeThatIsLeftAndMayNotGetToAllCandidates) {
+  v1::Batch batch = BatchOf(2);
+  batch.set_useful_seconds(10);
+  const std::string id = Submit(batch, "b1").value();
+  Pass(absl::Seconds(4));
+  FakeAgent agent("a", "1");
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  EXPECT_DOUBLE_EQ(lease.batch().policy().visit_seconds(), 6);
+  agent.Finish(lease);
+  agent.state.mutable_finished(0)->mutable_result()->mutable_outcomes()->RemoveLast();
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  const v1::BatchResult result = Wait(id)->finished(0).result();
+  EXPECT_EQ(result.error(), "");
+  ASSERT_EQ(result.outcomes_size(), 1);
+  EXPECT_EQ(result.outcomes(0).candidate_id(), lease.batch().candidates(0).id());
+}
+
 TEST_F(FarmTest, LostAnswerIsSaidAgainAndRunningLeaseIsNot) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
@@ -345,9 +362,9 @@ TEST_F(FarmTest, RefusesBatchesThatContradictThemselves) {
   EXPECT_THAT(error([](v1::Batch& b) { b.clear_buffers(); }), HasSubstr("no output"));
   EXPECT_THAT(error([](v1::Batch& b) { b.set_threads(0); }), HasSubstr("thread"));
   EXPECT_THAT(error([](v1::Batch& b) { b.mutable_candidates(1)->set_id("c0"); }), HasSubstr("used twice"));
-  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_reference()->clear_symbol(); }), HasSubstr("the reference"));
-  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_candidates(0)->mutable_kernel()->add_packed_bytes(4); }),
-              HasSubstr("prepare"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_reference()->clear_interface(); }), HasSubstr("the reference"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_candidates(0)->mutable_kernel()->set_code_bytes(4); }),
+              HasSubstr("outside of the artifact"));
   EXPECT_THAT(error([](v1::Batch& b) {
                 *b.add_buffers() = b.buffers(0);
                 b.mutable_buffers(1)->set_role(v1::Buffer::ROLE_INPUT);

@@ -27,15 +27,15 @@ TEST(BuildPoolTest, AnswersComeInTheOrderOfTheCandidates) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   ASSERT_EQ(batch->candidates.size(), 3u);
   EXPECT_TRUE(batch->candidates[0].ok);
-  EXPECT_EQ(batch->candidates[0].kernel.packed_bytes[1], 1);
+  EXPECT_EQ(batch->candidates[0].kernel.workspace_bytes, 1);
   EXPECT_FALSE(batch->candidates[1].ok);
   EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kScheduleIllegal);
   EXPECT_EQ(batch->candidates[1].text, "no loop of that name");
-  EXPECT_EQ(batch->candidates[2].kernel.packed_bytes[1], 3);
+  EXPECT_EQ(batch->candidates[2].kernel.workspace_bytes, 3);
   // The artifact holds what compiled, and the reference.
   EXPECT_EQ(std::count(batch->artifact.begin(), batch->artifact.end(), '\n'), 3);
-  EXPECT_THAT(batch->artifact, HasSubstr(batch->reference.symbol + "@"));
-  EXPECT_THAT(batch->artifact, HasSubstr(batch->candidates[2].kernel.symbol + "@"));
+  EXPECT_THAT(batch->artifact, HasSubstr(batch->reference.name + "@"));
+  EXPECT_THAT(batch->artifact, HasSubstr(batch->candidates[2].kernel.name + "@"));
 }
 
 TEST(BuildPoolTest, ACrashIsTheFailureOfOneCandidate) {
@@ -70,7 +70,7 @@ TEST(BuildPoolTest, SeveralBatchesAtOnce) {
     ASSERT_TRUE(results[i].ok()) << results[i].status();
     ASSERT_EQ(results[i]->candidates.size(), i + 1);
     for (const BuiltCandidate& c : results[i]->candidates) {
-      EXPECT_EQ(c.kernel.packed_bytes[1], static_cast<int64_t>(i + 1));
+      EXPECT_EQ(c.kernel.workspace_bytes, static_cast<int64_t>(i + 1));
     }
   }
 }
@@ -97,13 +97,14 @@ TEST(BuildMessageTest, RoundTrip) {
   BuildReply reply;
   reply.kind = BuildReply::Kind::kFailed;
   reply.failure = BuildFailure::kCompileTimeout;
-  reply.kernel.packed_bytes = {1, 2, 3};
+  reply.kernel.name = "k";
   reply.kernel.workspace_bytes = 77;
+  reply.kernel.main.push_back({"k", 0, 0, {}});
   const auto answered = DecodeReply(Encode(reply));
   ASSERT_TRUE(answered.has_value());
   EXPECT_EQ(answered->failure, BuildFailure::kCompileTimeout);
-  EXPECT_EQ(answered->kernel.packed_bytes, reply.kernel.packed_bytes);
-  EXPECT_EQ(answered->kernel.workspace_bytes, 77);
+  EXPECT_EQ(answered->kernel, reply.kernel);
+  EXPECT_TRUE(DecodeReply(Encode(BuildReply{}))->kernel.name.empty()) << "nothing was compiled";
 }
 
 TEST(BuildMessageTest, DamagedMessagesAreNoMessages) {
@@ -127,12 +128,12 @@ output t
 )";
 
 TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
-  const auto target = codegen::ParseTarget("cpu").value();
+  const auto target = target::ParseTarget("cpu").value();
   const auto standard = space::Default(ir::ParseWorkload(kWorkload).value(), target);
   ASSERT_TRUE(standard.ok());
   BuildPool pool({{"/proc/self/exe"}, 2, absl::Seconds(60)});
   const auto batch = pool.Build({kWorkload,
-                                 codegen::Print(target),
+                                 target::Print(target),
                                  {schedule::Print(standard->schedule), "vectorize nothing\n", "not a step\n", ""}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->candidates[0].ok) << batch->candidates[0].text;
@@ -144,9 +145,9 @@ TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
   const auto fault = runtime::CodeObject::Load(
       {reinterpret_cast<const uint8_t*>(batch->artifact.data()), batch->artifact.size()}, &code);
   ASSERT_TRUE(fault.ok()) << fault.text;
-  EXPECT_NE(code.Find(batch->reference.symbol.c_str()), nullptr);
-  EXPECT_NE(code.Find(batch->candidates[0].kernel.symbol.c_str()), nullptr);
-  EXPECT_NE(code.Find(batch->candidates[3].kernel.symbol.c_str()), nullptr);
+  EXPECT_NE(code.Find(batch->reference.name.c_str()), nullptr);
+  EXPECT_NE(code.Find(batch->candidates[0].kernel.name.c_str()), nullptr);
+  EXPECT_NE(code.Find(batch->candidates[3].kernel.name.c_str()), nullptr);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 namespace hone::tuner {
 namespace {
 
-codegen::Target SomeTarget() {
-  return codegen::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l1=32768 -l2=1048576 -l3=33554432").value();
+target::Target SomeTarget() {
+  return target::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l1=32768 -l2=1048576 -l3=33554432").value();
 }
 
 class EveryWorkload : public ::testing::TestWithParam<testing::NamedWorkload> {
@@ -26,7 +26,7 @@ class EveryWorkload : public ::testing::TestWithParam<testing::NamedWorkload> {
 
 TEST_P(EveryWorkload, RandomCandidatesHaveFiniteFeatures) {
   const ir::Workload workload = Parsed();
-  const codegen::Target target = SomeTarget();
+  const target::Target target = SomeTarget();
   Random random(3);
   int built = 0;
   for (int i = 0; i < 40; ++i) {
@@ -51,7 +51,7 @@ TEST_P(EveryWorkload, FeaturesDependOnTheStateAlone) {
 TEST_P(EveryWorkload, DraftPrefersTheDefaultToPlainLoops) {
   const ir::Workload workload = Parsed();
   if (ir::CountFlops(workload) < 1e5) GTEST_SKIP() << "too small to matter";
-  const codegen::Target target = SomeTarget();
+  const target::Target target = SomeTarget();
   const auto standard = space::Default(workload, target);
   const auto plain = schedule::Replay(workload, {});
   ASSERT_TRUE(standard.ok() && plain.ok());
@@ -150,7 +150,7 @@ TEST(DraftModelTest, TwoThreadsAreFasterThanOneForBigWork) {
 }
 
 TEST(DraftModelTest, LeastSecondsKnowsBothRoofs) {
-  const codegen::Target target = SomeTarget();
+  const target::Target target = SomeTarget();
   EXPECT_GT(LeastSeconds(1e9, 1e3, target), 10 * LeastSeconds(1e6, 1e3, target));
   EXPECT_GT(LeastSeconds(1, 1e9, target), 10 * LeastSeconds(1, 1e6, target));
   EXPECT_LT(LeastSeconds(1e9, 1e3, target, 1e15), LeastSeconds(1e9, 1e3, target) / 100);

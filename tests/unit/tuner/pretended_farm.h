@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "tuner/farm.h"
 
 namespace hone::tuner {
@@ -20,6 +21,9 @@ class PretendedFarm : public Farm {
   std::function<std::string(const v1::Batch&)> batch_error;
   std::function<absl::Status()> on_report, on_measure;
   int asks_before_device = 0;
+  // Goes on by what the device's work takes, one batch after the other. Limits of time are kept as an agent keeps them.
+  absl::Time now = absl::UnixEpoch();
+  absl::Time Now();
 
   absl::Status Report(const v1::JobProgress& progress) override;
   absl::StatusOr<v1::BatchResult> Measure(const v1::Batch& batch) override;

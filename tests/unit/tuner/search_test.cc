@@ -52,7 +52,7 @@ class SearchTest : public ::testing::Test {
     options.seed = seed;
     options.first_samples = 64;
     options.threads = threads;
-    return Search(Landscape, codegen::ParseTarget("x86_64").value(), options);
+    return Search(Landscape, target::ParseTarget("x86_64").value(), options);
   }
   DraftModel draft_;
 };

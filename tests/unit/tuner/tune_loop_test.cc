@@ -56,7 +56,9 @@ class TuneLoopTest : public ::testing::Test {
     workload->set_count(count);
     workload->set_op("matmul");
   }
-  absl::Status Tune() { return TuneJob(job_, farm_, builders_, &progress_); }
+  absl::Status Tune() {
+    return TuneJob(job_, farm_, builders_, &progress_, [this] { return farm_.Now(); });
+  }
   int Finals() const {
     return static_cast<int>(
         std::count_if(farm_.batches.begin(), farm_.batches.end(), [](const auto& b) { return b.final(); }));
@@ -87,7 +89,7 @@ TEST_F(TuneLoopTest, FindsWhatTheDeviceLikesAndConfirmsIt) {
   for (const v1::Batch& batch : farm_.batches) {
     EXPECT_EQ(batch.requirements().fingerprint_digest(), "d1") << "all on one kind of device";
     EXPECT_FALSE(batch.artifact().empty());
-    EXPECT_FALSE(batch.reference().symbol().empty());
+    EXPECT_FALSE(batch.reference().interface().empty());
     EXPECT_EQ(batch.policy().constant_bytes_between_runs(), (3 * 96 * 128 + 96 * 256) * 4) << "of the whole model";
   }
 }
@@ -96,7 +98,7 @@ TEST_F(TuneLoopTest, WhatIsNotFasterThanTheDefaultDoesNotWin) {
   farm_.seconds = [](const v1::Batch&, const std::string&) { return 1e-3; };
   ASSERT_EQ(Tune(), absl::OkStatus());
   const auto workload = ir::ParseWorkload(job_.spec().workloads(0).text()).value();
-  const auto standard = space::Default(workload, codegen::ParseTarget(job_.spec().target()).value());
+  const auto standard = space::Default(workload, target::ParseTarget(job_.spec().target()).value());
   EXPECT_EQ(progress_.workloads(0).best_schedule(), schedule::Print(standard->schedule));
   EXPECT_EQ(progress_.workloads(0).best_seconds(), progress_.workloads(0).default_seconds());
 }
@@ -135,8 +137,7 @@ TEST_F(TuneLoopTest, ASearchThatEndedByItselfIsNotBegunAgain) {
 TEST_F(TuneLoopTest, TheDefaultIsComparedAsItWasMeasuredBesideTheWinner) {
   ASSERT_EQ(Tune(), absl::OkStatus());
   const double before = progress_.workloads(0).default_seconds();
-  const Task task =
-      MakeTask(job_.spec().workloads(0), codegen::ParseTarget(job_.spec().target()).value(), 1, 1).value();
+  const Task task = MakeTask(job_.spec().workloads(0), target::ParseTarget(job_.spec().target()).value(), 1, 1).value();
   for (size_t i = farm_.records.size(); i-- > 0;) {
     if (!farm_.records[i].confirmed() || farm_.records[i].schedule() != task.standard.schedule) continue;
     v1::Record slower_day = farm_.records[i];
@@ -167,6 +168,34 @@ TEST_F(TuneLoopTest, TheBudgetOfTrialsIsKept) {
     ASSERT_EQ(Tune(), absl::OkStatus());
     EXPECT_LE(progress_.trials(), trials);
     EXPECT_TRUE(progress_.has_latency_after_seconds()) << "confirming gives every workload its numbers";
+  }
+}
+
+TEST_F(TuneLoopTest, TheBudgetOfTimeIsKeptHoweverSlowTheKernels) {
+  for (const int n : {96, 112, 160}) AddWorkload(48, n, 256, 1);
+  job_.mutable_spec()->set_trials(0);
+  for (const double slow : {0.3, 1.0, 2.0}) {
+    for (const int64_t budget : {20, 60, 300}) {
+      SCOPED_TRACE(testing::Message() << slow << " s a call, " << budget << " s in all");
+      farm_.records.clear();
+      farm_.batches.clear();
+      farm_.now = absl::UnixEpoch();
+      farm_.seconds = [&](const v1::Batch& b, const std::string& text) {
+        return 1e3 * slow * PretendedSeconds(b, text);
+      };
+      job_.mutable_spec()->mutable_time_budget()->set_seconds(budget);
+      ASSERT_EQ(Tune(), absl::OkStatus());
+      EXPECT_LE(farm_.now, absl::UnixEpoch() + absl::Seconds(budget + 10));
+      EXPECT_TRUE(progress_.has_latency_after_seconds()) << "every workload has its first measurement";
+      EXPECT_GE(progress_.latency_before_seconds(), progress_.latency_after_seconds());
+      const auto searched = std::count_if(farm_.records.begin(), farm_.records.end(),
+                                          [](const v1::Record& record) { return !record.confirmed(); });
+      EXPECT_GE(searched, progress_.trials()) << "an incumbent is recorded too";
+      // With less time, whether the last winner is still confirmed depends on which builds end first.
+      if (static_cast<double>(budget) > 400 * slow) {
+        EXPECT_EQ(Finals(), 4);
+      }
+    }
   }
 }
 
@@ -232,7 +261,7 @@ TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
 
 TEST(TaskTest, RelativesAreOrderedByLikeness) {
   std::vector<Task> tasks;
-  const codegen::Target target = codegen::ParseTarget("x86_64").value();
+  const target::Target target = target::ParseTarget("x86_64").value();
   for (const int m : {64, 8, 72, 4096}) {
     v1::WorkloadSpec spec;
     spec.set_text(MatMul(m, 96, 128));

@@ -20,7 +20,10 @@ using hone::tuner::BuildRequest;
 BuildReply Pretend(const BuildRequest& request) {
   BuildReply reply;
   if (request.kind == BuildRequest::Kind::kLink) {
-    for (const std::string& object : request.objects) reply.bytes += object + "\n";
+    for (const std::string& object : request.objects) {
+      reply.ranges.push_back({static_cast<int64_t>(reply.bytes.size()), static_cast<int64_t>(object.size())});
+      reply.bytes += object + "\n";
+    }
     return reply;
   }
   if (request.schedule.find("crash") != std::string::npos) std::raise(SIGSEGV);
@@ -33,9 +36,10 @@ BuildReply Pretend(const BuildRequest& request) {
     reply.text = "no loop of that name";
     return reply;
   }
-  reply.bytes = request.symbol + "@" + std::to_string(getpid());
-  reply.kernel.symbol = request.symbol;
-  reply.kernel.packed_bytes = {64, static_cast<int64_t>(request.schedule.size())};
+  reply.bytes = request.name + "@" + std::to_string(getpid());
+  reply.kernel.name = request.name;
+  reply.kernel.workspace_bytes = static_cast<int64_t>(request.schedule.size());
+  reply.kernel.main.push_back({request.name, 0, 0, {}});
   return reply;
 }
 

@@ -1,0 +1,82 @@
+// The CPU features that generated code may need, as one table: what LLVM calls a feature, how /proc/cpuinfo spells it,
+// and how a program asks the machine it runs on.
+//
+// The compiler (compiler/target), the tuner and the runtime read the same rows, so that a feature means the same to
+// all. Only what generated code can use is listed: no cryptography, which LLVM never emits by itself, and which boards
+// leave out. A leaf for the runtime's sake: the C++ library and nothing else.
+#ifndef HONE_BASE_CPU_FEATURES_H_
+#define HONE_BASE_CPU_FEATURES_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace hone {
+
+enum class CpuidRegister : uint8_t { kEax, kEbx, kEcx, kEdx };
+enum class SavedState : uint8_t { kSse, kAvx, kAvx512 };  // what the operating system must save on a context switch
+
+struct X86Feature {
+  std::string_view name, cpuinfo;
+  uint32_t leaf, subleaf;  // of the instruction cpuid
+  CpuidRegister result;
+  int bit;
+  SavedState state;
+};
+
+inline constexpr X86Feature kX86Features[] = {
+    {"sse3", "pni", 1, 0, CpuidRegister::kEcx, 0, SavedState::kSse},
+    {"ssse3", "ssse3", 1, 0, CpuidRegister::kEcx, 9, SavedState::kSse},
+    {"fma", "fma", 1, 0, CpuidRegister::kEcx, 12, SavedState::kAvx},
+    {"sse4.1", "sse4_1", 1, 0, CpuidRegister::kEcx, 19, SavedState::kSse},
+    {"sse4.2", "sse4_2", 1, 0, CpuidRegister::kEcx, 20, SavedState::kSse},
+    {"movbe", "movbe", 1, 0, CpuidRegister::kEcx, 22, SavedState::kSse},
+    {"popcnt", "popcnt", 1, 0, CpuidRegister::kEcx, 23, SavedState::kSse},
+    {"avx", "avx", 1, 0, CpuidRegister::kEcx, 28, SavedState::kAvx},
+    {"f16c", "f16c", 1, 0, CpuidRegister::kEcx, 29, SavedState::kAvx},
+    {"bmi", "bmi1", 7, 0, CpuidRegister::kEbx, 3, SavedState::kSse},
+    {"avx2", "avx2", 7, 0, CpuidRegister::kEbx, 5, SavedState::kAvx},
+    {"bmi2", "bmi2", 7, 0, CpuidRegister::kEbx, 8, SavedState::kSse},
+    {"avx512f", "avx512f", 7, 0, CpuidRegister::kEbx, 16, SavedState::kAvx512},
+    {"avx512dq", "avx512dq", 7, 0, CpuidRegister::kEbx, 17, SavedState::kAvx512},
+    {"avx512ifma", "avx512ifma", 7, 0, CpuidRegister::kEbx, 21, SavedState::kAvx512},
+    {"avx512cd", "avx512cd", 7, 0, CpuidRegister::kEbx, 28, SavedState::kAvx512},
+    {"avx512bw", "avx512bw", 7, 0, CpuidRegister::kEbx, 30, SavedState::kAvx512},
+    {"avx512vl", "avx512vl", 7, 0, CpuidRegister::kEbx, 31, SavedState::kAvx512},
+    {"avx512vbmi", "avx512vbmi", 7, 0, CpuidRegister::kEcx, 1, SavedState::kAvx512},
+    {"avx512vbmi2", "avx512_vbmi2", 7, 0, CpuidRegister::kEcx, 6, SavedState::kAvx512},
+    {"gfni", "gfni", 7, 0, CpuidRegister::kEcx, 8, SavedState::kSse},
+    {"avx512vnni", "avx512_vnni", 7, 0, CpuidRegister::kEcx, 11, SavedState::kAvx512},
+    {"avx512bitalg", "avx512_bitalg", 7, 0, CpuidRegister::kEcx, 12, SavedState::kAvx512},
+    {"avx512vpopcntdq", "avx512_vpopcntdq", 7, 0, CpuidRegister::kEcx, 14, SavedState::kAvx512},
+    {"avx512fp16", "avx512_fp16", 7, 0, CpuidRegister::kEdx, 23, SavedState::kAvx512},
+    {"avxvnni", "avx_vnni", 7, 1, CpuidRegister::kEax, 4, SavedState::kAvx},
+    {"avx512bf16", "avx512_bf16", 7, 1, CpuidRegister::kEax, 5, SavedState::kAvx512},
+    {"avxifma", "avx_ifma", 7, 1, CpuidRegister::kEax, 23, SavedState::kAvx},
+    {"avxvnniint8", "avx_vnni_int8", 7, 1, CpuidRegister::kEdx, 4, SavedState::kAvx},
+    {"avxneconvert", "avx_ne_convert", 7, 1, CpuidRegister::kEdx, 5, SavedState::kAvx},
+    {"lzcnt", "abm", 0x80000001, 0, CpuidRegister::kEcx, 5, SavedState::kSse},
+    {"sse4a", "sse4a", 0x80000001, 0, CpuidRegister::kEcx, 6, SavedState::kSse},
+};
+
+struct ArmFeature {
+  std::string_view name, cpuinfo;
+  int word;  // 1: AT_HWCAP, 2: AT_HWCAP2
+  int bit;   // of the kernel's user interface, arch/arm64 and arch/arm uapi/asm/hwcap.h
+};
+
+inline constexpr ArmFeature kAArch64Features[] = {
+    {"fp-armv8", "fp", 1, 0},       {"neon", "asimd", 1, 1},        {"lse", "atomics", 1, 8},
+    {"fullfp16", "asimdhp", 1, 10}, {"rdm", "asimdrdm", 1, 12},     {"complxnum", "fcma", 1, 14},
+    {"rcpc", "lrcpc", 1, 15},       {"sha3", "sha3", 1, 17},        {"dotprod", "asimddp", 1, 20},
+    {"sve", "sve", 1, 22},          {"fp16fml", "asimdfhm", 1, 23}, {"sve2", "sve2", 2, 1},
+    {"i8mm", "i8mm", 2, 13},        {"bf16", "bf16", 2, 14},
+};
+
+inline constexpr ArmFeature kArmFeatures[] = {
+    {"neon", "neon", 1, 12},       {"vfp3", "vfpv3", 1, 13}, {"vfp4", "vfpv4", 1, 16},
+    {"hwdiv-arm", "idiva", 1, 17}, {"d32", "vfpd32", 1, 19},
+};
+
+}  // namespace hone
+
+#endif  // HONE_BASE_CPU_FEATURES_H_

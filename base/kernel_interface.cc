@@ -1,0 +1,237 @@
+#include "base/kernel_interface.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kRoleNames[] = {"input", "constant", "packed", "output", "workspace"};
+constexpr std::pair<std::string_view, int64_t> kDTypes[] = {{"bool", 1}, {"i8", 1},  {"i16", 2}, {"i32", 4}, {"i64", 8},
+                                                            {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8}, {"f16", 2},
+                                                            {"bf16", 2}, {"f32", 4}, {"f64", 8}};
+constexpr int64_t kMostBytes = int64_t{1} << 48;  // of one buffer: beyond any device, far from overflow
+constexpr int64_t kMostLanes = int64_t{1} << 31;
+
+bool IsCIdentifier(std::string_view name) {
+  const auto ok = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  };
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), ok);
+}
+
+std::vector<std::string_view> Words(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    const size_t end = std::min(line.find(' '), line.size());
+    if (end > 0) words.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
+
+std::optional<int64_t> Integer(std::string_view word, int64_t most) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || value < 0 || value > most) return std::nullopt;
+  return value;
+}
+
+std::string PrintType(const KernelBuffer& buffer) {
+  std::string text = buffer.dtype + "[";
+  for (size_t d = 0; d < buffer.shape.size(); ++d) text += (d == 0 ? "" : ",") + std::to_string(buffer.shape[d]);
+  return text + "]";
+}
+
+// "f32[1,64]" into buffer; false if it is no type of a size that makes sense.
+bool ParseType(std::string_view word, KernelBuffer* buffer) {
+  const size_t open = word.find('[');
+  if (open == std::string_view::npos || word.back() != ']') return false;
+  buffer->dtype = std::string(word.substr(0, open));
+  int64_t bytes = BytesOfDType(buffer->dtype);
+  if (bytes == 0) return false;
+  std::string_view dims = word.substr(open + 1, word.size() - open - 2);
+  while (!dims.empty()) {
+    const size_t end = std::min(dims.find(','), dims.size());
+    const auto extent = Integer(dims.substr(0, end), kMostBytes);
+    if (!extent.has_value()) return false;
+    buffer->shape.push_back(*extent);
+    if (__builtin_mul_overflow(bytes, *extent, &bytes) || bytes > kMostBytes) return false;
+    dims.remove_prefix(std::min(end + 1, dims.size()));
+  }
+  return true;
+}
+
+class Parser {
+ public:
+  std::optional<KernelInterface> Run(std::string_view text, std::string* error) {
+    int number = 0;
+    while (!text.empty()) {
+      ++number;
+      const size_t end = std::min(text.find('\n'), text.size());
+      const std::string problem = Line(Words(text.substr(0, end)));
+      if (!problem.empty()) {
+        *error = "line " + std::to_string(number) + ": " + problem;
+        return std::nullopt;
+      }
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    *error = Whole();
+    if (!error->empty()) return std::nullopt;
+    return std::move(result_);
+  }
+
+ private:
+  using Line_ = std::vector<std::string_view>;
+
+  // "" or what is wrong.
+  std::string Line(const Line_& words) {
+    if (words.empty()) return "is empty";
+    if (words[0] == "kernel") return Name(words);
+    if (words[0] == "scratch") return Scratch(words);
+    if (words[0] == "prepare") return Launch(words, &result_.prepare);
+    if (words[0] == "launch") return Launch(words, &result_.main);
+    const auto role = std::find(std::begin(kRoleNames), std::end(kRoleNames), words[0]);
+    if (role == std::end(kRoleNames)) return "'" + std::string(words[0]) + "' is not known here";
+    return Buffer(words, static_cast<BufferRole>(role - std::begin(kRoleNames)));
+  }
+
+  std::string Name(const Line_& words) {
+    if (words.size() != 2 || !IsCIdentifier(words[1]) || !result_.name.empty())
+      return "expected one name of the kernel";
+    result_.name = std::string(words[1]);
+    return "";
+  }
+
+  std::string Scratch(const Line_& words) {
+    if (words.size() != 3) return "expected the bytes of main and of prepare";
+    const auto main = Integer(words[1], kMostBytes), prepare = Integer(words[2], kMostBytes);
+    if (!main.has_value() || !prepare.has_value()) return "not a number of bytes";
+    result_.workspace_bytes = *main;
+    result_.prepare_workspace_bytes = *prepare;
+    return "";
+  }
+
+  std::string Buffer(const Line_& words, BufferRole role) {
+    KernelBuffer buffer;
+    buffer.role = role;
+    if (words.size() < 2 || !ParseType(words[1], &buffer)) return "expected a type such as f32[1,64]";
+    if (role == BufferRole::kWorkspace) {
+      const auto offset = words.size() == 3 ? Integer(words[2], kMostBytes) : std::nullopt;
+      if (!offset.has_value()) return "expected where in the workspace the buffer starts";
+      buffer.offset = *offset;
+    } else if (words.size() == 3 && words[2] == "unused") {
+      buffer.used = false;
+    } else if (words.size() != 2) {
+      return "has words after the type";
+    }
+    const auto order = [](BufferRole r) { return r == BufferRole::kConstant ? 0 : static_cast<int>(r); };
+    if (!result_.buffers.empty() && order(result_.buffers.back().role) > order(role)) return "stands out of order";
+    result_.buffers.push_back(std::move(buffer));
+    return "";
+  }
+
+  static std::string Launch(const Line_& words, std::vector<KernelLaunch>* launches) {
+    if (words.size() < 4 || !IsCIdentifier(words[1])) return "expected a function, groups and lanes";
+    KernelLaunch launch{std::string(words[1]), 0, 0, {}};
+    const auto groups = Integer(words[2], kMostLanes), lanes = Integer(words[3], kMostLanes);
+    if (!groups.has_value() || !lanes.has_value() || (*groups == 0) != (*lanes == 0)) return "has no sensible grid";
+    launch.groups = *groups;
+    launch.lanes = *lanes;
+    for (size_t i = 4; i < words.size(); ++i) {
+      const auto argument = Integer(words[i], kMostLanes);
+      if (!argument.has_value()) return "'" + std::string(words[i]) + "' is no argument";
+      launch.arguments.push_back(static_cast<uint32_t>(*argument));
+    }
+    launches->push_back(std::move(launch));
+    return "";
+  }
+
+  // What can only be said of the whole.
+  std::string Whole() const {
+    if (result_.name.empty()) return "it has no name";
+    const std::vector<uint32_t> outputs = result_.Of(BufferRole::kOutput);
+    const bool computes = std::any_of(outputs.begin(), outputs.end(),
+                                      [&](uint32_t output) { return result_.buffers[output].bytes() > 0; });
+    if (result_.main.empty() && (computes || outputs.empty())) return "it has no launch";
+    if (result_.prepare.empty() != result_.Of(BufferRole::kPacked).empty()) {
+      return "packed buffers and launches of prepare go together";
+    }
+    const int64_t workspace = std::max(result_.workspace_bytes, result_.prepare_workspace_bytes);
+    for (const KernelBuffer& buffer : result_.buffers) {
+      if (buffer.role == BufferRole::kWorkspace && buffer.offset + buffer.bytes() > workspace) {
+        return "a workspace buffer ends behind the workspace";
+      }
+    }
+    for (const auto* launches : {&result_.prepare, &result_.main}) {
+      for (const KernelLaunch& launch : *launches) {
+        for (const uint32_t argument : launch.arguments) {
+          if (argument >= result_.buffers.size())
+            return "launch of " + launch.function + " takes a buffer that is not there";
+        }
+      }
+    }
+    return "";
+  }
+
+  KernelInterface result_;
+};
+
+}  // namespace
+
+int64_t BytesOfDType(std::string_view dtype) {
+  for (const auto& [name, bytes] : kDTypes) {
+    if (name == dtype) return bytes;
+  }
+  return 0;
+}
+
+int64_t KernelBuffer::bytes() const {
+  int64_t bytes = BytesOfDType(dtype);
+  for (const int64_t extent : shape) bytes *= extent;
+  return bytes;
+}
+
+size_t KernelInterface::argument_count() const {
+  return static_cast<size_t>(std::count_if(buffers.begin(), buffers.end(), [](const KernelBuffer& buffer) {
+    return buffer.role != BufferRole::kWorkspace;
+  }));
+}
+
+std::vector<uint32_t> KernelInterface::Of(BufferRole role) const {
+  std::vector<uint32_t> indices;
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].role == role) indices.push_back(i);
+  }
+  return indices;
+}
+
+std::string Print(const KernelInterface& interface) {
+  std::string text = "kernel " + interface.name + "\n";
+  for (const KernelBuffer& buffer : interface.buffers) {
+    text += std::string(kRoleNames[static_cast<size_t>(buffer.role)]) + " " + PrintType(buffer);
+    if (buffer.role == BufferRole::kWorkspace) text += " " + std::to_string(buffer.offset);
+    text += buffer.used ? "\n" : " unused\n";
+  }
+  text += "scratch " + std::to_string(interface.workspace_bytes) + " " +
+          std::to_string(interface.prepare_workspace_bytes) + "\n";
+  const auto print = [&](const char* verb, const std::vector<KernelLaunch>& launches) {
+    for (const KernelLaunch& launch : launches) {
+      text += std::string(verb) + " " + launch.function + " " + std::to_string(launch.groups) + " " +
+              std::to_string(launch.lanes);
+      for (const uint32_t argument : launch.arguments) text += " " + std::to_string(argument);
+      text += "\n";
+    }
+  };
+  print("prepare", interface.prepare);
+  print("launch", interface.main);
+  return text;
+}
+
+std::optional<KernelInterface> ParseKernelInterface(std::string_view text, std::string* error) {
+  return Parser().Run(text, error);
+}
+
+}  // namespace hone

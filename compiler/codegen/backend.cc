@@ -1,0 +1,65 @@
+#include "compiler/codegen/backend.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/codegen/opencl/emit.h"
+
+namespace hone::codegen {
+namespace {
+
+std::string MachineOf(const target::Target& target) { return std::string(target::MachineName(target.arch)); }
+
+absl::StatusOr<std::string> EmitSource(std::span<const ir::Func> funcs, const target::Target&, Effort effort,
+                                       Output output) {
+  if (output != Output::kObject) {
+    return absl::InvalidArgumentError("an OpenCL device's own compiler makes its code: there is only source here");
+  }
+  return EmitOpenCl(funcs, effort == Effort::kKernel);
+}
+
+// Every source stands alone: a device builds each candidate by itself, so that one that does not build harms no other.
+absl::StatusOr<Artifact> Concatenate(std::span<const std::string> objects) {
+  Artifact artifact;
+  for (const std::string& object : objects) {
+    artifact.ranges.push_back({static_cast<int64_t>(artifact.code.size()), static_cast<int64_t>(object.size())});
+    artifact.code += object;
+  }
+  return artifact;
+}
+
+constexpr Backend kCpu = {EmitMachineCode, LinkShared, MachineOf, EnabledFeatures};
+constexpr Backend kOpenCl = {EmitSource, Concatenate, [](const target::Target&) { return std::string("opencl"); },
+                             [](const target::Target&) { return std::vector<std::string>(); }};
+
+const Backend& BackendOf(target::Kind kind) {
+  switch (kind) {
+    case target::Kind::kCpu:
+      return kCpu;
+    case target::Kind::kOpenCl:
+      return kOpenCl;
+  }
+  HONE_CHECK(false);
+  return kCpu;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const target::Target& target, Effort effort,
+                                 Output output) {
+  return BackendOf(target.kind).emit(funcs, target, effort, output);
+}
+
+absl::StatusOr<Artifact> Link(std::span<const std::string> objects, const target::Target& target) {
+  return BackendOf(target.kind).link(objects);
+}
+
+std::string RequiredArchitecture(const target::Target& target) {
+  return BackendOf(target.kind).required_architecture(target);
+}
+
+std::vector<std::string> RequiredFeatures(const target::Target& target) {
+  return BackendOf(target.kind).required_features(target);
+}
+
+}  // namespace hone::codegen

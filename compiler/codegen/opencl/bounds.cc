@@ -1,0 +1,107 @@
+#include "compiler/codegen/opencl/bounds.h"
+
+#include <algorithm>
+
+#include "compiler/ir/match.h"
+#include "compiler/ir/numeric.h"
+
+namespace hone::codegen::opencl {
+namespace {
+
+using ir::BinaryOp;
+using ir::Interval;
+using Wide = __int128;
+
+constexpr int64_t kUnbounded = Interval::kUnbounded;
+
+Interval Narrowed(Wide low, Wide high) {
+  if (low <= -kUnbounded || high >= kUnbounded) return {};
+  return {static_cast<int64_t>(low), static_cast<int64_t>(high)};
+}
+
+Interval Product(Interval a, Interval b) {
+  const Wide corners[] = {Wide{a.low} * b.low, Wide{a.low} * b.high, Wide{a.high} * b.low, Wide{a.high} * b.high};
+  const auto [low, high] = std::minmax_element(std::begin(corners), std::end(corners));
+  return Narrowed(*low, *high);
+}
+
+Interval Hull(Interval a, Interval b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
+
+int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
+Interval OfBinary(BinaryOp op, Interval a, Interval b) {
+  const bool bounded = IsBounded(a) && IsBounded(b);
+  const bool divides = b.IsPoint() && b.low > 0;
+  switch (op) {
+    case BinaryOp::kAdd:
+      return bounded ? Narrowed(Wide{a.low} + b.low, Wide{a.high} + b.high) : Interval{};
+    case BinaryOp::kSub:
+      return bounded ? Narrowed(Wide{a.low} - b.high, Wide{a.high} - b.low) : Interval{};
+    case BinaryOp::kMul:
+      return bounded ? Product(a, b) : Interval{};
+    case BinaryOp::kMin:
+      return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    case BinaryOp::kMax:
+      return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    case BinaryOp::kDiv:
+      return divides && bounded ? Interval{a.low / b.low, a.high / b.low} : Interval{};
+    case BinaryOp::kFloorDiv:
+      return divides && bounded ? Interval{FloorDivide(a.low, b.low), FloorDivide(a.high, b.low)} : Interval{};
+    case BinaryOp::kMod:
+      return divides ? Interval{a.low >= 0 ? 0 : 1 - b.low, b.low - 1} : Interval{};
+    case BinaryOp::kFloorMod:
+      if (!divides) return {};
+      return a.low >= 0 && a.high < b.low ? a : Interval{0, b.low - 1};
+    default:
+      return {};
+  }
+}
+
+Interval OfCast(ir::DType from) {
+  if (from == ir::DType::kBool) return {0, 1};
+  if (!ir::IsInt(from) || ir::SizeOf(from) == 8) return {};
+  return {ir::LowestInt(from), ir::HighestInt(from)};
+}
+
+// By the rules of intervals alone.
+Interval OfNode(const ir::Expr& e, const ir::Ranges& ranges) {
+  if (e.type().dtype != ir::DType::kInt64) return {};
+  return ir::Match(
+      e,
+      [](const ir::IntImm& i) {
+        return i.value > -kUnbounded && i.value < kUnbounded ? Interval{i.value, i.value} : Interval{};
+      },
+      [&](const ir::Var& v) {
+        const auto it = ranges.find(v.name);
+        return it == ranges.end() ? Interval{} : it->second;
+      },
+      [](const ir::Cast& c) { return OfCast(c.value.type().dtype); },
+      [&](const ir::Select& s) { return Hull(OfNode(s.on_true, ranges), OfNode(s.on_false, ranges)); },
+      [&](const ir::Broadcast& b) { return OfNode(b.value, ranges); },
+      [&](const ir::Ramp& r) {
+        const Interval base = OfNode(r.base, ranges), stride = OfNode(r.stride, ranges);
+        const Interval offset = OfBinary(BinaryOp::kMul, stride, {0, r.lanes - 1});
+        return OfBinary(BinaryOp::kAdd, base, offset);
+      },
+      [&](const ir::Binary& b) { return OfBinary(b.op, OfNode(b.a, ranges), OfNode(b.b, ranges)); },
+      [](const auto&) { return Interval{}; });
+}
+
+}  // namespace
+
+bool IsBounded(Interval i) { return i.low > -kUnbounded && i.high < kUnbounded; }
+bool FitsInt(Interval i) { return i.low >= INT32_MIN && i.high <= INT32_MAX; }
+
+Interval BoundsOf(const ir::Expr& e, const ir::Ranges& ranges) {
+  const Interval result = OfNode(e, ranges);
+  const ir::Binary* binary = e.As<ir::Binary>();
+  if (binary == nullptr || e.type() != ir::kIndexType || !IsBounded(result)) return result;
+  // Nothing wraps from here down: the linear form sees more, terms that cancel for instance.
+  bool bounded = true;
+  ir::ForEachExpr(e, [&](const ir::Expr& x) { bounded &= x.type() != ir::kIndexType || IsBounded(OfNode(x, ranges)); });
+  if (!bounded) return result;
+  const Interval linear = ir::BoundsOf(e, ranges);
+  return {std::max(result.low, linear.low), std::min(result.high, linear.high)};
+}
+
+}  // namespace hone::codegen::opencl

@@ -1,0 +1,82 @@
+#include "compiler/graph/verify.h"
+
+#include "base/status.h"
+#include "compiler/graph/emit.h"
+#include "fmt/format.h"
+
+namespace hone::graph {
+namespace {
+
+class GraphVerifier {
+ public:
+  explicit GraphVerifier(const Graph& graph) : graph_(graph), defined_(graph.values.size(), false) {}
+
+  absl::Status Run() {
+    for (size_t id = 0; id < graph_.values.size(); ++id) {
+      const Value& value = graph_.values[id];
+      if (value.data == nullptr) continue;
+      if (static_cast<int64_t>(value.data->size()) != ByteSize(value.type)) {
+        return Illegal("constant '{}' has {} bytes, its type {} has {}", value.name, value.data->size(),
+                       Print(value.type), ByteSize(value.type));
+      }
+      defined_[id] = true;
+    }
+    for (const ValueId id : graph_.inputs) HONE_RETURN_IF_ERROR(Define(id, "the graph's inputs"));
+    for (const Node& node : graph_.nodes) HONE_RETURN_IF_ERROR(CheckNode(node));
+    for (const ValueId id : graph_.outputs) HONE_RETURN_IF_ERROR(CheckUse(id, "the graph's outputs"));
+    if (graph_.output_names.size() == graph_.outputs.size()) return absl::OkStatus();
+    return Illegal("there are {} outputs and {} names for them", graph_.outputs.size(), graph_.output_names.size());
+  }
+
+ private:
+  template <typename... Args>
+  static absl::Status Illegal(fmt::format_string<Args...> format, Args&&... args) {
+    return absl::InvalidArgumentError(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  absl::Status CheckKnown(ValueId id, const std::string& where) const {
+    if (id >= 0 && id < static_cast<ValueId>(graph_.values.size())) return absl::OkStatus();
+    return Illegal("{}: there is no value {}", where, id);
+  }
+
+  absl::Status CheckUse(ValueId id, const std::string& where) const {
+    HONE_RETURN_IF_ERROR(CheckKnown(id, where));
+    if (defined_[id]) return absl::OkStatus();
+    return Illegal("{}: value '{}' is used before it is defined", where, graph_.values[id].name);
+  }
+
+  absl::Status Define(ValueId id, const std::string& where) {
+    HONE_RETURN_IF_ERROR(CheckKnown(id, where));
+    if (defined_[id]) return Illegal("{}: value '{}' is defined twice", where, graph_.values[id].name);
+    defined_[id] = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckNode(const Node& node) {
+    const std::string where = fmt::format("node '{}' ({})", node.name, node.op);
+    for (const ValueId id : node.inputs) {
+      if (id != kAbsent) HONE_RETURN_IF_ERROR(CheckUse(id, where));
+    }
+    for (const ValueId id : node.outputs) {
+      if (id != kAbsent) HONE_RETURN_IF_ERROR(Define(id, where));
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<TensorType> types, InferTypes(graph_, node));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kAbsent) continue;
+      const Value& value = graph_.values[node.outputs[i]];
+      if (value.type == types[i]) continue;
+      return Illegal("{}: output '{}' is {}, but the operator makes {}", where, value.name, Print(value.type),
+                     Print(types[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  const Graph& graph_;
+  std::vector<bool> defined_;  // per value
+};
+
+}  // namespace
+
+absl::Status Verify(const Graph& graph) { return GraphVerifier(graph).Run(); }
+
+}  // namespace hone::graph

@@ -1,0 +1,69 @@
+// hone-opt: runs passes on text from a file, for people who write passes and for bug reports. See docs/PASSES.md.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "base/status.h"
+#include "compiler/graph/onnx_import.h"
+#include "compiler/opt/opt.h"
+
+namespace hone::opt {
+namespace {
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  if (path.ends_with(".onnx")) {
+    HONE_ASSIGN_OR_RETURN(const graph::Graph graph, graph::ImportOnnx(path, {}));
+    return graph::Print(graph);
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file.good() && !file.eof()) return absl::NotFoundError(fmt::format("cannot read {}", path));
+  return text;
+}
+
+absl::Status Main(const std::string& path, const std::string& target, OptOptions options) {
+  if (!target.empty()) {
+    HONE_ASSIGN_OR_RETURN(options.target, target::ParseTarget(target));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  absl::StatusOr<std::string> result = Opt(text, options);
+  if (!result.ok()) return Annotate(result.status(), path);
+  std::cout << *result;
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace hone::opt
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs passes of the compiler on the text of a func, a workload with its schedule, or a graph",
+               "hone-opt");
+  hone::opt::OptOptions options;
+  std::string file;
+  std::string target;
+  bool all = false, changed = false;
+  app.add_option("file", file, "the text, an ONNX model (.onnx), or - for standard input")->required();
+  app.add_option("--passes", options.passes,
+                 "names with commas between, or all; without it, those in the file's head: # run: passes=...");
+  app.add_flag("--print-after-all", all, "write the program to standard error after every pass");
+  app.add_flag("--print-after-change", changed, "write the program to standard error after passes that changed it");
+  app.add_option("--target", target, "what to lower for: 'x86_64 -mcpu=znver4' (default: no particular machine)");
+  app.add_flag("--verify-each", options.verify_each, "check the legality rules after every pass");
+  app.add_flag("--interpret", options.interpret, "compare what the program computes before the passes and after each");
+  app.add_option("--seed", options.seed, "of the values for --interpret")->capture_default_str();
+  app.add_flag("--time-passes", options.time_passes, "write to standard error how long each pass took");
+  app.add_flag("--all-constants", options.all_constants, "write large constants of a graph, not only their digests");
+  app.add_option("--reproducers", options.reproducers, "folder for a file that shows the failure of a pass again");
+  CLI11_PARSE(app, argc, argv);
+  options.show = all ? hone::opt::Show::kAll : changed ? hone::opt::Show::kChanged : hone::opt::Show::kResult;
+  options.say = [](std::string_view text) { std::cerr << text; };
+  const absl::Status status = hone::opt::Main(file, target, std::move(options));
+  if (status.ok()) return 0;
+  std::cerr << "hone-opt: " << std::string(status.message()) << "\n";
+  return 1;
+}

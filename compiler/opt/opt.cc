@@ -1,0 +1,198 @@
+#include "compiler/opt/opt.h"
+
+#include <algorithm>
+
+#include "compiler/graph/text.h"
+#include "compiler/opt/meaning.h"
+#include "compiler/schedule/apply.h"
+#include "fmt/format.h"
+
+namespace hone::opt {
+namespace {
+
+constexpr std::string_view kHead = "# run: passes=";
+// Rounding: passes over the graph and schedules may compute sums in another order, passes over a func may not.
+constexpr double kReordered = 1e-4;
+
+// The first line; the rest stays in text.
+std::string_view TakeLine(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+// The text cut into parts: each line for which `opens` holds opens a new one. Every part begins with as many empty
+// lines as stand before it, so that errors name the right line.
+std::vector<std::string> CutAt(std::string_view text, const std::function<bool(std::string_view line)>& opens) {
+  std::vector<std::string> parts(1);
+  for (size_t number = 0; !text.empty(); ++number) {
+    const std::string_view line = TakeLine(text);
+    if (opens(line)) parts.emplace_back(number, '\n');
+    parts.back().append(line).append("\n");
+  }
+  return parts;
+}
+
+struct Input {
+  std::string passes;  // that the head names
+  std::string kind;    // the first word
+  std::string text;
+};
+
+Input ReadInput(std::string_view whole) {
+  Input input;
+  input.text = CutAt(whole, [](std::string_view line) { return line == "----"; })[0];
+  for (std::string_view rest = input.text; !rest.empty() && input.kind.empty();) {
+    const std::string_view line = TakeLine(rest);
+    if (line.starts_with(kHead)) input.passes = line.substr(kHead.size());
+    if (line.starts_with('#')) continue;
+    const size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+    input.kind = line.substr(begin, line.find_first_of(" \t", begin) - begin);
+  }
+  return input;
+}
+
+std::string Text(const ir::Func& func, const OptOptions&) { return ir::Print(func); }
+std::string Text(const graph::Graph& graph, const OptOptions& options) {
+  return options.all_constants ? graph::Print(graph) : graph::PrintBrief(graph);
+}
+
+template <typename Program>
+void Say(const PassRun& run, const Program& program, const OptOptions& options) {
+  if (!options.say) return;
+  if (options.time_passes) options.say(fmt::format("# {}: {:.3f} ms\n", run.pass, run.took.count()));
+  if (options.show == Show::kResult) return;
+  const bool show = options.show == Show::kAll || run.changed.value_or(true);
+  options.say(fmt::format("# after {}{}\n{}", run.pass, run.changed.value_or(true) ? "" : " (unchanged)",
+                          show ? Text(program, options) : std::string()));
+}
+
+// Between bind and barriers the lanes of a func may race: what it computes is not decided yet.
+bool MeansSomething(const ir::Func& func, std::span<const Pass<ir::Func>> to_come) {
+  return !func.grid.defined() ||
+         std::none_of(to_come.begin(), to_come.end(), [](const auto& pass) { return pass.name == "barriers"; });
+}
+bool MeansSomething(const graph::Graph&, std::span<const Pass<graph::Graph>>) { return true; }
+
+// Runs the passes as the options say. With interpret, `meaning` tells what the program computes, which no pass may
+// change by more than the tolerance.
+template <typename Program>
+absl::Status Run(std::span<const Pass<Program>> passes, Program& program, const OptOptions& options, double tolerance,
+                 const std::function<absl::StatusOr<Tensors>(const Program&)>& meaning) {
+  Tensors expected;
+  if (options.interpret) {
+    absl::StatusOr<Tensors> before = meaning(program);
+    if (!before.ok()) return Annotate(before.status(), "the interpreter, before the first pass");
+    expected = *std::move(before);
+  }
+  PassOptions<Program> run_options;
+  run_options.verify |= options.verify_each;
+  run_options.compare = options.show != Show::kResult;
+  run_options.made_by = "parsing";
+  run_options.reproducer = {
+      .folder = options.reproducers,
+      .flags = options.interpret ? fmt::format("--verify-each --interpret --seed={}", options.seed) : "--verify-each"};
+  if (target::Print(options.target) != target::Print({})) {
+    run_options.reproducer.flags += fmt::format(" --target='{}'", target::Print(options.target));
+  }
+  size_t done = 0;
+  run_options.after = [&](const PassRun& run, const Program& now) -> absl::Status {
+    Say(run, now, options);
+    ++done;
+    if (!options.interpret || !MeansSomething(now, passes.subspan(done))) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const Tensors actual, meaning(now));
+    return ExpectSame(expected, actual, tolerance);
+  };
+  return RunPasses(passes, program, run_options);
+}
+
+absl::StatusOr<std::string> OptFunc(const std::string& text, std::string_view list, const OptOptions& options,
+                                    const PassTables& tables) {
+  HONE_ASSIGN_OR_RETURN(const auto passes, SelectPasses(tables.func, list, tables.grid));
+  HONE_ASSIGN_OR_RETURN(ir::Func func, ir::ParseFunc(text));
+  HONE_RETURN_IF_ERROR(ir::Verify(func));
+  HONE_RETURN_IF_ERROR(
+      Run<ir::Func>(passes, func, options, 0, [&](const ir::Func& f) { return Meaning(f, options.seed); }));
+  return ir::Print(func);
+}
+
+absl::StatusOr<std::string> OptFuncs(const std::string& text, std::string_view list, const OptOptions& options,
+                                     const PassTables& tables) {
+  std::vector<std::string> parts = CutAt(text, [](std::string_view line) { return line.starts_with("func "); });
+  if (parts.size() > 1) parts.erase(parts.begin());  // what stands before the first
+  std::string result;
+  for (const std::string& part : parts) {
+    HONE_ASSIGN_OR_RETURN(const std::string printed, OptFunc(part, list, options, tables));
+    result += printed;
+  }
+  return result;
+}
+
+absl::StatusOr<std::string> OptGraph(const std::string& text, std::string_view list, const OptOptions& options,
+                                     const PassTables& tables) {
+  HONE_ASSIGN_OR_RETURN(const auto passes, SelectPasses(tables.graph, list));
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, graph::ParseGraph(text));
+  graph.target = options.target;
+  HONE_RETURN_IF_ERROR(graph::Verify(graph));
+  HONE_RETURN_IF_ERROR(Run<graph::Graph>(passes, graph, options, kReordered,
+                                         [&](const graph::Graph& g) { return Meaning(g, options.seed); }));
+  return Text(graph, options);
+}
+
+// The passes of a workload's list that come after build_loops.
+absl::StatusOr<std::vector<Pass<ir::Func>>> SelectAfterBuildLoops(std::string_view list, const PassTables& tables) {
+  const std::vector<std::string_view> names = SplitNames(list);
+  if (names[0] == "all") return SelectPasses(tables.func, list, tables.grid);
+  if (names[0] != "build_loops") {
+    return absl::InvalidArgumentError(fmt::format(
+        "a workload becomes a func by build_loops: the list of passes begins with it (or is all), not with {}",
+        names[0]));
+  }
+  return SelectPasses(tables.func, list.substr(list.find("build_loops") + std::string_view("build_loops").size()),
+                      tables.grid);
+}
+
+absl::StatusOr<std::string> OptWorkload(const std::string& text, std::string_view list, const OptOptions& options,
+                                        const PassTables& tables) {
+  std::vector<std::string> parts = CutAt(text, [](std::string_view line) { return line == "schedule"; });
+  if (parts.size() > 2) return absl::InvalidArgumentError("there is more than one line 'schedule'");
+  if (parts.size() == 1) parts.emplace_back("schedule\n");
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(parts[0]));
+  parts[1].replace(parts[1].find("schedule"), std::string_view("schedule").size(), "");
+  HONE_ASSIGN_OR_RETURN(const schedule::Schedule schedule, schedule::ParseSchedule(parts[1]));
+  HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
+  if (SplitNames(list).empty()) return ir::Print(workload) + "schedule\n" + schedule::Print(schedule);
+
+  HONE_ASSIGN_OR_RETURN(const auto passes, SelectAfterBuildLoops(list, tables));
+  HONE_ASSIGN_OR_RETURN(passes::Loops loops, passes::BuildLoops(state, options.target, "kernel"));
+  HONE_RETURN_IF_ERROR(IllegalAfter("build_loops", ir::Verify(loops.main)));
+  if (options.interpret) {
+    HONE_ASSIGN_OR_RETURN(const Tensors expected, Meaning(workload, options.seed));
+    HONE_ASSIGN_OR_RETURN(const Tensors actual, Meaning(workload, loops.prepare, loops.main, options.seed));
+    HONE_RETURN_IF_ERROR(Annotate(ExpectSame(expected, actual, kReordered), "after build_loops"));
+  }
+  std::string result;
+  for (ir::Func* func : {&loops.main, &loops.prepare}) {
+    if (!func->body.defined()) continue;
+    HONE_RETURN_IF_ERROR(Run<ir::Func>(passes, *func, options, 0,
+                                       [&](const ir::Func& f) { return Meaning(f, options.seed, workload.params); }));
+    result += ir::Print(*func);
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Opt(std::string_view text, const OptOptions& options, const PassTables& tables) {
+  const Input input = ReadInput(text);
+  const std::string& list = options.passes.empty() ? input.passes : options.passes;
+  if (input.kind == "func") return OptFuncs(input.text, list, options, tables);
+  if (input.kind == "workload") return OptWorkload(input.text, list, options, tables);
+  if (input.kind == "graph") return OptGraph(input.text, list, options, tables);
+  return absl::InvalidArgumentError(
+      fmt::format("the text begins with '{}'; it should be a func, a workload or a graph", input.kind));
+}
+
+}  // namespace hone::opt

@@ -1,0 +1,164 @@
+#include "compiler/passes/barriers.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/match.h"
+
+namespace hone::passes {
+namespace {
+
+using Buffers = std::set<const ir::BufferNode*>;
+
+bool Meet(const Buffers& a, const Buffers& b) {
+  for (const ir::BufferNode* buffer : a) {
+    if (b.contains(buffer)) return true;
+  }
+  return false;
+}
+
+// Shared buffers that some lane reads or writes.
+struct Effects {
+  Buffers reads, writes;
+
+  void Add(const Effects& other) {
+    reads.insert(other.reads.begin(), other.reads.end());
+    writes.insert(other.writes.begin(), other.writes.end());
+  }
+  // Whether lanes that do `next` must wait until all have done this.
+  bool Before(const Effects& next) const {
+    return Meet(writes, next.reads) || Meet(writes, next.writes) || Meet(reads, next.writes);
+  }
+};
+
+void AddReads(const ir::Expr& e, Effects* effects) {
+  ir::ForEachExpr(e, [&](const ir::Expr& x) {
+    const ir::Load* load = x.As<ir::Load>();
+    if (load != nullptr && load->buffer->scope == ir::Scope::kShared) effects->reads.insert(load->buffer.get());
+  });
+}
+
+Effects EffectsOf(const ir::Stmt& s) {
+  Effects effects;
+  if (const ir::Store* store = s.As<ir::Store>(); store != nullptr && store->buffer->scope == ir::Scope::kShared) {
+    effects.writes.insert(store->buffer.get());
+  }
+  ir::ForEachChild(
+      s, [&](const ir::Stmt& child) { effects.Add(EffectsOf(child)); },
+      [&](const ir::Expr& e) { AddReads(e, &effects); });
+  return effects;
+}
+
+bool OnlySomeLanes(const ir::Stmt& s) {
+  const ir::If* branch = s.As<ir::If>();
+  return branch != nullptr && ir::UsesVar(branch->condition, ir::kLaneVar);
+}
+
+// A stage that fills shared memory.
+bool IsFill(const ir::Stmt& s) {
+  const ir::Block* block = s.As<ir::Block>();
+  const bool is_stage = block != nullptr && !block->name.empty();
+  return (is_stage || OnlySomeLanes(s)) && !EffectsOf(s).writes.empty();
+}
+
+// Whether barriers may be needed inside: the statement holds stages that fill shared memory. Anything else is one step
+// of every lane, and so is what only some lanes do, where no barrier may stand.
+bool HasSteps(const ir::Stmt& s) {
+  if (OnlySomeLanes(s)) return false;
+  bool found = false;
+  ir::ForEachChild(
+      s, [&](const ir::Stmt& child) { found = found || IsFill(child) || HasSteps(child); }, [](const ir::Expr&) {});
+  return found;
+}
+
+// What comes before the first barrier on the way through `s`; false once there is one.
+bool Head(const ir::Stmt& s, Effects* effects) {
+  if (s.As<ir::Barrier>() != nullptr) return false;
+  if (const ir::Block* block = s.As<ir::Block>()) {
+    for (const ir::Stmt& child : block->stmts) {
+      if (!Head(child, effects)) return false;
+    }
+    return true;
+  }
+  bool open = true;
+  ir::ForEachChild(
+      s, [&](const ir::Stmt& child) { open = Head(child, effects) && open; },
+      [&](const ir::Expr& e) { AddReads(e, effects); });
+  if (s.As<ir::Store>() != nullptr) effects->Add(EffectsOf(s));
+  return open;
+}
+
+class BarrierInserter {
+ public:
+  ir::Stmt Insert(const ir::Stmt& s) {
+    if (!HasSteps(s) && !IsPartOfSteps(s)) return Step(s);
+    if (const ir::Block* block = s.As<ir::Block>()) {
+      std::vector<ir::Stmt> stmts;
+      for (const ir::Stmt& child : block->stmts) Append(Insert(child), &stmts);
+      return ir::MakeBlock(std::move(stmts), block->name);
+    }
+    if (const ir::For* loop = s.As<ir::For>()) return Loop(*loop);
+    if (const ir::If* branch = s.As<ir::If>()) return Branch(*branch);
+    return ir::MapChildren(
+        s, [&](const ir::Stmt& child) { return Insert(child); }, [](const ir::Expr& e) { return e; });
+  }
+
+ private:
+  static void Append(const ir::Stmt& s, std::vector<ir::Stmt>* stmts) {
+    const ir::Block* block = s.As<ir::Block>();
+    if (block == nullptr || !block->name.empty()) {
+      stmts->push_back(s);
+    } else {
+      stmts->insert(stmts->end(), block->stmts.begin(), block->stmts.end());
+    }
+  }
+
+  // A block of statements is taken apart, down to what no barrier can stand in.
+  static bool IsPartOfSteps(const ir::Stmt& s) {
+    const ir::Block* block = s.As<ir::Block>();
+    return block != nullptr && block->name.empty();
+  }
+
+  // One step of every lane. What it both writes and reads is each lane's own part.
+  ir::Stmt Step(const ir::Stmt& s) {
+    const Effects effects = EffectsOf(s);
+    const bool wait = since_.Before(effects);
+    if (wait) since_ = {};
+    since_.Add(effects);
+    return wait ? ir::MakeBlock({ir::MakeBarrier(), s}) : s;
+  }
+
+  // The next iteration follows the last one.
+  ir::Stmt Loop(const ir::For& loop) {
+    ir::Stmt body = Insert(loop.body);
+    Effects head;
+    Head(body, &head);
+    if (since_.Before(head)) {
+      std::vector<ir::Stmt> stmts;
+      Append(body, &stmts);
+      stmts.push_back(ir::MakeBarrier());
+      body = ir::MakeBlock(std::move(stmts));
+      since_ = {};
+    }
+    return ir::MakeFor(loop.var, loop.extent, loop.kind, body);
+  }
+
+  ir::Stmt Branch(const ir::If& branch) {
+    const Effects before = since_;
+    const ir::Stmt then_case = Insert(branch.then_case);
+    const Effects after_then = since_;
+    since_ = before;
+    const ir::Stmt else_case = branch.else_case.defined() ? Insert(branch.else_case) : ir::Stmt();
+    since_.Add(after_then);
+    return ir::MakeIf(branch.condition, then_case, else_case);
+  }
+
+  Effects since_;  // what lanes did since the last barrier
+};
+
+}  // namespace
+
+ir::Stmt InsertBarriers(const ir::Stmt& s) { return BarrierInserter().Insert(s); }
+
+}  // namespace hone::passes

@@ -1,0 +1,83 @@
+#include "compiler/passes/split_launches.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "compiler/ir/match.h"
+
+namespace hone::passes {
+namespace {
+
+using Replacements = std::map<const ir::BufferNode*, ir::Buffer>;
+
+ir::Expr Replace(const ir::Expr& e, const Replacements& map) {
+  const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return Replace(child, map); });
+  const ir::Load* load = mapped.As<ir::Load>();
+  const auto found = load == nullptr ? map.end() : map.find(load->buffer.get());
+  return found == map.end() ? mapped : ir::MakeLoad(found->second, load->indices, load->mask);
+}
+
+ir::Stmt Replace(const ir::Stmt& s, const Replacements& map) {
+  const ir::Stmt mapped = ir::MapChildren(
+      s, [&](const ir::Stmt& child) { return Replace(child, map); },
+      [&](const ir::Expr& e) { return Replace(e, map); });
+  const ir::Store* store = mapped.As<ir::Store>();
+  const auto found = store == nullptr ? map.end() : map.find(store->buffer.get());
+  return found == map.end() ? mapped : ir::MakeStore(found->second, store->indices, store->value, store->mask);
+}
+
+std::vector<ir::Buffer> UsedOf(const ir::Stmt& body, const std::vector<ir::Buffer>& buffers) {
+  std::set<const ir::BufferNode*> used;
+  const std::function<void(const ir::Stmt&)> visit = [&](const ir::Stmt& s) {
+    if (const ir::Store* store = s.As<ir::Store>()) used.insert(store->buffer.get());
+    ir::ForEachChild(s, visit, [](const ir::Expr&) {});
+  };
+  visit(body);
+  ir::ForEachExpr(body, [&](const ir::Expr& e) {
+    if (const ir::Load* load = e.As<ir::Load>()) used.insert(load->buffer.get());
+  });
+  std::vector<ir::Buffer> result;
+  for (const ir::Buffer& buffer : buffers) {
+    if (used.contains(buffer.get())) result.push_back(buffer);
+  }
+  return result;
+}
+
+// The launches of a func: the statements under the workspace's Allocs.
+void CollectNests(const ir::Stmt& s, std::vector<ir::Buffer>* workspace, std::vector<ir::Stmt>* nests) {
+  if (const ir::Alloc* alloc = s.As<ir::Alloc>(); alloc != nullptr && alloc->buffer->scope == ir::Scope::kWorkspace) {
+    workspace->push_back(alloc->buffer);
+    CollectNests(alloc->body, workspace, nests);
+  } else if (const ir::Block* block = s.As<ir::Block>(); block != nullptr && block->name.empty()) {
+    for (const ir::Stmt& child : block->stmts) CollectNests(child, workspace, nests);
+  } else {
+    nests->push_back(s);
+  }
+}
+
+}  // namespace
+
+Launches SplitLaunches(const ir::Func& func) {
+  Launches launches;
+  std::vector<ir::Buffer> workspace;
+  std::vector<ir::Stmt> nests;
+  CollectNests(func.body, &workspace, &nests);
+  Replacements as_params;
+  std::vector<ir::Buffer> buffers = func.params;
+  for (const ir::Buffer& buffer : workspace) {
+    const ir::Buffer param = ir::MakeBuffer(buffer->name, buffer->dtype, buffer->shape);
+    as_params[buffer.get()] = param;
+    launches.workspace.push_back(param);
+    buffers.push_back(param);
+  }
+  for (const ir::Stmt& nest : nests) {
+    const ir::Stmt body = Replace(nest, as_params);
+    launches.funcs.push_back({fmt::format("{}_{}", func.name, launches.funcs.size()), UsedOf(body, buffers), body});
+  }
+  return launches;
+}
+
+}  // namespace hone::passes

@@ -1,0 +1,48 @@
+#include "compiler/passes/uniform_masks.h"
+
+#include <algorithm>
+
+#include "compiler/ir/match.h"
+#include "compiler/ir/simplify.h"
+
+namespace hone::passes {
+namespace {
+
+// ramp(base, 1, lanes) < broadcast(bound) with base and bound multiples of the lanes; undefined if it is not that.
+ir::Expr SharedCondition(const ir::Binary& compare) {
+  const ir::Ramp* ramp = compare.a.As<ir::Ramp>();
+  const ir::Broadcast* broadcast = compare.b.As<ir::Broadcast>();
+  const ir::IntImm* bound = broadcast != nullptr ? broadcast->value.As<ir::IntImm>() : nullptr;
+  if (compare.op != ir::BinaryOp::kLt || ramp == nullptr || bound == nullptr || ramp->base.type() != ir::kIndexType ||
+      ir::ConstantValue(ramp->stride) != 1 || bound->value % ramp->lanes != 0) {
+    return {};
+  }
+  const ir::Linear base = ir::ToLinear(ramp->base, {});
+  const bool aligned =
+      base.constant % ramp->lanes == 0 && std::all_of(base.terms.begin(), base.terms.end(),
+                                                      [&](const auto& term) { return term.second % ramp->lanes == 0; });
+  return aligned ? ir::MakeBroadcast(ramp->base < broadcast->value, ramp->lanes) : ir::Expr();
+}
+
+ir::Expr Share(const ir::Expr& e) {
+  const ir::Expr mapped = ir::MapChildren(e, Share);
+  if (const ir::Unary* unary = mapped.As<ir::Unary>(); unary != nullptr && unary->op == ir::UnaryOp::kNot) {
+    const ir::Broadcast* a = unary->a.As<ir::Broadcast>();
+    return a != nullptr ? ir::MakeBroadcast(ir::MakeUnary(ir::UnaryOp::kNot, a->value), a->lanes) : mapped;
+  }
+  const ir::Binary* binary = mapped.As<ir::Binary>();
+  if (binary == nullptr) return mapped;
+  const ir::Broadcast* a = binary->a.As<ir::Broadcast>();
+  const ir::Broadcast* b = binary->b.As<ir::Broadcast>();
+  if (binary->op == ir::BinaryOp::kAnd && a != nullptr && b != nullptr) {
+    return ir::MakeBroadcast(ir::MakeBinary(ir::BinaryOp::kAnd, a->value, b->value), a->lanes);
+  }
+  const ir::Expr shared = SharedCondition(*binary);
+  return shared.defined() ? shared : mapped;
+}
+
+}  // namespace
+
+ir::Stmt ShareMasks(const ir::Stmt& s) { return ir::MapChildren(s, ShareMasks, Share); }
+
+}  // namespace hone::passes

@@ -1,0 +1,179 @@
+#include "compiler/target/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "base/machine_files.h"
+#include "compiler/target/capabilities.h"
+#include "compiler/target/cpu_features.h"
+#include "compiler/target/microarchitectures.h"
+#include "drivers/opencl.h"
+
+namespace hone::target {
+namespace {
+
+#if defined(__aarch64__)
+constexpr Arch kBuiltFor = Arch::kAArch64;
+#else
+constexpr Arch kBuiltFor = Arch::kX86_64;
+#endif
+
+struct CpuInfo {
+  Arch arch = kBuiltFor;
+  std::map<int, CoreId> cores;  // by the CPU's number
+  std::set<std::string> words;  // features that all cores have
+  bool hypervisor = false;
+};
+
+CpuInfo ReadCpuInfo(const std::string& root) {
+  CpuInfo info;
+  std::ifstream file(root + "proc/cpuinfo");
+  CoreId* core = nullptr;
+  bool first = true;
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string name = line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
+    const std::string value = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
+    const int number = static_cast<int>(std::strtol(value.c_str(), nullptr, 0));
+    if (name == "processor") core = &info.cores[number];
+    if (core == nullptr) continue;
+    if (name == "vendor_id" || name == "CPU implementer") {
+      core->vendor = value;
+      info.arch = name == "vendor_id" ? Arch::kX86_64 : Arch::kAArch64;
+    }
+    if (name == "cpu family") core->family = number;
+    if (name == "model" || name == "CPU part") core->model = number;
+    if (name != "flags" && name != "Features") continue;
+    std::istringstream stream(value);
+    std::set<std::string> words, shared;
+    for (std::string word; stream >> word;) words.insert(word);
+    std::set_intersection(words.begin(), words.end(), info.words.begin(), info.words.end(),
+                          std::inserter(shared, shared.end()));
+    info.words = first ? words : shared;
+    first = false;
+  }
+  info.hypervisor = info.words.contains("hypervisor");
+  return info;
+}
+
+// The CPUs that this thread may run on; the mask may name some that the machine lacks.
+std::vector<int> UsableCpus(const std::string& root, const CpuInfo& info) {
+  std::ifstream file(root + "proc/thread-self/status");
+  constexpr std::string_view kList = "Cpus_allowed_list:";
+  std::set<int> allowed;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kList)) allowed = ParseCpuList(line.substr(kList.size()));
+  }
+  std::vector<int> cpus;
+  for (const auto& [cpu, core] : info.cores) {
+    if (allowed.empty() || allowed.contains(cpu)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// One data cache as some CPU sees it.
+struct Cache {
+  int64_t bytes;
+  std::set<int> shared_by;
+};
+
+std::optional<Cache> FindCache(const std::string& root, int cpu, int level) {
+  for (int index = 0; index < 16; ++index) {
+    const std::string folder = fmt::format("{}sys/devices/system/cpu/cpu{}/cache/index{}/", root, cpu, index);
+    const std::string found = FirstLine(folder + "level");
+    if (found.empty()) break;
+    const int64_t bytes = ParseSize(FirstLine(folder + "size"));
+    if (std::atoi(found.c_str()) != level || FirstLine(folder + "type") == "Instruction" || bytes <= 0) continue;
+    Cache cache{bytes, ParseCpuList(FirstLine(folder + "shared_cpu_list"))};
+    cache.shared_by.insert(cpu);
+    return cache;
+  }
+  return std::nullopt;
+}
+
+// What one core has of a cache that several may share; hardware threads of a core count once.
+int64_t BytesOfOneCore(const std::string& root, int cpu, const Cache& cache) {
+  const size_t siblings = std::max<size_t>(
+      1, ParseCpuList(FirstLine(fmt::format("{}sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", root, cpu)))
+             .size());
+  return cache.bytes / static_cast<int64_t>(std::max<size_t>(1, cache.shared_by.size() / siblings));
+}
+
+// All caches of a level that some of these CPUs use, together.
+int64_t BytesOfLevel(const std::string& root, const std::vector<int>& cpus, int level) {
+  std::set<std::set<int>> counted;
+  int64_t bytes = 0;
+  for (const int cpu : cpus) {
+    const std::optional<Cache> cache = FindCache(root, cpu, level);
+    if (cache && counted.insert(cache->shared_by).second) bytes += cache->bytes;
+  }
+  return bytes;
+}
+
+void ReadCaches(const std::string& root, const std::vector<int>& cpus, int cpu, bool hypervisor, Target* target) {
+  const int64_t typical_l3 = target->memory.l3_bytes;
+  if (const auto l1 = FindCache(root, cpu, 1)) target->memory.l1_bytes = BytesOfOneCore(root, cpu, *l1);
+  if (const auto l2 = FindCache(root, cpu, 2)) target->memory.l2_bytes = BytesOfOneCore(root, cpu, *l2);
+  int64_t last = BytesOfLevel(root, cpus, 3);
+  if (last == 0) last = BytesOfLevel(root, cpus, 2);
+  if (last == 0) return;
+  // A virtual machine often sees the cache of a whole socket, most of which is other people's: it can count on what
+  // its cores have in the table, or on what eight have, since an unshared cache of that size is common.
+  const int64_t share = typical_l3 * std::max<int64_t>(8, static_cast<int64_t>(cpus.size())) / 8;
+  target->memory.l3_bytes = hypervisor ? std::min(last, share) : last;
+}
+
+}  // namespace
+
+Target HostCpu(const std::string& root) {
+  const CpuInfo info = ReadCpuInfo(root);
+  const FeatureSet present = FromCpuinfo(info.arch, info.words);
+  const std::vector<int> cpus = UsableCpus(root, info);
+  const Microarchitecture* best = Identify(info.arch, {}, present);
+  int best_cpu = cpus.empty() ? 0 : cpus.front();
+  double best_speed = 0;
+  for (const int cpu : cpus) {
+    const Microarchitecture* row = Identify(info.arch, info.cores.at(cpu), present);
+    const double speed = row->core.hertz * row->core.multiply_adds;
+    if (speed <= best_speed) continue;
+    best = row;
+    best_cpu = cpu;
+    best_speed = speed;
+  }
+  Target target = CpuTarget(*best, present);
+  target.threads = std::max(1, static_cast<int>(cpus.size()));
+  ReadCaches(root, cpus, best_cpu, info.hypervisor, &target);
+  return target;
+}
+
+Target HostOpenCl(std::string_view device) {
+  Target target = OpenClTarget();
+  target.device = device;
+  drivers::opencl::Library library;
+  drivers::opencl::Device found;
+  if (!drivers::opencl::Library::Load(&library).ok() || !library.Open(device, &found).ok()) return target;
+  const drivers::opencl::DeviceInfo& info = found.info();
+  target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
+  target.hierarchy.max_lanes =
+      static_cast<int>(std::clamp<int64_t>(info.max_group_lanes, 1, target.hierarchy.max_lanes));
+  if (!info.has_local_memory) target.memory.shared_gain = 1;
+  if (info.is_cpu) {
+    target.vector_bits = HostCpu().vector_bits;
+  } else {
+    target.hierarchy.lane_width = static_cast<int>(std::max<int64_t>(1, info.preferred_multiple));
+    target.memory.shared_bytes = info.local_bytes;
+  }
+  return target;
+}
+
+}  // namespace hone::target

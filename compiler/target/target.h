@@ -1,0 +1,86 @@
+// A Target: what code is generated for, as a value: a kind, and capabilities as data. Not a device (many devices can
+// fit one target), and no back end: nothing here knows LLVM.
+//
+// Text: `cpu` (this host), `cpu -mcpu=znver4 -threads=2`, `arm64 -mcpu=cortex-a76`, with optional -mattr=+a,-b;
+// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`. Print writes the complete canonical text,
+// which is part of every record's key and parses back on any machine. Whoever decides something by a target asks for
+// what it can do (vectors, lanes, bytes), never for its architecture. Start with ParseTarget.
+#ifndef HONE_COMPILER_TARGET_TARGET_H_
+#define HONE_COMPILER_TARGET_TARGET_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace hone::target {
+
+enum class Kind : uint8_t { kCpu, kOpenCl };
+enum class Arch : uint8_t { kX86_64, kAArch64 };  // of a CPU
+
+// Who works inside one parallel step, on a device whose groups of lanes share memory and can wait for each other: a
+// GPU, as OpenCL sees it. A CPU has one lane; what its kernels spread work over is Target::threads.
+struct Hierarchy {
+  int units = 1;       // groups that run at the same time
+  int max_lanes = 1;   // of a group (work-items of a work-group)
+  int lane_width = 1;  // lanes that run in step; a group should be a multiple of it
+};
+
+// Bytes of each memory, from near to far.
+struct Memory {
+  int64_t registers_bytes = 0;  // of a lane, its private arrays among them; 0 where there are no lanes
+  int64_t shared_bytes = 0;     // of a group, shared by its lanes; 0 where there are no lanes
+  // How many times faster a lane reads what its group shares than what lies in a cache; 1: it is a part of global
+  // memory, and copying there gains nothing.
+  int shared_gain = 1;
+  int64_t local_bytes = 1 << 20;  // that buffers inside loops may take, of each thread or lane
+  int64_t l1_bytes = 32 << 10;    // data cache of a core or unit
+  int64_t l2_bytes = 512 << 10;   // of a core; of a device with lanes: of all its units
+  int64_t l3_bytes = 8 << 20;     // last level, what all threads together have; 0: none
+};
+
+// What one core or unit does in a cycle, in vectors of Target::vector_bits. Typical; the learned model corrects what
+// is special about a device.
+struct Core {
+  double hertz = 3.5e9;
+  double multiply_adds = 2;
+  double loads = 2;
+  double latency = 4;  // cycles from a multiply-add to one that needs its result
+  double l2_bytes = 32;
+  double l3_bytes = 12;
+  double memory_bytes = 5;
+  double line_cycles = 1.5;  // extra, per cache line that is not next to the one before
+};
+
+struct Target {
+  Kind kind = Kind::kCpu;
+  Arch arch = Arch::kX86_64;  // of a CPU
+  std::string cpu;            // of a CPU: a name of the table (microarchitectures.h), which is LLVM's
+  std::string features;       // of a CPU: where it differs from its row, as LLVM lists it: "-avx512f,+gfni"
+  std::string device;         // of OpenCL: chosen by name, '-' for a space; empty: the first one
+
+  int threads = 1;  // of this machine's CPU that a kernel may use
+  Hierarchy hierarchy;
+  Memory memory;
+  int vector_bits = 256;  // of the widest vectors that are worth using
+  int vector_registers = 16;
+  Core core;
+
+  // Elements of a vector register.
+  int Lanes(int element_bytes) const { return vector_bits / 8 / element_bytes; }
+  bool HasLanes() const { return hierarchy.max_lanes > 1; }
+};
+
+// InvalidArgument for a text that names an unknown kind, CPU, feature or option, or a value that cannot be: the message
+// lists what there is.
+absl::StatusOr<Target> ParseTarget(std::string_view text);
+std::string Print(const Target& target);
+
+// Both are of the same CPU or device, however much of it they use: what was measured for one says much of the other.
+bool SameMachine(const Target& a, const Target& b);
+std::string_view MachineName(Arch arch);  // as the operating system calls it: "x86_64", "aarch64"
+
+}  // namespace hone::target
+
+#endif  // HONE_COMPILER_TARGET_TARGET_H_

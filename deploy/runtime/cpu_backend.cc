@@ -1,0 +1,129 @@
+#include "deploy/runtime/cpu_backend.h"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/kernel_abi.h"
+#include "base/thread_pool.h"
+#include "deploy/runtime/code_object.h"
+#include "deploy/runtime/cpu_features.h"
+#include "deploy/runtime/memory.h"
+
+namespace hone::runtime {
+namespace {
+
+using package::TensorEntry;
+using package::TensorKind;
+
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(const ProgramView& program) : program_(program) {}
+
+  Fault Load(std::span<const uint8_t> constants, int threads) {
+    HONE_RETURN_IF_FAULT(Mapping::Pages(program_.manifest->arena_bytes, "the arena", &arena_));
+    HONE_RETURN_IF_FAULT(CodeObject::Load(program_.code, &code_));
+    HONE_RETURN_IF_FAULT(FindKernels());
+    PlaceTensors(constants);
+    pool_ = std::make_unique<ThreadPool>(threads);
+    return {};
+  }
+
+  void PlacePort(uint32_t tensor, uint8_t* host) override {
+    addresses_[tensor] = host;
+    for (size_t a = 0; a < buffers_.size(); ++a) {
+      if (program_.arguments[a] == tensor) buffers_[a] = host;
+    }
+  }
+
+  Fault Run(std::span<int64_t> nanoseconds) override {
+    HoneParallel* parallel = pool_->parallel();
+    if (nanoseconds.empty()) {
+      for (const Call& call : calls_) Do(call, parallel);
+    } else {
+      auto start = std::chrono::steady_clock::now();
+      for (size_t i = 0; i < calls_.size(); ++i) {
+        Do(calls_[i], parallel);
+        const auto end = std::chrono::steady_clock::now();
+        nanoseconds[i] = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
+        start = end;
+      }
+    }
+    for (const package::CopyEntry& copy : program_.copies) {
+      const uint64_t bytes = program_.tensors[copy.target].bytes;
+      if (bytes > 0) std::memcpy(addresses_[copy.target], addresses_[copy.source], bytes);
+    }
+    return {};
+  }
+
+  void SetThreads(int threads) override { pool_ = std::make_unique<ThreadPool>(threads); }
+  int threads() const override { return pool_->threads(); }
+
+ private:
+  struct Call {
+    std::span<const HoneKernel> launches;  // of functions_
+    void* const* buffers;                  // of buffers_
+    void* workspace;
+  };
+
+  static void Do(const Call& call, HoneParallel* parallel) {
+    for (const HoneKernel launch : call.launches) launch(call.buffers, call.workspace, parallel);
+  }
+
+  Fault FindKernels() {
+    functions_.resize(program_.kernels.size());
+    for (size_t k = 0; k < functions_.size(); ++k) {
+      for (const KernelLaunch& launch : program_.kernels[k].main) {
+        void* address = code_.Find(launch.function.c_str());
+        if (address == nullptr) return BadPackage("its code has no kernel '" + launch.function + "'");
+        functions_[k].push_back(reinterpret_cast<HoneKernel>(address));
+      }
+    }
+    buffers_.assign(program_.arguments.size(), nullptr);
+    calls_.reserve(program_.calls.size());
+    for (const package::CallEntry& call : program_.calls) {
+      void* workspace = program_.Kernel(call).workspace_bytes > 0 ? arena_.data() + call.workspace_offset : nullptr;
+      calls_.push_back({functions_[call.kernel], buffers_.data() + call.arguments, workspace});
+    }
+    return {};
+  }
+
+  void PlaceTensors(std::span<const uint8_t> constants) {
+    addresses_.assign(program_.tensors.size(), nullptr);
+    for (uint32_t i = 0; i < program_.tensors.size(); ++i) {
+      const TensorEntry& tensor = program_.tensors[i];
+      if (tensor.bytes == 0) continue;  // its address space may be empty
+      if (tensor.kind == TensorKind::kConstant) {
+        addresses_[i] = const_cast<uint8_t*>(constants.data()) + tensor.offset;  // mapped read-only
+      } else if (tensor.kind == TensorKind::kIntermediate) {
+        addresses_[i] = arena_.data() + tensor.offset;
+      }
+    }
+    for (size_t a = 0; a < buffers_.size(); ++a) {
+      if (program_.arguments[a] != package::kNoTensor) buffers_[a] = addresses_[program_.arguments[a]];
+    }
+  }
+
+  const ProgramView& program_;
+  CodeObject code_;
+  Mapping arena_;
+  std::vector<std::vector<HoneKernel>> functions_;  // per kernel, the launches of its `main`
+  std::vector<uint8_t*> addresses_;                 // per tensor
+  std::vector<void*> buffers_;                      // per argument of the program, flat; null for one without use
+  std::vector<Call> calls_;
+  std::unique_ptr<ThreadPool> pool_;
+};
+
+}  // namespace
+
+Fault LoadCpuBackend(const ProgramView& program, std::span<const uint8_t> constants, int threads,
+                     std::unique_ptr<Backend>* backend) {
+  HONE_RETURN_IF_FAULT(CheckHostRuns(program.manifest->code, program.Text(program.manifest->cpu_features)));
+  auto result = std::make_unique<CpuBackend>(program);
+  HONE_RETURN_IF_FAULT(result->Load(constants, threads));
+  *backend = std::move(result);
+  return {};
+}
+
+}  // namespace hone::runtime

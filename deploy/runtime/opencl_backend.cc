@@ -1,0 +1,237 @@
+#include "deploy/runtime/opencl_backend.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drivers/opencl.h"
+
+namespace hone::runtime {
+namespace {
+
+using drivers::Error;
+using drivers::Trouble;
+using drivers::opencl::Buffer;
+using drivers::opencl::Device;
+using drivers::opencl::Kernel;
+using drivers::opencl::Launch;
+using drivers::opencl::Library;
+using drivers::opencl::Program;
+using package::TensorEntry;
+using package::TensorKind;
+
+Fault ToFault(const Error& error) {
+  switch (error.trouble) {
+    case Trouble::kNone:
+      return {};
+    case Trouble::kAbsent:
+    case Trouble::kProgram:
+      return Incompatible(error.text);
+    case Trouble::kTimeout:
+    case Trouble::kDevice:
+      break;
+  }
+  return IoError(error.text);
+}
+
+// Where compiled code is kept; empty (nothing is kept) where there is no folder that is the user's alone: whoever could
+// write there could make this process run their code.
+std::filesystem::path CacheFolder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder;
+  if (cache != nullptr && cache[0] == '/') {
+    folder = cache;
+  } else if (home != nullptr && home[0] == '/') {
+    folder = std::filesystem::path(home) / ".cache";
+  } else {
+    return {};
+  }
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  folder /= "hone";
+  mkdir(folder.c_str(), 0700);
+  struct stat status;
+  if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return {};
+  return status.st_uid == geteuid() && (status.st_mode & 022) == 0 ? folder : std::filesystem::path();
+}
+
+class OpenClBackend : public Backend {
+ public:
+  explicit OpenClBackend(const ProgramView& program) : program_(program), ports_(program.tensors.size(), nullptr) {}
+
+  Fault Load(std::span<const uint8_t> constants) {
+    Library library;
+    HONE_RETURN_IF_FAULT(ToFault(Library::Load(&library)));
+    HONE_RETURN_IF_FAULT(ToFault(library.Open(program_.Text(program_.manifest->device), &device_)));
+    HONE_RETURN_IF_FAULT(CheckNeeds());
+    Program built;
+    const std::string_view source(reinterpret_cast<const char*>(program_.code.data()), program_.code.size());
+    HONE_RETURN_IF_FAULT(ToFault(device_.Build(source, {.cache_folder = CacheFolder()}, &built)));
+    HONE_RETURN_IF_FAULT(ToFault(PlaceTensors(constants)));
+    calls_.reserve(program_.calls.size());
+    for (const package::CallEntry& call : program_.calls) HONE_RETURN_IF_FAULT(AddCall(call, built));
+    return {};
+  }
+
+  void PlacePort(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
+
+  Fault Run(std::span<int64_t> nanoseconds) override {
+    const Error handed_over = HandOver(nanoseconds);
+    const Error done = device_.Finish();  // also after an error: the queue may still hold the ports' addresses
+    const Error& first = handed_over.ok() ? done : handed_over;
+    return first.ok() ? Fault{} : IoError(first.text);
+  }
+
+  void SetThreads(int) override {}
+  int threads() const override { return 1; }
+
+ private:
+  // Of one call, with their arguments set once and for all.
+  struct Call {
+    std::vector<Kernel> kernels;
+    std::vector<Launch> launches;  // of kernels
+  };
+
+  Fault CheckNeeds() const {
+    const auto check = [&](int64_t needed, int64_t has, const char* what) -> Fault {
+      if (needed <= has) return {};
+      return Incompatible("the code needs " + std::to_string(needed) + " " + what + ", the OpenCL device '" +
+                          device_.info().name + "' has " + std::to_string(has) +
+                          "; compile the model for this device (hone compile --target opencl)");
+    };
+    HONE_RETURN_IF_FAULT(check(program_.manifest->lanes, device_.info().max_group_lanes, "lanes in a group"));
+    return check(static_cast<int64_t>(program_.manifest->shared_bytes), device_.info().local_bytes,
+                 "bytes of shared memory");
+  }
+
+  // The arena is one buffer, because its tensors share memory. Inputs, outputs and constants have buffers of their own:
+  // a device limits the size of one buffer, and the package holds constants of other programs too.
+  Error PlaceTensors(std::span<const uint8_t> constants) {
+    Error error = device_.Allocate(program_.manifest->arena_bytes, &arena_);
+    std::map<std::pair<uint64_t, uint64_t>, Buffer> placed;  // constants, by offset and size
+    memory_.resize(program_.tensors.size());
+    for (size_t i = 0; i < memory_.size() && error.ok(); ++i) {
+      const TensorEntry& tensor = program_.tensors[i];
+      if (tensor.kind == TensorKind::kIntermediate) {
+        error = ArenaSlice(tensor.offset, tensor.bytes, &memory_[i]);
+        continue;
+      }
+      const bool constant = tensor.kind == TensorKind::kConstant;
+      const auto found = constant ? placed.find({tensor.offset, tensor.bytes}) : placed.end();
+      if (found != placed.end()) {
+        memory_[i] = found->second;
+        continue;
+      }
+      error = device_.Allocate(tensor.bytes, &memory_[i]);
+      if (!constant || !error.ok()) continue;
+      placed[{tensor.offset, tensor.bytes}] = memory_[i];
+      error = device_.EnqueueWrite(memory_[i], std::as_bytes(constants.subspan(tensor.offset, tensor.bytes)));
+    }
+    const Error written = device_.Finish();
+    return error.ok() ? written : error;
+  }
+
+  Error ArenaSlice(uint64_t offset, uint64_t bytes, Buffer* slice) const {
+    return bytes == 0 ? device_.Allocate(0, slice) : device_.Slice(arena_, offset, bytes, slice);
+  }
+
+  Fault AddCall(const package::CallEntry& entry, const Program& built) {
+    const KernelInterface& interface = program_.Kernel(entry);
+    const std::span<const uint32_t> arguments = program_.Arguments(entry);
+    Call call;
+    call.kernels.resize(interface.main.size());
+    for (size_t i = 0; i < interface.main.size(); ++i) {
+      const KernelLaunch& launch = interface.main[i];
+      Kernel& kernel = call.kernels[i];
+      HONE_RETURN_IF_FAULT(ToFault(built.Find(launch.function, &kernel)));
+      if (launch.lanes > kernel.facts().max_group_lanes) {
+        return Incompatible("kernel '" + launch.function + "' runs " + std::to_string(launch.lanes) +
+                            " lanes in a group, the OpenCL device '" + device_.info().name + "' can run " +
+                            std::to_string(kernel.facts().max_group_lanes) + " of it");
+      }
+      for (size_t a = 0; a < launch.arguments.size(); ++a) {
+        const KernelBuffer& buffer = interface.buffers[launch.arguments[a]];
+        Buffer slice;
+        if (buffer.role == BufferRole::kWorkspace) {
+          const uint64_t offset = entry.workspace_offset + static_cast<uint64_t>(buffer.offset);
+          HONE_RETURN_IF_FAULT(ToFault(ArenaSlice(offset, static_cast<uint64_t>(buffer.bytes()), &slice)));
+        } else {
+          slice = memory_[arguments[launch.arguments[a]]];
+        }
+        HONE_RETURN_IF_FAULT(ToFault(kernel.SetArg(static_cast<int>(a), slice)));
+      }
+    }
+    calls_.push_back(std::move(call));
+    Call& kept = calls_.back();
+    for (size_t i = 0; i < kept.kernels.size(); ++i) {
+      kept.launches.push_back({&kept.kernels[i], interface.main[i].groups, interface.main[i].lanes});
+    }
+    return {};
+  }
+
+  std::span<std::byte> Host(uint32_t port) const {
+    return std::as_writable_bytes(std::span(ports_[port], program_.tensors[port].bytes));
+  }
+
+  Error HandOver(std::span<int64_t> nanoseconds) const {
+    Error error;
+    for (const uint32_t id : program_.inputs) {
+      if (error.ok()) error = device_.EnqueueWrite(memory_[id], Host(id));
+    }
+    for (size_t i = 0; i < calls_.size() && error.ok(); ++i) {
+      error = nanoseconds.empty() ? HandOver(calls_[i]) : Time(calls_[i], &nanoseconds[i]);
+    }
+    for (const package::CopyEntry& copy : program_.copies) {
+      const uint64_t bytes = program_.tensors[copy.target].bytes;
+      if (error.ok()) error = device_.EnqueueCopy(memory_[copy.source], memory_[copy.target], bytes);
+    }
+    for (const uint32_t id : program_.outputs) {
+      if (error.ok()) error = device_.EnqueueRead(memory_[id], Host(id));
+    }
+    return error;
+  }
+
+  Error HandOver(const Call& call) const {
+    for (const Launch& launch : call.launches) {
+      if (Error error = device_.EnqueueLaunch(launch); !error.ok()) return error;
+    }
+    return {};
+  }
+
+  // By the device's clock, alone: waits for what is before it, and for it.
+  Error Time(const Call& call, int64_t* nanoseconds) const {
+    if (Error error = device_.Finish(); !error.ok()) return error;
+    drivers::opencl::Timing timing;
+    constexpr auto kNever = drivers::opencl::Deadline::max();
+    if (Error error = device_.Time(call.launches, 1, kNever, &timing); !error.ok()) return error;
+    *nanoseconds = std::llround(1e9 * timing.device_seconds[0]);
+    return {};
+  }
+
+  const ProgramView& program_;
+  Device device_;
+  Buffer arena_;
+  std::vector<Buffer> memory_;   // per tensor, on the device
+  std::vector<Call> calls_;      // their places in memory do not change: launches point to kernels
+  std::vector<uint8_t*> ports_;  // per tensor, in this process; of inputs and outputs
+};
+
+}  // namespace
+
+Fault LoadOpenClBackend(const ProgramView& program, std::span<const uint8_t> constants, int,
+                        std::unique_ptr<Backend>* backend) {
+  auto result = std::make_unique<OpenClBackend>(program);
+  HONE_RETURN_IF_FAULT(result->Load(constants));
+  *backend = std::move(result);
+  return {};
+}
+
+}  // namespace hone::runtime

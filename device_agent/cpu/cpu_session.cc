@@ -1,0 +1,201 @@
+#include "device_agent/cpu/cpu_session.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "device_agent/cold_numbers.h"
+#include "device_agent/reference_loop.h"
+
+namespace hone::agent {
+namespace {
+
+// The first CPU this process may use: the pool pins its workers to the others.
+void PinToFirstCpu() {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    return;
+  }
+}
+
+std::optional<VisitFailure> DamageAt(const std::string& name, const GuardedBuffer& buffer) {
+  const std::optional<int64_t> offset = buffer.BrokenCanary();
+  if (!offset.has_value()) return std::nullopt;
+  return VisitFailure{FailureKind::kOutOfBoundsWrite,
+                      *offset < 0 ? fmt::format("wrote {} bytes before {}", -*offset, name)
+                                  : fmt::format("wrote {} bytes past the end of {}", *offset + 1, name)};
+}
+
+}  // namespace
+
+class CpuSession::Kernel : public LoadedKernel {
+ public:
+  Kernel(CpuSession& session, const KernelInterface& interface) : session_(session), interface_(interface) {}
+
+  absl::Status Load() {
+    for (const KernelLaunch& launch : interface_.prepare) {
+      HONE_ASSIGN_OR_RETURN(prepare_.emplace_back(), session_.Find(launch));
+    }
+    for (const KernelLaunch& launch : interface_.main) {
+      HONE_ASSIGN_OR_RETURN(main_.emplace_back(), session_.Find(launch));
+    }
+    std::vector<void*> outputs;
+    for (size_t i = 0; i < session_.shared_.size(); ++i) {
+      const bool output = session_.batch_.buffers[i].role == BufferRole::kOutput;
+      (output ? outputs : buffers_).push_back(session_.shared_[i].data());
+    }
+    for (const uint32_t i : interface_.Of(BufferRole::kPacked)) {
+      HONE_ASSIGN_OR_RETURN(GuardedBuffer memory,
+                            GuardedBuffer::Create(regions(), fmt::format("packed buffer {}", packed_.size()),
+                                                  interface_.buffers[i].bytes()));
+      buffers_.push_back(memory.data());
+      packed_.push_back(std::move(memory));
+    }
+    buffers_.insert(buffers_.end(), outputs.begin(), outputs.end());
+    if (interface_.workspace_bytes > 0) {
+      HONE_ASSIGN_OR_RETURN(workspace_, GuardedBuffer::Create(regions(), "workspace", interface_.workspace_bytes));
+    }
+    FindCold();
+    return absl::OkStatus();
+  }
+
+  absl::Status Prepare() override {
+    if (!prepare_.empty()) {
+      HONE_ASSIGN_OR_RETURN(const GuardedBuffer workspace, GuardedBuffer::Create(regions(), "workspace of prepare",
+                                                                                 interface_.prepare_workspace_bytes));
+      for (const HoneKernel launch : prepare_) launch(buffers_.data(), workspace.data(), session_.pool_->parallel());
+      if (auto damage = DamageAt("workspace of prepare", workspace)) return absl::OutOfRangeError(damage->text);
+    }
+    for (GuardedBuffer& packed : packed_) HONE_RETURN_IF_ERROR(packed.Protect());
+    return absl::OkStatus();
+  }
+
+  absl::Status Call() override {
+    Run(buffers_);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<double> Time(int64_t calls) override {
+    std::vector<void*> buffers = buffers_;
+    const double start = SecondsNow();
+    for (int64_t i = 0; i < calls; ++i) {
+      for (const auto& [place, bytes] : cold_) buffers[place] = session_.cold_constants_->Next(bytes);
+      Run(buffers);
+    }
+    return (SecondsNow() - start) / static_cast<double>(calls);
+  }
+
+  // Inputs are read-only, canaries included: writing there is a fault.
+  absl::StatusOr<std::optional<VisitFailure>> Damage() override {
+    for (size_t i = 0; i < session_.shared_.size(); ++i) {
+      const VisitBuffer& buffer = session_.batch_.buffers[i];
+      if (buffer.role != BufferRole::kOutput) continue;
+      if (auto damage = DamageAt(fmt::format("output '{}'", buffer.name), session_.shared_[i])) return damage;
+    }
+    for (size_t i = 0; i < packed_.size(); ++i) {
+      if (auto damage = DamageAt(fmt::format("packed buffer {}", i), packed_[i])) return damage;
+    }
+    return workspace_.has_value() ? DamageAt("workspace", *workspace_) : std::nullopt;
+  }
+
+ private:
+  RegionTable& regions() const { return *session_.options_.regions; }
+
+  void Run(const std::vector<void*>& buffers) {
+    void* const workspace = workspace_.has_value() ? workspace_->data() : nullptr;
+    for (const HoneKernel launch : main_) launch(buffers.data(), workspace, session_.pool_->parallel());
+  }
+
+  void FindCold() {
+    if (!session_.cold_constants_.has_value()) return;
+    int64_t sum = 0;
+    for (const auto& [index, bytes] : ColdBuffers(interface_)) {
+      cold_.emplace_back(index, bytes);
+      sum += bytes;
+    }
+    if (!session_.cold_constants_->Serve(sum)) cold_.clear();  // they displace one another as it is
+  }
+
+  CpuSession& session_;
+  const KernelInterface& interface_;
+  std::vector<HoneKernel> prepare_, main_;
+  std::vector<GuardedBuffer> packed_;
+  std::optional<GuardedBuffer> workspace_;
+  std::vector<void*> buffers_;
+  // Places and sizes of the buffers that repeats find cold; may be empty.
+  std::vector<std::pair<size_t, int64_t>> cold_;
+};
+
+absl::StatusOr<std::unique_ptr<Session>> CpuSession::Open(const SessionOptions& options) {
+  std::unique_ptr<CpuSession> session(new CpuSession(options));
+  HONE_RETURN_IF_ERROR(session->LoadArtifact());
+  HONE_RETURN_IF_ERROR(session->MakeBuffers());
+  session->pool_ = std::make_unique<ThreadPool>(session->batch_.threads);
+  if (session->pool_->threads() < session->batch_.threads)
+    return absl::ResourceExhaustedError("cannot start the batch's threads");
+  PinToFirstCpu();
+  if (const int64_t bytes = ColdBytes(options); bytes > 0) {
+    HONE_ASSIGN_OR_RETURN(session->cold_constants_, ColdConstants::Create(*options.regions, bytes));
+  }
+  return session;
+}
+
+absl::Status CpuSession::LoadArtifact() {
+  artifact_ = dlopen(fmt::format("/proc/self/fd/{}", options_.artifact_fd).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (artifact_ == nullptr) return absl::InvalidArgumentError(fmt::format("the artifact does not load: {}", dlerror()));
+  return absl::OkStatus();
+}
+
+absl::Status CpuSession::MakeBuffers() {
+  const DataLayout layout = LayOut(batch_);
+  for (size_t i = 0; i < batch_.buffers.size(); ++i) {
+    const VisitBuffer& buffer = batch_.buffers[i];
+    const bool output = buffer.role == BufferRole::kOutput;
+    const std::string name = fmt::format("{} '{}'", output ? "output" : "input", buffer.name);
+    HONE_ASSIGN_OR_RETURN(GuardedBuffer memory, GuardedBuffer::Create(*options_.regions, name, buffer.bytes));
+    if (!output) {
+      memcpy(memory.data(), options_.data + layout.offsets[i], static_cast<size_t>(buffer.bytes));
+      HONE_RETURN_IF_ERROR(memory.Protect());
+    }
+    shared_.push_back(std::move(memory));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HoneKernel> CpuSession::Find(const KernelLaunch& launch) const {
+  if (launch.groups != 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is to be launched on a grid, which a CPU has not", launch.function));
+  }
+  if (void* function = dlsym(artifact_, launch.function.c_str())) return reinterpret_cast<HoneKernel>(function);
+  return absl::NotFoundError(fmt::format("the artifact has no function '{}'", launch.function));
+}
+
+absl::StatusOr<std::unique_ptr<LoadedKernel>> CpuSession::Load(const VisitKernel& kernel) {
+  auto loaded = std::make_unique<Kernel>(*this, kernel.interface);
+  HONE_RETURN_IF_ERROR(loaded->Load());
+  return loaded;
+}
+
+absl::Status CpuSession::ClearOutputs() {
+  for (size_t i = 0; i < shared_.size(); ++i) {
+    if (batch_.buffers[i].role != BufferRole::kOutput) continue;
+    memset(shared_[i].data(), 0xff, static_cast<size_t>(shared_[i].bytes()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> CpuSession::TimeReference() { return ReferenceLoopSeconds(); }
+
+}  // namespace hone::agent

@@ -1,0 +1,46 @@
+// A visit's child on the CPU: the artifact as a shared object in this process, guarded buffers, a thread pool.
+#ifndef HONE_DEVICE_AGENT_CPU_CPU_SESSION_H_
+#define HONE_DEVICE_AGENT_CPU_CPU_SESSION_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/kernel_abi.h"
+#include "base/thread_pool.h"
+#include "device_agent/cpu/cold_constants.h"
+#include "device_agent/device.h"
+#include "device_agent/guarded_memory.h"
+
+namespace hone::agent {
+
+class CpuSession : public Session {
+ public:
+  // kInvalidArgument: the artifact does not load. kResourceExhausted: memory or threads.
+  static absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options);
+
+  absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) override;
+  absl::Status ClearOutputs() override;
+  absl::StatusOr<const char*> Output(int buffer) override { return shared_[static_cast<size_t>(buffer)].data(); }
+  absl::StatusOr<double> TimeReference() override;
+
+ private:
+  class Kernel;
+
+  explicit CpuSession(const SessionOptions& options) : options_(options), batch_(*options.batch) {}
+  absl::Status LoadArtifact();
+  absl::Status MakeBuffers();
+  absl::StatusOr<HoneKernel> Find(const KernelLaunch& launch) const;
+
+  const SessionOptions options_;
+  const VisitBatch& batch_;
+  std::vector<GuardedBuffer> shared_;  // the workload's own buffers, in the batch's order
+  std::optional<ColdConstants> cold_constants_;
+  std::unique_ptr<ThreadPool> pool_;
+  void* artifact_ = nullptr;  // never unloaded: the process ends with the session
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_CPU_CPU_SESSION_H_

@@ -1,0 +1,19 @@
+// From what a person writes to a device: "cpu", "opencl" (the first device), "opencl:NAME".
+#ifndef HONE_DEVICE_AGENT_MAKE_DEVICE_H_
+#define HONE_DEVICE_AGENT_MAKE_DEVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "device_agent/device.h"
+
+namespace hone::agent {
+
+// folder: for what a driver keeps between visits; this agent's alone, and lives as long as it.
+// kInvalidArgument: no kind of device is called so; whether this machine has it, only Fingerprint tells.
+absl::StatusOr<std::unique_ptr<Device>> MakeDevice(const std::string& text, const std::string& folder);
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_MAKE_DEVICE_H_

@@ -1,0 +1,33 @@
+// An OpenCL device, found when the agent runs.
+#ifndef HONE_DEVICE_AGENT_OPENCL_OPENCL_DEVICE_H_
+#define HONE_DEVICE_AGENT_OPENCL_OPENCL_DEVICE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "device_agent/device.h"
+
+namespace hone::agent {
+
+class OpenClDevice : public Device {
+ public:
+  // selector: as drivers::opencl::Library::Open takes it, empty for the first device. folder: where compiled programs
+  // are kept, this agent's alone.
+  OpenClDevice(std::string selector, std::string folder) : selector_(std::move(selector)), folder_(std::move(folder)) {}
+
+  std::string id() const override { return selector_.empty() ? "opencl" : "opencl:" + selector_; }
+  absl::StatusOr<v1::DeviceFingerprint> Fingerprint() override;
+  v1::SelfTest SelfTest(int threads) override;
+  Sensors ReadSensors() const override { return {}; }  // OpenCL knows none
+  SandboxPolicy sandbox() const override;
+  double load_seconds() const override { return 60; }  // a driver's compiler takes its time
+  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
+
+ private:
+  const std::string selector_, folder_;
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_OPENCL_OPENCL_DEVICE_H_

@@ -1,0 +1,277 @@
+#include "device_agent/opencl/opencl_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/status.h"
+#include "device_agent/cold_numbers.h"
+
+namespace hone::agent {
+namespace {
+
+namespace cl = drivers::opencl;
+
+// A buffer's part must start at a multiple of what the device says; this is one of any that there is.
+constexpr size_t kGuard = 4096;
+constexpr char kPattern = '\xc5';
+constexpr int64_t kMostVariants = 64;
+
+std::span<const std::byte> BytesAt(const char* data, size_t bytes) {
+  return {reinterpret_cast<const std::byte*>(data), bytes};
+}
+std::span<std::byte> BytesOf(std::vector<char>& memory) {
+  return {reinterpret_cast<std::byte*>(memory.data()), memory.size()};
+}
+
+absl::Status OutOfMemory(const drivers::Error& error) {
+  return error.ok() ? absl::OkStatus() : absl::ResourceExhaustedError(error.text);
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<int64_t>> CanaryBuffer::BrokenCanary(const cl::Device& device) const {
+  std::vector<char> canary(kGuard);
+  const auto broken = [](char c) { return c != kPattern; };
+  HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, kGuard + data.bytes(), BytesOf(canary))));
+  if (const auto at = std::find_if(canary.begin(), canary.end(), broken); at != canary.end())
+    return std::optional<int64_t>(at - canary.begin());
+  HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, 0, BytesOf(canary))));
+  if (const auto at = std::find_if(canary.rbegin(), canary.rend(), broken); at != canary.rend())
+    return std::optional<int64_t>(-1 - (at - canary.rbegin()));
+  return std::optional<int64_t>();
+}
+
+class OpenClSession::Kernel : public LoadedKernel {
+ public:
+  Kernel(OpenClSession& session, const VisitKernel& kernel)
+      : session_(session), device_(session.device_), interface_(kernel.interface) {
+    code_ = session.batch_.artifact;
+    if (kernel.code_bytes > 0) {
+      code_ = code_.substr(static_cast<size_t>(kernel.code_offset), static_cast<size_t>(kernel.code_bytes));
+    }
+  }
+
+  absl::Status Load() {
+    HONE_RETURN_IF_ERROR(MakeBuffers());
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Build(code_, {.extra = {}, .cache_folder = session_.folder_}, &program_)));
+    HONE_RETURN_IF_ERROR(Bind(interface_.prepare, buffers_, prepare_));
+    HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers_, main_));
+    HONE_RETURN_IF_ERROR(BindCold());
+    // A driver that builds at the first launch does it here, before a deadline is looked at.
+    for (const std::vector<cl::Launch>* launches : {&prepare_, &main_}) {
+      HONE_RETURN_IF_ERROR(RunWithin(*launches));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Prepare() override { return Run(prepare_); }
+  absl::Status Call() override { return Run(main_); }
+
+  absl::StatusOr<double> Time(int64_t calls) override {
+    std::vector<cl::Launch> launches;
+    for (int64_t i = 0; i < calls; ++i) {
+      const std::vector<cl::Launch>& call = cold_.empty() ? main_ : cold_[next_cold_++ % cold_.size()];
+      launches.insert(launches.end(), call.begin(), call.end());
+    }
+    cl::Timing timing;
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Time(launches, 1, NoDeadline(), &timing)));
+    return SecondsOf(timing) / static_cast<double>(calls);
+  }
+
+  absl::StatusOr<std::optional<VisitFailure>> Damage() override {
+    for (const std::span<const CanaryBuffer> group :
+         {std::span<const CanaryBuffer>(session_.shared_), std::span<const CanaryBuffer>(own_)}) {
+      for (const CanaryBuffer& buffer : group) {
+        HONE_ASSIGN_OR_RETURN(const std::optional<int64_t> at, buffer.BrokenCanary(device_));
+        if (!at.has_value()) continue;
+        return VisitFailure{FailureKind::kOutOfBoundsWrite,
+                            *at < 0 ? fmt::format("wrote {} bytes before {}", -*at, buffer.name)
+                                    : fmt::format("wrote {} bytes past the end of {}", *at + 1, buffer.name)};
+      }
+    }
+    for (size_t i = 0; i < session_.shared_.size(); ++i) {
+      const VisitBuffer& buffer = session_.batch_.buffers[i];
+      if (buffer.role == BufferRole::kOutput) continue;
+      std::vector<char> now(static_cast<size_t>(buffer.bytes));
+      HONE_RETURN_IF_ERROR(ToStatus(device_.Read(session_.shared_[i].data, 0, BytesOf(now))));
+      if (std::memcmp(now.data(), session_.Given(i), now.size()) == 0) continue;
+      return VisitFailure{FailureKind::kWrongOutput,
+                          fmt::format("wrote into {}, which it must only read", session_.shared_[i].name)};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  absl::Status MakeBuffers() {
+    if (interface_.workspace_bytes > session_.device_.info().global_bytes) {
+      return absl::ResourceExhaustedError(
+          fmt::format("no memory on the device for {} bytes of workspace", interface_.workspace_bytes));
+    }
+    size_t shared = 0;
+    for (const KernelBuffer& buffer : interface_.buffers) {
+      const bool packed = buffer.role == BufferRole::kPacked;
+      if (packed || buffer.role == BufferRole::kWorkspace) {
+        HONE_ASSIGN_OR_RETURN(
+            own_.emplace_back(),
+            session_.Allocate(fmt::format("{} buffer {}", packed ? "packed" : "workspace", own_.size()),
+                              buffer.bytes()));
+        buffers_.push_back(own_.back().data);
+      } else {
+        buffers_.push_back(session_.shared_[shared++].data);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Bind(const std::vector<KernelLaunch>& launches, const std::vector<cl::Buffer>& buffers,
+                    std::vector<cl::Launch>& bound) {
+    for (const KernelLaunch& launch : launches) {
+      if (launch.lanes == 0) {
+        return absl::InvalidArgumentError(
+            fmt::format("'{}' is not to be launched on a grid, as this device does", launch.function));
+      }
+      cl::Kernel& kernel = kernels_.emplace_back();
+      HONE_RETURN_IF_ERROR(ToStatus(program_.Find(launch.function, &kernel)));
+      if (launch.lanes > kernel.facts().max_group_lanes) {
+        return absl::InvalidArgumentError(fmt::format("'{}' is to be launched with {} lanes; the device allows it {}",
+                                                      launch.function, launch.lanes, kernel.facts().max_group_lanes));
+      }
+      for (size_t i = 0; i < launch.arguments.size(); ++i) {
+        HONE_RETURN_IF_ERROR(ToStatus(kernel.SetArg(static_cast<int>(i), buffers[launch.arguments[i]])));
+      }
+      bound.push_back({&kernel, launch.groups, launch.lanes});
+    }
+    return absl::OkStatus();
+  }
+
+  // The launches of `main` on one stretch of cold numbers after the other.
+  absl::Status BindCold() {
+    const auto replaced = ColdBuffers(interface_);
+    int64_t stretch = 0;
+    for (const auto& [index, bytes] : replaced) stretch += Rounded(bytes);
+    const auto all = static_cast<int64_t>(session_.cold_.bytes());
+    if (stretch == 0 || stretch > all / 2) return absl::OkStatus();
+    cold_.resize(static_cast<size_t>(std::min(all / stretch, kMostVariants)));
+    int64_t offset = 0;
+    for (std::vector<cl::Launch>& launches : cold_) {
+      std::vector<cl::Buffer> buffers = buffers_;
+      for (const auto& [index, bytes] : replaced) {
+        HONE_RETURN_IF_ERROR(ToStatus(
+            device_.Slice(session_.cold_, static_cast<size_t>(offset), static_cast<size_t>(bytes), &buffers[index])));
+        offset += Rounded(bytes);
+      }
+      HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers, launches));
+    }
+    return absl::OkStatus();
+  }
+
+  static int64_t Rounded(int64_t bytes) {
+    constexpr auto kUnit = static_cast<int64_t>(kGuard);
+    return (bytes + kUnit - 1) / kUnit * kUnit;
+  }
+
+  absl::Status Run(const std::vector<cl::Launch>& launches) const {
+    return ToStatus(device_.Run(launches, NoDeadline()));
+  }
+
+  // The launches are handed over at once; only then does their time begin.
+  absl::Status RunWithin(const std::vector<cl::Launch>& launches) const {
+    const auto now = [] { return std::chrono::steady_clock::now(); };
+    const drivers::Error launched = device_.Run(launches, now());
+    if (launched.trouble != drivers::Trouble::kTimeout) return ToStatus(launched);
+    const VisitPolicy& policy = session_.batch_.policy;
+    const double limit = session_.options_.timed ? policy.timeout_seconds : policy.reference_timeout_seconds;
+    const auto deadline = now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                      std::chrono::duration<double>(2 * limit));
+    const absl::Status ended = session_.reference_->WaitForAll(deadline);
+    if (!absl::IsDeadlineExceeded(ended)) return ended;
+    return absl::DeadlineExceededError(fmt::format("a call took longer than {:.3g} s", limit));
+  }
+
+  OpenClSession& session_;
+  const cl::Device& device_;
+  const KernelInterface& interface_;
+  std::string_view code_;
+  std::vector<CanaryBuffer> own_;    // packed buffers and workspace
+  std::vector<cl::Buffer> buffers_;  // as the interface lists them
+  cl::Program program_;
+  std::deque<cl::Kernel> kernels_;  // launches point at them
+  std::vector<cl::Launch> prepare_, main_;
+  std::vector<std::vector<cl::Launch>> cold_;
+  size_t next_cold_ = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Session>> OpenClSession::Open(cl::Device device, std::string folder,
+                                                             const SessionOptions& options) {
+  std::unique_ptr<OpenClSession> session(new OpenClSession(std::move(device), std::move(folder), options));
+  session->layout_ = LayOut(session->batch_);
+  HONE_ASSIGN_OR_RETURN(session->reference_, ReferenceKernel::Create(session->device_, session->folder_));
+  HONE_RETURN_IF_ERROR(session->MakeBuffers());
+  HONE_RETURN_IF_ERROR(session->MakeColdConstants());
+  return session;
+}
+
+absl::StatusOr<CanaryBuffer> OpenClSession::Allocate(const std::string& name, int64_t bytes) const {
+  CanaryBuffer buffer;
+  buffer.name = name;
+  const auto size = static_cast<size_t>(bytes);
+  HONE_RETURN_IF_ERROR(OutOfMemory(device_.Allocate(size + 2 * kGuard, &buffer.whole)));
+  HONE_RETURN_IF_ERROR(
+      OutOfMemory(device_.Fill(buffer.whole, 0, size + 2 * kGuard, std::byte{static_cast<unsigned char>(kPattern)})));
+  HONE_RETURN_IF_ERROR(ToStatus(device_.Slice(buffer.whole, kGuard, size, &buffer.data)));
+  return buffer;
+}
+
+absl::Status OpenClSession::MakeBuffers() {
+  for (size_t i = 0; i < batch_.buffers.size(); ++i) {
+    const VisitBuffer& buffer = batch_.buffers[i];
+    const bool output = buffer.role == BufferRole::kOutput;
+    HONE_ASSIGN_OR_RETURN(shared_.emplace_back(),
+                          Allocate(fmt::format("{} '{}'", output ? "output" : "input", buffer.name), buffer.bytes));
+    if (output) continue;
+    const auto given = BytesAt(Given(i), static_cast<size_t>(buffer.bytes));
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Write(shared_.back().data, 0, given)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OpenClSession::MakeColdConstants() {
+  const int64_t bytes = ColdBytes(options_);
+  if (bytes == 0) return absl::OkStatus();
+  std::vector<char> numbers(static_cast<size_t>(bytes));
+  FillCold(numbers.data(), bytes);
+  HONE_RETURN_IF_ERROR(OutOfMemory(device_.Allocate(numbers.size(), &cold_)));
+  return ToStatus(device_.Write(cold_, 0, BytesOf(numbers)));
+}
+
+absl::StatusOr<std::unique_ptr<LoadedKernel>> OpenClSession::Load(const VisitKernel& kernel) {
+  auto loaded = std::make_unique<Kernel>(*this, kernel);
+  HONE_RETURN_IF_ERROR(loaded->Load());
+  return loaded;
+}
+
+absl::Status OpenClSession::ClearOutputs() {
+  for (size_t i = 0; i < shared_.size(); ++i) {
+    if (batch_.buffers[i].role != BufferRole::kOutput) continue;
+    const cl::Buffer& data = shared_[i].data;
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Fill(data, 0, data.bytes(), std::byte{0xff})));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const char*> OpenClSession::Output(int buffer) {
+  const cl::Buffer& data = shared_[static_cast<size_t>(buffer)].data;
+  output_.resize(data.bytes());
+  HONE_RETURN_IF_ERROR(ToStatus(device_.Read(data, 0, BytesOf(output_))));
+  return output_.data();
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,113 @@
+// What a visit measures and what comes of it, in plain values: buffers, kernels, candidates; times and failures.
+//
+// The inside of the agent knows no protocol: visit_convert.h reads and writes the messages, and checks them. What the
+// fields mean is said in proto/hone/v1/measure.proto.
+#ifndef HONE_DEVICE_AGENT_VISIT_BATCH_H_
+#define HONE_DEVICE_AGENT_VISIT_BATCH_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/kernel_interface.h"
+
+namespace hone::agent {
+
+struct VisitBuffer {
+  std::string name;
+  BufferRole role = BufferRole::kInput;  // kInput, kConstant or kOutput
+  std::string dtype;                     // as in KernelBuffer
+  int64_t elements = 0, bytes = 0;
+  double low = 0, high = 0;
+};
+
+struct VisitKernel {
+  KernelInterface interface;                // its inputs, constants and outputs are the batch's
+  int64_t code_offset = 0, code_bytes = 0;  // in the artifact; 0, 0: all of it
+};
+
+struct VisitCandidate {
+  std::string id;
+  VisitKernel kernel;
+};
+
+struct Tolerance {
+  double rtol = 0, atol = 0;
+};
+
+struct VisitPolicy {
+  double min_seconds_first = 0.003;
+  int finalists = 3;
+  double final_seconds = 0.02;
+  double timeout_seconds = 1;
+  double reference_timeout_seconds = 30;
+  std::optional<int> incumbent;  // index of a candidate
+  int64_t constant_bytes_between_runs = 0;
+  double visit_seconds = 0;  // 0: no limit
+};
+
+struct VisitBatch {
+  std::string workload_digest;
+  std::string_view artifact;  // the caller's
+  std::vector<VisitBuffer> buffers;
+  VisitKernel reference;
+  std::vector<VisitCandidate> candidates;
+  Tolerance tolerance;
+  uint64_t fill_seed = 0;
+  int threads = 1;
+  VisitPolicy policy;
+  bool final = false;
+};
+
+// Where each of the batch's buffers lies in the block of filled inputs and reference outputs.
+struct DataLayout {
+  std::vector<int64_t> offsets;  // by buffer, multiples of HONE_BUFFER_ALIGNMENT
+  int64_t bytes = 0;
+};
+DataLayout LayOut(const VisitBatch& batch);
+
+enum class FailureKind : int32_t {
+  kCompileError,
+  kCompileTimeout,
+  kCrashed,
+  kRunTimeout,
+  kWrongOutput,
+  kOutOfBoundsWrite,
+};
+inline constexpr FailureKind kLastFailureKind = FailureKind::kOutOfBoundsWrite;
+
+struct VisitFailure {
+  FailureKind kind = FailureKind::kCrashed;
+  std::string text;
+};
+
+struct VisitTiming {
+  std::vector<double> seconds;  // of one call, per repeat
+  int64_t calls_per_repeat = 0;
+  int first_interleaved = 0;  // index into seconds
+  double max_error = 0;
+};
+
+// Nothing for a candidate that there was no time for.
+using VisitOutcome = std::variant<std::monostate, VisitTiming, VisitFailure>;
+
+// What a device tells of itself; empty where it does not.
+struct Sensors {
+  std::optional<double> temperature_c;  // hottest zone
+  std::optional<double> clock_mhz;      // fastest of its clocks
+};
+
+struct VisitResult {
+  std::string error;                        // then there are no outcomes
+  std::vector<VisitOutcome> outcomes;       // by candidate
+  double reference_seconds = 0, drift = 0;  // of the device's reference loop
+  Sensors sensors;                          // after the visit
+  double seconds = 0;                       // of the visit
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_VISIT_BATCH_H_

@@ -1,0 +1,77 @@
+#include "drivers/binary_cache.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+namespace hone::drivers {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An entry: the header, the key, the binary, to the end of the file.
+struct Header {
+  char magic[8] = {'H', 'O', 'N', 'E', 'B', 'I', 'N', '1'};
+  uint64_t key_bytes = 0, binary_bytes = 0, checksum = 0;
+};
+
+}  // namespace
+
+uint64_t Checksum(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+fs::path BinaryCache::PathOf(std::string_view key) const {
+  char name[32];
+  std::snprintf(name, sizeof name, "%016llx.bin", static_cast<unsigned long long>(Checksum(key)));
+  return folder_ / name;
+}
+
+std::optional<std::string> BinaryCache::Find(std::string_view key) const {
+  if (folder_.empty()) return std::nullopt;
+  std::ifstream file(PathOf(key), std::ios::binary);
+  const std::string entry{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  Header header;
+  const Header expected;
+  if (entry.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, entry.data(), sizeof header);
+  const std::string_view content = std::string_view(entry).substr(sizeof header);
+  if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0) return std::nullopt;
+  if (header.key_bytes != key.size() || content.size() < key.size()) return std::nullopt;
+  if (header.binary_bytes != content.size() - key.size() || header.checksum != Checksum(content)) return std::nullopt;
+  if (content.substr(0, key.size()) != key) return std::nullopt;
+  return std::string(content.substr(key.size()));
+}
+
+void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
+  if (folder_.empty()) return;
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  const std::string content = std::string(key) + std::string(binary);
+  Header header;
+  header.key_bytes = key.size();
+  header.binary_bytes = binary.size();
+  header.checksum = Checksum(content);
+  const fs::path path = PathOf(key);
+  const fs::path part = path.string() + "." + std::to_string(getpid()) + ".part";
+  {
+    std::ofstream file(part, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(&header), sizeof header);
+    file.write(content.data(), static_cast<std::streamsize>(content.size()));
+    file.close();
+    if (!file) {
+      fs::remove(part, failed);
+      return;
+    }
+  }
+  fs::rename(part, path, failed);
+  if (failed) fs::remove(part, failed);
+}
+
+}  // namespace hone::drivers

@@ -1,0 +1,400 @@
+#include "drivers/opencl.h"
+
+#include <algorithm>
+#include <cctype>
+#include <thread>
+
+#include "drivers/binary_cache.h"
+#include "drivers/opencl_api.h"
+
+namespace hone::drivers::opencl {
+namespace {
+
+// The handle, given back by `release` when nobody needs it any more.
+template <typename Handle>
+std::shared_ptr<void> Own(std::shared_ptr<const Api> api, Handle handle, cl_int (*Api::*release)(Handle)) {
+  return {handle, [api = std::move(api), release](void* owned) { ((*api).*release)(static_cast<Handle>(owned)); }};
+}
+template <typename Handle>
+Handle As(const std::shared_ptr<void>& owned) {
+  return static_cast<Handle>(owned.get());
+}
+
+// What OpenCL's clGet*Info functions answer, as text or as a number; empty or 0 where the device does not know.
+template <typename Get, typename Object, typename Param>
+std::string Text(Get get, Object object, Param param) {
+  size_t bytes = 0;
+  if (get(object, param, 0, nullptr, &bytes) != CL_SUCCESS) return {};
+  std::string text(bytes, '\0');
+  if (get(object, param, bytes, text.data(), nullptr) != CL_SUCCESS) return {};
+  while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+template <typename T>
+T DeviceValue(const Api& api, cl_device_id device, cl_device_info param) {
+  T value{};
+  if (api.clGetDeviceInfo(device, param, sizeof value, &value, nullptr) != CL_SUCCESS) return T{};
+  return value;
+}
+template <typename T>
+int64_t KernelValue(const Api& api, cl_kernel kernel, void* device, cl_kernel_work_group_info param) {
+  T value{};
+  const cl_int code =
+      api.clGetKernelWorkGroupInfo(kernel, static_cast<cl_device_id>(device), param, sizeof value, &value, nullptr);
+  return code == CL_SUCCESS ? static_cast<int64_t>(value) : 0;
+}
+
+DeviceInfo Describe(const Api& api, cl_platform_id platform, cl_device_id device) {
+  const auto text = [&](cl_device_info param) { return Text(api.clGetDeviceInfo, device, param); };
+  DeviceInfo info;
+  info.platform = Text(api.clGetPlatformInfo, platform, CL_PLATFORM_NAME);
+  info.platform_version = Text(api.clGetPlatformInfo, platform, CL_PLATFORM_VERSION);
+  info.name = text(CL_DEVICE_NAME);
+  info.vendor = text(CL_DEVICE_VENDOR);
+  info.driver_version = text(CL_DRIVER_VERSION);
+  info.c_version = text(CL_DEVICE_OPENCL_C_VERSION);
+  info.is_cpu = (DeviceValue<cl_device_type>(api, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  info.compute_units = DeviceValue<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
+  info.max_group_lanes = static_cast<int64_t>(DeviceValue<size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  constexpr cl_device_info kPreferredMultiple = 0x1067;  // CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE of OpenCL 3.0
+  info.preferred_multiple =
+      std::max<int64_t>(1, static_cast<int64_t>(DeviceValue<size_t>(api, device, kPreferredMultiple)));
+  info.local_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_LOCAL_MEM_SIZE));
+  info.has_local_memory = DeviceValue<cl_device_local_mem_type>(api, device, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
+  info.global_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE));
+  info.max_buffer_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
+  info.slice_alignment = std::max<int64_t>(
+      1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device says bits
+  info.has_f64 = DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  info.rounds_divide_and_sqrt = (DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_SINGLE_FP_CONFIG) &
+                                 CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+  return info;
+}
+
+struct Found {
+  cl_platform_id platform;
+  cl_device_id device;
+};
+
+Error FindDevices(const Api& api, std::vector<Found>* found) {
+  const Error none = {Trouble::kAbsent,
+                      "OpenCL is installed but has no device; install the driver of the device (its .icd file belongs "
+                      "into /etc/OpenCL/vendors)"};
+  cl_uint count = 0;
+  if (api.clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return none;
+  std::vector<cl_platform_id> platforms(count);
+  if (Error e = Check(api.clGetPlatformIDs(count, platforms.data(), nullptr), "cannot list the platforms"); !e.ok()) {
+    return e;
+  }
+  for (const cl_platform_id platform : platforms) {
+    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS || count == 0) continue;
+    std::vector<cl_device_id> devices(count);
+    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) != CL_SUCCESS) continue;
+    for (const cl_device_id device : devices) found->push_back({platform, device});
+  }
+  return found->empty() ? none : Error{};
+}
+
+std::string Normalized(std::string_view name) {
+  std::string result(name);
+  for (char& c : result) c = c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.size() < 9 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+std::string BuildLog(const Api& api, cl_program program, cl_device_id device) {
+  size_t bytes = 0;
+  if (api.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) != CL_SUCCESS) return {};
+  std::string log(bytes, '\0');
+  api.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
+  while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
+  return log;
+}
+
+// Of a program built for one device.
+std::string BinaryOf(const Api& api, cl_program program) {
+  size_t bytes = 0;
+  if (api.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
+  std::string binary(bytes, '\0');
+  char* place = binary.data();
+  if (api.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof place, &place, nullptr) != CL_SUCCESS) return {};
+  return binary;
+}
+
+double Seconds(const Api& api, const std::shared_ptr<void>& event, cl_profiling_info what, Error* error) {
+  cl_ulong nanoseconds = 0;
+  const cl_int code = api.clGetEventProfilingInfo(As<cl_event>(event), what, sizeof nanoseconds, &nanoseconds, nullptr);
+  if (Error e = Check(code, "cannot read the device's clock"); !e.ok()) *error = e;
+  return static_cast<double>(nanoseconds) * 1e-9;
+}
+
+}  // namespace
+
+Error Library::Load(Library* library, const char* file) { return LoadApi(file, &library->api_); }
+
+Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
+  std::vector<Found> found;
+  if (Error e = FindDevices(*api_, &found); !e.ok()) return e;
+  devices->clear();
+  for (const Found& f : found) devices->push_back(Describe(*api_, f.platform, f.device));
+  return {};
+}
+
+Error Library::Open(std::string_view selector, Device* device) const {
+  std::vector<Found> found;
+  if (Error e = FindDevices(*api_, &found); !e.ok()) return e;
+  size_t chosen = found.size();
+  std::string names;
+  for (size_t i = found.size(); i-- > 0;) {
+    const std::string name = Text(api_->clGetDeviceInfo, found[i].device, CL_DEVICE_NAME);
+    const bool matches = IsNumber(selector) ? std::stoul(std::string(selector)) == i
+                                            : Normalized(name).find(Normalized(selector)) != std::string::npos;
+    if (matches) chosen = i;
+    names = std::to_string(i) + " '" + name + "'" + (names.empty() ? "" : ", ") + names;
+  }
+  if (chosen == found.size()) {
+    return {Trouble::kAbsent, "no OpenCL device '" + std::string(selector) + "'; there are: " + names};
+  }
+  const cl_device_id id = found[chosen].device;
+  Device opened;
+  opened.api_ = api_;
+  opened.device_ = id;
+  opened.info_ = Describe(*api_, found[chosen].platform, id);
+  cl_int code = CL_SUCCESS;
+  const cl_context context = api_->clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code);
+  if (Error e = Check(code, "cannot open the OpenCL device '" + opened.info_.name + "'"); !e.ok()) return e;
+  opened.context_ = Own(api_, context, &Api::clReleaseContext);
+  const cl_command_queue queue = api_->clCreateCommandQueue(context, id, CL_QUEUE_PROFILING_ENABLE, &code);
+  if (Error e = Check(code, "cannot make a queue for '" + opened.info_.name + "'"); !e.ok()) return e;
+  opened.queue_ = Own(api_, queue, &Api::clReleaseCommandQueue);
+  *device = std::move(opened);
+  return {};
+}
+
+Error Device::Build(std::string_view source, const BuildOptions& options, Program* program) const {
+  std::string flags = "-cl-std=CL1.2";
+  if (info_.rounds_divide_and_sqrt) flags += " -cl-fp32-correctly-rounded-divide-sqrt";
+  if (!options.extra.empty()) flags += " " + options.extra;
+  std::string key;
+  for (const std::string_view part :
+       {std::string_view(info_.platform), std::string_view(info_.platform_version), std::string_view(info_.name),
+        std::string_view(info_.driver_version), std::string_view(flags), source}) {
+    key += std::to_string(part.size()) + ":" + std::string(part);
+  }
+  Program built;
+  built.api_ = api_;
+  built.device_ = device_;
+  cl_device_id id = static_cast<cl_device_id>(device_);
+  cl_int code = CL_SUCCESS;
+  const auto finish = [&](cl_program made) {
+    if (code != CL_SUCCESS) return Check(code, "cannot make a program");
+    built.program_ = Own(api_, made, &Api::clReleaseProgram);
+    code = api_->clBuildProgram(made, 1, &id, flags.c_str(), nullptr, nullptr);
+    built.log_ = BuildLog(*api_, made, id);
+    Error e = Check(code, "the OpenCL compiler of '" + info_.name + "' refuses the program");
+    if (!e.ok() && !built.log_.empty()) e.text += "\n" + built.log_;
+    return e;
+  };
+  const BinaryCache cache(options.cache_folder);
+  if (const auto binary = cache.Find(key)) {
+    const size_t bytes = binary->size();
+    const auto* place = reinterpret_cast<const unsigned char*>(binary->data());
+    cl_int status = CL_SUCCESS;
+    built.from_cache_ =
+        finish(api_->clCreateProgramWithBinary(As<cl_context>(context_), 1, &id, &bytes, &place, &status, &code)).ok();
+  }
+  if (!built.from_cache_) {
+    const char* text = source.data();
+    const size_t length = source.size();
+    if (Error e = finish(api_->clCreateProgramWithSource(As<cl_context>(context_), 1, &text, &length, &code));
+        !e.ok()) {
+      return e;
+    }
+    cache.Keep(key, BinaryOf(*api_, As<cl_program>(built.program_)));
+  }
+  *program = std::move(built);
+  return {};
+}
+
+Error Program::Find(const std::string& name, Kernel* kernel) const {
+  cl_int code = CL_SUCCESS;
+  const cl_kernel made = api_->clCreateKernel(As<cl_program>(program_), name.c_str(), &code);
+  if (Error e = Check(code, "no kernel '" + name + "' in the program"); !e.ok()) return e;
+  Kernel found;
+  found.api_ = api_;
+  found.kernel_ = Own(api_, made, &Api::clReleaseKernel);
+  found.name_ = name;
+  found.facts_.max_group_lanes = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
+  found.facts_.preferred_multiple =
+      KernelValue<size_t>(*api_, made, device_, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE);
+  found.facts_.private_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_PRIVATE_MEM_SIZE);
+  found.facts_.local_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_LOCAL_MEM_SIZE);
+  *kernel = std::move(found);
+  return {};
+}
+
+Error Kernel::SetArg(int index, const Buffer& buffer) {
+  const cl_mem memory = As<cl_mem>(buffer.memory_);
+  const cl_int code =
+      api_->clSetKernelArg(As<cl_kernel>(kernel_), static_cast<cl_uint>(index), sizeof(cl_mem), &memory);
+  if (Error e = Check(code, "argument " + std::to_string(index) + " of kernel '" + name_ + "'"); !e.ok()) return e;
+  if (args_.size() <= static_cast<size_t>(index)) args_.resize(static_cast<size_t>(index) + 1);
+  args_[static_cast<size_t>(index)] = buffer;
+  return {};
+}
+
+Error Device::Allocate(size_t bytes, Buffer* buffer) const {
+  cl_int code = CL_SUCCESS;
+  const size_t at_least_one = std::max<size_t>(bytes, 1);
+  const cl_mem memory = api_->clCreateBuffer(As<cl_context>(context_), CL_MEM_READ_WRITE, at_least_one, nullptr, &code);
+  if (Error e = Check(code, "cannot allocate " + std::to_string(bytes) + " bytes on '" + info_.name + "'"); !e.ok()) {
+    return e;
+  }
+  buffer->memory_ = Own(api_, memory, &Api::clReleaseMemObject);
+  buffer->bytes_ = bytes;
+  return {};
+}
+
+Error Device::Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const {
+  cl_int code = CL_SUCCESS;
+  const cl_buffer_region region = {offset, std::max<size_t>(bytes, 1)};
+  const cl_mem memory = api_->clCreateSubBuffer(As<cl_mem>(whole.memory_), CL_MEM_READ_WRITE,
+                                                CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+  if (Error e = Check(code, "cannot take " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
+                                " of a buffer of " + std::to_string(whole.bytes_) + " on '" + info_.name +
+                                "', which wants multiples of " + std::to_string(info_.slice_alignment));
+      !e.ok()) {
+    return e;
+  }
+  slice->memory_ = Own(api_, memory, &Api::clReleaseMemObject);
+  slice->bytes_ = bytes;
+  return {};
+}
+
+Error Device::EnqueueWrite(const Buffer& buffer, std::span<const std::byte> from) const {
+  if (from.empty()) return {};
+  return Check(api_->clEnqueueWriteBuffer(As<cl_command_queue>(queue_), As<cl_mem>(buffer.memory_), CL_FALSE, 0,
+                                          from.size(), from.data(), 0, nullptr, nullptr),
+               "cannot write " + std::to_string(from.size()) + " bytes to a buffer");
+}
+
+Error Device::EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const {
+  if (to.empty()) return {};
+  return Check(api_->clEnqueueReadBuffer(As<cl_command_queue>(queue_), As<cl_mem>(buffer.memory_), CL_FALSE, 0,
+                                         to.size(), to.data(), 0, nullptr, nullptr),
+               "cannot read " + std::to_string(to.size()) + " bytes of a buffer");
+}
+
+Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const {
+  if (bytes == 0) return {};
+  return Check(api_->clEnqueueCopyBuffer(As<cl_command_queue>(queue_), As<cl_mem>(from.memory_), As<cl_mem>(to.memory_),
+                                         0, 0, bytes, 0, nullptr, nullptr),
+               "cannot copy " + std::to_string(bytes) + " bytes between buffers");
+}
+
+Error Device::Finish() const {
+  return Check(api_->clFinish(As<cl_command_queue>(queue_)), "the work on '" + info_.name + "' failed");
+}
+
+Error Device::Write(const Buffer& buffer, size_t offset, std::span<const std::byte> from) const {
+  if (from.empty()) return {};
+  return Check(
+      api_->clEnqueueWriteBuffer(As<cl_command_queue>(queue_), As<cl_mem>(buffer.memory_), CL_TRUE, offset, from.size(),
+                                 from.data(), 0, nullptr, nullptr),
+      "cannot write " + std::to_string(from.size()) + " bytes to a buffer of " + std::to_string(buffer.bytes_));
+}
+
+Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const {
+  if (to.empty()) return {};
+  return Check(api_->clEnqueueReadBuffer(As<cl_command_queue>(queue_), As<cl_mem>(buffer.memory_), CL_TRUE, offset,
+                                         to.size(), to.data(), 0, nullptr, nullptr),
+               "cannot read " + std::to_string(to.size()) + " bytes of a buffer of " + std::to_string(buffer.bytes_));
+}
+
+Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const {
+  if (bytes == 0) return {};
+  const cl_int code = api_->clEnqueueFillBuffer(As<cl_command_queue>(queue_), As<cl_mem>(buffer.memory_), &value, 1,
+                                                offset, bytes, 0, nullptr, nullptr);
+  const std::string what =
+      "cannot fill " + std::to_string(bytes) + " bytes of a buffer of " + std::to_string(buffer.bytes_);
+  if (Error e = Check(code, what); !e.ok()) return e;
+  return Check(api_->clFinish(As<cl_command_queue>(queue_)), what);
+}
+
+Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const {
+  const size_t lanes = static_cast<size_t>(launch.lanes), all = static_cast<size_t>(launch.groups) * lanes;
+  cl_event made = nullptr;
+  const cl_int code =
+      api_->clEnqueueNDRangeKernel(As<cl_command_queue>(queue_), As<cl_kernel>(launch.kernel->kernel_), 1, nullptr,
+                                   &all, &lanes, 0, nullptr, event != nullptr ? &made : nullptr);
+  if (Error e =
+          Check(code, "cannot launch kernel '" + launch.kernel->name_ + "' with " + std::to_string(launch.groups) +
+                          " groups of " + std::to_string(launch.lanes) + " lanes");
+      !e.ok()) {
+    return e;
+  }
+  if (event != nullptr) *event = Own(api_, made, &Api::clReleaseEvent);
+  return {};
+}
+
+// clWaitForEvents knows no deadline, so this asks, ever less often.
+Error Device::Wait(void* event, Deadline deadline) const {
+  if (Error e = Check(api_->clFlush(As<cl_command_queue>(queue_)), "cannot hand over the launches"); !e.ok()) return e;
+  std::chrono::microseconds pause{0};
+  while (true) {
+    cl_int state = CL_QUEUED;
+    if (Error e = Check(api_->clGetEventInfo(static_cast<cl_event>(event), CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                             sizeof state, &state, nullptr),
+                        "cannot ask about a launch");
+        !e.ok()) {
+      return e;
+    }
+    if (state == CL_COMPLETE) return {};
+    if (state < 0) return Check(state, "a launch failed on '" + info_.name + "'");
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return {Trouble::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
+    }
+    if (pause.count() == 0)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(pause);
+    pause = std::min(std::chrono::microseconds(1000), pause * 5 / 4 + std::chrono::microseconds(1));
+  }
+}
+
+Error Device::Run(std::span<const Launch> launches, Deadline deadline) const {
+  Timing ignored;
+  return Time(launches, 1, deadline, &ignored);
+}
+
+Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const {
+  struct Repeat {
+    std::shared_ptr<void> first, last;
+  };
+  *timing = {};
+  if (launches.empty() || repeats <= 0) return {};
+  std::vector<Repeat> done(static_cast<size_t>(repeats));
+  const auto begin = std::chrono::steady_clock::now();
+  for (Repeat& repeat : done) {
+    for (size_t i = 0; i < launches.size(); ++i) {
+      const bool first = i == 0, last = i + 1 == launches.size();
+      std::shared_ptr<void>* event = first ? &repeat.first : last ? &repeat.last : nullptr;
+      if (Error e = Enqueue(launches[i], event); !e.ok()) return e;
+    }
+    if (repeat.last == nullptr) repeat.last = repeat.first;
+  }
+  if (Error e = Wait(done.back().last.get(), deadline); !e.ok()) return e;
+  timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Error failed;
+  for (const Repeat& repeat : done) {
+    timing->device_seconds.push_back(Seconds(*api_, repeat.last, CL_PROFILING_COMMAND_END, &failed) -
+                                     Seconds(*api_, repeat.first, CL_PROFILING_COMMAND_START, &failed));
+  }
+  return failed;
+}
+
+}  // namespace hone::drivers::opencl

@@ -1,0 +1,33 @@
+// The kinds of failure of a candidate, and their names. A failure is data with a kind of its own, never a huge time.
+#ifndef HONE_RECORDS_FAILURE_H_
+#define HONE_RECORDS_FAILURE_H_
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace hone::records {
+
+enum class FailureKind {
+  kScheduleIllegal,
+  kCompileError,
+  kCompileTimeout,
+  kCrashed,
+  kRunTimeout,
+  kWrongOutput,
+  kOutOfBoundsWrite,
+  kLostDevice,
+};
+
+inline constexpr std::array kAllFailureKinds = {
+    FailureKind::kScheduleIllegal, FailureKind::kCompileError, FailureKind::kCompileTimeout,   FailureKind::kCrashed,
+    FailureKind::kRunTimeout,      FailureKind::kWrongOutput,  FailureKind::kOutOfBoundsWrite, FailureKind::kLostDevice,
+};
+
+// The name used in the database, in JSON and on the command line: "wrong_output".
+std::string_view FailureKindName(FailureKind kind);
+std::optional<FailureKind> FailureKindFromName(std::string_view name);
+
+}  // namespace hone::records
+
+#endif  // HONE_RECORDS_FAILURE_H_

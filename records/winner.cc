@@ -1,0 +1,174 @@
+#include "records/winner.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "base/median.h"
+
+namespace hone::records {
+namespace {
+
+// A contender that may win, with its median, which is asked for again and again.
+struct Candidate {
+  const Contender* contender = nullptr;
+  double seconds = 0;
+};
+
+bool Newer(const Contender& a, const Contender& b) {
+  return std::tie(a.measured_at, a.row) > std::tie(b.measured_at, b.row);
+}
+
+// The verified timings whose schedule did nothing wrong at that instant or later.
+std::vector<Candidate> Standing(std::span<const Contender> contenders) {
+  std::map<std::string_view, Instant> last_wrong;
+  for (const Contender& c : contenders) {
+    if (!c.wrong) continue;
+    const auto [known, added] = last_wrong.try_emplace(c.schedule, c.measured_at);
+    if (!added) known->second = std::max(known->second, c.measured_at);
+  }
+  std::vector<Candidate> standing;
+  for (const Contender& c : contenders) {
+    if (!c.verified || c.repeats.empty()) continue;
+    const auto wrong = last_wrong.find(c.schedule);
+    if (wrong == last_wrong.end() || wrong->second < c.measured_at) standing.push_back({&c, Median(c.repeats)});
+  }
+  return standing;
+}
+
+// Of each schedule the newest one only: a lucky measurement must not stand against later ones.
+std::vector<Candidate> NewestOfEachSchedule(const std::vector<Candidate>& candidates) {
+  std::map<std::string_view, Candidate> newest;
+  for (const Candidate& c : candidates) {
+    const auto [known, added] = newest.try_emplace(c.contender->schedule, c);
+    if (!added && Newer(*c.contender, *known->second.contender)) known->second = c;
+  }
+  std::vector<Candidate> result;
+  for (const auto& [schedule, candidate] : newest) result.push_back(candidate);
+  return result;
+}
+
+// Both by the medians, and repeat by repeat where they were taken in turns: of two of that kind each alone can be luck.
+bool Beats(const Candidate& challenger, const Candidate& standard) {
+  if (challenger.seconds >= kWorthwhile * standard.seconds) return false;
+  if (!challenger.contender->in_turns || !standard.contender->in_turns) return true;
+  const std::vector<double>& a = challenger.contender->repeats;
+  const std::vector<double>& b = standard.contender->repeats;
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back(a[i] / b[i]);
+  return Median(std::move(ratios)) < kWorthwhile;
+}
+
+using Defaults = std::map<std::string_view, Candidate>;  // by batch
+
+Defaults DefaultsOf(const std::vector<Candidate>& candidates) {
+  Defaults defaults;
+  for (const Candidate& c : candidates) {
+    if (!c.contender->is_default) continue;
+    const auto [known, added] = defaults.try_emplace(c.contender->batch, c);
+    if (!added && Newer(*c.contender, *known->second.contender)) known->second = c;
+  }
+  return defaults;
+}
+
+// The fastest of those that beat the default of their own batch; a default needs to beat nobody. On a tie the earlier
+// row. Where none is left, the newest default: it is what the others did not beat. `candidates` is not empty.
+Candidate Fastest(const std::vector<Candidate>& candidates, const Defaults& defaults) {
+  Candidate best;
+  for (const Candidate& c : candidates) {
+    const auto standard = defaults.find(c.contender->batch);
+    if (standard != defaults.end() && !c.contender->is_default && !Beats(c, standard->second)) continue;
+    const bool better = best.contender == nullptr ||
+                        std::tie(c.seconds, c.contender->row) < std::tie(best.seconds, best.contender->row);
+    if (better) best = c;
+  }
+  if (best.contender != nullptr) return best;
+  for (const auto& [batch, standard] : defaults) {
+    if (best.contender == nullptr || Newer(*standard.contender, *best.contender)) best = standard;
+  }
+  return best;
+}
+
+// The confirmed ones of the newest batch that compared somebody with the default, else of the newest that compared
+// somebody; empty if none did. Earlier confirmations saw the device on another day, and a tuner takes the winner of
+// those into the next one. A batch cut short may lack some.
+std::vector<Candidate> NewestConfirmation(const std::vector<Candidate>& candidates) {
+  struct Batch {
+    bool with_default = false, with_others = false;
+    const Contender* newest = nullptr;
+    std::vector<Candidate> candidates;
+  };
+  std::map<std::string_view, Batch> batches;
+  for (const Candidate& c : candidates) {
+    if (!c.contender->confirmed) continue;
+    Batch& batch = batches[c.contender->batch];
+    (c.contender->is_default ? batch.with_default : batch.with_others) = true;
+    if (batch.newest == nullptr || Newer(*c.contender, *batch.newest)) batch.newest = c.contender;
+    batch.candidates.push_back(c);
+  }
+  const Batch* best = nullptr;
+  for (const auto& [name, batch] : batches) {
+    if (!batch.with_others) continue;
+    const bool better =
+        best == nullptr ||
+        (batch.with_default != best->with_default ? batch.with_default : Newer(*batch.newest, *best->newest));
+    if (better) best = &batch;
+  }
+  return best == nullptr ? std::vector<Candidate>() : best->candidates;
+}
+
+}  // namespace
+
+bool SpeaksAgainst(FailureKind kind) {
+  return kind == FailureKind::kWrongOutput || kind == FailureKind::kOutOfBoundsWrite || kind == FailureKind::kCrashed;
+}
+
+std::span<const double> CountingRepeats(std::span<const double> seconds, int64_t first_interleaved) {
+  const bool in_turns = first_interleaved > 0 && static_cast<size_t>(first_interleaved) < seconds.size();
+  return in_turns ? seconds.subspan(static_cast<size_t>(first_interleaved)) : seconds;
+}
+
+void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved) {
+  const std::span<const double> counting = CountingRepeats(seconds, first_interleaved);
+  contender.repeats.assign(counting.begin(), counting.end());
+  contender.in_turns = first_interleaved < static_cast<int64_t>(seconds.size());
+}
+
+Contender ContenderOf(const StoredRecord& stored) {
+  const Record& record = stored.record;
+  Contender contender{.row = stored.row,
+                      .schedule = record.schedule,
+                      .batch = record.batch_id,
+                      .measured_at = record.measured_at,
+                      .is_default = record.is_default};
+  if (const auto* failure = std::get_if<Failure>(&record.outcome)) {
+    contender.wrong = SpeaksAgainst(failure->kind);
+    return contender;
+  }
+  const auto& timing = std::get<Timing>(record.outcome);
+  contender.verified = timing.verified;
+  contender.confirmed = timing.confirmed;
+  SetRepeats(contender, timing.seconds, timing.first_interleaved);
+  return contender;
+}
+
+std::optional<Winner> FindWinner(std::span<const Contender> contenders) {
+  const std::vector<Candidate> standing = Standing(contenders);
+  if (standing.empty()) return std::nullopt;
+  const std::vector<Candidate> confirmed = NewestConfirmation(standing);
+  const std::vector<Candidate>& field = confirmed.empty() ? standing : confirmed;
+  const Defaults defaults = DefaultsOf(field);
+  const Candidate best = Fastest(NewestOfEachSchedule(field), defaults);
+  Winner winner{.index = static_cast<size_t>(best.contender - contenders.data()),
+                .seconds = best.seconds,
+                .confirmed = !confirmed.empty()};
+  if (const auto standard = defaults.find(best.contender->batch); standard != defaults.end()) {
+    winner.default_seconds = standard->second.seconds;
+  }
+  return winner;
+}
+
+}  // namespace hone::records

@@ -1,0 +1,62 @@
+// The winner of a workload: which record of one key to use, and what it was compared with. Defined here and nowhere
+// else; docs/RECORDS.md, "Which record is best", tells it to people.
+//
+// Pure: values in, a value out. Store (store.h) hands in the rows of a key, a tuner the finalists it has just
+// confirmed. Not here: which key to ask when the exact one has no record (Store::BestAnyDevice). Start at FindWinner.
+#ifndef HONE_RECORDS_WINNER_H_
+#define HONE_RECORDS_WINNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "records/record.h"
+
+namespace hone::records {
+
+// A share of the default's time: what takes more is not worth another schedule.
+inline constexpr double kWorthwhile = 0.995;
+
+// What deciding needs of a record.
+struct Contender {
+  int64_t row = 0;  // of two measured at the same instant, the one with the larger row is newer
+  std::string schedule;
+  std::string batch;  // the contenders of one device visit share it
+  Instant measured_at{};
+  bool is_default = false;      // the schedule that nobody had to search for
+  bool verified = false;        // timed, and its output was right
+  bool confirmed = false;       // in a final comparison
+  bool wrong = false;           // failed in a way that speaks against the schedule: see SpeaksAgainst
+  bool in_turns = false;        // repeats[k] was taken beside repeats[k] of the others of its batch
+  std::vector<double> repeats;  // those that count; empty for a failure
+};
+
+Contender ContenderOf(const StoredRecord& stored);
+
+// Sets `repeats` and `in_turns`; the arguments are as in Timing.
+void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved);
+
+// Whether a schedule that failed so must not be used: a wrong output, a write out of bounds, a crash.
+bool SpeaksAgainst(FailureKind kind);
+
+// The repeats to judge by: those taken in turns, since they saw the same machine as the others' did; all, if none were.
+// A view into `seconds`.
+std::span<const double> CountingRepeats(std::span<const double> seconds, int64_t first_interleaved);
+
+struct Winner {
+  size_t index = 0;                       // in the contenders
+  double seconds = 0;                     // median of its repeats that count
+  std::optional<double> default_seconds;  // of the default schedule, measured in the same batch
+  bool confirmed = false;                 // it won a confirmation: with default_seconds, one with the default
+};
+
+// Among the contenders of one key, in any order. Those that are confirmed or wrong are enough if a confirmed winner
+// comes out. Nothing: no verified timing that still stands.
+std::optional<Winner> FindWinner(std::span<const Contender> contenders);
+
+}  // namespace hone::records
+
+#endif  // HONE_RECORDS_WINNER_H_

@@ -1,0 +1,125 @@
+// Times single operators, compiled untuned, beside ONNX Runtime: one line each, the worst first.
+//   hone-make-operators OPS; node compare_operators.js OPS [--hone PATH] [--only TEXT] [--json]
+// ratio is ort_ms / hone_ms: above 1, Hone is the faster. Both take turns, round after round; a figure is the median
+// over the rounds of a round's median. difference is the largest one between both outputs, relative to the largest value.
+'use strict';
+
+const {execFileSync} = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+const {parseArgs} = require('util');
+const {median, openModel, timeHone, timeOrt, toFeeds} = require('../peers/measure.js');
+const {readNpz, writeNpz} = require('../peers/npz.js');
+
+const USAGE = `usage: compare_operators.js FOLDER [--hone PATH] [--only TEXT] [--threads N] [--rounds N] [--seconds S] [--json]
+  FOLDER     where hone-make-operators wrote; packages go there, too
+  --hone     the hone command (default build/release/bin/hone)
+  --only     operators whose name has this text in it (a regular expression)
+  --seconds  how long each of the two runs in a round (default 0.2)
+  --json     print one JSON document: {threads, rounds, machine, operators: [{name, hone_ms, ort_ms, ratio, ...}]}`;
+
+function hone(options, args) {
+  // No records: what is timed is the default.
+  const env = {...process.env, XDG_DATA_HOME: path.join(options.folder, 'nothing')};
+  execFileSync(options.hone, args, {stdio: ['ignore', 'ignore', 'inherit'], env});
+}
+
+function randomInput(shape) {
+  let state = 1;
+  const data = Float32Array.from({length: shape.reduce((a, b) => a * b, 1)}, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 31 - 1;
+  });
+  return {x: {type: 'float32', dims: shape, data}};
+}
+
+function differenceOf(actual, expected) {
+  let difference = 0;
+  let largest = 0;
+  for (const [name, {data}] of Object.entries(expected)) {
+    for (let i = 0; i < data.length; ++i) {
+      const apart = Math.abs(actual[name].data[i] - data[i]);
+      difference = apart > difference || Number.isNaN(apart) ? apart : difference;
+      largest = Math.max(largest, Math.abs(data[i]));
+    }
+  }
+  return difference / largest;
+}
+
+async function compare(operator, options) {
+  const at = (ending) => path.join(options.folder, operator.name + ending);
+  hone(options, ['compile', at('.onnx'), '-o', at('.hone'), '--threads', String(options.threads)]);
+  const arrays = randomInput(operator.shape);
+  writeNpz(at('.input.npz'), arrays);
+  hone(options, ['run', at('.hone'), '--input', at('.input.npz'), '--output', at('.output.npz')]);
+  const session = await openModel(at('.onnx'), options.threads);
+  const feeds = toFeeds(arrays);
+  const difference = differenceOf(readNpz(at('.output.npz')), await session.run(feeds));
+  const honeRounds = [];
+  const ortRounds = [];
+  for (let round = 0; round < options.rounds; ++round) {
+    honeRounds.push(timeHone(options.hone, at('.hone'), options.threads, options.seconds));
+    ortRounds.push(await timeOrt(session, feeds, options.seconds));
+  }
+  await session.release();
+  const honeMs = median(honeRounds);
+  const ortMs = median(ortRounds);
+  return {name: operator.name, hone_ms: honeMs, ort_ms: ortMs, ratio: ortMs / honeMs,
+    gflops: operator.flops / honeMs / 1e6, difference, hone_rounds: honeRounds, ort_rounds: ortRounds};
+}
+
+function printTable(operators) {
+  console.log(`${'operator'.padEnd(44)} ${'hone ms'.padStart(10)} ${'ort ms'.padStart(10)} ${'ratio'.padStart(7)} ` +
+    `${'GFLOP/s'.padStart(8)} ${'difference'.padStart(10)}`);
+  for (const o of operators) {
+    console.log(`${o.name.padEnd(44)} ${o.hone_ms.toFixed(4).padStart(10)} ${o.ort_ms.toFixed(4).padStart(10)} ` +
+      `${o.ratio.toFixed(2).padStart(7)} ${o.gflops.toFixed(1).padStart(8)} ${o.difference.toExponential(1).padStart(10)}`);
+  }
+}
+
+function parseOptions() {
+  const {values, positionals} = parseArgs({
+    allowPositionals: true,
+    options: {
+      hone: {type: 'string', default: 'build/release/bin/hone'},
+      only: {type: 'string', default: ''},
+      threads: {type: 'string', default: '2'},
+      rounds: {type: 'string', default: '3'},
+      seconds: {type: 'string', default: '0.2'},
+      json: {type: 'boolean', default: false},
+    },
+  });
+  if (positionals.length !== 1) throw new TypeError('FOLDER is missing');
+  const options = {...values, folder: positionals[0]};
+  for (const name of ['threads', 'rounds', 'seconds']) {
+    options[name] = Number(options[name]);
+    if (!(options[name] > 0)) throw new TypeError(`--${name} must be a positive number`);
+  }
+  options.only = new RegExp(options.only);
+  return options;
+}
+
+async function main(options) {
+  const listed = JSON.parse(fs.readFileSync(path.join(options.folder, 'operators.json'), 'utf8'));
+  const operators = [];
+  for (const operator of listed) {
+    if (options.only.test(operator.name)) operators.push(await compare(operator, options));
+  }
+  operators.sort((a, b) => a.ratio - b.ratio);
+  if (!options.json) return printTable(operators);
+  console.log(JSON.stringify({threads: options.threads, rounds: options.rounds, machine: os.cpus()[0].model.trim(),
+    operators}));
+}
+
+let options;
+try {
+  options = parseOptions();
+} catch (error) {
+  console.error(`compare_operators.js: ${error.message}\n${USAGE}`);
+  process.exit(2);
+}
+main(options).catch((error) => {
+  console.error(`compare_operators.js: ${error.message}`);
+  process.exit(1);
+});

@@ -1,0 +1,333 @@
+// What every device must do, whatever it is: the promises of device_agent/device.h, and that a visit tells good kernels
+// from bad ones on it.
+#include "device_agent/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <variant>
+
+#include "base/digest.h"
+#include "device_agent/elements.h"
+#include "device_agent/reference_loop.h"
+#include "device_agent/visit.h"
+#include "hone/v1/agent.pb.h"
+#include "tests/conformance/device/fake_device.h"
+#include "tests/conformance/device/subjects.h"
+#include "tests/unit/device_agent/hand_made_kernels.h"
+
+namespace hone::agent {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kSkipped = 77;  // exit status of a child
+constexpr int kY = 2;         // the output among the buffers
+
+// Runs `body` in a process of its own, as drivers do not survive a fork, and reports its failures as ours. Returns the
+// exit status.
+int InChild(const std::function<void()>& body) {
+  fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    body();
+    fflush(nullptr);
+    _exit(testing::Test::HasFailure() ? 1 : testing::Test::IsSkipped() ? kSkipped : 0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 1) << "see above";
+  return WEXITSTATUS(status);
+}
+
+class DeviceTest : public testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override {
+    const int status = InChild([&] {
+      const auto fingerprint = device_->Fingerprint();
+      if (!absl::IsUnavailable(fingerprint.status())) {
+        ASSERT_TRUE(fingerprint.ok()) << fingerprint.status();
+        return;
+      }
+      printf("[SKIP] %s\n", std::string(fingerprint.status().message()).c_str());
+      GTEST_SKIP();
+    });
+    if (status == kSkipped) GTEST_SKIP() << "this machine has no such device";
+  }
+
+  VisitKernel Kernel(const std::string& name) const {
+    return {HandMadeInterface(name, GetParam().groups, GetParam().lanes)};
+  }
+  VisitBatch Batch(const std::vector<std::string>& candidates = {}) const {
+    VisitBatch batch;
+    batch.workload_digest = "conformance";
+    batch.artifact = artifact_;
+    batch.buffers = {{"x", BufferRole::kInput, "f32", 1000, 4000, -1, 1},
+                     {"w", BufferRole::kConstant, "f32", 1000, 4000, -1, 1},
+                     {"y", BufferRole::kOutput, "f32", 1000, 4000}};
+    batch.reference = Kernel("reference");
+    for (const std::string& name : candidates) batch.candidates.push_back({name, Kernel(name)});
+    batch.tolerance = {1e-5, 1e-6};
+    batch.policy.timeout_seconds = 0.2;
+    batch.policy.min_seconds_first = 0.0005;
+    batch.policy.final_seconds = 0.001;
+    return batch;
+  }
+
+  // In a child with an open session, that it is given with what its inputs hold.
+  void WithSession(const VisitBatch& batch,
+                   const std::function<void(Session&, const std::vector<float>& expected)>& use) {
+    InChild([&] {
+      const DataLayout layout = LayOut(batch);
+      std::vector<float> data(static_cast<size_t>(layout.bytes) / sizeof(float)), expected(1000);
+      char* const bytes = reinterpret_cast<char*>(data.data());
+      for (int i = 0; i < kY; ++i)
+        Fill(batch.buffers[static_cast<size_t>(i)], i, 1, bytes + layout.offsets[static_cast<size_t>(i)]);
+      const float* const x = data.data();
+      const float* const w = data.data() + layout.offsets[1] / static_cast<int64_t>(sizeof(float));
+      for (size_t i = 0; i < 1000; ++i) expected[i] = 2 * x[i] + w[i];
+      FILE* const artifact = tmpfile();
+      ASSERT_EQ(fwrite(artifact_.data(), 1, artifact_.size(), artifact), artifact_.size());
+      fflush(artifact);
+      RegionTable& regions = *new RegionTable;
+      auto session = device_->Open({&batch, fileno(artifact), bytes, 0, true, &regions});
+      ASSERT_TRUE(session.ok()) << session.status();
+      use(**session, expected);
+    });
+  }
+
+  // Loads, prepares and calls once; checks the output.
+  static void ExpectComputes(Session& session, const VisitKernel& kernel, const std::vector<float>& expected) {
+    const auto loaded = session.Load(kernel);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    ASSERT_EQ((*loaded)->Prepare(), absl::OkStatus());
+    ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
+    ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
+    ExpectOutput(session, expected);
+  }
+  static void ExpectOutput(Session& session, const std::vector<float>& expected) {
+    const auto output = session.Output(kY);
+    ASSERT_TRUE(output.ok()) << output.status();
+    const auto* y = reinterpret_cast<const float*>(*output);
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(y[i], expected[i], 1e-5) << i;
+  }
+
+  std::map<std::string, VisitOutcome> Visit(const std::vector<std::string>& names) {
+    const VisitBatch batch = Batch(names);
+    const VisitResult result = visitor_.Run(batch, -1);
+    EXPECT_EQ(result.error, "");
+    std::map<std::string, VisitOutcome> outcomes;
+    for (size_t i = 0; i < result.outcomes.size(); ++i) outcomes[names[i]] = result.outcomes[i];
+    return outcomes;
+  }
+  // Of a bad kernel between two good ones, which must not suffer.
+  VisitFailure FailureOf(const std::string& name) {
+    auto outcomes = Visit({"good", name, "two_launches"});
+    for (const char* good : {"good", "two_launches"}) {
+      const auto* failure = std::get_if<VisitFailure>(&outcomes[good]);
+      EXPECT_EQ(failure, nullptr) << good << " suffers from " << name << ": " << failure->text;
+    }
+    const auto* failure = std::get_if<VisitFailure>(&outcomes[name]);
+    EXPECT_NE(failure, nullptr) << name << " was not found out";
+    return failure != nullptr ? *failure : VisitFailure();
+  }
+
+  const std::unique_ptr<Device> device_ = GetParam().make();
+  const std::string artifact_ = GetParam().artifact();
+  Visitor visitor_{*device_, {}};
+};
+
+TEST_P(DeviceTest, SaysWhatItIs) {
+  InChild([&] {
+    const auto once = device_->Fingerprint(), again = device_->Fingerprint();
+    ASSERT_TRUE(once.ok() && again.ok());
+    EXPECT_FALSE(device_->id().empty());
+    EXPECT_FALSE(once->architecture().empty());
+    EXPECT_EQ(once->text(), again->text());
+    EXPECT_EQ(once->text().find('\n'), std::string::npos);
+    EXPECT_EQ(once->digest(), Sha256Hex(once->text()));
+  });
+}
+
+TEST_P(DeviceTest, PassesItsSelfTest) {
+  InChild([&] {
+    const v1::SelfTest test = device_->SelfTest(1);
+    EXPECT_TRUE(test.passed()) << test.reason();
+    EXPECT_GT(test.reference_seconds(), 0);
+  });
+}
+
+TEST_P(DeviceTest, OutputsAreClearedToBytesThatNoKernelWrites) {
+  WithSession(Batch(), [](Session& session, const std::vector<float>&) {
+    ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
+    const auto output = session.Output(kY);
+    ASSERT_TRUE(output.ok()) << output.status();
+    EXPECT_EQ(std::string(*output, 4000), std::string(4000, '\xff'));
+  });
+}
+
+TEST_P(DeviceTest, KernelsSeeTheirBuffersAligned) {
+  const VisitKernel kernel = Kernel("aligned");
+  WithSession(Batch(),
+              [&](Session& session, const std::vector<float>& expected) { ExpectComputes(session, kernel, expected); });
+}
+
+TEST_P(DeviceTest, LaunchesFollowOneAnother) {
+  const VisitKernel kernel = Kernel("two_launches");
+  WithSession(Batch(), [&](Session& session, const std::vector<float>& expected) {
+    for (int i = 0; i < 20; ++i) ExpectComputes(session, kernel, expected);
+  });
+}
+
+TEST_P(DeviceTest, ConstantsArePackedBeforeTheFirstCall) {
+  const VisitKernel kernel = Kernel("packed_double");
+  WithSession(Batch(),
+              [&](Session& session, const std::vector<float>& expected) { ExpectComputes(session, kernel, expected); });
+}
+
+TEST_P(DeviceTest, SeveralKernelsLiveSideBySide) {
+  const VisitKernel packed = Kernel("packed_double"), good = Kernel("good");
+  WithSession(Batch(), [&](Session& session, const std::vector<float>& expected) {
+    const auto one = session.Load(packed), two = session.Load(packed);
+    ASSERT_TRUE(one.ok() && two.ok());
+    ASSERT_TRUE((*one)->Prepare().ok() && (*two)->Prepare().ok());
+    ExpectComputes(session, good, expected);
+    for (const auto* kernel : {&one, &two, &one}) {
+      ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
+      ASSERT_EQ((**kernel)->Call(), absl::OkStatus());
+      ExpectOutput(session, expected);
+    }
+  });
+}
+
+// Whole calls are timed: more of them cannot have taken longer than the clock beside them says.
+TEST_P(DeviceTest, TimesArePartOfTheTimeThatPasses) {
+  const VisitKernel kernel = Kernel("good");
+  VisitBatch batch = Batch();
+  batch.policy.constant_bytes_between_runs = 100'000;
+  WithSession(batch, [&](Session& session, const std::vector<float>& expected) {
+    const auto loaded = session.Load(kernel);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    ASSERT_EQ((*loaded)->Prepare(), absl::OkStatus());
+    for (const int64_t calls : {1, 7, 100}) {
+      const double start = SecondsNow();
+      const auto seconds = (*loaded)->Time(calls);
+      const double passed = SecondsNow() - start;
+      ASSERT_TRUE(seconds.ok()) << seconds.status();
+      EXPECT_GT(*seconds, 0);
+      EXPECT_LE(*seconds * static_cast<double>(calls), passed);
+    }
+    // On the true constants again.
+    ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
+    ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
+    ExpectOutput(session, expected);
+    const auto reference = session.TimeReference();
+    ASSERT_TRUE(reference.ok()) << reference.status();
+    EXPECT_GT(*reference, 0);
+  });
+}
+
+TEST_P(DeviceTest, WritesBesideABufferAreFound) {
+  for (const char* name : {"past_end", "before_begin"}) {
+    const VisitKernel kernel = Kernel(name), good = Kernel("good");
+    WithSession(Batch(), [&](Session& session, const std::vector<float>&) {
+      for (const VisitKernel* each : {&good, &kernel}) {
+        const auto loaded = session.Load(*each);
+        ASSERT_TRUE(loaded.ok()) << loaded.status();
+        ASSERT_EQ((*loaded)->Prepare(), absl::OkStatus());
+        ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
+        const auto damage = (*loaded)->Damage();
+        ASSERT_TRUE(damage.ok()) << damage.status();
+        ASSERT_EQ(damage->has_value(), each == &kernel) << name;
+        if (!damage->has_value()) continue;
+        EXPECT_EQ((*damage)->kind, FailureKind::kOutOfBoundsWrite);
+        EXPECT_THAT((*damage)->text, HasSubstr("'y'"));
+      }
+    });
+  }
+}
+
+TEST_P(DeviceTest, WhatItCannotRunIsRefusedAndItLivesOn) {
+  const VisitKernel missing = Kernel("no_such_function"), good = Kernel("good");
+  VisitKernel huge = Kernel("two_launches");
+  huge.interface.workspace_bytes = int64_t{1} << 47;
+  VisitKernel other_grid = Kernel("good");
+  const bool has_grid = GetParam().lanes > 0;
+  other_grid.interface.main[0].groups = has_grid ? 0 : 1;
+  other_grid.interface.main[0].lanes = has_grid ? 0 : 1;
+  WithSession(Batch(), [&](Session& session, const std::vector<float>& expected) {
+    const absl::Status absent = session.Load(missing).status();
+    EXPECT_TRUE(absl::IsNotFound(absent) || absl::IsInvalidArgument(absent)) << absent;
+    EXPECT_THAT(std::string(absent.message()), HasSubstr("no_such_function"));
+    EXPECT_EQ(session.Load(huge).status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(session.Load(other_grid).status().code(), absl::StatusCode::kInvalidArgument);
+    ExpectComputes(session, good, expected);
+  });
+}
+
+TEST_P(DeviceTest, GoodKernelsAreTimedInAVisit) {
+  auto outcomes = Visit({"good", "slow", "two_launches", "packed_double"});
+  for (const auto& [name, outcome] : outcomes) {
+    const auto* timing = std::get_if<VisitTiming>(&outcome);
+    ASSERT_NE(timing, nullptr) << name << ": " << std::get<VisitFailure>(outcome).text;
+    EXPECT_GE(timing->calls_per_repeat, 1);
+    for (const double seconds : timing->seconds) EXPECT_GT(seconds, 0);
+  }
+}
+
+TEST_P(DeviceTest, WrongNumbersAreToldApart) {
+  for (const char* name : {"wrong", "incomplete"}) {
+    const VisitFailure failure = FailureOf(name);
+    EXPECT_EQ(failure.kind, FailureKind::kWrongOutput) << failure.text;
+    EXPECT_THAT(failure.text, HasSubstr("output 'y'"));
+  }
+  EXPECT_EQ(FailureOf("write_input").kind, FailureKind::kWrongOutput);
+}
+
+TEST_P(DeviceTest, WritesOutOfBoundsAreToldApart) {
+  EXPECT_EQ(FailureOf("past_end").kind, FailureKind::kOutOfBoundsWrite);
+}
+
+TEST_P(DeviceTest, AHangIsToldApart) {
+  const VisitFailure failure = FailureOf("hang");
+  EXPECT_EQ(failure.kind, FailureKind::kRunTimeout) << failure.text;
+}
+
+TEST_P(DeviceTest, ACrashIsToldApart) {
+  if (!GetParam().kernels_crash) GTEST_SKIP() << "no kernel ends the process on this device";
+  const VisitFailure failure = FailureOf("crash");
+  EXPECT_EQ(failure.kind, FailureKind::kCrashed) << failure.text;
+}
+
+TEST_P(DeviceTest, WhatIsNotThereIsTheCompilersFault) {
+  EXPECT_EQ(FailureOf("no_such_function").kind, FailureKind::kCompileError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::ValuesIn(Subjects()),
+                         [](const auto& subject) { return subject.param.name; });
+
+// Only the fake one has a compiler that never ends.
+TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
+  const std::unique_ptr<Device> device = std::make_unique<FakeDevice>();
+  VisitBatch batch;
+  batch.artifact = "fake";
+  batch.buffers = {{"x", BufferRole::kInput, "f32", 1000, 4000, -1, 1},
+                   {"w", BufferRole::kConstant, "f32", 1000, 4000, -1, 1},
+                   {"y", BufferRole::kOutput, "f32", 1000, 4000}};
+  batch.reference = {HandMadeInterface("good", 1, 1)};
+  batch.candidates = {{"a", {HandMadeInterface("never_built", 1, 1)}}, {"b", {HandMadeInterface("good", 1, 1)}}};
+  const VisitResult result = Visitor(*device, {}).Run(batch, -1);
+  ASSERT_EQ(result.error, "");
+  EXPECT_EQ(std::get<VisitFailure>(result.outcomes[0]).kind, FailureKind::kCompileTimeout);
+  EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[1]));
+  EXPECT_EQ(result.sensors.temperature_c, 42.0);
+}
+
+}  // namespace
+}  // namespace hone::agent

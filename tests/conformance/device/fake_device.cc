@@ -1,0 +1,234 @@
+#include "tests/conformance/device/fake_device.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/status.h"
+#include "device_agent/reference_loop.h"
+#include "hone/v1/agent.pb.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr size_t kCanary = 64;
+constexpr char kPattern = 0x5a;
+constexpr int64_t kMostBytes = 1 << 30;
+
+class FakeBuffer {
+ public:
+  FakeBuffer(std::string name, int64_t bytes)
+      : name_(std::move(name)), memory_(static_cast<size_t>(bytes) + 2 * kCanary, kPattern) {}
+  float* floats() { return reinterpret_cast<float*>(data()); }
+  char* data() { return memory_.data() + kCanary; }
+  size_t bytes() const { return memory_.size() - 2 * kCanary; }
+  bool Intact() const {
+    const auto good = [](char c) { return c == kPattern; };
+    return std::all_of(memory_.begin(), memory_.begin() + kCanary, good) &&
+           std::all_of(memory_.end() - kCanary, memory_.end(), good);
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  std::vector<char> memory_;
+};
+
+using Arguments = std::vector<FakeBuffer*>;
+using Function = std::function<void(const Arguments&)>;
+
+void Compute(const Arguments& a, size_t count) {
+  for (size_t i = 0; i < count; ++i) a[2]->floats()[i] = 2 * a[0]->floats()[i] + a[1]->floats()[i];
+}
+
+// By name; on x, w, y unless it says otherwise.
+const std::map<std::string, Function>& Functions() {
+  constexpr size_t kN = 1000;
+  const auto good = [](const Arguments& a) { Compute(a, kN); };
+  static const std::map<std::string, Function>& functions = *new std::map<std::string, Function>{
+      {"reference", good},
+      {"good", good},
+      {"aligned", good},
+      {"slow",
+       [good](const Arguments& a) {
+         for (const double start = SecondsNow(); SecondsNow() - start < 1e-3;) {
+         }
+         good(a);
+       }},
+      {"first_of_two",  // x, scratch
+       [](const Arguments& a) {
+         for (size_t i = 0; i < kN; ++i) a[1]->floats()[i] = 2 * a[0]->floats()[i];
+       }},
+      {"second_of_two",  // scratch, w, y
+       [](const Arguments& a) {
+         for (size_t i = 0; i < kN; ++i) a[2]->floats()[i] = a[0]->floats()[i] + a[1]->floats()[i];
+       }},
+      {"prepare",  // w, packed
+       [](const Arguments& a) {
+         for (size_t i = 0; i < kN; ++i) a[1]->floats()[i] = a[0]->floats()[kN - 1 - i];
+       }},
+      {"packed_double",  // x, packed, y
+       [](const Arguments& a) {
+         for (size_t i = 0; i < kN; ++i) a[2]->floats()[i] = 2 * a[0]->floats()[i] + a[1]->floats()[kN - 1 - i];
+       }},
+      {"wrong",
+       [good](const Arguments& a) {
+         good(a);
+         a[2]->floats()[17] += 0.5F;
+       }},
+      {"incomplete", [](const Arguments& a) { Compute(a, kN - 1); }},
+      {"past_end",
+       [good](const Arguments& a) {
+         good(a);
+         a[2]->floats()[kN] = 1;
+       }},
+      {"before_begin",
+       [good](const Arguments& a) {
+         good(a);
+         a[2]->floats()[-2] = 1;
+       }},
+      {"write_input",
+       [good](const Arguments& a) {
+         good(a);
+         a[0]->floats()[3] = 0;
+       }},
+      {"crash", [](const Arguments&) { std::raise(SIGSEGV); }},
+      {"hang",
+       [](const Arguments&) {
+         for (volatile bool forever = true; forever;) {
+         }
+       }},
+  };
+  return functions;
+}
+
+class FakeSession : public Session {
+ public:
+  explicit FakeSession(const SessionOptions& options) : options_(options), batch_(*options.batch) {
+    for (const VisitBuffer& buffer : batch_.buffers) shared_.emplace_back(buffer.name, buffer.bytes);
+    layout_ = LayOut(batch_);
+    for (size_t i = 0; i < shared_.size(); ++i) {
+      if (batch_.buffers[i].role != BufferRole::kOutput) memcpy(shared_[i].data(), Given(i), shared_[i].bytes());
+    }
+  }
+
+  absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) override;
+  absl::Status ClearOutputs() override {
+    for (size_t i = 0; i < shared_.size(); ++i) {
+      if (batch_.buffers[i].role == BufferRole::kOutput) memset(shared_[i].data(), 0xff, shared_[i].bytes());
+    }
+    return absl::OkStatus();
+  }
+  absl::StatusOr<const char*> Output(int buffer) override { return shared_[static_cast<size_t>(buffer)].data(); }
+  absl::StatusOr<double> TimeReference() override { return ReferenceLoopSeconds(); }
+
+  const char* Given(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
+  const VisitBatch& batch() const { return batch_; }
+  std::vector<FakeBuffer>& shared() { return shared_; }
+
+ private:
+  const SessionOptions options_;
+  const VisitBatch& batch_;
+  DataLayout layout_;
+  std::vector<FakeBuffer> shared_;
+};
+
+class FakeKernel : public LoadedKernel {
+ public:
+  FakeKernel(FakeSession& session, const KernelInterface& interface) : session_(session) {
+    size_t shared = 0;
+    for (const KernelBuffer& buffer : interface.buffers) {
+      const bool own = buffer.role == BufferRole::kPacked || buffer.role == BufferRole::kWorkspace;
+      if (own) own_.push_back(std::make_unique<FakeBuffer>("its own", buffer.bytes()));
+      buffers_.push_back(own ? own_.back().get() : &session.shared()[shared++]);
+    }
+    for (const KernelLaunch& launch : interface.prepare) prepare_.push_back(Bind(launch));
+    for (const KernelLaunch& launch : interface.main) main_.push_back(Bind(launch));
+  }
+
+  absl::Status Prepare() override { return Run(prepare_); }
+  absl::Status Call() override { return Run(main_); }
+  absl::StatusOr<double> Time(int64_t calls) override {
+    const double start = SecondsNow();
+    for (int64_t i = 0; i < calls; ++i) HONE_RETURN_IF_ERROR(Call());
+    return (SecondsNow() - start) / static_cast<double>(calls);
+  }
+  absl::StatusOr<std::optional<VisitFailure>> Damage() override {
+    for (const FakeBuffer* buffer : buffers_) {
+      if (buffer->Intact()) continue;
+      return VisitFailure{FailureKind::kOutOfBoundsWrite, fmt::format("wrote beside '{}'", buffer->name())};
+    }
+    for (size_t i = 0; i < session_.shared().size(); ++i) {
+      FakeBuffer& buffer = session_.shared()[i];
+      if (session_.batch().buffers[i].role == BufferRole::kOutput) continue;
+      if (memcmp(buffer.data(), session_.Given(i), buffer.bytes()) == 0) continue;
+      return VisitFailure{FailureKind::kWrongOutput, fmt::format("wrote into input '{}'", buffer.name())};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::function<void()> Bind(const KernelLaunch& launch) {
+    Arguments arguments;
+    for (const uint32_t i : launch.arguments) arguments.push_back(buffers_[i]);
+    return [function = Functions().at(launch.function), arguments] { function(arguments); };
+  }
+  static absl::Status Run(const std::vector<std::function<void()>>& launches) {
+    for (const auto& launch : launches) launch();
+    return absl::OkStatus();
+  }
+
+  FakeSession& session_;
+  std::vector<std::unique_ptr<FakeBuffer>> own_;
+  std::vector<FakeBuffer*> buffers_;
+  std::vector<std::function<void()>> prepare_, main_;
+};
+
+absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKernel& kernel) {
+  for (const auto* launches : {&kernel.interface.prepare, &kernel.interface.main}) {
+    for (const KernelLaunch& launch : *launches) {
+      if (launch.function == "never_built") pause();  // a compiler that never ends
+      if (launch.lanes == 0) {
+        return absl::InvalidArgumentError(fmt::format("'{}' is not to be launched on a grid", launch.function));
+      }
+      if (!Functions().contains(launch.function))
+        return absl::NotFoundError(fmt::format("the artifact has no function '{}'", launch.function));
+    }
+  }
+  if (kernel.interface.workspace_bytes > kMostBytes) return absl::ResourceExhaustedError("no memory for the workspace");
+  return std::make_unique<FakeKernel>(*this, kernel.interface);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::DeviceFingerprint> FakeDevice::Fingerprint() {
+  v1::DeviceFingerprint fingerprint;
+  fingerprint.set_architecture("fake");
+  fingerprint.set_text("fake device");
+  fingerprint.set_digest(Sha256Hex(fingerprint.text()));
+  return fingerprint;
+}
+
+v1::SelfTest FakeDevice::SelfTest(int) {
+  v1::SelfTest test;
+  test.set_passed(true);
+  test.set_reference_seconds(ReferenceLoopSeconds());
+  return test;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> FakeDevice::Open(const SessionOptions& options) const {
+  return std::make_unique<FakeSession>(options);
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,28 @@
+// A device with memory of its own that runs no code: it computes what the name of a function says.
+//
+// Holds the conformance suite to what a device must do rather than to what a CPU happens to do. Its functions are those
+// of hand_made_kernels.cc that the suite calls; buffers lie between canaries, as on a device without guard pages.
+#ifndef HONE_TESTS_CONFORMANCE_DEVICE_FAKE_DEVICE_H_
+#define HONE_TESTS_CONFORMANCE_DEVICE_FAKE_DEVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "device_agent/device.h"
+
+namespace hone::agent {
+
+class FakeDevice : public Device {
+ public:
+  std::string id() const override { return "fake"; }
+  absl::StatusOr<v1::DeviceFingerprint> Fingerprint() override;
+  v1::SelfTest SelfTest(int threads) override;
+  Sensors ReadSensors() const override { return {42.0, 1000.0}; }
+  SandboxPolicy sandbox() const override { return {}; }
+  double load_seconds() const override { return 0.5; }
+  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_TESTS_CONFORMANCE_DEVICE_FAKE_DEVICE_H_

@@ -1,0 +1,31 @@
+#include "tests/conformance/device/subjects.h"
+
+#include "base/temporary_folder.h"
+#include "device_agent/cpu/cpu_device.h"
+#include "device_agent/opencl/opencl_device.h"
+#include "tests/conformance/device/fake_device.h"
+#include "tests/conformance/device/opencl_kernels.h"
+#include "tests/unit/device_agent/hand_made_kernels.h"
+
+namespace hone::agent {
+
+namespace {
+
+// For what drivers keep; goes with the process.
+std::string Folder() {
+  static const TemporaryFolder folder = TemporaryFolder::Create().value();
+  return folder.path();
+}
+
+}  // namespace
+
+std::vector<Subject> Subjects() {
+  return {
+      {"Cpu", [] { return std::make_unique<CpuDevice>(); }, HandMadeArtifact},
+      {"OpenCl", [] { return std::make_unique<OpenClDevice>("", Folder()); },
+       [] { return std::string(kOpenClKernels); }, 8, 128},
+      {"Fake", [] { return std::make_unique<FakeDevice>(); }, [] { return std::string("fake"); }, 8, 128},
+  };
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,29 @@
+// The kinds of devices that the suite is run on. A new kind has its kernels here, in its own language, and a line in
+// Subjects().
+#ifndef HONE_TESTS_CONFORMANCE_DEVICE_SUBJECTS_H_
+#define HONE_TESTS_CONFORMANCE_DEVICE_SUBJECTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device_agent/device.h"
+
+namespace hone::agent {
+
+struct Subject {
+  std::string name;  // of the test
+  std::function<std::unique_ptr<Device>()> make;
+  // The kernels that are called as HandMadeInterface says, all in one artifact.
+  std::function<std::string()> artifact;
+  int64_t groups = 0, lanes = 0;  // the grid they are launched on; 0, 0: HoneKernels
+  bool kernels_crash = true;      // a bad address ends the process
+};
+
+std::vector<Subject> Subjects();
+
+}  // namespace hone::agent
+
+#endif  // HONE_TESTS_CONFORMANCE_DEVICE_SUBJECTS_H_

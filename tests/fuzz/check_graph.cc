@@ -1,0 +1,138 @@
+#include "tests/fuzz/check_graph.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "compiler/graph/passes/pipeline.h"
+#include "compiler/graph/plan.h"
+#include "compiler/ir/text.h"
+#include "compiler/opt/meaning.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/space/space.h"
+#include "fmt/format.h"
+#include "tests/fuzz/random_graph.h"
+#include "tests/unit/space/lowered.h"
+
+namespace hone::fuzz {
+namespace {
+
+// Of the largest magnitude in a tensor, or of 1 where that is larger: the numbers are about 1, and so are the errors of
+// sums that cancel. A wrong element is nearly always wrong by more.
+constexpr testing::Tolerance kTolerance = {.relative = 1e-4, .least = 1};
+constexpr testing::Tolerance kHalfTolerance = {.relative = 3e-2, .least = 1};  // a bf16 has 8 bits
+
+bool IsHalf(ir::DType dtype) { return dtype == ir::DType::kFloat16 || dtype == ir::DType::kBFloat16; }
+
+testing::Tolerance ToleranceOf(const graph::Graph& graph) {
+  const bool half = std::ranges::any_of(graph.values, [](const graph::Value& v) { return IsHalf(v.type.dtype); });
+  return half ? kHalfTolerance : kTolerance;
+}
+
+testing::Tolerance ToleranceOf(const ir::Workload& workload) {
+  const bool half = std::ranges::any_of(workload.params, [](const ir::Param& p) { return IsHalf(p.buffer->dtype); }) ||
+                    std::ranges::any_of(workload.stages, [](const ir::Stage& s) { return IsHalf(s.buffer->dtype); });
+  return half ? kHalfTolerance : kTolerance;
+}
+
+absl::Status CheckSame(const opt::Tensors& expected, const opt::Tensors& actual, testing::Tolerance tolerance) {
+  if (expected.size() != actual.size()) return absl::DataLossError("the passes changed how many outputs there are");
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto elements = static_cast<int64_t>(expected[i].bytes.size()) / ir::SizeOf(expected[i].dtype);
+    if (expected[i].dtype != actual[i].dtype || expected[i].bytes.size() != actual[i].bytes.size()) {
+      return absl::DataLossError(fmt::format("the passes changed the type of {}", expected[i].name));
+    }
+    const ir::Buffer buffer = ir::MakeBuffer(expected[i].name, expected[i].dtype, {elements});
+    HONE_RETURN_IF_ERROR(testing::Compare(*buffer, expected[i].bytes, actual[i].bytes, tolerance));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckText(const graph::Graph& graph) {
+  const std::string text = graph::Print(graph);
+  HONE_ASSIGN_OR_RETURN(const graph::Graph read, graph::ParseGraph(text));
+  HONE_RETURN_IF_ERROR(graph::Verify(read));
+  if (graph::Print(read) != text) return absl::DataLossError("the text of the graph reads back as another graph");
+  return absl::OkStatus();
+}
+
+// Rewrites the graph for the machine's target.
+absl::Status CheckPasses(uint64_t seed, const Machine& machine, graph::Graph& graph) {
+  HONE_RETURN_IF_ERROR(graph::Verify(graph));
+  HONE_RETURN_IF_ERROR(CheckText(graph));
+  HONE_ASSIGN_OR_RETURN(const opt::Tensors expected, opt::Meaning(graph, seed));
+  const testing::Tolerance tolerance = ToleranceOf(graph);
+  graph.target = machine.target;
+  HONE_RETURN_IF_ERROR(graph::RunPasses(graph, {.verify = true}));
+  HONE_ASSIGN_OR_RETURN(const opt::Tensors actual, opt::Meaning(graph, seed));
+  return CheckSame(expected, actual, tolerance);
+}
+
+std::string TargetFlag(const Machine& machine) { return fmt::format("--target='{}'", target::Print(machine.target)); }
+
+class WorkloadCheck {
+ public:
+  WorkloadCheck(const Machine& machine, const Watch& watch, Counts& counts, uint64_t seed)
+      : machine_(machine), watch_(watch), counts_(counts), random_(seed) {}
+
+  // A random schedule of every space that applies; now and then the preferred one.
+  absl::Status Run(const ir::Workload& workload) {
+    ++counts_.workloads;
+    for (const space::Entry& entry : space::Entries()) {
+      if (!entry.applies(workload, machine_.target)) continue;
+      const space::Decisions given = {{"space", entry.id, {}}};
+      space::Chooser chooser(&given, random_.Below(4) == 0 ? nullptr : &random_);
+      const std::string what = fmt::format("a schedule of the space {}", entry.name);
+      watch_({what, "# run: passes=\n" + ir::Print(workload), TargetFlag(machine_)});
+      const absl::StatusOr<space::Candidate> candidate = space::Build(workload, machine_.target, chooser);
+      const absl::Status status = candidate.ok() ? Try(workload, candidate->schedule, what) : candidate.status();
+      if (absl::IsFailedPrecondition(status)) {
+        ++counts_.dropped;
+        continue;
+      }
+      HONE_RETURN_IF_ERROR(status);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Try(const ir::Workload& workload, const schedule::Schedule& schedule, const std::string& what) {
+    std::string passes = "all";
+    if (machine_.target.HasLanes()) passes += "," + JoinNames<ir::Func>(passes::GridPasses());
+    const std::string text =
+        fmt::format("# run: passes={}\n{}schedule\n{}", passes, ir::Print(workload), schedule::Print(schedule));
+    const std::string flags = "--verify-each --interpret " + TargetFlag(machine_);
+    watch_({what + ", lowered and interpreted", text, flags});
+    HONE_RETURN_IF_ERROR(testing::CheckLowered(workload, schedule, machine_.target, ToleranceOf(workload)));
+    ++counts_.lowered;
+    if (!machine_.run || random_.Below(machine_.share) != 0) return absl::OkStatus();
+    watch_({fmt::format("{}, compiled and run ({})", what, machine_.name), text, flags});
+    HONE_RETURN_IF_ERROR(machine_.run(workload, schedule, ToleranceOf(workload)));
+    ++counts_.run;
+    return absl::OkStatus();
+  }
+
+  const Machine& machine_;
+  const Watch& watch_;
+  Counts& counts_;
+  Random random_;
+};
+
+}  // namespace
+
+absl::Status CheckGraph(uint64_t seed, const Machine& machine, const Watch& watch, Counts& counts) {
+  watch({"making the graph", "", ""});
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, MakeRandomGraph(seed));
+  ++counts.graphs;
+  counts.nodes += static_cast<int64_t>(graph.nodes.size());
+  watch({"the passes over the graph", "# run: passes=all\n" + graph::Print(graph),
+         fmt::format("--verify-each --interpret --seed={} {}", seed, TargetFlag(machine))});
+  HONE_RETURN_IF_ERROR(CheckPasses(seed, machine, graph));
+  watch({"the plan", "# run: passes=\n" + graph::Print(graph), TargetFlag(machine)});
+  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(graph));
+  WorkloadCheck check(machine, watch, counts, seed);
+  for (const ir::Workload& workload : plan.workloads) HONE_RETURN_IF_ERROR(check.Run(workload));
+  return absl::OkStatus();
+}
+
+}  // namespace hone::fuzz

@@ -1,0 +1,43 @@
+// The fuzzer itself: it finds what is wrong, says it so that it can be seen again, and does the same every time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/graph/text.h"
+#include "compiler/opt/opt.h"
+#include "tests/fuzz/check_graph.h"
+#include "tests/fuzz/random_graph.h"
+
+namespace hone::fuzz {
+namespace {
+
+TEST(Fuzz, EqualSeedsMakeEqualGraphs) {
+  const auto first = MakeRandomGraph(3), again = MakeRandomGraph(3), other = MakeRandomGraph(4);
+  ASSERT_TRUE(first.ok() && again.ok() && other.ok());
+  EXPECT_EQ(graph::Print(*first), graph::Print(*again));
+  EXPECT_NE(graph::Print(*first), graph::Print(*other));
+}
+
+TEST(Fuzz, WrongKernelIsFoundAndItsTextReadByHoneOpt) {
+  Machine machine{.name = "a liar", .target = target::ParseTarget("x86_64 -mcpu=haswell").value()};
+  machine.run = [](const auto&, const auto&, auto) { return absl::DataLossError("t[0] is 1, should be 2"); };
+  Attempt last;
+  Counts counts;
+  const absl::Status status = CheckGraph(1, machine, [&](const Attempt& attempt) { last = attempt; }, counts);
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("should be 2"));
+  EXPECT_THAT(last.what, ::testing::HasSubstr("a liar"));
+  EXPECT_EQ(counts.lowered, 1);
+  const auto read = opt::Opt(last.text, {.target = machine.target, .verify_each = true, .interpret = true});
+  EXPECT_TRUE(read.ok()) << read.status() << "\n" << last.text;
+}
+
+TEST(Fuzz, ScheduleThatLeadsNowhereIsDropped) {
+  Machine machine{.name = "narrow", .target = target::ParseTarget("x86_64 -mcpu=haswell").value()};
+  machine.run = [](const auto&, const auto&, auto) { return absl::FailedPreconditionError("too large"); };
+  Counts counts;
+  EXPECT_TRUE(CheckGraph(1, machine, [](const Attempt&) {}, counts).ok());
+  EXPECT_EQ(counts.run, 0);
+  EXPECT_GT(counts.dropped, 0);
+}
+
+}  // namespace
+}  // namespace hone::fuzz

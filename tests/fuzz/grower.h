@@ -1,0 +1,105 @@
+// A graph that grows node by node: what the recipes (recipes.h) are written in.
+//
+// Every value is also computed, on one draw of the inputs, as the graph grows. A node is refused where the operator
+// refuses it, or where its result would be of no use to a comparison of rounded numbers: too large, not a number, or
+// jumping (to a neighbouring integer, say) where its inputs are only known up to rounding. Start with Grow.
+#ifndef HONE_TESTS_FUZZ_GROWER_H_
+#define HONE_TESTS_FUZZ_GROWER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/random.h"
+#include "compiler/graph/graph.h"
+
+namespace hone::fuzz {
+
+using graph::TensorType;
+using graph::ValueId;
+using Attributes = std::map<std::string, graph::Attribute>;
+using Ints = std::vector<int64_t>;
+
+// What a node makes of values that may be a rounding away from what they should be.
+enum class Effect : uint8_t {
+  kMoves,   // the same values elsewhere, or a choice among them that is continuous: as exact as the inputs are
+  kRounds,  // new values, rounded
+  kJumps,   // a small change of a float may change the result a lot: wants exact inputs
+};
+
+class Grower {
+ public:
+  explicit Grower(uint64_t seed) : random_(seed) {}
+
+  // --- Draws.
+  int64_t Below(int64_t n) { return random_.Below(n); }
+  int64_t Between(int64_t low, int64_t high) { return low + random_.Below(high - low + 1); }
+  bool OneIn(int64_t n) { return random_.Below(n) == 0; }
+  template <typename T>
+  const T& OneOf(std::span<const T> options) {
+    return options[static_cast<size_t>(Below(static_cast<int64_t>(options.size())))];
+  }
+  template <typename T, size_t n>
+  const T& OneOf(const T (&options)[n]) {
+    return OneOf(std::span<const T>(options));
+  }
+  int64_t Extent();  // small, often 1, odd or prime
+  Ints Shape(int64_t min_rank, int64_t max_rank);
+  double Real(double low, double high) { return low + (high - low) * random_.Uniform(); }
+
+  // --- Values.
+  const TensorType& TypeOf(ValueId id) const { return graph_.values[static_cast<size_t>(id)].type; }
+  const Ints& ShapeOf(ValueId id) const { return TypeOf(id).shape; }
+  int64_t RankOf(ValueId id) const { return static_cast<int64_t>(ShapeOf(id).size()); }
+  // One of the values that pass, later ones more often; kAbsent if there is none.
+  ValueId Pick(const std::function<bool(ValueId id)>& passes);
+  ValueId PickFloat(int64_t min_rank = 0, int64_t max_rank = 5);
+  ValueId PickExactFloat();
+  ValueId PickNumber();  // float or integer
+  ValueId PickAny(int64_t min_rank = 0);
+  // A value of this type: one there is, a new input, or a new constant.
+  ValueId Operand(ir::DType dtype, const Ints& shape);
+  // As Operand, in a shape that broadcasts together with `shape`.
+  ValueId Partner(ir::DType dtype, const Ints& shape);
+  ValueId Input(ir::DType dtype, const Ints& shape);
+  ValueId Constant(ir::DType dtype, const Ints& shape, double low, double high);
+  ValueId Scalar(ir::DType dtype, double value) { return Constant(dtype, {}, value, value); }
+  ValueId Numbers(const Ints& numbers);  // an i64 vector: axes, sizes, pads; no Pick finds it
+  bool IsExact(ValueId id) const { return exact_[static_cast<size_t>(id)]; }
+
+  // --- Nodes.
+  // The new node's outputs; none if it is refused.
+  std::vector<ValueId> Grow(std::string_view op, std::vector<ValueId> inputs, Effect effect, Attributes attributes = {},
+                            size_t outputs = 1, std::string_view domain = "");
+  // The only output, or kAbsent.
+  ValueId GrowOne(std::string_view op, std::vector<ValueId> inputs, Effect effect, Attributes attributes = {},
+                  std::string_view domain = "");
+
+  size_t nodes() const { return graph_.nodes.size(); }
+  // An operator failed otherwise than by refusing a node.
+  const absl::Status& fault() const { return fault_; }
+  // The graph, with what nobody reads (and now and then something else) as outputs.
+  graph::Graph Finish();
+
+ private:
+  ValueId Add(std::string_view hint, const TensorType& type, graph::TensorData data, bool constant, bool exact);
+  bool Acceptable(const graph::Node& node, Effect effect, const std::vector<TensorType>& types) const;
+  bool ExactInputs(const graph::Node& node) const;
+  std::vector<ValueId> Refused(const absl::Status& why);
+
+  Random random_;
+  graph::Graph graph_;
+  graph::Graph computed_;       // the values of graph_, all with data
+  std::vector<bool> exact_;     // per value: equal to the bit however it is computed
+  std::vector<bool> pickable_;  // per value
+  absl::Status fault_;
+};
+
+}  // namespace hone::fuzz
+
+#endif  // HONE_TESTS_FUZZ_GROWER_H_

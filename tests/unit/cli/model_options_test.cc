@@ -1,0 +1,93 @@
+// What --shape and --bind make of a model: import options, jobs, packages.
+#include "cli/model_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/temporary_folder.h"
+#include "cli/command.h"
+#include "cli/job_client.h"
+#include "cli/npy.h"
+#include "tests/unit/graph/model_builder.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ModelOptionsTest : public ::testing::Test {
+ protected:
+  ModelOptionsTest() : folder_(TemporaryFolder::Create().value()) {
+    graph::GraphBuilder b;
+    b.Input("x", {2, 3}).Input("repeats", {2}, graph::kInt64);
+    b.Node("Tile", {"x", "repeats"}, {"t"}).Node("Exp", {"t"}, {"y"}).Output("y");
+    Write("tile.onnx", b.Model());
+    budget_.trials = 1;
+  }
+  std::string File(const std::string& name) const { return folder_ / name; }
+  void Write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(File(name), std::ios::binary) << bytes;
+  }
+  // A .npy file of these integers.
+  template <typename T>
+  void WriteArray(const std::string& name, package::DType dtype, const std::vector<T>& values) const {
+    const std::vector<int64_t> shape = {static_cast<int64_t>(values.size())};
+    Write(name, NpyPrefix(dtype, shape) +
+                    std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)));
+  }
+  absl::StatusOr<v1::JobSpec> Job(const std::vector<std::string>& bindings) const {
+    ModelOptions options;
+    options.model = File("tile.onnx");
+    options.bindings = bindings;
+    return MakeJobSpec(options, budget_);
+  }
+  std::string Error(const std::vector<std::string>& bindings) const {
+    return std::string(Job(bindings).status().message());
+  }
+
+  TemporaryFolder folder_;
+  BudgetOptions budget_;
+};
+
+TEST_F(ModelOptionsTest, BoundValuesAreInTheJob) {
+  EXPECT_THAT(Error({}), HasSubstr("--bind NAME=VALUES"));
+  const auto wide = Job({"repeats=1,4"});
+  const auto tall = Job({"repeats=4,1"});
+  ASSERT_TRUE(wide.ok() && tall.ok()) << wide.status() << tall.status();
+  EXPECT_THAT(wide->workloads(0).text(), HasSubstr("[2,12]"));
+  EXPECT_THAT(tall->workloads(0).text(), HasSubstr("[8,3]"));
+  EXPECT_NE(wide->model_digest(), tall->model_digest());
+}
+
+TEST_F(ModelOptionsTest, AFileSaysTheSameAsText) {
+  WriteArray<int64_t>("repeats.npy", package::DType::kInt64, {1, 4});
+  const auto text = Job({"repeats=1,4"});
+  const auto file = Job({"repeats=" + File("repeats.npy")});
+  ASSERT_TRUE(text.ok() && file.ok()) << text.status() << file.status();
+  EXPECT_EQ(text->model_digest(), file->model_digest());
+}
+
+TEST_F(ModelOptionsTest, BindingsThatDoNotFitSayWhatIsWanted) {
+  WriteArray<int32_t>("narrow.npy", package::DType::kInt32, {1, 4});
+  WriteArray<int64_t>("short.npy", package::DType::kInt64, {4});
+  Write("text.npy", "no array");
+  EXPECT_THAT(Error({"repeats=" + File("narrow.npy")}),
+              HasSubstr("input 'repeats' is i64[2], the bound value is i32[2]"));
+  EXPECT_THAT(Error({"repeats=" + File("short.npy")}), HasSubstr("the given shape 1 does not fit the model's 2"));
+  EXPECT_THAT(Error({"repeats=" + File("text.npy")}), HasSubstr("text.npy: "));
+  EXPECT_THAT(Error({"repeats=" + File("none.npy")}), HasSubstr("cannot read an array from"));
+  EXPECT_THAT(Error({"count=1"}), HasSubstr("no input 'count'; its inputs are: x, repeats"));
+  EXPECT_THAT(Error({"repeats=1"}), HasSubstr("2 numbers are wanted, the bound value has 1"));
+}
+
+TEST_F(ModelOptionsTest, BindingsWithoutSenseAreWrongUsage) {
+  for (const std::vector<std::string>& bindings :
+       {std::vector<std::string>{"1,2"}, {"=1,2"}, {"repeats=1,2", "repeats=2,1"}}) {
+    EXPECT_TRUE(Job(bindings).status().GetPayload(kUsageMark).has_value()) << bindings[0];
+  }
+}
+
+}  // namespace
+}  // namespace hone::cli

@@ -1,0 +1,83 @@
+#include "device_agent/cpu/host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/temporary_folder.h"
+#include "device_agent/reference_loop.h"
+
+namespace hone::agent {
+namespace {
+
+using testing::HasSubstr;
+
+class FakeRoot : public testing::Test {
+ protected:
+  void Put(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const std::string root_ = folder_ / "";
+};
+
+TEST_F(FakeRoot, BoardIsDescribed) {
+  Put("proc/cpuinfo",
+      "processor\t: 0\nFeatures\t: fp asimd neon\nCPU implementer\t: 0x41\nCPU variant\t: 0x3\nCPU part\t: 0xd08\n");
+  Put("proc/device-tree/model", std::string("Raspberry Pi 4 Model B\0", 23));
+  for (int cpu = 0; cpu < 256; ++cpu) {
+    const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/";
+    Put(folder + "cache/index0/level", "1\n");
+    Put(folder + "cache/index0/type", "Data\n");
+    Put(folder + "cache/index0/size", "32K\n");
+    Put(folder + "cache/index0/coherency_line_size", "64\n");
+    Put(folder + "cache/index0/shared_cpu_list", "0-1,4\n");
+    Put(folder + "cpufreq/scaling_governor", "ondemand\n");
+    Put(folder + "cpufreq/scaling_cur_freq", "1500000\n");
+  }
+  Put("sys/class/thermal/thermal_zone0/temp", "41000\n");
+  Put("sys/class/thermal/thermal_zone1/temp", "55500\n");
+  const v1::DeviceFingerprint fingerprint = DetectHost(root_);
+  EXPECT_EQ(fingerprint.cpu_model(), "Raspberry Pi 4 Model B 0x41 0x3 0xd08");
+  EXPECT_THAT(fingerprint.cpu_features(), testing::ElementsAre("asimd", "fp", "neon"));
+  ASSERT_EQ(fingerprint.caches_size(), 1);
+  EXPECT_EQ(fingerprint.caches(0).bytes(), 32768);
+  EXPECT_EQ(fingerprint.caches(0).shared_by(), 3);
+  EXPECT_EQ(fingerprint.governor(), "ondemand");
+  EXPECT_THAT(fingerprint.text(), HasSubstr("l1=32768/3 asimd fp neon"));
+  EXPECT_EQ(ReadHostSensors(root_).temperature_c, 55.5);
+  EXPECT_EQ(ReadHostSensors(root_).clock_mhz, 1500);
+}
+
+TEST_F(FakeRoot, SilentBoardHasEmptyFields) {
+  const v1::DeviceFingerprint fingerprint = DetectHost(root_);
+  EXPECT_EQ(fingerprint.governor(), "");
+  EXPECT_FALSE(fingerprint.text().empty());
+  EXPECT_FALSE(ReadHostSensors(root_).temperature_c.has_value());
+}
+
+TEST(Host, DigestCoversHardwareAndNotTheEnvironment) {
+  v1::DeviceFingerprint fingerprint = DetectHost();
+  const std::string text = FingerprintText(fingerprint);
+  EXPECT_EQ(fingerprint.text(), text);
+  fingerprint.set_kernel("another");
+  fingerprint.set_governor("another");
+  EXPECT_EQ(FingerprintText(fingerprint), text);
+  fingerprint.set_logical_cpus(1000);
+  EXPECT_NE(FingerprintText(fingerprint), text);
+}
+
+TEST(Host, SelfTestOfThisMachinePasses) {
+  EXPECT_TRUE(ReferenceLoopIsRight());
+  const v1::SelfTest test = TestHost(1);
+  EXPECT_TRUE(test.passed()) << test.reason();
+  EXPECT_GT(test.reference_seconds(), 0);
+  EXPECT_GT(test.peak_gflops(), 0);
+  EXPECT_GT(test.bandwidth_gbps(), 0);
+}
+
+}  // namespace
+}  // namespace hone::agent

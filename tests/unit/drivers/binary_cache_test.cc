@@ -1,0 +1,74 @@
+#include "drivers/binary_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/temporary_folder.h"
+
+namespace hone::drivers {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BinaryCacheTest : public ::testing::Test {
+ protected:
+  // The path of the only entry.
+  fs::path Entry() const { return fs::directory_iterator(folder_.path())->path(); }
+
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  BinaryCache cache_{folder_.path()};
+};
+
+TEST_F(BinaryCacheTest, KeepsOneBinaryPerKey) {
+  const std::string binary("a\0b", 3);
+  EXPECT_EQ(cache_.Find("key"), std::nullopt);
+  cache_.Keep("key", binary);
+  EXPECT_EQ(cache_.Find("key"), binary);
+  EXPECT_EQ(cache_.Find("another"), std::nullopt);
+  cache_.Keep("key", "newer");
+  EXPECT_EQ(cache_.Find("key"), "newer");
+}
+
+TEST_F(BinaryCacheTest, DamageAnywhereIsAMiss) {
+  cache_.Keep("key", "binary");
+  const auto size = fs::file_size(Entry());
+  for (uintmax_t i = 0; i < size; ++i) {
+    cache_.Keep("key", "binary");
+    std::fstream file(Entry(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(i));
+    const char c = static_cast<char>(file.get() ^ 1);
+    file.seekp(static_cast<std::streamoff>(i));
+    file.put(c);
+    file.close();
+    EXPECT_EQ(cache_.Find("key"), std::nullopt) << "byte " << i;
+  }
+  for (uintmax_t i = 0; i < size; ++i) {
+    cache_.Keep("key", "binary");
+    fs::resize_file(Entry(), i);
+    EXPECT_EQ(cache_.Find("key"), std::nullopt) << "cut to " << i;
+  }
+}
+
+TEST_F(BinaryCacheTest, AnEntryOfAnotherKeyIsAMiss) {
+  cache_.Keep("one", "binary");
+  const fs::path one = Entry();
+  fs::path two;
+  cache_.Keep("two", "other");
+  for (const auto& entry : fs::directory_iterator(folder_.path())) {
+    if (entry.path() != one) two = entry.path();
+  }
+  fs::rename(one, two);
+  EXPECT_EQ(cache_.Find("two"), std::nullopt);
+}
+
+TEST(BinaryCache, AFolderThatCannotBeMadeKeepsNothing) {
+  const BinaryCache nowhere{fs::path()}, file{fs::path("/dev/null/folder")};
+  for (const BinaryCache* cache : {&nowhere, &file}) {
+    cache->Keep("key", "binary");
+    EXPECT_EQ(cache->Find("key"), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace hone::drivers

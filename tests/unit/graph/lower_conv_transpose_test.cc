@@ -1,0 +1,60 @@
+#include "compiler/graph/graph_edit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using testing::ElementsAre;
+
+struct Case {
+  Ints kernel, strides, pads, extra;
+};
+
+// Odd and even kernels, strides and pads; kernels shorter than the stride, whose last phases have no taps.
+TEST(LowerConvTranspose, PhasesKeepTheMeaning) {
+  const std::vector<Case> cases = {{{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}},
+                                   {{3, 3}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
+                                   {{5, 4}, {3, 2}, {2, 1, 0, 2}, {1, 0}}, {{2, 1}, {3, 2}, {0, 0, 0, 0}, {0, 0}},
+                                   {{5, 3}, {2, 1}, {3, 1, 2, 1}, {0, 0}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(testing::PrintToString(c.kernel) + testing::PrintToString(c.strides));
+    GraphBuilder b;
+    b.Input("x", {2, 64, 5, 6}).Floats("bias", {16}, RandomFloats(16, 2));
+    b.Floats("w", {64, 16, c.kernel[0], c.kernel[1]}, RandomFloats(64 * 16 * c.kernel[0] * c.kernel[1], 1));
+    b.Node("ConvTranspose", {"x", "w", "bias"}, {"t"},
+           {Attr("strides", c.strides), Attr("pads", c.pads), Attr("output_padding", c.extra)});
+    b.Node("Relu", {"t"}, {"y"}).Output("y");
+    const Graph graph = ExpectPassesKeepMeaning(b.Model());
+    EXPECT_EQ(CountOps(graph, "ConvTranspose"), 0);
+    EXPECT_EQ(CountOps(graph, "PhasedConvTranspose"), 1);
+  }
+}
+
+TEST(LowerConvTranspose, WhatFollowsIsPartOfTheKernel) {
+  GraphBuilder b;
+  b.Input("x", {1, 64, 8, 8})
+      .Floats("w", {64, 32, 4, 4}, RandomFloats(32768, 1))
+      .Floats("b", {32}, RandomFloats(32, 2));
+  b.Node("ConvTranspose", {"x", "w", "b"}, {"t"}, {Attr("strides", Ints{2, 2}), Attr("pads", Ints{1, 1, 1, 1})});
+  b.Node("Relu", {"t"}, {"y"}).Output("y");
+  EXPECT_THAT(CallLabels(PlanOf(ExpectPassesKeepMeaning(b.Model()))),
+              ElementsAre("transpose", "conv_transpose", "transpose"));
+}
+
+TEST(LowerConvTranspose, DilationsGroupsAndUnknownWeightsStay) {
+  GraphBuilder b;
+  b.Input("x", {1, 64, 5, 5}).Input("v", {64, 32, 3, 3});
+  b.Floats("w", {64, 32, 3, 3}, RandomFloats(18432, 1));
+  const std::string strides = Attr("strides", Ints{2, 2});
+  b.Node("ConvTranspose", {"x", "w"}, {"dilated"}, {strides, Attr("dilations", Ints{2, 2})}).Output("dilated");
+  b.Node("ConvTranspose", {"x", "w"}, {"grouped"}, {strides, Attr("group", 2)}).Output("grouped");
+  b.Node("ConvTranspose", {"x", "v"}, {"unknown"}, {strides}).Output("unknown");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "ConvTranspose"), 3);
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,137 @@
+// Funcs with a grid: text, verifier, and what the interpreter makes of lanes, barriers and races.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "compiler/ir/interpret.h"
+#include "compiler/ir/text.h"
+#include "compiler/ir/verify.h"
+#include "tests/unit/ir/eval_text.h"
+
+namespace hone::ir {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Verdict(const std::string& text, const GridLimits& limits = {}) {
+  const auto func = ParseFunc(text);
+  EXPECT_TRUE(func.ok()) << func.status();
+  return std::string(Verify(*func, limits).message());
+}
+
+// Lanes turn a row around through shared memory.
+constexpr char kReverse[] =
+    "func f(x: i64[8], out: i64[8]) grid 2 lanes 4 {\n"
+    "  alloc row: i64[4] shared {\n"
+    "    row[lane.id] = x[group.id * 4 + lane.id]\n"
+    "    barrier\n"
+    "    out[group.id * 4 + lane.id] = row[3 - lane.id]\n"
+    "  }\n"
+    "}\n";
+
+TEST(Grid, TextReadsBack) {
+  const auto func = ParseFunc(kReverse);
+  ASSERT_TRUE(func.ok()) << func.status();
+  EXPECT_EQ(func->grid, (Grid{2, 4}));
+  EXPECT_EQ(Print(*func), kReverse);
+  EXPECT_EQ(Verdict(kReverse), "");
+}
+
+TEST(Grid, BoundLoopsReadBackAndRunOneAfterTheOther) {
+  const std::string text =
+      "func f(out: i64[8]) {\n  group i in 2 {\n    lane j in 4 {\n      out[i * 4 + j] = i * j\n    }\n  }\n}\n";
+  const auto func = ParseFunc(text);
+  ASSERT_TRUE(func.ok()) << func.status();
+  EXPECT_EQ(Print(*func), text);
+  EXPECT_EQ(RunText(text), "0 0 0 0 0 1 2 3");
+}
+
+TEST(Grid, EveryLaneOfEveryGroupRuns) {
+  EXPECT_EQ(RunText("func f(out: i64[6]) grid 3 lanes 2 { out[group.id * 2 + lane.id] = group.id * 10 + lane.id }"),
+            "0 1 10 11 20 21");
+}
+
+TEST(Grid, SharedMemoryCarriesValuesAcrossABarrier) {
+  EXPECT_EQ(RunText("func f(out: i64[4]) grid 1 lanes 4 { alloc s: i64[4] shared {"
+                    "  s[lane.id] = lane.id * lane.id barrier out[lane.id] = s[3 - lane.id] } }"),
+            "9 4 1 0");
+}
+
+TEST(Grid, LocalMemoryLivesAcrossBarriersInLoops) {
+  EXPECT_EQ(RunText("func f(out: i64[3]) grid 1 lanes 3 { alloc s: i64[1] shared { alloc t: i64[1] local {"
+                    "  t[0] = 0"
+                    "  for k in 4 { if lane.id == 0 { s[0] = k } barrier t[0] = t[0] + s[0] * lane.id barrier }"
+                    "  out[lane.id] = t[0] } } }"),
+            "0 6 12");
+}
+
+TEST(Grid, AMissingBarrierIsARace) {
+  EXPECT_THAT(
+      RunText("func f(out: i64[4]) grid 1 lanes 4 { alloc s: i64[4] shared {"
+              "  s[lane.id] = lane.id out[lane.id] = s[3 - lane.id] } }"),
+      HasSubstr(
+          "race on element 2 of 's': lane 2 of group 0 writes what lane 1 of group 0 read since the last barrier"));
+  EXPECT_THAT(RunText("func f(out: i64[1]) grid 1 lanes 4 { out[0] = lane.id }"),
+              HasSubstr("lane 1 of group 0 writes what lane 0 of group 0 wrote since the last barrier"));
+}
+
+TEST(Grid, ABarrierMissingInALoopIsARace) {
+  EXPECT_THAT(RunText("func f(out: i64[3]) grid 1 lanes 3 { alloc s: i64[1] shared {"
+                      "  for k in 4 { if lane.id == 0 { s[0] = k } barrier out[lane.id] = s[0] } } }"),
+              HasSubstr("lane 0 of group 0 writes what"));
+}
+
+TEST(Grid, GroupsThatMeetInMemoryRace) {
+  EXPECT_THAT(RunText("func f(out: i64[2]) grid 2 lanes 1 { out[0] = group.id }"),
+              HasSubstr("lane 0 of group 1 writes what lane 0 of group 0 wrote"));
+  EXPECT_THAT(RunText("func f(out: i64[4]) grid 3 lanes 1 {"
+                      "  if group.id < 2 { out[group.id + 1] = out[0] } else { out[0] = 7 } }"),
+              HasSubstr("lane 0 of group 2 writes what lane 0 of group 1 read"));
+}
+
+TEST(Grid, LanesMayReadTheSameElement) {
+  EXPECT_EQ(RunText("func f(out: i64[2]) grid 1 lanes 2 { alloc s: i64[1] shared {"
+                    "  if lane.id == 1 { s[0] = 5 } barrier out[lane.id] = s[0] + s[0] } }"),
+            "10 10");
+}
+
+TEST(GridVerifier, RefusesABarrierWhereLanesPart) {
+  EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { block t { if lane.id < 2 { barrier } } }"),
+              HasSubstr("func 'f': block 't': a barrier where lanes of a group may part: inside 'if lane.id < 2'"));
+  EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { let n = lane.id + 1 { for i in n { barrier } } }"),
+              HasSubstr("inside loop 'i' with extent n"));
+  EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { alloc t: i64[1] local { t[0] = lane.id"
+                      " if t[0] < 2 { barrier } } }"),
+              HasSubstr("inside 'if t[0] < 2'"));
+  EXPECT_EQ(Verdict("func f(out: i64[4]) grid 2 lanes 4 { for i in group.id { if i < 1 { barrier } } }"), "");
+}
+
+TEST(GridVerifier, RefusesTooManyLanes) {
+  EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 512 { out[0] = 1 }", {.max_lanes = 256}),
+              HasSubstr("its groups have 512 lanes; the target allows 256"));
+}
+
+TEST(GridVerifier, RefusesTooMuchSharedMemory) {
+  const char* text =
+      "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { alloc b: f32[1024] shared { out[0] = 1 } } }";
+  EXPECT_THAT(Verdict(text, {.shared_bytes = 4096}),
+              HasSubstr("alloc of 'b' takes the shared memory of a group to 6144 bytes; the target has 4096"));
+  EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
+}
+
+TEST(GridVerifier, RefusesWhatBelongsToOtherFuncs) {
+  EXPECT_THAT(Verdict("func f(out: i64[4]) { barrier }"), HasSubstr("a barrier in a func without a grid"));
+  EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { parallel i in 4 { out[i] = 1 } }"),
+              HasSubstr("loop 'i' is parallel inside a func with a grid"));
+  EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { lane i in 4 { out[i] = 1 } }"),
+              HasSubstr("loop 'i' is bound inside a func with a grid"));
+  EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { alloc t: i64[4] workspace { out[0] = 1 } }"),
+              HasSubstr("alloc of 't' in the workspace"));
+  EXPECT_THAT(
+      Verdict("func f(out: i64[4]) grid 1 lanes 4 { if lane.id < 2 { alloc t: i64[4] shared { out[0] = 1 } } }"),
+      HasSubstr("alloc of shared 't' inside 'if lane.id < 2'"));
+}
+
+}  // namespace
+}  // namespace hone::ir

@@ -1,0 +1,54 @@
+// Runs tests/golden/passes/*.golden. With HONE_UPDATE_GOLDEN=1 set it writes what the passes do now into the files and
+// fails all the same: review the difference, then run it again without.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "tests/unit/passes/golden_case.h"
+
+namespace hone::opt {
+namespace {
+
+TEST(GoldenPasses, FilesAreAsExpected) {
+  const std::vector<GoldenCase> cases = ReadGoldenCases();
+  ASSERT_FALSE(cases.empty());
+  for (const GoldenCase& golden : cases) {
+    const std::string actual = ActualOf(golden);
+    EXPECT_EQ(actual, golden.expected) << golden.path;
+    if (std::getenv("HONE_UPDATE_GOLDEN") == nullptr) continue;
+    std::ofstream(golden.path, std::ios::binary) << golden.input << "----\n" << actual;
+  }
+}
+
+// What a golden file expects must also be right.
+TEST(GoldenPasses, KeepTheMeaning) {
+  for (const GoldenCase& golden : ReadGoldenCases()) {
+    if (golden.expected.starts_with("error: ")) continue;
+    EXPECT_EQ(Opt(golden.input, {.interpret = true}).status(), absl::OkStatus()) << golden.path;
+  }
+}
+
+// The passes that the golden files of that kind of program run.
+std::set<std::string> PassesRun(bool graphs) {
+  std::set<std::string> names;
+  for (const GoldenCase& golden : ReadGoldenCases()) {
+    if (golden.path.filename().string().starts_with("graph_") != graphs) continue;
+    const std::string head = golden.input.substr(0, golden.input.find('\n'));
+    for (const std::string_view name : SplitNames(std::string_view(head).substr(head.find('=') + 1))) {
+      names.emplace(name);
+    }
+  }
+  return names;
+}
+
+TEST(GoldenPasses, EveryPassHasOne) {
+  const std::set<std::string> graph = PassesRun(true), func = PassesRun(false);
+  for (const auto& pass : graph::GraphPasses()) EXPECT_TRUE(graph.contains(std::string(pass.name))) << pass.name;
+  for (const auto& pass : passes::FuncPasses()) EXPECT_TRUE(func.contains(std::string(pass.name))) << pass.name;
+  for (const auto& pass : passes::GridPasses()) EXPECT_TRUE(func.contains(std::string(pass.name))) << pass.name;
+}
+
+}  // namespace
+}  // namespace hone::opt

@@ -1,0 +1,231 @@
+#include "records/winner.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "fmt/format.h"
+#include "gtest/gtest.h"
+
+namespace hone::records {
+namespace {
+
+// A verified timing of one repeat, measured `row` milliseconds after 1970 in batch "b".
+Contender Raced(int64_t row, std::string schedule, double seconds) {
+  return {.row = row,
+          .schedule = std::move(schedule),
+          .batch = "b",
+          .measured_at = Instant(std::chrono::milliseconds(row)),
+          .verified = true,
+          .repeats = {seconds}};
+}
+
+Contender InBatch(Contender contender, std::string batch) {
+  contender.batch = std::move(batch);
+  return contender;
+}
+
+Contender OfDefault(Contender contender) {
+  contender.is_default = true;
+  return contender;
+}
+
+Contender Confirmed(Contender contender) {
+  contender.confirmed = true;
+  return contender;
+}
+
+Contender InTurns(Contender contender, std::vector<double> repeats) {
+  contender.in_turns = contender.confirmed = true;
+  contender.repeats = std::move(repeats);
+  return contender;
+}
+
+Contender Wrong(int64_t row, std::string schedule) {
+  Contender contender = Raced(row, std::move(schedule), 1);
+  contender.verified = false;
+  contender.wrong = true;
+  contender.repeats.clear();
+  return contender;
+}
+
+std::string NameOfWinner(const std::vector<Contender>& contenders) {
+  const std::optional<Winner> winner = FindWinner(contenders);
+  return winner.has_value() ? contenders[winner->index].schedule : "(none)";
+}
+
+TEST(WinnerTest, NobodyWinsWithoutAVerifiedTiming) {
+  Contender unverified = Raced(1, "fast", 1);
+  unverified.verified = false;
+  EXPECT_EQ(FindWinner({}), std::nullopt);
+  EXPECT_EQ(NameOfWinner({unverified, Wrong(2, "wrong")}), "(none)");
+  EXPECT_EQ(NameOfWinner({unverified, Raced(3, "slow", 9)}), "slow");
+}
+
+TEST(WinnerTest, OfARaceTheLowestMedianWinsAndOnATieTheEarlierRow) {
+  Contender lucky = Raced(1, "lucky once", 0);
+  lucky.repeats = {0.1, 5, 5};
+  EXPECT_EQ(NameOfWinner({lucky, Raced(2, "steady", 2), Raced(3, "as steady", 2)}), "steady");
+  const Winner winner = *FindWinner(std::vector{lucky, Raced(2, "steady", 2)});
+  EXPECT_EQ(winner.seconds, 2);
+  EXPECT_EQ(winner.default_seconds, std::nullopt);
+  EXPECT_FALSE(winner.confirmed);
+}
+
+TEST(WinnerTest, AScheduleIsJudgedByItsNewestMeasurementNotItsLuckiest) {
+  EXPECT_EQ(NameOfWinner({Raced(1, "a", 1), Raced(2, "b", 2), Raced(3, "a", 3)}), "b");
+  // Rows of an import come later than they were measured.
+  Contender imported = Raced(4, "a", 9);
+  imported.measured_at = Instant(std::chrono::milliseconds(0));
+  EXPECT_EQ(NameOfWinner({Raced(1, "a", 1), Raced(2, "b", 2), imported}), "a");
+}
+
+TEST(WinnerTest, ARaceIsNotWonAgainstAFasterDefaultOfTheSameBatch) {
+  EXPECT_EQ(NameOfWinner({OfDefault(Raced(1, "default", 2)), Raced(2, "a", 1)}), "a");
+  EXPECT_EQ(NameOfWinner({OfDefault(Raced(1, "default", 2)), Raced(2, "a", 1.999)}), "default");
+  // On a day when all was fast: "a" lost its race then, and its time says nothing about today's.
+  const std::vector<Contender> days = {
+      OfDefault(InBatch(Raced(1, "default", 1), "fast day")), InBatch(Raced(2, "a", 1.1), "fast day"),
+      OfDefault(InBatch(Raced(3, "default", 2), "slow day")), InBatch(Raced(4, "b", 1.5), "slow day")};
+  const Winner winner = *FindWinner(days);
+  EXPECT_EQ(days[winner.index].schedule, "b");
+  EXPECT_EQ(winner.default_seconds, 2);
+}
+
+TEST(WinnerTest, WhatADefaultBeatsLeavesTheDefault) {
+  // The newest row under the default's schedule does not say that it is the default, and lost to another one.
+  EXPECT_EQ(NameOfWinner({OfDefault(Raced(1, "x", 1)), Raced(2, "a", 2), InBatch(Raced(3, "x", 3), "c"),
+                          OfDefault(InBatch(Raced(4, "y", 2), "c")), InBatch(Raced(5, "y", 3), "b")}),
+            "y");
+}
+
+TEST(WinnerTest, AConfirmedOneBeatsAFasterRace) {
+  EXPECT_EQ(NameOfWinner({Raced(1, "raced", 1), Confirmed(InBatch(Raced(2, "confirmed", 2), "final")),
+                          Raced(3, "raced later", 1)}),
+            "confirmed");
+}
+
+TEST(WinnerTest, OnlyTheNewestConfirmationCounts) {
+  const std::vector<Contender> contenders = {
+      Confirmed(InBatch(Raced(1, "of yesterday", 1), "yesterday")), Confirmed(InBatch(Raced(2, "a", 3), "today")),
+      Confirmed(InBatch(Raced(3, "b", 2), "today")), OfDefault(Confirmed(InBatch(Raced(4, "default", 4), "today")))};
+  const Winner winner = *FindWinner(contenders);
+  EXPECT_EQ(contenders[winner.index].schedule, "b");
+  EXPECT_EQ(winner.seconds, 2);
+  EXPECT_EQ(winner.default_seconds, 4);
+  EXPECT_TRUE(winner.confirmed);
+}
+
+TEST(WinnerTest, AConfirmationMayBeWonByTheDefault) {
+  const std::vector<Contender> contenders = {Confirmed(Raced(1, "a", 1.2)),
+                                             OfDefault(Confirmed(Raced(2, "default", 1)))};
+  const Winner winner = *FindWinner(contenders);
+  EXPECT_EQ(contenders[winner.index].schedule, "default");
+  EXPECT_EQ(winner.default_seconds, 1);
+}
+
+TEST(WinnerTest, AConfirmationOfTheDefaultAloneComparesNothing) {
+  const Contender alone = OfDefault(Confirmed(InBatch(Raced(9, "default", 1), "alone")));
+  const std::vector<Contender> contenders = {Confirmed(Raced(1, "a", 2)), OfDefault(Confirmed(Raced(2, "default", 4))),
+                                             alone};
+  const Winner winner = *FindWinner(contenders);
+  EXPECT_EQ(contenders[winner.index].schedule, "a");
+  EXPECT_EQ(winner.default_seconds, 4);
+  const std::vector<Contender> raced = {Raced(1, "a", 0.5), alone};
+  EXPECT_EQ(raced[FindWinner(raced)->index].schedule, "a");
+  EXPECT_FALSE(FindWinner(raced)->confirmed);
+}
+
+// Time was up before the default's turn, or the file is older than the mark.
+TEST(WinnerTest, AConfirmationWithoutTheDefaultCountsWhereNoneHasIt) {
+  const std::vector<Contender> cut_short = {Confirmed(InBatch(Raced(7, "b", 3), "cut short")),
+                                            Confirmed(InBatch(Raced(8, "c", 2), "cut short")), Raced(9, "raced", 1)};
+  Winner winner = *FindWinner(cut_short);
+  EXPECT_EQ(cut_short[winner.index].schedule, "c");
+  EXPECT_TRUE(winner.confirmed);
+  EXPECT_EQ(winner.default_seconds, std::nullopt);
+  std::vector<Contender> with_complete = cut_short;
+  with_complete.push_back(Confirmed(Raced(1, "a", 3)));
+  with_complete.push_back(OfDefault(Confirmed(Raced(2, "default", 4))));
+  EXPECT_EQ(NameOfWinner(with_complete), "a");
+}
+
+TEST(WinnerTest, WhatWasTakenInTurnsIsComparedRepeatByRepeat) {
+  // The machine was slow in the middle. By the medians alone "a" would win; repeat by repeat the default does.
+  const std::vector<Contender> contenders = {InTurns(Raced(1, "a", 0), {1.1, 1.1, 2.0, 2.2, 2.2}),
+                                             OfDefault(InTurns(Raced(2, "default", 0), {1.0, 1.0, 2.1, 2.1, 2.1}))};
+  EXPECT_EQ(NameOfWinner(contenders), "default");
+  // The same times, but taken one after the other: pairs mean nothing.
+  std::vector<Contender> apart = contenders;
+  for (Contender& c : apart) c.in_turns = false;
+  EXPECT_EQ(NameOfWinner(apart), "a");
+  EXPECT_EQ(NameOfWinner({InTurns(Raced(1, "a", 0), {1.0, 1.9, 0.9}),
+                          OfDefault(InTurns(Raced(2, "default", 0), {1.1, 2.0, 1.0}))}),
+            "a");
+}
+
+TEST(WinnerTest, AScheduleThatProvedWrongIsOutUntilMeasuredAgain) {
+  const std::vector<Contender> contenders = {Confirmed(Raced(1, "a", 1)), Confirmed(Raced(2, "b", 2)), Wrong(3, "a")};
+  EXPECT_EQ(NameOfWinner(contenders), "b");
+  std::vector<Contender> again = contenders;
+  again.push_back(Confirmed(Raced(4, "a", 1)));
+  EXPECT_EQ(NameOfWinner(again), "a");
+  EXPECT_EQ(NameOfWinner({Raced(3, "a", 1), Wrong(3, "a")}), "(none)") << "at the same instant";
+}
+
+TEST(CountingRepeatsTest, AreThoseTakenInTurnsIfAnyWere) {
+  const std::vector<double> seconds = {9, 9, 1, 3, 2};
+  const auto counting = [&](int64_t first) {
+    const auto repeats = CountingRepeats(seconds, first);
+    return std::vector<double>(repeats.begin(), repeats.end());
+  };
+  EXPECT_EQ(counting(2), (std::vector<double>{1, 3, 2}));
+  EXPECT_EQ(counting(5), seconds);
+  EXPECT_EQ(counting(0), seconds);
+}
+
+std::vector<Contender> RandomContenders(Random& random) {
+  std::vector<Contender> contenders;
+  for (int64_t row = 1, rows = 1 + random.Below(30); row <= rows; ++row) {
+    const std::string schedule = fmt::format("s{}", random.Below(5));
+    Contender c = random.Below(6) == 0 ? Wrong(row, schedule) : Raced(row, schedule, 1 + 0.01 * random.Below(20));
+    c.batch = fmt::format("b{}", row / 5);
+    c.measured_at = Instant(std::chrono::milliseconds(random.Below(10)));
+    if (c.verified) {
+      c.verified = random.Below(5) > 0;
+      c.confirmed = random.Below(3) == 0;
+      c.in_turns = random.Below(2) == 0;
+      c.is_default = random.Below(4) == 0;
+      for (int64_t i = random.Below(4); i > 0; --i) c.repeats.push_back(1 + random.Uniform());
+    }
+    contenders.push_back(std::move(c));
+  }
+  return contenders;
+}
+
+TEST(WinnerTest, NeitherTheOrderNorRowsWithoutABearingChangeIt) {
+  Random random(11);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<Contender> contenders = RandomContenders(random);
+    const std::optional<Winner> winner = FindWinner(contenders);
+    const bool any = std::any_of(contenders.begin(), contenders.end(), [](const Contender& c) { return c.verified; });
+    if (winner.has_value()) {
+      ASSERT_TRUE(any);
+      ASSERT_TRUE(contenders[winner->index].verified);
+    }
+    const int64_t row = winner.has_value() ? contenders[winner->index].row : 0;
+    for (size_t i = contenders.size(); i > 1; --i)
+      std::swap(contenders[i - 1], contenders[random.Below(static_cast<int64_t>(i))]);
+    const std::optional<Winner> shuffled = FindWinner(contenders);
+    ASSERT_EQ(shuffled.has_value() ? contenders[shuffled->index].row : 0, row) << "round " << round;
+    std::erase_if(contenders, [](const Contender& c) { return !c.confirmed && !c.wrong; });
+    const std::optional<Winner> deciding = FindWinner(contenders);
+    if (deciding.has_value() && deciding->confirmed) {
+      ASSERT_EQ(contenders[deciding->index].row, row) << "round " << round;
+    } else if (winner.has_value()) {
+      ASSERT_FALSE(winner->confirmed) << "round " << round;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::records

@@ -1,0 +1,136 @@
+// The tiny package on an OpenCL device, through the C interface; skipped, with the reason, where there is none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "base/temporary_folder.h"
+#include "tests/unit/drivers/opencl_device.h"
+#include "tests/unit/runtime/loaded_model.h"
+
+namespace hone::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAreArray;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+
+class OpenClBackendTest : public OpenClTest {
+ protected:
+  void SetUp() override {
+    OpenClTest::SetUp();
+    if (const char* before = std::getenv("XDG_CACHE_HOME")) cache_before_ = before;
+    setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
+  }
+  void TearDown() override {
+    if (cache_before_.has_value()) {
+      setenv("XDG_CACHE_HOME", cache_before_->c_str(), 1);
+    } else {
+      unsetenv("XDG_CACHE_HOME");
+    }
+  }
+
+  // A package of the OpenCL program alone, after `change`.
+  std::string Write(const std::function<void(package::PackageProgram&)>& change = [](package::PackageProgram&) {}) {
+    package::PackageContents contents = TinyContents("");
+    package::PackageProgram program = TinyOpenClProgram();
+    change(program);
+    contents.programs = {};
+    contents.metadata.programs = {};
+    AddProgram(contents, program, "opencl");
+    WriteTinyPackage(folder_ / "tiny.hone", contents);
+    return folder_ / "tiny.hone";
+  }
+  std::string ErrorOf(const std::string& path, HoneStatus expected) {
+    HoneModel* model = nullptr;
+    EXPECT_EQ(hone_load(path.c_str(), nullptr, &model), expected) << hone_error();
+    hone_free(model);
+    return hone_error();
+  }
+  void ExpectItRuns(HoneModel* model) {
+    ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+    ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+    EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+    EXPECT_THAT(OutputOf(model, 1), ElementsAreArray(x_));
+    EXPECT_THAT(OutputOf(model, 2), ElementsAreArray(kBias));
+  }
+
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  std::optional<std::string> cache_before_;
+  const std::vector<float> x_ = TinyInput();
+  FloatTensor input_{x_.data(), {kRows, kColumns}};
+};
+
+TEST_F(OpenClBackendTest, RunsLaunchesAndCopiesInTheDevicesMemory) {
+  const LoadedModel model(Write());
+  EXPECT_STREQ(hone_target(model), "opencl");
+  EXPECT_EQ(hone_threads(model), 1);
+  for (int i = 0; i < 3; ++i) ExpectItRuns(model);
+}
+
+TEST_F(OpenClBackendTest, SeesWhatTheCallerWritesBetweenRuns) {
+  const LoadedModel model(Write());
+  alignas(64) float x[kRows * kColumns], y[kRows * kColumns];
+  std::copy(x_.begin(), x_.end(), x);
+  const FloatTensor bound_x(x, {kRows, kColumns}), bound_y(y, {kRows, kColumns});
+  ASSERT_EQ(hone_bind_input(model, 0, &bound_x.tensor), HONE_OK);
+  ASSERT_EQ(hone_bind_output(model, 0, &bound_y.tensor), HONE_OK);
+  for (int round = 0; round < 3; ++round) {
+    x[3] += 10;
+    ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+    EXPECT_EQ(y[3], 2 * (x[3] + kBias[3]));
+  }
+}
+
+TEST_F(OpenClBackendTest, ProfilesByTheDevicesClock) {
+  const LoadedModel model(Write());
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  int64_t times[2] = {-1, -1};
+  ASSERT_EQ(hone_run_profiled(model, times, 2), HONE_OK) << hone_error();
+  EXPECT_THAT(times, Each(Gt(0)));
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+}
+
+TEST_F(OpenClBackendTest, CompiledCodeIsKeptInAFolderOfTheUserAlone) {
+  const std::string path = Write();
+  {
+    const LoadedModel model(path);
+  }
+  const std::filesystem::path kept = folder_ / "cache/hone";
+  struct stat status;
+  ASSERT_EQ(stat(kept.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  ASSERT_FALSE(std::filesystem::is_empty(kept));
+  const LoadedModel again(path);
+  ExpectItRuns(again);
+
+  // What others could have written is not run.
+  std::filesystem::remove_all(kept);
+  std::filesystem::create_directory(kept);
+  std::filesystem::permissions(kept, std::filesystem::perms::all);
+  const LoadedModel careful(path);
+  ExpectItRuns(careful);
+  EXPECT_TRUE(std::filesystem::is_empty(kept));
+}
+
+TEST_F(OpenClBackendTest, SaysWhatTheDeviceLacks) {
+  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.lanes = 1u << 30; }), HONE_INCOMPATIBLE),
+              HasSubstr("the code needs 1073741824 lanes in a group, the OpenCL device '" + device().info().name));
+  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.shared_bytes = uint64_t{1} << 40; }), HONE_INCOMPATIBLE),
+              HasSubstr("bytes of shared memory"));
+  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.device = "no-such-device"; }), HONE_INCOMPATIBLE),
+              HasSubstr("no OpenCL device 'no-such-device'"));
+  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.code = "kernel void f( {"; }), HONE_INCOMPATIBLE),
+              HasSubstr("CL_BUILD_PROGRAM_FAILURE"));
+  EXPECT_THAT(
+      ErrorOf(Write([](package::PackageProgram& p) { p.kernels[0].main[0].function = "g"; }), HONE_INCOMPATIBLE),
+      HasSubstr("no kernel 'g'"));
+}
+
+}  // namespace
+}  // namespace hone::testing

@@ -1,0 +1,164 @@
+// Schedules for targets with lanes: bound loops, shared memory, what the passes make of them, and that it means the
+// same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/status.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/schedule/apply.h"
+#include "compiler/schedule/spread.h"
+#include "compiler/target/capabilities.h"
+#include "tests/unit/space/lowered.h"
+
+namespace hone::schedule {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kMatMul[] = R"(workload "matmul"
+input x: f32[13,9] in [-1, 1]
+input w: f32[9,22] in [-1, 1]
+t: f32[13,22] over i:13, j:22 = sum k:9 of x[i, k] * w[k, j]
+u: f32[13,22] over a:13, b:22 = max(t[a, b], 0f32)
+output u
+)";
+
+constexpr char kSoftmax[] = R"(workload "softmax"
+input x: f32[5,37] in [-1, 1]
+m: f32[5] over i:5 = max j:37 of x[i, j]
+e: f32[5,37] over i1:5, j1:37 = exp(x[i1, j1] - m[i1])
+s: f32[5] over i2:5 = sum j2:37 of e[i2, j2]
+y: f32[5,37] over i3:5, j3:37 = e[i3, j3] / s[i3]
+output y
+)";
+
+target::Target Lanes() {
+  target::Target target = target::OpenClTarget();
+  target.hierarchy.max_lanes = 64;
+  return target;
+}
+
+absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const Schedule& schedule) {
+  HONE_ASSIGN_OR_RETURN(const State state, Replay(workload, schedule));
+  return passes::Lower(state, Lanes(), "kernel", {.verify = true});
+}
+
+// Races between lanes are found too: the launches run in the interpreter.
+absl::Status Check(const ir::Workload& workload, const Schedule& schedule) {
+  return hone::testing::CheckLowered(workload, schedule, Lanes());
+}
+
+Schedule Parse(std::string_view text) { return ParseSchedule(text).value(); }
+ir::Workload MatMul() { return ir::ParseWorkload(kMatMul).value(); }
+ir::Workload Softmax() { return ir::ParseWorkload(kSoftmax).value(); }
+
+class BoundMatMul : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(BoundMatMul, KeepsTheMeaning) { EXPECT_EQ(Check(MatMul(), Parse(GetParam())), absl::OkStatus()); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Schedules, BoundMatMul,
+    ::testing::Values(
+        "", "bind a group\nbind b lane", "bind a group\nbind b lane\ncompute_at t b",
+        "fuse a b\nsplit a_b 64 mask\nbind a_bo group\nbind a_bi lane\ncompute_at t a_bi",
+        // Register tiles of virtual lanes.
+        "split a 4 mask\nsplit b 8 mask\nsplit bi 2 mask\nreorder ao bo bio ai bii\nbind ao group\nbind bo group\n"
+        "bind bio lane\nunroll ai\nunroll bii\ncompute_at t bio\nreorder k i j\nunroll i\nunroll j",
+        // Both operands staged in shared memory by all lanes.
+        "cache_read x t\nstore_in xrt shared 1\ncache_read w t\nstore_in wrt shared\n"
+        "split a 8 mask\nsplit b 8 mask\nreorder ao bo ai bi\nbind ao group\nbind bo group\nbind ai lane\nbind bi "
+        "lane\n"
+        "compute_at t bi\nsplit k 4 mask\nreorder ko ki i j\ncompute_at xrt ko\ncompute_at wrt ko\n"
+        "fuse xrt_0 xrt_1\nbind xrt_0_xrt_1 lane\nfuse wrt_0 wrt_1\nsplit wrt_0_wrt_1 5 mask\nbind wrt_0_wrt_1o lane",
+        // A whole stage in shared memory, filled by fewer and by more iterations than there are lanes.
+        "store_in t shared\nsplit b 6 mask\nreorder a bo bi\nbind a group\nbind bo lane\ncompute_at t a\nbind j lane",
+        "store_in t shared\nreorder b a\nbind b group\nbind a lane\ncompute_at t b\nbind i lane",
+        "store_in t shared\nsplit a 2 mask\nreorder ao b ai\nbind ao group\nbind b lane\ncompute_at t ao\nfuse i "
+        "j\nbind i_j lane",
+        // Filled by the first lane alone.
+        "store_in t shared\nbind a group\nbind b lane\ncompute_at t a",
+        // Split reduction across lanes.
+        "rfactor t k 3 inner\nstore_in tf shared\nstore_in t shared\nbind a group\nbind b lane\n"
+        "compute_at t a\ncompute_at tf a\nreorder kyf if jf\nfuse kyf if\nfuse kyf_if jf\nbind kyf_if_jf lane\n"
+        "bind j lane"));
+
+// The masked tile of the fused loop reaches into a second i, which the stage does not have.
+TEST(ComputeAt, AxisOfExtentOneIsAsWideAsTheTile) {
+  const auto workload = ir::ParseWorkload(R"(workload "reduce"
+input x: f32[2,7,12,3] in [-1, 1]
+t: f32[2,1,7,12] over b:2, i:1, j:7, k:12 = sum r:3 of x[b, j, k, r]
+output t
+)");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  EXPECT_EQ(Check(*workload, Parse("cache_write t\nstore_in tc shared\nbind b group\nfuse i j\nfuse i_j k\n"
+                                   "split i_j_k 8 mask\nreorder b i_j_ki i_j_ko\nbind i_j_ki lane\n"
+                                   "compute_at tc b\nfuse ic jc\nfuse ic_jc kc\nsplit ic_jc_kc 8 mask\n"
+                                   "reorder bc ic_jc_kci ic_jc_kco rc\nbind ic_jc_kci lane")),
+            absl::OkStatus());
+}
+
+TEST(BoundSoftmax, RowsInSharedMemoryKeepTheMeaning) {
+  EXPECT_EQ(Check(Softmax(), Parse("store_in m shared\nstore_in e shared\nstore_in s shared\nsplit j3 8 mask\n"
+                                   "reorder i3 j3i j3o\nbind i3 group\nbind j3i lane\ncompute_at s i3\n"
+                                   "compute_at e i3\ncompute_at m i3\nsplit j1 8 mask\nreorder i1 j1i j1o\n"
+                                   "bind i1 lane\nbind j1i lane")),
+            absl::OkStatus());
+  EXPECT_EQ(Check(Softmax(), Parse("rfactor m j 8 inner\nstore_in mf shared\nstore_in m shared\nstore_in e shared\n"
+                                   "rfactor s j2 8 inner\nstore_in sf shared\nstore_in s shared\n"
+                                   "split j3 8 mask\nreorder i3 j3i j3o\nbind i3 group\nbind j3i lane\n"
+                                   "compute_at s i3\ncompute_at sf i3\ncompute_at e i3\ncompute_at m i3\n"
+                                   "compute_at mf i3\nbind if lane\nbind jyf lane\nbind i2f lane\nbind j2yf lane\n"
+                                   "split j1 8 mask\nreorder i1 j1i j1o\nbind i1 lane\nbind j1i lane")),
+            absl::OkStatus());
+}
+
+TEST(BoundSoftmax, SpreadStagesAreOneLaunchEach) {
+  const ir::Workload workload = Softmax();
+  const Schedule spread = SpreadOverLanes(Start(workload), 16);
+  EXPECT_EQ(Check(workload, spread), absl::OkStatus());
+  const auto module = Lower(workload, spread);
+  ASSERT_TRUE(module.ok()) << module.status();
+  ASSERT_EQ(module->main.size(), 4);
+  EXPECT_EQ(module->workspace.size(), 3);
+  EXPECT_EQ(module->main[1].grid, (ir::Grid{12, 16}));  // 5 * 37 elements
+}
+
+struct Illegal {
+  const char* schedule;
+  const char* message;
+};
+class IllegalBound : public ::testing::TestWithParam<Illegal> {};
+
+TEST_P(IllegalBound, SaysWhichLoopAndWhy) {
+  EXPECT_THAT(std::string(Lower(MatMul(), Parse(GetParam().schedule)).status().message()),
+              HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Steps, IllegalBound,
+    ::testing::Values(Illegal{"bind k lane", "loop k is a reduction"},
+                      Illegal{"bind b group", "loop a is around loop b: reorder"},
+                      Illegal{"bind a lane\nbind b group", "loop a is around loop b: reorder"},
+                      Illegal{"store_in u shared", "stage u is an output"},
+                      Illegal{"store_in t shared", "stage t is stored in shared memory but not computed inside a loop"},
+                      Illegal{"bind a group\ncompute_at t a\nbind i lane", "only what it stores in shared memory"},
+                      Illegal{"split a 4 shift\nbind ao group", "tiles of loop ao overlap: lanes would write"},
+                      Illegal{"store_in t shared\nbind a group\ncompute_at t a\nbind b lane", "bind the lanes first"},
+                      Illegal{"store_in t shared -1", "padding of -1 elements"},
+                      Illegal{"compute_at t a\nstore_in t shared", "stage t has been scheduled already"},
+                      Illegal{"bind b group\nbind a lane", "loop a is around loop b"},
+                      Illegal{"fuse a b\nbind a_b lane", "its groups have 286 lanes; the target allows 64"},
+                      Illegal{"split a 4 peel\nbind ai lane", "loop ai has no constant extent"}));
+
+TEST(BoundSchedule, TextReadsBack) {
+  const std::string text = "store_in t shared\nstore_in w local 4\nbind a group\nbind b lane\n";
+  EXPECT_EQ(Print(Parse(text)), text);
+  EXPECT_FALSE(ParseSchedule("bind a").ok());
+  EXPECT_FALSE(ParseSchedule("bind a parallel").ok());
+  EXPECT_FALSE(ParseSchedule("store_in t param").ok());
+}
+
+}  // namespace
+}  // namespace hone::schedule

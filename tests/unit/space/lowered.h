@@ -1,0 +1,20 @@
+// Test support: lowers a workload with a schedule, executes that by the interpreter, and compares. Nothing of LLVM.
+#ifndef HONE_TESTS_UNIT_SPACE_LOWERED_H_
+#define HONE_TESTS_UNIT_SPACE_LOWERED_H_
+
+#include "absl/status/status.h"
+#include "compiler/ir/workload.h"
+#include "compiler/schedule/step.h"
+#include "compiler/target/target.h"
+#include "tests/unit/space/problem.h"
+
+namespace hone::testing {
+
+// OK if the lowered functions agree with the workload, with the verifier between passes: lanes that race are an error.
+// For small workloads.
+absl::Status CheckLowered(const ir::Workload& workload, const schedule::Schedule& schedule,
+                          const target::Target& target, Tolerance tolerance = {});
+
+}  // namespace hone::testing
+
+#endif  // HONE_TESTS_UNIT_SPACE_LOWERED_H_

@@ -1,0 +1,101 @@
+#include "tests/unit/space/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "compiler/ir/elements.h"
+
+namespace hone::testing {
+namespace {
+
+constexpr size_t kCanaryBytes = 256;
+constexpr unsigned char kCanary = 0xA5;
+
+void FillParam(const ir::Param& param, std::span<std::byte> bytes, Random& random) {
+  const ir::DType dtype = param.buffer->dtype;
+  const bool no_range = ir::IsInt(dtype) && param.low == -1 && param.high == 1;
+  const double low = no_range ? (ir::IsSignedInt(dtype) ? -100 : 0) : param.low;
+  ir::FillRandom(dtype, low, no_range ? 100 : param.high, random, bytes);
+}
+
+}  // namespace
+
+Guarded::Guarded(int64_t bytes) : bytes_(static_cast<size_t>(bytes)), memory_(nullptr, std::free) {
+  const size_t total = (bytes_ + 2 * kCanaryBytes + 63) / 64 * 64;
+  memory_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, total)));
+  std::memset(memory_.get(), kCanary, total);
+}
+
+std::byte* Guarded::data() { return reinterpret_cast<std::byte*>(memory_.get() + kCanaryBytes); }
+
+bool Guarded::Intact() const {
+  for (size_t i = 0; i < kCanaryBytes; ++i) {
+    if (memory_.get()[i] != kCanary || memory_.get()[kCanaryBytes + bytes_ + i] != kCanary) return false;
+  }
+  return true;
+}
+
+std::vector<Guarded> Allocate(const std::vector<int64_t>& bytes) {
+  std::vector<Guarded> buffers;
+  for (const int64_t b : bytes) buffers.emplace_back(b);
+  return buffers;
+}
+
+std::vector<int64_t> BytesOf(const std::vector<ir::Buffer>& buffers) {
+  std::vector<int64_t> bytes;
+  for (const ir::Buffer& buffer : buffers) bytes.push_back(ir::NumBytes(*buffer));
+  return bytes;
+}
+
+absl::StatusOr<Problem> MakeProblem(const ir::Workload& workload) {
+  Problem problem;
+  Random random(7);
+  std::vector<std::span<const std::byte>> spans;
+  for (const ir::Param& param : workload.params) {
+    problem.params.emplace_back(ir::NumBytes(*param.buffer));
+    FillParam(param, problem.params.back().span(), random);
+    spans.emplace_back(problem.params.back().span());
+  }
+  HONE_ASSIGN_OR_RETURN(problem.expected, ir::Interpret(workload, spans));
+  return problem;
+}
+
+absl::Status Compare(const ir::BufferNode& buffer, std::span<const std::byte> expected,
+                     std::span<const std::byte> actual, Tolerance tolerance) {
+  const ir::DType dtype = buffer.dtype;
+  const auto size = static_cast<size_t>(ir::SizeOf(dtype));
+  if (std::equal(expected.begin(), expected.end(), actual.begin(), actual.end())) return absl::OkStatus();
+  double largest = 0;
+  for (size_t at = 0; at < expected.size(); at += size) {
+    const double e = ir::ElementAsDouble(dtype, &expected[at]);
+    if (std::isfinite(e)) largest = std::max(largest, std::fabs(e));
+  }
+  const double allowed = tolerance.relative * std::max(largest, tolerance.least);
+  for (size_t at = 0; at < expected.size(); at += size) {
+    if (std::memcmp(&expected[at], &actual[at], size) == 0) continue;
+    const double e = ir::ElementAsDouble(dtype, &expected[at]), a = ir::ElementAsDouble(dtype, &actual[at]);
+    if (ir::IsFloat(dtype) && (e == a || (std::isnan(e) && std::isnan(a)) || std::fabs(e - a) <= allowed)) continue;
+    return absl::DataLossError(fmt::format("{}[{}] is {}, should be {}", buffer.name, at / size, a, e));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CompareAll(const ir::Workload& workload, const Problem& problem, const std::vector<Guarded>& packed,
+                        const std::vector<Guarded>& outputs, Tolerance tolerance) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    HONE_RETURN_IF_ERROR(Compare(*workload.outputs[i], problem.expected[i], outputs[i].span(), tolerance));
+  }
+  for (const auto* group : {&problem.params, &packed, &outputs}) {
+    for (const Guarded& buffer : *group) {
+      if (!buffer.Intact()) return absl::DataLossError("wrote outside of a buffer");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::testing

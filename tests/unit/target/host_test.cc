@@ -1,0 +1,93 @@
+#include "compiler/target/host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/target/fake_machine.h"
+
+namespace hone::target {
+namespace {
+
+Target Detect(const testing::FakeMachine& machine) {
+  const TemporaryFolder folder = machine.Write();
+  return HostCpu(folder / "");
+}
+
+TEST(Host, RaspberryPi4SharesItsLastLevelCache) {
+  EXPECT_EQ(Print(Detect(testing::RaspberryPi4())),
+            "arm64 -mcpu=cortex-a72 -threads=4 -l1=32768 -l2=262144 -l3=1048576");
+}
+
+TEST(Host, RaspberryPi5) {
+  const Target target = Detect(testing::RaspberryPi5());
+  EXPECT_EQ(Print(target), "arm64 -mcpu=cortex-a76 -threads=4 -l1=65536 -l2=524288 -l3=2097152");
+  EXPECT_EQ(target.vector_bits, 128);
+}
+
+TEST(Host, JetsonOrinHasTwoLastLevelCaches) {
+  EXPECT_EQ(Print(Detect(testing::JetsonOrin())),
+            "arm64 -mcpu=cortex-a78ae -threads=8 -l1=65536 -l2=262144 -l3=4194304");
+}
+
+TEST(Host, HardwareThreadsShareACoresCaches) {
+  const Target target = Detect(testing::Zen4Server());
+  EXPECT_EQ(Print(target), "x86_64 -mcpu=znver4 -threads=16 -l1=32768 -l2=1048576 -l3=67108864");
+  EXPECT_EQ(target.vector_bits, 512);
+  EXPECT_EQ(target.core.multiply_adds, 1);
+}
+
+TEST(Host, AffinityTakesThreadsAndCaches) {
+  testing::FakeMachine machine = testing::Zen4Server();
+  machine.allowed = "2-3,6";
+  EXPECT_EQ(Print(Detect(machine)), "x86_64 -mcpu=znver4 -threads=3 -l1=32768 -l2=1048576 -l3=33554432");
+}
+
+TEST(Host, AVirtualMachineGetsItsShareOfTheSocketsCache) {
+  const Target target = Detect(testing::SapphireRapidsVm());
+  EXPECT_EQ(Print(target),
+            "x86_64 -mcpu=sapphirerapids -mattr=-avx512fp16 -threads=4 -l1=49152 -l2=2097152 -l3=15728640");
+}
+
+TEST(Host, MaskedVectorsAreNotUsed) {
+  testing::FakeMachine machine = testing::Zen4Server();
+  for (std::string& core : machine.cores) {
+    for (size_t at = 0; (at = core.find(" avx512")) != std::string::npos;)
+      core.erase(at, core.find_first_of(" \n", at + 1) - at);
+  }
+  const Target target = Detect(machine);
+  EXPECT_EQ(target.cpu, "znver4");
+  EXPECT_EQ(target.vector_bits, 256);
+  EXPECT_EQ(target.core.multiply_adds, 2);
+  EXPECT_THAT(target.features, ::testing::HasSubstr("-avx512f,"));
+}
+
+TEST(Host, TheFastestOfSeveralCores) {
+  testing::FakeMachine machine = testing::Rk3588();
+  EXPECT_EQ(Detect(machine).cpu, "cortex-a76");
+  machine.allowed = "0-3";
+  EXPECT_EQ(Detect(machine).cpu, "cortex-a55");
+}
+
+TEST(Host, AnUnknownCoreIsAGeneralOneWithItsFeatures) {
+  testing::FakeMachine machine = testing::RaspberryPi5();
+  for (std::string& core : machine.cores) core.replace(core.find("0xd0b"), 5, "0xfff");
+  const Target arm = Detect(machine);
+  EXPECT_EQ(arm.cpu, "generic");
+  EXPECT_EQ(arm.features, "+dotprod,+fullfp16,+lse,+rcpc,+rdm");
+  machine = testing::Zen4Server();
+  for (std::string& core : machine.cores) core.replace(core.find("AuthenticAMD"), 12, "SomebodyElse");
+  const Target x86 = Detect(machine);
+  EXPECT_EQ(x86.cpu, "x86-64-v4");
+  EXPECT_THAT(x86.features, ::testing::HasSubstr("+avx512vnni"));
+}
+
+TEST(Host, ThisMachineIsOneThatParsesBack) {
+  const Target target = HostCpu();
+  const auto again = ParseTarget(Print(target));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(Print(*again), Print(target));
+  EXPECT_EQ(ParseTarget("cpu")->cpu, target.cpu);
+}
+
+}  // namespace
+}  // namespace hone::target

@@ -1,0 +1,105 @@
+#include "compiler/target/target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/target/microarchitectures.h"
+
+namespace hone::target {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Targets, PrintsAndParsesBack) {
+  for (const char* text : {"cpu", "cpu -threads=3", "x86_64 -mcpu=znver4 -threads=2",
+                           "x86_64 -mcpu=znver4 -mattr=-avx512f", "arm64 -mcpu=cortex-a76 -threads=4 -l2=524288",
+                           "arm64 -mattr=+dotprod", "arm64", "opencl", "opencl -device=Some-GPU -units=12 -lanes=1024",
+                           "opencl -width=32 -shared=49152 -registers=512 -l1=1 -l2=2 -vector=64"}) {
+    const auto target = ParseTarget(text);
+    ASSERT_TRUE(target.ok()) << text << ": " << target.status();
+    const auto again = ParseTarget(Print(*target));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(Print(*again), Print(*target));
+  }
+}
+
+TEST(Targets, TheTextIsCanonical) {
+  EXPECT_EQ(Print(*ParseTarget("x86_64  -threads=2 -mcpu=haswell -mattr=+avx2,-gfni,+fma")),
+            Print(*ParseTarget("x86_64 -mcpu=haswell -threads=2")));
+  EXPECT_EQ(Print(*ParseTarget("x86_64 -mcpu=haswell -mattr=+gfni,-bmi2 -threads=3")),
+            "x86_64 -mcpu=haswell -mattr=-bmi2,+gfni -threads=3 -l1=32768 -l2=262144 -l3=8388608");
+  EXPECT_EQ(
+      Print(*ParseTarget("opencl -device=A-GPU")),
+      "opencl -device=A-GPU -units=1 -lanes=256 -width=8 -shared=32768 -gain=4 -registers=1024 -l1=32768 -l2=524288 "
+      "-vector=128");
+}
+
+TEST(Targets, CapabilitiesFollowTheCpu) {
+  EXPECT_EQ(ParseTarget("x86_64 -mcpu=znver4")->vector_bits, 512);
+  EXPECT_EQ(ParseTarget("x86_64 -mcpu=haswell")->vector_bits, 256);
+  EXPECT_EQ(ParseTarget("x86_64 -mcpu=haswell")->vector_registers, 16);
+  EXPECT_EQ(ParseTarget("arm64 -mcpu=cortex-a76")->vector_bits, 128);
+  EXPECT_EQ(ParseTarget("arm64 -mcpu=cortex-a76")->vector_registers, 32);
+  EXPECT_EQ(ParseTarget("x86_64 -mcpu=znver4 -mattr=-avx512vl")->vector_bits, 256);
+  EXPECT_EQ(ParseTarget("x86_64 -mcpu=sapphirerapids")->core.multiply_adds, 2);
+  EXPECT_EQ(ParseTarget("x86_64 -mcpu=znver4")->core.multiply_adds, 1);
+  EXPECT_EQ(ParseTarget("x86_64 -mcpu=znver4 -mattr=-avx512vl")->core.multiply_adds, 2);
+}
+
+TEST(Targets, AnOpenClDeviceHasLanesAndACpuHasNone) {
+  const Target device = ParseTarget("opencl -device=No-Such-Device -lanes=64 -registers=512").value();
+  EXPECT_TRUE(device.HasLanes());
+  EXPECT_EQ(device.hierarchy.max_lanes, 64);
+  EXPECT_EQ(device.memory.local_bytes, 512);
+  EXPECT_EQ(device.vector_registers, 32);
+  EXPECT_FALSE(ParseTarget("arm64")->HasLanes());
+}
+
+TEST(Targets, ErrorsSayWhatThereIs) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"gpu", "no kind 'gpu'; there are cpu (this host), x86_64, arm64, opencl"},
+      {"x86_64 -mcpu=pentium9", "no CPU 'pentium9' for x86_64; there are haswell broadwell"},
+      {"arm64 -mcpu=haswell", "no CPU 'haswell' for aarch64; there are cortex-a35"},
+      {"x86_64 -mcpu=nehalem", "no CPU 'nehalem'"},
+      {"cpu -threads=0", "wants a positive number"},
+      {"cpu -threads", "wants a positive number"},
+      {"cpu -l2=99999999999999999999", "wants a positive number"},
+      {"cpu -fast", "no option '-fast'; there are -mcpu= -mattr= -threads= -l1="},
+      {"opencl -threads=2", "no option '-threads'; there are -device= -units="},
+      {"arm64 -mattr=+avx2", "aarch64 has no feature 'avx2'; there are bf16"},
+      {"arm64 -mattr=sve", "wants +FEATURE,-FEATURE, not 'sve'"},
+      {"x86_64 -mcpu=haswell -mattr=-avx", "lacks avx; Hone's x86-64 kernels need AVX2 and FMA"}};
+  for (const auto& [text, message] : cases) {
+    const auto target = ParseTarget(text);
+    ASSERT_FALSE(target.ok()) << text;
+    EXPECT_EQ(target.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(target.status().message()), HasSubstr(message));
+  }
+}
+
+TEST(Targets, SameMachineWhateverItsThreads) {
+  EXPECT_TRUE(SameMachine(*ParseTarget("x86_64 -mcpu=znver4"), *ParseTarget("x86_64 -mcpu=znver4 -threads=9")));
+  EXPECT_FALSE(SameMachine(*ParseTarget("x86_64 -mcpu=znver4"), *ParseTarget("x86_64 -mcpu=znver3")));
+  EXPECT_FALSE(SameMachine(*ParseTarget("opencl -device=a"), *ParseTarget("opencl -device=b")));
+}
+
+// All that the table says must be what the rest of the room can read.
+TEST(Microarchitectures, EveryRowIsATarget) {
+  for (const Microarchitecture& row : Microarchitectures()) {
+    const std::string kind = row.family.arch == Arch::kAArch64 ? "arm64" : "x86_64";
+    const auto target = ParseTarget(kind + " -mcpu=" + std::string(row.name));
+    ASSERT_TRUE(target.ok()) << row.name << ": " << target.status();
+    EXPECT_EQ(FindMicroarchitecture(row.family.arch, row.name), &row) << "a second row of this name";
+    for (const std::string_view feature : FeaturesOf(row)) {
+      EXPECT_TRUE(KnownFeatures(row.family.arch).contains(feature)) << row.name << ": " << feature;
+    }
+    for (const ModelRange& range : row.models) {
+      if (range.first < 0) continue;
+      const CoreId id{std::string(row.family.vendor), row.family.family, range.first};
+      EXPECT_EQ(Identify(row.family.arch, id, FeaturesOf(row))->name, row.name);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::target
