@@ -32,12 +32,6 @@ bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
   return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
 }
 
-void Drain(int fd) {
-  std::array<char, 64> block;
-  while (read(fd, block.data(), block.size()) > 0) {
-  }
-}
-
 }  // namespace
 
 Launcher::~Launcher() { Stop(); }
@@ -45,7 +39,7 @@ Launcher::~Launcher() { Stop(); }
 void Launcher::Stop() {
   if (pid_ < 0) return;
   close(channel_);
-  close(cancel_.exchange(-1));
+  for (const int end : cancel_) close(end);
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
@@ -74,28 +68,35 @@ absl::Status Launcher::Start() {
     _exit(127);
   }
   close(sockets[1]);
-  close(pipes[0]);
   if (pid < 0) {
-    close(sockets[0]);
-    close(pipes[1]);
+    for (const int fd : {sockets[0], pipes[0], pipes[1]}) close(fd);
     return absl::UnavailableError(fmt::format("cannot start the launcher: {}", std::strerror(errno)));
   }
   pid_ = pid;
   channel_ = sockets[0];
-  cancel_ = pipes[1];
+  cancel_ = pipes;
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch) {
+absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const std::stop_token& stop) {
   if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
+  bool answered = false;
   v1::BatchResult result;
-  if (SendMessage(channel_, batch) && ReceiveMessage(channel_, &result)) return result;
+  {
+    const std::stop_callback cancel(stop, [fd = cancel_[1]] { HONE_CHECK(write(fd, "c", 1) == 1); });
+    answered = SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
+  }
+  if (answered) {
+    char byte;
+    [[maybe_unused]] const ssize_t emptied = read(cancel_[0], &byte, 1);  // the callback wrote one at most
+    return result;
+  }
   Stop();
   return absl::AbortedError("the launcher process ended during the visit");
 }
 
-v1::BatchResult Launcher::Run(const v1::Batch& batch) {
-  auto result = Exchange(batch);
+v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& stop) {
+  auto result = Exchange(batch, stop);
   if (result.ok()) return *std::move(result);
   spdlog::error("{}", std::string(result.status().message()));
   v1::BatchResult failed;
@@ -103,16 +104,10 @@ v1::BatchResult Launcher::Run(const v1::Batch& batch) {
   return failed;
 }
 
-void Launcher::Cancel() {
-  const int fd = cancel_;
-  if (fd >= 0 && write(fd, "c", 1) != 1) spdlog::warn("cannot cancel the visit: {}", std::strerror(errno));
-}
-
 int LauncherMain(const Device& device, int channel, int cancel) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "hone-launcher");
-  signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C is for the agent to act on
-  fcntl(cancel, F_SETFL, O_NONBLOCK);
+  signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
   const std::vector<std::string> layers = ConfineLauncher(device.sandbox());
@@ -124,7 +119,6 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   Visitor visitor(device, options);
   v1::Batch batch;
   while (ReceiveMessage(channel, &batch)) {
-    Drain(cancel);
     if (lock.ok()) {
       if (absl::Status status = lock->Lock(HostLock::Mode::kExclusive); !status.ok())
         spdlog::warn("{}", std::string(status.message()));

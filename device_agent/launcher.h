@@ -10,7 +10,8 @@
 
 #include <sys/types.h>
 
-#include <atomic>
+#include <array>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -21,7 +22,7 @@
 
 namespace hone::agent {
 
-// Run is called by one thread at a time; Cancel by any.
+// For one thread at a time.
 class Launcher {
  public:
   // device, folder: as MakeDevice takes them.
@@ -30,20 +31,21 @@ class Launcher {
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
-  // Measures the batch; starts the process first if there is none. Never fails as a call: see BatchResult.error.
-  v1::BatchResult Run(const v1::Batch& batch);
-  // Ends the running visit early with error "cancelled". Without effect when nothing runs.
-  void Cancel();
+  // Measures the batch; starts the process first if there is none. Never fails as a call: see BatchResult.error, which
+  // is "cancelled" soon after a stop was requested.
+  v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop);
 
  private:
   absl::Status Start();
   void Stop();
-  absl::StatusOr<v1::BatchResult> Exchange(const v1::Batch& batch);
+  absl::StatusOr<v1::BatchResult> Exchange(const v1::Batch& batch, const std::stop_token& stop);
 
   const std::string device_, folder_;
   pid_t pid_ = -1;
   int channel_ = -1;
-  std::atomic<int> cancel_{-1};  // writing end of a pipe the launcher watches
+  // A pipe with a byte in it while the visit is to end. The launcher watches it; only we write and empty it, so that a
+  // byte always means the visit that was asked for last.
+  std::array<int, 2> cancel_{-1, -1};
 };
 
 // The launcher process: serves batches for `device` from `channel` until it is closed. Returns the exit status.

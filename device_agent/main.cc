@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,37 +39,17 @@ struct Options {
   int launcher_channel = -1, launcher_cancel = -1;
 };
 
-// The call under way, so that another thread can cancel it.
-class GrpcLink {
- public:
-  explicit GrpcLink(const std::shared_ptr<grpc::Channel>& channel) : stub_(v1::AgentService::NewStub(channel)) {}
-
-  absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request) {
-    grpc::ClientContext context;
-    const int grace = request.leaving() ? 2 : 15;  // whoever leaves does not wait for a tracker that is gone
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + grace));
-    SetContext(&context);
-    v1::SynchronizeResponse response;
-    const grpc::Status status = stub_->Synchronize(&context, request, &response);
-    SetContext(nullptr);
-    if (!status.ok()) return FromGrpc(status);
-    return response;
-  }
-  void Cancel() {
-    const std::lock_guard lock(mutex_);
-    if (context_ != nullptr) context_->TryCancel();
-  }
-
- private:
-  void SetContext(grpc::ClientContext* context) {
-    const std::lock_guard lock(mutex_);
-    context_ = context;
-  }
-
-  const std::unique_ptr<v1::AgentService::Stub> stub_;
-  std::mutex mutex_;
-  grpc::ClientContext* context_ = nullptr;
-};
+absl::StatusOr<v1::SynchronizeResponse> CallTracker(v1::AgentService::Stub& stub, const v1::SynchronizeRequest& request,
+                                                    const std::stop_token& stop) {
+  grpc::ClientContext context;
+  const int grace = request.leaving() ? 2 : 15;  // whoever leaves does not wait for a tracker that is gone
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + grace));
+  const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
+  v1::SynchronizeResponse response;
+  const grpc::Status status = stub.Synchronize(&context, request, &response);
+  if (!status.ok()) return FromGrpc(status);
+  return response;
+}
 
 // The self-test measures too: nothing is compiled meanwhile, and nothing is timed on another device of this host.
 v1::SelfTest CheckedAlone(Device& device, int threads) {
@@ -106,7 +87,7 @@ class OwnDevice {
 
   ServedDevice Served() {
     return {state_,
-            {[this](const v1::Batch& batch) { return launcher_.Run(batch); }, [this] { launcher_.Cancel(); }},
+            [this](const v1::Batch& batch, const std::stop_token& stop) { return launcher_.Run(batch, stop); },
             {[this] { return Check(); }}};
   }
   const v1::DeviceState& state() const { return state_; }
@@ -152,11 +133,11 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                  device->state().threads(), options.tracker);
     served.push_back(device->Served());
   }
-  GrpcLink link(channel);
-  SyncLoop loop(
-      identity,
-      {[&](const v1::SynchronizeRequest& request) { return link.Synchronize(request); }, [&] { link.Cancel(); }},
-      std::move(served));
+  const std::unique_ptr<v1::AgentService::Stub> stub = v1::AgentService::NewStub(channel);
+  const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
+    return CallTracker(*stub, request, stop);
+  };
+  SyncLoop loop(identity, synchronize, std::move(served));
   std::thread stopper([&] {
     int signal = 0;
     sigwait(&signals, &signal);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "base/status.h"
@@ -42,15 +43,9 @@ bool SyncLoop::Worker::Holds(const std::string& lease_id) const {
          std::any_of(queued.begin(), queued.end(), [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
 }
 
-void SyncLoop::Worker::DropRunning() {
-  if (!running.has_value()) return;
-  drop_running = true;
-  served.measurer.cancel();
-}
-
-SyncLoop::SyncLoop(AgentIdentity identity, TrackerLink tracker, std::vector<ServedDevice> devices)
+SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices)
     : identity_(std::move(identity)),
-      tracker_(std::move(tracker)),
+      synchronize_(std::move(synchronize)),
       random_(std::hash<std::string>()(identity_.boot_id)) {
   HONE_CHECK(!devices.empty());
   for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
@@ -68,8 +63,8 @@ SyncLoop::~SyncLoop() {
 void SyncLoop::Stop() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
-  for (const auto& worker : workers_) worker->DropRunning();
-  tracker_.cancel();
+  for (const auto& worker : workers_) worker->drop.request_stop();
+  call_.request_stop();
   changed_.notify_all();
 }
 
@@ -82,15 +77,10 @@ absl::Status SyncLoop::Run() {
   while (!stopping()) {
     Fence(Now());
     CheckDevices(Now());
-    const auto response = tracker_.synchronize(Request(false));
-    bool ended = false;  // by ourselves, to tell what was finished
-    {
-      const std::lock_guard lock(mutex_);
-      ended = held_ && news_;
-      held_ = false;
-    }
+    const auto response = Call(false);
     if (stopping()) break;
     if (!response.ok()) {
+      const bool ended = call_.stop_requested();  // by ourselves, to tell what was finished
       if (ended && absl::IsCancelled(response.status())) continue;
       if (Hopeless(response.status())) return response.status();
       spdlog::warn("no answer from the tracker: {}; next try within {}", std::string(response.status().message()),
@@ -108,7 +98,7 @@ absl::Status SyncLoop::Run() {
     }
     if (all_busy) Pause(next_sync_, true);
   }
-  tracker_.synchronize(Request(true)).IgnoreError();
+  Call(true).IgnoreError();
   return absl::OkStatus();
 }
 
@@ -131,7 +121,7 @@ void SyncLoop::CheckDevices(absl::Time now) {
 // Its leases are not ours any more. Called with the lock held.
 void SyncLoop::Forget(Worker& worker) {
   worker.queued.clear();
-  worker.DropRunning();
+  worker.drop.request_stop();
 }
 
 // Called with the lock held.
@@ -139,8 +129,21 @@ bool SyncLoop::AnyBusy() const {
   return std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->busy(); });
 }
 
+absl::StatusOr<v1::SynchronizeResponse> SyncLoop::Call(bool leaving) {
+  std::unique_lock lock(mutex_);
+  if (stopping_ && !leaving) return absl::CancelledError("stopping");
+  call_ = std::stop_source();
+  const std::stop_token ended = call_.get_token();
+  const v1::SynchronizeRequest request = Request(leaving);
+  lock.unlock();
+  auto response = synchronize_(request, ended);
+  lock.lock();
+  held_ = false;
+  return response;
+}
+
+// Called with the lock held.
 v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
-  const std::lock_guard lock(mutex_);
   v1::SynchronizeRequest request;
   request.set_protocol_version(v1::PROTOCOL_VERSION_1);
   request.set_agent_id(identity_.agent_id);
@@ -151,7 +154,7 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
   bool idle = false;
   for (const auto& worker : workers_) {
     *request.add_devices() = worker->served.state;
-    if (worker->running.has_value() && !worker->drop_running) *request.add_running() = *worker->running;
+    if (worker->running.has_value() && !worker->drop.stop_requested()) *request.add_running() = *worker->running;
     for (const Visit& visit : worker->queued) *request.add_running() = visit.reference;
     idle |= !worker->busy();
   }
@@ -185,7 +188,7 @@ void SyncLoop::Cancel(const std::string& lease_id) {
   finished_.erase(lease_id);
   for (const auto& worker : workers_) {
     std::erase_if(worker->queued, [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
-    if (worker->running.has_value() && worker->running->lease_id() == lease_id) worker->DropRunning();
+    if (worker->running.has_value() && worker->running->lease_id() == lease_id) worker->drop.request_stop();
   }
 }
 
@@ -220,18 +223,19 @@ void SyncLoop::MeasureLoop(Worker& worker) {
     Visit visit = std::move(worker.queued.front());
     worker.queued.pop_front();
     worker.running = visit.reference;
-    worker.drop_running = false;
+    worker.drop = std::stop_source();
+    const std::stop_token dropped = worker.drop.get_token();
     lock.unlock();
-    v1::BatchResult result = worker.served.measurer.run(visit.batch);
+    v1::BatchResult result = worker.served.measure(visit.batch, dropped);
     lock.lock();
-    if (!worker.drop_running) {
+    if (!dropped.stop_requested()) {
       v1::LeaseResult& finished = finished_[visit.reference.lease_id()];
       *finished.mutable_lease() = visit.reference;
       *finished.mutable_result() = std::move(result);
     }
     worker.running.reset();
     news_ = true;
-    if (held_) tracker_.cancel();
+    if (held_) call_.request_stop();
     changed_.notify_all();
   }
 }

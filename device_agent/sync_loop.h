@@ -3,7 +3,7 @@
 //
 // Results are kept until the tracker acknowledges them. An agent that hears nothing for fence_after stops what it runs:
 // by then the tracker has given the lease to another. Connection errors are waited out with a growing, jittered pause,
-// for ever; only what no waiting mends ends the loop. Start at SyncLoop::Run. Not here: measuring (Measurer), the
+// for ever; only what no waiting mends ends the loop. Start at SyncLoop::Run. Not here: measuring (the launcher), the
 // device (device.h).
 #ifndef HONE_DEVICE_AGENT_SYNC_LOOP_H_
 #define HONE_DEVICE_AGENT_SYNC_LOOP_H_
@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,18 +28,14 @@
 
 namespace hone::agent {
 
-// Measures batches on one device, one at a time; the launcher in the agent, a fake in tests.
-struct Measurer {
-  std::function<v1::BatchResult(const v1::Batch&)> run;  // blocks; called by one thread at a time
-  std::function<void()> cancel;                          // from another thread: end the running one soon
-};
+// Measures a batch on one device; the launcher in the agent, a fake in tests. Blocks; called by one thread at a time.
+// Ends soon once a stop is requested, also when that was before the call.
+using Measure = std::function<v1::BatchResult(const v1::Batch&, const std::stop_token&)>;
 
-// The way to the tracker. synchronize is one call: it blocks until the answer, and its deadline is its own affair.
-// cancel, from another thread, ends a call that is under way.
-struct TrackerLink {
-  std::function<absl::StatusOr<v1::SynchronizeResponse>(const v1::SynchronizeRequest&)> synchronize;
-  std::function<void()> cancel;
-};
+// One call of the tracker: blocks until the answer, and its deadline is its own affair. Ends soon, with kCancelled,
+// once a stop is requested, also when that was before the call.
+using Synchronize =
+    std::function<absl::StatusOr<v1::SynchronizeResponse>(const v1::SynchronizeRequest&, const std::stop_token&)>;
 
 struct AgentIdentity {
   std::string agent_id, boot_id, version;
@@ -52,14 +49,14 @@ struct SelfCheck {
 
 struct ServedDevice {
   v1::DeviceState state;
-  Measurer measurer;
+  Measure measure;
   SelfCheck check;
 };
 
 class SyncLoop {
  public:
   // `devices`: at least one, of different device_ids.
-  SyncLoop(AgentIdentity identity, TrackerLink tracker, std::vector<ServedDevice> devices);
+  SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices);
   ~SyncLoop();
 
   // Runs until Stop; then says goodbye to the tracker once, if it can. An error means that going on is of no use:
@@ -74,21 +71,21 @@ class SyncLoop {
     v1::Batch batch;
   };
 
-  // A device and what it does. All but `served.measurer` and `served.check` under mutex_.
+  // A device and what it does. All but `served.measure` and `served.check` under mutex_.
   struct Worker {
     explicit Worker(ServedDevice device) : served(std::move(device)) {}
     bool busy() const { return running.has_value() || !queued.empty(); }
     bool Holds(const std::string& lease_id) const;
-    void DropRunning();  // its result is of no use any more
 
     ServedDevice served;
     absl::Time last_check;
     std::deque<Visit> queued;
     std::optional<v1::LeaseReference> running;
-    bool drop_running = false;
+    std::stop_source drop;  // of what runs: its result is of no use any more
     std::thread thread;
   };
 
+  absl::StatusOr<v1::SynchronizeResponse> Call(bool leaving);
   v1::SynchronizeRequest Request(bool leaving);
   void Handle(const v1::SynchronizeResponse& response);
   void Take(const v1::Lease& lease);
@@ -101,7 +98,7 @@ class SyncLoop {
   void Pause(absl::Duration duration, bool until_news);
 
   const AgentIdentity identity_;
-  const TrackerLink tracker_;
+  const Synchronize synchronize_;
   Random random_;
 
   std::mutex mutex_;
@@ -113,8 +110,9 @@ class SyncLoop {
   absl::Time last_answer_ = absl::InfiniteFuture();
   absl::Duration fence_after_ = absl::InfiniteDuration();
   absl::Duration next_sync_ = absl::Seconds(1);
-  bool held_ = false;  // a call is under way that the tracker may hold: what is finished meanwhile ends it
-  bool news_ = false;  // something was finished since the last request
+  std::stop_source call_;  // of the newest call
+  bool held_ = false;      // a call is under way that the tracker may hold: what is finished meanwhile ends it
+  bool news_ = false;      // something was finished since the last request
 };
 
 }  // namespace hone::agent

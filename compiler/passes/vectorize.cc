@@ -123,13 +123,17 @@ class LoopVectorizer {
     return (f != nullptr && f->value == 0 && !std::signbit(f->value)) || (i != nullptr && i->value == 0);
   }
 
-  // Loads in an arm happen only in the lanes that take it.
+  // Loads in an arm happen only in the lanes that take it. A condition that is the same for every lane decides for the
+  // whole vector, and its arms need no masks.
   ir::Expr VecSelect(const ir::Select& select, const ir::Expr& mask) {
     const ir::Expr condition = Wide(Vec(select.condition, mask));
     const ir::Load* load = select.on_true.As<ir::Load>();
     if (load != nullptr && IsZero(select.on_false) && ir::UsesVar(select.on_true, var_)) {
       // Where its mask is false a load yields 0: the select is the mask.
       return VecLoad(*load, And(mask, condition), mask);
+    }
+    if (condition.As<ir::Broadcast>() != nullptr) {
+      return ir::MakeSelect(condition, Wide(Vec(select.on_true, mask)), Wide(Vec(select.on_false, mask)));
     }
     const ir::Expr otherwise = ir::MakeUnary(ir::UnaryOp::kNot, condition);
     return ir::MakeSelect(condition, Wide(Vec(select.on_true, And(mask, condition))),

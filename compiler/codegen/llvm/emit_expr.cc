@@ -304,11 +304,12 @@ llvm::Value* Emitter::EmitDivision(const ir::Binary& binary, llvm::Value* a, llv
   return builder_.CreateSelect(is_zero, zero, result);
 }
 
-// Lazy: a scalar arm with a load is a branch; vector loads carry their masks.
+// Lazy: an arm with a load is a branch, unless the lanes differ in what they take: then the loads carry their masks.
 llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
-  llvm::Value* condition = EmitExpr(select.condition);
-  const bool vector = select.on_true.type().lanes > 1;
-  if (vector || (!HasLoad(select.on_true) && !HasLoad(select.on_false))) {
+  const ir::Broadcast* uniform = select.condition.As<ir::Broadcast>();
+  llvm::Value* condition = EmitExpr(uniform != nullptr ? uniform->value : select.condition);
+  const bool lanes_differ = uniform == nullptr && select.on_true.type().lanes > 1;
+  if (lanes_differ || (!HasLoad(select.on_true) && !HasLoad(select.on_false))) {
     return builder_.CreateSelect(condition, EmitExpr(select.on_true), EmitExpr(select.on_false));
   }
   llvm::BasicBlock* blocks[2] = {llvm::BasicBlock::Create(context_, "taken", function_),

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,7 +25,8 @@ constexpr std::chrono::seconds kPatience(30);
 // as long as it asks when there is nothing to say.
 class PretendedTracker {
  public:
-  absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request) {
+  absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request,
+                                                      const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     last_ = request;
     running_.clear();
@@ -44,17 +46,9 @@ class PretendedTracker {
       return response.leases_size() + response.acked_lease_ids_size() + response.cancelled_lease_ids_size() > 0;
     };
     changed_.notify_all();
-    ended_ = false;
-    if (!give()) {
-      changed_.wait_for(lock, std::chrono::seconds(request.max_wait().seconds()), [&] { return ended_ || give(); });
-    }
-    if (ended_) return absl::CancelledError("by the agent");
+    if (!give()) changed_.wait_for(lock, stop, std::chrono::seconds(request.max_wait().seconds()), give);
+    if (stop.stop_requested() && !give()) return absl::CancelledError("by the agent");
     return response;
-  }
-  void EndCall() {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    changed_.notify_all();
   }
   void Give(const std::string& id, const std::string& device) {
     v1::Lease lease;
@@ -85,8 +79,7 @@ class PretendedTracker {
   }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
+  std::condition_variable_any changed_;
   v1::SynchronizeRequest last_;
   std::set<std::string> running_;
   std::vector<v1::Lease> waiting_;
@@ -94,30 +87,31 @@ class PretendedTracker {
   std::map<std::string, v1::BatchResult> results_;
 };
 
-// Measures a batch by saying who it is; batches whose workload begins with "long" take until Finish or a cancel.
+// Measures a batch by saying who it is. Batches whose workload begins with "long" take until Finish or a stop; one that
+// begins with "late" looks at nothing before Begin.
 class PretendedDevice {
  public:
   explicit PretendedDevice(std::string id) : id_(std::move(id)) {}
   ServedDevice Served() {
     ServedDevice device;
     device.state.set_device_id(id_);
-    device.measurer = {[this](const v1::Batch& batch) { return Run(batch); }, [this] { Finish(); }};
+    device.measure = [this](const v1::Batch& batch, const std::stop_token& stop) { return Run(batch, stop); };
     device.check.run = [] { return v1::SelfTest(); };
     return device;
   }
-  void Finish() {
-    const std::lock_guard lock(mutex_);
-    finish_ = true;
-    changed_.notify_all();
-  }
+  void Begin() { Set(begin_); }
+  void Finish() { Set(finish_); }
 
  private:
-  v1::BatchResult Run(const v1::Batch& batch) {
+  void Set(bool& flag) {
+    const std::lock_guard lock(mutex_);
+    flag = true;
+    changed_.notify_all();
+  }
+  v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    if (batch.workload().starts_with("long")) {
-      finish_ = false;
-      changed_.wait_for(lock, kPatience, [&] { return finish_; });
-    }
+    if (batch.workload().starts_with("late")) changed_.wait_for(lock, kPatience, [&] { return begin_; });
+    if (batch.workload().starts_with("l")) changed_.wait_for(lock, stop, kPatience, [&] { return finish_; });
     v1::BatchResult result;
     result.set_error(batch.workload() + " on " + id_);
     return result;
@@ -125,8 +119,8 @@ class PretendedDevice {
 
   const std::string id_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  bool finish_ = false;
+  std::condition_variable_any changed_;
+  bool begin_ = false, finish_ = false;
 };
 
 class SyncLoopTest : public testing::Test {
@@ -135,8 +129,6 @@ class SyncLoopTest : public testing::Test {
     thread_ = std::thread([this] { status_ = loop_.Run(); });
   }
   void TearDown() override {
-    one_.Finish();
-    two_.Finish();
     loop_.Stop();
     thread_.join();
     EXPECT_EQ(status_, absl::OkStatus());
@@ -145,8 +137,9 @@ class SyncLoopTest : public testing::Test {
   PretendedTracker tracker_;
   PretendedDevice one_{"one"}, two_{"two"};
   SyncLoop loop_{{"agent", "boot", "1"},
-                 {[this](const v1::SynchronizeRequest& request) { return tracker_.Synchronize(request); },
-                  [this] { tracker_.EndCall(); }},
+                 [this](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
+                   return tracker_.Synchronize(request, stop);
+                 },
                  {one_.Served(), two_.Served()}};
   std::thread thread_;
   absl::Status status_;
@@ -188,6 +181,16 @@ TEST_F(SyncLoopTest, CancelEndsTheLeaseOfItsDeviceOnly) {
   ASSERT_TRUE(tracker_.Finished("long 2"));
   const std::lock_guard lock(tracker_.mutex_);
   EXPECT_FALSE(tracker_.results_.contains("long 1")) << "nothing is reported for it";
+}
+
+TEST_F(SyncLoopTest, CancelThatComesBeforeTheMeasuringBeginsEndsIt) {
+  tracker_.Give("late", "one");
+  tracker_.Give("next", "one");
+  ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.running_ == std::set<std::string>{"late", "next"}; }));
+  tracker_.Cancel("late");
+  ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.running_ == std::set<std::string>{"next"}; }));
+  one_.Begin();
+  EXPECT_TRUE(tracker_.Finished("next")) << "the late one measures on";
 }
 
 TEST_F(SyncLoopTest, LeaseOfAnUnknownDeviceIsAnsweredWithAnError) {
