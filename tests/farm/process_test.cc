@@ -302,6 +302,7 @@ TEST_F(FarmProcessTest, OpenClMeasuresBesideTheCpu) {
   on_opencl.set_workload_digest("opencl");
   on_opencl.set_artifact(agent::kOpenClKernels);
   on_opencl.mutable_requirements()->set_architecture("opencl");
+  on_opencl.mutable_policy()->set_timeout_seconds(3);  // drivers build at the first call
   on_opencl.mutable_reference()->set_interface(Print(agent::HandMadeInterface("reference", 8, 128)));
   for (v1::Candidate& candidate : *on_opencl.mutable_candidates()) {
     candidate.mutable_kernel()->set_interface(Print(agent::HandMadeInterface(candidate.id(), 8, 128)));

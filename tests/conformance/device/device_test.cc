@@ -74,7 +74,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
     batch.reference = Kernel("reference");
     for (const std::string& name : candidates) batch.candidates.push_back({name, Kernel(name)});
     batch.tolerance = {1e-5, 1e-6};
-    batch.policy.timeout_seconds = 0.2;
+    batch.policy.timeout_seconds = 2;
     batch.policy.min_seconds_first = 0.0005;
     batch.policy.final_seconds = 0.001;
     return batch;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Subject {
   std::function<std::string()> artifact;
   int64_t groups = 0, lanes = 0;  // the grid they are launched on; 0, 0: HoneKernels
   bool kernels_crash = true;      // a bad address ends the process
+
+  friend void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 };
 
 std::vector<Subject> Subjects();

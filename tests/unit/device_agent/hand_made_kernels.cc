@@ -161,7 +161,7 @@ v1::Batch HandMadeBatch(const std::vector<std::string>& symbols) {
   batch.set_threads(1);
   batch.mutable_policy()->set_min_seconds_first(0.0005);
   batch.mutable_policy()->set_final_seconds(0.001);
-  batch.mutable_policy()->set_timeout_seconds(0.1);
+  batch.mutable_policy()->set_timeout_seconds(1);
   for (const std::string& symbol : symbols) {
     v1::Candidate* candidate = batch.add_candidates();
     candidate->set_id(symbol);
