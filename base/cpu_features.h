@@ -7,6 +7,8 @@
 #ifndef HONE_BASE_CPU_FEATURES_H_
 #define HONE_BASE_CPU_FEATURES_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -76,6 +78,17 @@ inline constexpr ArmFeature kArmFeatures[] = {
     {"neon", "neon", 1, 12},       {"vfp3", "vfpv3", 1, 13}, {"vfp4", "vfpv4", 1, 16},
     {"hwdiv-arm", "idiva", 1, 17}, {"d32", "vfpd32", 1, 19},
 };
+
+template <typename Feature, size_t kCount>
+constexpr std::array<std::string_view, kCount> NamesOf(const Feature (&table)[kCount]) {
+  std::array<std::string_view, kCount> names;
+  for (size_t i = 0; i < kCount; ++i) names[i] = table[i].name;
+  return names;
+}
+
+inline constexpr auto kX86FeatureNames = NamesOf(kX86Features);
+inline constexpr auto kAArch64FeatureNames = NamesOf(kAArch64Features);
+inline constexpr auto kArmFeatureNames = NamesOf(kArmFeatures);
 
 }  // namespace hone
 

@@ -59,8 +59,7 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   HONE_ASSIGN_OR_RETURN(farm.address_, farm.AwaitAddress(port_file));
   // A tracker that has to be started again must be found where it was.
   farm.children_[0].arguments[1] = farm.address_;
-  std::vector<std::string> agent = {"--tracker", farm.address_, "--name", "local"};
-  if (!options.device.empty()) agent.insert(agent.end(), {"--device", options.device});
+  std::vector<std::string> agent = {"--tracker", farm.address_, "--name", "local", "--device", options.device};
   if (options.threads > 0) agent.insert(agent.end(), {"--threads", std::to_string(options.threads)});
   farm.Add("hone-agent", std::move(agent));
   farm.Add("hone-tuner", {"--tracker", farm.address_});

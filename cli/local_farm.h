@@ -22,7 +22,7 @@ class LocalFarm {
   struct Options {
     std::filesystem::path records;
     int threads = 0;     // of the agent; 0: all CPUs
-    std::string device;  // that the agent has, as its --device says it; empty: this CPU
+    std::string device;  // that the agent has, as its --device says it
   };
 
   // Returns once the tracker serves. Errors carry the last lines of the log of the child that failed.

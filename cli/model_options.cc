@@ -71,7 +71,8 @@ void ModelOptions::AddTo(CLI::App* command, TargetCount count) {
       ->expected(1)
       ->take_all();
   const bool several = count == TargetCount::kSeveral;
-  std::string text = "what to compile for: cpu (this host), 'x86_64 -mcpu=znver4', 'arm64 ...', opencl";
+  std::string text =
+      "what to compile for, as 'x86_64 -mcpu=znver4' (default: cpu, this host); one of " + target::TargetWords();
   if (several) text += "; may be given again: the package runs the first one that fits the machine";
   CLI::Option* target = command->add_option("--target", targets, text)->expected(1);
   if (several) target->take_all();

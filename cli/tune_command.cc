@@ -49,13 +49,6 @@ class InterruptHandler {
   struct sigaction old_int_ = {}, old_term_ = {};
 };
 
-// The device of this machine that the target is about.
-std::string DeviceFor(const std::string& text) {
-  const absl::StatusOr<target::Target> target = target::ParseTarget(text);
-  if (!target.ok() || !target->HasLanes()) return "";
-  return target->device.empty() ? "opencl" : "opencl:" + target->device;
-}
-
 // With a tracker of its own, for the length of the command, if none was named: there is one path, not a local mode
 // beside it.
 absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::JobSpec& spec) {
@@ -64,7 +57,8 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::J
   if (records.empty()) {
     HONE_ASSIGN_OR_RETURN(records, records::DefaultRecordsPath());
   }
-  HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({records, spec.threads(), DeviceFor(spec.target())}));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(spec.target()));
+  HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({records, spec.threads(), target::DeviceOf(target)}));
   options.tracker.address = farm.address();
   return std::optional<LocalFarm>(std::move(farm));
 }

@@ -162,7 +162,7 @@ int Main(int argc, char** argv) {
   app.add_option("--tracker", options.tracker, "HOST:PORT of the tracker");
   app.add_option("--name", options.name, "name of this agent, unique in the farm (default: the host's name)");
   app.add_option("--device", options.devices,
-                 "what to measure on: cpu (the default), opencl or opencl:NAME; may be repeated");
+                 "what to measure on (default: cpu), of " + DeviceKinds() + "; may be repeated");
   app.add_option("--target", options.target, "target text that this device is registered under");
   app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
   app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")

@@ -1,4 +1,4 @@
-// From what a person writes to a device: "cpu", "opencl" (the first device), "opencl:NAME".
+// From what a person writes to a device: "opencl" is the first one of that kind, "opencl:NAME" the one called so.
 #ifndef HONE_DEVICE_AGENT_MAKE_DEVICE_H_
 #define HONE_DEVICE_AGENT_MAKE_DEVICE_H_
 
@@ -9,6 +9,9 @@
 #include "device_agent/device.h"
 
 namespace hone::agent {
+
+// All that a person may write, for help and messages: "cpu, opencl, opencl:NAME".
+std::string DeviceKinds();
 
 // folder: for what a driver keeps between visits; this agent's alone, and lives as long as it.
 // kInvalidArgument: no kind of device is called so; whether this machine has it, only Fingerprint tells.

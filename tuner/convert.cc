@@ -33,7 +33,7 @@ v1::Buffer Describe(const ir::BufferNode& buffer, v1::Buffer::Role role) {
 
 // As the fingerprint says it: the machine's own name, and features as /proc/cpuinfo spells them.
 void AddFeatures(const target::Target& target, v1::Requirements* requirements) {
-  requirements->set_architecture(codegen::RequiredArchitecture(target));
+  requirements->set_architecture(std::string(FindCodeKind(codegen::CodeKindOf(target))->architecture));
   for (const std::string& feature : codegen::RequiredFeatures(target)) {
     requirements->add_cpu_features(std::string(target::CpuinfoSpelling(target.arch, feature)));
   }

@@ -8,7 +8,16 @@
 namespace hone::codegen {
 namespace {
 
-std::string MachineOf(const target::Target& target) { return std::string(target::MachineName(target.arch)); }
+CodeKind CodeOfCpu(const target::Target& target) {
+  switch (target.arch) {
+    case target::Arch::kX86_64:
+      return CodeKind::kX86_64;
+    case target::Arch::kAArch64:
+      return CodeKind::kAArch64;
+  }
+  HONE_CHECK(false);
+  return CodeKind::kX86_64;
+}
 
 absl::StatusOr<std::string> EmitSource(std::span<const ir::Func> funcs, const target::Target&, Effort effort,
                                        Output output) {
@@ -28,8 +37,8 @@ absl::StatusOr<Artifact> Concatenate(std::span<const std::string> objects) {
   return artifact;
 }
 
-constexpr Backend kCpu = {EmitMachineCode, LinkShared, MachineOf, EnabledFeatures};
-constexpr Backend kOpenCl = {EmitSource, Concatenate, [](const target::Target&) { return std::string("opencl"); },
+constexpr Backend kCpu = {EmitMachineCode, LinkShared, CodeOfCpu, EnabledFeatures};
+constexpr Backend kOpenCl = {EmitSource, Concatenate, [](const target::Target&) { return CodeKind::kOpenCl; },
                              [](const target::Target&) { return std::vector<std::string>(); }};
 
 const Backend& BackendOf(target::Kind kind) {
@@ -54,9 +63,7 @@ absl::StatusOr<Artifact> Link(std::span<const std::string> objects, const target
   return BackendOf(target.kind).link(objects);
 }
 
-std::string RequiredArchitecture(const target::Target& target) {
-  return BackendOf(target.kind).required_architecture(target);
-}
+CodeKind CodeKindOf(const target::Target& target) { return BackendOf(target.kind).code_kind(target); }
 
 std::vector<std::string> RequiredFeatures(const target::Target& target) {
   return BackendOf(target.kind).required_features(target);

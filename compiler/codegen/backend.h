@@ -16,7 +16,7 @@ struct Backend {
   absl::StatusOr<std::string> (*emit)(std::span<const ir::Func> funcs, const target::Target& target, Effort effort,
                                       Output output);
   absl::StatusOr<Artifact> (*link)(std::span<const std::string> objects);
-  std::string (*required_architecture)(const target::Target& target);
+  CodeKind (*code_kind)(const target::Target& target);
   std::vector<std::string> (*required_features)(const target::Target& target);
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/code_kind.h"
 #include "compiler/ir/stmt.h"
 #include "compiler/target/target.h"
 
@@ -31,8 +32,8 @@ absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const target::
 // packages and for loading them.
 std::vector<std::string> RequiredFeatures(const target::Target& target);
 
-// The machine that code for this target runs on, as a device's fingerprint names it: "x86_64", "aarch64", "opencl".
-std::string RequiredArchitecture(const target::Target& target);
+// What Emit and Link make for this target, and with it which devices can run it.
+CodeKind CodeKindOf(const target::Target& target);
 
 // What several objects became.
 struct Artifact {

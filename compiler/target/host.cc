@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "base/machine_files.h"
-#include "compiler/target/capabilities.h"
+#include "compiler/target/cpu.h"
 #include "compiler/target/cpu_features.h"
 #include "compiler/target/microarchitectures.h"
-#include "drivers/opencl.h"
 
 namespace hone::target {
 namespace {
@@ -153,26 +152,6 @@ Target HostCpu(const std::string& root) {
   Target target = CpuTarget(*best, present);
   target.threads = std::max(1, static_cast<int>(cpus.size()));
   ReadCaches(root, cpus, best_cpu, info.hypervisor, &target);
-  return target;
-}
-
-Target HostOpenCl(std::string_view device) {
-  Target target = OpenClTarget();
-  target.device = device;
-  drivers::opencl::Library library;
-  drivers::opencl::Device found;
-  if (!drivers::opencl::Library::Load(&library).ok() || !library.Open(device, &found).ok()) return target;
-  const drivers::opencl::DeviceInfo& info = found.info();
-  target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
-  target.hierarchy.max_lanes =
-      static_cast<int>(std::clamp<int64_t>(info.max_group_lanes, 1, target.hierarchy.max_lanes));
-  if (!info.has_local_memory) target.memory.shared_gain = 1;
-  if (info.is_cpu) {
-    target.vector_bits = HostCpu().vector_bits;
-  } else {
-    target.hierarchy.lane_width = static_cast<int>(std::max<int64_t>(1, info.preferred_multiple));
-    target.memory.shared_bytes = info.local_bytes;
-  }
   return target;
 }
 

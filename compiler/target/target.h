@@ -4,7 +4,7 @@
 // Text: `cpu` (this host), `cpu -mcpu=znver4 -threads=2`, `arm64 -mcpu=cortex-a76`, with optional -mattr=+a,-b;
 // `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`. Print writes the complete canonical text,
 // which is part of every record's key and parses back on any machine. Whoever decides something by a target asks for
-// what it can do (vectors, lanes, bytes), never for its architecture. Start with ParseTarget.
+// what it can do (vectors, lanes, bytes), never for its architecture. The kinds are in kind.h. Start with ParseTarget.
 #ifndef HONE_COMPILER_TARGET_TARGET_H_
 #define HONE_COMPILER_TARGET_TARGET_H_
 
@@ -13,10 +13,10 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "compiler/target/kind.h"
 
 namespace hone::target {
 
-enum class Kind : uint8_t { kCpu, kOpenCl };
 enum class Arch : uint8_t { kX86_64, kAArch64 };  // of a CPU
 
 // Who works inside one parallel step, on a device whose groups of lanes share memory and can wait for each other: a
@@ -76,6 +76,13 @@ struct Target {
 // lists what there is.
 absl::StatusOr<Target> ParseTarget(std::string_view text);
 std::string Print(const Target& target);
+// What the text of a target may begin with, for help and messages: "cpu, x86_64, arm64, opencl".
+std::string TargetWords();
+
+// One of the kind of which nothing else is known. Asks nothing of this machine.
+Target TypicalTarget(Kind kind);
+// Which device of this machine runs code for the target, as `hone-agent --device` takes it.
+std::string DeviceOf(const Target& target);
 
 // Both are of the same CPU or device, however much of it they use: what was measured for one says much of the other.
 bool SameMachine(const Target& a, const Target& b);

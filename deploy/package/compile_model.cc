@@ -65,19 +65,15 @@ ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel
 
 // What the program needs of a machine. How much shared memory the kernels take is not known here: what the target has.
 void AddNeeds(const target::Target& target, PackageProgram& program) {
-  if (target.kind == target::Kind::kOpenCl) {
-    program.kind = CodeKind::kOpenCl;
-    for (const KernelInterface& kernel : program.kernels) {
-      for (const KernelLaunch& launch : kernel.main) {
-        program.lanes = std::max(program.lanes, static_cast<uint32_t>(launch.lanes));
-      }
-    }
-    program.shared_bytes = static_cast<uint64_t>(target.memory.shared_bytes);
-    program.device = target.device;
-    return;
-  }
-  program.kind = target.arch == target::Arch::kAArch64 ? CodeKind::kAArch64 : CodeKind::kX86_64;
+  program.kind = codegen::CodeKindOf(target);
   program.cpu_features = codegen::RequiredFeatures(target);
+  program.shared_bytes = static_cast<uint64_t>(target.memory.shared_bytes);
+  program.device = target.device;
+  for (const KernelInterface& kernel : program.kernels) {
+    for (const KernelLaunch& launch : kernel.main) {
+      program.lanes = std::max(program.lanes, static_cast<uint32_t>(launch.lanes));
+    }
+  }
 }
 
 // One program after another: within each, kernels are generated in parallel.

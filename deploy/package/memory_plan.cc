@@ -138,7 +138,8 @@ absl::Status PlanArena(PackageProgram& program) {
     lifetimes.push_back({bytes, static_cast<int64_t>(step), static_cast<int64_t>(step)});
     offsets.push_back(&call.workspace_offset);
   }
-  const MemoryPlan plan = PlanMemory(lifetimes, program.kind == CodeKind::kOpenCl ? kSliceAlignment : kTensorAlignment);
+  const bool on_device = FindCodeKind(program.kind)->has_lanes;
+  const MemoryPlan plan = PlanMemory(lifetimes, on_device ? kSliceAlignment : kTensorAlignment);
   for (size_t i = 0; i < offsets.size(); ++i) *offsets[i] = plan.offsets[i];
   program.arena_bytes = plan.arena_bytes;
   return absl::OkStatus();

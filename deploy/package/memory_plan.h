@@ -33,7 +33,7 @@ MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment = 
 // No plan can do with less: the most bytes (each buffer rounded up to the alignment) alive at one step.
 uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment = kTensorAlignment);
 
-// On a CPU buffers start on multiples of kTensorAlignment, in the memory of a device on kSliceAlignment.
+// Buffers start on multiples of kTensorAlignment, in the memory of a device with lanes on kSliceAlignment.
 // Sets arena_offset of every intermediate, workspace_offset of every call, and arena_bytes. An intermediate lives from
 // the call that first writes it to the last call (or copy) that uses it. InvalidArgument names a tensor that is used
 // before any call has written it, or an id that is out of range.

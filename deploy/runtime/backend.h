@@ -2,7 +2,7 @@
 //
 // A back end holds the program's code, the memory its kernels work in, and what it has made of the constants. The model
 // (model.h) holds the file and the inputs and outputs, in memory of this process; a back end whose kernels cannot reach
-// that memory copies before and after each run. Start with LoadBackend; cpu_backend.h is the one to read first.
+// that memory copies before and after each run. Start with LoadBackend; cpu_backend.cc is the one to read first.
 #ifndef HONE_DEPLOY_RUNTIME_BACKEND_H_
 #define HONE_DEPLOY_RUNTIME_BACKEND_H_
 
@@ -37,10 +37,11 @@ class Backend {
 
 // Makes a program ready to run. Incompatible says why this machine cannot run it; other errors are of the one attempt.
 // program and constants outlive the back end. On success *backend holds it.
-using BackendLoader = std::function<Fault(const ProgramView& program, std::span<const uint8_t> constants, int threads,
-                                          std::unique_ptr<Backend>* backend)>;
+using LoadFunction = Fault(const ProgramView& program, std::span<const uint8_t> constants, int threads,
+                           std::unique_ptr<Backend>* backend);
+using BackendLoader = std::function<LoadFunction>;
 
-// The loader for every kind of code: leaves the work to the back end of that kind.
+// The loader for every kind of code: leaves the work to the back end of that kind (backends.h).
 Fault LoadBackend(const ProgramView& program, std::span<const uint8_t> constants, int threads,
                   std::unique_ptr<Backend>* backend);
 

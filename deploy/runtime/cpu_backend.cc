@@ -1,5 +1,5 @@
-#include "deploy/runtime/cpu_backend.h"
-
+// The back end of this CPU: kernels are functions of a shared object, called on memory of this process. Inputs, outputs
+// and constants are used where they are: nothing is copied.
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -7,6 +7,7 @@
 
 #include "base/kernel_abi.h"
 #include "base/thread_pool.h"
+#include "deploy/runtime/backends.h"
 #include "deploy/runtime/code_object.h"
 #include "deploy/runtime/cpu_features.h"
 #include "deploy/runtime/memory.h"

@@ -15,29 +15,6 @@
 namespace hone::runtime {
 namespace {
 
-using package::CodeKind;
-
-template <typename Table>
-std::vector<std::string_view> Names(const Table& table) {
-  std::vector<std::string_view> names;
-  for (const auto& feature : table) names.push_back(feature.name);
-  return names;
-}
-
-std::vector<std::string_view> NamesOf(CodeKind code) {
-  switch (code) {
-    case CodeKind::kX86_64:
-      return Names(kX86Features);
-    case CodeKind::kAArch64:
-      return Names(kAArch64Features);
-    case CodeKind::kArm:
-      return Names(kArmFeatures);
-    case CodeKind::kOpenCl:
-      return {};
-  }
-  return {};
-}
-
 #if defined(__x86_64__)
 // The register sets that the operating system has switched on (XCR0).
 uint64_t EnabledState() {
@@ -85,23 +62,9 @@ std::optional<CodeKind> HostCode() {
 #endif
 }
 
-std::string_view Name(CodeKind code) {
-  switch (code) {
-    case CodeKind::kX86_64:
-      return "x86-64";
-    case CodeKind::kAArch64:
-      return "aarch64";
-    case CodeKind::kArm:
-      return "armv7";
-    case CodeKind::kOpenCl:
-      return "OpenCL";
-  }
-  return "unknown";
-}
-
 bool IsKnownFeature(CodeKind code, std::string_view feature) {
-  const std::vector<std::string_view> names = NamesOf(code);
-  return std::find(names.begin(), names.end(), feature) != names.end();
+  const std::optional<CodeKindEntry> entry = FindCodeKind(code);
+  return entry && std::ranges::find(entry->cpu_features, feature) != entry->cpu_features.end();
 }
 
 std::vector<std::string_view> HostFeatures() {
@@ -124,8 +87,8 @@ std::vector<std::string_view> HostFeatures() {
 Fault CheckHostRuns(CodeKind code, std::string_view features) {
   const std::optional<CodeKind> host = HostCode();
   if (host != code) {
-    return Incompatible("the code is for " + std::string(Name(code)) + ", this machine is " +
-                        std::string(host ? Name(*host) : "of an architecture without packages") +
+    return Incompatible("the code is for " + std::string(FindCodeKind(code)->name) + ", this machine is " +
+                        std::string(host ? FindCodeKind(*host)->name : "of an architecture without packages") +
                         "; compile the model for this machine (hone compile --target)");
   }
   const std::vector<std::string_view> present = HostFeatures();

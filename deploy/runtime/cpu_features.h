@@ -10,21 +10,20 @@
 #include <string_view>
 #include <vector>
 
+#include "base/code_kind.h"
 #include "deploy/runtime/fault.h"
-#include "deploy/runtime/package_format.h"
 
 namespace hone::runtime {
 
-std::optional<package::CodeKind> HostCode();    // empty on an architecture that packages do not know
-std::string_view Name(package::CodeKind code);  // "x86-64", "aarch64", "armv7", "OpenCL"; "unknown" for other numbers
+std::optional<CodeKind> HostCode();  // empty on an architecture that packages do not know
 
-bool IsKnownFeature(package::CodeKind code, std::string_view feature);
+bool IsKnownFeature(CodeKind code, std::string_view feature);
 // The known features of HostCode() that CPU and operating system both support.
 std::vector<std::string_view> HostFeatures();
 
 // Incompatible, naming what is missing, unless `code` is for CPUs as this one, which has all of `features`
 // (comma-separated).
-Fault CheckHostRuns(package::CodeKind code, std::string_view features);
+Fault CheckHostRuns(CodeKind code, std::string_view features);
 
 }  // namespace hone::runtime
 

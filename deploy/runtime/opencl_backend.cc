@@ -1,5 +1,7 @@
-#include "deploy/runtime/opencl_backend.h"
-
+// The back end of OpenCL devices: the code is compiled by the device's driver, kernels run in the device's memory.
+//
+// The compiled code is kept in the folder `hone` of the user's cache ($XDG_CACHE_HOME, else ~/.cache), which only the
+// user can write. A run hands everything over in order (inputs, launches, copies, outputs) and waits once.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "deploy/runtime/backends.h"
 #include "drivers/opencl.h"
 
 namespace hone::runtime {

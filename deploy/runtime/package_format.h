@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/code_kind.h"
+
 namespace hone::package {
 
 static_assert(std::endian::native == std::endian::little, "packages are read in place, in little-endian order");
@@ -48,9 +50,6 @@ struct FileHeader {
   uint64_t file_bytes;
   uint64_t checksum;  // over this struct with this field zero, and the section entries
 };
-
-// What a code section holds: a shared object (ELF) for a CPU, or the text of an OpenCL C program.
-enum class CodeKind : uint32_t { kX86_64 = 1, kAArch64 = 2, kArm = 3, kOpenCl = 4 };
 
 enum class DType : uint8_t {
   kBool = 1,  // one byte, 0 or 1
@@ -84,9 +83,9 @@ struct TableRef {
 // keeps its contents between runs; intermediates and workspaces share the arena.
 struct ManifestHeader {
   CodeKind code;
-  // What the code needs of the machine. Of CPU code: features beyond the architecture, "avx2,fma"; names as in
-  // cpu_features.h. Of OpenCL: lanes that a group has at most, shared memory of a group, and the device as its platform
-  // names it, where the code was compiled for one device only. What another kind of code needs is 0 and empty.
+  // What the code needs of the machine. Of a CPU: features beyond the architecture, "avx2,fma"; names as in
+  // base/cpu_features.h. Of a device with lanes: how many a group has at most, shared memory of a group, and the device
+  // by name, where the code was compiled for one device only. What another kind of code needs is 0 and empty.
   uint32_t lanes;
   uint64_t shared_bytes;
   TextRef cpu_features;

@@ -11,7 +11,6 @@ namespace hone::runtime {
 namespace {
 
 using package::CallEntry;
-using package::CodeKind;
 using package::CopyEntry;
 using package::ManifestHeader;
 using package::TableRef;
@@ -74,19 +73,14 @@ class ManifestReader {
 
   Fault CheckNeeds() const {
     const ManifestHeader& manifest = *view_.manifest;
-    switch (manifest.code) {
-      case CodeKind::kX86_64:
-      case CodeKind::kAArch64:
-      case CodeKind::kArm:
-        if (manifest.lanes == 0 && manifest.shared_bytes == 0 && manifest.device.bytes == 0) return {};
-        break;
-      case CodeKind::kOpenCl:
-        if (manifest.cpu_features.bytes == 0) return {};
-        break;
-      default:
-        return Bad("its code is of an unknown kind");
+    const std::optional<CodeKindEntry> code = FindCodeKind(manifest.code);
+    if (!code) return Bad("its code is of an unknown kind");
+    const bool needs_lanes = manifest.lanes != 0 || manifest.shared_bytes != 0 || manifest.device.bytes != 0;
+    const bool needs_features = manifest.cpu_features.bytes != 0;
+    if ((needs_lanes && !code->has_lanes) || (needs_features && code->cpu_features.empty())) {
+      return Bad("its code asks for what code of its kind does not have");
     }
-    return Bad("its code asks for what code of its kind does not have");
+    return {};
   }
 
   Fault ReadKernels() {
@@ -165,7 +159,7 @@ class ManifestReader {
 
   // Every launch of `main` is of the kind that the code is called in, and of no more lanes than the program asks for.
   Fault CheckLaunches(const KernelInterface& kernel, const std::string& which) const {
-    const bool is_grid = view_.manifest->code == CodeKind::kOpenCl;
+    const bool is_grid = FindCodeKind(view_.manifest->code)->has_lanes;
     for (const KernelLaunch& launch : kernel.main) {
       if ((launch.lanes != 0) != is_grid) return Bad(which + " is not launched as its kind of code is");
       if (launch.lanes > view_.manifest->lanes) return Bad(which + " has more lanes than its program asks for");

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/code_kind.h"
 #include "base/digest.h"
 #include "base/status.h"
 #include "device_agent/opencl/driver.h"
@@ -44,7 +45,7 @@ absl::StatusOr<v1::DeviceFingerprint> OpenClDevice::Fingerprint() {
   HONE_ASSIGN_OR_RETURN(const drivers::opencl::Device device, OpenDriver(selector_, folder_, 0));
   const drivers::opencl::DeviceInfo& info = device.info();
   v1::DeviceFingerprint fingerprint;
-  fingerprint.set_architecture("opencl");
+  fingerprint.set_architecture(std::string(FindCodeKind(CodeKind::kOpenCl)->architecture));
   fingerprint.set_cpu_model(info.name);
   fingerprint.set_memory_bytes(info.global_bytes);
   fingerprint.set_text(fmt::format("opencl {} {} {} units={} lanes={} local={}", Word(info.name),

@@ -10,7 +10,6 @@
 #include "compiler/codegen/opencl/emit.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
-#include "compiler/target/capabilities.h"
 #include "fmt/format.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/drivers/opencl_device.h"
@@ -92,7 +91,7 @@ absl::Status RunOn(const opencl::Device& device, const target::Target& target, c
 }
 
 Machine Open() {
-  Machine machine{.name = "OpenCL", .target = target::OpenClTarget(), .share = kShare};
+  Machine machine{.name = "OpenCL", .target = target::TypicalTarget(target::Kind::kOpenCl), .share = kShare};
   std::string reason;
   const opencl::Device* device = testing::OpenClDevice(&reason);
   if (device == nullptr) {

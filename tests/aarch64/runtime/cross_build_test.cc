@@ -37,7 +37,7 @@ class CrossBuildTest : public ::testing::Test {
 
   package::PackageContents Contents() const {
     package::PackageContents contents = TinyContents(CompileTinyKernels("", kCompiler));
-    contents.programs[0].kind = package::CodeKind::kAArch64;
+    contents.programs[0].kind = CodeKind::kAArch64;
     contents.programs[0].cpu_features = {"neon"};
     return contents;
   }

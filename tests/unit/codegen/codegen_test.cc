@@ -15,8 +15,8 @@
 #include "compiler/ir/text.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/space/space.h"
-#include "compiler/target/capabilities.h"
 #include "compiler/target/microarchitectures.h"
+#include "compiler/target/target.h"
 #include "tests/unit/space/compiled.h"
 
 namespace hone::codegen {
@@ -165,7 +165,7 @@ TEST(HostCpu, IsWhatLlvmSees) {
 }
 
 TEST(Emit, SaysWhichOutputsATargetDoesNotHave) {
-  EXPECT_EQ(Emit({}, target::OpenClTarget(), Effort::kKernel, Output::kAssembly).status().code(),
+  EXPECT_EQ(Emit({}, target::TypicalTarget(target::Kind::kOpenCl), Effort::kKernel, Output::kAssembly).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
@@ -276,7 +276,7 @@ TEST(Link, JoinsObjectsOfBothArchitectures) {
 
 TEST(Link, KeepsTheSourcesOfKernelsApart) {
   const ir::Workload workload = Elementwise({"f32", "min(x[i, j], y[i, j])", -1, 1});
-  const Target target = target::OpenClTarget();
+  const Target target = target::TypicalTarget(target::Kind::kOpenCl);
   const auto a = CompileKernel(workload, PlainSchedule(workload, target), target, "first"),
              b = CompileKernel(workload, PlainSchedule(workload, target), target, "second");
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();

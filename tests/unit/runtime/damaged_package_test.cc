@@ -216,8 +216,8 @@ TEST_F(DamagedPackageTest, TablesAndTextsOutOfRangeAreRefused) {
       [](ManifestHeader& m) { m.device = m.target; },
       [](ManifestHeader& m) { m.lanes = 8; },
       [](ManifestHeader& m) { m.shared_bytes = 1; },
-      [](ManifestHeader& m) { m.code = package::CodeKind{5}; },
-      [](ManifestHeader& m) { m.code = package::CodeKind::kOpenCl; },
+      [](ManifestHeader& m) { m.code = CodeKind{5}; },
+      [](ManifestHeader& m) { m.code = CodeKind::kOpenCl; },
       [](ManifestHeader& m) { m.target.bytes = 0xffffffff; },
       [](ManifestHeader& m) { m.io_bytes -= 64; },
       [](ManifestHeader& m) { m.arena_bytes = 0; },
@@ -347,12 +347,12 @@ TEST_F(DamagedPackageTest, TooLargeAnArenaIsOutOfMemory) {
 
 TEST_F(DamagedPackageTest, CodeForAnotherMachineIsRefusedBeforeItIsLoaded) {
   package::PackageContents contents = TinyContents(kernels_);
-  package::CodeKind& kind = contents.programs[0].kind;
-  kind = kind == package::CodeKind::kX86_64 ? package::CodeKind::kAArch64 : package::CodeKind::kX86_64;
+  CodeKind& kind = contents.programs[0].kind;
+  kind = kind == CodeKind::kX86_64 ? CodeKind::kAArch64 : CodeKind::kX86_64;
   const std::string path = folder_ / "foreign.hone";
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_INCOMPATIBLE);
-  EXPECT_THAT(hone_error(), HasSubstr("the code is for " + std::string(runtime::Name(kind))));
+  EXPECT_THAT(hone_error(), HasSubstr("the code is for " + std::string(FindCodeKind(kind)->name)));
 }
 
 TEST_F(DamagedPackageTest, MissingCpuFeaturesAreNamed) {

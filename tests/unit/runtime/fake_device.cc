@@ -85,7 +85,7 @@ class FakeBackend : public runtime::Backend {
 runtime::BackendLoader LoaderFor(FakeDevice* device) {
   return [device](const ProgramView& program, std::span<const uint8_t> constants, int,
                   std::unique_ptr<runtime::Backend>* backend) -> Fault {
-    if (program.manifest->code != package::CodeKind::kOpenCl) return runtime::Incompatible("no code for the device");
+    if (program.manifest->code != CodeKind::kOpenCl) return runtime::Incompatible("no code for the device");
     *backend = std::make_unique<FakeBackend>(program, constants, device);
     return {};
   };

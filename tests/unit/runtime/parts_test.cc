@@ -70,7 +70,7 @@ TEST(DTypeTest, DlpackDescribesEveryType) {
 }
 
 TEST(CpuFeaturesTest, ThisMachineHasOnlyKnownFeatures) {
-  const package::CodeKind code = *runtime::HostCode();
+  const CodeKind code = *runtime::HostCode();
   std::string all;
   for (const std::string_view feature : runtime::HostFeatures()) {
     EXPECT_TRUE(runtime::IsKnownFeature(code, feature)) << feature;
@@ -86,11 +86,11 @@ TEST(CpuFeaturesTest, ThisMachineHasOnlyKnownFeatures) {
 }
 
 TEST(CpuFeaturesTest, KnowsTheFeaturesOfOtherMachines) {
-  EXPECT_TRUE(runtime::IsKnownFeature(package::CodeKind::kX86_64, "avx512vnni"));
-  EXPECT_TRUE(runtime::IsKnownFeature(package::CodeKind::kAArch64, "dotprod"));
-  EXPECT_TRUE(runtime::IsKnownFeature(package::CodeKind::kArm, "neon"));
-  EXPECT_FALSE(runtime::IsKnownFeature(package::CodeKind::kAArch64, "avx2"));
-  EXPECT_FALSE(runtime::IsKnownFeature(package::CodeKind::kOpenCl, "neon"));
+  EXPECT_TRUE(runtime::IsKnownFeature(CodeKind::kX86_64, "avx512vnni"));
+  EXPECT_TRUE(runtime::IsKnownFeature(CodeKind::kAArch64, "dotprod"));
+  EXPECT_TRUE(runtime::IsKnownFeature(CodeKind::kArm, "neon"));
+  EXPECT_FALSE(runtime::IsKnownFeature(CodeKind::kAArch64, "avx2"));
+  EXPECT_FALSE(runtime::IsKnownFeature(CodeKind::kOpenCl, "neon"));
 }
 
 TEST(CodeObjectTest, LoadsFromMemoryAndFromATemporaryFile) {

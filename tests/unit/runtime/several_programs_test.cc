@@ -28,15 +28,13 @@ using ::testing::HasSubstr;
 runtime::BackendLoader DeviceOrCpu(FakeDevice* device) {
   return [device](const ProgramView& program, std::span<const uint8_t> constants, int threads,
                   std::unique_ptr<Backend>* backend) {
-    const bool for_device = program.manifest->code == package::CodeKind::kOpenCl;
+    const bool for_device = program.manifest->code == CodeKind::kOpenCl;
     const runtime::BackendLoader loader = for_device ? LoaderFor(device) : runtime::LoadBackend;
     return loader(program, constants, threads, backend);
   };
 }
 
-package::CodeKind ForeignCpu() {
-  return *runtime::HostCode() == package::CodeKind::kX86_64 ? package::CodeKind::kAArch64 : package::CodeKind::kX86_64;
-}
+CodeKind ForeignCpu() { return *runtime::HostCode() == CodeKind::kX86_64 ? CodeKind::kAArch64 : CodeKind::kX86_64; }
 
 class SeveralProgramsTest : public ::testing::Test {
  protected:
@@ -101,7 +99,7 @@ TEST_F(SeveralProgramsTest, OneThatDoesNotRunHereIsPassedOverAndTheReasonIsKept)
   const LoadedModel model(Write(contents));
   EXPECT_STREQ(hone_target(model), "cpu");
   EXPECT_THAT(hone_passed_over(model),
-              HasSubstr("program for 'foreign': the code is for " + std::string(runtime::Name(ForeignCpu()))));
+              HasSubstr("program for 'foreign': the code is for " + std::string(FindCodeKind(ForeignCpu())->name)));
   ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
   ASSERT_EQ(hone_run(model), HONE_OK);
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
@@ -118,7 +116,7 @@ TEST_F(SeveralProgramsTest, IfNoneRunsHereEachIsToldWhy) {
   EXPECT_EQ(model, nullptr);
   EXPECT_THAT(hone_error(), HasSubstr("this machine can run none of the package's programs: program for 'cpu': the "
                                       "code is for " +
-                                      std::string(runtime::Name(ForeignCpu()))));
+                                      std::string(FindCodeKind(ForeignCpu())->name)));
   EXPECT_THAT(hone_error(), HasSubstr("; program for 'cpu -mattr=+warp-drive': the code needs warp-drive"));
 }
 

@@ -110,7 +110,7 @@ package::PackageProgram TinyProgram(std::string shared_object) {
 
 package::PackageProgram TinyOpenClProgram() {
   package::PackageProgram program = TinyModel();
-  program.kind = package::CodeKind::kOpenCl;
+  program.kind = CodeKind::kOpenCl;
   program.code = kOpenClCode;
   program.lanes = kColumns;
   program.kernels[0].main = {{"add_bias", kRows, kColumns, {0, 1, 2}}};

@@ -9,7 +9,6 @@
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/spread.h"
-#include "compiler/target/capabilities.h"
 #include "tests/unit/space/lowered.h"
 
 namespace hone::schedule {
@@ -35,7 +34,7 @@ output y
 )";
 
 target::Target Lanes() {
-  target::Target target = target::OpenClTarget();
+  target::Target target = target::TypicalTarget(target::Kind::kOpenCl);
   target.hierarchy.max_lanes = 64;
   return target;
 }

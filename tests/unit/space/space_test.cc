@@ -5,7 +5,6 @@
 
 #include "base/random.h"
 #include "compiler/passes/pipeline.h"
-#include "compiler/target/capabilities.h"
 #include "compiler/target/target.h"
 #include "tests/unit/space/compiled.h"
 #include "tests/unit/space/lowered.h"
@@ -93,7 +92,7 @@ TEST_P(SpaceTest, DecisionsAndScheduleTextReplay) {
 // On a target with lanes: interpreted, with races found.
 class LaneSpaceTest : public SpaceTest {
  protected:
-  static target::Target Lanes() { return target::OpenClTarget(); }
+  static target::Target Lanes() { return target::TypicalTarget(target::Kind::kOpenCl); }
 };
 
 TEST_P(LaneSpaceTest, DefaultOfEverySpaceIsCorrect) {

@@ -57,7 +57,7 @@ TEST(Targets, AnOpenClDeviceHasLanesAndACpuHasNone) {
 
 TEST(Targets, ErrorsSayWhatThereIs) {
   const std::pair<const char*, const char*> cases[] = {
-      {"gpu", "no kind 'gpu'; there are cpu (this host), x86_64, arm64, opencl"},
+      {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, opencl"},
       {"x86_64 -mcpu=pentium9", "no CPU 'pentium9' for x86_64; there are haswell broadwell"},
       {"arm64 -mcpu=haswell", "no CPU 'haswell' for aarch64; there are cortex-a35"},
       {"x86_64 -mcpu=nehalem", "no CPU 'nehalem'"},
@@ -74,6 +74,17 @@ TEST(Targets, ErrorsSayWhatThereIs) {
     ASSERT_FALSE(target.ok()) << text;
     EXPECT_EQ(target.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(target.status().message()), HasSubstr(message));
+  }
+}
+
+TEST(Targets, EveryKindHasATypicalOneAndADevice) {
+  EXPECT_EQ(TypicalTarget(Kind::kCpu).cpu, "x86-64-v3");
+  EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kCpu)), "cpu");
+  EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kOpenCl)), "opencl");
+  EXPECT_EQ(DeviceOf(*ParseTarget("opencl -device=A-GPU")), "opencl:A-GPU");
+  for (const Kind kind : {Kind::kCpu, Kind::kOpenCl}) {
+    const std::string text = Print(TypicalTarget(kind));
+    EXPECT_EQ(Print(*ParseTarget(text)), text);
   }
 }
 

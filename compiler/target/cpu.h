@@ -1,6 +1,6 @@
-// Inside compiler/target: targets with the capabilities that follow from what they are.
-#ifndef HONE_COMPILER_TARGET_CAPABILITIES_H_
-#define HONE_COMPILER_TARGET_CAPABILITIES_H_
+// Inside compiler/target: CPUs as targets, with the capabilities that follow from what they are.
+#ifndef HONE_COMPILER_TARGET_CPU_H_
+#define HONE_COMPILER_TARGET_CPU_H_
 
 #include "compiler/target/cpu_features.h"
 #include "compiler/target/microarchitectures.h"
@@ -10,9 +10,7 @@ namespace hone::target {
 
 // A CPU of this row with exactly these features, its typical caches and one thread.
 Target CpuTarget(const Microarchitecture& row, const FeatureSet& features);
-// An OpenCL device of which nothing is known.
-Target OpenClTarget();
 
 }  // namespace hone::target
 
-#endif  // HONE_COMPILER_TARGET_CAPABILITIES_H_
+#endif  // HONE_COMPILER_TARGET_CPU_H_

@@ -1,0 +1,138 @@
+// Targets that are CPUs: `cpu` (this host), `x86_64 -mcpu=znver4 -mattr=-avx512f -threads=2`, `arm64`.
+#include "compiler/target/cpu.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/target/host.h"
+#include "compiler/target/target_text.h"
+
+namespace hone::target {
+namespace {
+
+constexpr std::string_view kWords[] = {"cpu", "x86_64", "arm64"};
+
+bool HasAll(const FeatureSet& features, std::initializer_list<std::string_view> wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](std::string_view f) { return features.contains(f); });
+}
+
+void FillVectors(const Microarchitecture& row, const FeatureSet& features, Target* target) {
+  target->vector_bits = 128;
+  target->vector_registers = 32;
+  if (row.family.arch == Arch::kX86_64) {
+    const bool wide = HasAll(features, {"avx512f", "avx512vl", "avx512bw", "avx512dq"});
+    target->vector_bits = wide ? 512 : 256;
+    target->vector_registers = wide ? 32 : 16;
+  }
+  target->core = row.core;
+  if (target->vector_bits <= row.unit_bits) return;
+  // Wide vectors go through narrower units in parts. Loads suffer a little less than arithmetic.
+  const double part = static_cast<double>(row.unit_bits) / target->vector_bits;
+  target->core.multiply_adds *= part;
+  target->core.loads *= 1.2 * part;
+}
+
+absl::StatusOr<const Microarchitecture*> FindCpu(Arch arch, std::string_view name) {
+  if (const Microarchitecture* row = FindMicroarchitecture(arch, name)) return row;
+  std::vector<std::string_view> known;
+  for (const Microarchitecture& row : Microarchitectures()) {
+    if (row.family.arch == arch) known.push_back(row.name);
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("target: no CPU '{}' for {}; there are {}", name, MachineName(arch), fmt::join(known, " ")));
+}
+
+absl::StatusOr<FeatureSet> AllFeatures(const Target& target) {
+  HONE_ASSIGN_OR_RETURN(const Microarchitecture* row, FindCpu(target.arch, target.cpu));
+  return Apply(target.arch, target.features, FeaturesOf(*row));
+}
+
+// -mcpu= and -mattr= on top of `start`, whose caches and threads stay.
+absl::StatusOr<Target> ChooseCpu(const TargetText& text, const Target& start) {
+  const TargetText::Option* const cpu = text.Find("-mcpu");
+  const TargetText::Option* const features = text.Find("-mattr");
+  if (cpu == nullptr && features == nullptr) return start;
+  HONE_ASSIGN_OR_RETURN(const Microarchitecture* row, FindCpu(start.arch, cpu != nullptr ? cpu->value : start.cpu));
+  FeatureSet usual = FeaturesOf(*row);
+  if (cpu == nullptr) {
+    HONE_ASSIGN_OR_RETURN(usual, AllFeatures(start));
+  }
+  HONE_ASSIGN_OR_RETURN(const FeatureSet wanted,
+                        Apply(start.arch, features != nullptr ? features->value : "", std::move(usual)));
+  Target target = CpuTarget(*row, wanted);
+  target.threads = start.threads;
+  target.memory = start.memory;
+  return target;
+}
+
+absl::Status CheckVectors(const Target& target) {
+  if (target.arch != Arch::kX86_64) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const FeatureSet features, AllFeatures(target));
+  for (const std::string_view wanted : {"sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma"}) {
+    if (features.contains(wanted)) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("target: CPU '{}' lacks {}; Hone's x86-64 kernels need AVX2 and FMA", target.cpu, wanted));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Target> Parse(const TargetText& text) {
+  Target start;
+  if (text.word == "cpu") {
+    start = HostCpu();
+  } else {
+    const Arch arch = text.word == "arm64" ? Arch::kAArch64 : Arch::kX86_64;
+    const TargetText::Option* const cpu = text.Find("-mcpu");
+    const std::string_view general = arch == Arch::kAArch64 ? "generic" : "x86-64-v3";
+    HONE_ASSIGN_OR_RETURN(const Microarchitecture* row, FindCpu(arch, cpu != nullptr ? cpu->value : general));
+    start = CpuTarget(*row, FeaturesOf(*row));
+  }
+  HONE_ASSIGN_OR_RETURN(Target target, ChooseCpu(text, start));
+  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-mcpu", "-mattr"}, target));
+  HONE_RETURN_IF_ERROR(CheckVectors(target));
+  return target;
+}
+
+Target Typical() {
+  const Microarchitecture& row = *FindMicroarchitecture(Arch::kX86_64, "x86-64-v3");
+  return CpuTarget(row, FeaturesOf(row));
+}
+
+std::string PrintCpu(const Target& target) {
+  std::string text = fmt::format("{} -mcpu={}", target.arch == Arch::kAArch64 ? "arm64" : "x86_64", target.cpu);
+  if (!target.features.empty()) text += " -mattr=" + target.features;
+  return text;
+}
+
+std::vector<Number> Numbers(Target& target) {
+  Memory& memory = target.memory;
+  return {{"-threads", &target.threads, nullptr},
+          {"-l1", nullptr, &memory.l1_bytes},
+          {"-l2", nullptr, &memory.l2_bytes},
+          {"-l3", nullptr, &memory.l3_bytes}};
+}
+
+std::string DeviceOfCpu(const Target&) { return "cpu"; }
+
+}  // namespace
+
+Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
+  Target target;
+  target.arch = row.family.arch;
+  target.cpu = row.name;
+  target.features = Difference(features, FeaturesOf(row));
+  target.memory.l1_bytes = row.caches.l1 << 10;
+  target.memory.l2_bytes = row.caches.l2 << 10;
+  target.memory.l3_bytes = row.caches.l3 << 10;
+  FillVectors(row, features, &target);
+  return target;
+}
+
+constinit const KindEntry kCpuEntry = {kWords, Typical, Parse, PrintCpu, Numbers, DeviceOfCpu};
+
+}  // namespace hone::target

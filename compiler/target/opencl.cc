@@ -1,0 +1,87 @@
+// Targets that are reached through OpenCL: `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`.
+#include "drivers/opencl.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/target/host.h"
+#include "compiler/target/target.h"
+#include "compiler/target/target_text.h"
+
+namespace hone::target {
+namespace {
+
+constexpr std::string_view kWords[] = {"opencl"};
+
+Target Typical() {
+  Target target;
+  target.kind = Kind::kOpenCl;
+  target.hierarchy = {.units = 1, .max_lanes = 256, .lane_width = 8};
+  target.memory.registers_bytes = 1 << 10;
+  target.memory.local_bytes = target.memory.registers_bytes;
+  target.memory.shared_bytes = 32 << 10;
+  target.memory.shared_gain = 4;
+  target.memory.l3_bytes = 0;
+  target.vector_bits = 128;
+  target.vector_registers = 64;
+  return target;
+}
+
+std::vector<Number> Numbers(Target& target) {
+  Hierarchy& hierarchy = target.hierarchy;
+  Memory& memory = target.memory;
+  return {{"-units", &hierarchy.units, nullptr},      {"-lanes", &hierarchy.max_lanes, nullptr},
+          {"-width", &hierarchy.lane_width, nullptr}, {"-shared", nullptr, &memory.shared_bytes},
+          {"-gain", &memory.shared_gain, nullptr},    {"-registers", nullptr, &memory.registers_bytes},
+          {"-l1", nullptr, &memory.l1_bytes},         {"-l2", nullptr, &memory.l2_bytes},
+          {"-vector", &target.vector_bits, nullptr}};
+}
+
+// What the driver says of the target's device, unless that is too much (a CPU's "local memory" is as large as a cache,
+// and its groups as large as one likes). A device that is not here stays typical, so that compiling needs none.
+void AskDevice(Target& target) {
+  drivers::opencl::Library library;
+  drivers::opencl::Device found;
+  if (!drivers::opencl::Library::Load(&library).ok() || !library.Open(target.device, &found).ok()) return;
+  const drivers::opencl::DeviceInfo& info = found.info();
+  target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
+  target.hierarchy.max_lanes =
+      static_cast<int>(std::clamp<int64_t>(info.max_group_lanes, 1, target.hierarchy.max_lanes));
+  if (!info.has_local_memory) target.memory.shared_gain = 1;
+  if (info.is_cpu) {
+    target.vector_bits = HostCpu().vector_bits;
+  } else {
+    target.hierarchy.lane_width = static_cast<int>(std::max<int64_t>(1, info.preferred_multiple));
+    target.memory.shared_bytes = info.local_bytes;
+  }
+}
+
+// A text that says all, as Print writes it, needs no look at the machine.
+absl::StatusOr<Target> Parse(const TargetText& text) {
+  Target target = Typical();
+  const std::vector<Number> numbers = Numbers(target);
+  const bool complete =
+      std::all_of(numbers.begin(), numbers.end(), [&](const Number& n) { return text.Find(n.name) != nullptr; });
+  const TargetText::Option* const device = text.Find("-device");
+  if (device != nullptr) target.device = device->value;
+  if (!complete) AskDevice(target);
+  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-device"}, target));
+  target.memory.local_bytes = target.memory.registers_bytes;
+  target.vector_registers =
+      static_cast<int>(std::max<int64_t>(1, target.memory.registers_bytes * 8 / target.vector_bits));
+  return target;
+}
+
+std::string PrintOpenCl(const Target& target) {
+  return target.device.empty() ? "opencl" : "opencl -device=" + target.device;
+}
+
+std::string DeviceOfOpenCl(const Target& target) {
+  return target.device.empty() ? "opencl" : "opencl:" + target.device;
+}
+
+}  // namespace
+
+constinit const KindEntry kOpenClEntry = {kWords, Typical, Parse, PrintOpenCl, Numbers, DeviceOfOpenCl};
+
+}  // namespace hone::target
