@@ -33,19 +33,10 @@ struct Group {
 // Runs a statement for all lanes of a group: lane after lane where it has no barrier, else part by part.
 using GroupExec = std::function<bool(Group&)>;
 
-bool HasBarrier(const Stmt& s) {
-  if (s.As<Barrier>() != nullptr) return true;
-  bool found = false;
-  ForEachChild(s, [&](const Stmt& child) { found = found || HasBarrier(child); }, [](const Expr&) {});
-  return found;
-}
-
-bool AllocatesShared(const Stmt& s) {
+// A barrier, or memory of the whole group: what a statement has that lanes cannot run one after the other.
+bool JoinsLanes(const Stmt& s) {
   const Alloc* alloc = s.As<Alloc>();
-  if (alloc != nullptr && alloc->buffer->scope == Scope::kShared) return true;
-  bool found = false;
-  ForEachChild(s, [&](const Stmt& child) { found = found || AllocatesShared(child); }, [](const Expr&) {});
-  return found;
+  return s.As<Barrier>() != nullptr || (alloc != nullptr && alloc->buffer->scope == Scope::kShared);
 }
 
 class StmtCompiler {
@@ -66,7 +57,7 @@ class StmtCompiler {
   // As a group of lanes runs it.
   absl::StatusOr<GroupExec> CompileForGroup(const Stmt& s) {
     if (!s.defined()) return absl::InvalidArgumentError("a statement is missing");
-    if (!HasBarrier(s) && !AllocatesShared(s)) return LaneAfterLane(s);
+    if (!AnyStmt(s, JoinsLanes)) return LaneAfterLane(s);
     return Match(
         s, [&](const For& n) { return GroupFor(n); }, [&](const Block& n) { return GroupBlock(n); },
         [&](const If& n) { return GroupIf(n); }, [&](const Alloc& n) { return GroupAlloc(n); },

@@ -187,6 +187,12 @@ void ForEachExpr(const Stmt& s, const std::function<void(const Expr&)>& f) {
   ForEachChild(s, [&](const Stmt& child) { ForEachExpr(child, f); }, [&](const Expr& e) { ForEachExpr(e, f); });
 }
 
+bool AnyStmt(const Stmt& s, const std::function<bool(const Stmt&)>& holds) {
+  bool found = holds(s);
+  ForEachChild(s, [&](const Stmt& child) { found = found || AnyStmt(child, holds); }, [](const Expr&) {});
+  return found;
+}
+
 Expr Substitute(const Expr& e, const VarMap& map) {
   if (map.empty()) return e;
   if (const Var* var = e.As<Var>()) {

@@ -48,6 +48,9 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
 void ForEachExpr(const Expr& e, const std::function<void(const Expr&)>& f);
 void ForEachExpr(const Stmt& s, const std::function<void(const Expr&)>& f);
 
+// Whether it holds for s or any statement inside it.
+bool AnyStmt(const Stmt& s, const std::function<bool(const Stmt&)>& holds);
+
 using VarMap = std::map<std::string, Expr, std::less<>>;
 // Every Var named in the map replaced by its expression.
 Expr Substitute(const Expr& e, const VarMap& map);

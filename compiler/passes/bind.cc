@@ -64,16 +64,12 @@ void CollectStores(const ir::Stmt& s, std::set<ir::Scope>* scopes) {
 
 bool AllocatesShared(const ir::Stmt& s) {
   const ir::Alloc* alloc = s.As<ir::Alloc>();
-  bool found = alloc != nullptr && alloc->buffer->scope == ir::Scope::kShared;
-  ir::ForEachChild(s, [&](const ir::Stmt& child) { found = found || AllocatesShared(child); }, [](const ir::Expr&) {});
-  return found;
+  return alloc != nullptr && alloc->buffer->scope == ir::Scope::kShared;
 }
 
-bool HasLaneLoop(const ir::Stmt& s) {
+bool IsLaneLoop(const ir::Stmt& s) {
   const ir::For* loop = s.As<ir::For>();
-  bool found = loop != nullptr && loop->kind == ir::LoopKind::kLane;
-  ir::ForEachChild(s, [&](const ir::Stmt& child) { found = found || HasLaneLoop(child); }, [](const ir::Expr&) {});
-  return found;
+  return loop != nullptr && loop->kind == ir::LoopKind::kLane;
 }
 
 // Whether the stage that the block computes stores to shared memory; stages inside it do not count.
@@ -156,7 +152,7 @@ class Binder {
   // A stage that fills shared memory: by all lanes if it has loops for them, else by the first.
   absl::StatusOr<ir::Stmt> BuildStage(const ir::Stmt& s, bool in_lane) {
     if (!FillsShared(s)) return BuildChildren(s, in_lane);
-    return HasLaneLoop(s) ? BuildChildren(s, false) : ByFirstLane(s);
+    return ir::AnyStmt(s, IsLaneLoop) ? BuildChildren(s, false) : ByFirstLane(s);
   }
 
   // Local memory is every lane's own, so every lane writes it.
@@ -185,7 +181,7 @@ class Binder {
       return absl::FailedPreconditionError(fmt::format("loop {} over lanes is inside another", loop.var));
     }
     HONE_ASSIGN_OR_RETURN(const int64_t size, chain.Size());
-    if (size != lanes_ && AllocatesShared(chain.body)) {
+    if (size != lanes_ && ir::AnyStmt(chain.body, AllocatesShared)) {
       return absl::FailedPreconditionError(fmt::format(
           "loop {} over {} lanes fills shared memory inside, but the launch has {} lanes", loop.var, size, lanes_));
     }
