@@ -1,5 +1,7 @@
 #include "compiler/space/space.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "base/status.h"
@@ -176,7 +178,11 @@ absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Ta
     const Decisions given = {{"space", entry.id, {}}};
     Chooser chooser(&given);
     auto candidate = Build(workload, target, chooser);
-    if (candidate.ok() && passes::Lower(candidate->state, target, "probe").ok()) return candidate;
+    const absl::Status lowered =
+        candidate.ok() ? passes::Lower(candidate->state, target, "probe").status() : candidate.status();
+    if (lowered.ok()) return candidate;
+    spdlog::warn("space {}: what it prefers for {} {} cannot be lowered, the default is plainer: {}", entry.name,
+                 workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
   }
   Chooser none;
   Sketch plain{schedule::Start(workload), target, none, {}};

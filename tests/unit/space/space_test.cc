@@ -1,7 +1,13 @@
 #include "compiler/space/space.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <sstream>
 
 #include "base/random.h"
 #include "compiler/passes/pipeline.h"
@@ -87,6 +93,30 @@ TEST_P(SpaceTest, DecisionsAndScheduleTextReplay) {
   const auto parsed = schedule::ParseSchedule(text);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(schedule::Print(*parsed), text);
+}
+
+// A plainer default than a space would prefer is a cliff: somebody must hear of it.
+TEST(Default, SaysWhyItIsPlainerThanASpacePrefers) {
+  constexpr char kMatmul[] = R"(workload "matmul"
+input a: f32[64,64] in [-1, 1]
+const b: f32[64,64] in [-1, 1]
+c: f32[64,64] over i:64, j:64 = sum k:64 of a[i, k] * b[k, j]
+output c
+)";
+  const ir::Workload workload = ir::ParseWorkload(kMatmul).value();
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  target::Target target = target::ParseTarget("x86_64 -mcpu=haswell").value();
+  EXPECT_TRUE(Default(workload, target).ok());
+  EXPECT_EQ(log.str(), "");
+  target.memory.local_bytes = 16;
+  EXPECT_TRUE(Default(workload, target).ok());
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(log.str(), ::testing::HasSubstr("space register_tile: what it prefers for matmul " +
+                                              ir::WorkloadDigest(workload).substr(0, 12)));
+  EXPECT_THAT(log.str(), ::testing::HasSubstr("stages computed inside loops need"));
 }
 
 // On a target with lanes: interpreted, with races found.
