@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "cli/tracker_options.h"
 #include "hone/v1/admin.grpc.pb.h"
-#include "proto/transport.h"
+#include "transport/transport.h"
 
 namespace hone::cli {
 namespace {

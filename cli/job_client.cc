@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "compiler/graph/plan.h"
-#include "proto/transport.h"
+#include "transport/transport.h"
 
 namespace hone::cli {
 namespace {

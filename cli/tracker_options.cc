@@ -1,6 +1,6 @@
 #include "cli/tracker_options.h"
 
-#include "proto/tls_options.h"
+#include "transport/tls_options.h"
 
 namespace hone::cli {
 

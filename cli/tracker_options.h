@@ -8,7 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
-#include "proto/transport.h"
+#include "transport/transport.h"
 
 namespace hone::cli {
 

@@ -23,8 +23,8 @@
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.grpc.pb.h"
-#include "proto/tls_options.h"
-#include "proto/transport.h"
+#include "transport/tls_options.h"
+#include "transport/transport.h"
 
 namespace hone::agent {
 namespace {

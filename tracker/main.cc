@@ -11,10 +11,10 @@
 
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
-#include "proto/tls_options.h"
-#include "proto/transport.h"
 #include "records/default_path.h"
 #include "tracker/services.h"
+#include "transport/tls_options.h"
+#include "transport/transport.h"
 
 namespace hone::tracker {
 namespace {

@@ -7,8 +7,8 @@
 #include "hone/v1/job.grpc.pb.h"
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
-#include "proto/transport.h"
 #include "tracker/convert.h"
+#include "transport/transport.h"
 
 namespace hone::tracker {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "proto/transport.h"
+#include "transport/transport.h"
 
 namespace hone::tuner {
 namespace {

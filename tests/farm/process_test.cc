@@ -15,11 +15,11 @@
 #include "hone/v1/job.grpc.pb.h"
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
-#include "proto/transport.h"
 #include "tests/conformance/device/opencl_kernels.h"
 #include "tests/farm/builders.h"
 #include "tests/farm/processes.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
+#include "transport/transport.h"
 
 namespace hone::farm {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/transport.h"
+#include "transport/transport.h"
 
 #include <fstream>
 #include <sstream>
@@ -122,18 +122,6 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
-google::protobuf::Duration ToProtoDuration(absl::Duration duration) {
-  google::protobuf::Duration proto;
-  const int64_t nanos = absl::ToInt64Nanoseconds(duration);
-  proto.set_seconds(nanos / 1'000'000'000);
-  proto.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
-  return proto;
-}
-
-absl::Duration FromProtoDuration(const google::protobuf::Duration& proto) {
-  return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
 }
 
 }  // namespace hone

@@ -1,9 +1,9 @@
 // How two programs of the farm reach each other: credentials, keep-alive, message sizes, and the two worlds of Status.
 //
 // Plain text is allowed on loopback only; everything else needs TLS in both directions, each side showing a certificate
-// that the common authority signed. Depends on nothing of ours, like all of proto/.
-#ifndef HONE_PROTO_TRANSPORT_H_
-#define HONE_PROTO_TRANSPORT_H_
+// that the common authority signed. Knows no message of ours.
+#ifndef HONE_TRANSPORT_TRANSPORT_H_
+#define HONE_TRANSPORT_TRANSPORT_H_
 
 #include <grpcpp/grpcpp.h>
 
@@ -12,8 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "google/protobuf/duration.pb.h"
 
 namespace hone {
 
@@ -42,9 +40,6 @@ void ConfigureServer(grpc::ServerBuilder& builder);
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 
-google::protobuf::Duration ToProtoDuration(absl::Duration duration);
-absl::Duration FromProtoDuration(const google::protobuf::Duration& proto);
-
 }  // namespace hone
 
-#endif  // HONE_PROTO_TRANSPORT_H_
+#endif  // HONE_TRANSPORT_TRANSPORT_H_

@@ -1,8 +1,8 @@
 // The command-line options behind TlsFiles, the same for every program of a farm.
-#ifndef HONE_PROTO_TLS_OPTIONS_H_
-#define HONE_PROTO_TLS_OPTIONS_H_
+#ifndef HONE_TRANSPORT_TLS_OPTIONS_H_
+#define HONE_TRANSPORT_TLS_OPTIONS_H_
 
-#include "proto/transport.h"
+#include "transport/transport.h"
 
 namespace CLI {
 class App;
@@ -15,4 +15,4 @@ void AddTlsOptions(CLI::App& app, TlsFiles& files);
 
 }  // namespace hone
 
-#endif  // HONE_PROTO_TLS_OPTIONS_H_
+#endif  // HONE_TRANSPORT_TLS_OPTIONS_H_

@@ -1,4 +1,4 @@
-#include "proto/tls_options.h"
+#include "transport/tls_options.h"
 
 #include <CLI/CLI.hpp>
 
