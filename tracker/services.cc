@@ -90,9 +90,9 @@ class JobServiceShell final : public v1::JobService::Service {
 class AdminServiceShell final : public v1::AdminService::Service {
  public:
   explicit AdminServiceShell(Shell* shell) : shell_(shell) {}
-  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*,
+  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override {
-    *response = shell_->ListDevices();
+    *response = shell_->ListDevices(*request);
     return grpc::Status::OK;
   }
   grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest* request, v1::DrainResponse*) override {

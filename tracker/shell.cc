@@ -210,10 +210,10 @@ absl::StatusOr<v1::Job> Shell::CancelJob(const std::string& job_id) {
   return job;
 }
 
-v1::ListDevicesResponse Shell::ListDevices() {
+v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request) {
   const Lock lock(mutex_);
   v1::ListDevicesResponse response;
-  for (v1::Device& device : farm_.ListDevices(Now())) *response.add_devices() = std::move(device);
+  for (v1::Device& device : farm_.ListDevices(request, Now())) *response.add_devices() = std::move(device);
   return response;
 }
 

@@ -45,7 +45,7 @@ class Shell {
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request);
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, const Present& present);
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id);
-  v1::ListDevicesResponse ListDevices();
+  v1::ListDevicesResponse ListDevices(const v1::ListDevicesRequest& request);
   absl::Status Drain(const std::string& agent_id, const std::string& reason);
   absl::Status Undrain(const std::string& agent_id);
   v1::GetFarmResponse Counters();

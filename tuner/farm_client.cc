@@ -14,28 +14,6 @@ namespace {
 constexpr absl::Duration kPatience = absl::Minutes(2);
 constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // that a result is waited for when it is of no use
 
-bool Has(const google::protobuf::RepeatedPtrField<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
-bool Fits(const v1::Device& device, const v1::Requirements& wanted) {
-  const bool serves = device.activity() != v1::DEVICE_ACTIVITY_OFFLINE && device.health() == v1::DEVICE_HEALTH_GOOD &&
-                      !device.drained();
-  const v1::DeviceState& state = device.state();
-  if (!serves || state.threads() < wanted.threads()) return false;
-  if (!wanted.target().empty() && wanted.target() != state.target()) return false;
-  const v1::DeviceFingerprint& fingerprint = state.fingerprint();
-  if (!wanted.architecture().empty() && wanted.architecture() != fingerprint.architecture()) return false;
-  for (const std::string& feature : wanted.cpu_features()) {
-    if (!Has(fingerprint.cpu_features(), feature)) return false;
-  }
-  for (const auto& [name, value] : wanted.labels()) {
-    const auto it = state.labels().find(name);
-    if (it == state.labels().end() || it->second != value) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 FarmClient::FarmClient(const std::shared_ptr<grpc::Channel>& channel, v1::JobLease lease, std::string address)
@@ -129,13 +107,12 @@ absl::StatusOr<v1::BatchResult> FarmClient::Measure(const v1::Batch& batch) {
 }
 
 absl::StatusOr<std::optional<v1::DeviceState>> FarmClient::FindDevice(const v1::Requirements& requirements) {
+  v1::ListDevicesRequest request;
+  *request.mutable_for_work() = requirements;
   v1::ListDevicesResponse response;
-  HONE_RETURN_IF_ERROR(
-      Persist([&](auto* context) { return admin_->ListDevices(context, v1::ListDevicesRequest(), &response); }));
-  for (const v1::Device& device : response.devices()) {
-    if (Fits(device, requirements)) return std::optional(device.state());
-  }
-  return std::nullopt;
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return admin_->ListDevices(context, request, &response); }));
+  if (response.devices().empty()) return std::nullopt;
+  return std::optional(response.devices(0).state());
 }
 
 absl::StatusOr<std::vector<v1::Record>> FarmClient::Records(const v1::RecordKey& key) {

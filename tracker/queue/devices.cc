@@ -138,10 +138,13 @@ void DeviceRegistry::Expire(absl::Time now) {
   });
 }
 
-std::vector<v1::Device> DeviceRegistry::List(absl::Time now) const {
+std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& request, absl::Time now) const {
   std::vector<v1::Device> list;
   for (const auto& [id, agent] : agents_) {
     for (const auto& [device_id, device] : agent.devices) {
+      if (request.has_for_work() && !(Serves(agent, device, now) && Matches(request.for_work(), device.state))) {
+        continue;
+      }
       v1::Device& proto = list.emplace_back();
       proto.set_agent_id(id);
       *proto.mutable_state() = device.state;

@@ -80,7 +80,7 @@ class DeviceRegistry {
   // Forgets agents that have been away for long.
   void Expire(absl::Time now);
 
-  std::vector<v1::Device> List(absl::Time now) const;
+  std::vector<v1::Device> List(const v1::ListDevicesRequest& request, absl::Time now) const;
 
  private:
   const DeviceOptions options_;

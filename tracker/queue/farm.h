@@ -70,7 +70,9 @@ class Farm {
   std::vector<v1::Job> ListJobs(int limit, bool only_open, absl::Time now) const;
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
-  std::vector<v1::Device> ListDevices(absl::Time now) const { return devices_.List(now); }
+  std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now) const {
+    return devices_.List(request, now);
+  }
   void Drain(const std::string& agent_id, const std::string& reason) { devices_.Drain(agent_id, reason); }
   void Undrain(const std::string& agent_id) { devices_.Undrain(agent_id); }
   v1::GetFarmResponse Counters(absl::Time now) const;

@@ -243,11 +243,25 @@ TEST_F(FarmTest, LossesInARowQuarantineForAWhile) {
   }
   FakeAgent agent("a", "last");
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
-  ASSERT_EQ(farm_.ListDevices(now_).size(), 1u);
-  EXPECT_EQ(farm_.ListDevices(now_)[0].health(), v1::DEVICE_HEALTH_QUARANTINED);
-  EXPECT_THAT(farm_.ListDevices(now_)[0].health_reason(), HasSubstr("3 times"));
+  ASSERT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_).size(), 1u);
+  EXPECT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_QUARANTINED);
+  EXPECT_THAT(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].health_reason(), HasSubstr("3 times"));
   Pass(absl::Minutes(11));
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
+}
+
+TEST_F(FarmTest, ListsOnTheirOwnTheDevicesThatABatchMayGoTo) {
+  FakeAgent agent("a", "1");
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  v1::ListDevicesRequest request;
+  request.mutable_for_work()->set_threads(1);
+  EXPECT_EQ(farm_.ListDevices(request, now_).size(), 1u);
+  request.mutable_for_work()->set_fingerprint_digest("of another kind");
+  EXPECT_TRUE(farm_.ListDevices(request, now_).empty());
+  request.mutable_for_work()->clear_fingerprint_digest();
+  farm_.Drain("a", "for the night");
+  EXPECT_TRUE(farm_.ListDevices(request, now_).empty());
+  EXPECT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_).size(), 1u);
 }
 
 TEST_F(FarmTest, FailedSelfTestGetsNoWorkAndSaysWhy) {

@@ -90,7 +90,7 @@ TEST_F(ShellTest, ManyThreadsMayCallAtOnce) {
       watch.set_job_id(shell->SubmitJob(SpecOf("watched" + std::to_string(i)))->id());
       while (present()) {
         (void)shell->WatchJob(watch, present);
-        (void)shell->ListDevices();
+        (void)shell->ListDevices(v1::ListDevicesRequest());
         (void)shell->Counters();
         (void)shell->ListJobs(v1::ListJobsRequest());
       }
