@@ -9,20 +9,17 @@
 #include <cstdint>
 #include <limits>
 
-#include "hone/v1/job.pb.h"
+#include "tuner/job.h"
 
 namespace hone::tuner {
 
 class Budget {
  public:
-  // spec: of the job; earlier: progress of its earlier attempts.
-  Budget(const v1::JobSpec& spec, const v1::JobProgress& earlier)
-      : trials_(spec.trials() > 0 ? spec.trials() : kUnlimited),
-        seconds_(spec.has_time_budget()
-                     ? static_cast<double>(spec.time_budget().seconds()) + spec.time_budget().nanos() * 1e-9
-                     : std::numeric_limits<double>::infinity()),
-        workloads_(std::max(1, spec.workloads_size())),
-        spent_seconds_(earlier.seconds()) {}
+  explicit Budget(const Job& job)
+      : trials_(job.trials > 0 ? job.trials : kUnlimited),
+        seconds_(job.seconds.value_or(std::numeric_limits<double>::infinity())),
+        workloads_(std::max(1.0, static_cast<double>(job.workloads.size()))),
+        spent_seconds_(job.earlier.seconds) {}
 
   // Trials that a run like this one makes for a workload on average; a time limit is turned into trials at a modest
   // rate, and ends where more has been seen to bring nothing.

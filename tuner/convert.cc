@@ -1,45 +1,34 @@
 #include "tuner/convert.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <utility>
 
-#include "compiler/codegen/codegen.h"
-#include "compiler/target/cpu_features.h"
-#include "compiler/version.h"
+#include "base/status.h"
 
 namespace hone::tuner {
 namespace {
 
-// How many values go into one element of an output, at most: what rounding errors grow with.
-double Depth(const ir::Workload& workload) {
-  double depth = 1;
-  for (const ir::Stage& stage : workload.stages) {
-    double terms = 1;
-    for (const ir::Axis& axis : stage.reduce_axes) terms *= static_cast<double>(axis.extent);
-    depth = std::max(depth, terms);
-  }
-  return depth;
+constexpr std::array kFailureKinds = {
+    std::pair(records::FailureKind::kScheduleIllegal, v1::FAILURE_KIND_SCHEDULE_ILLEGAL),
+    std::pair(records::FailureKind::kCompileError, v1::FAILURE_KIND_COMPILE_ERROR),
+    std::pair(records::FailureKind::kCompileTimeout, v1::FAILURE_KIND_COMPILE_TIMEOUT),
+    std::pair(records::FailureKind::kCrashed, v1::FAILURE_KIND_CRASHED),
+    std::pair(records::FailureKind::kRunTimeout, v1::FAILURE_KIND_RUN_TIMEOUT),
+    std::pair(records::FailureKind::kWrongOutput, v1::FAILURE_KIND_WRONG_OUTPUT),
+    std::pair(records::FailureKind::kOutOfBoundsWrite, v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE),
+    std::pair(records::FailureKind::kLostDevice, v1::FAILURE_KIND_LOST_DEVICE)};
+static_assert(kFailureKinds.size() == records::kAllFailureKinds.size());
+
+v1::FailureKind ToProto(records::FailureKind kind) {
+  return std::ranges::find(kFailureKinds, kind, [](const auto& pair) { return pair.first; })->second;
 }
 
-v1::Buffer Describe(const ir::BufferNode& buffer, v1::Buffer::Role role) {
-  v1::Buffer result;
-  result.set_name(buffer.name);
-  result.set_dtype(ToProto(buffer.dtype));
-  result.set_elements(ir::NumElements(buffer));
-  result.set_bytes(ir::NumBytes(buffer));
-  result.set_role(role);
-  return result;
+// One that this tuner does not know is a failure all the same.
+records::FailureKind FromProto(v1::FailureKind kind) {
+  const auto found = std::ranges::find(kFailureKinds, kind, [](const auto& pair) { return pair.second; });
+  return found == kFailureKinds.end() ? records::FailureKind::kCrashed : found->first;
 }
-
-// As the fingerprint says it: the machine's own name, and features as /proc/cpuinfo spells them.
-void AddFeatures(const target::Target& target, v1::Requirements* requirements) {
-  requirements->set_architecture(std::string(FindCodeKind(codegen::CodeKindOf(target))->architecture));
-  for (const std::string& feature : codegen::RequiredFeatures(target)) {
-    requirements->add_cpu_features(std::string(target::CpuinfoSpelling(target.arch, feature)));
-  }
-}
-
-}  // namespace
 
 v1::DType ToProto(ir::DType dtype) {
   switch (dtype) {
@@ -73,60 +62,199 @@ v1::DType ToProto(ir::DType dtype) {
   return v1::DTYPE_UNSPECIFIED;
 }
 
-v1::Kernel ToProto(const KernelInterface& kernel, const CodeRange& code) {
-  v1::Kernel result;
-  result.set_code_offset(code.offset);
-  result.set_code_bytes(code.bytes);
-  result.set_interface(Print(kernel));
+v1::Buffer::Role ToProto(BufferUse use) {
+  switch (use) {
+    case BufferUse::kInput:
+      return v1::Buffer::ROLE_INPUT;
+    case BufferUse::kConstant:
+      return v1::Buffer::ROLE_CONSTANT;
+    case BufferUse::kOutput:
+      return v1::Buffer::ROLE_OUTPUT;
+  }
+  return v1::Buffer::ROLE_UNSPECIFIED;
+}
+
+v1::Buffer ToProto(const BatchBuffer& buffer) {
+  v1::Buffer result;
+  result.set_name(buffer.name);
+  result.set_dtype(ToProto(buffer.dtype));
+  result.set_elements(buffer.elements);
+  result.set_bytes(buffer.bytes);
+  result.set_role(ToProto(buffer.use));
+  result.set_low(buffer.low);
+  result.set_high(buffer.high);
   return result;
 }
 
-v1::Failure ToProto(const BuiltCandidate& failed) {
-  v1::Failure failure;
-  switch (failed.failure) {
-    case BuildFailure::kScheduleIllegal:
-      failure.set_kind(v1::FAILURE_KIND_SCHEDULE_ILLEGAL);
-      break;
-    case BuildFailure::kCompileError:
-      failure.set_kind(v1::FAILURE_KIND_COMPILE_ERROR);
-      break;
-    case BuildFailure::kCompileTimeout:
-      failure.set_kind(v1::FAILURE_KIND_COMPILE_TIMEOUT);
-      break;
-  }
-  failure.set_text(failed.text);
-  return failure;
+v1::Kernel ToProto(const BatchKernel& kernel) {
+  v1::Kernel result;
+  result.set_code_offset(kernel.code.offset);
+  result.set_code_bytes(kernel.code.bytes);
+  result.set_interface(Print(kernel.interface));
+  return result;
 }
 
-v1::Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target) {
-  v1::Batch batch;
-  batch.set_workload_digest(ir::WorkloadDigest(workload));
-  batch.set_workload(ir::Print(workload));
-  batch.set_target(target::Print(target));
-  batch.set_compiler_version(kCompilerVersion);
-  batch.set_op(workload.op);
-  batch.set_flops(ir::CountFlops(workload));
-  batch.set_threads(target.threads);
-  batch.mutable_requirements()->set_threads(target.threads);
-  AddFeatures(target, batch.mutable_requirements());
-  for (const ir::Param& param : workload.params) {
-    const bool input = param.kind == ir::ParamKind::kInput;
-    v1::Buffer buffer = Describe(*param.buffer, input ? v1::Buffer::ROLE_INPUT : v1::Buffer::ROLE_CONSTANT);
-    buffer.set_low(param.low);
-    buffer.set_high(param.high);
-    *batch.add_buffers() = std::move(buffer);
+v1::Candidate ToProto(const BatchCandidate& candidate) {
+  v1::Candidate result;
+  result.set_id(candidate.id);
+  result.set_schedule(candidate.schedule);
+  result.set_decisions(candidate.decisions);
+  result.set_is_default(candidate.is_default);
+  *result.mutable_kernel() = ToProto(candidate.kernel);
+  return result;
+}
+
+Outcome FromProto(const v1::Outcome& outcome) {
+  Outcome result;
+  const v1::Timing& timing = outcome.timing();
+  result.seconds.assign(timing.seconds().begin(), timing.seconds().end());
+  result.first_interleaved = timing.first_interleaved();
+  if (outcome.has_failure()) result.failure = {FromProto(outcome.failure().kind()), outcome.failure().text()};
+  return result;
+}
+
+v1::WorkloadProgress ToProto(const WorkloadProgress& progress) {
+  v1::WorkloadProgress result;
+  result.set_digest(progress.digest);
+  result.set_trials(progress.trials);
+  if (progress.default_seconds.has_value()) result.set_default_seconds(*progress.default_seconds);
+  if (progress.best_seconds.has_value()) result.set_best_seconds(*progress.best_seconds);
+  result.set_best_schedule(progress.best_schedule);
+  result.set_roofline_share(progress.roofline_share);
+  return result;
+}
+
+}  // namespace
+
+// Of the earlier attempts, what was found is in the records; here is only what they have spent.
+Job FromProto(const v1::Job& job) {
+  const v1::JobSpec& spec = job.spec();
+  Job result;
+  for (const v1::WorkloadSpec& workload : spec.workloads()) {
+    result.workloads.push_back({workload.digest(), workload.text(), workload.op(), workload.count()});
   }
-  bool floats = false;
-  for (const ir::Buffer& output : workload.outputs) {
-    *batch.add_buffers() = Describe(*output, v1::Buffer::ROLE_OUTPUT);
-    floats |= ir::IsFloat(output->dtype);
+  result.target = spec.target();
+  result.trials = spec.trials();
+  if (spec.has_time_budget()) {
+    result.seconds = static_cast<double>(spec.time_budget().seconds()) + spec.time_budget().nanos() * 1e-9;
   }
-  // Sums are taken in another order than the reference does: errors grow with the root of the number of terms.
-  if (floats) {
-    batch.mutable_tolerance()->set_rtol(1e-3);
-    batch.mutable_tolerance()->set_atol(std::clamp(1e-6 * std::sqrt(Depth(workload)), 1e-5, 1e-3));
+  result.seed = spec.seed();
+  result.priority = spec.priority();
+  result.labels.insert(spec.labels().begin(), spec.labels().end());
+  result.options.insert(spec.options().begin(), spec.options().end());
+  result.earlier.trials = job.progress().trials();
+  result.earlier.seconds = job.progress().seconds();
+  for (const v1::FailureCount& failed : job.progress().failed()) {
+    result.earlier.failed[FromProto(failed.kind())] += failed.count();
   }
-  return batch;
+  return result;
+}
+
+v1::JobProgress ToProto(const Progress& progress) {
+  v1::JobProgress result;
+  result.set_trials(progress.trials);
+  for (const auto& [kind, count] : progress.failed) {
+    v1::FailureCount* failed = result.add_failed();
+    failed->set_kind(ToProto(kind));
+    failed->set_count(count);
+  }
+  result.set_seconds(progress.seconds);
+  if (progress.seconds > 0) result.set_trials_per_second(static_cast<double>(progress.trials) / progress.seconds);
+  for (const WorkloadProgress& workload : progress.workloads) *result.add_workloads() = ToProto(workload);
+  if (progress.latency_before_seconds) result.set_latency_before_seconds(*progress.latency_before_seconds);
+  if (progress.latency_after_seconds) result.set_latency_after_seconds(*progress.latency_after_seconds);
+  result.set_activity(progress.activity);
+  return result;
+}
+
+v1::Requirements ToProto(const Requirements& requirements) {
+  v1::Requirements result;
+  result.set_architecture(requirements.architecture);
+  result.mutable_cpu_features()->Assign(requirements.cpu_features.begin(), requirements.cpu_features.end());
+  result.mutable_labels()->insert(requirements.labels.begin(), requirements.labels.end());
+  result.set_fingerprint_digest(requirements.fingerprint_digest);
+  result.set_threads(requirements.threads);
+  return result;
+}
+
+v1::Batch ToProto(const Batch& batch) {
+  v1::Batch result;
+  result.set_workload_digest(batch.workload_digest);
+  result.set_workload(batch.workload);
+  result.set_op(batch.op);
+  result.set_flops(batch.flops);
+  for (const BatchBuffer& buffer : batch.buffers) *result.add_buffers() = ToProto(buffer);
+  if (batch.rtol > 0 || batch.atol > 0) {
+    result.mutable_tolerance()->set_rtol(batch.rtol);
+    result.mutable_tolerance()->set_atol(batch.atol);
+  }
+  result.set_target(batch.target);
+  result.set_compiler_version(batch.compiler_version);
+  result.set_threads(batch.threads);
+  *result.mutable_requirements() = ToProto(batch.requirements);
+  result.set_priority(batch.priority);
+  result.set_search_seed(batch.search_seed);
+  result.set_fill_seed(batch.fill_seed);
+  result.set_final(batch.final);
+  result.set_useful_seconds(batch.useful_seconds);
+  v1::TimingPolicy& policy = *result.mutable_policy();
+  policy.set_constant_bytes_between_runs(batch.constant_bytes_between_runs);
+  policy.set_final_seconds(batch.final_seconds);
+  policy.set_timeout_seconds(batch.timeout_seconds);
+  policy.set_visit_seconds(batch.visit_seconds);
+  policy.set_incumbent_id(batch.incumbent_id);
+  for (const BatchCandidate& candidate : batch.candidates) *result.add_candidates() = ToProto(candidate);
+  result.set_artifact(batch.artifact);
+  *result.mutable_reference() = ToProto(batch.reference);
+  return result;
+}
+
+Measured FromProto(const v1::BatchResult& result) {
+  Measured measured;
+  measured.error = result.error();
+  for (const v1::CandidateOutcome& outcome : result.outcomes()) {
+    measured.outcomes[outcome.candidate_id()] = FromProto(outcome.outcome());
+  }
+  return measured;
+}
+
+v1::RecordKey ToProto(const RecordKey& key) {
+  v1::RecordKey result;
+  result.set_workload_digest(key.workload_digest);
+  result.set_target(key.target);
+  result.set_device_fingerprint(key.device_fingerprint);
+  result.set_compiler_version(key.compiler_version);
+  return result;
+}
+
+PastTrial FromProto(const v1::Record& record) {
+  return {record.schedule(), record.decisions(), record.confirmed(), FromProto(record.outcome())};
+}
+
+PastWinner FromProto(const v1::BestRecordResponse& best) {
+  PastWinner winner = {.schedule = best.record().schedule(),
+                       .decisions = best.record().decisions(),
+                       .exact = best.match() == v1::RECORD_MATCH_EXACT,
+                       .seconds = best.median_seconds(),
+                       .confirmed = best.confirmed()};
+  if (best.has_default_seconds()) winner.default_seconds = best.default_seconds();
+  return winner;
+}
+
+v1::Record ToProto(const RecordKey& key, const Batch& batch, const BuildFailed& failed) {
+  v1::Record record;
+  *record.mutable_key() = ToProto(key);
+  record.set_schedule(failed.candidate.schedule);
+  record.set_decisions(failed.candidate.decisions);
+  record.set_is_default(failed.candidate.is_default);
+  record.mutable_outcome()->mutable_failure()->set_kind(ToProto(failed.failure.kind));
+  record.mutable_outcome()->mutable_failure()->set_text(failed.failure.text);
+  record.set_workload(batch.workload);
+  record.set_op(batch.op);
+  record.set_flops(batch.flops);
+  record.set_measured_by("tuner");
+  record.set_seed(batch.search_seed);
+  return record;
 }
 
 }  // namespace hone::tuner

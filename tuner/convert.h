@@ -1,21 +1,29 @@
-// The compiler's values as messages of the protocol. The only place of the tuner that knows both.
+// The tuner's values as messages of the protocol, and back. The only place of the tuner that knows both; for the edge:
+// farm_client.h and main.cc.
 #ifndef HONE_TUNER_CONVERT_H_
 #define HONE_TUNER_CONVERT_H_
 
-#include <string>
-
-#include "compiler/ir/workload.h"
-#include "compiler/target/target.h"
+#include "hone/v1/job.pb.h"
 #include "hone/v1/measure.pb.h"
-#include "tuner/build_pool.h"
+#include "hone/v1/record.pb.h"
+#include "tuner/batch.h"
+#include "tuner/farm.h"
+#include "tuner/job.h"
 
 namespace hone::tuner {
 
-// A batch of the workload without candidates: identity, buffers, tolerance, requirements.
-v1::Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target);
-v1::DType ToProto(ir::DType dtype);
-v1::Kernel ToProto(const KernelInterface& kernel, const CodeRange& code);
-v1::Failure ToProto(const BuiltCandidate& failed);
+Job FromProto(const v1::Job& job);
+v1::JobProgress ToProto(const Progress& progress);
+
+v1::Batch ToProto(const Batch& batch);
+v1::Requirements ToProto(const Requirements& requirements);
+Measured FromProto(const v1::BatchResult& result);
+
+v1::RecordKey ToProto(const RecordKey& key);
+PastTrial FromProto(const v1::Record& record);
+PastWinner FromProto(const v1::BestRecordResponse& best);
+// Without id and time.
+v1::Record ToProto(const RecordKey& key, const Batch& batch, const BuildFailed& failed);
 
 }  // namespace hone::tuner
 

@@ -1,4 +1,5 @@
-// The farm as the tuning loop sees it: report, measure, remember. Behind it is a tracker; in tests, a make-believe one.
+// The farm as the tuning loop sees it: report, measure, remember. Behind it is a tracker (farm_client.h); in tests, a
+// make-believe one.
 //
 // Errors of every call: Aborted (the lease is not live any more), Cancelled (the job was cancelled, or Abandon was
 // called), Unavailable (no tracker for minutes). Thread-safe.
@@ -11,28 +12,58 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "hone/v1/agent.pb.h"
-#include "hone/v1/job.pb.h"
-#include "hone/v1/measure.pb.h"
-#include "hone/v1/record.pb.h"
+#include "tuner/batch.h"
+#include "tuner/job.h"
 
 namespace hone::tuner {
+
+struct FarmDevice {
+  std::string fingerprint, fingerprint_digest;
+  double peak_gflops = 0;  // as measured there
+};
+
+// Under which measurements of a workload are remembered.
+struct RecordKey {
+  std::string workload_digest, target, device_fingerprint, compiler_version;
+};
+
+struct PastTrial {
+  std::string schedule, decisions;
+  bool confirmed = false;
+  Outcome outcome;
+};
+
+// The winner of a key, as records/winner.h decides.
+struct PastWinner {
+  std::string schedule, decisions;
+  bool exact = false;  // else of another compiler or kind of device: good to start from
+  double seconds = 0;
+  std::optional<double> default_seconds;  // measured beside it
+  bool confirmed = false;
+};
+
+// A candidate that never reached a device, but is a result all the same.
+struct BuildFailed {
+  BatchCandidate candidate;
+  Failure failure;
+};
 
 class Farm {
  public:
   virtual ~Farm() = default;
   // Progress, and a sign of life.
-  virtual absl::Status Report(const v1::JobProgress& progress) = 0;
+  virtual absl::Status Report(const Progress& progress) = 0;
   // Submits the batch and waits until it is measured. Its outcomes are in the records then.
-  virtual absl::StatusOr<v1::BatchResult> Measure(const v1::Batch& batch) = 0;
+  virtual absl::StatusOr<Measured> Measure(const Batch& batch) = 0;
   // A device that fulfils the requirements and may get work; nullopt if there is none now.
-  virtual absl::StatusOr<std::optional<v1::DeviceState>> FindDevice(const v1::Requirements& requirements) = 0;
-  // In the order made; empty parts of the key match everything.
-  virtual absl::StatusOr<std::vector<v1::Record>> Records(const v1::RecordKey& key) = 0;
-  // Nothing if there is no such record.
-  virtual absl::StatusOr<std::optional<v1::BestRecordResponse>> Best(const v1::RecordKey& key,
-                                                                     v1::RecordMatch widest) = 0;
-  virtual absl::Status Append(const std::vector<v1::Record>& records) = 0;
+  virtual absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) = 0;
+  // In the order made.
+  virtual absl::StatusOr<std::vector<PastTrial>> Records(const RecordKey& key) = 0;
+  // Nothing if there is none for this workload and target.
+  virtual absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) = 0;
+  // Into the records, like what devices measure.
+  virtual absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
+                                      const std::vector<BuildFailed>& failures) = 0;
   // Ends the calls under way and all later ones with Cancelled.
   virtual void Abandon() = 0;
 };

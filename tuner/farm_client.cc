@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "transport/transport.h"
+#include "tuner/convert.h"
 
 namespace hone::tuner {
 namespace {
@@ -42,19 +43,19 @@ absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientCo
   return absl::CancelledError("the tuning of this job was given up");
 }
 
-absl::Status FarmClient::Report(const v1::JobProgress& progress) {
+absl::Status FarmClient::Report(const Progress& progress) {
   v1::ReportProgressRequest request;
   *request.mutable_lease() = lease_;
-  *request.mutable_progress() = progress;
+  *request.mutable_progress() = ToProto(progress);
   v1::ReportProgressResponse response;
   HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return tuner_->ReportProgress(context, request, &response); }));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
 }
 
-absl::Status FarmClient::Complete(const v1::JobProgress& progress, const std::string& error) {
+absl::Status FarmClient::Complete(const Progress& progress, const std::string& error) {
   v1::CompleteJobRequest request;
   *request.mutable_lease() = lease_;
-  *request.mutable_progress() = progress;
+  *request.mutable_progress() = ToProto(progress);
   request.set_error(error);
   v1::CompleteJobResponse response;
   return Persist([&](auto* context) { return tuner_->CompleteJob(context, request, &response); });
@@ -70,18 +71,15 @@ absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std
   return response.batch_id();
 }
 
-absl::StatusOr<v1::BatchResult> FarmClient::Measure(const v1::Batch& batch) {
+absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
+  const v1::Batch batch = ToProto(given);
   const std::string client_id = fmt::format("{}-{}", lease_.lease_id(), next_batch_++);
   const absl::Time overdue = batch.useful_seconds() > 0
                                  ? absl::Now() + absl::Seconds(batch.useful_seconds()) + kLongestOverdue
                                  : absl::InfiniteFuture();
   HONE_ASSIGN_OR_RETURN(std::string id, Submit(batch, client_id));
   while (true) {
-    if (absl::Now() > overdue) {
-      v1::BatchResult late;
-      late.set_error("no device took it in time");
-      return late;
-    }
+    if (absl::Now() > overdue) return Measured{{}, "no device took it in time"};
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;
     request.add_batch_ids(id);
@@ -95,7 +93,7 @@ absl::StatusOr<v1::BatchResult> FarmClient::Measure(const v1::Batch& batch) {
     HONE_RETURN_IF_ERROR(status);
     if (response.cancelled()) return absl::CancelledError("the job was cancelled");
     if (response.finished().empty()) continue;
-    v1::BatchResult result = response.finished(0).result();
+    Measured result = FromProto(response.finished(0).result());
     request.clear_batch_ids();
     request.add_acked_batch_ids(id);
     request.clear_max_wait();
@@ -106,44 +104,51 @@ absl::StatusOr<v1::BatchResult> FarmClient::Measure(const v1::Batch& batch) {
   }
 }
 
-absl::StatusOr<std::optional<v1::DeviceState>> FarmClient::FindDevice(const v1::Requirements& requirements) {
+absl::StatusOr<std::optional<FarmDevice>> FarmClient::FindDevice(const Requirements& requirements) {
   v1::ListDevicesRequest request;
-  *request.mutable_for_work() = requirements;
+  *request.mutable_for_work() = ToProto(requirements);
   v1::ListDevicesResponse response;
   HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return admin_->ListDevices(context, request, &response); }));
   if (response.devices().empty()) return std::nullopt;
-  return std::optional(response.devices(0).state());
+  const v1::DeviceState& device = response.devices(0).state();
+  return FarmDevice{device.fingerprint().text(), device.fingerprint().digest(), device.self_test().peak_gflops()};
 }
 
-absl::StatusOr<std::vector<v1::Record>> FarmClient::Records(const v1::RecordKey& key) {
-  std::vector<v1::Record> records;
+absl::StatusOr<std::vector<PastTrial>> FarmClient::Records(const RecordKey& key) {
+  std::vector<PastTrial> records;
   v1::QueryRecordsRequest request;
-  *request.mutable_key() = key;
+  *request.mutable_key() = ToProto(key);
   while (true) {
     v1::QueryRecordsResponse response;
     HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return records_->Query(context, request, &response); }));
-    records.insert(records.end(), response.records().begin(), response.records().end());
+    for (const v1::Record& record : response.records()) records.push_back(FromProto(record));
     if (!response.more() || response.records().empty()) return records;
     request.set_after_row(response.records().rbegin()->row());
   }
 }
 
-absl::StatusOr<std::optional<v1::BestRecordResponse>> FarmClient::Best(const v1::RecordKey& key,
-                                                                       v1::RecordMatch widest) {
+absl::StatusOr<std::optional<PastWinner>> FarmClient::Best(const RecordKey& key) {
   v1::BestRecordRequest request;
-  *request.mutable_key() = key;
-  request.set_widest(widest);
+  *request.mutable_key() = ToProto(key);
+  request.set_widest(v1::RECORD_MATCH_SAME_TARGET);
   v1::BestRecordResponse response;
   const absl::Status status = Persist([&](auto* context) { return records_->Best(context, request, &response); });
   if (absl::IsNotFound(status) || (status.ok() && !response.has_record())) return std::nullopt;
   HONE_RETURN_IF_ERROR(status);
-  return std::optional(response);
+  return FromProto(response);
 }
 
-absl::Status FarmClient::Append(const std::vector<v1::Record>& records) {
-  if (records.empty()) return absl::OkStatus();
+absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch,
+                                        const std::vector<BuildFailed>& failures) {
+  if (failures.empty()) return absl::OkStatus();
   v1::AppendRecordsRequest request;
-  for (const v1::Record& record : records) *request.add_records() = record;
+  const int64_t now = absl::GetCurrentTimeNanos();
+  for (const BuildFailed& failed : failures) {
+    v1::Record& record = *request.add_records() = ToProto(key, batch, failed);
+    record.set_id(fmt::format("build-{}-{}-{}", key.workload_digest.substr(0, 16), now, failed.candidate.id));
+    record.mutable_time()->set_seconds(now / 1'000'000'000);
+    record.mutable_time()->set_nanos(static_cast<int32_t>(now % 1'000'000'000));
+  }
   v1::AppendRecordsResponse response;
   return Persist([&](auto* context) { return records_->Append(context, request, &response); });
 }

@@ -21,16 +21,17 @@ class FarmClient : public Farm {
   // address: for messages.
   FarmClient(const std::shared_ptr<grpc::Channel>& channel, v1::JobLease lease, std::string address);
 
-  absl::Status Report(const v1::JobProgress& progress) override;
-  absl::StatusOr<v1::BatchResult> Measure(const v1::Batch& batch) override;
-  absl::StatusOr<std::optional<v1::DeviceState>> FindDevice(const v1::Requirements& requirements) override;
-  absl::StatusOr<std::vector<v1::Record>> Records(const v1::RecordKey& key) override;
-  absl::StatusOr<std::optional<v1::BestRecordResponse>> Best(const v1::RecordKey& key, v1::RecordMatch widest) override;
-  absl::Status Append(const std::vector<v1::Record>& records) override;
+  absl::Status Report(const Progress& progress) override;
+  absl::StatusOr<Measured> Measure(const Batch& batch) override;
+  absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) override;
+  absl::StatusOr<std::vector<PastTrial>> Records(const RecordKey& key) override;
+  absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) override;
+  absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
+                              const std::vector<BuildFailed>& failures) override;
   void Abandon() override { abandoned_ = true; }
 
   // Ends the job. error: "" for success.
-  absl::Status Complete(const v1::JobProgress& progress, const std::string& error);
+  absl::Status Complete(const Progress& progress, const std::string& error);
 
  private:
   absl::Status Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call) const;

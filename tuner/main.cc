@@ -16,6 +16,7 @@
 #include "transport/transport.h"
 #include "tuner/build_pool.h"
 #include "tuner/build_worker.h"
+#include "tuner/convert.h"
 #include "tuner/farm_client.h"
 #include "tuner/tune_loop.h"
 
@@ -35,8 +36,8 @@ struct Options {
 absl::Status Tune(const Options& options, const std::shared_ptr<grpc::Channel>& channel,
                   const v1::LeaseJobResponse& leased, BuildPool& builders) {
   FarmClient farm(channel, leased.lease(), options.tracker);
-  v1::JobProgress progress;
-  const absl::Status tuned = TuneJob(leased.job(), farm, builders, &progress);
+  Progress progress;
+  const absl::Status tuned = TuneJob(FromProto(leased.job()), farm, builders, &progress);
   switch (tuned.code()) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kCancelled:

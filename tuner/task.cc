@@ -13,7 +13,6 @@
 #include "compiler/schedule/step.h"
 #include "compiler/space/space.h"
 #include "records/winner.h"
-#include "tuner/convert.h"
 #include "tuner/draft_model.h"
 
 namespace hone::tuner {
@@ -57,32 +56,18 @@ void TakeBest(Task& task, const Proposal& proposal, double seconds) {
 
 }  // namespace
 
-double BytesOf(const v1::Batch& description) {
-  double bytes = 0;
-  for (const v1::Buffer& buffer : description.buffers()) bytes += static_cast<double>(buffer.bytes());
-  return bytes;
-}
-
-int64_t ConstantBytesOf(const v1::Batch& description) {
-  int64_t bytes = 0;
-  for (const v1::Buffer& buffer : description.buffers()) {
-    if (buffer.role() == v1::Buffer::ROLE_CONSTANT) bytes += buffer.bytes();
-  }
-  return bytes;
-}
-
 std::string CandidateId(size_t place) { return fmt::format("c{}", place); }
 
-absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const target::Target& target, uint64_t seed, int threads) {
+absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads) {
   Task task;
-  HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(spec.text()));
-  task.count = static_cast<double>(std::max<int64_t>(1, spec.count()));
+  HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(given.text));
+  task.count = static_cast<double>(std::max<int64_t>(1, given.count));
   task.description = DescribeWorkload(task.workload, target);
   HONE_ASSIGN_OR_RETURN(space::Candidate standard, space::Default(task.workload, target));
   task.standard = {std::move(standard.decisions), schedule::Print(standard.schedule),
                    ExtractFeatures(standard.state, target), Origin::kDefault};
   task.expected_seconds = std::exp(task.standard.features[kDraftLogSeconds]);
-  task.least_seconds = LeastSeconds(task.description.flops(), BytesOf(task.description), target);
+  task.least_seconds = LeastSeconds(task.description.flops, BytesOf(task.description), target);
   Search::Options options;
   options.seed = seed;
   options.threads = threads;
@@ -93,43 +78,41 @@ absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const target::Target
   return task;
 }
 
-std::vector<double> RepeatsOf(const v1::Outcome& outcome) {
-  const auto& all = outcome.timing().seconds();
-  const auto repeats =
-      records::CountingRepeats({all.data(), static_cast<size_t>(all.size())}, outcome.timing().first_interleaved());
+std::vector<double> RepeatsOf(const Outcome& outcome) {
+  const auto repeats = records::CountingRepeats(outcome.seconds, outcome.first_interleaved);
   return {repeats.begin(), repeats.end()};
 }
 
-std::optional<double> SecondsOf(const v1::Outcome& outcome) {
+std::optional<double> SecondsOf(const Outcome& outcome) {
   std::vector<double> repeats = RepeatsOf(outcome);
-  if (!outcome.has_timing() || repeats.empty()) return std::nullopt;
+  if (repeats.empty()) return std::nullopt;
   return Median(std::move(repeats));
 }
 
-void Remember(Task& task, const v1::Record& record) {
+void Remember(Task& task, const PastTrial& past) {
   ++task.remembered;
-  const std::optional<double> seconds = SecondsOf(record.outcome());
-  const bool standard = record.schedule() == task.standard.schedule;
-  if (standard && seconds.has_value() && (record.confirmed() || !task.default_seconds.has_value())) {
+  const std::optional<double> seconds = SecondsOf(past.outcome);
+  const bool standard = past.schedule == task.standard.schedule;
+  if (standard && seconds.has_value() && (past.confirmed || !task.default_seconds.has_value())) {
     task.default_seconds = seconds;
   }
-  const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(record.decisions());
-  if (decisions.ok()) task.search->Remember(*decisions, record.schedule(), seconds);
+  const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(past.decisions);
+  if (decisions.ok()) task.search->Remember(*decisions, past.schedule, seconds);
 }
 
-bool SearchedToTheEnd(const Task& task, const std::vector<v1::Record>& records) {
+bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
   if (!task.confirmed) return false;
   std::set<std::string_view> winners;
-  for (const v1::Record& record : records) {
-    if (!record.confirmed()) continue;
-    const std::optional<double> seconds = SecondsOf(record.outcome());
-    if (seconds.has_value() && *seconds <= kAsGood * *task.best_seconds) winners.insert(record.schedule());
+  for (const PastTrial& trial : past) {
+    if (!trial.confirmed) continue;
+    const std::optional<double> seconds = SecondsOf(trial.outcome);
+    if (seconds.has_value() && *seconds <= kAsGood * *task.best_seconds) winners.insert(trial.schedule);
   }
   int64_t tried = 0, in_vain = 0;
-  for (const v1::Record& record : records) {
-    if (record.confirmed()) continue;
+  for (const PastTrial& trial : past) {
+    if (trial.confirmed) continue;
     ++tried;
-    if (in_vain > 0 || winners.contains(record.schedule())) ++in_vain;
+    if (in_vain > 0 || winners.contains(trial.schedule)) ++in_vain;
   }
   return tried >= kLeastTried && in_vain > kTriedInVain;
 }
@@ -157,15 +140,13 @@ void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes
   std::vector<records::Contender> contenders;
   for (size_t i = 0; i < finalists.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
-    if (outcome == outcomes.end() || !outcome->second.has_timing()) continue;
+    if (outcome == outcomes.end() || outcome->second.seconds.empty()) continue;
     records::Contender contender{.row = static_cast<int64_t>(i),
                                  .schedule = finalists[i].schedule,
                                  .is_default = finalists[i].schedule == task.standard.schedule,
                                  .verified = true,
                                  .confirmed = true};
-    const v1::Timing& timing = outcome->second.timing();
-    SetRepeats(contender, {timing.seconds().data(), static_cast<size_t>(timing.seconds_size())},
-               timing.first_interleaved());
+    SetRepeats(contender, outcome->second.seconds, outcome->second.first_interleaved);
     contenders.push_back(std::move(contender));
   }
   const std::optional<records::Winner> winner = records::FindWinner(contenders);
@@ -196,15 +177,11 @@ std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Ta
   return decisions;
 }
 
-v1::WorkloadProgress Describe(const Task& task) {
-  v1::WorkloadProgress progress;
-  progress.set_digest(task.description.workload_digest());
-  progress.set_trials(task.trials);
-  if (task.default_seconds.has_value()) progress.set_default_seconds(*task.default_seconds);
-  if (!task.best_seconds.has_value()) return progress;
-  progress.set_best_seconds(*task.best_seconds);
-  progress.set_best_schedule(task.best_schedule);
-  progress.set_roofline_share(*task.best_seconds > 0 ? std::min(1.0, task.least_seconds / *task.best_seconds) : 0);
+WorkloadProgress Describe(const Task& task) {
+  WorkloadProgress progress = {
+      task.description.workload_digest, task.trials, task.default_seconds, task.best_seconds, task.best_schedule, 0};
+  const double best = task.best_seconds.value_or(0);
+  if (best > 0) progress.roofline_share = std::min(1.0, task.least_seconds / best);
   return progress;
 }
 

@@ -14,19 +14,17 @@
 #include "absl/status/statusor.h"
 #include "compiler/ir/workload.h"
 #include "compiler/target/target.h"
-#include "hone/v1/job.pb.h"
-#include "hone/v1/measure.pb.h"
-#include "hone/v1/record.pb.h"
+#include "tuner/batch.h"
+#include "tuner/farm.h"
+#include "tuner/job.h"
 #include "tuner/search.h"
 
 namespace hone::tuner {
 
-using Outcomes = std::map<std::string, v1::Outcome>;  // by candidate id
-
 struct Task {
   ir::Workload workload;
-  v1::Batch description;  // of the workload, without candidates
-  double count = 1;       // times the model runs it
+  Batch description;  // the workload's part
+  double count = 1;   // times the model runs it
   std::unique_ptr<Search> search;
   Proposal standard;                               // the default, untuned
   double expected_seconds = 0, least_seconds = 0;  // of the default, of anything: by the draft
@@ -44,19 +42,19 @@ struct Task {
 };
 
 // FailedPrecondition or InvalidArgument: the text is no workload, or it has no default schedule.
-absl::StatusOr<Task> MakeTask(const v1::WorkloadSpec& spec, const target::Target& target, uint64_t seed, int threads);
+absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads);
 
 // The repeats that count: those taken in turns with other finalists where there are any, since they saw the same
 // machine. Empty for a failure.
-std::vector<double> RepeatsOf(const v1::Outcome& outcome);
-std::optional<double> SecondsOf(const v1::Outcome& outcome);
+std::vector<double> RepeatsOf(const Outcome& outcome);
+std::optional<double> SecondsOf(const Outcome& outcome);
 
-// Takes in a record of an earlier run on this kind of device.
-void Remember(Task& task, const v1::Record& record);
+// Takes in a trial of an earlier run on this kind of device.
+void Remember(Task& task, const PastTrial& past);
 
 // Whether earlier runs have searched to the end: their winner is confirmed, and many more were tried in vain since it,
-// or one that is as good, was found. Records: all that the task remembers, the oldest first.
-bool SearchedToTheEnd(const Task& task, const std::vector<v1::Record>& records);
+// or one that is as good, was found. past: all that the task remembers, the oldest first.
+bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past);
 
 // Takes in the outcomes of proposals, whose candidate ids are their places. `scale` brings the times to the speed the
 // device had when the best was measured.
@@ -69,11 +67,9 @@ void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes
 // Best decisions of other tasks of the same operator, the most alike first.
 std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Task>& tasks);
 
-v1::WorkloadProgress Describe(const Task& task);
+WorkloadProgress Describe(const Task& task);
 
 std::string CandidateId(size_t place);
-double BytesOf(const v1::Batch& description);  // of all buffers
-int64_t ConstantBytesOf(const v1::Batch& description);
 
 }  // namespace hone::tuner
 

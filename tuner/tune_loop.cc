@@ -51,16 +51,14 @@ class Undisturbed {
 
 class TuneLoop {
  public:
-  TuneLoop(const v1::Job& job, Farm& farm, BuildPool& builders, const Clock& clock)
-      : spec_(job.spec()),
-        earlier_(job.progress()),
+  TuneLoop(const Job& job, Farm& farm, BuildPool& builders, const Clock& clock)
+      : job_(job),
         farm_(farm),
         builders_(builders),
         clock_(clock),
         lock_(HostLock::Open()),
-        budget_(job.spec(), job.progress()) {
-    for (const v1::FailureCount& f : earlier_.failed()) failed_[f.kind()] = f.count();
-  }
+        budget_(job),
+        failed_(job.earlier.failed) {}
 
   absl::Status Run() {
     HONE_RETURN_IF_ERROR(MakeTasks());
@@ -71,47 +69,41 @@ class TuneLoop {
     return Verdict();
   }
 
-  v1::JobProgress Progress() const {
-    v1::JobProgress p;
-    p.set_trials(earlier_.trials() + trials_);
-    for (const auto& [kind, count] : failed_) {
-      v1::FailureCount* failed = p.add_failed();
-      failed->set_kind(kind);
-      failed->set_count(count);
-    }
-    const double seconds = Seconds();
-    p.set_seconds(earlier_.seconds() + seconds);
-    if (p.seconds() > 0) p.set_trials_per_second(static_cast<double>(p.trials()) / p.seconds());
+  Progress Standing() const {
+    Progress p;
+    p.trials = job_.earlier.trials + trials_;
+    p.failed = failed_;
+    p.seconds = job_.earlier.seconds + Seconds();
     double before = 0, after = 0;
     bool complete = !tasks_.empty();
     for (const Task& task : tasks_) {
-      *p.add_workloads() = Describe(task);
+      p.workloads.push_back(Describe(task));
       complete &= task.best_seconds.has_value() && task.default_seconds.has_value();
       before += task.count * task.default_seconds.value_or(0);
       after += task.count * task.best_seconds.value_or(0);
     }
     if (complete) {
-      p.set_latency_before_seconds(before);
-      p.set_latency_after_seconds(after);
+      p.latency_before_seconds = before;
+      p.latency_after_seconds = after;
     }
-    p.set_activity(activity_);
+    p.activity = activity_;
     return p;
   }
 
  private:
   absl::Status MakeTasks() {
-    for (const auto& [name, value] : spec_.options()) {
+    for (const auto& [name, value] : job_.options) {
       return absl::InvalidArgumentError(fmt::format("job option '{}' is not known to this tuner", name));
     }
-    HONE_ASSIGN_OR_RETURN(target_, target::ParseTarget(spec_.target()));
-    for (const v1::WorkloadSpec& spec : spec_.workloads()) {
-      absl::StatusOr<Task> task = MakeTask(spec, target_, spec_.seed() + tasks_.size(), builders_.workers());
+    HONE_ASSIGN_OR_RETURN(target_, target::ParseTarget(job_.target));
+    for (const JobWorkload& given : job_.workloads) {
+      absl::StatusOr<Task> task = MakeTask(given, target_, job_.seed + tasks_.size(), builders_.workers());
       if (!task.ok())
-        return Annotate(task.status(), fmt::format("workload {} ({})", spec.digest().substr(0, 12), spec.op()));
-      *task->description.mutable_requirements()->mutable_labels() = spec_.labels();
-      task->description.set_search_seed(spec_.seed());
-      task->description.set_fill_seed(1);  // the same for all batches: a device fills and computes the reference once
-      task->description.set_priority(spec_.priority());
+        return Annotate(task.status(), fmt::format("workload {} ({})", given.digest.substr(0, 12), given.op));
+      task->description.requirements.labels = job_.labels;
+      task->description.search_seed = job_.seed;
+      task->description.fill_seed = 1;  // the same for all batches: a device fills and computes the reference once
+      task->description.priority = job_.priority;
       tasks_.push_back(*std::move(task));
     }
     // What the other kernels of the model bring into the caches between two runs of one.
@@ -119,7 +111,7 @@ class TuneLoop {
         std::accumulate(tasks_.begin(), tasks_.end(), int64_t{0}, [](int64_t sum, const Task& task) {
           return sum + static_cast<int64_t>(task.count) * ConstantBytesOf(task.description);
         });
-    for (Task& task : tasks_) task.description.mutable_policy()->set_constant_bytes_between_runs(constants);
+    for (Task& task : tasks_) task.description.constant_bytes_between_runs = constants;
     return tasks_.empty() ? absl::InvalidArgumentError("the job has no workloads") : absl::OkStatus();
   }
 
@@ -127,44 +119,40 @@ class TuneLoop {
   absl::Status AwaitDevice() {
     activity_ = "waiting for a device that fits";
     while (true) {
-      HONE_ASSIGN_OR_RETURN(const auto device, farm_.FindDevice(tasks_[0].description.requirements()));
+      HONE_ASSIGN_OR_RETURN(const auto device, farm_.FindDevice(tasks_[0].description.requirements));
       if (device.has_value()) {
-        device_ = device->fingerprint();
+        device_ = *device;
         started_ = clock_();
         for (Task& task : tasks_) {
-          task.description.mutable_requirements()->set_fingerprint_digest(device_.digest());
-          task.least_seconds = LeastSeconds(task.description.flops(), BytesOf(task.description), target_,
-                                            device->self_test().peak_gflops() * 1e9);
+          task.description.requirements.fingerprint_digest = device_.fingerprint_digest;
+          task.least_seconds =
+              LeastSeconds(task.description.flops, BytesOf(task.description), target_, device_.peak_gflops * 1e9);
         }
         return absl::OkStatus();
       }
-      HONE_RETURN_IF_ERROR(farm_.Report(Progress()));
+      HONE_RETURN_IF_ERROR(farm_.Report(Standing()));
       absl::SleepFor(absl::Milliseconds(200));
     }
   }
 
-  v1::RecordKey KeyOf(const Task& task) const {
-    v1::RecordKey key;
-    key.set_workload_digest(task.description.workload_digest());
-    key.set_target(task.description.target());
-    key.set_device_fingerprint(device_.text());
-    key.set_compiler_version(task.description.compiler_version());
-    return key;
+  RecordKey KeyOf(const Task& task) const {
+    return {task.description.workload_digest, task.description.target, device_.fingerprint,
+            task.description.compiler_version};
   }
 
   // What earlier runs measured: where a search starts, and whether there is anything left to do.
   absl::Status ReadRecords() {
     activity_ = "reading the records";
-    HONE_RETURN_IF_ERROR(farm_.Report(Progress()));
+    HONE_RETURN_IF_ERROR(farm_.Report(Standing()));
     for (Task& task : tasks_) {
-      HONE_ASSIGN_OR_RETURN(const std::vector<v1::Record> records, farm_.Records(KeyOf(task)));
+      HONE_ASSIGN_OR_RETURN(const std::vector<PastTrial> past, farm_.Records(KeyOf(task)));
       {
         const Undisturbed lock(lock_);
-        for (const v1::Record& record : records) Remember(task, record);
+        for (const PastTrial& trial : past) Remember(task, trial);
       }
-      HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task), v1::RECORD_MATCH_SAME_TARGET));
+      HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
       if (best.has_value()) UseBest(task, *best);
-      task.settled = SearchedToTheEnd(task, records);
+      task.settled = SearchedToTheEnd(task, past);
       budget_.CountRemembered(task.remembered, task.confirmed);
     }
     budget_.SettleTrials();
@@ -172,18 +160,18 @@ class TuneLoop {
   }
 
   // A winner of this very key is known to be the best; one of another device or compiler is the best relative there is.
-  static void UseBest(Task& task, const v1::BestRecordResponse& best) {
-    const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(best.record().decisions());
-    if (best.match() != v1::RECORD_MATCH_EXACT) {
+  static void UseBest(Task& task, const PastWinner& best) {
+    const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(best.decisions);
+    if (!best.exact) {
       if (decisions.ok() && !decisions->empty()) task.search->AddRelative(*decisions);
       return;
     }
-    task.best_seconds = best.median_seconds();
-    task.best_schedule = best.record().schedule();
+    task.best_seconds = best.seconds;
+    task.best_schedule = best.schedule;
     if (decisions.ok()) task.best_decisions = *decisions;
     // On another day the device was faster or slower: only what was measured beside the winner compares.
-    if (best.has_default_seconds()) task.default_seconds = best.default_seconds();
-    task.confirmed = best.confirmed() && best.has_default_seconds();
+    if (best.default_seconds.has_value()) task.default_seconds = best.default_seconds;
+    task.confirmed = best.confirmed && best.default_seconds.has_value();
   }
 
   absl::Status SearchAll() {
@@ -227,7 +215,7 @@ class TuneLoop {
 
   void StartRound(TaskScheduler& scheduler, Visits& visits, size_t index, int64_t trials) {
     Task& task = tasks_[index];
-    activity_ = fmt::format("tuning {} {}", task.workload.op, task.description.workload_digest().substr(0, 8));
+    activity_ = fmt::format("tuning {} {}", task.workload.op, task.description.workload_digest.substr(0, 8));
     Visit visit;
     visit.task = index;
     {
@@ -246,8 +234,7 @@ class TuneLoop {
     // What is best so far runs along: the ratio of its times tells how fast the device is today.
     if (task.best_seconds.has_value()) visit.proposals.push_back(Incumbent(task));
     FillBatch(task, visit);
-    if (task.best_seconds.has_value())
-      visit.batch.mutable_policy()->set_incumbent_id(CandidateId(visit.proposals.size() - 1));
+    if (task.best_seconds.has_value()) visit.batch.incumbent_id = CandidateId(visit.proposals.size() - 1);
     begun_ += visit.trials;
     LimitTime(task, visit);
     visits.Start(std::move(visit));
@@ -263,7 +250,7 @@ class TuneLoop {
     if (task.default_seconds.has_value()) return;
     const auto unmeasured = std::count_if(tasks_.begin(), tasks_.end(),
                                           [](const Task& other) { return !other.default_seconds.has_value(); });
-    visit.batch.mutable_policy()->set_visit_seconds(std::max(kLeastShare, left / static_cast<double>(unmeasured)));
+    visit.batch.visit_seconds = std::max(kLeastShare, left / static_cast<double>(unmeasured));
   }
 
   static Proposal Incumbent(const Task& task) {
@@ -274,15 +261,16 @@ class TuneLoop {
     visit.batch = task.description;
     visit.key = KeyOf(task);
     for (size_t i = 0; i < visit.proposals.size(); ++i) {
-      v1::Candidate* candidate = visit.batch.add_candidates();
-      candidate->set_id(CandidateId(i));
-      candidate->set_schedule(visit.proposals[i].schedule);
-      candidate->set_decisions(space::Print(visit.proposals[i].decisions));
-      candidate->set_is_default(visit.proposals[i].schedule == task.standard.schedule);
+      const Proposal& proposal = visit.proposals[i];
+      visit.batch.candidates.push_back({CandidateId(i),
+                                        proposal.schedule,
+                                        space::Print(proposal.decisions),
+                                        proposal.schedule == task.standard.schedule,
+                                        {}});
     }
     // Nothing much slower than what we have is worth the wait.
     const double expected = task.best_seconds.value_or(task.expected_seconds * 8);
-    visit.batch.mutable_policy()->set_timeout_seconds(std::clamp(expected * 8, 0.25, 20.0));
+    visit.batch.timeout_seconds = std::clamp(expected * 8, 0.25, 20.0);
   }
 
   // How much slower the device was during the visit than when the best was measured.
@@ -315,7 +303,7 @@ class TuneLoop {
         continue;
       }
       ++trials_;
-      if (outcome->second.has_failure()) ++failed_[outcome->second.failure().kind()];
+      if (outcome->second.failure.has_value()) ++failed_[outcome->second.failure->kind];
     }
   }
 
@@ -324,7 +312,7 @@ class TuneLoop {
     if (visit.error.empty()) return;
     task.trouble = visit.error;
     spdlog::warn("a batch of {} {} was not measured: {}", task.workload.op,
-                 task.description.workload_digest().substr(0, 12), visit.error);
+                 task.description.workload_digest.substr(0, 12), visit.error);
   }
 
   // The model learns anew when there is a third more to learn from; until the first time the draft must do.
@@ -337,7 +325,7 @@ class TuneLoop {
     const Undisturbed lock(lock_);
     BoostedModel::Options options;
     options.threads = builders_.workers();
-    options.seed = spec_.seed();
+    options.seed = job_.seed;
     absl::StatusOr<std::unique_ptr<BoostedModel>> trained = BoostedModel::Train(samples, options);
     trained_at_ = static_cast<double>(begun_);
     if (trained.ok()) {
@@ -390,7 +378,7 @@ class TuneLoop {
         if (finalists == 0) continue;  // what was measured counts; another run confirms it
         Visit visit = Final(next, finalists);
         visit.deadline = deadline;
-        if (!std::isinf(share)) visit.batch.mutable_policy()->set_visit_seconds(std::max(kLeastShare, share));
+        if (!std::isinf(share)) visit.batch.visit_seconds = std::max(kLeastShare, share);
         visits.Start(std::move(visit));
       }
       if (visits.open() == 0) return absl::OkStatus();
@@ -429,9 +417,9 @@ class TuneLoop {
     }
     visit.proposals = std::move(distinct);
     FillBatch(task, visit);
-    visit.batch.set_final(true);
-    visit.batch.mutable_policy()->set_final_seconds(kFinalSeconds);
-    visit.batch.mutable_policy()->set_timeout_seconds(20);
+    visit.batch.final = true;
+    visit.batch.final_seconds = kFinalSeconds;
+    visit.batch.timeout_seconds = 20;
     return visit;
   }
 
@@ -455,38 +443,36 @@ class TuneLoop {
   absl::Status ReportNowAndThen() {
     if (absl::Now() < next_report_) return absl::OkStatus();
     next_report_ = absl::Now() + kReportEvery / 2;
-    return farm_.Report(Progress());
+    return farm_.Report(Standing());
   }
 
   double Seconds() const { return started_ == absl::InfinitePast() ? 0 : absl::ToDoubleSeconds(clock_() - started_); }
 
-  const v1::JobSpec spec_;
-  const v1::JobProgress earlier_;  // of attempts before this one
+  const Job& job_;
   Farm& farm_;
   BuildPool& builders_;
   const Clock& clock_;
   absl::StatusOr<HostLock> lock_;
   Budget budget_;
   target::Target target_;
-  v1::DeviceFingerprint device_;
+  FarmDevice device_;
   std::vector<Task> tasks_;
   absl::Time started_ = absl::InfinitePast(), next_report_ = absl::InfinitePast();
   std::string activity_ = "starting";
   int64_t trials_ = 0, begun_ = 0;  // of this attempt
   double trained_at_ = 0;
-  std::map<v1::FailureKind, int64_t> failed_;
+  std::map<records::FailureKind, int64_t> failed_;  // of earlier attempts too
   DraftModel draft_;
   std::unique_ptr<BoostedModel> boosted_;
 };
 
 }  // namespace
 
-absl::Status TuneJob(const v1::Job& job, Farm& farm, BuildPool& builders, v1::JobProgress* progress,
-                     const Clock& clock) {
+absl::Status TuneJob(const Job& job, Farm& farm, BuildPool& builders, Progress* progress, const Clock& clock) {
   TuneLoop loop(job, farm, builders, clock);
   const absl::Status status = loop.Run();
-  *progress = loop.Progress();
-  if (status.ok()) progress->set_activity("");
+  *progress = loop.Standing();
+  if (status.ok()) progress->activity.clear();
   return status;
 }
 

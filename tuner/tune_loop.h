@@ -8,18 +8,18 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
-#include "hone/v1/job.pb.h"
 #include "tuner/build_pool.h"
 #include "tuner/farm.h"
+#include "tuner/job.h"
 #include "tuner/visit.h"
 
 namespace hone::tuner {
 
 // Tunes the job until its budget is spent or nothing is left to gain; fills *progress with where it stands, also on an
-// error. job carries the progress of earlier attempts. A time budget is kept to within some seconds, however slow the
+// error. A time budget is kept to within some seconds, however slow the
 // kernels are: what there is no time for is left out. Errors: Aborted, Cancelled, Unavailable as the farm says (the
 // job is not over, or not ours any more); any other error is the job's own and ends it.
-absl::Status TuneJob(const v1::Job& job, Farm& farm, BuildPool& builders, v1::JobProgress* progress,
+absl::Status TuneJob(const Job& job, Farm& farm, BuildPool& builders, Progress* progress,
                      const Clock& clock = absl::Now);
 
 }  // namespace hone::tuner

@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "hone/v1/measure.pb.h"
+#include "tuner/batch.h"
 #include "tuner/build_pool.h"
 #include "tuner/farm.h"
 #include "tuner/task.h"
@@ -33,8 +33,8 @@ struct Visit {
   size_t task = 0;
   int64_t trials = 0;  // proposals; an incumbent measured along is none
   std::vector<Proposal> proposals;
-  v1::Batch batch;                               // everything but what building adds
-  v1::RecordKey key;                             // of records of candidates that do not compile
+  Batch batch;                                   // everything but what building adds
+  RecordKey key;                                 // of records of candidates that do not compile
   absl::Status status;                           // of the farm's calls, or of building as a whole
   std::string error;                             // why the batch could not be measured, "" if it was
   Outcomes outcomes;                             // of what was compiled and measured, or failed

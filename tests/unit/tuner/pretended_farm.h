@@ -16,27 +16,35 @@ namespace hone::tuner {
 class PretendedFarm : public Farm {
  public:
   // Seconds of a candidate, from its decisions; negative: it crashes.
-  std::function<double(const v1::Batch&, const std::string& decisions)> seconds;
+  std::function<double(const Batch&, const std::string& decisions)> seconds;
   // Answers batches with this error if not empty.
-  std::function<std::string(const v1::Batch&)> batch_error;
+  std::function<std::string(const Batch&)> batch_error;
   std::function<absl::Status()> on_report, on_measure;
   int asks_before_device = 0;
   // Goes on by what the device's work takes, one batch after the other. Limits of time are kept as an agent keeps them.
   absl::Time now = absl::UnixEpoch();
   absl::Time Now();
 
-  absl::Status Report(const v1::JobProgress& progress) override;
-  absl::StatusOr<v1::BatchResult> Measure(const v1::Batch& batch) override;
-  absl::StatusOr<std::optional<v1::DeviceState>> FindDevice(const v1::Requirements& requirements) override;
-  absl::StatusOr<std::vector<v1::Record>> Records(const v1::RecordKey& key) override;
-  absl::StatusOr<std::optional<v1::BestRecordResponse>> Best(const v1::RecordKey& key, v1::RecordMatch widest) override;
-  absl::Status Append(const std::vector<v1::Record>& records) override;
+  absl::Status Report(const Progress& progress) override;
+  absl::StatusOr<Measured> Measure(const Batch& batch) override;
+  absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) override;
+  absl::StatusOr<std::vector<PastTrial>> Records(const RecordKey& key) override;
+  absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) override;
+  absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
+                              const std::vector<BuildFailed>& failures) override;
   void Abandon() override { abandoned = true; }
 
+  struct Record {
+    std::string workload_digest;
+    size_t batch = 0;  // candidates of one visit share it
+    bool is_default = false, verified = false;
+    PastTrial trial;
+  };
+
   std::mutex mutex;
-  std::vector<v1::Batch> batches;
-  std::vector<v1::Record> records;
-  std::vector<v1::JobProgress> reports;
+  std::vector<Batch> batches;
+  std::vector<Record> records;
+  std::vector<Progress> reports;
   std::atomic<bool> abandoned{false};
 };
 

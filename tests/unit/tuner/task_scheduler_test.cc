@@ -115,16 +115,16 @@ TEST(TaskSchedulerTest, WhatIsKnownFromEarlierRunsNeedsNoFirstRound) {
   EXPECT_FALSE(scheduler.Next().has_value()) << "the two others are too small to matter";
 }
 
-v1::JobSpec SpecOf(int workloads, int64_t trials, int64_t seconds) {
-  v1::JobSpec spec;
-  for (int i = 0; i < workloads; ++i) spec.add_workloads();
-  spec.set_trials(trials);
-  if (seconds > 0) spec.mutable_time_budget()->set_seconds(seconds);
-  return spec;
+Job JobOf(size_t workloads, int64_t trials, double seconds) {
+  Job job;
+  job.workloads.resize(workloads);
+  job.trials = trials;
+  if (seconds > 0) job.seconds = seconds;
+  return job;
 }
 
 TEST(BudgetTest, TrialsAreCountedDown) {
-  Budget budget(SpecOf(2, 100, 0), {});
+  Budget budget(JobOf(2, 100, 0));
   budget.CountRemembered(0, false);
   budget.CountRemembered(0, false);
   budget.SettleTrials();
@@ -136,7 +136,7 @@ TEST(BudgetTest, TrialsAreCountedDown) {
 }
 
 TEST(BudgetTest, ASecondRunOfTheSameCommandHasNothingToDo) {
-  Budget budget(SpecOf(2, 100, 0), {});
+  Budget budget(JobOf(2, 100, 0));
   budget.CountRemembered(90, true);
   budget.CountRemembered(15, true);
   budget.SettleTrials();
@@ -144,7 +144,7 @@ TEST(BudgetTest, ASecondRunOfTheSameCommandHasNothingToDo) {
 }
 
 TEST(BudgetTest, AnInterruptedRunGoesOnWithTheRest) {
-  Budget budget(SpecOf(2, 100, 0), {});
+  Budget budget(JobOf(2, 100, 0));
   budget.CountRemembered(40, false);
   budget.CountRemembered(0, false);
   budget.SettleTrials();
@@ -152,7 +152,7 @@ TEST(BudgetTest, AnInterruptedRunGoesOnWithTheRest) {
 }
 
 TEST(BudgetTest, ANewWorkloadAmongTunedOnesGetsItsShare) {
-  Budget budget(SpecOf(2, 100, 0), {});
+  Budget budget(JobOf(2, 100, 0));
   budget.CountRemembered(5000, true);  // another model has it too
   budget.CountRemembered(0, false);
   budget.SettleTrials();
@@ -160,9 +160,9 @@ TEST(BudgetTest, ANewWorkloadAmongTunedOnesGetsItsShare) {
 }
 
 TEST(BudgetTest, TimeCountsEarlierAttemptsAndTheEnd) {
-  v1::JobProgress earlier;
-  earlier.set_seconds(40);
-  Budget budget(SpecOf(1, 0, 60), earlier);
+  Job job = JobOf(1, 0, 60);
+  job.earlier.seconds = 40;
+  Budget budget(job);
   EXPECT_DOUBLE_EQ(budget.SecondsLeft(10, 5), 5);
   EXPECT_DOUBLE_EQ(budget.SecondsLeft(15, 5), 0);
   EXPECT_DOUBLE_EQ(budget.SecondsLeft(21, 0), -1);
@@ -170,12 +170,12 @@ TEST(BudgetTest, TimeCountsEarlierAttemptsAndTheEnd) {
 }
 
 TEST(BudgetTest, TimeAloneAlsoComesToAnEnd) {
-  Budget budget(SpecOf(2, 0, 10), {});
+  Budget budget(JobOf(2, 0, 10));
   budget.CountRemembered(100, true);
   budget.CountRemembered(80, true);
   budget.SettleTrials();
   EXPECT_TRUE(budget.nothing_left());
-  Budget longer(SpecOf(2, 0, 600), {});
+  Budget longer(JobOf(2, 0, 600));
   longer.CountRemembered(100, true);
   longer.CountRemembered(80, true);
   longer.SettleTrials();

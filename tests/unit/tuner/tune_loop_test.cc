@@ -27,7 +27,7 @@ std::string MatMul(int m, int n, int k) {
 }
 
 // Rows of 5 and unrolling by 4 are best on this device, whatever the default thinks.
-double PretendedSeconds(const v1::Batch&, const std::string& text) {
+double PretendedSeconds(const Batch&, const std::string& text) {
   double seconds = 1e-3;
   const space::Decisions decisions = space::ParseDecisions(text).value();
   for (const space::Decision& d : decisions) {
@@ -43,154 +43,148 @@ class TuneLoopTest : public ::testing::Test {
   TuneLoopTest() : builders_({{"/proc/self/exe", "--pretend"}, 2, absl::Seconds(20)}) {
     farm_.seconds = PretendedSeconds;
     AddWorkload(64, 96, 128, 3);
-    job_.mutable_spec()->set_target("x86_64 -mcpu=x86-64-v3 -threads=2");
-    job_.mutable_spec()->set_threads(2);
-    job_.mutable_spec()->set_trials(120);
-    job_.mutable_spec()->set_seed(1);
+    job_.target = "x86_64 -mcpu=x86-64-v3 -threads=2";
+    job_.trials = 120;
+    job_.seed = 1;
   }
 
   void AddWorkload(int m, int n, int k, int64_t count) {
-    v1::WorkloadSpec* workload = job_.mutable_spec()->add_workloads();
-    workload->set_text(MatMul(m, n, k));
-    workload->set_digest(ir::WorkloadDigest(ir::ParseWorkload(workload->text()).value()));
-    workload->set_count(count);
-    workload->set_op("matmul");
+    const std::string text = MatMul(m, n, k);
+    job_.workloads.push_back({ir::WorkloadDigest(ir::ParseWorkload(text).value()), text, "matmul", count});
   }
   absl::Status Tune() {
     return TuneJob(job_, farm_, builders_, &progress_, [this] { return farm_.Now(); });
   }
   int Finals() const {
     return static_cast<int>(
-        std::count_if(farm_.batches.begin(), farm_.batches.end(), [](const auto& b) { return b.final(); }));
+        std::count_if(farm_.batches.begin(), farm_.batches.end(), [](const auto& b) { return b.final; }));
   }
 
   PretendedFarm farm_;
   BuildPool builders_;
-  v1::Job job_;
-  v1::JobProgress progress_;
+  Job job_;
+  Progress progress_;
 };
 
 TEST_F(TuneLoopTest, FindsWhatTheDeviceLikesAndConfirmsIt) {
   AddWorkload(48, 96, 256, 1);
   ASSERT_EQ(Tune(), absl::OkStatus());
-  EXPECT_LE(progress_.trials(), 120);
-  ASSERT_EQ(progress_.workloads_size(), 2);
-  for (const v1::WorkloadProgress& w : progress_.workloads()) {
-    EXPECT_GT(w.default_seconds(), 1.15e-3) << "the default is not what this device likes";
-    EXPECT_LT(w.best_seconds(), 1.12e-3);
-    EXPECT_FALSE(w.best_schedule().empty());
-    EXPECT_GT(w.trials(), 0);
+  EXPECT_LE(progress_.trials, 120);
+  ASSERT_EQ(progress_.workloads.size(), 2u);
+  for (const WorkloadProgress& w : progress_.workloads) {
+    EXPECT_GT(*w.default_seconds, 1.15e-3) << "the default is not what this device likes";
+    EXPECT_LT(*w.best_seconds, 1.12e-3);
+    EXPECT_FALSE(w.best_schedule.empty());
+    EXPECT_GT(w.trials, 0);
   }
   EXPECT_EQ(Finals(), 2);
-  EXPECT_NEAR(progress_.latency_before_seconds(),
-              3 * progress_.workloads(0).default_seconds() + progress_.workloads(1).default_seconds(), 1e-9);
-  EXPECT_LT(progress_.latency_after_seconds(), progress_.latency_before_seconds());
+  EXPECT_NEAR(*progress_.latency_before_seconds,
+              3 * *progress_.workloads[0].default_seconds + *progress_.workloads[1].default_seconds, 1e-9);
+  EXPECT_LT(*progress_.latency_after_seconds, *progress_.latency_before_seconds);
   EXPECT_GT(farm_.reports.size(), 0u);
-  for (const v1::Batch& batch : farm_.batches) {
-    EXPECT_EQ(batch.requirements().fingerprint_digest(), "d1") << "all on one kind of device";
-    EXPECT_FALSE(batch.artifact().empty());
-    EXPECT_FALSE(batch.reference().interface().empty());
-    EXPECT_EQ(batch.policy().constant_bytes_between_runs(), (3 * 96 * 128 + 96 * 256) * 4) << "of the whole model";
+  for (const Batch& batch : farm_.batches) {
+    EXPECT_EQ(batch.requirements.fingerprint_digest, "d1") << "all on one kind of device";
+    EXPECT_FALSE(batch.artifact.empty());
+    EXPECT_FALSE(batch.reference.interface.name.empty());
+    EXPECT_EQ(batch.constant_bytes_between_runs, (3 * 96 * 128 + 96 * 256) * 4) << "of the whole model";
   }
 }
 
 TEST_F(TuneLoopTest, WhatIsNotFasterThanTheDefaultDoesNotWin) {
-  farm_.seconds = [](const v1::Batch&, const std::string&) { return 1e-3; };
+  farm_.seconds = [](const Batch&, const std::string&) { return 1e-3; };
   ASSERT_EQ(Tune(), absl::OkStatus());
-  const auto workload = ir::ParseWorkload(job_.spec().workloads(0).text()).value();
-  const auto standard = space::Default(workload, target::ParseTarget(job_.spec().target()).value());
-  EXPECT_EQ(progress_.workloads(0).best_schedule(), schedule::Print(standard->schedule));
-  EXPECT_EQ(progress_.workloads(0).best_seconds(), progress_.workloads(0).default_seconds());
+  const auto workload = ir::ParseWorkload(job_.workloads[0].text).value();
+  const auto standard = space::Default(workload, target::ParseTarget(job_.target).value());
+  EXPECT_EQ(progress_.workloads[0].best_schedule, schedule::Print(standard->schedule));
+  EXPECT_EQ(*progress_.workloads[0].best_seconds, *progress_.workloads[0].default_seconds);
 }
 
 TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
   ASSERT_EQ(Tune(), absl::OkStatus());
-  const double best = progress_.workloads(0).best_seconds();
+  const double best = *progress_.workloads[0].best_seconds;
   farm_.batches.clear();
-  progress_.Clear();
+  progress_ = {};
   ASSERT_EQ(Tune(), absl::OkStatus());
   EXPECT_TRUE(farm_.batches.empty());
-  EXPECT_EQ(progress_.trials(), 0);
-  EXPECT_NEAR(progress_.workloads(0).best_seconds(), best, 1e-9);
-  EXPECT_TRUE(progress_.has_latency_before_seconds());
+  EXPECT_EQ(progress_.trials, 0);
+  EXPECT_NEAR(*progress_.workloads[0].best_seconds, best, 1e-9);
+  EXPECT_TRUE(progress_.latency_before_seconds.has_value());
 }
 
 TEST_F(TuneLoopTest, ASearchThatEndedByItselfIsNotBegunAgain) {
   AddWorkload(8, 16, 16, 1);  // next to nothing of the model's time
   AddWorkload(48, 96, 256, 1);
-  const std::string small = job_.spec().workloads(1).digest();
+  const std::string small = job_.workloads[1].digest;
   std::atomic<uint64_t> calls = 0;
-  farm_.seconds = [&](const v1::Batch& batch, const std::string& decisions) {
-    const double noise = batch.final() ? 1 : 1 + 0.1 * Random(++calls).Uniform();
-    return PretendedSeconds(batch, decisions) * noise * (batch.workload_digest() == small ? 1e-4 : 1);
+  farm_.seconds = [&](const Batch& batch, const std::string& decisions) {
+    const double noise = batch.final ? 1 : 1 + 0.1 * Random(++calls).Uniform();
+    return PretendedSeconds(batch, decisions) * noise * (batch.workload_digest == small ? 1e-4 : 1);
   };
-  job_.mutable_spec()->set_trials(0);
-  job_.mutable_spec()->mutable_time_budget()->set_seconds(3600);
+  job_.trials = 0;
+  job_.seconds = 3600;
   ASSERT_EQ(Tune(), absl::OkStatus());
-  EXPECT_GT(progress_.trials(), 100);
+  EXPECT_GT(progress_.trials, 100);
   farm_.batches.clear();
   ASSERT_EQ(Tune(), absl::OkStatus());
   EXPECT_TRUE(farm_.batches.empty());
-  EXPECT_EQ(progress_.trials(), 0);
+  EXPECT_EQ(progress_.trials, 0);
 }
 
 TEST_F(TuneLoopTest, TheDefaultIsComparedAsItWasMeasuredBesideTheWinner) {
   ASSERT_EQ(Tune(), absl::OkStatus());
-  const double before = progress_.workloads(0).default_seconds();
-  const Task task = MakeTask(job_.spec().workloads(0), target::ParseTarget(job_.spec().target()).value(), 1, 1).value();
+  const double before = *progress_.workloads[0].default_seconds;
+  const Task task = MakeTask(job_.workloads[0], target::ParseTarget(job_.target).value(), 1, 1).value();
   for (size_t i = farm_.records.size(); i-- > 0;) {
-    if (!farm_.records[i].confirmed() || farm_.records[i].schedule() != task.standard.schedule) continue;
-    v1::Record slower_day = farm_.records[i];
-    slower_day.set_batch_id("another day");
-    for (double& s : *slower_day.mutable_outcome()->mutable_timing()->mutable_seconds()) s *= 1.5;
+    PretendedFarm::Record slower_day = farm_.records[i];
+    if (!slower_day.trial.confirmed || slower_day.trial.schedule != task.standard.schedule) continue;
+    slower_day.batch += 1000;
+    for (double& s : slower_day.trial.outcome.seconds) s *= 1.5;
     farm_.records.push_back(std::move(slower_day));
   }
   ASSERT_EQ(Tune(), absl::OkStatus());
-  EXPECT_NEAR(progress_.workloads(0).default_seconds(), before, 1e-9);
+  EXPECT_NEAR(*progress_.workloads[0].default_seconds, before, 1e-9);
 }
 
 TEST_F(TuneLoopTest, ALargerBudgetGoesOnFromTheRecords) {
-  job_.mutable_spec()->set_trials(40);
+  job_.trials = 40;
   ASSERT_EQ(Tune(), absl::OkStatus());
   const size_t before = farm_.records.size();
-  job_.mutable_spec()->set_trials(80);
+  job_.trials = 80;
   farm_.batches.clear();
   ASSERT_EQ(Tune(), absl::OkStatus());
   EXPECT_FALSE(farm_.batches.empty());
-  EXPECT_LE(progress_.trials(), 80 - 40);
+  EXPECT_LE(progress_.trials, 80 - 40);
   EXPECT_GT(farm_.records.size(), before);
 }
 
 TEST_F(TuneLoopTest, TheBudgetOfTrialsIsKept) {
   for (const int64_t trials : {1, 7, 33}) {
     farm_.records.clear();
-    job_.mutable_spec()->set_trials(trials);
+    job_.trials = trials;
     ASSERT_EQ(Tune(), absl::OkStatus());
-    EXPECT_LE(progress_.trials(), trials);
-    EXPECT_TRUE(progress_.has_latency_after_seconds()) << "confirming gives every workload its numbers";
+    EXPECT_LE(progress_.trials, trials);
+    EXPECT_TRUE(progress_.latency_after_seconds.has_value()) << "confirming gives every workload its numbers";
   }
 }
 
 TEST_F(TuneLoopTest, TheBudgetOfTimeIsKeptHoweverSlowTheKernels) {
   for (const int n : {96, 112, 160}) AddWorkload(48, n, 256, 1);
-  job_.mutable_spec()->set_trials(0);
+  job_.trials = 0;
   for (const double slow : {0.3, 1.0, 2.0}) {
     for (const int64_t budget : {20, 60, 300}) {
       SCOPED_TRACE(testing::Message() << slow << " s a call, " << budget << " s in all");
       farm_.records.clear();
       farm_.batches.clear();
       farm_.now = absl::UnixEpoch();
-      farm_.seconds = [&](const v1::Batch& b, const std::string& text) {
-        return 1e3 * slow * PretendedSeconds(b, text);
-      };
-      job_.mutable_spec()->mutable_time_budget()->set_seconds(budget);
+      farm_.seconds = [&](const Batch& b, const std::string& text) { return 1e3 * slow * PretendedSeconds(b, text); };
+      job_.seconds = static_cast<double>(budget);
       ASSERT_EQ(Tune(), absl::OkStatus());
       EXPECT_LE(farm_.now, absl::UnixEpoch() + absl::Seconds(budget + 10));
-      EXPECT_TRUE(progress_.has_latency_after_seconds()) << "every workload has its first measurement";
-      EXPECT_GE(progress_.latency_before_seconds(), progress_.latency_after_seconds());
+      EXPECT_TRUE(progress_.latency_after_seconds.has_value()) << "every workload has its first measurement";
+      EXPECT_GE(*progress_.latency_before_seconds, *progress_.latency_after_seconds);
       const auto searched = std::count_if(farm_.records.begin(), farm_.records.end(),
-                                          [](const v1::Record& record) { return !record.confirmed(); });
-      EXPECT_GE(searched, progress_.trials()) << "an incumbent is recorded too";
+                                          [](const auto& record) { return !record.trial.confirmed; });
+      EXPECT_GE(searched, progress_.trials) << "an incumbent is recorded too";
       // With less time, whether the last winner is still confirmed depends on which builds end first.
       if (static_cast<double>(budget) > 400 * slow) {
         EXPECT_EQ(Finals(), 4);
@@ -200,22 +194,21 @@ TEST_F(TuneLoopTest, TheBudgetOfTimeIsKeptHoweverSlowTheKernels) {
 }
 
 TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
-  farm_.seconds = [](const v1::Batch& batch, const std::string& decisions) {
+  farm_.seconds = [](const Batch& batch, const std::string& decisions) {
     const double seconds = PretendedSeconds(batch, decisions);
     return decisions.find("rows=3") != std::string::npos ? -1.0 : seconds;
   };
   ASSERT_EQ(Tune(), absl::OkStatus());
-  ASSERT_EQ(progress_.failed_size(), 1);
-  EXPECT_EQ(progress_.failed(0).kind(), v1::FAILURE_KIND_CRASHED);
-  EXPECT_GT(progress_.failed(0).count(), 0);
-  EXPECT_LT(progress_.workloads(0).best_seconds(), 1.15e-3);
+  ASSERT_EQ(progress_.failed.size(), 1u);
+  EXPECT_GT(progress_.failed[records::FailureKind::kCrashed], 0);
+  EXPECT_LT(*progress_.workloads[0].best_seconds, 1.15e-3);
 }
 
 TEST_F(TuneLoopTest, WaitsForADevice) {
   farm_.asks_before_device = 2;
   ASSERT_EQ(Tune(), absl::OkStatus());
   ASSERT_GE(farm_.reports.size(), 2u);
-  EXPECT_THAT(farm_.reports[0].activity(), HasSubstr("waiting for a device"));
+  EXPECT_THAT(farm_.reports[0].activity, HasSubstr("waiting for a device"));
 }
 
 TEST_F(TuneLoopTest, ACancelledJobStopsAndKeepsItsProgress) {
@@ -224,7 +217,7 @@ TEST_F(TuneLoopTest, ACancelledJobStopsAndKeepsItsProgress) {
   EXPECT_EQ(Tune().code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(farm_.abandoned);
   EXPECT_EQ(Finals(), 0);
-  EXPECT_LT(progress_.trials(), 120);
+  EXPECT_LT(progress_.trials, 120);
 }
 
 TEST_F(TuneLoopTest, ALostLeaseIsHandedOn) {
@@ -233,7 +226,7 @@ TEST_F(TuneLoopTest, ALostLeaseIsHandedOn) {
 }
 
 TEST_F(TuneLoopTest, AJobOfWhichNothingCanBeMeasuredFails) {
-  farm_.batch_error = [](const v1::Batch&) { return "the reference kernel crashed"; };
+  farm_.batch_error = [](const Batch&) { return "the reference kernel crashed"; };
   const absl::Status status = Tune();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the reference kernel crashed"));
@@ -241,19 +234,19 @@ TEST_F(TuneLoopTest, AJobOfWhichNothingCanBeMeasuredFails) {
 
 TEST_F(TuneLoopTest, OneWorkloadThatCannotBeMeasuredDoesNotStopTheOthers) {
   AddWorkload(16, 32, 64, 1);
-  const std::string broken = job_.spec().workloads(1).digest();
-  farm_.batch_error = [broken](const v1::Batch& b) { return b.workload_digest() == broken ? "does not load" : ""; };
+  const std::string broken = job_.workloads[1].digest;
+  farm_.batch_error = [broken](const Batch& b) { return b.workload_digest == broken ? "does not load" : ""; };
   ASSERT_EQ(Tune(), absl::OkStatus());
-  EXPECT_TRUE(progress_.workloads(0).has_best_seconds());
-  EXPECT_FALSE(progress_.workloads(1).has_best_seconds());
-  EXPECT_FALSE(progress_.has_latency_after_seconds());
+  EXPECT_TRUE(progress_.workloads[0].best_seconds.has_value());
+  EXPECT_FALSE(progress_.workloads[1].best_seconds.has_value());
+  EXPECT_FALSE(progress_.latency_after_seconds.has_value());
 }
 
 TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
-  (*job_.mutable_spec()->mutable_options())["colour"] = "red";
+  job_.options["colour"] = "red";
   EXPECT_THAT(std::string(Tune().message()), HasSubstr("colour"));
-  job_.mutable_spec()->clear_options();
-  job_.mutable_spec()->mutable_workloads(0)->set_text("workload nonsense");
+  job_.options.clear();
+  job_.workloads[0].text = "workload nonsense";
   const absl::Status status = Tune();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("matmul"));
@@ -263,10 +256,7 @@ TEST(TaskTest, RelativesAreOrderedByLikeness) {
   std::vector<Task> tasks;
   const target::Target target = target::ParseTarget("x86_64").value();
   for (const int m : {64, 8, 72, 4096}) {
-    v1::WorkloadSpec spec;
-    spec.set_text(MatMul(m, 96, 128));
-    spec.set_count(1);
-    tasks.push_back(MakeTask(spec, target, 1, 1).value());
+    tasks.push_back(MakeTask({.text = MatMul(m, 96, 128)}, target, 1, 1).value());
     tasks.back().best_decisions = {{"rows", m, {}}};
   }
   tasks[3].best_decisions.clear();  // not measured yet
@@ -277,13 +267,11 @@ TEST(TaskTest, RelativesAreOrderedByLikeness) {
 }
 
 TEST(TaskTest, RepeatsTakenInTurnsCountWhereThereAreAny) {
-  v1::Outcome outcome;
-  for (const double s : {9.0, 9.0, 1.0, 3.0, 2.0}) outcome.mutable_timing()->add_seconds(s);
-  outcome.mutable_timing()->set_first_interleaved(2);
+  Outcome outcome = {{9.0, 9.0, 1.0, 3.0, 2.0}, 2, {}};
   EXPECT_EQ(SecondsOf(outcome), 2.0);
-  outcome.mutable_timing()->set_first_interleaved(5);
+  outcome.first_interleaved = 5;
   EXPECT_EQ(SecondsOf(outcome), 3.0);
-  EXPECT_EQ(SecondsOf(v1::Outcome()), std::nullopt);
+  EXPECT_EQ(SecondsOf(Outcome()), std::nullopt);
 }
 
 }  // namespace

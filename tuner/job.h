@@ -1,0 +1,53 @@
+// What a tuner is asked to do, and what it says of how far it is. Plain values; convert.h has the messages.
+#ifndef HONE_TUNER_JOB_H_
+#define HONE_TUNER_JOB_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "records/failure.h"
+
+namespace hone::tuner {
+
+struct JobWorkload {
+  std::string digest, text;
+  std::string op;     // for people
+  int64_t count = 1;  // times the model runs it
+};
+
+struct WorkloadProgress {
+  std::string digest;
+  int64_t trials = 0;
+  std::optional<double> default_seconds, best_seconds;
+  std::string best_schedule;
+  double roofline_share = 0;  // of the best; 0: not known
+};
+
+struct Progress {
+  int64_t trials = 0;  // candidates with an outcome, failed ones included
+  std::map<records::FailureKind, int64_t> failed;
+  double seconds = 0;                       // spent tuning
+  std::vector<WorkloadProgress> workloads;  // in the order of the job
+  // Of the whole model, once every workload was measured.
+  std::optional<double> latency_before_seconds, latency_after_seconds;
+  std::string activity;  // one line for people
+};
+
+struct Job {
+  std::vector<JobWorkload> workloads;
+  std::string target;             // text
+  int64_t trials = 0;             // over all workloads; 0: no limit
+  std::optional<double> seconds;  // of tuning
+  uint64_t seed = 0;
+  int priority = 0;
+  std::map<std::string, std::string> labels;   // that the device must have
+  std::map<std::string, std::string> options;  // one that the tuner does not know is an error
+  Progress earlier;                            // of attempts before this one
+};
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_JOB_H_
