@@ -1,9 +1,11 @@
 #include "tests/fuzz/fuzz.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -70,18 +72,38 @@ void CheckAll(Progress& progress, const Machine& machine, const Options& options
   }
 }
 
-// Whether all seeds are done.
+// Set by the signal handler: nothing else can be, there.
+volatile sig_atomic_t stopped = 0;
+
+void OnStop(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
+// Waits for the child, or ends it if this process is to stop.
+int StatusOf(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) != child) {
+    HONE_CHECK(errno == EINTR);
+    if (stopped) kill(child, SIGKILL);
+  }
+  return status;
+}
+
+// Whether all seeds are done, or the rest is not to be.
 bool RunChild(Progress& progress, const std::function<Machine()>& open, const Options& options,
               std::string_view program) {
   const pid_t child = fork();
   if (child == 0) {
+    OnStop(SIG_DFL);
     CheckAll(progress, open(), options, program);
     std::fflush(stdout);
     _exit(0);  // drivers leave threads behind
   }
-  int status = 0;
-  HONE_CHECK(child > 0 && waitpid(child, &status, 0) == child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  HONE_CHECK(child > 0);
+  const int status = StatusOf(child);
+  if (stopped || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return true;
   Report(progress, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the process ended", options, program);
   ++progress.seed;
   return false;
@@ -109,14 +131,16 @@ int Fuzz(int argc, char** argv, const std::function<Machine()>& open) {
   HONE_CHECK(shared != MAP_FAILED);
   Progress& progress = *static_cast<Progress*>(shared);  // all zero
   progress.seed = options.seed;
+  OnStop([](int) { stopped = 1; });
   while (!RunChild(progress, open, options, program)) continue;
   const Counts& counts = progress.counts;
+  if (stopped) fmt::print("stopped at seed {}\n", progress.seed);
   fmt::print(
       "{}: {} graphs from seed {}: {} nodes, {} workloads; {} schedules lowered and interpreted, {} of them "
       "compiled and run, {} dropped; {} failures\n",
       program, counts.graphs, options.seed, counts.nodes, counts.workloads, counts.lowered, counts.run, counts.dropped,
       progress.failures);
-  return progress.failures == 0 ? 0 : 1;
+  return progress.failures == 0 && !stopped ? 0 : 1;
 }
 
 }  // namespace hone::fuzz
