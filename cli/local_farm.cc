@@ -47,6 +47,7 @@ std::string Ending(int status) {
 }  // namespace
 
 absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
+  TemporaryFolder::RemoveAbandoned();  // of commands that were killed
   HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   LocalFarm farm(std::move(folder));
   const std::filesystem::path port_file = farm.folder_ / "address";

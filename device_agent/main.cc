@@ -125,6 +125,7 @@ absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Option
 
 absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(options.tracker, options.tls));
+  TemporaryFolder::RemoveAbandoned();  // of agents that were killed
   HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<OwnDevice>> devices, FindDevices(options));
   const AgentIdentity identity{options.name.empty() ? HostName() : options.name, RandomId(), HONE_VERSION};
   std::vector<ServedDevice> served;

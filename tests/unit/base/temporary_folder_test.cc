@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <optional>
 #include <utility>
@@ -40,6 +43,35 @@ TEST(TemporaryFolder, MayHaveAnotherParentAndSaysWhereItCouldNotBe) {
   const absl::Status status = TemporaryFolder::Create(outer / "none").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("none: No such file or directory"));
+}
+
+TEST(TemporaryFolder, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
+  const TemporaryFolder outer = TemporaryFolder::Create().value();
+  const TemporaryFolder alive = TemporaryFolder::Create(outer.path()).value();
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const TemporaryFolder left = TemporaryFolder::Create(outer.path()).value();
+    const std::string path = left.path();
+    _exit(write(pipe_ends[1], path.data(), path.size()) > 0 ? 0 : 1);  // without a destructor, as when it is killed
+  }
+  char bytes[256] = {};
+  ASSERT_GT(read(pipe_ends[0], bytes, sizeof(bytes) - 1), 0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  const fs::path left = bytes, another = outer / "hone-of-somebody-else";
+  fs::create_directory(another);
+  TemporaryFolder::RemoveAbandoned(outer.path());
+  EXPECT_TRUE(fs::exists(left)) << "it may have been made this moment";
+  for (const fs::path& path : {left, alive.path(), another}) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  TemporaryFolder::RemoveAbandoned(outer.path());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(alive.path()));
+  EXPECT_TRUE(fs::exists(another));
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
 }
 
 }  // namespace
