@@ -1,9 +1,11 @@
 #include "compiler/opt/opt.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/graph/text.h"
 #include "compiler/opt/meaning.h"
+#include "compiler/passes/split_launches.h"
 #include "compiler/schedule/apply.h"
 #include "fmt/format.h"
 
@@ -108,14 +110,53 @@ absl::Status Run(std::span<const Pass<Program>> passes, Program& program, const 
   return RunPasses(passes, program, run_options);
 }
 
-absl::StatusOr<std::string> OptFunc(const std::string& text, std::string_view list, const OptOptions& options,
+// Stands in a list like a pass, and makes of one func several: those after it run on each.
+constexpr Pass<ir::Func> kSplitLaunches = {"split_launches", nullptr};
+
+struct FuncList {
+  std::vector<Pass<ir::Func>> passes;
+  bool splits = false;
+  std::vector<Pass<ir::Func>> after_split;
+};
+
+absl::StatusOr<FuncList> SelectFuncPasses(std::string_view names, const PassTables& tables) {
+  std::vector<Pass<ir::Func>> others(tables.grid.begin(), tables.grid.end());
+  others.push_back(kSplitLaunches);
+  FuncList list;
+  HONE_ASSIGN_OR_RETURN(list.passes, SelectPasses(tables.func, names, std::span<const Pass<ir::Func>>(others)));
+  const auto is_split = [](const Pass<ir::Func>& pass) { return pass.name == kSplitLaunches.name; };
+  const auto split = std::ranges::find_if(list.passes, is_split);
+  if (split == list.passes.end()) return list;
+  list.splits = true;
+  list.after_split.assign(split + 1, list.passes.end());
+  list.passes.erase(split, list.passes.end());
+  if (std::ranges::any_of(list.after_split, is_split)) {
+    return absl::InvalidArgumentError("split_launches stands twice in the list of passes");
+  }
+  return list;
+}
+
+// The text of what the passes make of the func.
+absl::StatusOr<std::string> RunList(const FuncList& list, ir::Func func, const OptOptions& options,
+                                    const std::vector<ir::Param>& ranges = {}) {
+  const auto meaning = [&](const ir::Func& f) { return Meaning(f, options.seed, ranges); };
+  HONE_RETURN_IF_ERROR(Run<ir::Func>(list.passes, func, options, 0, meaning));
+  if (!list.splits) return ir::Print(func);
+  std::string result;
+  for (ir::Func& launch : passes::SplitLaunches(func).funcs) {
+    HONE_RETURN_IF_ERROR(IllegalAfter(kSplitLaunches.name, ir::Verify(launch)));
+    HONE_RETURN_IF_ERROR(Run<ir::Func>(list.after_split, launch, options, 0, meaning));
+    result += ir::Print(launch);
+  }
+  return result;
+}
+
+absl::StatusOr<std::string> OptFunc(const std::string& text, std::string_view names, const OptOptions& options,
                                     const PassTables& tables) {
-  HONE_ASSIGN_OR_RETURN(const auto passes, SelectPasses(tables.func, list, tables.grid));
+  HONE_ASSIGN_OR_RETURN(const FuncList list, SelectFuncPasses(names, tables));
   HONE_ASSIGN_OR_RETURN(ir::Func func, ir::ParseFunc(text));
   HONE_RETURN_IF_ERROR(ir::Verify(func));
-  HONE_RETURN_IF_ERROR(
-      Run<ir::Func>(passes, func, options, 0, [&](const ir::Func& f) { return Meaning(f, options.seed); }));
-  return ir::Print(func);
+  return RunList(list, std::move(func), options);
 }
 
 absl::StatusOr<std::string> OptFuncs(const std::string& text, std::string_view list, const OptOptions& options,
@@ -142,16 +183,15 @@ absl::StatusOr<std::string> OptGraph(const std::string& text, std::string_view l
 }
 
 // The passes of a workload's list that come after build_loops.
-absl::StatusOr<std::vector<Pass<ir::Func>>> SelectAfterBuildLoops(std::string_view list, const PassTables& tables) {
+absl::StatusOr<FuncList> SelectAfterBuildLoops(std::string_view list, const PassTables& tables) {
   const std::vector<std::string_view> names = SplitNames(list);
-  if (names[0] == "all") return SelectPasses(tables.func, list, tables.grid);
+  if (names[0] == "all") return SelectFuncPasses(list, tables);
   if (names[0] != "build_loops") {
     return absl::InvalidArgumentError(fmt::format(
         "a workload becomes a func by build_loops: the list of passes begins with it (or is all), not with {}",
         names[0]));
   }
-  return SelectPasses(tables.func, list.substr(list.find("build_loops") + std::string_view("build_loops").size()),
-                      tables.grid);
+  return SelectFuncPasses(list.substr(list.find("build_loops") + std::string_view("build_loops").size()), tables);
 }
 
 absl::StatusOr<std::string> OptWorkload(const std::string& text, std::string_view list, const OptOptions& options,
@@ -165,7 +205,7 @@ absl::StatusOr<std::string> OptWorkload(const std::string& text, std::string_vie
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
   if (SplitNames(list).empty()) return ir::Print(workload) + "schedule\n" + schedule::Print(schedule);
 
-  HONE_ASSIGN_OR_RETURN(const auto passes, SelectAfterBuildLoops(list, tables));
+  HONE_ASSIGN_OR_RETURN(const FuncList passes, SelectAfterBuildLoops(list, tables));
   HONE_ASSIGN_OR_RETURN(passes::Loops loops, passes::BuildLoops(state, options.target, "kernel"));
   HONE_RETURN_IF_ERROR(IllegalAfter("build_loops", ir::Verify(loops.main)));
   if (options.interpret) {
@@ -176,9 +216,8 @@ absl::StatusOr<std::string> OptWorkload(const std::string& text, std::string_vie
   std::string result;
   for (ir::Func* func : {&loops.main, &loops.prepare}) {
     if (!func->body.defined()) continue;
-    HONE_RETURN_IF_ERROR(Run<ir::Func>(passes, *func, options, 0,
-                                       [&](const ir::Func& f) { return Meaning(f, options.seed, workload.params); }));
-    result += ir::Print(*func);
+    HONE_ASSIGN_OR_RETURN(const std::string printed, RunList(passes, *func, options, workload.params));
+    result += printed;
   }
   return result;
 }

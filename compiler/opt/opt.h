@@ -40,13 +40,14 @@ struct OptOptions {
 // The passes there are. Tests put broken ones in their place.
 struct PassTables {
   std::span<const Pass<ir::Func>> func = passes::FuncPasses();
-  std::span<const Pass<ir::Func>> grid = passes::GridPasses();  // by name: "all" is without them
+  std::span<const Pass<ir::Func>> grid = passes::GridPasses();  // by name: "all" is without them, and does not split
   std::span<const Pass<graph::Graph>> graph = graph::GraphPasses();
 };
 
 // The text of the program after the passes. A workload is followed by a line "schedule" and steps; its list begins with
 // build_loops, and "all" includes it. Errors: InvalidArgument with line and column for bad text, or naming what is
-// known for an unknown pass; those of RunPasses.
+// known for an unknown pass; those of RunPasses. In the list of a func, split_launches makes a func of every launch,
+// and what follows it runs on each.
 absl::StatusOr<std::string> Opt(std::string_view text, const OptOptions& options, const PassTables& tables = {});
 
 }  // namespace hone::opt

@@ -53,6 +53,25 @@ TEST(Opt, RunsEachOfSeveralFuncs) {
   EXPECT_EQ(Result(std::string(kFunc) + kFunc, {.passes = "unroll"}), std::string(kUnrolled) + kUnrolled);
 }
 
+TEST(Opt, SplitsAFuncIntoItsLaunchesOnce) {
+  constexpr char kTwoNests[] = R"(func f(A: f32[4], B: f32[4]) {
+  group i in 4 {
+    A[i] = 1.0f32
+  }
+  group i in 4 {
+    B[i] = A[i]
+  }
+}
+)";
+  const std::string split = Result(kTwoNests, {.passes = "split_launches"});
+  EXPECT_THAT(split, HasSubstr("func f_0(A: f32[4])"));
+  EXPECT_THAT(split, HasSubstr("func f_1("));
+  EXPECT_THAT(Result(kTwoNests, {.passes = "split_launches,bind,barriers", .interpret = true}),
+              HasSubstr("grid 4 lanes 1"));
+  EXPECT_THAT(Result(kTwoNests, {.passes = "split_launches,split_launches"}), HasSubstr("twice"));
+  EXPECT_THAT(Result(kTwoNests, {.passes = "split"}), HasSubstr("split_launches"));
+}
+
 TEST(Opt, LowersAWorkloadWithItsSchedule) {
   const std::string text = std::string(kWorkload) + "schedule\nsplit i0 4 peel\nvectorize i0i\n";
   EXPECT_THAT(Result(text, {.passes = "all"}), HasSubstr("ramp(i0o * 4, 1, 4)"));
