@@ -15,7 +15,7 @@
 namespace hone::target {
 namespace {
 
-constexpr std::string_view kWords[] = {"cpu", "x86_64", "arm64"};
+constexpr std::string_view kWords[] = {"cpu", EntryOf(Arch::kX86_64).word, EntryOf(Arch::kAArch64).word};
 
 bool HasAll(const FeatureSet& features, std::initializer_list<std::string_view> wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](std::string_view f) { return features.contains(f); });
@@ -86,10 +86,10 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   if (text.word == "cpu") {
     start = HostCpu();
   } else {
-    const Arch arch = text.word == "arm64" ? Arch::kAArch64 : Arch::kX86_64;
+    const Arch arch = text.word == EntryOf(Arch::kAArch64).word ? Arch::kAArch64 : Arch::kX86_64;
     const TargetText::Option* const cpu = text.Find("-mcpu");
-    const std::string_view general = arch == Arch::kAArch64 ? "generic" : "x86-64-v3";
-    HONE_ASSIGN_OR_RETURN(const Microarchitecture* row, FindCpu(arch, cpu != nullptr ? cpu->value : general));
+    HONE_ASSIGN_OR_RETURN(const Microarchitecture* row,
+                          FindCpu(arch, cpu != nullptr ? cpu->value : EntryOf(arch).general));
     start = CpuTarget(*row, FeaturesOf(*row));
   }
   HONE_ASSIGN_OR_RETURN(Target target, ChooseCpu(text, start));
@@ -99,12 +99,12 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
 }
 
 Target Typical() {
-  const Microarchitecture& row = *FindMicroarchitecture(Arch::kX86_64, "x86-64-v3");
+  const Microarchitecture& row = *FindMicroarchitecture(Arch::kX86_64, EntryOf(Arch::kX86_64).general);
   return CpuTarget(row, FeaturesOf(row));
 }
 
 std::string PrintCpu(const Target& target) {
-  std::string text = fmt::format("{} -mcpu={}", target.arch == Arch::kAArch64 ? "arm64" : "x86_64", target.cpu);
+  std::string text = fmt::format("{} -mcpu={}", EntryOf(target.arch).word, target.cpu);
   if (!target.features.empty()) text += " -mattr=" + target.features;
   return text;
 }

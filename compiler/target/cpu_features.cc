@@ -24,9 +24,22 @@ std::vector<Spelling> SpellingsIn(const Table& table) {
   return spellings;
 }
 
+// What there is of the architecture.
+template <typename T>
+const T& Of(Arch arch, const T& x86_64, const T& aarch64) {
+  switch (arch) {
+    case Arch::kX86_64:
+      return x86_64;
+    case Arch::kAArch64:
+      return aarch64;
+  }
+  HONE_CHECK(false);
+  return x86_64;
+}
+
 const std::vector<Spelling>& Spellings(Arch arch) {
   static const std::vector<Spelling> x86 = SpellingsIn(kX86Features), arm = SpellingsIn(kAArch64Features);
-  return arch == Arch::kX86_64 ? x86 : arm;
+  return Of(arch, x86, arm);
 }
 
 FeatureSet NamesIn(const std::vector<Spelling>& spellings) {
@@ -39,7 +52,7 @@ FeatureSet NamesIn(const std::vector<Spelling>& spellings) {
 
 const FeatureSet& KnownFeatures(Arch arch) {
   static const FeatureSet x86 = NamesIn(Spellings(Arch::kX86_64)), arm = NamesIn(Spellings(Arch::kAArch64));
-  return arch == Arch::kX86_64 ? x86 : arm;
+  return Of(arch, x86, arm);
 }
 
 std::string_view CpuinfoSpelling(Arch arch, std::string_view feature) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/target/cpu.h"
 #include "compiler/target/target_text.h"
 
 namespace hone::target {
@@ -45,6 +46,6 @@ bool SameMachine(const Target& a, const Target& b) {
   return a.kind == b.kind && a.arch == b.arch && a.cpu == b.cpu && a.device == b.device;
 }
 
-std::string_view MachineName(Arch arch) { return arch == Arch::kAArch64 ? "aarch64" : "x86_64"; }
+std::string_view MachineName(Arch arch) { return EntryOf(arch).machine; }
 
 }  // namespace hone::target

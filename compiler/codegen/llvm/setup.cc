@@ -32,7 +32,14 @@ void InitializeLlvm() {
 
 std::string Triple(const target::Target& target) {
   HONE_CHECK(target.kind == target::Kind::kCpu);
-  return target.arch == target::Arch::kAArch64 ? "aarch64-linux-gnu" : "x86_64-pc-linux-gnu";
+  switch (target.arch) {
+    case target::Arch::kX86_64:
+      return "x86_64-pc-linux-gnu";
+    case target::Arch::kAArch64:
+      return "aarch64-linux-gnu";
+  }
+  HONE_CHECK(false);
+  return "";
 }
 
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& target) {
