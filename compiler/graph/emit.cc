@@ -1,12 +1,14 @@
 #include "compiler/graph/emit.h"
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/ir/interpret.h"
+#include "compiler/ir/match.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -38,6 +40,18 @@ absl::Status OutputNotMade(const Graph& graph, const Node& node, size_t output) 
       "{}: the model reads its output {}{}, which the operator does not make at inference; export the model for "
       "inference, or without what reads that output",
       Describe(node), output, known ? fmt::format(" ('{}')", graph.values[id].name) : ""));
+}
+
+// What the stages load, and the outputs.
+std::set<const ir::BufferNode*> ReadBuffers(const EmittedNode& emitted) {
+  std::set<const ir::BufferNode*> read;
+  for (const ir::Stage& stage : emitted.stages) {
+    ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+      if (const auto* load = e.As<ir::Load>()) read.insert(load->buffer.get());
+    });
+  }
+  for (const ir::Buffer& output : emitted.outputs) read.insert(output.get());
+  return read;
 }
 
 }  // namespace
@@ -100,9 +114,12 @@ absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Nod
   return types;
 }
 
-bool AllInputsConstant(const Graph& graph, const Node& node) {
-  for (ValueId id : node.inputs) {
-    if (id != kAbsent && graph.values[id].data == nullptr) return false;
+absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node) {
+  HONE_ASSIGN_OR_RETURN(const EmittedNode emitted, EmitNode(graph, node));
+  const std::set<const ir::BufferNode*> read = ReadBuffers(emitted);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId id = node.inputs[i];
+    if (id != kAbsent && graph.values[id].data == nullptr && read.contains(emitted.inputs[i].get())) return false;
   }
   return true;
 }
@@ -121,11 +138,12 @@ absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& n
       return absl::ResourceExhaustedError("too large to be computed while compiling");
     }
   }
+  const std::set<const ir::BufferNode*> read = ReadBuffers(emitted);
   ir::Workload workload{.op = "constant", .params = {}, .stages = std::move(emitted.stages), .outputs = {}};
   std::vector<std::span<const std::byte>> params;
   std::map<const ir::BufferNode*, TensorData> known;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == kAbsent) continue;
+    if (node.inputs[i] == kAbsent || !read.contains(emitted.inputs[i].get())) continue;
     const TensorData& data = graph.values[node.inputs[i]].data;
     HONE_CHECK(data != nullptr);
     if (!known.emplace(emitted.inputs[i].get(), data).second) continue;

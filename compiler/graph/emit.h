@@ -31,10 +31,10 @@ absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node);
 // Types of node.outputs (of those present). Sizes are checked: no tensor of a TiB or more passes.
 absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Node& node);
 
-// True if every input that is present is a constant.
-bool AllInputsConstant(const Graph& graph, const Node& node);
+// True if the values of the outputs can be known now: whatever the stages read is a constant. (A Shape reads nothing.)
+absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node);
 
-// The node's outputs (empty where absent) computed by the interpreter; all inputs must be constant. ResourceExhausted
+// The node's outputs (empty where absent) computed by the interpreter; the node must be known. ResourceExhausted
 // (nothing was computed) if it would take more than max_steps evaluations of a stage's value.
 absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps);
 

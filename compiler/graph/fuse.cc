@@ -1,15 +1,13 @@
 #include "compiler/graph/fuse.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <numeric>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/post_dominator.h"
 #include "compiler/graph/traits.h"
 
@@ -32,7 +30,7 @@ class Fuser {
     const int count = static_cast<int>(graph_.nodes.size());
     for (const Node& node : graph_.nodes) {
       traits_.emplace_back();
-      if (!IsAlias(graph_, node)) {
+      if (!IsView(node)) {
         HONE_ASSIGN_OR_RETURN(traits_.back(), FindTraits(graph_, node));
       }
     }
@@ -45,7 +43,7 @@ class Fuser {
     }
     // Backwards, so that a chain has grown as far as it can before what comes before it is looked at.
     for (int i = count - 1; i >= 0; --i) {
-      if (!traits_[i].reduces && Single(i) && !IsAlias(graph_, graph_.nodes[i])) GrowChain(i);
+      if (!traits_[i].reduces && Single(i) && !IsView(graph_.nodes[i])) GrowChain(i);
     }
     return Collect();
   }
@@ -154,13 +152,6 @@ class Fuser {
     }
   }
 
-  // Whether the reduction reads each element of its input once, so that what makes the input can be computed there.
-  bool AbsorbsProducers(int node) const {
-    const Node& n = graph_.nodes[node];
-    return traits_[node].row ||
-           (n.domain.empty() && (n.op.starts_with("Reduce") || n.op == "GlobalAveragePool" || n.op == "GlobalMaxPool"));
-  }
-
   // Elementwise and data movement: on to what reads it element by element, or at least each element once.
   void GrowChain(int seed) {
     if (OnlyOutput(seed) == kAbsent || meets_[seed] == kNone) return;
@@ -193,7 +184,7 @@ class Fuser {
       return traits.moves_once && (traits_[seed].elementwise || traits_[seed].moves_once);
     }
     if (!traits_[seed].elementwise) return false;
-    if (traits.reduces) return AbsorbsProducers(meet) && (!traits.row || shape == traits.row_shape);
+    if (traits.reduces) return traits.row ? shape == traits.row_shape : traits.reads_once;
     return traits.elementwise && FitsAsMember(meet, shape, inside);
   }
 
@@ -212,7 +203,7 @@ class Fuser {
     std::vector<Group> groups;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const std::vector<int>& members = members_[group_[i]];
-      if (members.back() == i && !IsAlias(graph_, graph_.nodes[i])) groups.push_back({members, Label(members)});
+      if (members.back() == i && !IsView(graph_.nodes[i])) groups.push_back({members, Label(members)});
     }
     return groups;
   }
@@ -227,73 +218,20 @@ class Fuser {
   std::vector<std::vector<int>> members_;  // per group, ascending; empty where the name is not in use
 };
 
-// "LayerNormalization" -> "layer_normalization", "GRU" -> "gru".
-std::string SnakeCase(std::string_view name) {
-  std::string text;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const bool upper = std::isupper(static_cast<unsigned char>(name[i])) != 0;
-    const bool after_lower = i > 0 && std::islower(static_cast<unsigned char>(name[i - 1])) != 0;
-    if (upper && after_lower) text += '_';
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
-  }
-  return text;
-}
-
-std::string ConvLabel(const Graph& graph, const Node& node) {
-  const TensorType& weights = graph.values[node.inputs[1]].type;
-  const size_t spatial = weights.shape.size() < 2 ? 0 : weights.shape.size() - 2;
-  const int64_t group = IntAttribute(node, "group", 1);
-  const bool depthwise = group > 1 && weights.shape.size() > 1 && weights.shape[1] == 1;
-  const std::string kind = depthwise ? "depthwise_conv" : group > 1 ? "grouped_conv" : "conv";
-  return kind + std::to_string(spatial) + "d";
-}
-
-std::string NodeLabel(const Graph& graph, const Node& node) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kLabels = {{
-      {"Gemm", "matmul"},
-      {"LayerNormalization", "layer_norm"},
-      {"InstanceNormalization", "instance_norm"},
-      {"GroupNormalization", "group_norm"},
-      {"PhasedConvTranspose", "conv_transpose"},
-      {"MaxPool", "pool"},
-      {"AveragePool", "pool"},
-      {"LpPool", "pool"},
-      {"GlobalAveragePool", "global_pool"},
-      {"GlobalMaxPool", "global_pool"},
-      {"GlobalLpPool", "global_pool"},
-  }};
-  if (node.op == "Conv" && node.inputs.size() > 1) return ConvLabel(graph, node);
-  if (node.op == "MatMul" && node.inputs.size() > 1) {
-    return graph.values[node.inputs[1]].type.shape.size() > 2 ? "batch_matmul" : "matmul";
-  }
-  if (node.op.starts_with("Reduce")) return "reduce";
-  for (const auto& [op, label] : kLabels) {
-    if (node.op == op) return std::string(label);
-  }
-  return SnakeCase(node.op);
-}
-
 std::string Fuser::Label(const std::vector<int>& members) const {
   // A normalization or softmax names its group even where a plain reduction comes first.
-  for (const bool whole_rows : {true, false}) {
+  for (const bool plain : {false, true}) {
     for (int node : members) {
-      if (!traits_[node].reduces) continue;
-      if (whole_rows && graph_.nodes[node].op.starts_with("Reduce")) continue;
-      return NodeLabel(graph_, graph_.nodes[node]);
+      if (traits_[node].reduces && traits_[node].reads_once == plain) return LabelOf(graph_, graph_.nodes[node]);
     }
   }
   for (int node : members) {
-    if (!traits_[node].elementwise) return NodeLabel(graph_, graph_.nodes[node]);
+    if (!traits_[node].elementwise) return LabelOf(graph_, graph_.nodes[node]);
   }
   return "elementwise";
 }
 
 }  // namespace
-
-bool IsAlias(const Graph&, const Node& node) {
-  return Is(node, "Reshape") || Is(node, "Flatten") || Is(node, "Squeeze") || Is(node, "Unsqueeze") ||
-         Is(node, "Identity");
-}
 
 absl::StatusOr<std::vector<Group>> Fuse(const Graph& graph) { return Fuser(graph).Run(); }
 

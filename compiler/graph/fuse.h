@@ -18,10 +18,8 @@ struct Group {
   std::string op;          // what it is, as Workload::op has it: "conv2d", "matmul", "softmax", "elementwise", ...
 };
 
-// True if the node only renames bytes (Reshape and relatives): it is in no group, its output is an alias.
-bool IsAlias(const Graph& graph, const Node& node);
-
-// Groups in execution order; every node that is no alias is in exactly one. The graph must be tidy (graph_edit.h).
+// Groups in execution order; every node that is no view (op_facts.h) is in exactly one. The graph must be tidy
+// (graph_edit.h).
 absl::StatusOr<std::vector<Group>> Fuse(const Graph& graph);
 
 }  // namespace hone::graph

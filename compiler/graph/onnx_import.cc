@@ -399,40 +399,21 @@ class Importer {
           attribute.value);
     }
     HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph_, node, names));
-    HONE_RETURN_IF_ERROR(Fold(node, outputs));
+    HONE_RETURN_IF_ERROR(Fold(outputs));
     return outputs;
   }
 
-  // Gives the outputs their values where those are known now. The node stays; Tidy removes it if nobody needs it.
-  absl::Status Fold(const Node& node, const std::vector<ValueId>& outputs) {
-    if ((Is(node, "Shape") || Is(node, "Size")) && outputs[0] != kAbsent) return FoldShape(node, outputs);
+  // Gives the outputs of the last node their values where those are known now; then the node goes.
+  absl::Status Fold(const std::vector<ValueId>& outputs) {
     const Node& added = graph_.nodes.back();
-    if (!AllInputsConstant(graph_, added)) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph_, added));
+    if (!known) return absl::OkStatus();
     absl::StatusOr<std::vector<Constant>> values = Evaluate(graph_, added, kFoldSteps);
     if (absl::IsResourceExhausted(values.status())) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(values.status());
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] != kAbsent) graph_.values[outputs[i]].data = (*values)[i].data;
     }
-    graph_.nodes.pop_back();
-    return absl::OkStatus();
-  }
-
-  // Known whatever the input's values are.
-  absl::Status FoldShape(const Node& node, const std::vector<ValueId>& outputs) {
-    const TensorType type = graph_.values[node.inputs[0]].type;
-    std::vector<int64_t> result;
-    if (node.op == "Size") {
-      result = {type.elements()};
-    } else {
-      const int64_t rank = static_cast<int64_t>(type.shape.size());
-      auto clamp = [&](int64_t axis) { return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
-      const int64_t start = clamp(IntAttribute(node, "start", 0));
-      const int64_t end = clamp(IntAttribute(node, "end", rank));
-      for (int64_t i = start; i < end; ++i) result.push_back(type.shape[i]);
-    }
-    const ValueId constant = AddConstant<int64_t>(graph_, node.name, ir::DType::kInt64, {}, result);
-    graph_.values[outputs[0]].data = graph_.values[constant].data;
     graph_.nodes.pop_back();
     return absl::OkStatus();
   }

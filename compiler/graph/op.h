@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/ir/workload.h"
 
 namespace hone::graph {
@@ -64,6 +65,7 @@ using OpFn = absl::StatusOr<std::vector<ir::Buffer>> (*)(const OpArgs& args, Sta
 struct OpDef {
   std::string_view name;
   OpFn emit;
+  OpFacts facts = {};
   // Gives the range of values that makes sense for inputs on made-up data where [-1, 1] does not; else null.
   void (*input_range)(const OpArgs& args, size_t input, double* low, double* high) = nullptr;
 };

@@ -8,6 +8,7 @@
 #include "compiler/graph/fuse.h"
 #include "compiler/graph/kernel.h"
 #include "compiler/graph/onnx_import.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/pipeline.h"
 
 namespace hone::graph {
@@ -20,7 +21,7 @@ class PlanBuilder {
   absl::StatusOr<Plan> Run() {
     for (ValueId id : graph_.inputs) plan_.inputs.push_back(TensorOf(id));
     for (const Node& node : graph_.nodes) {
-      if (IsAlias(graph_, node)) alias_source_[node.outputs[0]] = node.inputs[0];
+      if (IsView(node)) alias_source_[node.outputs[0]] = node.inputs[0];
     }
     HONE_ASSIGN_OR_RETURN(std::vector<Group> groups, Fuse(graph_));
     for (const Group& group : groups) HONE_RETURN_IF_ERROR(AddCall(group));
@@ -75,7 +76,7 @@ class PlanBuilder {
   const Graph& graph_;
   Plan plan_;
   std::vector<TensorId> tensors_;            // per value, -1 where there is none yet
-  std::map<ValueId, ValueId> alias_source_;  // what a reshape reads, by what it makes
+  std::map<ValueId, ValueId> alias_source_;  // what a view reads, by what it makes
   std::map<std::string, int> workloads_;     // by digest
 };
 

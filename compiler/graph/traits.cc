@@ -1,19 +1,15 @@
 #include "compiler/graph/traits.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <string_view>
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/ir/match.h"
 
 namespace hone::graph {
 namespace {
-
-constexpr std::array<std::string_view, 7> kMovesOnce = {"Concat",       "DepthToSpace", "Pad",      "Slice",
-                                                        "SpaceToDepth", "Split",        "Transpose"};
 
 bool IsVar(const ir::Expr& e, const ir::Axis& axis) {
   const auto* var = e.As<ir::Var>();
@@ -98,6 +94,38 @@ void FindElementwise(const EmittedNode& emitted, NodeTraits& traits) {
   }
 }
 
+// Whether the loops `axes` run over every element that the load may name just once.
+bool VisitsEachOnce(const ir::Load& load, std::vector<ir::Axis> axes) {
+  if (load.mask.defined()) return false;
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    const int64_t extent = load.buffer->shape[d];
+    if (IsZero(load.indices[d]) && extent == 1) continue;
+    const auto axis =
+        std::find_if(axes.begin(), axes.end(), [&](const ir::Axis& a) { return IsVar(load.indices[d], a); });
+    if (axis == axes.end() || axis->extent != extent) return false;
+    axes.erase(axis);
+  }
+  return std::all_of(axes.begin(), axes.end(), [](const ir::Axis& axis) { return axis.extent == 1; });
+}
+
+bool ReadsOnce(const EmittedNode& emitted) {
+  const ir::Stage* reader = nullptr;
+  const ir::BufferNode* read = nullptr;
+  bool once = true;
+  for (const ir::Stage& stage : emitted.stages) {
+    std::vector<ir::Axis> axes = stage.axes;
+    axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
+    ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+      const auto* load = e.As<ir::Load>();
+      if (load == nullptr) return;
+      if (std::find(emitted.inputs.begin(), emitted.inputs.end(), load->buffer) == emitted.inputs.end()) return;
+      if (reader == nullptr) reader = &stage, read = load->buffer.get();
+      once = once && reader == &stage && read == load->buffer.get() && VisitsEachOnce(*load, axes);
+    });
+  }
+  return once && reader != nullptr && reader->reduction != ir::Reduction::kNone;
+}
+
 // Whether every load in the stage fits rows of this shape: full ones at their own place, reduced ones at their row's,
 // others as vectors along the row.
 bool LoadsFitRows(const ir::Stage& stage, const NodeTraits& traits) {
@@ -156,9 +184,8 @@ absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {
   NodeTraits traits;
   traits.reduces = std::any_of(emitted.stages.begin(), emitted.stages.end(),
                                [](const ir::Stage& stage) { return stage.reduction != ir::Reduction::kNone; });
-  const bool moves =
-      node.domain.empty() && std::find(kMovesOnce.begin(), kMovesOnce.end(), node.op) != kMovesOnce.end();
-  traits.moves_once = moves && node.outputs.size() == 1;
+  traits.moves_once = FactsOf(node).movement != Movement::kNone && OnlyOutput(emitted) != nullptr;
+  traits.reads_once = ReadsOnce(emitted);
   FindElementwise(emitted, traits);
   FindRow(emitted, traits);
   return traits;

@@ -1,5 +1,5 @@
-// How a node reads its inputs, found by looking at the stages that its operator emits, not at its name. What fusion
-// decides by.
+// How a node reads its inputs, found by looking at the stages that its operator emits. What fusion decides by. Not
+// here: what the stages do not show (op_facts.h).
 #ifndef HONE_COMPILER_GRAPH_TRAITS_H_
 #define HONE_COMPILER_GRAPH_TRAITS_H_
 
@@ -22,7 +22,8 @@ enum class Access : uint8_t {
 struct NodeTraits {
   bool elementwise = false;    // no reduction, one output, every input read kSame or kBroadcast
   bool reduces = false;        // some stage reduces
-  bool moves_once = false;     // one output whose elements are copies of input elements, each used at most once
+  bool moves_once = false;     // one output, whose elements are moved as Movement::kOnce or kView
+  bool reads_once = false;     // a reduction that reads nothing but one input, and every element of it once
   std::vector<Access> access;  // per input; of elementwise nodes only
   // The node is a computation on rows: it reduces over the last dimensions of row_shape and may broadcast the results
   // back over them. Every stage has the shape row_shape or that of its first row_outer dimensions (ones may follow).

@@ -148,27 +148,27 @@ OpResult Silu(const OpArgs& args, StageBuilder& builder) {
 }
 
 constexpr OpDef kOps[] = {
-    {"Celu", Checked<Celu, 1, Elements::kFloat>},
-    {"Elu", Checked<Elu, 1, Elements::kFloat>},
-    {"Gelu", Checked<Gelu, 1, Elements::kFloat>},
-    {"HardSigmoid", Checked<HardSigmoid, 1, Elements::kFloat>},
-    {"HardSwish", Checked<HardSwish, 1, Elements::kFloat>},
-    {"LeakyRelu", Checked<LeakyRelu, 1, Elements::kFloat>},
-    {"Mish", Checked<Mish, 1, Elements::kFloat>},
-    {"PRelu", Checked<PRelu, 2, Elements::kNumber>},
-    {"Relu", Checked<Relu, 1, Elements::kNumber>},
-    {"Selu", Checked<Selu, 1, Elements::kFloat>},
-    {"Shrink", Checked<Shrink, 1, Elements::kNumber>},
-    {"Softplus", Checked<Softplus, 1, Elements::kFloat>},
-    {"Softsign", Checked<Softsign, 1, Elements::kFloat>},
-    {"Swish", Checked<Silu, 1, Elements::kFloat>},
-    {"ThresholdedRelu", Checked<ThresholdedRelu, 1, Elements::kFloat>},
+    {"Celu", Checked<Celu, 1, Elements::kFloat>, kElementwise},
+    {"Elu", Checked<Elu, 1, Elements::kFloat>, kElementwise},
+    {"Gelu", Checked<Gelu, 1, Elements::kFloat>, kElementwise},
+    {"HardSigmoid", Checked<HardSigmoid, 1, Elements::kFloat>, kElementwise},
+    {"HardSwish", Checked<HardSwish, 1, Elements::kFloat>, kElementwise},
+    {"LeakyRelu", Checked<LeakyRelu, 1, Elements::kFloat>, kElementwise},
+    {"Mish", Checked<Mish, 1, Elements::kFloat>, kElementwise},
+    {"PRelu", Checked<PRelu, 2, Elements::kNumber>, {.axes = {.form = AxisForm::kBroadcast, .since = 7}}},
+    {"Relu", Checked<Relu, 1, Elements::kNumber>, kElementwise},
+    {"Selu", Checked<Selu, 1, Elements::kFloat>, kElementwise},
+    {"Shrink", Checked<Shrink, 1, Elements::kNumber>, kElementwise},
+    {"Softplus", Checked<Softplus, 1, Elements::kFloat>, kElementwise},
+    {"Softsign", Checked<Softsign, 1, Elements::kFloat>, kElementwise},
+    {"Swish", Checked<Silu, 1, Elements::kFloat>, kElementwise},
+    {"ThresholdedRelu", Checked<ThresholdedRelu, 1, Elements::kFloat>, kElementwise},
 };
 
 // What the passes make of the chains of nodes that models spell these with.
 constexpr OpDef kHoneOps[] = {
-    {"Gelu", Checked<Gelu, 1, Elements::kFloat>},
-    {"Silu", Checked<Silu, 1, Elements::kFloat>},
+    {"Gelu", Checked<Gelu, 1, Elements::kFloat>, kElementwise},
+    {"Silu", Checked<Silu, 1, Elements::kFloat>, kElementwise},
 };
 
 }  // namespace

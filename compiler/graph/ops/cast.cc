@@ -88,12 +88,12 @@ OpResult Dropout(const OpArgs& args, StageBuilder& builder) {
 }
 
 constexpr OpDef kOps[] = {
-    {"Cast", Checked<Cast, 1>},
-    {"CastLike", Checked<CastLike, 2>},
-    {"Clip", Checked<Clip, 1, Elements::kNumber>},
-    {"Dropout", Checked<Dropout, 1, Elements::kFloat>},
-    {"Identity", Checked<Identity, 1>},
-    {"Where", Checked<Where, 3, Elements::kBool>},
+    {"Cast", Checked<Cast, 1>, kElementwise},
+    {"CastLike", Checked<CastLike, 2>, kElementwise},
+    {"Clip", Checked<Clip, 1, Elements::kNumber>, kElementwise},
+    {"Dropout", Checked<Dropout, 1, Elements::kFloat>, {.axes = {AxisForm::kBroadcast}, .movement = Movement::kView}},
+    {"Identity", Checked<Identity, 1>, {.axes = {AxisForm::kBroadcast}, .movement = Movement::kView}},
+    {"Where", Checked<Where, 3, Elements::kBool>, kElementwise},
 };
 
 }  // namespace

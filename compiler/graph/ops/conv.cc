@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/graph/graph_edit.h"
 #include "compiler/graph/ops/families.h"
 #include "compiler/graph/ops/quantize.h"
 #include "compiler/graph/ops/window.h"
@@ -151,10 +152,18 @@ OpResult QLinearConv(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
+// "conv2d", "depthwise_conv1d", "grouped_conv3d".
+std::string ConvLabel(const Graph& graph, const Node& node) {
+  const Dims& weights = graph.values[node.inputs[1]].type.shape;
+  const int64_t group = IntAttribute(node, "group", 1);
+  const std::string kind = group > 1 && weights[1] == 1 ? "depthwise_conv" : group > 1 ? "grouped_conv" : "conv";
+  return fmt::format("{}{}d", kind, weights.size() - 2);
+}
+
 constexpr OpDef kOps[] = {
-    {"Conv", Checked<Conv, 2, Elements::kFloat>},
-    {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, QuantizedRange},
-    {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, QuantizedRange},
+    {"Conv", Checked<Conv, 2, Elements::kFloat>, {.axes = {AxisForm::kLayout}, .label = {.of = ConvLabel}}},
+    {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, {}, QuantizedRange},
+    {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, {}, QuantizedRange},
 };
 
 }  // namespace

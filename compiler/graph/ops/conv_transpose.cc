@@ -253,10 +253,10 @@ OpResult PhasedConvTranspose(const OpArgs& args, StageBuilder& builder) {
 }
 
 constexpr OpDef kOps[] = {
-    {"ConvTranspose", Checked<ConvTranspose, 2, Elements::kFloat>},
+    {"ConvTranspose", Checked<ConvTranspose, 2, Elements::kFloat>, {.axes = {AxisForm::kLayout}}},
 };
 constexpr OpDef kHoneOps[] = {
-    {"PhasedConvTranspose", Checked<PhasedConvTranspose, 2, Elements::kFloat>},
+    {"PhasedConvTranspose", Checked<PhasedConvTranspose, 2, Elements::kFloat>, {.label = {"conv_transpose"}}},
 };
 
 }  // namespace

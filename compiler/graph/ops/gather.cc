@@ -187,12 +187,12 @@ void LengthRange(const OpArgs& args, size_t input, double* low, double* high) {
 }
 
 constexpr OpDef kOps[] = {
-    {"Compress", Checked<Compress, 2>},
-    {"Gather", Checked<Gather, 2>, IndexRange},
-    {"GatherElements", Checked<GatherElements, 2>, IndexRange},
-    {"GatherND", Checked<GatherND, 2>, IndexRange},
+    {"Compress", Checked<Compress, 2>, {.movement = Movement::kOnce}},
+    {"Gather", Checked<Gather, 2>, {.axes = {AxisForm::kAxis}}, IndexRange},
+    {"GatherElements", Checked<GatherElements, 2>, {}, IndexRange},
+    {"GatherND", Checked<GatherND, 2>, {}, IndexRange},
     {"NonZero", Checked<NonZero, 1>},
-    {"ReverseSequence", Checked<ReverseSequence, 2>, LengthRange},
+    {"ReverseSequence", Checked<ReverseSequence, 2>, {}, LengthRange},
 };
 
 }  // namespace

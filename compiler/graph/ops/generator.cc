@@ -144,7 +144,7 @@ constexpr OpDef kOps[] = {
     {"EyeLike", Checked<EyeLike, 1>},
     {"HammingWindow", Checked<HammingWindow, 1>},
     {"HannWindow", Checked<HannWindow, 1>},
-    {"OneHot", Checked<OneHot, 3, Elements::kNumber>, SmallIndices},
+    {"OneHot", Checked<OneHot, 3, Elements::kNumber>, {}, SmallIndices},
     {"Range", Checked<RangeOf, 3, Elements::kNumber>},
     {"Shape", Checked<ShapeOf, 1>},
     {"Size", Checked<SizeOf, 1>},

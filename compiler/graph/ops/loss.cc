@@ -88,8 +88,8 @@ void ClassRange(const OpArgs& args, size_t input, double* low, double* high) {
 }
 
 constexpr OpDef kOps[] = {
-    {"NegativeLogLikelihoodLoss", Checked<NegativeLogLikelihoodLoss, 2, Elements::kFloat>, ClassRange},
-    {"SoftmaxCrossEntropyLoss", Checked<SoftmaxCrossEntropyLoss, 2, Elements::kFloat>, ClassRange},
+    {"NegativeLogLikelihoodLoss", Checked<NegativeLogLikelihoodLoss, 2, Elements::kFloat>, {}, ClassRange},
+    {"SoftmaxCrossEntropyLoss", Checked<SoftmaxCrossEntropyLoss, 2, Elements::kFloat>, {}, ClassRange},
 };
 
 }  // namespace

@@ -170,11 +170,15 @@ OpResult QLinearMatMul(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
+std::string MatMulLabel(const Graph& graph, const Node& node) {
+  return graph.values[node.inputs[1]].type.shape.size() > 2 ? "batch_matmul" : "matmul";
+}
+
 constexpr OpDef kOps[] = {
-    {"Gemm", Checked<Gemm, 2, Elements::kNumber>},
-    {"MatMul", Checked<MatMul, 2, Elements::kNumber>},
-    {"MatMulInteger", Checked<MatMulInteger, 2, Elements::kInteger>, QuantizedRange},
-    {"QLinearMatMul", Checked<QLinearMatMul, 8, Elements::kInteger>, QuantizedRange},
+    {"Gemm", Checked<Gemm, 2, Elements::kNumber>, {.label = {"matmul"}}},
+    {"MatMul", Checked<MatMul, 2, Elements::kNumber>, {.label = {.of = MatMulLabel}}},
+    {"MatMulInteger", Checked<MatMulInteger, 2, Elements::kInteger>, {}, QuantizedRange},
+    {"QLinearMatMul", Checked<QLinearMatMul, 8, Elements::kInteger>, {}, QuantizedRange},
 };
 
 }  // namespace

@@ -109,11 +109,14 @@ OpResult Split(const OpArgs& args, StageBuilder& builder) {
   for (size_t k = 0; k < sizes.size(); ++k) {
     Dims shape = x->shape;
     shape[a] = sizes[k];
-    outputs.push_back(!Wanted(args, k) ? nullptr : Map(builder, "split", x->dtype, shape, [&](Indices i) {
-      Exprs source(i.begin(), i.end());
-      if (offset != 0) source[a] = source[a] + Expr(offset);
-      return Read(x, std::move(source));
-    }));
+    const auto part = [&] {
+      return Map(builder, "split", x->dtype, shape, [&](Indices i) {
+        Exprs source(i.begin(), i.end());
+        if (offset != 0) source[a] = source[a] + Expr(offset);
+        return Read(x, std::move(source));
+      });
+    };
+    outputs.push_back(!Wanted(args, k) ? nullptr : shape == x->shape ? x : part());
     offset += sizes[k];
   }
   return outputs;
@@ -170,6 +173,9 @@ OpResult Slice(const OpArgs& args, StageBuilder& builder) {
     ranges[d] = SliceRange(starts[k], ends[k], steps[k], x->shape[d]);
     shape[d] = ranges[d].length;
   }
+  const bool all =
+      std::all_of(ranges.begin(), ranges.end(), [](const Range& r) { return r.start == 0 && r.step == 1; });
+  if (all && shape == x->shape) return Buffers{x};
   return Buffers{Map(builder, "slice", x->dtype, shape, [&](Indices i) {
     Exprs source(i.begin(), i.end());
     for (size_t d = 0; d < source.size(); ++d) {
@@ -199,6 +205,7 @@ OpResult Tile(const OpArgs& args, StageBuilder& builder) {
     if (repeats[d] < 0) return Malformed(fmt::format("a repeat of {} is not possible", repeats[d]));
     shape[d] *= repeats[d];
   }
+  if (shape == x->shape) return Buffers{x};
   return Buffers{Map(builder, "tile", x->dtype, shape, [&](Indices i) {
     Exprs source(i.begin(), i.end());
     for (size_t d = 0; d < source.size(); ++d) {
@@ -252,7 +259,8 @@ Expr PadSource(const std::string& mode, const Expr& position, int64_t extent) {
   return position;
 }
 
-OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mode, const Padding& padding) {
+OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mode, const Padding& padding,
+               const Expr& fill) {
   const Buffer& x = args.inputs[0];
   Dims shape = x->shape;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -261,6 +269,10 @@ OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mod
       return Malformed(fmt::format("mode {} needs something in dimension {}", mode, d));
     }
   }
+  const auto none = [](const Dims& pads) {
+    return std::all_of(pads.begin(), pads.end(), [](int64_t n) { return n == 0; });
+  };
+  if (none(padding.before) && none(padding.after)) return Buffers{x};
   return Buffers{Map(builder, "pad", x->dtype, shape, [&](Indices i) {
     Exprs source(i.begin(), i.end());
     Expr inside;
@@ -276,8 +288,6 @@ OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mod
       source[d] = PadSource(mode, source[d], x->shape[d]);
     }
     if (!inside.defined()) return Read(x, std::move(source));
-    const DType dtype = ComputeType(x->dtype);
-    Expr fill = args.Has(2) ? ReadScalar(args.inputs[2]) : Number(dtype, args.Float("value", 0));
     return MakeSelect(inside, Read(x, std::move(source)), fill);
   })};
 }
@@ -291,7 +301,9 @@ OpResult Pad(const OpArgs& args, StageBuilder& builder) {
     return Malformed("the constant_value (input 2) must be one element of the type of input 0");
   }
   HONE_ASSIGN_OR_RETURN(Padding padding, ReadPadding(args));
-  return PadBy(args, builder, mode, padding);
+  const DType dtype = ComputeType(args.inputs[0]->dtype);
+  const Expr fill = args.Has(2) ? ReadScalar(args.inputs[2]) : Number(dtype, args.Float("value", 0));
+  return PadBy(args, builder, mode, padding, fill);
 }
 
 OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
@@ -310,7 +322,7 @@ OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
     padding.before[d] = change / 2;  // towards zero: a crop starts at floor(surplus / 2) as well
     padding.after[d] = change - change / 2;
   }
-  return PadBy(args, builder, "constant", padding);
+  return PadBy(args, builder, "constant", padding, Number(ComputeType(args.inputs[0]->dtype), 0));
 }
 
 absl::StatusOr<int64_t> BlockSize(const OpArgs& args) {
@@ -363,16 +375,16 @@ OpResult Trilu(const OpArgs& args, StageBuilder& builder) {
 }
 
 constexpr OpDef kOps[] = {
-    {"CenterCropPad", Checked<CenterCropPad, 2>},
-    {"Concat", Checked<Concat, 1>},
-    {"DepthToSpace", Checked<DepthToSpace, 1>},
+    {"CenterCropPad", Checked<CenterCropPad, 2>, {.movement = Movement::kOnce}},
+    {"Concat", Checked<Concat, 1>, {.axes = {AxisForm::kAxis, 1}, .movement = Movement::kOnce}},
+    {"DepthToSpace", Checked<DepthToSpace, 1>, {.movement = Movement::kOnce}},
     {"Expand", Checked<Expand, 2>},
-    {"Pad", Checked<Pad, 1>},
-    {"Slice", Checked<Slice, 1>},
-    {"SpaceToDepth", Checked<SpaceToDepth, 1>},
-    {"Split", Checked<Split, 1>},
+    {"Pad", Checked<Pad, 1>, {.axes = {AxisForm::kPads}, .movement = Movement::kOnce}},
+    {"Slice", Checked<Slice, 1>, {.axes = {AxisForm::kSlice}, .movement = Movement::kOnce}},
+    {"SpaceToDepth", Checked<SpaceToDepth, 1>, {.movement = Movement::kOnce}},
+    {"Split", Checked<Split, 1>, {.axes = {AxisForm::kAxis}, .movement = Movement::kOnce}},
     {"Tile", Checked<Tile, 2>},
-    {"Transpose", Checked<Transpose, 1>},
+    {"Transpose", Checked<Transpose, 1>, {.movement = Movement::kOnce}},
     {"Trilu", Checked<Trilu, 1>},
 };
 

@@ -263,11 +263,11 @@ void VarianceRange(const OpArgs&, size_t input, double* low, double* high) {
 }
 
 constexpr OpDef kOps[] = {
-    {"BatchNormalization", Checked<BatchNormalization, 5, Elements::kFloat>, VarianceRange},
-    {"GroupNormalization", Checked<GroupNormalization, 3, Elements::kFloat>},
-    {"InstanceNormalization", Checked<InstanceNormalization, 3, Elements::kFloat>},
+    {"BatchNormalization", Checked<BatchNormalization, 5, Elements::kFloat>, {}, VarianceRange},
+    {"GroupNormalization", Checked<GroupNormalization, 3, Elements::kFloat>, {.label = {"group_norm"}}},
+    {"InstanceNormalization", Checked<InstanceNormalization, 3, Elements::kFloat>, {.label = {"instance_norm"}}},
     {"LRN", Checked<LRN, 1, Elements::kFloat>},
-    {"LayerNormalization", Checked<LayerNormalization, 2, Elements::kFloat>},
+    {"LayerNormalization", Checked<LayerNormalization, 2, Elements::kFloat>, {.label = {"layer_norm"}}},
     {"LpNormalization", Checked<LpNormalization, 1, Elements::kFloat>},
     {"MeanVarianceNormalization", Checked<MeanVarianceNormalization, 1, Elements::kFloat>},
     {"RMSNormalization", Checked<RMSNormalization, 2, Elements::kFloat>},

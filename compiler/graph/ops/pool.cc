@@ -248,13 +248,17 @@ void PositionRange(const OpArgs& args, size_t input, double* low, double* high) 
 }
 
 constexpr OpDef kOps[] = {
-    {"AveragePool", Checked<AveragePool, 1, Elements::kFloat>},
-    {"GlobalAveragePool", Checked<GlobalAveragePool, 1, Elements::kFloat>},
-    {"GlobalLpPool", Checked<GlobalLpPool, 1, Elements::kFloat>},
-    {"GlobalMaxPool", Checked<GlobalMaxPool, 1, Elements::kFloat>},
-    {"LpPool", Checked<LpPool, 1, Elements::kFloat>},
-    {"MaxPool", Checked<MaxPool, 1, Elements::kNumber>},
-    {"MaxUnpool", Checked<MaxUnpool, 2, Elements::kFloat>, PositionRange},
+    {"AveragePool", Checked<AveragePool, 1, Elements::kFloat>, {.axes = {AxisForm::kLayout}, .label = {"pool"}}},
+    {"GlobalAveragePool",
+     Checked<GlobalAveragePool, 1, Elements::kFloat>,
+     {.axes = {AxisForm::kLayout}, .label = {"global_pool"}}},
+    {"GlobalLpPool", Checked<GlobalLpPool, 1, Elements::kFloat>, {.label = {"global_pool"}}},
+    {"GlobalMaxPool",
+     Checked<GlobalMaxPool, 1, Elements::kFloat>,
+     {.axes = {AxisForm::kLayout}, .label = {"global_pool"}}},
+    {"LpPool", Checked<LpPool, 1, Elements::kFloat>, {.label = {"pool"}}},
+    {"MaxPool", Checked<MaxPool, 1, Elements::kNumber>, {.axes = {AxisForm::kLayout}, .label = {"pool"}}},
+    {"MaxUnpool", Checked<MaxUnpool, 2, Elements::kFloat>, {}, PositionRange},
 };
 
 }  // namespace

@@ -177,9 +177,9 @@ void ScaleRange(const OpArgs&, size_t input, double* low, double* high) {
 }
 
 constexpr OpDef kOps[] = {
-    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kInteger>, ScaleRange},
+    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kInteger>, {}, ScaleRange},
     {"DynamicQuantizeLinear", Checked<DynamicQuantizeLinear, 1, Elements::kFloat>},
-    {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, ScaleRange},
+    {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, {}, ScaleRange},
 };
 
 }  // namespace

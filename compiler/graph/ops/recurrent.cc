@@ -233,9 +233,9 @@ void LengthRange(const OpArgs& args, size_t input, double* low, double* high) {
 }
 
 constexpr OpDef kOps[] = {
-    {"GRU", Checked<Gru, 3, Elements::kFloat>, LengthRange},
-    {"LSTM", Checked<Lstm, 3, Elements::kFloat>, LengthRange},
-    {"RNN", Checked<Rnn, 3, Elements::kFloat>, LengthRange},
+    {"GRU", Checked<Gru, 3, Elements::kFloat>, {}, LengthRange},
+    {"LSTM", Checked<Lstm, 3, Elements::kFloat>, {}, LengthRange},
+    {"RNN", Checked<Rnn, 3, Elements::kFloat>, {}, LengthRange},
 };
 
 }  // namespace

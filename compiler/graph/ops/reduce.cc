@@ -173,20 +173,22 @@ void PositiveInput(const OpArgs&, size_t, double* low, double* high) {
   *high = 1;
 }
 
+constexpr OpFacts kReduction = {.axes = {AxisForm::kAxes}, .label = {"reduce"}};
+
 constexpr OpDef kOps[] = {
     {"ArgMax", Checked<ArgExtreme<Reduction::kMax>, 1, Elements::kNumber>},
     {"ArgMin", Checked<ArgExtreme<Reduction::kMin>, 1, Elements::kNumber>},
     {"CumSum", Checked<CumSum, 2, Elements::kNumber>},
-    {"ReduceL1", Checked<ReduceL1, 1, Elements::kNumber>},
-    {"ReduceL2", Checked<ReduceL2, 1, Elements::kNumber>},
-    {"ReduceLogSum", Checked<ReduceLogSum, 1, Elements::kNumber>, PositiveInput},
-    {"ReduceLogSumExp", Checked<ReduceLogSumExp, 1, Elements::kNumber>},
-    {"ReduceMax", Checked<ReduceExtreme<Reduction::kMax>, 1>},
-    {"ReduceMean", Checked<ReduceMean, 1, Elements::kNumber>},
-    {"ReduceMin", Checked<ReduceExtreme<Reduction::kMin>, 1>},
-    {"ReduceProd", Checked<ReduceProd, 1, Elements::kNumber>},
-    {"ReduceSum", Checked<ReduceSum, 1, Elements::kNumber>},
-    {"ReduceSumSquare", Checked<ReduceSumSquare, 1, Elements::kNumber>},
+    {"ReduceL1", Checked<ReduceL1, 1, Elements::kNumber>, kReduction},
+    {"ReduceL2", Checked<ReduceL2, 1, Elements::kNumber>, kReduction},
+    {"ReduceLogSum", Checked<ReduceLogSum, 1, Elements::kNumber>, kReduction, PositiveInput},
+    {"ReduceLogSumExp", Checked<ReduceLogSumExp, 1, Elements::kNumber>, kReduction},
+    {"ReduceMax", Checked<ReduceExtreme<Reduction::kMax>, 1>, kReduction},
+    {"ReduceMean", Checked<ReduceMean, 1, Elements::kNumber>, kReduction},
+    {"ReduceMin", Checked<ReduceExtreme<Reduction::kMin>, 1>, kReduction},
+    {"ReduceProd", Checked<ReduceProd, 1, Elements::kNumber>, kReduction},
+    {"ReduceSum", Checked<ReduceSum, 1, Elements::kNumber>, kReduction},
+    {"ReduceSumSquare", Checked<ReduceSumSquare, 1, Elements::kNumber>, kReduction},
 };
 
 }  // namespace

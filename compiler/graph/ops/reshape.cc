@@ -124,10 +124,10 @@ OpResult Unsqueeze(const OpArgs& args, StageBuilder& builder) {
 }
 
 constexpr OpDef kOps[] = {
-    {"Flatten", Checked<Flatten2D, 1>},
-    {"Reshape", Checked<Reshape, 1>},
-    {"Squeeze", Checked<Squeeze, 1>},
-    {"Unsqueeze", Checked<Unsqueeze, 1>},
+    {"Flatten", Checked<Flatten2D, 1>, {.movement = Movement::kView}},
+    {"Reshape", Checked<Reshape, 1>, {.movement = Movement::kView}},
+    {"Squeeze", Checked<Squeeze, 1>, {.movement = Movement::kView}},
+    {"Unsqueeze", Checked<Unsqueeze, 1>, {.movement = Movement::kView}},
 };
 
 }  // namespace

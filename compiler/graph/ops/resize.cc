@@ -376,7 +376,7 @@ OpResult Upsample(const OpArgs& args, StageBuilder& builder) {
 }
 
 constexpr OpDef kOps[] = {
-    {"Resize", Checked<Resize, 1, Elements::kNumber>},
+    {"Resize", Checked<Resize, 1, Elements::kNumber>, {.axes = {.form = AxisForm::kPerDimension, .since = 11}}},
     {"Upsample", Checked<Upsample, 1, Elements::kNumber>},
 };
 

@@ -264,7 +264,7 @@ void RegionRange(const OpArgs& args, size_t input, double* low, double* high) {
 
 constexpr OpDef kOps[] = {
     {"GridSample", Checked<GridSample, 2, Elements::kNumber>},
-    {"RoiAlign", Checked<RoiAlign, 3, Elements::kFloat>, RegionRange},
+    {"RoiAlign", Checked<RoiAlign, 3, Elements::kFloat>, {}, RegionRange},
 };
 
 }  // namespace

@@ -150,9 +150,9 @@ void IndexRange(const OpArgs& args, size_t input, double* low, double* high) {
 }
 
 constexpr OpDef kOps[] = {
-    {"Scatter", Checked<ScatterElements, 3>, IndexRange},
-    {"ScatterElements", Checked<ScatterElements, 3>, IndexRange},
-    {"ScatterND", Checked<ScatterND, 3>, IndexRange},
+    {"Scatter", Checked<ScatterElements, 3>, {}, IndexRange},
+    {"ScatterElements", Checked<ScatterElements, 3>, {}, IndexRange},
+    {"ScatterND", Checked<ScatterND, 3>, {}, IndexRange},
 };
 
 }  // namespace

@@ -91,8 +91,8 @@ OpResult Hardmax(const OpArgs& args, StageBuilder& builder) {
 
 constexpr OpDef kOps[] = {
     {"Hardmax", Checked<Hardmax, 1, Elements::kFloat>},
-    {"LogSoftmax", Checked<LogSoftmax, 1, Elements::kFloat>},
-    {"Softmax", Checked<Softmax, 1, Elements::kFloat>},
+    {"LogSoftmax", Checked<LogSoftmax, 1, Elements::kFloat>, {.axes = {AxisForm::kAxis, -1, 13}}},
+    {"Softmax", Checked<Softmax, 1, Elements::kFloat>, {.axes = {AxisForm::kAxis, -1, 13}}},
 };
 
 }  // namespace

@@ -11,18 +11,19 @@
 
 namespace hone::graph {
 
-inline const Perm kToChannelsLast = {0, 2, 3, 1};
-inline const Perm kToChannelsFirst = {0, 3, 1, 2};
+// From [N, C, ...] to [N, ..., C], and back.
+Perm ToChannelsLast(size_t rank);
+Perm ToChannelsFirst(size_t rank);
 
 // A value whose order the change is about: of rank 4 and not constant.
 bool HasLayout(const Graph& graph, ValueId id);
 
-// Whether ToChannelsLast works for the node: all its values of rank 4 change order.
+// Whether the node has that form: all its values of its rank change their order.
 bool HasChannelsLastForm(const Graph& graph, const Node& node);
 
 // Appends the node in NHWC and returns its outputs. `converted` gives the NHWC form of an input that HasLayout.
-absl::StatusOr<std::vector<ValueId>> ToChannelsLast(Graph& graph, const Node& node,
-                                                    const std::function<absl::StatusOr<ValueId>(ValueId)>& converted);
+absl::StatusOr<std::vector<ValueId>> AddChannelsLast(Graph& graph, const Node& node,
+                                                     const std::function<absl::StatusOr<ValueId>(ValueId)>& converted);
 
 }  // namespace hone::graph
 

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/permute.h"
 
 namespace hone::graph {
@@ -19,17 +20,14 @@ int64_t Bytes(const Graph& graph, const std::vector<ValueId>& ids) {
   return bytes;
 }
 
-bool IsReshape(const Node& node) {
-  return Is(node, "Reshape") || Is(node, "Flatten") || Is(node, "Squeeze") || Is(node, "Unsqueeze");
-}
-
 absl::StatusOr<bool> Fold(Graph& graph, const Node& node) {
-  if (!AllInputsConstant(graph, node)) return false;
-  if (IsReshape(node)) {
+  HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph, node));
+  if (!known) return false;
+  if (IsView(node)) {
     graph.values[node.outputs[0]].data = graph.values[node.inputs[0]].data;
     return true;
   }
-  if (Is(node, "Transpose")) {
+  if (Is(node, "Transpose")) {  // as the interpreter would, but weights are large
     const Value& source = graph.values[node.inputs[0]];
     graph.values[node.outputs[0]].data = Permute(source, TransposePerm(node, source.type.shape.size()));
     return true;

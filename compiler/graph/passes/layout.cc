@@ -1,6 +1,7 @@
 #include "compiler/graph/passes/layout.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -31,6 +32,11 @@ double LaneCost(int64_t extent, int64_t lanes) {
   return static_cast<double>((extent + lanes - 1) / lanes * lanes) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
 
+// In [N, C, ...].
+int64_t Pixels(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin() + 2, shape.end(), int64_t{1}, std::multiplies<>());
+}
+
 bool IsPointwise(const Graph& graph, const Node& node) {
   const auto all = [](const std::vector<int64_t>& values, size_t from, int64_t wanted) {
     return std::all_of(values.begin() + static_cast<std::ptrdiff_t>(std::min(from, values.size())), values.end(),
@@ -51,7 +57,7 @@ double GainOf(const Graph& graph, const Node& node) {
     if (strided) return 4 - last;  // only NHWC has a form without divisions: see lower_conv_transpose.h
   }
   // Pointwise, all pixels are one axis.
-  return LaneCost(IsPointwise(graph, node) ? output[2] * output[3] : output[3], lanes) - last;
+  return LaneCost(IsPointwise(graph, node) ? Pixels(output) : output.back(), lanes) - last;
 }
 
 double ConvOperations(const Graph& graph, const Node& node) {
@@ -82,13 +88,13 @@ class LayoutChooser {
       if (!Moves(static_cast<int>(i))) continue;
       const Node node = graph_.nodes[i];
       HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs,
-                            ToChannelsLast(graph_, node, [&](ValueId id) { return Converted(id); }));
+                            AddChannelsLast(graph_, node, [&](ValueId id) { return Converted(id); }));
       for (size_t k = 0; k < outputs.size(); ++k) {
         if (outputs[k] == kAbsent) continue;
         converted_[node.outputs[k]] = outputs[k];
         if (!LeavesRegion(node.outputs[k])) continue;
-        HONE_ASSIGN_OR_RETURN(replacements[node.outputs[k]],
-                              AddOp(graph_, "Transpose", {outputs[k]}, {{"perm", kToChannelsFirst}}));
+        HONE_ASSIGN_OR_RETURN(replacements[node.outputs[k]], AddOp(graph_, "Transpose", {outputs[k]},
+                                                                   {{"perm", ToChannelsFirst(RankOf(outputs[k]))}}));
       }
     }
     ReplaceUses(graph_, replacements);
@@ -97,6 +103,8 @@ class LayoutChooser {
   }
 
  private:
+  size_t RankOf(ValueId id) const { return graph_.values[id].type.shape.size(); }
+
   int Region(int node) const {
     while (region_[node] != node) node = region_[node];
     return node;
@@ -129,7 +137,7 @@ class LayoutChooser {
   // Bytes that a Transpose of the value has to move: none if it does nothing, or meets another one and cancels.
   double TransposeBytes(ValueId id, bool leaving) const {
     const TensorType& type = graph_.values[id].type;
-    if (type.shape[1] == 1 || type.shape[2] * type.shape[3] == 1) return 0;
+    if (type.shape[1] == 1 || Pixels(type.shape) == 1) return 0;
     if (!leaving && producers_[id] >= 0 && Is(graph_.nodes[producers_[id]], "Transpose")) return 0;
     if (leaving && consumers_[id].size() == 1 && Is(graph_.nodes[consumers_[id][0]], "Transpose")) return 0;
     return static_cast<double>(ByteSize(type));
@@ -167,7 +175,8 @@ class LayoutChooser {
   absl::StatusOr<ValueId> Converted(ValueId id) {
     auto it = converted_.find(id);
     if (it != converted_.end()) return it->second;
-    HONE_ASSIGN_OR_RETURN(const ValueId entered, AddOp(graph_, "Transpose", {id}, {{"perm", kToChannelsLast}}));
+    HONE_ASSIGN_OR_RETURN(const ValueId entered,
+                          AddOp(graph_, "Transpose", {id}, {{"perm", ToChannelsLast(RankOf(id))}}));
     converted_[id] = entered;
     return entered;
   }

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/permute.h"
 #include "compiler/graph/passes/view.h"
 
@@ -25,10 +26,10 @@ Shape ShuffleIndices(int64_t groups, int64_t size) {
 int64_t ShuffleGroups(const Graph& graph, const View& view, const Node& transpose) {
   const Shape& split = graph.values[transpose.inputs[0]].type.shape;
   if (split.size() != 5 || TransposePerm(transpose, 5) != Perm{0, 2, 1, 3, 4}) return 0;
-  const Node* before = view.Producer(transpose.inputs[0], "Reshape");
+  const Node* before = view.Producer(transpose.inputs[0]);
   const Node* after = view.OnlyConsumer(transpose.outputs[0]);
-  if (before == nullptr || view.OnlyConsumer(transpose.inputs[0]) == nullptr) return 0;
-  if (after == nullptr || !Is(*after, "Reshape")) return 0;
+  if (before == nullptr || !IsView(*before) || view.OnlyConsumer(transpose.inputs[0]) == nullptr) return 0;
+  if (after == nullptr || !IsView(*after)) return 0;
   const Shape whole = {split[0], split[1] * split[2], split[3], split[4]};
   const bool fits =
       graph.values[before->inputs[0]].type.shape == whole && graph.values[after->outputs[0]].type.shape == whole;

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/permute.h"
 #include "compiler/graph/passes/view.h"
 
@@ -24,36 +26,6 @@ const TensorType& OutputType(const Graph& graph, const Node& node) { return grap
 
 // The rules below take a node and return the value that stands for its first output, or kUnchanged. They may append
 // nodes, which is why they copy the node that they look at.
-
-ValueId DropIdentity(const Graph& graph, const Node& node) {
-  if (Is(node, "Identity")) return node.inputs[0];
-  // Inference leaves a dropout's input as it is; a mask that is read, or training mode, keeps the node.
-  if (Is(node, "Dropout")) {
-    const bool masked = node.outputs.size() > 1 && node.outputs[1] != kAbsent;
-    const bool has_mode = node.inputs.size() > 2 && node.inputs[2] != kAbsent;
-    const TensorData mode = has_mode ? graph.values[node.inputs[2]].data : nullptr;
-    const bool training = has_mode && (mode == nullptr || mode->size() != 1 || mode->front() != std::byte{0});
-    return masked || training ? kUnchanged : node.inputs[0];
-  }
-  if (Is(node, "Cast") && InputType(graph, node) == OutputType(graph, node)) return node.inputs[0];
-  const bool one_input = node.inputs.size() == 1;
-  if ((Is(node, "Concat") || Is(node, "Sum") || Is(node, "Max") || Is(node, "Min") || Is(node, "Mean")) && one_input) {
-    return node.inputs[0];
-  }
-  const bool same_type = InputType(graph, node) == OutputType(graph, node);
-  if ((Is(node, "Expand") || Is(node, "Tile") || Is(node, "Split")) && same_type) return node.inputs[0];
-  return kUnchanged;
-}
-
-// A slice that takes everything in order.
-ValueId DropFullSlice(const Graph& graph, const Node& node) {
-  if (!Is(node, "Slice") || InputType(graph, node) != OutputType(graph, node)) return kUnchanged;
-  if (node.inputs.size() > 4 && node.inputs[4] != kAbsent) {
-    const std::optional<double> step = UniformValue(graph.values[node.inputs[4]]);
-    if (!step || *step != 1) return kUnchanged;
-  }
-  return node.inputs[0];
-}
 
 // x + 0, x - 0, x * 1, x / 1, x ^ 1, where the number does not widen x.
 ValueId DropNeutral(const Graph& graph, const Node& node) {
@@ -110,15 +82,11 @@ absl::StatusOr<ValueId> SimplifyTranspose(Graph& graph, const View& view, const 
   return AddOp(graph, "Transpose", {source}, {{"perm", combined}});
 }
 
-bool IsReshape(const Node& node) {
-  return Is(node, "Reshape") || Is(node, "Flatten") || Is(node, "Squeeze") || Is(node, "Unsqueeze");
-}
-
-// One form for all of them, and no chains.
-absl::StatusOr<ValueId> SimplifyReshape(Graph& graph, const View& view, const Node& node) {
-  if (!IsReshape(node)) return kUnchanged;
+// One form for all views, and no chains.
+absl::StatusOr<ValueId> SimplifyView(Graph& graph, const View& view, const Node& node) {
+  if (!IsView(node)) return kUnchanged;
   ValueId source = node.inputs[0];
-  for (const Node* before = view.Producer(source); before != nullptr && IsReshape(*before);
+  for (const Node* before = view.Producer(source); before != nullptr && IsView(*before);
        before = view.Producer(source)) {
     source = before->inputs[0];
   }
@@ -176,10 +144,8 @@ absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& nod
 }
 
 absl::StatusOr<ValueId> ApplyRules(Graph& graph, const View& view, const Node& node) {
-  for (ValueId replacement : {DropIdentity(graph, node), DropFullSlice(graph, node), DropNeutral(graph, node)}) {
-    if (replacement != kUnchanged) return replacement;
-  }
-  for (const auto rule : {SimplifyTranspose, SimplifyReshape, MergePad}) {
+  if (const ValueId replacement = DropNeutral(graph, node); replacement != kUnchanged) return replacement;
+  for (const auto rule : {SimplifyTranspose, SimplifyView, MergePad}) {
     HONE_ASSIGN_OR_RETURN(const ValueId replacement, rule(graph, view, node));
     if (replacement != kUnchanged) return replacement;
   }
@@ -194,6 +160,23 @@ void DropUnusedOutputs(Graph& graph) {
       if (id != kAbsent && consumers[id].empty() && !IsOutput(graph, id)) id = kAbsent;
     }
   }
+}
+
+// An output that the operator says is its input (a Cast to the type that is there, a Concat of one, a Slice of all) is
+// that input.
+absl::Status DropCopies(Graph& graph) {
+  std::map<ValueId, ValueId> replacements;
+  for (const Node& node : graph.nodes) {
+    HONE_ASSIGN_OR_RETURN(const EmittedNode emitted, EmitNode(graph, node));
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const auto input = std::find(emitted.inputs.begin(), emitted.inputs.end(), emitted.outputs[k]);
+      if (node.outputs[k] == kAbsent || input == emitted.inputs.end()) continue;
+      replacements[node.outputs[k]] = node.inputs[static_cast<size_t>(input - emitted.inputs.begin())];
+    }
+  }
+  ReplaceUses(graph, replacements);
+  Tidy(graph);
+  return absl::OkStatus();
 }
 
 // One round over all nodes. Values that a round makes are looked at in the next one.
@@ -219,7 +202,7 @@ absl::StatusOr<bool> Round(Graph& graph) {
 }  // namespace
 
 absl::Status Simplify(Graph& graph) {
-  Tidy(graph);                     // so that a node with no output in use goes also where no rule applies
+  HONE_RETURN_IF_ERROR(DropCopies(graph));
   constexpr int kMaxRounds = 100;  // each round removes or merges a node, so this bounds chains, not graphs
   for (int round = 0; round < kMaxRounds; ++round) {
     HONE_ASSIGN_OR_RETURN(const bool changed, Round(graph));

@@ -7,9 +7,10 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
-#include "compiler/graph/passes/broadcasting.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/simplify.h"
 #include "compiler/graph/passes/view.h"
+#include "compiler/graph/traits.h"
 
 namespace hone::graph {
 namespace {
@@ -35,29 +36,31 @@ std::optional<Shape> OperandShape(const Shape& operand, const Shape& from, const
 }
 
 // Whether work on the value can become part of the kernel that makes it.
-bool CanTakeMore(const View& view, ValueId id) {
+absl::StatusOr<bool> CanTakeMore(const Graph& graph, const View& view, ValueId id) {
   const Node* producer = view.Producer(id);
   if (producer == nullptr || view.OnlyConsumer(id) == nullptr) return false;
-  const bool phased = producer->domain == "hone" && producer->op == "PhasedConvTranspose";
-  return phased || Is(*producer, "MatMul") || Is(*producer, "Gemm") || Is(*producer, "Conv") ||
-         IsBroadcasting(*producer);
+  HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, *producer));
+  return traits.reduces || traits.elementwise;
 }
 
 // The node `f` with its operand `reshape` undone and the others reshaped to fit; kAbsent if that does not work.
 absl::StatusOr<ValueId> Sink(Graph& graph, const View& view, const Node& reshape, const Node& f) {
   const ValueId source = reshape.inputs[0];
   const Shape from = graph.values[source].type.shape, to = graph.values[reshape.outputs[0]].type.shape;
-  if (!IsBroadcasting(f) || f.outputs.size() != 1 || graph.values[f.outputs[0]].type.shape != to) return kAbsent;
+  if (AxisFormOf(f) != AxisForm::kBroadcast || f.outputs.size() != 1) return kAbsent;
+  if (graph.values[f.outputs[0]].type.shape != to) return kAbsent;
   // Only towards fewer dimensions where two kernels meet: they would otherwise pull their work back and forth for ever.
   const bool meets = std::any_of(f.inputs.begin(), f.inputs.end(), [&](ValueId id) {
     return id != kAbsent && id != reshape.outputs[0] && graph.values[id].data == nullptr;
   });
-  if ((meets && from.size() >= to.size()) || !CanTakeMore(view, source)) return kAbsent;
+  if (meets && from.size() >= to.size()) return kAbsent;
   std::vector<std::optional<Shape>> shapes;
   for (ValueId id : f.inputs) {
     shapes.push_back(id == kAbsent ? Shape() : OperandShape(graph.values[id].type.shape, from, to));
     if (!shapes.back()) return kAbsent;
   }
+  HONE_ASSIGN_OR_RETURN(const bool fuses, CanTakeMore(graph, view, source));
+  if (!fuses) return kAbsent;
   Node sunk = f;
   sunk.outputs = {kNewValue};
   for (size_t i = 0; i < f.inputs.size(); ++i) {
@@ -78,7 +81,7 @@ absl::StatusOr<bool> SinkOnce(Graph& graph) {
   std::map<ValueId, ValueId> replacements;
   for (size_t i = 0; i < count; ++i) {
     const Node reshape = graph.nodes[i];
-    if (!Is(reshape, "Reshape") || replacements.contains(reshape.inputs[0])) continue;
+    if (!IsView(reshape) || replacements.contains(reshape.inputs[0])) continue;
     const Node* consumer = view.OnlyConsumer(reshape.outputs[0]);
     if (consumer == nullptr || replacements.contains(consumer->outputs[0])) continue;
     const Node f = *consumer;

@@ -112,6 +112,21 @@ TEST(Fuse, ReductionReadsItsProducerOnTheFly) {
   EXPECT_THAT(Kernels(b), ElementsAre("reduce"));
 }
 
+TEST(Fuse, ReductionThatReadsOnceIsFoundByWhatItReads) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 5, 3}).Node("Exp", {"x"}, {"a"}).Node("GlobalLpPool", {"a"}, {"g"});
+  b.Input("z", {4, 8}).Node("Exp", {"z"}, {"c"});
+  b.Node("ReduceSum", {"c"}, {"s"}, {Attr("axes", std::vector<int64_t>{0})}).Output("g").Output("s");
+  EXPECT_THAT(Kernels(b), ElementsAre("global_pool", "reduce"));
+}
+
+TEST(Fuse, ProducerOfAReductionThatReadsTwiceIsNotComputedAgain) {
+  GraphBuilder b;
+  b.Input("x", {4, 8}).Node("Exp", {"x"}, {"a"});
+  b.Node("ReduceLogSumExp", {"a"}, {"y"}, {Attr("axes", std::vector<int64_t>{0})}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "reduce"));
+}
+
 TEST(Fuse, ProducerOfAConvolutionIsNotComputedAgain) {
   GraphBuilder b;
   b.Input("x", {1, 2, 6, 6})
@@ -132,13 +147,14 @@ TEST(Fuse, MovementTakesPartInChains) {
   EXPECT_THAT(Kernels(b), ElementsAre("concat"));
 }
 
-TEST(Fuse, ReshapesAreNoKernels) {
+TEST(Fuse, ViewsAreNoKernels) {
   GraphBuilder b;
   b.Input("x", {4, 6})
       .Ints("s", {2, 12})
       .Node("Exp", {"x"}, {"a"})
       .Node("Reshape", {"a", "s"}, {"r"})
-      .Node("Tanh", {"r"}, {"y"})
+      .Node("Dropout", {"r"}, {"d"})
+      .Node("Tanh", {"d"}, {"y"})
       .Output("y");
   EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "elementwise"));
 }

@@ -19,6 +19,17 @@ TEST(Simplify, NodesThatDoNothingGo) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Relu"));
 }
 
+TEST(Simplify, NodesThatReturnTheirInputGo) {
+  GraphBuilder b;
+  b.Input("x", {2, 3}).Ints("ones", {1, 1}).Ints("shape", {2, 3}).Ints("none", {0, 0, 0, 0});
+  b.Ints("starts", {0, -3}).Ints("ends", {99, 3});
+  b.Node("Concat", {"x"}, {"a"}, {Attr("axis", 0)}).Node("Max", {"a"}, {"b"}).Node("Tile", {"b", "ones"}, {"c"});
+  b.Node("Expand", {"c", "shape"}, {"d"}).Node("Slice", {"d", "starts", "ends"}, {"e"});
+  b.Node("Pad", {"e", "none"}, {"f"}).Node("Split", {"f"}, {"g"}, {Attr("num_outputs", 1)}).Node("Clip", {"g"}, {"h"});
+  b.Node("Relu", {"h"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Relu"));
+}
+
 TEST(Simplify, NumbersThatWidenStay) {
   GraphBuilder b;
   b.Input("x", {3}).Floats("zero", {2, 3}, {0, 0, 0, 0, 0, 0}).Node("Add", {"x", "zero"}, {"y"}).Output("y");

@@ -102,6 +102,7 @@ TEST(MovementOps, TrianglesAndCenters) {
   ExpectOutput({"Trilu", {x, Ints({}, {-1})}, {{"upper", Int(0)}}}, {2, 3}, {0, 0, 0, 3, 0, 0});
   ExpectOutput({"CenterCropPad", {Counting({4}), Ints({1}, {1})}, {}, 18}, {1}, {1});
   ExpectOutput({"CenterCropPad", {Counting({2}), Ints({1}, {5})}, {}, 18}, {5}, {0, 0, 1, 0, 0});
+  ExpectOutput({"CenterCropPad", {Counting({2}), Ints({1}, {3}), Ints({2}, {7, 7})}, {}, 18}, {3}, {0, 1, 0});
 }
 
 TEST(GeneratorOps, MakeTheirValues) {
