@@ -19,7 +19,7 @@ namespace {
 struct Options {
   ModelOptions model;
   TrackerOptions tracker;
-  BudgetOptions budget;
+  SearchOptions search;
   std::string job, agent, reason = "drained by an operator";
   bool json = false, all = false, undo = false;
 };
@@ -30,10 +30,10 @@ absl::StatusOr<JobClient> Client(const Options& options) {
 }
 
 absl::Status Submit(const Options& options) {
-  if (options.budget.trials == 0 && options.budget.time.empty()) {
+  if (options.search.trials == 0 && options.search.time.empty()) {
     return UsageError("the job has no budget; give --trials N, or --time 10m, or both");
   }
-  HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.budget));
+  HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.search));
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(spec));
   return options.json ? PrintJson({{"job", job.id()}, {"state", StateName(job.state())}}) : PrintText(job.id() + "\n");
@@ -158,8 +158,8 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
   CLI::App* submit =
       Add(app, "submit", "queue a model for tuning at a tracker and return at once", options, Submit, result);
   options->model.AddTo(submit);
-  options->budget.AddTo(submit);
-  submit->add_option("--priority", options->budget.priority, "higher goes first")->capture_default_str();
+  options->search.AddTo(submit);
+  submit->add_option("--priority", options->search.priority, "higher goes first")->capture_default_str();
 
   options = fresh();
   Add(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)

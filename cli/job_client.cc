@@ -72,13 +72,18 @@ std::string Line(const v1::Job& job) {
 
 }  // namespace
 
-void BudgetOptions::AddTo(CLI::App* command) {
+void SearchOptions::AddTo(CLI::App* command) {
   command->add_option("--trials", trials, "most candidates to measure; 0 for no limit")->check(CLI::NonNegativeNumber);
   command->add_option("--time", time, "longest time to tune: 90s, 10m, 1h30m");
   command->add_option("--seed", seed, "seed of the search")->capture_default_str();
+  command
+      ->add_option("--space", space,
+                   "which schedules to search: all, template (written for an operator) or sketch (derived for any)")
+      ->check(CLI::IsMember({"all", "template", "sketch"}))
+      ->capture_default_str();
 }
 
-absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const BudgetOptions& budget) {
+absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const SearchOptions& search) {
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
   HONE_ASSIGN_OR_RETURN(const target::Target target, model.Target());
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(model.model, import, target));
@@ -87,13 +92,14 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const BudgetO
   spec.set_name(std::filesystem::path(model.model).filename().string());
   spec.set_target(target::Print(target));
   spec.set_threads(target.threads);
-  spec.set_trials(budget.trials);
-  spec.set_seed(budget.seed);
-  spec.set_priority(budget.priority);
-  if (!budget.time.empty()) {
+  spec.set_trials(search.trials);
+  spec.set_seed(search.seed);
+  spec.set_priority(search.priority);
+  if (search.space != "all") (*spec.mutable_options())["space"] = search.space;
+  if (!search.time.empty()) {
     absl::Duration time;
-    if (!absl::ParseDuration(budget.time, &time) || time <= absl::ZeroDuration()) {
-      return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", budget.time));
+    if (!absl::ParseDuration(search.time, &time) || time <= absl::ZeroDuration()) {
+      return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", search.time));
     }
     spec.mutable_time_budget()->set_seconds(absl::ToInt64Seconds(time));
   }

@@ -16,16 +16,18 @@
 
 namespace hone::cli {
 
-struct BudgetOptions {
+// How long to search, and what.
+struct SearchOptions {
   int64_t trials = 0;  // 0: no limit
   std::string time;    // "10m"; empty: no limit
   uint64_t seed = 1;
   int priority = 0;
+  std::string space = "all";  // or "template", "sketch"
   void AddTo(CLI::App* command);
 };
 
 // Imports the model: every distinct workload with its count.
-absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const BudgetOptions& budget);
+absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const SearchOptions& search);
 
 // Movable; used by one thread at a time.
 class JobClient {

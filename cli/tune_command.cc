@@ -24,7 +24,7 @@ constexpr absl::Duration kLongestTrouble = absl::Seconds(3);
 struct Options {
   ModelOptions model;
   TrackerOptions tracker;
-  BudgetOptions budget;
+  SearchOptions search;
   std::string records;
   bool json = false;
 };
@@ -67,8 +67,8 @@ absl::Status Tune(Options options) {
   if (options.tracker.given() && !options.records.empty()) {
     return UsageError("--records and --tracker exclude each other: a tracker keeps the records of its farm");
   }
-  if (options.budget.trials == 0 && options.budget.time.empty()) options.budget.time = "10m";
-  HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.budget));
+  if (options.search.trials == 0 && options.search.time.empty()) options.search.time = "10m";
+  HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.search));
   const InterruptHandler handler;
   HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, spec));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
@@ -107,7 +107,7 @@ void AddTuneCommand(CLI::App& app, absl::Status* result) {
   CLI::App* command = app.add_subcommand("tune", "search for the fastest kernels of a model and record them");
   options->model.AddTo(command);
   options->tracker.AddTo(command, false);
-  options->budget.AddTo(command);
+  options->search.AddTo(command);
   command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)");
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Tune(*options); });

@@ -55,6 +55,10 @@ Search::Search(Space space, target::Target target, Options options)
     : space_(std::move(space)), target_(std::move(target)), options_(options), random_(options.seed) {}
 
 void Search::Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds) {
+  if (standard_.has_value() && standard_->schedule == schedule) {
+    known_[schedule] = {.proposal = *standard_};
+    return Observe(schedule, seconds);
+  }
   // Rebuilt, so that its decisions know their options and it has features. What no longer leads to the same schedule
   // (the space has changed since) may be tried again.
   space::Chooser chooser(&decisions);
@@ -129,10 +133,15 @@ space::Decisions Search::Crossed(const space::Decisions& a, const space::Decisio
 
 std::vector<Search::Draw> Search::FirstDraws() {
   std::vector<Draw> draws = {{{}, false, Origin::kDefault}};
-  for (const space::Decisions& relative : relatives_) draws.push_back({relative, false, Origin::kRelative});
-  // Half at random over the whole space, half around the default, which is good by construction.
   space::Chooser chooser;
   const absl::StatusOr<space::Candidate> preferred = space_(chooser);
+  const space::Decision* spaces =
+      preferred.ok() ? Find(preferred->decisions, std::string(space::kSpaceDecision)) : nullptr;
+  if (spaces != nullptr) {
+    for (const int64_t id : spaces->options) draws.push_back({{{spaces->name, id, {}}}, false, Origin::kDefault});
+  }
+  for (const space::Decisions& relative : relatives_) draws.push_back({relative, false, Origin::kRelative});
+  // Half at random over the whole space, half around the default, which is good by construction.
   for (int i = 0; i < options_.first_samples; ++i) {
     const bool near = preferred.ok() && i % 2 == 0;
     draws.push_back({near ? Mutated(Mutated(preferred->decisions)) : space::Decisions(), true, Origin::kDraft});
@@ -247,6 +256,7 @@ void Search::UpdatePhase() {
 
 std::vector<Proposal> Search::FirstBatch(size_t count, const CostModel& model) {
   std::vector<Proposal> drawn = Build(FirstDraws()), chosen;
+  if (standard_.has_value() && !known_.contains(standard_->schedule)) chosen.push_back(*standard_);
   const auto fixed = std::stable_partition(drawn.begin(), drawn.end(), [](const Proposal& p) {
     return p.origin == Origin::kDefault || p.origin == Origin::kRelative;
   });

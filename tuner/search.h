@@ -1,10 +1,10 @@
 // The search for the fastest schedule of one workload: it sees decisions, proposes candidates, and is told their times.
 //
-// First the default, what relatives did well with, and the best of many random candidates by the draft model, kept
-// apart from one another. Then evolution: decisions of good candidates changed and mixed, thousands judged by the cost
-// model, a few of them tried. When that brings nothing more, coordinate descent around the best, until no neighbour is
-// left that promises anything. It measures nothing itself and knows no clock. Start with Propose and Observe.
-// Deterministic for a seed and the same sequence of calls. Not thread-safe.
+// First the default, the preferred candidate of every space, what relatives did well with, and the best of many random
+// candidates by the draft model, kept apart from one another. Then evolution: decisions of good candidates changed and
+// mixed, thousands judged by the cost model, a few of them tried. When that brings nothing more, coordinate descent
+// around the best, until no neighbour is left that promises anything. It measures nothing itself and knows no clock.
+// Start with Propose and Observe. Deterministic for a seed and the same sequence of calls. Not thread-safe.
 #ifndef HONE_TUNER_SEARCH_H_
 #define HONE_TUNER_SEARCH_H_
 
@@ -48,6 +48,8 @@ class Search {
 
   Search(Space space, target::Target target, Options options);
 
+  // The untuned default, which races whether the space leads to it or not.
+  void AddStandard(Proposal standard) { standard_ = std::move(standard); }
   // Decisions that served a relative; the first batch has them, nearest first, as far as they fit.
   void AddRelative(space::Decisions decisions) { relatives_.push_back(std::move(decisions)); }
   // What was measured in an earlier run. It is not proposed again, and evolution starts from it.
@@ -105,6 +107,7 @@ class Search {
   const Options options_;
   Random random_;
   Phase phase_ = Phase::kFirst;
+  std::optional<Proposal> standard_;
   std::vector<space::Decisions> relatives_;
   std::map<std::string, Known> known_;  // by schedule text
   std::optional<double> best_seconds_;

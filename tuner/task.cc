@@ -58,7 +58,8 @@ void TakeBest(Task& task, const Proposal& proposal, double seconds) {
 
 std::string CandidateId(size_t place) { return fmt::format("c{}", place); }
 
-absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads) {
+absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
+                              space::Families families) {
   Task task;
   HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(given.text));
   task.count = static_cast<double>(std::max<int64_t>(1, given.count));
@@ -73,8 +74,12 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   options.threads = threads;
   const auto workload = std::make_shared<const ir::Workload>(task.workload);
   task.search = std::make_unique<Search>(
-      [workload, target](space::Chooser& chooser) { return space::Build(*workload, target, chooser); }, target,
-      options);
+      [workload, target, families](space::Chooser& chooser) {
+        return space::Build(*workload, target, chooser, families);
+      },
+      target, options);
+  task.search->AddStandard(task.standard);
+  task.spaces = space::Fitting(task.workload, target, families);
   return task;
 }
 
@@ -100,6 +105,16 @@ void Remember(Task& task, const PastTrial& past) {
   if (decisions.ok()) task.search->Remember(*decisions, past.schedule, seconds);
 }
 
+namespace {
+
+// Of those that the search may choose from; null for another.
+const space::Entry* SpaceOf(const Task& task, const PastTrial& trial) {
+  const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(trial.decisions);
+  return decisions.ok() ? space::EntryOf(*decisions, task.spaces) : nullptr;
+}
+
+}  // namespace
+
 bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
   if (!task.confirmed) return false;
   std::set<std::string_view> winners;
@@ -109,12 +124,19 @@ bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
     if (seconds.has_value() && *seconds <= kAsGood * *task.best_seconds) winners.insert(trial.schedule);
   }
   int64_t tried = 0, in_vain = 0;
+  bool found = false;
+  std::set<const space::Entry*> searched;  // the default alone says nothing of its space
   for (const PastTrial& trial : past) {
     if (trial.confirmed) continue;
+    const bool standard = trial.schedule == task.standard.schedule;
+    const space::Entry* space = SpaceOf(task, trial);
+    if (space != nullptr && !standard) searched.insert(space);
+    found |= winners.contains(trial.schedule);
+    if (space == nullptr && !standard) continue;
     ++tried;
-    if (in_vain > 0 || winners.contains(trial.schedule)) ++in_vain;
+    if (found) ++in_vain;
   }
-  return tried >= kLeastTried && in_vain > kTriedInVain;
+  return tried >= kLeastTried && in_vain > kTriedInVain && searched.size() == task.spaces.size();
 }
 
 void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale) {

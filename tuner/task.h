@@ -23,8 +23,9 @@ namespace hone::tuner {
 
 struct Task {
   ir::Workload workload;
-  Batch description;  // the workload's part
-  double count = 1;   // times the model runs it
+  Batch description;                        // the workload's part
+  double count = 1;                         // times the model runs it
+  std::vector<const space::Entry*> spaces;  // that the search may choose from
   std::unique_ptr<Search> search;
   Proposal standard;                               // the default, untuned
   double expected_seconds = 0, least_seconds = 0;  // of the default, of anything: by the draft
@@ -42,7 +43,8 @@ struct Task {
 };
 
 // FailedPrecondition or InvalidArgument: the text is no workload, or it has no default schedule.
-absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads);
+absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
+                              space::Families families = {});
 
 // The repeats that count: those taken in turns with other finalists where there are any, since they saw the same
 // machine. Empty for a failure.
@@ -52,8 +54,8 @@ std::optional<double> SecondsOf(const Outcome& outcome);
 // Takes in a trial of an earlier run on this kind of device.
 void Remember(Task& task, const PastTrial& past);
 
-// Whether earlier runs have searched to the end: their winner is confirmed, and many more were tried in vain since it,
-// or one that is as good, was found. past: all that the task remembers, the oldest first.
+// Whether earlier runs have searched the spaces of this one to the end: their winner is confirmed, and many more were
+// tried in vain since it, or one that is as good, was found. past: all that the task remembers, the oldest first.
 bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past);
 
 // Takes in the outcomes of proposals, whose candidate ids are their places. `scale` brings the times to the speed the

@@ -92,12 +92,16 @@ class TuneLoop {
 
  private:
   absl::Status MakeTasks() {
+    space::Families families;
     for (const auto& [name, value] : job_.options) {
-      return absl::InvalidArgumentError(fmt::format("job option '{}' is not known to this tuner", name));
+      if (name != space::kSpaceDecision) {
+        return absl::InvalidArgumentError(fmt::format("job option '{}' is not known to this tuner", name));
+      }
+      HONE_ASSIGN_OR_RETURN(families, space::ParseFamilies(value));
     }
     HONE_ASSIGN_OR_RETURN(target_, target::ParseTarget(job_.target));
     for (const JobWorkload& given : job_.workloads) {
-      absl::StatusOr<Task> task = MakeTask(given, target_, job_.seed + tasks_.size(), builders_.workers());
+      absl::StatusOr<Task> task = MakeTask(given, target_, job_.seed + tasks_.size(), builders_.workers(), families);
       if (!task.ok())
         return Annotate(task.status(), fmt::format("workload {} ({})", given.digest.substr(0, 12), given.op));
       task->description.requirements.labels = job_.labels;

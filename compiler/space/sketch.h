@@ -6,6 +6,8 @@
 #ifndef HONE_COMPILER_SPACE_SKETCH_H_
 #define HONE_COMPILER_SPACE_SKETCH_H_
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +49,25 @@ inline schedule::Tail TailOf(int64_t extent, int64_t tile) {
 // Rounds up to a power of two.
 int64_t PowerOfTwo(int64_t n);
 
+// sketch/operands.cc: what every tile of a reduction does with what it reads.
+// The reduction axes, outermost first, so that what is not read as vectors (they lie along axis `vector`) is walked
+// along memory.
+std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::string& vector);
+// The layout in which one step of the reduction reads its vectors side by side: outer dimensions, tiles of `width`
+// elements, reduction axes in the given order, positions in a tile. Empty if an index of the load is not a plain axis.
+std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::string& vector, int64_t width,
+                                           const std::vector<std::string>& reduce_order);
+bool IsConstant(const schedule::State& state, const ir::BufferNode* buffer);
+// Stages without reduction (padding) that only this stage reads and no step has touched.
+std::vector<std::string> OwnProducers(const schedule::State& state, const ir::Stage& stage);
+// Of the elements that the load reads while each axis runs through so many values; of axes not named, one.
+using AxisExtents = std::map<std::string, int64_t, std::less<>>;
+int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents);
+// That a block of tiles may copy: they should stay in a core's cache, and leave room for other local buffers.
+int64_t MostCopiedBytes(const target::Target& target);
+// The last loop of a stage that is computed inside another, in vectors.
+absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer);
+
 // sketch/inline.cc: element-wise stages disappear into their readers where that repeats no work that matters.
 absl::Status InlineStages(Sketch& sketch);
 // sketch/elementwise.cc: a root stage without reduction: parallel chunks of vectors.
@@ -59,6 +80,12 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch);
 bool FitsLanes(const Sketch& sketch, const ir::Stage& stage);
 // Splits a reduction along a contiguous axis into vector lanes, where no other axis can be vectorized.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage);
+// sketch/split_reduction.cc: long reductions to a few results are taken apart, for threads to share. True if any was.
+absl::StatusOr<bool> SplitLongReductions(Sketch& sketch);
+// sketch/tiling.cc: the reduction `stage`, read in place by `reader`, in tiles by the target's tile string. `prefix`
+// names the decisions.
+absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
+                           const std::string& prefix);
 // sketch/lanes.cc, for targets with lanes: a group per row, whose lanes share its reductions (false if the workload is
 // not of that kind); every element of `reader`, and of the reduction that it reads in place, a lane's work; likewise
 // without a reduction.
@@ -68,10 +95,10 @@ absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage);
 // templates/lane_tile.cc, for targets with lanes: a sum of products in tiles of groups, lanes and registers.
 absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                               const std::string& prefix);
-// templates/register_tile.cc: a reduction `stage` computed in register tiles of its reader `reader` (which reads it in
-// place): matrix multiply, convolution, depthwise convolution, pooling. `prefix` names the decisions.
+// templates/register_tile.cc: a sum of products `stage` computed in register tiles of its reader `reader` (which reads
+// it in place): matrix multiply, convolution, depthwise convolution. `prefix` names the decisions.
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
-                                  const std::string& prefix, bool pack);
+                                  const std::string& prefix);
 
 }  // namespace hone::space
 

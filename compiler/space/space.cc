@@ -1,5 +1,6 @@
 #include "compiler/space/space.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -91,23 +92,18 @@ bool IsCpuContraction(const ir::Workload& workload, const target::Target& target
 
 absl::Status BuildRegisterTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
-  HONE_RETURN_IF_ERROR(ScheduleReductions(
-      sketch, [](Sketch& s, const std::string& reader, const std::string& stage, const std::string& prefix) {
-        return ScheduleRegisterTile(s, reader, stage, prefix, true);
-      }));
+  HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, ScheduleRegisterTile));
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
 absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
-  if (!IsContraction(workload)) {
+  HONE_ASSIGN_OR_RETURN(const bool split, SplitLongReductions(sketch));
+  if (!split && !IsContraction(workload)) {
     HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleRows(sketch));
     if (rows) return absl::OkStatus();
   }
-  HONE_RETURN_IF_ERROR(ScheduleReductions(
-      sketch, [](Sketch& s, const std::string& reader, const std::string& stage, const std::string& prefix) {
-        return ScheduleRegisterTile(s, reader, stage, prefix, false);
-      }));
+  HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, ScheduleTiles));
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
@@ -146,27 +142,49 @@ constexpr Entry kEntries[] = {
     {2, "lanes", Family::kSketch, HasLanes, BuildLanes},
 };
 
-absl::Status Fill(const ir::Workload& workload, Sketch& sketch) {
+absl::Status Fill(const ir::Workload& workload, Sketch& sketch, Families families) {
   if (IsEmpty(workload)) return absl::OkStatus();  // nothing to make fast
-  std::vector<const Entry*> fitting;
+  const std::vector<const Entry*> entries = Fitting(workload, sketch.target, families);
+  if (entries.empty()) return absl::FailedPreconditionError("no space of that family is for this workload");
   std::vector<int64_t> ids;
-  for (const Entry& entry : kEntries) {
-    if (!entry.applies(workload, sketch.target)) continue;
-    fitting.push_back(&entry);
-    ids.push_back(entry.id);
-  }
-  const int64_t id = ids.size() == 1 ? ids[0] : sketch.chooser.OneOf("space", ids, ids[0]);
-  const auto chosen = std::ranges::find(fitting, id, [](const Entry* e) { return e->id; });
-  return (*chosen)->build(workload, sketch);
+  for (const Entry* entry : entries) ids.push_back(entry->id);
+  const bool several = Fitting(workload, sketch.target).size() > 1;
+  const int64_t id = several ? sketch.chooser.OneOf(kSpaceDecision, ids, ids[0]) : ids[0];
+  return (*std::ranges::find(entries, id, &Entry::id))->build(workload, sketch);
 }
 
 }  // namespace
 
 std::span<const Entry> Entries() { return kEntries; }
 
-absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target, Chooser& chooser) {
+absl::StatusOr<Families> ParseFamilies(std::string_view text) {
+  if (text == "all") return Families();
+  if (text == "template") return Families(Family::kTemplate);
+  if (text == "sketch") return Families(Family::kSketch);
+  return absl::InvalidArgumentError(fmt::format("'{}' is no family of spaces: all, template or sketch", text));
+}
+
+std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Target& target, Families families) {
+  std::vector<const Entry*> fitting;
+  for (const Entry& entry : kEntries) {
+    const bool wanted = !families.has_value() || entry.family == *families;
+    if (wanted && entry.applies(workload, target)) fitting.push_back(&entry);
+  }
+  return fitting;
+}
+
+const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> entries) {
+  const auto space = std::ranges::find(decisions, kSpaceDecision, &Decision::name);
+  // Decisions that name none are of a workload for which there is only one.
+  if (space == decisions.end()) return entries.size() == 1 ? entries[0] : nullptr;
+  const auto entry = std::ranges::find(entries, space->value, &Entry::id);
+  return entry == entries.end() ? nullptr : *entry;
+}
+
+absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target, Chooser& chooser,
+                                Families families) {
   Sketch sketch{schedule::Start(workload), target, chooser, {}};
-  HONE_RETURN_IF_ERROR(Fill(workload, sketch));
+  HONE_RETURN_IF_ERROR(Fill(workload, sketch, families));
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
 }
 
@@ -175,7 +193,7 @@ absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Ta
   // meanwhile.
   for (const Entry& entry : kEntries) {
     if (!entry.applies(workload, target)) continue;
-    const Decisions given = {{"space", entry.id, {}}};
+    const Decisions given = {{std::string(kSpaceDecision), entry.id, {}}};
     Chooser chooser(&given);
     auto candidate = Build(workload, target, chooser);
     const absl::Status lowered =

@@ -7,8 +7,10 @@
 #define HONE_COMPILER_SPACE_SPACE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "compiler/ir/workload.h"
@@ -41,11 +43,25 @@ struct Entry {
 // All of them, templates first; static.
 std::span<const Entry> Entries();
 
-// Asks the chooser and writes the schedule. FailedPrecondition if these decisions lead nowhere (too much local
-// storage, an illegal step): a normal event in a search, never one for the preferred decisions.
-absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target, Chooser& chooser);
+// Which entries a search may choose from: those of one family, or all (nullopt).
+using Families = std::optional<Family>;
+// "all", "template" or "sketch"; InvalidArgument for anything else.
+absl::StatusOr<Families> ParseFamilies(std::string_view text);
 
-// The untuned default: every decision as preferred.
+// Those that apply, the default first; static.
+std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Target& target, Families families = {});
+// Of which entry these decisions are, if it is one of the given; null if they name another.
+const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> entries);
+// The decision that names an entry by its id. It is asked for wherever several apply, whatever the families.
+inline constexpr std::string_view kSpaceDecision = "space";
+
+// Asks the chooser and writes the schedule. FailedPrecondition if these decisions lead nowhere (too much local
+// storage, an illegal step): a normal event in a search, never one for the preferred decisions. Also if no entry of the
+// families applies.
+absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target, Chooser& chooser,
+                                Families families = {});
+
+// The untuned default: every decision as preferred, of all families.
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target);
 
 }  // namespace hone::space

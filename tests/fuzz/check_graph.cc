@@ -102,6 +102,10 @@ class WorkloadCheck {
     const std::string text =
         fmt::format("# run: passes={}\n{}schedule\n{}", passes, ir::Print(workload), schedule::Print(schedule));
     const std::string flags = "--verify-each --interpret " + TargetFlag(machine_);
+    watch_({what + ", as text", text, flags});
+    HONE_ASSIGN_OR_RETURN(const schedule::Schedule read, schedule::ParseSchedule(schedule::Print(schedule)));
+    if (schedule::Print(read) != schedule::Print(schedule))
+      return absl::DataLossError("its text reads back as another");
     watch_({what + ", lowered and interpreted", text, flags});
     HONE_RETURN_IF_ERROR(testing::CheckLowered(workload, schedule, machine_.target, ToleranceOf(workload)));
     ++counts_.lowered;

@@ -8,8 +8,6 @@
 // in memory, and constant ones, are packed to the tile order. Source: Goto, van de Geijn, "Anatomy of High-Performance
 // Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
@@ -81,10 +79,10 @@ class RegisterTile {
         out_(sketch.Get(reader_).stage),
         roles_(RolesOf(sketch.Get(stage_).stage)) {}
 
-  absl::Status Run(bool pack) {
+  absl::Status Run() {
     if (roles_.vector < 0) return absl::OkStatus();
     OrderReduction();
-    packs_ = pack && !PackedOperands().empty();
+    packs_ = !PackedOperands().empty();
     ChooseTile();
     HONE_RETURN_IF_ERROR(PlacePadding());
     if (packs_) HONE_RETURN_IF_ERROR(PackOperands());
@@ -147,16 +145,7 @@ class RegisterTile {
   // before.
   absl::Status PlacePadding() {
     rows_outside_ = Choose("order", {0, 1}, PrefersRowsOutside() ? 1 : 0) == 1;
-    for (const ir::Load& load : LoadsOf(reduction())) {
-      const schedule::Nest* nest = sketch_.state.FindNest(load.buffer.get());
-      if (nest == nullptr || nest->stage.reduction != ir::Reduction::kNone || sketch_.state.IsOutput(load.buffer.get()))
-        continue;
-      const std::string name = load.buffer->name;
-      if (Readers(sketch_.state, load.buffer.get()).size() != 1) continue;
-      if (std::find(producers_.begin(), producers_.end(), name) != producers_.end() || !nest->AtRoot() || nest->touched)
-        continue;
-      producers_.push_back(name);
-    }
+    producers_ = OwnProducers(sketch_.state, reduction());
     // A panel of packed vectors reads all rows: only outside of it are they copied once. Vectors that are not packed
     // are what is copied, so that each block copies its own.
     if (!producers_.empty()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ || !packs_ ? 1 : 0);
@@ -185,11 +174,12 @@ class RegisterTile {
     std::vector<PackedOperand> operands;
     for (const ir::Load& load : LoadsOf(s)) {
       const auto stride = StrideOf(load, vector, ranges);
-      if (!stride.has_value() || *stride == 0 || (*stride == 1 && !IsConstant(load.buffer.get()))) continue;
+      if (!stride.has_value() || *stride == 0 || (*stride == 1 && !IsConstant(sketch_.state, load.buffer.get())))
+        continue;
       const std::string source = load.buffer->name;
       const bool twice = std::any_of(operands.begin(), operands.end(),
                                      [&](const PackedOperand& other) { return other.source == source; });
-      auto dims = PackedDims(load, s);
+      auto dims = PackedOrder(load, vector, tile_.width(), reduce_order_);
       if (!dims.empty() && !twice) operands.push_back({source, std::move(dims)});
     }
     return operands;
@@ -205,64 +195,9 @@ class RegisterTile {
     return absl::OkStatus();
   }
 
-  bool IsConstant(const ir::BufferNode* buffer) const {
-    return std::any_of(sketch_.state.params.begin(), sketch_.state.params.end(), [&](const ir::Param& p) {
-      return p.buffer.get() == buffer && p.kind == ir::ParamKind::kConstant;
-    });
-  }
-
-  // Outer dims, vector tiles, reduction axes in loop order, positions in the tile. Empty if an index is not a plain
-  // axis.
-  std::vector<schedule::PackDim> PackedDims(const ir::Load& load, const ir::Stage& s) const {
-    std::vector<schedule::PackDim> outer, reduce, result;
-    int vector_dim = -1;
-    const std::string& vector = s.axes[static_cast<size_t>(roles_.vector)].name;
-    std::vector<std::pair<size_t, int>> ordered;
-    for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
-      const ir::Var* v = load.indices[static_cast<size_t>(d)].As<ir::Var>();
-      if (v == nullptr) {
-        if (load.buffer->shape[static_cast<size_t>(d)] != 1) return {};
-        outer.push_back({d});
-        continue;
-      }
-      const auto place = std::find(reduce_order_.begin(), reduce_order_.end(), v->name);
-      if (v->name == vector) {
-        if (vector_dim >= 0) return {};
-        vector_dim = d;
-      } else if (place != reduce_order_.end()) {
-        ordered.emplace_back(place - reduce_order_.begin(), d);
-      } else {
-        outer.push_back({d});
-      }
-    }
-    if (vector_dim < 0) return {};
-    std::sort(ordered.begin(), ordered.end());
-    result = outer;
-    result.push_back({vector_dim, tile_.width(), false});
-    for (const auto& [place, d] : ordered) result.push_back({d});
-    result.push_back({vector_dim, tile_.width(), true});
-    return result;
-  }
-
-  // The broadcast operand should be walked along memory: its smallest stride innermost.
   void OrderReduction() {
-    const ir::Stage s = reduction();
-    const ir::Ranges ranges = AxisRanges(s);
-    const std::string& vector = s.axes[static_cast<size_t>(roles_.vector)].name;
-    std::vector<std::pair<int64_t, std::string>> order;
-    for (const ir::Axis& axis : s.reduce_axes) {
-      int64_t stride = 0;
-      for (const ir::Load& load : LoadsOf(s)) {
-        if (StrideOf(load, vector, ranges).value_or(1) != 0 && s.reduction == ir::Reduction::kSum &&
-            LoadsOf(s).size() > 1)
-          continue;
-        stride = std::max(stride, std::abs(StrideOf(load, axis.name, ranges).value_or(1 << 20)));
-      }
-      order.emplace_back(-stride, axis.name);
-    }
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    reduce_order_.clear();
-    for (const auto& [stride, name] : order) reduce_order_.push_back(name);
+    const ir::Stage& s = reduction();
+    reduce_order_ = ReductionOrder(s, s.axes[static_cast<size_t>(roles_.vector)].name);
   }
 
   absl::Status TileOutput() {
@@ -315,8 +250,8 @@ class RegisterTile {
     const int64_t even = std::max<int64_t>(1, (extent + 4 * sketch_.target.threads - 1) / (4 * sketch_.target.threads));
     int64_t preferred = std::min<int64_t>(even, 16);
     if (producer_place_ == 1) {
-      while (preferred > 1 && CopiedBytes(preferred) > MostCopiedBytes()) --preferred;
-      if (CopiedBytes(preferred) > MostCopiedBytes()) producer_place_ = 0;
+      while (preferred > 1 && CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) --preferred;
+      if (CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) producer_place_ = 0;
     }
     const int64_t size = sketch_.chooser.Tile(prefix_ + "block", extent, extent, preferred);
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, size, Tail::kShift}));
@@ -325,15 +260,10 @@ class RegisterTile {
     return absl::OkStatus();
   }
 
-  // What a block of rows copies should stay in a core's cache, and has to leave room for other local buffers.
-  int64_t MostCopiedBytes() const {
-    return std::min(sketch_.target.memory.local_bytes, sketch_.target.memory.l2_bytes) / 2;
-  }
-
   // Of the producers' elements that a block of so many tiles of the outermost row axis reads.
   int64_t CopiedBytes(int64_t tiles) const {
     const ir::Stage& s = reduction();
-    std::map<std::string, int64_t, std::less<>> extents;  // of the part of each axis that is inside a block
+    AxisExtents extents;  // of the part of each axis that is inside a block
     for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent;
     for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
       int64_t extent = 1;
@@ -345,20 +275,7 @@ class RegisterTile {
     int64_t total = 0;
     for (const ir::Load& load : LoadsOf(s)) {
       if (std::find(producers_.begin(), producers_.end(), load.buffer->name) == producers_.end()) continue;
-      int64_t bytes = ir::SizeOf(load.buffer->dtype);
-      for (size_t d = 0; d < load.indices.size(); ++d) {
-        int64_t span = 1;
-        for (const auto& [atom, k] : ir::ToLinear(load.indices[d], AxisRanges(s)).terms) {
-          if (const ir::Var* v = atom.As<ir::Var>()) {
-            span += std::abs(k) * (extents.at(v->name) - 1);
-          } else if (std::any_of(extents.begin(), extents.end(),
-                                 [&](const auto& axis) { return axis.second > 1 && ir::UsesVar(atom, axis.first); })) {
-            span = load.buffer->shape[d];
-          }
-        }
-        bytes *= std::min(span, load.buffer->shape[d]);
-      }
-      total += bytes;
+      total += RegionBytes(load, AxisRanges(s), extents);
     }
     return total;
   }
@@ -395,23 +312,12 @@ class RegisterTile {
     for (const std::string& producer : producers_) {
       if (producer_place_ == 1 && !block_loop_.empty()) {
         HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{producer, block_loop_}));
-        HONE_RETURN_IF_ERROR(VectorizeCopy(producer));
+        HONE_RETURN_IF_ERROR(VectorizeCopy(sketch_, producer));
       } else {
         HONE_RETURN_IF_ERROR(ScheduleElementwise(sketch_, producer));
       }
     }
     return absl::OkStatus();
-  }
-
-  absl::Status VectorizeCopy(const std::string& producer) {
-    const schedule::Nest& nest = sketch_.Get(producer);
-    const schedule::Loop& last = nest.loops.back();
-    const int64_t lanes = std::min<int64_t>(sketch_.target.Lanes(4), PowerOfTwo(last.max_extent));
-    const std::string name = last.name;
-    if (lanes <= 1) return absl::OkStatus();
-    const bool constant = last.extent.As<ir::IntImm>() != nullptr && last.max_extent >= lanes;
-    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, lanes, constant ? Tail::kShift : Tail::kMask}));
-    return sketch_.Do(Annotate{name + "i", ir::LoopKind::kVectorized});
   }
 
   absl::Status TileReduction() {
@@ -488,8 +394,8 @@ class RegisterTile {
 }  // namespace
 
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
-                                  const std::string& prefix, bool pack) {
-  return RegisterTile(sketch, reader, stage, prefix).Run(pack);
+                                  const std::string& prefix) {
+  return RegisterTile(sketch, reader, stage, prefix).Run();
 }
 
 }  // namespace hone::space

@@ -24,7 +24,7 @@ class ModelOptionsTest : public ::testing::Test {
     b.Input("x", {2, 3}).Input("repeats", {2}, graph::kInt64);
     b.Node("Tile", {"x", "repeats"}, {"t"}).Node("Exp", {"t"}, {"y"}).Output("y");
     Write("tile.onnx", b.Model());
-    budget_.trials = 1;
+    search_.trials = 1;
   }
   std::string File(const std::string& name) const { return folder_ / name; }
   void Write(const std::string& name, const std::string& bytes) const {
@@ -41,14 +41,14 @@ class ModelOptionsTest : public ::testing::Test {
     ModelOptions options;
     options.model = File("tile.onnx");
     options.bindings = bindings;
-    return MakeJobSpec(options, budget_);
+    return MakeJobSpec(options, search_);
   }
   std::string Error(const std::vector<std::string>& bindings) const {
     return std::string(Job(bindings).status().message());
   }
 
   TemporaryFolder folder_;
-  BudgetOptions budget_;
+  SearchOptions search_;
 };
 
 TEST_F(ModelOptionsTest, BoundValuesAreInTheJob) {
@@ -87,6 +87,12 @@ TEST_F(ModelOptionsTest, BindingsWithoutSenseAreWrongUsage) {
        {std::vector<std::string>{"1,2"}, {"=1,2"}, {"repeats=1,2", "repeats=2,1"}}) {
     EXPECT_TRUE(Job(bindings).status().GetPayload(kUsageMark).has_value()) << bindings[0];
   }
+}
+
+TEST_F(ModelOptionsTest, TheSpaceToSearchIsInTheJob) {
+  EXPECT_TRUE(Job({"repeats=1,4"})->options().empty());
+  search_.space = "sketch";
+  EXPECT_EQ(Job({"repeats=1,4"})->options().at("space"), "sketch");
 }
 
 }  // namespace

@@ -246,10 +246,59 @@ TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
   job_.options["colour"] = "red";
   EXPECT_THAT(std::string(Tune().message()), HasSubstr("colour"));
   job_.options.clear();
+  job_.options["space"] = "outer";
+  EXPECT_THAT(std::string(Tune().message()), HasSubstr("'outer' is no family of spaces"));
+  job_.options.clear();
   job_.workloads[0].text = "workload nonsense";
   const absl::Status status = Tune();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("matmul"));
+}
+
+TEST_F(TuneLoopTest, OnlySpacesOfTheChosenFamilyAreSearched) {
+  for (const std::string family : {"template", "sketch"}) {
+    SCOPED_TRACE(family);
+    farm_.batches.clear();
+    farm_.records.clear();
+    job_.options["space"] = family;
+    ASSERT_EQ(Tune(), absl::OkStatus());
+    EXPECT_GT(progress_.trials, 30);
+    EXPECT_TRUE(progress_.workloads[0].default_seconds.has_value())
+        << "what compile would use without tuning races too";
+    for (const Batch& batch : farm_.batches) {
+      for (const Candidate& c : batch.candidates) {
+        EXPECT_TRUE(c.is_default || c.decisions.starts_with(family == "sketch" ? "space=0 " : "space=1 "))
+            << c.decisions;
+      }
+    }
+  }
+}
+
+TEST_F(TuneLoopTest, ASearchOfOneFamilyDoesNotEndThatOfAll) {
+  farm_.seconds = [](const Batch&, const std::string&) { return 1e-3; };  // the default is as good as any
+  job_.trials = 0;
+  job_.seconds = 3600;
+  for (const std::string family : {"sketch", "template", "all"}) {
+    SCOPED_TRACE(family);
+    job_.options["space"] = family;
+    farm_.batches.clear();
+    ASSERT_EQ(Tune(), absl::OkStatus());
+    EXPECT_EQ(farm_.batches.empty(), family == "all") << "both families have been searched by then";
+    farm_.batches.clear();
+    ASSERT_EQ(Tune(), absl::OkStatus());
+    EXPECT_TRUE(farm_.batches.empty()) << "and is not begun again";
+  }
+}
+
+TEST_F(TuneLoopTest, RecordsWithDecisionsThatAreNoMoreStillCount) {
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const double best = *progress_.workloads[0].best_seconds;
+  for (PretendedFarm::Record& record : farm_.records) {
+    record.trial.decisions = "space=17 gone=3 " + record.trial.decisions;
+  }
+  job_.trials = 180;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_LE(*progress_.workloads[0].best_seconds, best);
 }
 
 TEST(TaskTest, RelativesAreOrderedByLikeness) {

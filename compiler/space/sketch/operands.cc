@@ -1,0 +1,111 @@
+// What every tile of a reduction does with what it reads, whether a template or a rule has chosen it.
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/status.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+
+std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::string& vector) {
+  const ir::Ranges ranges = AxisRanges(stage);
+  const std::vector<ir::Load> loads = LoadsOf(stage);
+  std::vector<std::pair<int64_t, std::string>> order;
+  for (const ir::Axis& axis : stage.reduce_axes) {
+    int64_t stride = 0;
+    for (const ir::Load& load : loads) {
+      const bool vectors = StrideOf(load, vector, ranges).value_or(1) != 0;
+      if (vectors && stage.reduction == ir::Reduction::kSum && loads.size() > 1) continue;
+      stride = std::max(stride, std::abs(StrideOf(load, axis.name, ranges).value_or(1 << 20)));
+    }
+    order.emplace_back(-stride, axis.name);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> names;
+  for (const auto& [stride, name] : order) names.push_back(name);
+  return names;
+}
+
+std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::string& vector, int64_t width,
+                                           const std::vector<std::string>& reduce_order) {
+  std::vector<schedule::PackDim> outer;
+  int vector_dim = -1;
+  std::vector<std::pair<size_t, int>> reduced;
+  for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
+    const ir::Var* v = load.indices[static_cast<size_t>(d)].As<ir::Var>();
+    if (v == nullptr) {
+      if (load.buffer->shape[static_cast<size_t>(d)] != 1) return {};
+      outer.push_back({d});
+      continue;
+    }
+    const auto place = std::find(reduce_order.begin(), reduce_order.end(), v->name);
+    if (v->name == vector) {
+      if (vector_dim >= 0) return {};
+      vector_dim = d;
+    } else if (place != reduce_order.end()) {
+      reduced.emplace_back(place - reduce_order.begin(), d);
+    } else {
+      outer.push_back({d});
+    }
+  }
+  if (vector_dim < 0) return {};
+  std::sort(reduced.begin(), reduced.end());
+  std::vector<schedule::PackDim> order = outer;
+  order.push_back({vector_dim, width, false});
+  for (const auto& [place, d] : reduced) order.push_back({d});
+  order.push_back({vector_dim, width, true});
+  return order;
+}
+
+bool IsConstant(const schedule::State& state, const ir::BufferNode* buffer) {
+  return std::any_of(state.params.begin(), state.params.end(), [&](const ir::Param& p) {
+    return p.buffer.get() == buffer && p.kind == ir::ParamKind::kConstant;
+  });
+}
+
+std::vector<std::string> OwnProducers(const schedule::State& state, const ir::Stage& stage) {
+  std::vector<std::string> producers;
+  for (const ir::Load& load : LoadsOf(stage)) {
+    const schedule::Nest* nest = state.FindNest(load.buffer.get());
+    if (nest == nullptr || nest->stage.reduction != ir::Reduction::kNone || state.IsOutput(load.buffer.get())) continue;
+    const std::string& name = load.buffer->name;
+    const bool known = std::find(producers.begin(), producers.end(), name) != producers.end();
+    if (known || !nest->AtRoot() || nest->touched || Readers(state, load.buffer.get()).size() != 1) continue;
+    producers.push_back(name);
+  }
+  return producers;
+}
+
+int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents) {
+  int64_t bytes = ir::SizeOf(load.buffer->dtype);
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    int64_t span = 1;
+    for (const auto& [atom, k] : ir::ToLinear(load.indices[d], ranges).terms) {
+      if (const ir::Var* v = atom.As<ir::Var>()) {
+        const auto extent = extents.find(v->name);
+        span += extent == extents.end() ? 0 : std::abs(k) * (extent->second - 1);
+      } else if (std::any_of(extents.begin(), extents.end(),
+                             [&](const auto& axis) { return axis.second > 1 && ir::UsesVar(atom, axis.first); })) {
+        span = load.buffer->shape[d];
+      }
+    }
+    bytes *= std::min(span, load.buffer->shape[d]);
+  }
+  return bytes;
+}
+
+int64_t MostCopiedBytes(const target::Target& target) {
+  return std::min(target.memory.local_bytes, target.memory.l2_bytes) / 2;
+}
+
+absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer) {
+  const schedule::Loop last = sketch.Get(producer).loops.back();
+  const int64_t lanes = std::min<int64_t>(sketch.target.Lanes(4), PowerOfTwo(last.max_extent));
+  if (lanes <= 1) return absl::OkStatus();
+  const bool constant = last.extent.As<ir::IntImm>() != nullptr && last.max_extent >= lanes;
+  HONE_RETURN_IF_ERROR(
+      sketch.Do(schedule::Split{last.name, lanes, constant ? schedule::Tail::kShift : schedule::Tail::kMask}));
+  return sketch.Do(schedule::Annotate{last.name + "i", ir::LoopKind::kVectorized});
+}
+
+}  // namespace hone::space

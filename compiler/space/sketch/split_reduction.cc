@@ -1,0 +1,63 @@
+// Few results of a long reduction: every part of the reduction has partial results of its own, which threads compute
+// side by side, and a few more steps take them together.
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+constexpr int64_t kFewPerThread = 64;         // results, beyond which threads can share those out
+constexpr int64_t kWorthSplitting = 1 << 16;  // steps in all
+
+int64_t Product(const std::vector<ir::Axis>& axes) {
+  int64_t product = 1;
+  for (const ir::Axis& axis : axes) product *= axis.extent;
+  return product;
+}
+
+// A divisor where one is near: parts of one length need no condition.
+int64_t PartLength(int64_t extent, int64_t parts) {
+  const int64_t length = (extent + parts - 1) / parts;
+  for (int64_t l = length; l < std::min(2 * length, extent); ++l) {
+    if (extent % l == 0) return l;
+  }
+  return length;
+}
+
+absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
+  const ir::Stage s = sketch.Get(stage).stage;
+  const int64_t results = Product(s.axes), steps = Product(s.reduce_axes), threads = sketch.target.threads;
+  if (threads == 1 || results > std::min(steps, kFewPerThread * threads) || results * steps < kWorthSplitting) {
+    return false;
+  }
+  // The outermost axis that is long enough, so that parts lie apart in memory.
+  const auto long_enough = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(),
+                                        [&](const ir::Axis& a) { return a.extent >= 4 * threads; });
+  if (long_enough == s.reduce_axes.end()) return false;
+  const bool enough_results = results >= 4 * threads;
+  const int64_t parts =
+      sketch.chooser.OneOf(stage + ".parts", {1, threads, 2 * threads, 4 * threads}, enough_results ? 1 : 2 * threads);
+  if (parts == 1) return false;
+  HONE_RETURN_IF_ERROR(
+      sketch.Do(schedule::Rfactor{stage, long_enough->name, PartLength(long_enough->extent, parts), false}));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> SplitLongReductions(Sketch& sketch) {
+  std::vector<std::string> stages;
+  for (const schedule::Nest& nest : sketch.state.nests) {
+    if (nest.stage.reduction != ir::Reduction::kNone) stages.push_back(nest.stage.buffer->name);
+  }
+  bool any = false;
+  for (const std::string& stage : stages) {
+    HONE_ASSIGN_OR_RETURN(const bool split, Split(sketch, stage));
+    any |= split;
+  }
+  return any;
+}
+
+}  // namespace hone::space

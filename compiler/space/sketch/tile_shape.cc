@@ -1,0 +1,161 @@
+#include "compiler/space/sketch/tile_shape.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+constexpr int64_t kMostVectors = 4;
+constexpr double kTileCycles = 0.5;  // of a loop around a tile, per step of the reduction
+constexpr double kOverlap = 0.25;    // of what should be hidden behind something else
+constexpr int kPasses = 3;
+
+// The divisor of axis // c or axis % c; 0 for anything else.
+int64_t DivisorOf(const ir::Expr& atom, const std::string& axis) {
+  const ir::Binary* binary = atom.As<ir::Binary>();
+  if (binary == nullptr || (binary->op != ir::BinaryOp::kFloorDiv && binary->op != ir::BinaryOp::kFloorMod)) return 0;
+  const ir::Var* v = binary->a.As<ir::Var>();
+  const ir::IntImm* divisor = binary->b.As<ir::IntImm>();
+  return v != nullptr && v->name == axis && divisor != nullptr ? divisor->value : 0;
+}
+
+// As StrideOf, while the axis stays between two multiples of every divisor; their gcd goes into `grain`.
+std::optional<int64_t> StrideWithin(const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges,
+                                    int64_t* grain) {
+  int64_t stride = 1, total = 0;
+  for (size_t d = load.indices.size(); d-- > 0;) {
+    for (const auto& [atom, k] : ir::ToLinear(load.indices[d], ranges).terms) {
+      if (!ir::UsesVar(atom, axis.name)) continue;
+      if (atom.As<ir::Var>() != nullptr) {
+        total += k * stride;
+        continue;
+      }
+      const int64_t divisor = DivisorOf(atom, axis.name);
+      if (divisor <= 0 || axis.extent % divisor != 0) return std::nullopt;
+      *grain = std::gcd(*grain, divisor);
+      if (atom.As<ir::Binary>()->op == ir::BinaryOp::kFloorMod) total += k * stride;
+    }
+    stride *= load.buffer->shape[d];
+  }
+  return total;
+}
+
+}  // namespace
+
+int64_t InnerTile::rows() const {
+  int64_t rows = 1;
+  for (size_t d = 0; d < sizes.size(); ++d) rows *= static_cast<int>(d) == vector ? 1 : sizes[d];
+  return rows;
+}
+
+TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::set<const ir::BufferNode*> packed)
+    : stage_(stage), target_(target), grains_(stage.axes.size(), 0) {
+  const ir::Ranges ranges = AxisRanges(stage);
+  for (const ir::Load& load : LoadsOf(stage)) {
+    Moves moves{.packed = packed.contains(load.buffer.get())};
+    for (size_t d = 0; d < stage.axes.size(); ++d) {
+      moves.strides.push_back(StrideOf(load, stage.axes[d].name, ranges));
+      moves.within.push_back(StrideWithin(load, stage.axes[d], ranges, &grains_[d]));
+    }
+    loads_.push_back(std::move(moves));
+  }
+  for (const ir::Axis& axis : stage.reduce_axes) reduce_steps_ *= static_cast<double>(axis.extent);
+  for (size_t d = 0; d < stage.axes.size(); ++d) {
+    if (stage.axes[d].extent > 1) last_ = static_cast<int>(d);
+  }
+}
+
+std::optional<int64_t> TileModel::Stride(const Moves& moves, size_t axis, int64_t size) const {
+  const int64_t grain = grains_[axis];
+  return grain > 0 && grain % size == 0 ? moves.within[axis] : moves.strides[axis];
+}
+
+bool TileModel::IsContiguous(int axis) const {
+  return std::all_of(loads_.begin(), loads_.end(), [&](const Moves& moves) {
+    const auto stride = moves.within[static_cast<size_t>(axis)];
+    return stride.has_value() && (moves.packed || (*stride >= 0 && *stride <= 1));
+  });
+}
+
+int64_t TileModel::MostVectors(int vector, int64_t lanes) const {
+  const bool packed = std::any_of(loads_.begin(), loads_.end(), [](const Moves& m) { return m.packed; });
+  const int64_t extent = stage_.axes[static_cast<size_t>(vector)].extent;
+  // Only a packed operand has padding for vectors beyond the edge.
+  return std::clamp<int64_t>((extent + (packed ? lanes - 1 : 0)) / lanes, 1, kMostVectors);
+}
+
+// Accumulators, one register per vector of an operand and one for what is broadcast.
+int64_t TileModel::RowLimit(int64_t vectors) const {
+  return std::max<int64_t>(1, (target_.vector_registers - vectors - 1) / vectors);
+}
+
+double TileModel::Loads(const Moves& moves, const InnerTile& tile) const {
+  double count = 1;
+  for (size_t d = 0; d < tile.sizes.size(); ++d) {
+    const auto stride = Stride(moves, d, tile.sizes[d]);
+    if (stride == 0) continue;  // the same all along the axis
+    const bool vectors = static_cast<int>(d) == tile.vector && (moves.packed || stride == 1);
+    count *= static_cast<double>(vectors ? tile.vectors() : tile.sizes[d]);
+  }
+  return count;
+}
+
+double TileModel::Cycles(const InnerTile& tile) const {
+  double tiles = 1;
+  for (size_t d = 0; d < tile.sizes.size(); ++d) {
+    tiles *= static_cast<double>((stage_.axes[d].extent + tile.sizes[d] - 1) / tile.sizes[d]);
+  }
+  const double vectors = static_cast<double>(tile.rows() * tile.vectors());
+  const bool scattered = tile.vector != last_ && tile.vector < static_cast<int>(stage_.axes.size());
+  double moved = vectors * static_cast<double>(scattered ? tile.lanes : 1) / reduce_steps_;  // the result, once
+  for (const Moves& moves : loads_) moved += Loads(moves, tile);
+  const target::Core& core = target_.core;
+  const double arithmetic = vectors / core.multiply_adds, moves = moved / core.loads;
+  // Fewer accumulators than the latency's worth leave the units waiting. What runs beside the slowest part is not quite
+  // free.
+  const double worst = std::max({arithmetic, moves, core.latency});
+  return tiles * (worst + kOverlap * std::min(arithmetic, moves) + kTileCycles);
+}
+
+// Each axis in turn takes the size that is best beside the others.
+void TileModel::Improve(InnerTile& tile) const {
+  double best = Cycles(tile);
+  const int64_t limit = RowLimit(tile.vectors());
+  for (int pass = 0; pass < kPasses; ++pass) {
+    for (size_t d = tile.sizes.size(); d-- > 0;) {
+      // What lies inside of the vectors would tear them apart.
+      if (static_cast<int>(d) == tile.vector || (static_cast<int>(d) > tile.vector)) continue;
+      const int64_t most = std::min(stage_.axes[d].extent, limit * tile.sizes[d] / tile.rows());
+      InnerTile other = tile;
+      for (other.sizes[d] = 1; other.sizes[d] <= most; ++other.sizes[d]) {
+        const double cycles = Cycles(other);
+        if (cycles >= best) continue;
+        best = cycles;
+        tile.sizes[d] = other.sizes[d];
+      }
+    }
+  }
+}
+
+InnerTile TileModel::Cheapest(int vector) const {
+  const size_t axis = static_cast<size_t>(vector);
+  const int64_t most = std::min<int64_t>(target_.Lanes(std::max(4, ir::SizeOf(stage_.buffer->dtype))),
+                                         PowerOfTwo(stage_.axes[axis].extent));
+  std::set<int64_t> widths = {most};
+  if (grains_[axis] > 0) widths.insert(std::gcd(grains_[axis], most));
+  InnerTile best;
+  for (const int64_t lanes : widths) {
+    for (int64_t v = 1; v <= MostVectors(vector, lanes); ++v) {
+      InnerTile tile{vector, lanes, std::vector<int64_t>(stage_.axes.size(), 1)};
+      tile.sizes[axis] = lanes * v;
+      Improve(tile);
+      if (best.vector < 0 || Cycles(tile) < Cycles(best)) best = std::move(tile);
+    }
+  }
+  return best;
+}
+
+}  // namespace hone::space

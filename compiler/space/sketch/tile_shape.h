@@ -1,0 +1,66 @@
+// The innermost tile of a reduction, chosen by how its loads move along each axis. Knows no operator. Private to
+// space/sketch.
+#ifndef HONE_COMPILER_SPACE_SKETCH_TILE_SHAPE_H_
+#define HONE_COMPILER_SPACE_SKETCH_TILE_SHAPE_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "compiler/ir/workload.h"
+#include "compiler/target/target.h"
+
+namespace hone::space {
+
+// How many elements of every axis of a stage are accumulated in registers at a time.
+struct InnerTile {
+  int vector = -1;  // the axis that lies along vectors
+  int64_t lanes = 1;
+  std::vector<int64_t> sizes;  // by axis; of the vector axis a number of whole vectors
+
+  int64_t vectors() const { return sizes[static_cast<size_t>(vector)] / lanes; }
+  int64_t rows() const;  // of vectors: what the other axes have, in all
+};
+
+class TileModel {
+ public:
+  // packed: buffers whose vectors will lie side by side, however they lie now. All live as long as the model.
+  TileModel(const ir::Stage& stage, const target::Target& target, std::set<const ir::BufferNode*> packed = {});
+
+  // Whether vectors can lie along the axis and be loaded as such: every load stays where it is or goes on by one.
+  bool IsContiguous(int axis) const;
+  // The one with fewest cycles.
+  InnerTile Cheapest(int vector) const;
+  // For the whole stage, per element of the reduction.
+  double Cycles(const InnerTile& tile) const;
+  // Whole vectors that are worth it along the axis, at most.
+  int64_t MostVectors(int vector, int64_t lanes) const;
+  // So many rows of so many vectors stay in registers.
+  int64_t RowLimit(int64_t vectors) const;
+  // Of an axis whose quotient is an index (channels of a group): a tile whose size divides it stays within one.
+  // 0: none.
+  int64_t Grain(int axis) const { return grains_[static_cast<size_t>(axis)]; }
+
+ private:
+  struct Moves {
+    std::vector<std::optional<int64_t>> strides;  // by axis, from anywhere to anywhere; nullopt: not affine
+    std::vector<std::optional<int64_t>> within;   // inside of a grain
+    bool packed = false;
+  };
+
+  std::optional<int64_t> Stride(const Moves& moves, size_t axis, int64_t size) const;
+  double Loads(const Moves& moves, const InnerTile& tile) const;
+  void Improve(InnerTile& tile) const;
+
+  const ir::Stage& stage_;
+  const target::Target& target_;
+  std::vector<Moves> loads_;
+  std::vector<int64_t> grains_;
+  double reduce_steps_ = 1;
+  int last_ = -1;  // the last axis longer than 1: the result lies along it
+};
+
+}  // namespace hone::space
+
+#endif  // HONE_COMPILER_SPACE_SKETCH_TILE_SHAPE_H_

@@ -1,0 +1,179 @@
+// The rules of the sketch, each on a workload that needs it: the schedule that it writes, and that it computes the
+// same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/passes/pipeline.h"
+#include "compiler/space/space.h"
+#include "tests/unit/space/compiled.h"
+#include "tests/unit/space/lowered.h"
+
+namespace hone::space {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr testing::Tolerance kTolerance = {.relative = 1e-3, .least = 1};  // sums are taken in another order
+
+target::Target SomeCpu() { return target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=2").value(); }
+
+// The sketch's schedule with these decisions and all others as preferred; it must compute what the workload says.
+std::string Scheduled(const std::string& text, Decisions decisions = {}) {
+  const auto workload = ir::ParseWorkload(text);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  Chooser chooser(&decisions);
+  const auto candidate = Build(*workload, SomeCpu(), chooser, Family::kSketch);
+  EXPECT_TRUE(candidate.ok()) << candidate.status();
+  std::string steps = schedule::Print(candidate->schedule);
+  const auto read = schedule::ParseSchedule(steps);
+  EXPECT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, SomeCpu(), kTolerance), absl::OkStatus()) << steps;
+  return steps;
+}
+
+constexpr const char* kMatMul = R"(workload "matmul"
+input x: f32[24,64] in [-1, 1]
+const w: f32[64,96] in [-1, 1]
+const b: f32[96] in [-1, 1]
+t: f32[24,96] over i:24, j:96 = sum k:64 of x[i, k] * w[k, j]
+u: f32[24,96] over ui:24, uj:96 = max(t[ui, uj] + b[uj], 0f32)
+output u
+)";
+
+// Four groups of eight channels each way, channels last.
+constexpr const char* kGrouped = R"(workload "conv2d"
+input x: f32[1,6,6,32] in [-1, 1]
+const w: f32[64,8,3,3] in [-1, 1]
+t: f32[1,4,4,64] over n:1, h:4, v:4, c:64 = sum ic:8, kh:3, kw:3 )"
+                                 R"(of x[n, h + kh, v + kw, c // 16 * 8 + ic] * w[c, ic, kh, kw]
+output t
+)";
+
+constexpr const char* kLongSum = R"(workload "reduce"
+input x: f32[256,512] in [-1, 1]
+t: f32[] = sum i:256, j:512 of x[i, j]
+output t
+)";
+
+constexpr const char* kRowSums = R"(workload "reduce"
+input x: f32[3,64,40] in [-1, 1]
+t: f32[3] over i:3 = sum k:64, j:40 of x[i, k, j]
+output t
+)";
+
+constexpr const char* kDots = R"(workload "matmul"
+input x: f32[5,160] in [-1, 1]
+input y: f32[3,160] in [-1, 1]
+t: f32[5,3] over i:5, j:3 = sum k:160 of x[i, k] * y[j, k]
+output t
+)";
+
+constexpr const char* kPool = R"(workload "pool"
+input x: f32[1,4,20,40] in [-1, 1]
+p: f32[1,4,22,42] over p0:1, p1:4, p2:22, p3:42 )"
+                              R"(= select(p2 >= 1 && p2 < 21 && p3 >= 1 && p3 < 41, x[p0, p1, p2 - 1, p3 - 1], -inf_f32)
+t: f32[1,4,20,40] over n:1, c:4, h:20, v:40 = max kh:3, kw:3 of p[n, c, h + kh, v + kw]
+output t
+)";
+
+TEST(SketchTest, EveryLevelOfTheTileStringIsALoop) {
+  const std::string steps = Scheduled(kMatMul, {{"s1.0", 2, {}}, {"s2.0", 2, {}}, {"s3.0", 3, {}}, {"vectors", 1, {}}});
+  EXPECT_THAT(steps, HasSubstr("split ui 12 shift\nsplit uii 6 shift\nsplit uiii 3 shift\n")) << "S, S and S of rows";
+  EXPECT_THAT(steps, HasSubstr("compute_at t uiiio\n")) << "inside the third S";
+  EXPECT_THAT(steps, HasSubstr("reorder k i j\n")) << "R around the innermost S";
+  EXPECT_THAT(steps, HasSubstr("unroll i\n"));
+  EXPECT_THAT(steps, HasSubstr("vectorize j\n"));
+}
+
+TEST(SketchTest, BlocksOfTheReductionAddUpInABlockOfResults) {
+  const std::string steps = Scheduled(kMatMul, {{"r1", 16, {}}, {"s2.0", 2, {}}, {"s3.0", 6, {}}, {"vectors", 2, {}}});
+  EXPECT_THAT(steps, HasSubstr("rfactor t k 16 outer\n"));
+  EXPECT_THAT(steps, HasSubstr("reorder kx io ii jo ji\n")) << "R S around the tile that is added";
+  EXPECT_THAT(steps, HasSubstr("compute_at tf io\n"));
+  EXPECT_THAT(steps, HasSubstr("reorder ky if kxf jfo jfi\n")) << "R S inside";
+}
+
+TEST(SketchTest, TheReaderIsFusedAtATileOrAtABlock) {
+  const Decisions sizes = {{"s1.0", 1, {}}, {"s2.0", 4, {}}, {"s3.0", 3, {}}, {"s1.1", 6, {}}, {"vectors", 1, {}}};
+  EXPECT_THAT(Scheduled(kMatMul, sizes), HasSubstr("compute_at t uiio\n"));
+  Decisions outer = sizes;
+  outer.push_back({"r1", 64, {}});
+  EXPECT_THAT(Scheduled(kMatMul, outer), Not(HasSubstr("compute_at t uiio\n")));
+}
+
+TEST(SketchTest, ConstantsArePackedIfThatIsChosen) {
+  EXPECT_THAT(Scheduled(kMatMul), HasSubstr("pack w t 1/"));
+  EXPECT_THAT(Scheduled(kMatMul, {{"pack", 0, {}}}), Not(HasSubstr("pack")));
+}
+
+TEST(SketchTest, AVectorStaysInItsGroup) {
+  const std::string steps = Scheduled(kGrouped);
+  EXPECT_THAT(steps, HasSubstr("pack w tc 0/16 1 2 3 0%16\n")) << "16 channels read the same inputs";
+  EXPECT_THAT(steps, HasSubstr("vectorize cc\n"));
+}
+
+TEST(SketchTest, ALongReductionToOneNumberIsSharedByThreadsAndLanes) {
+  const std::string steps = Scheduled(kLongSum);
+  EXPECT_THAT(steps, HasSubstr("rfactor t i 64 outer\n"));
+  EXPECT_THAT(steps, HasSubstr("parallel ixf\n"));
+  EXPECT_THAT(steps, HasSubstr(" 64 inner\n")) << "four vectors of partial results";
+  EXPECT_THAT(Scheduled(kLongSum, {{"t.parts", 1, {}}}), Not(HasSubstr("outer")));
+}
+
+TEST(SketchTest, OneAxisAloneHasNothingToReorder) {
+  EXPECT_THAT(Scheduled(R"(workload "reduce"
+input x: f32[131072] in [-1, 1]
+t: f32[] = sum i:131072 of x[i]
+output t
+)"),
+              HasSubstr("parallel ixf\n"));
+}
+
+TEST(SketchTest, AReductionAlongMemoryMayHaveLanesOfItsOwn) {
+  EXPECT_THAT(Scheduled(kDots, {{"along", 2, {}}}), HasSubstr("rfactor tc kc 64 inner\n"));
+  EXPECT_THAT(Scheduled(kDots, {{"along", 1, {}}}), Not(HasSubstr("rfactor")));
+  EXPECT_THAT(Scheduled(kRowSums), HasSubstr("inner\n"));
+}
+
+TEST(SketchTest, PaddingIsCopiedBeforeOrForATaskOrComputedInPlace) {
+  const Decision rows = {"s3.2", 2, {}}, block = {"s1.2", 5, {}};
+  EXPECT_THAT(Scheduled(kPool, {rows, block, {"pad", 0, {}}}), Not(HasSubstr("compute_at p ")));
+  EXPECT_THAT(Scheduled(kPool, {rows, block, {"pad", 1, {}}}), HasSubstr("compute_at p "));
+  EXPECT_THAT(Scheduled(kPool, {{"pad", 2, {}}}), HasSubstr("inline p\n"));
+}
+
+TEST(SketchTest, OperandsMayBeCopiedForEachTask) {
+  EXPECT_THAT(Scheduled(kMatMul, {{"copy", 1, {}}}), HasSubstr("cache_read x t\n"));
+  EXPECT_THAT(Scheduled(kMatMul), Not(HasSubstr("cache_read")));
+}
+
+TEST(SketchTest, DecisionsThatAreNoMoreChangeNothing) {
+  EXPECT_EQ(Scheduled(kMatMul, {{"rows", 3, {}}, {"block", 2, {}}, {"gone", 7, {}}}), Scheduled(kMatMul));
+}
+
+TEST(FamilyTest, NamesOfFamilies) {
+  EXPECT_EQ(ParseFamilies("all").value(), Families());
+  EXPECT_EQ(ParseFamilies("template").value(), Family::kTemplate);
+  EXPECT_EQ(ParseFamilies("sketch").value(), Family::kSketch);
+  EXPECT_EQ(ParseFamilies("outer").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FamilyTest, OnlySpacesOfTheFamilyAreOnOffer) {
+  const auto matmul = ir::ParseWorkload(kMatMul).value(), pool = ir::ParseWorkload(kPool).value();
+  EXPECT_EQ(Fitting(matmul, SomeCpu()).size(), 2u);
+  ASSERT_EQ(Fitting(matmul, SomeCpu(), Family::kSketch).size(), 1u);
+  EXPECT_EQ(Fitting(matmul, SomeCpu(), Family::kSketch)[0]->name, "sketch");
+  EXPECT_TRUE(Fitting(pool, SomeCpu(), Family::kTemplate).empty());
+  Chooser chooser;
+  EXPECT_EQ(Build(pool, SomeCpu(), chooser, Family::kTemplate).status().code(), absl::StatusCode::kFailedPrecondition);
+  for (const Family family : {Family::kTemplate, Family::kSketch}) {
+    Chooser preferred;
+    const auto candidate = Build(matmul, SomeCpu(), preferred, family);
+    ASSERT_TRUE(candidate.ok()) << candidate.status();
+    EXPECT_EQ(EntryOf(candidate->decisions, Fitting(matmul, SomeCpu()))->family, family);
+  }
+}
+
+}  // namespace
+}  // namespace hone::space
