@@ -15,7 +15,7 @@ bool IsFloat(const KernelBuffer& buffer) { return buffer.dtype[0] == 'f' || buff
 }  // namespace
 
 int64_t ColdBytes(const SessionOptions& options) {
-  if (!options.timed) return 0;
+  if (options.purpose != SessionPurpose::kTiming) return 0;
   int64_t bytes = std::min(options.batch->policy.constant_bytes_between_runs, kMostColdBytes);
   if (options.memory_limit > 0) bytes = std::min(bytes, options.memory_limit / 16);
   return std::max<int64_t>(bytes, 0);

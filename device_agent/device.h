@@ -57,13 +57,19 @@ class Session {
   virtual absl::StatusOr<double> TimeReference() = 0;
 };
 
+enum class SessionPurpose {
+  kReference,  // one kernel, that may be slow
+  kBuilding,   // kernels are loaded, so that those who load them later find their code built
+  kTiming,     // kernels will be timed, on cold constants
+};
+
 struct SessionOptions {
   const VisitBatch* batch = nullptr;  // must outlive the session, like all here
   int artifact_fd = -1;               // batch->artifact as a file
   const char* data = nullptr;         // inputs and constants, where LayOut puts them
   int64_t memory_limit = 0;           // bytes; 0 for none
-  bool timed = false;                 // kernels will be timed: prepare cold constants
-  RegionTable* regions = nullptr;     // guarded buffers are entered here, so that a fault can be explained
+  SessionPurpose purpose = SessionPurpose::kReference;
+  RegionTable* regions = nullptr;  // guarded buffers are entered here, so that a fault can be explained
 };
 
 // Its constructor touches no driver: the launcher, which forks, holds one too.
@@ -83,6 +89,8 @@ class Device {
   virtual SandboxPolicy sandbox() const = 0;
   // Longest that Load may take, building included.
   virtual double load_seconds() const = 0;
+  // Processes that build kernels side by side before any is timed; 0: Load builds nothing.
+  virtual int builders() const = 0;
 
   // In a visit's child, confined as sandbox() says. The error says why the batch cannot be measured.
   virtual absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const = 0;

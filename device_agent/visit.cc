@@ -27,6 +27,7 @@ namespace {
 
 // A whole last round lost to crashes is repeated this often; then the first times must do.
 constexpr int kMaxLostRounds = 3;
+constexpr size_t kLeastBuilt = 2;  // candidates that a process of its own builds
 constexpr std::string_view kCancelled = "cancelled";
 
 // Text of a child, for a proto string: printable ASCII whatever it was.
@@ -285,6 +286,26 @@ class Watch {
   bool failed_one_ = false;
 };
 
+// Has the candidates that are pending built by processes side by side, before anything is timed. Takes up to half of
+// the time that is left; what is not built by then is where it is measured.
+void BuildAhead(ChildTask task, Progress& progress, int cancel_fd) {
+  const std::vector<int> pending = progress.Pending();
+  const size_t count = std::min(static_cast<size_t>(task.device->builders()), pending.size() / kLeastBuilt);
+  const double now = SecondsNow();
+  const double end = now + (task.deadline - now) / 2;
+  std::vector<WatchedChild> builders;
+  for (size_t b = 0; b < count; ++b) {
+    task.to_verify.clear();
+    for (size_t i = b; i < pending.size(); i += count) task.to_verify.push_back(pending[i]);
+    absl::StatusOr<WatchedChild> builder = WatchedChild::Start([&](int channel) {
+      task.channel = channel;
+      RunBuildingChild(task);
+    });
+    if (builder.ok()) builders.push_back(*std::move(builder));
+  }
+  for (WatchedChild& builder : builders) Watch(progress, *task.device, end, cancel_fd).Follow(builder);
+}
+
 VisitResult ErrorResult(const std::string& error) {
   VisitResult result;
   result.error = error;
@@ -371,15 +392,16 @@ VisitResult Visitor::Run(const VisitBatch& batch, int cancel_fd) {
   const double deadline = limit > 0 ? SecondsNow() + limit : std::numeric_limits<double>::infinity();
   const absl::StatusOr<char*> data = ReferenceData(batch, deadline, artifact.fd(), cancel_fd);
   if (!data.ok()) return ErrorResult(std::string(data.status().message()));
+  ChildTask task;
+  task.batch = &batch;
+  task.device = &device_;
+  task.artifact_fd = artifact.fd();
+  task.data = *data;
+  task.memory_limit = options_.memory_limit;
+  task.deadline = deadline;
+  BuildAhead(task, progress, cancel_fd);
   int lost_rounds = 0;
   for (;;) {
-    ChildTask task;
-    task.batch = &batch;
-    task.device = &device_;
-    task.artifact_fd = artifact.fd();
-    task.data = *data;
-    task.memory_limit = options_.memory_limit;
-    task.deadline = deadline;
     task.to_verify = progress.Pending();
     task.verified = progress.VerifiedOnes();
     if (task.to_verify.empty() && (task.verified.empty() || lost_rounds > kMaxLostRounds)) break;

@@ -77,7 +77,7 @@ void CloseOtherFiles(int first, int second) {
 // A confined process with a session of its device. Lives until the process ends: faults are told with what it holds.
 class Child {
  public:
-  Child(const ChildTask& task, bool timed) : task_(task), voice_(task.channel), timed_(timed) {}
+  Child(const ChildTask& task, SessionPurpose purpose) : task_(task), voice_(task.channel), purpose_(purpose) {}
 
   absl::Status Open() {
     voice_.Calling(-1, kOpenSeconds);
@@ -86,7 +86,7 @@ class Child {
     ConfineChild(policy, {task_.memory_limit, 0});
     TellFaults(voice_, regions_);
     HONE_ASSIGN_OR_RETURN(session_, task_.device->Open({task_.batch, task_.artifact_fd, task_.data, task_.memory_limit,
-                                                        timed_, &regions_}));
+                                                        purpose_, &regions_}));
     return absl::OkStatus();
   }
   Voice& voice() { return voice_; }
@@ -96,7 +96,7 @@ class Child {
   const ChildTask& task_;
   RegionTable regions_;
   Voice voice_;
-  const bool timed_;
+  const SessionPurpose purpose_;
   std::unique_ptr<Session> session_;
 };
 
@@ -403,7 +403,7 @@ void RunReferenceChild(const ChildTask& task) {
     if (batch.buffers[i].role == BufferRole::kOutput) continue;
     Fill(batch.buffers[i], static_cast<int>(i), batch.fill_seed, task.data + layout.offsets[i]);
   }
-  Child child(task, false);
+  Child child(task, SessionPurpose::kReference);
   const absl::Status status = ComputeReference(task, child);
   if (status.ok()) {
     child.voice().Done();
@@ -413,8 +413,22 @@ void RunReferenceChild(const ChildTask& task) {
   _exit(0);
 }
 
+void RunBuildingChild(const ChildTask& task) {
+  Child child(task, SessionPurpose::kBuilding);
+  absl::Status status = child.Open();
+  for (const int candidate : task.to_verify) {
+    if (!status.ok() && !LivesOn(status)) break;  // whoever measures finds out more
+    child.voice().Loading(candidate, task.device->load_seconds());
+    status = child.session().Load(task.batch->candidates[static_cast<size_t>(candidate)].kernel).status();
+    // Short of memory may only be who builds beside others.
+    if (LivesOn(status) && !absl::IsResourceExhausted(status)) child.voice().Failed(candidate, FailureOf(status));
+  }
+  child.voice().Done();
+  _exit(0);
+}
+
 void RunMeasuringChild(const ChildTask& task) {
-  Child child(task, true);
+  Child child(task, SessionPurpose::kTiming);
   if (const absl::Status status = child.Open(); !status.ok()) {
     child.voice().BatchFailed(std::string(status.message()));
     _exit(0);

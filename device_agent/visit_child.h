@@ -34,9 +34,11 @@ struct ChildTask {
   std::vector<Verified> verified;
 };
 
-// Both run in a freshly forked child and never return.
+// All run in a freshly forked child and never return.
 // Fills the inputs into `data`, runs the reference kernel, and writes its outputs into `data`.
 [[noreturn]] void RunReferenceChild(const ChildTask& task);
+// Loads the candidates to verify, one after the other, so that their code is built; tells of those that have none.
+[[noreturn]] void RunBuildingChild(const ChildTask& task);
 [[noreturn]] void RunMeasuringChild(const ChildTask& task);
 
 }  // namespace hone::agent

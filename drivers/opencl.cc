@@ -65,6 +65,7 @@ DeviceInfo Describe(const Api& api, cl_platform_id platform, cl_device_id device
   info.max_buffer_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   info.slice_alignment = std::max<int64_t>(
       1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device says bits
+  info.keeps_builds = info.platform == "Portable Computing Language";
   info.has_f64 = DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   info.rounds_divide_and_sqrt = (DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_SINGLE_FP_CONFIG) &
                                  CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
@@ -342,7 +343,8 @@ Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const 
 }
 
 // clWaitForEvents knows no deadline, so this asks, ever less often.
-Error Device::Wait(void* event, Deadline deadline) const {
+Error Device::Wait(void* event, Until until, Deadline deadline) const {
+  const cl_int awaited = until == Until::kBegun ? CL_RUNNING : CL_COMPLETE;  // states count down
   if (Error e = Check(api_->clFlush(As<cl_command_queue>(queue_)), "cannot hand over the launches"); !e.ok()) return e;
   std::chrono::microseconds pause{0};
   while (true) {
@@ -353,8 +355,8 @@ Error Device::Wait(void* event, Deadline deadline) const {
         !e.ok()) {
       return e;
     }
-    if (state == CL_COMPLETE) return {};
     if (state < 0) return Check(state, "a launch failed on '" + info_.name + "'");
+    if (state <= awaited) return {};
     if (std::chrono::steady_clock::now() >= deadline) {
       return {Trouble::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
     }
@@ -369,6 +371,17 @@ Error Device::Wait(void* event, Deadline deadline) const {
 Error Device::Run(std::span<const Launch> launches, Deadline deadline) const {
   Timing ignored;
   return Time(launches, 1, deadline, &ignored);
+}
+
+Error Device::RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const {
+  for (const Launch& launch : launches) {
+    std::shared_ptr<void> event;
+    if (Error e = Enqueue(launch, &event); !e.ok()) return e;
+    if (Error e = Wait(event.get(), Until::kBegun, Deadline::max()); !e.ok()) return e;
+    const auto limit = std::chrono::duration_cast<Deadline::duration>(longest);
+    if (Error e = Wait(event.get(), Until::kDone, std::chrono::steady_clock::now() + limit); !e.ok()) return e;
+  }
+  return {};
 }
 
 Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const {
@@ -387,7 +400,7 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
     }
     if (repeat.last == nullptr) repeat.last = repeat.first;
   }
-  if (Error e = Wait(done.back().last.get(), deadline); !e.ok()) return e;
+  if (Error e = Wait(done.back().last.get(), Until::kDone, deadline); !e.ok()) return e;
   timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Error failed;
   for (const Repeat& repeat : done) {

@@ -35,6 +35,7 @@ struct DeviceInfo {
   int64_t global_bytes = 0, max_buffer_bytes = 0;
   int64_t slice_alignment = 1;  // bytes; where a slice of a buffer may start
   bool has_f64 = false;
+  bool keeps_builds = false;  // the driver does, on disk; a cache_folder would make it build everything twice (PoCL)
   bool rounds_divide_and_sqrt = false;  // single precision / and sqrt can be rounded correctly; Build asks for it
 };
 
@@ -135,16 +136,19 @@ class Device {
   Error Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const;
   Error Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const;
   // Runs the launches in order, each seeing what those before it wrote, and waits. kTimeout: the deadline passed first.
-  // What was launched goes on then, and nothing can stop it but the end of this process. A driver that compiles at the
-  // first launch (PoCL does) does so before the deadline is looked at.
+  // What was launched goes on then, and nothing can stop it but the end of this process.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
+  // As Run, but each launch may take `longest` from when the device begins with it: what a driver compiles at the first
+  // launch (PoCL does) is done by then.
+  Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const;
   // Runs the list `repeats` times, back to back. Untimed runs before it are the caller's.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 
  private:
   friend class Library;
   Error Enqueue(const Launch& launch, std::shared_ptr<void>* event) const;
-  Error Wait(void* event, Deadline deadline) const;
+  enum class Until { kBegun, kDone };
+  Error Wait(void* event, Until until, Deadline deadline) const;
 
   std::shared_ptr<const Api> api_;
   void* device_ = nullptr;         // a cl_device_id

@@ -77,7 +77,8 @@ class OpenClBackend : public Backend {
     HONE_RETURN_IF_FAULT(CheckNeeds());
     Program built;
     const std::string_view source(reinterpret_cast<const char*>(program_.code.data()), program_.code.size());
-    HONE_RETURN_IF_FAULT(ToFault(device_.Build(source, {.cache_folder = CacheFolder()}, &built)));
+    HONE_RETURN_IF_FAULT(ToFault(device_.Build(
+        source, {.cache_folder = device_.info().keeps_builds ? std::filesystem::path() : CacheFolder()}, &built)));
     HONE_RETURN_IF_FAULT(ToFault(PlaceTensors(constants)));
     calls_.reserve(program_.calls.size());
     for (const package::CallEntry& call : program_.calls) HONE_RETURN_IF_FAULT(AddCall(call, built));

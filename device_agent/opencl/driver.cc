@@ -59,6 +59,10 @@ absl::StatusOr<cl::Device> OpenDriver(const std::string& selector, const std::st
 
 cl::Deadline NoDeadline() { return std::chrono::steady_clock::now() + std::chrono::hours(24); }
 
+std::string BinaryFolder(const cl::Device& device, const std::string& folder) {
+  return device.info().keeps_builds ? "" : folder;
+}
+
 double SecondsOf(const cl::Timing& timing) {
   double seconds = 0;
   for (const double repeat : timing.device_seconds) {
@@ -71,19 +75,20 @@ double SecondsOf(const cl::Timing& timing) {
 absl::StatusOr<ReferenceKernel> ReferenceKernel::Create(const cl::Device& device, const std::string& folder) {
   ReferenceKernel reference;
   reference.device_ = device;
-  HONE_RETURN_IF_ERROR(ToStatus(device.Build(kSource, {.extra = {}, .cache_folder = folder}, &reference.program_)));
+  HONE_RETURN_IF_ERROR(ToStatus(
+      device.Build(kSource, {.extra = {}, .cache_folder = BinaryFolder(device, folder)}, &reference.program_)));
   HONE_RETURN_IF_ERROR(ToStatus(reference.program_.Find("hone_reference", &reference.kernel_)));
   HONE_RETURN_IF_ERROR(ToStatus(device.Allocate(kGroups * kLanes * sizeof(uint32_t), &reference.output_)));
   HONE_RETURN_IF_ERROR(ToStatus(reference.kernel_.SetArg(0, reference.output_)));
-  HONE_RETURN_IF_ERROR(reference.WaitForAll(NoDeadline()));  // builds what a driver builds at the first launch
+  HONE_RETURN_IF_ERROR(reference.Run());  // builds what a driver builds at the first launch
   return reference;
 }
 
 cl::Launch ReferenceKernel::Launch() const { return {&kernel_, kGroups, kLanes}; }
 
-absl::Status ReferenceKernel::WaitForAll(cl::Deadline deadline) const {
+absl::Status ReferenceKernel::Run() const {
   const cl::Launch launch = Launch();
-  return ToStatus(device_.Run({&launch, 1}, deadline));
+  return ToStatus(device_.Run({&launch, 1}, NoDeadline()));
 }
 
 absl::StatusOr<double> ReferenceKernel::Time() const {
@@ -99,7 +104,7 @@ absl::StatusOr<double> ReferenceKernel::Time() const {
 }
 
 absl::StatusOr<bool> ReferenceKernel::IsRight() const {
-  HONE_RETURN_IF_ERROR(WaitForAll(NoDeadline()));
+  HONE_RETURN_IF_ERROR(Run());
   std::vector<uint32_t> output(kGroups * kLanes);
   HONE_RETURN_IF_ERROR(ToStatus(device_.Read(output_, 0, std::as_writable_bytes(std::span(output)))));
   for (uint32_t lane = 0; lane < output.size(); ++lane) {

@@ -21,6 +21,9 @@ absl::StatusOr<drivers::opencl::Device> OpenDriver(const std::string& selector, 
 // Far enough away for anything that ends: what does not is the launcher's to end.
 drivers::opencl::Deadline NoDeadline();
 
+// Where Build is to keep binaries: nowhere, if the driver itself keeps what it has built.
+std::string BinaryFolder(const drivers::opencl::Device& device, const std::string& folder);
+
 // Seconds of the list, by the device's clock where that makes sense, else by ours.
 double SecondsOf(const drivers::opencl::Timing& timing);
 
@@ -29,12 +32,11 @@ class ReferenceKernel {
  public:
   static absl::StatusOr<ReferenceKernel> Create(const drivers::opencl::Device& device, const std::string& folder);
   absl::StatusOr<double> Time() const;
-  // Waits for all that was launched before; kDeadlineExceeded if that takes longer.
-  absl::Status WaitForAll(drivers::opencl::Deadline deadline) const;
   // Whether it computes what it should: false means a broken device.
   absl::StatusOr<bool> IsRight() const;
 
  private:
+  absl::Status Run() const;
   drivers::opencl::Launch Launch() const;
 
   drivers::opencl::Device device_;

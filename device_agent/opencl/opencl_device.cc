@@ -1,6 +1,7 @@
 #include "device_agent/opencl/opencl_device.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
@@ -17,6 +18,7 @@ namespace hone::agent {
 namespace {
 
 constexpr int kSelfTestLoops = 15;
+constexpr long kMostBuilders = 16;  // a few hundred megabytes each
 
 std::string Word(std::string_view text) {
   std::string word(text.substr(0, text.find_last_not_of(' ') + 1));
@@ -75,6 +77,11 @@ SandboxPolicy OpenClDevice::sandbox() const {
   policy.own_address_space = true;
   policy.open_files = 256;
   return policy;
+}
+
+// A driver's compiler has one lock for a whole process.
+int OpenClDevice::builders() const {
+  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
 }
 
 absl::StatusOr<std::unique_ptr<Session>> OpenClDevice::Open(const SessionOptions& options) const {

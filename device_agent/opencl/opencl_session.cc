@@ -61,7 +61,8 @@ class OpenClSession::Kernel : public LoadedKernel {
 
   absl::Status Load() {
     HONE_RETURN_IF_ERROR(MakeBuffers());
-    HONE_RETURN_IF_ERROR(ToStatus(device_.Build(code_, {.extra = {}, .cache_folder = session_.folder_}, &program_)));
+    HONE_RETURN_IF_ERROR(ToStatus(
+        device_.Build(code_, {.extra = {}, .cache_folder = BinaryFolder(device_, session_.folder_)}, &program_)));
     HONE_RETURN_IF_ERROR(Bind(interface_.prepare, buffers_, prepare_));
     HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers_, main_));
     HONE_RETURN_IF_ERROR(BindCold());
@@ -182,17 +183,12 @@ class OpenClSession::Kernel : public LoadedKernel {
     return ToStatus(device_.Run(launches, NoDeadline()));
   }
 
-  // The launches are handed over at once; only then does their time begin.
   absl::Status RunWithin(const std::vector<cl::Launch>& launches) const {
-    const auto now = [] { return std::chrono::steady_clock::now(); };
-    const drivers::Error launched = device_.Run(launches, now());
-    if (launched.trouble != drivers::Trouble::kTimeout) return ToStatus(launched);
     const VisitPolicy& policy = session_.batch_.policy;
-    const double limit = session_.options_.timed ? policy.timeout_seconds : policy.reference_timeout_seconds;
-    const auto deadline = now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                      std::chrono::duration<double>(2 * limit));
-    const absl::Status ended = session_.reference_->WaitForAll(deadline);
-    if (!absl::IsDeadlineExceeded(ended)) return ended;
+    const bool reference = session_.options_.purpose == SessionPurpose::kReference;
+    const double limit = reference ? policy.reference_timeout_seconds : policy.timeout_seconds;
+    const drivers::Error ran = device_.RunEach(launches, std::chrono::duration<double>(2 * limit));
+    if (ran.trouble != drivers::Trouble::kTimeout) return ToStatus(ran);
     return absl::DeadlineExceededError(fmt::format("a call took longer than {:.3g} s", limit));
   }
 

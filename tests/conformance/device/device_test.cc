@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/digest.h"
+#include "base/temporary_folder.h"
 #include "device_agent/elements.h"
 #include "device_agent/reference_loop.h"
 #include "device_agent/visit.h"
@@ -96,7 +97,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
       ASSERT_EQ(fwrite(artifact_.data(), 1, artifact_.size(), artifact), artifact_.size());
       fflush(artifact);
       RegionTable& regions = *new RegionTable;
-      auto session = device_->Open({&batch, fileno(artifact), bytes, 0, true, &regions});
+      auto session = device_->Open({&batch, fileno(artifact), bytes, 0, SessionPurpose::kTiming, &regions});
       ASSERT_TRUE(session.ok()) << session.status();
       use(**session, expected);
     });
@@ -312,21 +313,52 @@ TEST_P(DeviceTest, WhatIsNotThereIsTheCompilersFault) {
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::ValuesIn(Subjects()),
                          [](const auto& subject) { return subject.param.name; });
 
-// Only the fake one has a compiler that never ends.
-TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
-  const std::unique_ptr<Device> device = std::make_unique<FakeDevice>();
+// Of functions that the fake device knows.
+VisitBatch FakeBatch(const std::vector<std::string>& candidates) {
   VisitBatch batch;
   batch.artifact = "fake";
   batch.buffers = {{"x", BufferRole::kInput, "f32", 1000, 4000, -1, 1},
                    {"w", BufferRole::kConstant, "f32", 1000, 4000, -1, 1},
                    {"y", BufferRole::kOutput, "f32", 1000, 4000}};
   batch.reference = {HandMadeInterface("good", 1, 1)};
-  batch.candidates = {{"a", {HandMadeInterface("never_built", 1, 1)}}, {"b", {HandMadeInterface("good", 1, 1)}}};
-  const VisitResult result = Visitor(*device, {}).Run(batch, -1);
+  for (const std::string& name : candidates) batch.candidates.push_back({name, {HandMadeInterface(name, 1, 1)}});
+  return batch;
+}
+
+// Only the fake one has a compiler that never ends.
+TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
+  for (const int builders : {0, 2}) {
+    const FakeDevice device(builders);
+    const VisitResult result = Visitor(device, {}).Run(FakeBatch({"never_built", "good", "hang", "slow"}), -1);
+    ASSERT_EQ(result.error, "");
+    EXPECT_EQ(std::get<VisitFailure>(result.outcomes[0]).kind, FailureKind::kCompileTimeout);
+    EXPECT_EQ(std::get<VisitFailure>(result.outcomes[2]).kind, FailureKind::kRunTimeout);
+    EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[1]));
+    EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[3]));
+    EXPECT_EQ(result.sensors.temperature_c, 42.0);
+  }
+}
+
+TEST(FakeDevice, KernelsAreBuiltSideBySideBeforeTheyAreTimed) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const VisitBatch batch = FakeBatch({"beside_one", "beside_two", "good", "no_such_function"});
+  const FakeDevice device(2, folder.path());
+  const VisitResult result = Visitor(device, {}).Run(batch, -1);
   ASSERT_EQ(result.error, "");
-  EXPECT_EQ(std::get<VisitFailure>(result.outcomes[0]).kind, FailureKind::kCompileTimeout);
-  EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[1]));
-  EXPECT_EQ(result.sensors.temperature_c, 42.0);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[i])) << i;
+  EXPECT_EQ(std::get<VisitFailure>(result.outcomes[3]).kind, FailureKind::kCompileError);
+
+  const TemporaryFolder other = TemporaryFolder::Create().value();
+  const VisitResult alone = Visitor(FakeDevice(1, other.path()), {}).Run(batch, -1);
+  EXPECT_EQ(std::get<VisitFailure>(alone.outcomes[0]).kind, FailureKind::kCompileTimeout) << "one after the other";
+}
+
+TEST(FakeDevice, BuildingLeavesHalfOfALimitedTimeForMeasuring) {
+  VisitBatch batch = FakeBatch({"good", "never_built", "slow", "never_built"});
+  batch.policy.visit_seconds = 0.6;  // a compiler may take 0.5
+  const VisitResult result = Visitor(FakeDevice(2), {}).Run(batch, -1);
+  ASSERT_EQ(result.error, "");
+  EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));
 }
 
 }  // namespace

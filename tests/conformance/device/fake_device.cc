@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -59,6 +62,8 @@ const std::map<std::string, Function>& Functions() {
   static const std::map<std::string, Function>& functions = *new std::map<std::string, Function>{
       {"reference", good},
       {"good", good},
+      {"beside_one", good},
+      {"beside_two", good},
       {"aligned", good},
       {"slow",
        [good](const Arguments& a) {
@@ -115,7 +120,8 @@ const std::map<std::string, Function>& Functions() {
 
 class FakeSession : public Session {
  public:
-  explicit FakeSession(const SessionOptions& options) : options_(options), batch_(*options.batch) {
+  FakeSession(const SessionOptions& options, std::string folder)
+      : options_(options), batch_(*options.batch), folder_(std::move(folder)) {
     for (const VisitBuffer& buffer : batch_.buffers) shared_.emplace_back(buffer.name, buffer.bytes);
     layout_ = LayOut(batch_);
     for (size_t i = 0; i < shared_.size(); ++i) {
@@ -140,6 +146,7 @@ class FakeSession : public Session {
  private:
   const SessionOptions options_;
   const VisitBatch& batch_;
+  const std::string folder_;
   DataLayout layout_;
   std::vector<FakeBuffer> shared_;
 };
@@ -195,10 +202,18 @@ class FakeKernel : public LoadedKernel {
   std::vector<std::function<void()>> prepare_, main_;
 };
 
+// Until another function is built too.
+void AwaitAnother(const std::string& folder, const std::string& function) {
+  namespace fs = std::filesystem;
+  std::ofstream(fs::path(folder) / function).put('x');
+  while (std::distance(fs::directory_iterator(folder), fs::directory_iterator()) < 2) usleep(1000);
+}
+
 absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKernel& kernel) {
   for (const auto* launches : {&kernel.interface.prepare, &kernel.interface.main}) {
     for (const KernelLaunch& launch : *launches) {
       if (launch.function == "never_built") pause();  // a compiler that never ends
+      if (launch.function.starts_with("beside")) AwaitAnother(folder_, launch.function);
       if (launch.lanes == 0) {
         return absl::InvalidArgumentError(fmt::format("'{}' is not to be launched on a grid", launch.function));
       }
@@ -211,6 +226,12 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKerne
 }
 
 }  // namespace
+
+SandboxPolicy FakeDevice::sandbox() const {
+  SandboxPolicy policy;
+  if (!folder_.empty()) policy.writable = {folder_};
+  return policy;
+}
 
 absl::StatusOr<v1::DeviceFingerprint> FakeDevice::Fingerprint() {
   v1::DeviceFingerprint fingerprint;
@@ -228,7 +249,7 @@ v1::SelfTest FakeDevice::SelfTest(int) {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> FakeDevice::Open(const SessionOptions& options) const {
-  return std::make_unique<FakeSession>(options);
+  return std::make_unique<FakeSession>(options, folder_);
 }
 
 }  // namespace hone::agent

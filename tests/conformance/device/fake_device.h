@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "device_agent/device.h"
 
@@ -14,13 +15,21 @@ namespace hone::agent {
 
 class FakeDevice : public Device {
  public:
+  // folder: its functions whose names begin with "beside" are built only while another one is, which files in there
+  // tell.
+  explicit FakeDevice(int builders = 0, std::string folder = "") : builders_(builders), folder_(std::move(folder)) {}
   std::string id() const override { return "fake"; }
   absl::StatusOr<v1::DeviceFingerprint> Fingerprint() override;
   v1::SelfTest SelfTest(int threads) override;
   Sensors ReadSensors() const override { return {42.0, 1000.0}; }
-  SandboxPolicy sandbox() const override { return {}; }
+  SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 0.5; }
+  int builders() const override { return builders_; }
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
+
+ private:
+  const int builders_;
+  const std::string folder_;
 };
 
 }  // namespace hone::agent

@@ -101,6 +101,16 @@ TEST_F(OpenCl, RunsKernelsInOrder) {
   EXPECT_THAT(Ints(device(), y), ElementsAre(8, 6, 4, 2, 16, 14, 12, 10));
 }
 
+TEST_F(OpenCl, RunsOneLaunchAfterTheOther) {
+  const Buffer x = BufferOf(device(), {1, 2, 3, 4}), y = BufferOf(device(), std::vector<int>(4));
+  const Kernel twice = KernelOf(device(), "twice", {x}), turn = KernelOf(device(), "turn", {x, y});
+  const Launch launches[] = {{&twice, 1, 4}, {&turn, 1, 4}, {&twice, 1, 4}};
+  const Error ran = device().RunEach(launches, std::chrono::hours(1));
+  ASSERT_TRUE(ran.ok()) << ran.text;
+  EXPECT_THAT(Ints(device(), x), ElementsAre(4, 8, 12, 16));
+  EXPECT_THAT(Ints(device(), y), ElementsAre(8, 6, 4, 2));
+}
+
 TEST_F(OpenCl, HandlesMayGoInAnyOrder) {
   auto buffer = std::make_unique<Buffer>(BufferOf(device(), {1, 2, 3, 4}));
   const Buffer result = *buffer;
@@ -178,6 +188,8 @@ TEST_F(OpenCl, ADeadlineThatPassesIsATimeout) {
   const Launch launch{&kernel, 1, 1};
   EXPECT_EQ(device().Run(std::span(&launch, 1), std::chrono::steady_clock::now()).trouble, Trouble::kTimeout);
   EXPECT_EQ(Ints(device(), x)[0], 200000001);  // waits for it
+  EXPECT_EQ(device().RunEach(std::span(&launch, 1), std::chrono::seconds(0)).trouble, Trouble::kTimeout);
+  EXPECT_EQ(Ints(device(), x)[0], 400000001);
 }
 
 TEST_F(OpenCl, ABuildErrorComesWithTheLog) {
