@@ -16,6 +16,8 @@
 #include "cli/loaded_package.h"
 #include "cli/output.h"
 #include "cli/timed_runs.h"
+#include "compiler/target/target.h"
+#include "drivers/opencl_roofline.h"
 
 namespace hone::cli {
 namespace {
@@ -63,6 +65,28 @@ absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double 
   return medians;
 }
 
+// Of the device that the program runs on.
+absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(target_text));
+  if (target.kind != target::Kind::kOpenCl) {
+    ThreadPool pool(threads);
+    return MeasureRoofline(pool);
+  }
+  namespace cl = drivers::opencl;
+  cl::Library library;
+  cl::Device device;
+  cl::MeasuredRoofline measured;
+  drivers::Error error = cl::Library::Load(&library);
+  if (error.ok()) error = library.Open(target.device, &device);
+  if (error.ok()) error = cl::MeasureRoofline(device, {}, &measured);
+  if (!error.ok()) return absl::UnavailableError(error.text);
+  Roofline roofline = {.flops_per_second = measured.flops_per_second, .levels = {}};
+  if (measured.cache_bytes > 0)
+    roofline.levels.push_back({static_cast<uint64_t>(measured.cache_bytes), measured.cache_bytes_per_second});
+  roofline.levels.push_back({UINT64_MAX, measured.memory_bytes_per_second});
+  return roofline;
+}
+
 absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   Profile profile;
@@ -71,10 +95,7 @@ absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   profile.model_name = metadata.model_name;
   profile.target = program.target;
   profile.threads = package.threads();
-  {
-    ThreadPool pool(profile.threads);
-    profile.roofline = MeasureRoofline(pool);
-  }
+  HONE_ASSIGN_OR_RETURN(profile.roofline, RooflineOf(program.target, profile.threads));
   HONE_RETURN_IF_ERROR(package.FillInputs(kSeed));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> calls, MeasureCalls(package, options.seconds, &profile.runs));
 
@@ -134,7 +155,7 @@ std::string Indented(std::string_view text) {
 
 std::string ToText(const Profile& profile) {
   std::string text = fmt::format(
-      "{} for {}: {:.3f} ms in kernels, {} threads, {} runs\nthis machine: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n\n",
+      "{} for {}: {:.3f} ms in kernels, {} threads, {} runs\nthe device: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n\n",
       profile.model_name, profile.target, 1e3 * profile.seconds, profile.threads, profile.runs,
       1e-9 * profile.roofline.flops_per_second, 1e-9 * profile.roofline.levels.back().bytes_per_second);
   text += fmt::format("{:>10} {:>6} {:>6} {:>9} {:>9}  {}\n", "ms", "time", "calls", "GFLOP/s", "roofline", "kernel");

@@ -45,10 +45,10 @@ class Session {
  public:
   virtual ~Session() = default;
   // Finds or builds the kernel's code and makes its buffers. Runs none of it, but where a driver builds at the first
-  // launch: there every launch is run once, on whatever its buffers hold. The session must outlive the kernel.
-  // kNotFound, kInvalidArgument: its code is not there, or this device cannot run it. kResourceExhausted: it wants more
-  // memory than there is. The session lives on after these; after others, as kDeadlineExceeded for a launch that does
-  // not end, the process is of no use.
+  // launch: there every launch is run once, on whatever its buffers hold (not of a reference). The session must outlive
+  // the kernel. kNotFound, kInvalidArgument: its code is not there, or this device cannot run it. kResourceExhausted:
+  // it wants more memory than there is. The session lives on after these; after others, as kDeadlineExceeded for a
+  // launch that does not end, the process is of no use.
   virtual absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) = 0;
   virtual absl::Status ClearOutputs() = 0;  // to bytes of 0xff
   // Bytes of the batch's output buffer of that index; the session's, until its next call.
@@ -58,7 +58,7 @@ class Session {
 };
 
 enum class SessionPurpose {
-  kReference,  // one kernel, that may be slow
+  kReference,  // one kernel, called once, that may be slow
   kBuilding,   // kernels are loaded, so that those who load them later find their code built
   kTiming,     // kernels will be timed, on cold constants
 };

@@ -51,12 +51,17 @@ absl::StatusOr<v1::SynchronizeResponse> CallTracker(v1::AgentService::Stub& stub
   return response;
 }
 
-// The self-test measures too: nothing is compiled meanwhile, and nothing is timed on another device of this host.
-v1::SelfTest CheckedAlone(Device& device, int threads) {
+// Measured while nothing else is timed or compiled on this host. `last`: the answer while another device of it is
+// measured, since waiting for that would keep the agent silent; null to wait.
+v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last) {
   absl::StatusOr<HostLock> lock = HostLock::Open();
   if (!lock.ok()) {
-    spdlog::warn("the self-test may overlap compiling: {}", std::string(lock.status().message()));
+    spdlog::warn("testing {} beside others: {}", device.id(), std::string(lock.status().message()));
     return device.SelfTest(threads);
+  }
+  if (last != nullptr) {
+    const absl::StatusOr<bool> locked = lock->TryLock(HostLock::Mode::kExclusive);
+    return locked.ok() && *locked ? device.SelfTest(threads) : *last;
   }
   const ScopedHostLock alone(*lock, HostLock::Mode::kExclusive);
   return device.SelfTest(threads);
@@ -81,14 +86,14 @@ class OwnDevice {
         return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
       (*state.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
     }
-    *state.mutable_self_test() = own->Check();
+    *state.mutable_self_test() = CheckedAlone(*own->device_, state.threads(), nullptr);
     return own;
   }
 
   ServedDevice Served() {
     return {state_,
             [this](const v1::Batch& batch, const std::stop_token& stop) { return launcher_.Run(batch, stop); },
-            {[this] { return Check(); }}};
+            {[this] { return CheckAgain(); }}};
   }
   const v1::DeviceState& state() const { return state_; }
 
@@ -99,7 +104,10 @@ class OwnDevice {
         visits_folder_(std::move(visits_folder)),
         device_(std::move(device)),
         launcher_(text, visits_folder_.path()) {}
-  v1::SelfTest Check() { return CheckedAlone(*device_, state_.threads()); }
+  v1::SelfTest CheckAgain() {
+    *state_.mutable_self_test() = CheckedAlone(*device_, state_.threads(), &state_.self_test());
+    return state_.self_test();
+  }
 
   // Two, because visits may run as another user, who cannot change what the agent has made.
   const TemporaryFolder folder_, visits_folder_;

@@ -27,7 +27,8 @@ namespace {
 
 // A whole last round lost to crashes is repeated this often; then the first times must do.
 constexpr int kMaxLostRounds = 3;
-constexpr size_t kLeastBuilt = 2;  // candidates that a process of its own builds
+constexpr size_t kLeastBuilt = 2;     // candidates that a process of its own builds
+constexpr double kWorthBuilding = 5;  // seconds that are left: a driver's compiler takes one of them to start
 constexpr std::string_view kCancelled = "cancelled";
 
 // Text of a child, for a proto string: printable ASCII whatever it was.
@@ -293,6 +294,7 @@ void BuildAhead(ChildTask task, Progress& progress, int cancel_fd) {
   const size_t count = std::min(static_cast<size_t>(task.device->builders()), pending.size() / kLeastBuilt);
   const double now = SecondsNow();
   const double end = now + (task.deadline - now) / 2;
+  if (task.deadline - now < kWorthBuilding) return;
   std::vector<WatchedChild> builders;
   for (size_t b = 0; b < count; ++b) {
     task.to_verify.clear();

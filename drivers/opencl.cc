@@ -62,6 +62,7 @@ DeviceInfo Describe(const Api& api, cl_platform_id platform, cl_device_id device
   info.local_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_LOCAL_MEM_SIZE));
   info.has_local_memory = DeviceValue<cl_device_local_mem_type>(api, device, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
   info.global_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE));
+  info.cache_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
   info.max_buffer_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   info.slice_alignment = std::max<int64_t>(
       1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device says bits
@@ -238,11 +239,17 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   return {};
 }
 
+Error Kernel::SetArg(int index, size_t bytes, const void* value) {
+  return Check(api_->clSetKernelArg(As<cl_kernel>(kernel_), static_cast<cl_uint>(index), bytes, value),
+               "argument " + std::to_string(index) + " of kernel '" + name_ + "'");
+}
+
+Error Kernel::SetArg(int index, float value) { return SetArg(index, sizeof value, &value); }
+Error Kernel::SetArg(int index, int32_t value) { return SetArg(index, sizeof value, &value); }
+
 Error Kernel::SetArg(int index, const Buffer& buffer) {
   const cl_mem memory = As<cl_mem>(buffer.memory_);
-  const cl_int code =
-      api_->clSetKernelArg(As<cl_kernel>(kernel_), static_cast<cl_uint>(index), sizeof(cl_mem), &memory);
-  if (Error e = Check(code, "argument " + std::to_string(index) + " of kernel '" + name_ + "'"); !e.ok()) return e;
+  if (Error e = SetArg(index, sizeof(cl_mem), &memory); !e.ok()) return e;
   if (args_.size() <= static_cast<size_t>(index)) args_.resize(static_cast<size_t>(index) + 1);
   args_[static_cast<size_t>(index)] = buffer;
   return {};

@@ -33,6 +33,7 @@ struct DeviceInfo {
   int64_t local_bytes = 0;         // shared by the lanes of a group
   bool has_local_memory = false;   // else it is a part of global memory, and copying to it gains nothing
   int64_t global_bytes = 0, max_buffer_bytes = 0;
+  int64_t cache_bytes = 0;      // of global memory; 0 for none
   int64_t slice_alignment = 1;  // bytes; where a slice of a buffer may start
   bool has_f64 = false;
   bool keeps_builds = false;  // the driver does, on disk; a cache_folder would make it build everything twice (PoCL)
@@ -66,10 +67,13 @@ class Kernel {
   const KernelFacts& facts() const { return facts_; }
   // index: as the kernel declares its parameters. Stays set until it is set again.
   Error SetArg(int index, const Buffer& buffer);
+  Error SetArg(int index, float value);
+  Error SetArg(int index, int32_t value);
 
  private:
   friend class Device;
   friend class Program;
+  Error SetArg(int index, size_t bytes, const void* value);
   std::shared_ptr<const Api> api_;
   std::shared_ptr<void> kernel_;  // a cl_kernel
   std::string name_;

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "device_agent/opencl/driver.h"
 #include "device_agent/opencl/opencl_session.h"
+#include "drivers/opencl_roofline.h"
 #include "hone/v1/agent.pb.h"
 
 namespace hone::agent {
@@ -36,6 +37,10 @@ absl::Status Test(const drivers::opencl::Device& device, const std::string& fold
   const double median = seconds[kSelfTestLoops / 2];
   test.set_reference_seconds(median);
   test.set_noise((seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median);
+  drivers::opencl::MeasuredRoofline roofline;
+  HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::MeasureRoofline(device, BinaryFolder(device, folder), &roofline)));
+  test.set_peak_gflops(roofline.flops_per_second * 1e-9);
+  test.set_bandwidth_gbps(roofline.memory_bytes_per_second * 1e-9);
   HONE_ASSIGN_OR_RETURN(const bool right, reference.IsRight());
   if (!right) return absl::InternalError("the reference kernel computes a wrong result: the device is broken");
   return absl::OkStatus();

@@ -66,7 +66,9 @@ class OpenClSession::Kernel : public LoadedKernel {
     HONE_RETURN_IF_ERROR(Bind(interface_.prepare, buffers_, prepare_));
     HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers_, main_));
     HONE_RETURN_IF_ERROR(BindCold());
-    // A driver that builds at the first launch does it here, before a deadline is looked at.
+    // A driver that builds at the first launch does it here, before a deadline is looked at; the reference, which may
+    // take long, has time enough for both in its only call.
+    if (session_.options_.purpose == SessionPurpose::kReference) return absl::OkStatus();
     for (const std::vector<cl::Launch>* launches : {&prepare_, &main_}) {
       HONE_RETURN_IF_ERROR(RunWithin(*launches));
     }
@@ -185,8 +187,7 @@ class OpenClSession::Kernel : public LoadedKernel {
 
   absl::Status RunWithin(const std::vector<cl::Launch>& launches) const {
     const VisitPolicy& policy = session_.batch_.policy;
-    const bool reference = session_.options_.purpose == SessionPurpose::kReference;
-    const double limit = reference ? policy.reference_timeout_seconds : policy.timeout_seconds;
+    const double limit = policy.timeout_seconds;
     const drivers::Error ran = device_.RunEach(launches, std::chrono::duration<double>(2 * limit));
     if (ran.trouble != drivers::Trouble::kTimeout) return ToStatus(ran);
     return absl::DeadlineExceededError(fmt::format("a call took longer than {:.3g} s", limit));

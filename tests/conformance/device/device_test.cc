@@ -354,11 +354,16 @@ TEST(FakeDevice, KernelsAreBuiltSideBySideBeforeTheyAreTimed) {
 }
 
 TEST(FakeDevice, BuildingLeavesHalfOfALimitedTimeForMeasuring) {
+  const FakeDevice device(2, "", 1000);
+  Visitor visitor(device, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
   VisitBatch batch = FakeBatch({"good", "never_built", "slow", "never_built"});
-  batch.policy.visit_seconds = 0.6;  // a compiler may take 0.5
-  const VisitResult result = Visitor(FakeDevice(2), {}).Run(batch, -1);
-  ASSERT_EQ(result.error, "");
-  EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));
+  for (const double seconds : {1.0, 6.0}) {  // not worth building ahead, and worth it
+    batch.policy.visit_seconds = seconds;
+    const VisitResult result = visitor.Run(batch, -1);
+    ASSERT_EQ(result.error, "");
+    EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(result.outcomes[1])) << "nobody is blamed for the time";
+  }
 }
 
 }  // namespace

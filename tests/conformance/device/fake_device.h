@@ -17,19 +17,21 @@ class FakeDevice : public Device {
  public:
   // folder: its functions whose names begin with "beside" are built only while another one is, which files in there
   // tell.
-  explicit FakeDevice(int builders = 0, std::string folder = "") : builders_(builders), folder_(std::move(folder)) {}
+  explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5)
+      : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds) {}
   std::string id() const override { return "fake"; }
   absl::StatusOr<v1::DeviceFingerprint> Fingerprint() override;
   v1::SelfTest SelfTest(int threads) override;
   Sensors ReadSensors() const override { return {42.0, 1000.0}; }
   SandboxPolicy sandbox() const override;
-  double load_seconds() const override { return 0.5; }
+  double load_seconds() const override { return load_seconds_; }
   int builders() const override { return builders_; }
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
 
  private:
   const int builders_;
   const std::string folder_;
+  const double load_seconds_;
 };
 
 }  // namespace hone::agent

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/temporary_folder.h"
+#include "drivers/opencl_roofline.h"
 #include "tests/unit/drivers/opencl_device.h"
 
 namespace hone::drivers::opencl {
@@ -16,6 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::Lt;
 using OpenCl = hone::testing::OpenClTest;
 namespace fs = std::filesystem;
 
@@ -214,6 +216,16 @@ TEST_F(OpenCl, WhatTheDeviceRefusesNamesTheKernel) {
   const Error refused = device().Run(std::span(&launch, 1), hone::testing::Soon());
   EXPECT_EQ(refused.trouble, Trouble::kProgram);
   EXPECT_THAT(refused.text, AllOf(HasSubstr("'turn'"), HasSubstr("1 groups of")));
+}
+
+TEST_F(OpenCl, RooflinesAreWhatTheDeviceReaches) {
+  MeasuredRoofline roofline;
+  const Error measured = MeasureRoofline(device(), {}, &roofline);
+  ASSERT_TRUE(measured.ok()) << measured.text;
+  // Wide enough for any device and any load, and narrow enough for a wrong unit or a loop that was dropped.
+  EXPECT_THAT(roofline.flops_per_second, AllOf(Gt(1e8), Lt(1e16)));
+  EXPECT_THAT(roofline.memory_bytes_per_second, AllOf(Gt(1e7), Lt(1e14)));
+  EXPECT_EQ(roofline.cache_bytes > 0, roofline.cache_bytes_per_second > 0);
 }
 
 TEST_F(OpenCl, BinariesAreKeptAndFoundAgain) {
