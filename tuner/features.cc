@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kNests = 2;     // described one by one, the dearest first
 constexpr size_t kAccesses = 4;  // per nest, the ones with most traffic first
-constexpr size_t kPerAccess = 13;
-constexpr size_t kPerNest = 44 + kAccesses * kPerAccess;
+constexpr size_t kPerAccess = 17;
+constexpr size_t kPerNest = 48 + kAccesses * kPerAccess;
 constexpr size_t kWhole = 17;
 
 class FeatureWriter {
@@ -44,6 +44,14 @@ size_t FittingDepth(const NestFacts& facts, double bytes) {
   return d;
 }
 
+// How many places of one bank of shared memory neighbouring lanes ask for at a time.
+double BankConflicts(const Access& access) {
+  constexpr int64_t kBanks = 32, kBankBytes = 4;
+  if (!access.shared) return 1;
+  const auto stride = static_cast<int64_t>(std::abs(access.lane_stride) * access.element_bytes) / kBankBytes;
+  return stride == 0 ? 1 : static_cast<double>(std::gcd(stride, kBanks));
+}
+
 void WriteAccess(const NestFacts& facts, const Access& access, FeatureWriter& out) {
   const size_t tile = facts.tile.begin;
   double vector_stride = 0, innermost = 0;
@@ -66,6 +74,10 @@ void WriteAccess(const NestFacts& facts, const Access& access, FeatureWriter& ou
   out.Flag(vector_stride == 1);
   out.Flag(access.store);
   out.Flag(access.local);
+  out.Flag(access.shared);
+  out.Log(std::abs(access.lane_stride));
+  out.Flag(std::abs(access.lane_stride) <= 1);  // lanes read one place, or a run of places
+  out.Log(BankConflicts(access));
   out.Flag(access.irregular);
   out.Plain(access.element_bytes);
 }
@@ -100,6 +112,15 @@ void WriteLoops(const NestFacts& facts, FeatureWriter& out) {
   out.Log(outer_reduce);
   out.Log(inner_serial);
   out.Plain(loops);
+}
+
+void WriteLaunch(const NestFacts& facts, const target::Target& target, FeatureWriter& out) {
+  const schedule::Grid& launch = facts.launch;
+  out.Log(static_cast<double>(launch.groups));
+  out.Log(static_cast<double>(launch.lanes));
+  out.Log(static_cast<double>(launch.shared_bytes));
+  out.Plain(
+      std::min(1.0, Ratio(static_cast<double>(launch.groups), target.hierarchy.units)));  // share of units at work
 }
 
 void WriteTile(const NestFacts& facts, const NestCost& cost, const target::Target& target, FeatureWriter& out) {
@@ -142,6 +163,7 @@ void WriteNest(const NestFacts& facts, const NestCost& cost, const target::Targe
   out.Plain(facts.vector_guards);
   out.Flag(facts.nest->stage.reduction != ir::Reduction::kNone);
   WriteLoops(facts, out);
+  WriteLaunch(facts, target, out);
   WriteTile(facts, cost, target, out);
   WriteCaches(facts, target, out);
   for (const double seconds : {cost.compute, cost.l2, cost.l3, cost.memory}) out.Plain(Ratio(seconds, cost.total));

@@ -99,9 +99,12 @@ class Analyzer {
     for (size_t i = 0; i < end; ++i) {
       const Loop& loop = nest.loops[i];
       // A loop that reduces around this nest repeats it, and for this nest is like any other.
-      facts_.loops.push_back({static_cast<double>(loop.max_extent), std::max<int64_t>(loop.max_extent, 1), loop.kind,
-                              loop.reduce && own, own});
-      extents_.push_back(loop.extent);
+      // All lanes of a group fill shared memory together, once.
+      const bool together = !own && nest_.scope == ir::Scope::kShared && loop.kind == ir::LoopKind::kLane;
+      const int64_t extent = together ? 1 : loop.max_extent;
+      facts_.loops.push_back(
+          {static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own, own});
+      extents_.push_back(together ? ir::Expr(1) : loop.extent);
       slots_.push_back(loop.name);
     }
   }
@@ -195,13 +198,20 @@ class Analyzer {
     access.element_bytes = ir::SizeOf(buffer->dtype);
     access.store = store;
     access.local = producer != nullptr && !producer->AtRoot();
+    access.shared = access.local && producer->scope == ir::Scope::kShared;
     std::vector<IndexCode> codes;
     for (size_t d = 0; d < indices.size(); ++d) {
       const bool moved = access.local && d < producer->origin.size();
       codes.emplace_back(moved ? indices[d] - producer->origin[d] : indices[d], names);
       access.irregular |= codes.back().irregular();
     }
-    Measure(codes, shape, access);
+    std::vector<int64_t> stored = shape;
+    if (access.local && !stored.empty()) stored.back() += producer->pad;
+    Measure(codes, stored, access);
+    for (size_t i = 0; i < facts_.depth(); ++i) {  // the innermost lanes are neighbours
+      if (facts_.loops[i].kind == ir::LoopKind::kLane && facts_.loops[i].length > 1)
+        access.lane_stride = access.stride[i];
+    }
     facts_.accesses.push_back(std::move(access));
   }
 
@@ -266,7 +276,7 @@ class Analyzer {
       tile.lanes_used = loop.extent / (count * facts_.lanes);
     }
     for (const Access& access : facts_.accesses) {
-      if (!access.store && !access.local) CountLoads(access);
+      if (!access.store && (!access.local || access.shared)) CountLoads(access);
     }
   }
 
@@ -316,9 +326,12 @@ double NestFacts::Trips(size_t d) const {
 }
 
 std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::Target& target) {
+  const std::vector<schedule::Grid> grids = schedule::Grids(state);
   std::vector<NestFacts> facts;
   for (const schedule::Nest& nest : state.nests) {
-    if (!nest.prepared) facts.push_back(Analyzer(state, nest, target).Run());
+    if (nest.prepared) continue;
+    facts.push_back(Analyzer(state, nest, target).Run());
+    facts.back().launch = *std::ranges::find(grids, &schedule::RootOf(state, nest), &schedule::Grid::root);
   }
   return facts;
 }

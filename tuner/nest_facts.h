@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "compiler/schedule/grid.h"
 #include "compiler/schedule/state.h"
 #include "compiler/target/target.h"
 
@@ -26,11 +27,13 @@ struct Access {
   const ir::BufferNode* buffer = nullptr;
   double element_bytes = 4;
   bool store = false;
-  bool local = false;            // in registers or on the stack
+  bool local = false;            // stored in the kernel: in registers, on the stack, or shared
+  bool shared = false;           // of these, in memory that the lanes of a group share
   bool irregular = false;        // depends on data: a gather
   std::vector<double> stride;    // per loop: elements the address moves by one iteration; 0 if it does not matter
   std::vector<double> elements;  // per depth d (one more than loops): distinct elements touched inside
   std::vector<double> lines;     // the same in cache lines
+  double lane_stride = 0;        // elements between neighbouring lanes
   double Bytes(size_t d) const { return elements[d] * element_bytes; }
 };
 
@@ -48,6 +51,7 @@ struct TileFacts {
 
 struct NestFacts {
   const schedule::Nest* nest = nullptr;
+  schedule::Grid launch;         // that it is part of
   std::vector<LoopFacts> loops;  // of nests around, then its own
   std::vector<Access> accesses;  // loads, then the store
   TileFacts tile;

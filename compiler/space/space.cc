@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/schedule/grid.h"
 #include "compiler/schedule/spread.h"
 #include "compiler/space/sketch.h"
 
@@ -153,6 +154,18 @@ absl::Status Fill(const ir::Workload& workload, Sketch& sketch, Families familie
   return (*std::ranges::find(entries, id, &Entry::id))->build(workload, sketch);
 }
 
+// Decisions that no device of the target can launch need no code to be found out.
+absl::Status CheckLimits(const schedule::State& state, const target::Target& target) {
+  for (const schedule::Grid& grid : schedule::Grids(state)) {
+    if (grid.lanes <= target.hierarchy.max_lanes && grid.shared_bytes <= target.memory.shared_bytes) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} has groups of {} lanes with {} bytes of shared memory; the target allows {} and {}",
+                    grid.root->stage.buffer->name, grid.lanes, grid.shared_bytes, target.hierarchy.max_lanes,
+                    target.memory.shared_bytes));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::span<const Entry> Entries() { return kEntries; }
@@ -185,6 +198,7 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Targ
                                 Families families) {
   Sketch sketch{schedule::Start(workload), target, chooser, {}};
   HONE_RETURN_IF_ERROR(Fill(workload, sketch, families));
+  if (target.HasLanes()) HONE_RETURN_IF_ERROR(CheckLimits(sketch.state, target));
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
 }
 

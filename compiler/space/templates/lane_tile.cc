@@ -130,6 +130,7 @@ class LaneTile {
   // Which operands go through shared memory: a stage that only this reduction reads (padding) is computed there,
   // anything else copied.
   absl::Status StageOperands() {
+    if (lanes_x_ * lanes_y_ == 1) return absl::OkStatus();  // nobody to share with
     const ir::Stage s = reduction();
     const ir::Ranges ranges = AxisRanges(s);
     int number = 0;

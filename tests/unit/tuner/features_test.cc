@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/random.h"
@@ -59,6 +60,20 @@ TEST_P(EveryWorkload, DraftPrefersTheDefaultToPlainLoops) {
             ExtractFeatures(*plain, target)[kDraftLogSeconds]);
 }
 
+TEST_P(EveryWorkload, RandomCandidatesForLanesHaveFiniteFeatures) {
+  const ir::Workload workload = Parsed();
+  const target::Target target = target::ParseTarget("opencl").value();
+  Random random(3);
+  for (int i = 0; i < 40; ++i) {
+    space::Chooser chooser(nullptr, &random);
+    const auto candidate = space::Build(workload, target, chooser);
+    if (!candidate.ok()) continue;
+    const Features features = ExtractFeatures(candidate->state, target);
+    ASSERT_EQ(features.size(), kFeatureCount);
+    for (size_t f = 0; f < features.size(); ++f) ASSERT_TRUE(std::isfinite(features[f])) << "feature " << f;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Small, EveryWorkload, ::testing::ValuesIn(testing::SmallWorkloads()),
                          [](const auto& info) { return info.param.name; });
 
@@ -75,6 +90,60 @@ NestFacts FactsOf(const std::string& schedule, size_t nest) {
   EXPECT_TRUE(state.ok()) << state.status();
   // The facts point into the state, which ends here; tests look at numbers only.
   return AnalyzeNests(*state, SomeTarget()).at(nest);
+}
+
+// Groups of 4 x 16 lanes, each a tile of 4 x 2; both operands go through shared memory, 8 steps of the reduction at
+// once.
+constexpr char kLaneSchedule[] = R"(cache_write t
+cache_read x tc
+store_in xrtc shared 1
+cache_read w tc
+store_in wrtc shared
+split i 16 mask
+split ii 4 mask
+split j 32 mask
+split ji 2 mask
+reorder io jo iio jio iii jii
+bind io group
+bind jo group
+bind iio lane
+bind jio lane
+compute_at tc jio
+split kc 8 mask
+reorder kco kci ic jc
+compute_at xrtc kco
+compute_at wrtc kco
+)";
+
+TEST(NestFactsTest, LanesShareAndAreNeighbours) {
+  const ir::Workload workload = ir::ParseWorkload(kMatMul).value();
+  const auto state = schedule::Replay(workload, schedule::ParseSchedule(kLaneSchedule).value());
+  ASSERT_TRUE(state.ok()) << state.status();
+  const std::vector<NestFacts> nests = AnalyzeNests(*state, target::ParseTarget("opencl").value());
+  const auto of = [&](const char* stage) {
+    return *std::ranges::find_if(nests, [&](const NestFacts& f) { return f.nest->stage.buffer->name == stage; });
+  };
+  for (const char* stage : {"tc", "xrtc", "wrtc", "t"}) {
+    EXPECT_EQ(of(stage).launch.groups, 6 * 4) << stage;
+    EXPECT_EQ(of(stage).launch.lanes, 4 * 16) << stage;
+    EXPECT_EQ(of(stage).launch.shared_bytes, (16 * (8 + 1) + 8 * 32) * 4) << stage;
+  }
+  // Together, once per group and step: not once per lane.
+  EXPECT_EQ(of("xrtc").executed, 24 * (256 / 8) * (16 * 8));
+  EXPECT_EQ(of("wrtc").executed, 24 * (256 / 8) * (8 * 32));
+  const NestFacts sum = of("tc");
+  const auto access = [&](const char* buffer) {
+    return *std::ranges::find_if(sum.accesses, [&](const Access& a) { return a.buffer->name == buffer; });
+  };
+  EXPECT_TRUE(access("xrtc").shared && access("xrtc").local);
+  EXPECT_EQ(access("xrtc").lane_stride, 0) << "neighbours have the same row";
+  EXPECT_EQ(access("wrtc").lane_stride, 2) << "and tiles of two columns";
+  EXPECT_FALSE(of("t").accesses.back().shared);
+  EXPECT_EQ(of("t").accesses.back().lane_stride, 2);
+  // A row of the padded tile is 9 elements away from the next.
+  const auto ic =
+      static_cast<size_t>(std::ranges::find(sum.nest->loops, "ic", &schedule::Loop::name) - sum.nest->loops.begin());
+  EXPECT_EQ(access("xrtc").stride[sum.depth() - sum.nest->loops.size() + ic], 9);
 }
 
 TEST(NestFactsTest, RegisterTileIsSeenAsAccumulatorsAndLoads) {

@@ -1,0 +1,50 @@
+#include "compiler/schedule/grid.h"
+
+#include <algorithm>
+
+namespace hone::schedule {
+namespace {
+
+int64_t Extent(const Nest& nest, ir::LoopKind kind) {
+  int64_t extent = 1;
+  for (const Loop& loop : nest.loops) extent *= loop.kind == kind ? loop.max_extent : 1;
+  return extent;
+}
+
+int64_t StoredBytes(const Nest& nest) {
+  int64_t elements = 1;
+  for (size_t d = 0; d < nest.storage_shape.size(); ++d) {
+    const bool row = d + 1 == nest.storage_shape.size();
+    elements *= nest.storage_shape[d] + (row ? nest.pad : 0);
+  }
+  return elements * ir::SizeOf(nest.stage.buffer->dtype);
+}
+
+}  // namespace
+
+const Nest& RootOf(const State& state, const Nest& nest) {
+  const Nest* root = &nest;
+  while (!root->AtRoot()) root = state.FindNest(root->at_stage);
+  return *root;
+}
+
+std::vector<Grid> Grids(const State& state) {
+  std::vector<Grid> grids;
+  for (const Nest& nest : state.nests) {
+    if (!nest.AtRoot()) continue;
+    Grid& grid = grids.emplace_back();
+    grid.root = &nest;
+    grid.groups = Extent(nest, ir::LoopKind::kGroup);
+    grid.lanes = Extent(nest, ir::LoopKind::kLane);
+    int64_t filling = 1;  // lanes, should the stage itself have none
+    for (const Nest& inside : state.nests) {
+      if (inside.AtRoot() || inside.scope != ir::Scope::kShared || &RootOf(state, inside) != &nest) continue;
+      grid.shared_bytes += StoredBytes(inside);
+      filling = std::max(filling, Extent(inside, ir::LoopKind::kLane));
+    }
+    if (grid.lanes == 1) grid.lanes = filling;
+  }
+  return grids;
+}
+
+}  // namespace hone::schedule
