@@ -29,19 +29,21 @@ absl::Status Apply(const Rfactor& step, State& state) {
   const ir::Axis& kept = step.keep_inner ? inner : outer;
   const ir::Axis& gone = step.keep_inner ? outer : inner;
 
+  std::string suffix = "f";  // the partial results may be reduced in parts again
+  while (state.FindNest(step.stage + suffix) != nullptr) suffix += "f";
   ir::Stage partial;
   ir::VarMap map;
   for (const ir::Axis& a : stage.axes) {
-    partial.axes.push_back({a.name + "f", a.extent});
-    map[a.name] = ir::MakeVar(a.name + "f");
+    partial.axes.push_back({a.name + suffix, a.extent});
+    map[a.name] = ir::MakeVar(a.name + suffix);
   }
-  partial.axes.push_back({kept.name + "f", kept.extent});
+  partial.axes.push_back({kept.name + suffix, kept.extent});
   for (const ir::Axis& a : stage.reduce_axes) {
-    partial.reduce_axes.push_back(a.name == step.axis ? gone : ir::Axis{a.name + "f", a.extent});
-    if (a.name != step.axis) map[a.name] = ir::MakeVar(a.name + "f");
+    partial.reduce_axes.push_back(a.name == step.axis ? gone : ir::Axis{a.name + suffix, a.extent});
+    if (a.name != step.axis) map[a.name] = ir::MakeVar(a.name + suffix);
   }
-  const ir::Expr ko = ir::MakeVar(step.keep_inner ? outer.name : outer.name + "f");
-  const ir::Expr ki = ir::MakeVar(step.keep_inner ? inner.name + "f" : inner.name);
+  const ir::Expr ko = ir::MakeVar(step.keep_inner ? outer.name : outer.name + suffix);
+  const ir::Expr ki = ir::MakeVar(step.keep_inner ? inner.name + suffix : inner.name);
   const ir::Expr k = ko * ir::Expr(step.factor) + ki;
   map[step.axis] = k;
   partial.reduction = stage.reduction;
@@ -52,7 +54,7 @@ absl::Status Apply(const Rfactor& step, State& state) {
   }
   std::vector<int64_t> shape = stage.buffer->shape;
   shape.push_back(kept.extent);
-  partial.buffer = ir::MakeBuffer(step.stage + "f", stage.buffer->dtype, std::move(shape));
+  partial.buffer = ir::MakeBuffer(step.stage + suffix, stage.buffer->dtype, std::move(shape));
 
   std::vector<ir::Expr> indices;
   for (const ir::Axis& a : stage.axes) indices.push_back(ir::MakeVar(a.name));

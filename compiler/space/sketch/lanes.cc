@@ -16,6 +16,7 @@ using schedule::Tail;
 constexpr int64_t kUnrolledWindow = 27;  // steps of a reduction that are written out
 constexpr int64_t kFewElements = 4096;   // outputs that do not keep all lanes busy, one each
 constexpr int64_t kLongReduction = 64;   // worth taking apart
+constexpr int64_t kSecondLevel = 8;      // lanes that take the partial results of all lanes together
 
 int64_t ReduceSteps(const ir::Stage& s) {
   int64_t steps = 1;
@@ -71,8 +72,9 @@ bool IsRows(const schedule::State& state, size_t common, int64_t shared_bytes) {
   return rows_have_elements || rows < kFewElements;
 }
 
-// Partial results of all lanes first; then the first lane takes them together.
-absl::Status SplitReductions(Sketch& sketch, size_t common, int64_t lanes) {
+// Partial results of all lanes first; then, of two levels, a few lanes take them together, and the first lane what is
+// left.
+absl::Status SplitReductions(Sketch& sketch, size_t common, int64_t lanes, int64_t levels) {
   std::vector<std::string> stages;
   for (const Nest& nest : sketch.state.nests) {
     const bool per_row = nest.stage.axes.size() == common ||
@@ -85,7 +87,12 @@ absl::Status SplitReductions(Sketch& sketch, size_t common, int64_t lanes) {
     const auto longest = std::ranges::max_element(
         s.reduce_axes, [](const ir::Axis& a, const ir::Axis& b) { return a.extent < b.extent; });
     if (longest->extent < 2) continue;
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest->name, std::min(lanes, longest->extent), true}));
+    const std::string axis = longest->name;
+    const int64_t partials = std::min(lanes, longest->extent);
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis, partials, true}));
+    if (levels == 2 && partials > kSecondLevel) {
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis + "y", kSecondLevel, true}));
+    }
   }
   return absl::OkStatus();
 }
@@ -119,7 +126,11 @@ absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch) {
   if (sketch.Get(output).stage.reduction != ir::Reduction::kNone) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{output}));
   }
-  HONE_RETURN_IF_ERROR(SplitReductions(sketch, common, lanes));
+  // Where waiting for each other is cheap, a lane alone must not take hundreds of partial results together.
+  const bool barriers_are_cheap = sketch.target.memory.shared_gain > 1;
+  const int64_t levels =
+      lanes > kSecondLevel ? sketch.chooser.OneOf("rows.levels", {1, 2}, barriers_are_cheap ? 2 : 1) : 1;
+  HONE_RETURN_IF_ERROR(SplitReductions(sketch, common, lanes, levels));
   std::vector<std::string> stages;
   for (const Nest& nest : sketch.state.nests) {
     const std::string& name = nest.stage.buffer->name;

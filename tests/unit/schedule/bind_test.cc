@@ -53,6 +53,17 @@ Schedule Parse(std::string_view text) { return ParseSchedule(text).value(); }
 ir::Workload MatMul() { return ir::ParseWorkload(kMatMul).value(); }
 ir::Workload Softmax() { return ir::ParseWorkload(kSoftmax).value(); }
 
+// Partial results of 16 lanes, taken together by 4, and then by the first.
+TEST(Rfactor, PartialResultsAreReducedInPartsAgain) {
+  const auto state = Replay(Softmax(), Parse("rfactor s j2 16 inner\nrfactor s j2y 4 inner\n"));
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->FindNest("sf")->stage.buffer->shape, (std::vector<int64_t>{5, 16}));
+  EXPECT_EQ(state->FindNest("sff")->stage.buffer->shape, (std::vector<int64_t>{5, 4}));
+  EXPECT_EQ(Check(Softmax(), Parse("rfactor s j2 16 inner\nrfactor s j2y 4 inner\nbind i group\nbind i1 group\n"
+                                   "bind i2 group\nbind i2f group\nbind i2ff group\nbind i3 group\n")),
+            absl::OkStatus());
+}
+
 class BoundMatMul : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(BoundMatMul, KeepsTheMeaning) { EXPECT_EQ(Check(MatMul(), Parse(GetParam())), absl::OkStatus()); }

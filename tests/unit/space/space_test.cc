@@ -19,6 +19,10 @@
 namespace hone::space {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 class SpaceTest : public ::testing::TestWithParam<testing::NamedWorkload> {
  protected:
   static target::Target Host() { return target::ParseTarget("cpu -threads=2").value(); }
@@ -127,7 +131,7 @@ class LaneSpaceTest : public SpaceTest {
 
 TEST_P(LaneSpaceTest, DefaultOfEverySpaceIsCorrect) {
   const ir::Workload workload = Parsed();
-  for (const Decisions& given : {Decisions{}, Decisions{{"space", 2, {}}}}) {
+  for (const Decisions& given : {Decisions{}, Decisions{{"space", 2, {}}}, Decisions{{"rows.levels", 2, {}}}}) {
     Chooser chooser(&given);
     const auto candidate = Build(workload, Lanes(), chooser);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
@@ -153,6 +157,24 @@ TEST_P(LaneSpaceTest, RandomCandidatesAreCorrect) {
     EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule::Print(candidate->schedule);
   }
   EXPECT_GE(built, 6) << "most random decisions should lead somewhere";
+}
+
+// What a search has to build to find out that it is too large is a trial lost.
+TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
+  const ir::Workload workload = Parsed();
+  target::Target target = Lanes();
+  target.memory.shared_bytes = 4096;
+  target.memory.shared_gain = 8;
+  target.hierarchy.max_lanes = 64;
+  Random random(17);
+  for (int i = 0; i < 60; ++i) {
+    Chooser chooser(nullptr, &random);
+    const auto candidate = Build(workload, target, chooser);
+    if (!candidate.ok()) continue;
+    const absl::Status lowered = passes::Lower(candidate->state, target, "k", {.verify = true}).status();
+    EXPECT_THAT(std::string(lowered.message()), Not(AnyOf(HasSubstr("lanes; the target"), HasSubstr("shared memory"))))
+        << Print(candidate->decisions);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Workloads, LaneSpaceTest, ::testing::ValuesIn(testing::SmallWorkloads()),
