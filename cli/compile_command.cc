@@ -59,8 +59,12 @@ nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
   const package::ProgramSummary sum = Sum(summary);
   nlohmann::ordered_json programs = nlohmann::ordered_json::array();
   for (const package::ProgramSummary& program : summary.programs) {
-    programs.push_back(
-        {{"target", program.target}, {"kernels", program.kernels}, {"records_used", program.records_used}});
+    nlohmann::ordered_json& added = programs.emplace_back();
+    added = {{"target", program.target}, {"kernels", program.kernels}, {"records_used", program.records_used}};
+    for (const package::LaneKernel& kernel : program.lane_kernels) {
+      added["per_kernel"].push_back(
+          {{"name", kernel.name}, {"lanes", kernel.lanes}, {"shared_bytes", kernel.shared_bytes}});
+    }
   }
   return {{"seconds", summary.seconds},
           {"kernels", sum.kernels},

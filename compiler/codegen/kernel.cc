@@ -31,6 +31,16 @@ bool Reads(const std::vector<ir::Func>& funcs, const ir::Buffer& buffer) {
   return reads;
 }
 
+// Most that is there at a time.
+int64_t SharedBytes(const ir::Stmt& s) {
+  int64_t inside = 0;
+  ir::ForEachChild(
+      s, [&](const ir::Stmt& child) { inside = std::max(inside, SharedBytes(child)); }, [](const ir::Expr&) {});
+  const ir::Alloc* alloc = s.As<ir::Alloc>();
+  const bool shared = alloc != nullptr && alloc->buffer->scope == ir::Scope::kShared;
+  return inside + (shared ? ir::NumBytes(*alloc->buffer) : 0);
+}
+
 class InterfaceBuilder {
  public:
   InterfaceBuilder(const ir::Workload& workload, const passes::Module& module, const std::string& name)
@@ -118,6 +128,9 @@ absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedul
   kernel.prepare = module.host_prepare;
   std::vector<ir::Func> funcs = module.main;
   funcs.insert(funcs.end(), module.prepare.begin(), module.prepare.end());
+  for (const ir::Func& func : funcs) {
+    if (func.grid.defined()) kernel.shared_bytes = std::max(kernel.shared_bytes, SharedBytes(func.body));
+  }
   HONE_ASSIGN_OR_RETURN(kernel.code, Emit(funcs, target, effort));
   return kernel;
 }

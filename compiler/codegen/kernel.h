@@ -17,6 +17,7 @@ namespace hone::codegen {
 
 struct Kernel {
   KernelInterface interface;  // named as asked for
+  int64_t shared_bytes = 0;   // that a group of any of its launches takes; 0 without lanes
   ir::Func prepare;           // lowered, undefined body if nothing is packed; the final compile runs it for the host
   std::string code;           // the functions of all launches, as Emit (codegen.h) makes them: ELF, or OpenCL C
 };

@@ -63,14 +63,14 @@ ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel
   return metadata;
 }
 
-// What the program needs of a machine. How much shared memory the kernels take is not known here: what the target has.
-void AddNeeds(const target::Target& target, PackageProgram& program) {
+// What the program needs of a machine.
+void AddNeeds(const target::Target& target, std::span<const CompiledKernel> kernels, PackageProgram& program) {
   program.kind = codegen::CodeKindOf(target);
   program.cpu_features = codegen::RequiredFeatures(target);
-  program.shared_bytes = static_cast<uint64_t>(target.memory.shared_bytes);
   program.device = target.device;
-  for (const KernelInterface& kernel : program.kernels) {
-    for (const KernelLaunch& launch : kernel.main) {
+  for (const CompiledKernel& kernel : kernels) {
+    program.shared_bytes = std::max(program.shared_bytes, static_cast<uint64_t>(kernel.kernel.shared_bytes));
+    for (const KernelLaunch& launch : kernel.kernel.interface.main) {
       program.lanes = std::max(program.lanes, static_cast<uint32_t>(launch.lanes));
     }
   }
@@ -88,7 +88,7 @@ class PackageCompiler {
     HONE_ASSIGN_OR_RETURN(std::vector<CompiledKernel> kernels, CompileKernels(plan.workloads, options));
     HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads));
     PackageProgram& program = built.program;
-    AddNeeds(options.target, program);
+    AddNeeds(options.target, kernels, program);
     HONE_ASSIGN_OR_RETURN(program.code, LinkedCode(kernels, options.target));
     HONE_RETURN_IF_ERROR(PlanArena(program));
     contents_.programs.push_back(std::move(program));
@@ -118,9 +118,13 @@ class PackageCompiler {
   }
 
   void Summarize(std::span<const CompiledKernel> kernels) {
-    ProgramSummary program = {contents_.metadata.programs.back().target, static_cast<int64_t>(kernels.size()), 0};
+    ProgramSummary program = {contents_.metadata.programs.back().target, static_cast<int64_t>(kernels.size()), 0, {}};
     for (const CompiledKernel& kernel : kernels) {
       program.records_used += kernel.from_record ? 1 : 0;
+      const KernelInterface& interface = kernel.kernel.interface;
+      int64_t lanes = 0;
+      for (const KernelLaunch& launch : interface.main) lanes = std::max(lanes, launch.lanes);
+      if (lanes > 0) program.lane_kernels.push_back({interface.name, lanes, kernel.kernel.shared_bytes});
       for (const std::string& warning : kernel.warnings) {
         summary_.warnings.push_back(fmt::format("{}: {}", program.target, warning));
       }

@@ -17,10 +17,16 @@
 
 namespace hone::package {
 
+struct LaneKernel {
+  std::string name;
+  int64_t lanes = 0, shared_bytes = 0;  // of a group of its largest launch
+};
+
 struct ProgramSummary {
   std::string target;  // canonical text
   int64_t kernels = 0;
-  int64_t records_used = 0;  // kernels whose schedule came from a record
+  int64_t records_used = 0;              // kernels whose schedule came from a record
+  std::vector<LaneKernel> lane_kernels;  // all, of a target with lanes
 };
 
 struct CompileSummary {
