@@ -341,7 +341,7 @@ TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
 
 TEST(FakeDevice, KernelsAreBuiltSideBySideBeforeTheyAreTimed) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const VisitBatch batch = FakeBatch({"beside_one", "beside_two", "good", "no_such_function"});
+  const VisitBatch batch = FakeBatch({"beside", "beside", "good", "no_such_function"});
   const FakeDevice device(2, folder.path());
   const VisitResult result = Visitor(device, {}).Run(batch, -1);
   ASSERT_EQ(result.error, "");

@@ -15,8 +15,7 @@ namespace hone::agent {
 
 class FakeDevice : public Device {
  public:
-  // folder: its functions whose names begin with "beside" are built only while another one is, which files in there
-  // tell.
+  // folder: where processes that build the function "beside" leave a file; it is built only beside another one.
   explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5)
       : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds) {}
   std::string id() const override { return "fake"; }
