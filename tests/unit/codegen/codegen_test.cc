@@ -258,6 +258,26 @@ output t
   EXPECT_TRUE(plain->interface.buffers[1].used);
 }
 
+TEST(CompileKernel, SaysWhatSharedMemoryItsGroupsTake) {
+  const auto workload = ir::ParseWorkload(R"(workload "rows"
+input x: f32[6,40] in [-1, 1]
+m: f32[6] over i:6 = max j:40 of x[i, j]
+y: f32[6,40] over a:6, b:40 = x[a, b] - m[a]
+output y
+)");
+  const auto schedule = schedule::ParseSchedule(
+      "cache_read x y\nstore_in xry shared 1\nstore_in m shared\nbind a group\nsplit b 8 mask\nreorder a bi bo\n"
+      "bind bi lane\ncompute_at xry a\ncompute_at m a\n");
+  ASSERT_TRUE(workload.ok() && schedule.ok());
+  const Target target = ParseTarget("opencl").value();
+  const auto kernel = CompileKernel(*workload, *schedule, target, "k");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->shared_bytes, (40 + 1) * 4 + 4);
+  const auto plain = CompileKernel(*workload, PlainSchedule(*workload, target), target, "k");
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(plain->shared_bytes, 0);
+}
+
 TEST(Link, JoinsObjectsOfBothArchitectures) {
   const ir::Workload workload = Elementwise({"f32", "x[i, j] + y[i, j]", -1, 1});
   for (const char* text : {"cpu", "arm64"}) {
