@@ -50,16 +50,16 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   TemporaryFolder::RemoveAbandoned();  // of commands that were killed
   HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   LocalFarm farm(std::move(folder));
-  const std::filesystem::path port_file = farm.folder_ / "address";
+  // Nobody but this user reaches the socket: whoever could would have code run and records written in the user's name.
+  farm.address_ = "unix:" + (farm.folder_ / "tracker").string();
+  const std::filesystem::path serves = farm.folder_ / "serves";
   farm.children_.reserve(3);  // a child's place must not move while another is started
   // Jobs outlive the tracker, which may be started again, but not the command: what a killed one left undone must not
   // run before what the next one asks for.
-  farm.Add("hone-tracker", {"--listen", "127.0.0.1:0", "--records", options.records.string(), "--state",
-                            farm.folder_ / "jobs.db", "--port-file", port_file});
+  farm.Add("hone-tracker", {"--listen", farm.address_, "--records", options.records.string(), "--state",
+                            farm.folder_ / "jobs.db", "--port-file", serves});
   HONE_RETURN_IF_ERROR(farm.Spawn(farm.children_[0]));
-  HONE_ASSIGN_OR_RETURN(farm.address_, farm.AwaitAddress(port_file));
-  // A tracker that has to be started again must be found where it was.
-  farm.children_[0].arguments[1] = farm.address_;
+  HONE_RETURN_IF_ERROR(farm.AwaitTracker(serves));
   std::vector<std::string> agent = {"--tracker", farm.address_, "--name", "local", "--device", options.device};
   if (options.threads > 0) agent.insert(agent.end(), {"--threads", std::to_string(options.threads)});
   farm.Add("hone-agent", std::move(agent));
@@ -113,11 +113,10 @@ absl::Status LocalFarm::Spawn(Child& child) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> LocalFarm::AwaitAddress(const std::filesystem::path& port_file) {
+absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
   const absl::Time deadline = absl::Now() + kStartLimit;
   while (absl::Now() < deadline) {
-    std::ifstream file(port_file);
-    if (std::string address; std::getline(file, address)) return address;
+    if (std::filesystem::exists(serves)) return absl::OkStatus();
     int status = 0;
     if (waitpid(children_[0].pid, &status, WNOHANG) > 0) {
       children_[0].pid = -1;

@@ -1,7 +1,8 @@
-// A farm on this machine for the length of one command: tracker, agent and tuner as child processes on loopback.
+// A farm on this machine for the length of one command: tracker, agent and tuner as child processes.
 //
-// The same programs and the same path as a farm of boards. A child that dies is started again (a few times; then Check
-// says what its log says); all of them end with this process, however it ends. Not thread-safe.
+// The same programs and the same path as a farm of boards, over a socket in a folder that is closed to other users. A
+// child that dies is started again (a few times; then Check says what its log says); all of them end with this process,
+// however it ends. Not thread-safe.
 #ifndef HONE_CLI_LOCAL_FARM_H_
 #define HONE_CLI_LOCAL_FARM_H_
 
@@ -46,7 +47,7 @@ class LocalFarm {
 
   explicit LocalFarm(TemporaryFolder folder) : folder_(std::move(folder)) {}
   absl::Status Spawn(Child& child);
-  absl::StatusOr<std::string> AwaitAddress(const std::filesystem::path& port_file);
+  absl::Status AwaitTracker(const std::filesystem::path& serves);
   void Add(const std::string& program, std::vector<std::string> arguments);
 
   TemporaryFolder folder_;

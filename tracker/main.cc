@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "records/default_path.h"
+#include "tracker/private_socket.h"
 #include "tracker/services.h"
 #include "transport/tls_options.h"
 #include "transport/transport.h"
@@ -39,6 +40,37 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
   return absl::OkStatus();
 }
 
+struct Listening {
+  std::string address;
+  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<PrivateSocket> socket;  // null where the address is HOST:PORT
+};
+
+absl::StatusOr<Listening> Listen(const Options& options, const std::vector<std::unique_ptr<grpc::Service>>& services) {
+  Listening listening{options.listen, nullptr, nullptr};
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  ConfigureServer(builder);
+  for (const auto& service : services) builder.RegisterService(service.get());
+  if (const auto path = SocketPath(options.listen)) {
+    if (!options.tls.none()) return absl::InvalidArgumentError("no certificate is shown on a unix socket");
+    HONE_ASSIGN_OR_RETURN(listening.socket, PrivateSocket::Listen(*path));
+    listening.server = builder.BuildAndStart();
+    HONE_CHECK(listening.server != nullptr);  // it has nothing to ask of the system
+    listening.socket->Serve(listening.server.get());
+    return listening;
+  }
+  int port = 0;
+  HONE_ASSIGN_OR_RETURN(const auto credentials, ListenCredentials(options.listen, options.tls));
+  builder.AddListeningPort(options.listen, credentials, &port);
+  listening.server = builder.BuildAndStart();
+  if (listening.server == nullptr || port == 0) {
+    return absl::UnavailableError(fmt::format("cannot listen on {}: is the port taken?", options.listen));
+  }
+  listening.address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
+  return listening;
+}
+
 absl::Status Run(const Options& options, const sigset_t& signals) {
   std::filesystem::path path = options.records;
   if (path.empty()) {
@@ -49,34 +81,25 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(FarmState state,
                         FarmState::Open(options.state.empty() ? path.string() + ".farm" : options.state));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(FarmOptions(), std::move(state), store.get()));
-  HONE_ASSIGN_OR_RETURN(const auto credentials, ListenCredentials(options.listen, options.tls));
   const auto services = MakeServices(shell.get());
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(options.listen, credentials, &port);
-  ConfigureServer(builder);
-  for (const auto& service : services) builder.RegisterService(service.get());
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    return absl::UnavailableError(fmt::format("cannot listen on {}: is the port taken?", options.listen));
-  }
-  const std::string address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
-  HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, address));
-  spdlog::info("tracker listens on {}, records in {}", address, path.string());
+  HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, services));
+  HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
+  spdlog::info("tracker listens on {}, records in {}", listening.address, path.string());
   int signal = 0;
   sigwait(&signals, &signal);
   spdlog::info("stopping on signal {}", signal);
   shell->Stop();
+  if (listening.socket != nullptr) listening.socket->Stop();
   // Every call has its answer by now. What is left are connections of clients that do not read at the moment.
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  listening.server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   return absl::OkStatus();
 }
 
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
-  app.add_option("--listen", options.listen, "address and port; port 0 takes a free one")->capture_default_str();
+  app.add_option("--listen", options.listen, "HOST:PORT (port 0 takes a free one) or unix:/PATH")
+      ->capture_default_str();
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");

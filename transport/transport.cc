@@ -4,6 +4,9 @@
 #include <sstream>
 #include <utility>
 
+#include "base/private_folder.h"
+#include "base/status.h"
+
 namespace hone {
 namespace {
 
@@ -40,6 +43,14 @@ absl::StatusOr<Pem> ReadPem(const TlsFiles& tls) {
   return pem;
 }
 
+constexpr std::string_view kSocketPrefix = "unix:/";
+
+// The server of a socket is known by the folder it lies in, its clients by what the kernel says of them.
+absl::Status CheckSocket(const std::filesystem::path& path, const TlsFiles& tls) {
+  if (tls.none()) return CheckPrivateFolder(path.parent_path());
+  return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave the TLS files out");
+}
+
 absl::Status CheckPlain(const std::string& address) {
   if (IsLoopback(address)) return absl::OkStatus();
   return absl::InvalidArgumentError("'" + address +
@@ -49,7 +60,6 @@ absl::Status CheckPlain(const std::string& address) {
 }  // namespace
 
 bool IsLoopback(const std::string& address) {
-  if (address.rfind("unix:", 0) == 0) return true;
   const size_t colon = address.rfind(':');
   const std::string host = address.substr(0, colon);
   if (host == "localhost" || host == "[::1]") return true;
@@ -57,10 +67,18 @@ bool IsLoopback(const std::string& address) {
   return host.find_first_not_of("0123456789.") == std::string::npos;
 }
 
+std::optional<std::filesystem::path> SocketPath(const std::string& address) {
+  if (address.rfind(kSocketPrefix, 0) != 0) return std::nullopt;
+  return address.substr(kSocketPrefix.size() - 1);
+}
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls) {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
-  if (tls.none()) {
-    if (const absl::Status plain = CheckPlain(address); !plain.ok()) return plain;
+  if (const auto socket = SocketPath(address)) {
+    HONE_RETURN_IF_ERROR(CheckSocket(*socket, tls));
+    credentials = grpc::InsecureChannelCredentials();
+  } else if (tls.none()) {
+    HONE_RETURN_IF_ERROR(CheckPlain(address));
     credentials = grpc::InsecureChannelCredentials();
   } else {
     absl::StatusOr<Pem> pem = ReadPem(tls);
@@ -92,7 +110,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& ad
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const std::string& address,
                                                                            const TlsFiles& tls) {
   if (tls.none()) {
-    if (const absl::Status plain = CheckPlain(address); !plain.ok()) return plain;
+    HONE_RETURN_IF_ERROR(CheckPlain(address));
     return grpc::InsecureServerCredentials();
   }
   absl::StatusOr<Pem> pem = ReadPem(tls);

@@ -1,13 +1,16 @@
 // How two programs of the farm reach each other: credentials, keep-alive, message sizes, and the two worlds of Status.
 //
-// Plain text is allowed on loopback only; everything else needs TLS in both directions, each side showing a certificate
-// that the common authority signed. Knows no message of ours.
+// An address is HOST:PORT, or unix:/PATH of a socket in a folder that is closed to other users. Plain text is allowed
+// on this machine only; everything else needs TLS in both directions, each side showing a certificate that the common
+// authority signed. Knows no message of ours.
 #ifndef HONE_TRANSPORT_TRANSPORT_H_
 #define HONE_TRANSPORT_TRANSPORT_H_
 
 #include <grpcpp/grpcpp.h>
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,14 +27,18 @@ struct TlsFiles {
 // A batch of 64 MiB and what surrounds it.
 inline constexpr int kMaxMessageBytes = 72 << 20;
 
-// Whether "HOST:PORT" can only be reached from this machine: localhost, 127.x.x.x, [::1], or unix:.
+// Whether "HOST:PORT" can only be reached from this machine: localhost, 127.x.x.x or [::1].
 bool IsLoopback(const std::string& address);
 
+// The path in "unix:/PATH"; nullopt for an address of another kind.
+std::optional<std::filesystem::path> SocketPath(const std::string& address);
+
 // Never connects by itself: the first call does. Calls fail with UNAVAILABLE while there is no connection.
-// kInvalidArgument: plain text beyond loopback, or TLS files missing or unreadable.
+// kInvalidArgument: plain text beyond this machine, TLS files missing, unreadable, or given for a socket.
+// As CheckPrivateFolder: another user could pose as the server of the socket.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls);
 
-// Credentials to listen on `address` with; errors as OpenChannel.
+// Credentials to listen on HOST:PORT with; errors as OpenChannel.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const std::string& address,
                                                                            const TlsFiles& tls);
 // Keep-alive and sizes that fit OpenChannel's.

@@ -239,6 +239,28 @@ TEST_F(FarmProcessTest, PlainTextStaysOnThisMachine) {
   EXPECT_THAT(far_away.Log(), HasSubstr("TLS"));
 }
 
+// As the farm of one command has it, whose tracker comes back under the same name after a kill -9.
+TEST_F(FarmProcessTest, APrivateSocketServesAlsoAfterAKill) {
+  const std::string socket = "unix:" + (folder_ / "socket").string();
+  StartTracker(socket);
+  EXPECT_EQ(address_, socket);
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent();
+  LeaseNewJob("a");
+  EXPECT_TRUE(Measure({"good"}, "b1").at("good").has_timing());
+  tracker_->Signal(SIGKILL);
+  tracker_->Wait();
+  StartTracker(socket);
+  Connect();
+  ASSERT_TRUE(Eventually([&] { return Stats().records() == 1 && !Devices().empty(); })) << agent->Log();
+  tracker_->Signal(SIGTERM);
+  EXPECT_EQ(tracker_->Wait(), 0) << tracker_->Log();
+  Process open_to_all({HONE_TRACKER_BINARY, "--listen", "unix:/tmp/socket", "--records", folder_ / "records"},
+                      folder_ / "log");
+  EXPECT_EQ(open_to_all.Wait(), 1);
+  EXPECT_THAT(open_to_all.Log(), HasSubstr("/tmp"));
+}
+
 class FarmTlsTest : public FarmProcessTest {
  protected:
   static bool Shell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }

@@ -1,0 +1,46 @@
+#include "base/private_folder.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace hone {
+namespace {
+
+constexpr mode_t kOthers = 077;
+constexpr mode_t kOthersWrite = 022;
+
+absl::Status CannotLook(const std::filesystem::path& path) {
+  const std::string text = fmt::format("cannot look at {}: {}", path.string(), std::strerror(errno));
+  return errno == ENOENT ? absl::NotFoundError(text) : absl::PermissionDeniedError(text);
+}
+
+}  // namespace
+
+absl::Status CheckPrivateFolder(const std::filesystem::path& folder) {
+  struct stat own{}, parent{};
+  if (lstat(folder.c_str(), &own) != 0) return CannotLook(folder);
+  if (!S_ISDIR(own.st_mode)) return absl::PermissionDeniedError(fmt::format("{} is not a folder", folder.string()));
+  if (own.st_uid != geteuid()) {
+    return absl::PermissionDeniedError(
+        fmt::format("{} belongs to user {}, not to user {} who runs this", folder.string(), own.st_uid, geteuid()));
+  }
+  if ((own.st_mode & kOthers) != 0) {
+    return absl::PermissionDeniedError(
+        fmt::format("other users can enter {}; close it with: chmod 700 {}", folder.string(), folder.string()));
+  }
+  const std::filesystem::path above = folder / "..";
+  if (stat(above.c_str(), &parent) != 0) return CannotLook(above);
+  if ((parent.st_mode & kOthersWrite) != 0 && (parent.st_mode & S_ISVTX) == 0) {
+    return absl::PermissionDeniedError(
+        fmt::format("other users can replace {}, because they may write to the folder that holds it; close that with: "
+                    "chmod go-w {}",
+                    folder.string(), above.lexically_normal().string()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone
