@@ -1,10 +1,13 @@
 #include "base/identity.h"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <array>
-#include <random>
+#include <cstdint>
+
+#include "base/status.h"
 
 namespace hone {
 
@@ -15,8 +18,10 @@ std::string HostName() {
 }
 
 std::string RandomId() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}", random(), random(), random());
+  std::array<uint64_t, 2> bits{};
+  // So few bytes come whole, and no signal interrupts them.
+  HONE_CHECK(getrandom(bits.data(), sizeof(bits), 0) == sizeof(bits));
+  return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 
 }  // namespace hone

@@ -9,7 +9,7 @@ namespace hone {
 // What the operating system calls this machine.
 std::string HostName();
 
-// 24 hexadecimal digits that nobody else draws: for telling apart, not for secrets.
+// 128 bits of the system's generator as hexadecimal digits: nobody else draws them, and nobody guesses them.
 std::string RandomId();
 
 }  // namespace hone

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/identity.h"
 #include "base/status.h"
 #include "tracker/convert.h"
 
@@ -24,7 +25,7 @@ absl::Status Stopping() { return absl::UnavailableError("the tracker is stopping
 }  // namespace
 
 Shell::Shell(FarmOptions options, FarmState state, records::Store* store)
-    : farm_(std::move(options), state.incarnation()), state_(std::move(state)), store_(store) {}
+    : farm_(std::move(options), state.incarnation(), RandomId), state_(std::move(state)), store_(store) {}
 
 absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(FarmOptions options, FarmState state, records::Store* store) {
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, state.Jobs());

@@ -11,8 +11,14 @@
 #include "hone/v1/job.pb.h"
 #include "hone/v1/measure.pb.h"
 #include "hone/v1/tuner.pb.h"
+#include "tracker/queue/lease_id.h"
 
 namespace hone::tracker {
+
+// "lease 1", "lease 2" and so on.
+inline DrawLeaseId CountingLeaseIds() {
+  return [count = 0]() mutable { return fmt::format("lease {}", ++count); };
+}
 
 inline v1::JobSpec SpecOf(const std::string& name, int priority = 0) {
   v1::JobSpec spec;

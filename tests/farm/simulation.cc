@@ -41,7 +41,8 @@ struct Simulation::FakeTuner {
   std::map<std::string, std::set<std::string>> done;  // finished client batch ids, by job: what records would tell
 };
 
-Simulation::Simulation(const SimulationOptions& options) : options_(options), random_(options.seed) {}
+Simulation::Simulation(const SimulationOptions& options)
+    : options_(options), random_(options.seed), lease_ids_(~options.seed) {}
 
 Simulation::~Simulation() = default;
 
@@ -50,7 +51,8 @@ void Simulation::After(absl::Duration delay, Action action) {
 }
 
 void Simulation::StartFarm() {
-  farm_ = std::make_unique<Farm>(FarmOptions{}, ++incarnation_);
+  const auto draw = [this] { return fmt::format("{:016x}{:016x}", lease_ids_.Next(), lease_ids_.Next()); };
+  farm_ = std::make_unique<Farm>(FarmOptions{}, ++incarnation_, draw);
   std::vector<v1::Job> jobs;
   for (const auto& [id, job] : stored_jobs_) jobs.push_back(job);
   farm_->Restore(std::move(jobs), {});

@@ -83,7 +83,7 @@ class Simulation {
   void CheckInvariants();
 
   const SimulationOptions options_;
-  Random random_;
+  Random random_, lease_ids_;
   absl::Time now_ = absl::FromUnixSeconds(1'000'000'000);
   absl::Duration clock_error_ = absl::ZeroDuration();
   int64_t next_order_ = 0;

@@ -149,7 +149,7 @@ const BatchQueue::Lease* BatchQueue::Pick(const std::string& agent_id, const std
     Entry& entry = batches_.at(order->batch_id);
     Piece& piece = entry.pieces.at(order->piece);
     if (!fits(*entry.batch, piece.lost_by)) continue;
-    const std::string id = fmt::format("l{}-{}", incarnation_, ++next_lease_);
+    const std::string id = draw_lease_id_();
     piece.lease_id = id;
     piece.attempts += 1;
     Lease& lease = leases_[id];

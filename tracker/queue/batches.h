@@ -15,12 +15,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "hone/v1/measure.pb.h"
+#include "tracker/queue/lease_id.h"
 
 namespace hone::tracker {
 
@@ -53,7 +55,8 @@ class BatchQueue {
     absl::Duration run_limit;
   };
 
-  BatchQueue(BatchOptions options, uint64_t incarnation) : options_(options), incarnation_(incarnation) {}
+  BatchQueue(BatchOptions options, uint64_t incarnation, DrawLeaseId draw_lease_id)
+      : options_(options), incarnation_(incarnation), draw_lease_id_(std::move(draw_lease_id)) {}
 
   // Idempotent by (job, client id). Errors as in tuner.proto.
   absl::StatusOr<std::string> Submit(const std::string& job_id, const std::string& client_id, v1::Batch batch,
@@ -130,7 +133,8 @@ class BatchQueue {
 
   const BatchOptions options_;
   const uint64_t incarnation_;
-  int64_t next_batch_ = 0, next_piece_ = 0, next_lease_ = 0, given_up_ = 0;
+  const DrawLeaseId draw_lease_id_;
+  int64_t next_batch_ = 0, next_piece_ = 0, given_up_ = 0;
   std::map<std::string, Entry> batches_;
   std::map<std::pair<std::string, std::string>, std::string> by_client_id_;
   std::set<Order> order_;  // queued pieces

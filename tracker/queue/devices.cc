@@ -155,7 +155,6 @@ std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& reque
       proto.set_health(proto.health_reason().empty() ? v1::DEVICE_HEALTH_GOOD : v1::DEVICE_HEALTH_QUARANTINED);
       proto.set_drained(drained(id));
       *proto.mutable_last_seen() = ToProto(agent.last_seen);
-      proto.set_lease_id(device.lease_id);
       proto.set_batches_done(device.batches_done);
       proto.set_candidates_done(device.candidates_done);
       proto.set_losses(device.losses);

@@ -25,11 +25,11 @@ absl::Status CheckVersion(v1::ProtocolVersion version, std::string_view who) {
 
 }  // namespace
 
-Farm::Farm(FarmOptions options, uint64_t incarnation)
+Farm::Farm(FarmOptions options, uint64_t incarnation, const DrawLeaseId& draw_lease_id)
     : options_(options),
-      jobs_(options.jobs, incarnation),
+      jobs_(options.jobs, incarnation, draw_lease_id),
       devices_(options.devices, incarnation),
-      batches_(options.batches, incarnation) {
+      batches_(options.batches, incarnation, draw_lease_id) {
   HONE_CHECK(incarnation >= 1);
 }
 

@@ -22,6 +22,7 @@
 #include "tracker/queue/batches.h"
 #include "tracker/queue/devices.h"
 #include "tracker/queue/jobs.h"
+#include "tracker/queue/lease_id.h"
 
 namespace hone::tracker {
 
@@ -37,7 +38,7 @@ struct FarmOptions {
 class Farm {
  public:
   // incarnation: how many times this farm was started; at least 1, and greater than ever before.
-  Farm(FarmOptions options, uint64_t incarnation);
+  Farm(FarmOptions options, uint64_t incarnation, const DrawLeaseId& draw_lease_id);
 
   // What was stored, at start, before any other call.
   void Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained);

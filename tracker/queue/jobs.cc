@@ -90,24 +90,26 @@ std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, absl::
   if (best == nullptr) return std::nullopt;
   best->tuner_id = tuner_id;
   best->last_heard = now;
-  best->lease_id = fmt::format("t{}-{}", incarnation_, ++next_lease_);
+  best->lease_id = draw_lease_id_();
+  best->epoch = incarnation_ << 32 | ++next_epoch_;
   best->job.set_attempts(best->job.attempts() + 1);
   if (!best->job.has_started()) *best->job.mutable_started() = ToProto(now);
   SetState(*best, v1::JOB_STATE_RUNNING, now);
   return Grant{LeaseOf(*best), &best->job};
 }
 
-v1::JobLease JobBook::LeaseOf(const Entry& entry) const {
+v1::JobLease JobBook::LeaseOf(const Entry& entry) {
   v1::JobLease lease;
   lease.set_lease_id(entry.lease_id);
   lease.set_job_id(entry.job.id());
-  lease.set_epoch(incarnation_ << 32 | next_lease_);
+  lease.set_epoch(entry.epoch);
   return lease;
 }
 
 absl::StatusOr<JobBook::Entry*> JobBook::Live(const v1::JobLease& lease) {
   auto found = jobs_.find(lease.job_id());
-  if (found == jobs_.end() || lease.lease_id().empty() || found->second.lease_id != lease.lease_id()) {
+  const bool known = found != jobs_.end() && !lease.lease_id().empty();
+  if (!known || found->second.lease_id != lease.lease_id() || found->second.epoch != lease.epoch()) {
     return absl::AbortedError(fmt::format("lease '{}' of job '{}' is not live any more; drop its work and lease again",
                                           lease.lease_id(), lease.job_id()));
   }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,6 +19,7 @@
 #include "absl/time/time.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/tuner.pb.h"
+#include "tracker/queue/lease_id.h"
 
 namespace hone::tracker {
 
@@ -33,8 +35,9 @@ class JobBook {
     const v1::Job* job;
   };
 
-  // Ids and epochs carry the incarnation: the number of times this farm was started.
-  JobBook(JobOptions options, uint64_t incarnation) : options_(options), incarnation_(incarnation) {}
+  // Ids of jobs, and epochs, carry the incarnation: the number of times this farm was started.
+  JobBook(JobOptions options, uint64_t incarnation, DrawLeaseId draw_lease_id)
+      : options_(options), incarnation_(incarnation), draw_lease_id_(std::move(draw_lease_id)) {}
 
   // Takes back a stored job at start; an open one is queued again. Its tuner's lease is gone, without blame.
   void Restore(v1::Job job);
@@ -69,6 +72,7 @@ class JobBook {
     int64_t number = 0;  // order of submission
     // The live lease while the job runs; after the end the last one, so that the tuner's last calls are understood.
     std::string lease_id;
+    uint64_t epoch = 0;
     std::string tuner_id;
     absl::Time last_heard;
     std::deque<v1::JobEvent> events;
@@ -79,14 +83,15 @@ class JobBook {
   void SetState(Entry& entry, v1::JobState state, absl::Time now);
   void AddEvent(Entry& entry, v1::JobEvent event, absl::Time now);
   void LoseTuner(Entry& entry, absl::Time now);
-  v1::JobLease LeaseOf(const Entry& entry) const;
+  static v1::JobLease LeaseOf(const Entry& entry);
   // Events are not stored: their numbers go on above all those of the incarnation before.
   int64_t FirstSequence() const { return static_cast<int64_t>(incarnation_ << 32); }
 
   const JobOptions options_;
   const uint64_t incarnation_;
+  const DrawLeaseId draw_lease_id_;
   int64_t next_number_ = 0;
-  uint64_t next_lease_ = 0;
+  uint64_t next_epoch_ = 0;
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
   std::set<std::string> changed_;

@@ -79,7 +79,7 @@ class FarmTest : public testing::Test {
     return ids;
   }
 
-  Farm farm_{FarmOptions{}, 1};
+  Farm farm_{FarmOptions{}, 1, CountingLeaseIds()};
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);
   std::string job_id_;
   v1::JobLease job_;
@@ -115,6 +115,48 @@ TEST_F(FarmTest, BatchIsLeasedMeasuredAndAnsweredOnce) {
   ack.add_acked_batch_ids(batch);
   ASSERT_TRUE(farm_.WaitBatch(ack, now_).ok());
   EXPECT_EQ(Wait(batch).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(FarmTest, ATunersCallUnderAnotherEpochIsRefused) {
+  const std::string batch = Submit(BatchOf(1), "b1").value();
+  const v1::JobLease live = job_;
+  job_.set_epoch(live.epoch() - 1);
+  EXPECT_EQ(Submit(BatchOf(1), "b2").status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Wait(batch).status().code(), absl::StatusCode::kAborted);
+  v1::ReportProgressRequest report;
+  *report.mutable_lease() = job_;
+  EXPECT_EQ(farm_.ReportProgress(report, now_).status().code(), absl::StatusCode::kAborted);
+  report.mutable_progress()->set_trials(7);
+  EXPECT_EQ(farm_.ReportProgress(report, now_).status().code(), absl::StatusCode::kAborted);
+  v1::CompleteJobRequest complete;
+  *complete.mutable_lease() = job_;
+  EXPECT_EQ(farm_.CompleteJob(complete, now_).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(farm_.GetJob(job_id_, now_)->state(), v1::JOB_STATE_RUNNING);
+  *complete.mutable_lease() = live;
+  EXPECT_TRUE(farm_.CompleteJob(complete, now_).ok());
+}
+
+TEST_F(FarmTest, AnAgentsLeaseIsItsIdItsEpochAndItsAgent) {
+  const std::string batch = Submit(BatchOf(1), "b1").value();
+  FakeAgent agent("a", "1"), thief("b", "1");
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  ASSERT_TRUE(thief.Sync(farm_, now_).ok());
+  v1::Lease stale = lease, guessed = lease;
+  stale.mutable_reference()->set_epoch(lease.reference().epoch() + 1);
+  guessed.mutable_reference()->set_lease_id("lease 3");
+  for (const auto& [who, claimed] : {std::pair(&agent, stale), std::pair(&agent, guessed), std::pair(&thief, lease)}) {
+    *who->state.add_running() = claimed.reference();
+    EXPECT_THAT(who->Sync(farm_, now_)->response.cancelled_lease_ids(), ElementsAre(claimed.reference().lease_id()));
+    who->Finish(claimed);
+    who->state.set_sequence(who->state.sequence() + 1);
+    EXPECT_TRUE(farm_.Acceptable(who->state, now_).empty());
+    ASSERT_TRUE(who->Sync(farm_, now_).ok());
+    EXPECT_TRUE(Wait(batch)->finished().empty());
+  }
+  EXPECT_EQ(farm_.Counters(now_).results_stale(), 3);
+  agent.Finish(lease);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  EXPECT_EQ(Wait(batch)->finished_size(), 1);
 }
 
 TEST_F(FarmTest, ADeviceGetsTheTimeThatIsLeftAndMayNotGetToAllCandidates) {

@@ -15,7 +15,7 @@ class JobBookTest : public testing::Test {
   std::string Submit(const std::string& name, int priority = 0) {
     return book_.Submit(SpecOf(name, priority), now_).value()->id();
   }
-  JobBook book_{JobOptions{}, 1};
+  JobBook book_{JobOptions{}, 1, CountingLeaseIds()};
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);
 };
 
@@ -67,6 +67,21 @@ TEST_F(JobBookTest, SilentTunerLosesTheJobAndIsRefused) {
   EXPECT_TRUE(book_.Touch(second, now_).ok());
 }
 
+TEST_F(JobBookTest, EveryLeaseHasAnIdThatWasDrawnAndAnEpochOfItsOwn) {
+  Submit("a");
+  Submit("b");
+  const v1::JobLease first = book_.Lease("t1", now_)->lease, second = book_.Lease("t2", now_)->lease;
+  EXPECT_EQ(first.lease_id(), "lease 1");
+  EXPECT_EQ(second.lease_id(), "lease 2");
+  EXPECT_GT(second.epoch(), first.epoch());
+  for (const v1::JobLease& lease : {first, second}) {
+    v1::JobLease stale = lease;
+    stale.set_epoch(first.epoch() + second.epoch() - lease.epoch());
+    EXPECT_EQ(book_.Touch(stale, now_).status().code(), absl::StatusCode::kAborted);
+    EXPECT_TRUE(book_.Touch(lease, now_).ok());
+  }
+}
+
 TEST_F(JobBookTest, FailsAfterTooManyLostTuners) {
   const std::string id = Submit("a");
   for (int i = 0; i < 5; ++i) {
@@ -108,7 +123,7 @@ TEST_F(JobBookTest, EventsAndStoredChanges) {
 TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutBlame) {
   const std::string id = Submit("a");
   const v1::JobLease lease = book_.Lease("t1", now_)->lease;
-  JobBook restarted(JobOptions{}, 2);
+  JobBook restarted(JobOptions{}, 2, CountingLeaseIds());
   restarted.Restore(*book_.Find(id));
   EXPECT_EQ(restarted.Find(id)->state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(restarted.Find(id)->attempts(), 0);

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -74,6 +76,21 @@ TEST_F(ShellTest, FarmsDoNotTakeEachOthersMeasurementsForTheirOwn) {
   MeasureTwo("jobs");
   MeasureTwo("jobs of another farm");
   EXPECT_EQ(store_->Summarize()->records, 4);
+}
+
+TEST_F(ShellTest, LeasesCannotBeGuessed) {
+  const auto shell = Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs").value(), store_.get()).value();
+  std::set<std::string> ids;
+  for (const std::string name : {"a", "b"}) {
+    ASSERT_TRUE(shell->SubmitJob(SpecOf(name)).ok());
+    v1::LeaseJobRequest request;
+    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request.set_tuner_id(name);
+    const std::string id = shell->LeaseJob(request, [] { return true; })->lease().lease_id();
+    EXPECT_EQ(id.size(), 32u) << "128 bits";
+    ids.insert(id);
+  }
+  EXPECT_EQ(ids.size(), 2u);
 }
 
 // As gRPC's threads call it: agents and tuners that work, people who watch, and a stop while they do. Work is waited
