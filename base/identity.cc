@@ -1,11 +1,13 @@
 #include "base/identity.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "base/status.h"
 
@@ -15,6 +17,14 @@ std::string HostName() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+std::string UserName() {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 4096> text{};
+  getpwuid_r(geteuid(), &entry, text.data(), text.size(), &found);
+  return found != nullptr ? found->pw_name : std::to_string(geteuid());
 }
 
 std::string RandomId() {

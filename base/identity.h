@@ -9,6 +9,9 @@ namespace hone {
 // What the operating system calls this machine.
 std::string HostName();
 
+// Of the user this process runs as; its number where the system knows no name.
+std::string UserName();
+
 // 128 bits of the system's generator as hexadecimal digits: nobody else draws them, and nobody guesses them.
 std::string RandomId();
 

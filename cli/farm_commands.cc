@@ -43,11 +43,12 @@ absl::Status Jobs(const Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(!options.all));
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  std::string text = fmt::format("{:<20} {:<10} {:>8}  {}\n", "job", "state", "trials", "model");
+  std::string text = fmt::format("{:<20} {:<10} {:>8}  {:<12}  {}\n", "job", "state", "trials", "by", "model");
   for (const v1::Job& job : jobs) {
     document.push_back(JobToJson(job));
-    text += fmt::format("{:<20} {:<10} {:>8}  {}{}\n", job.id(), StateName(job.state()), job.progress().trials(),
-                        job.spec().name(), job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for());
+    text += fmt::format("{:<20} {:<10} {:>8}  {:<12}  {}{}\n", job.id(), StateName(job.state()),
+                        job.progress().trials(), job.spec().submitted_by(), job.spec().name(),
+                        job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for());
   }
   return options.json ? PrintJson({{"jobs", document}}) : PrintText(text);
 }

@@ -232,6 +232,7 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
           {"target", job.spec().target()},
           {"job", job.id()},
           {"state", StateName(job.state())},
+          {"submitted_by", job.spec().submitted_by()},
           {"trials", p.trials()},
           {"failed", failed},
           {"seconds", p.seconds()},

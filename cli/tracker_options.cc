@@ -5,7 +5,7 @@
 namespace hone::cli {
 
 void TrackerOptions::AddTo(CLI::App* command, bool required) {
-  CLI::Option* option = command->add_option("--tracker", address, "tracker of the farm, HOST:PORT");
+  CLI::Option* option = command->add_option("--tracker", address, "tracker of the farm, HOST:PORT or unix:/PATH");
   // Only where nothing else is meant: a variable must not turn a local `hone tune` into one of the farm.
   if (required) option->envname("HONE_TRACKER")->required();
   AddTlsOptions(*command, tls);

@@ -13,7 +13,7 @@
 namespace hone::cli {
 
 struct TrackerOptions {
-  std::string address;  // HOST:PORT
+  std::string address;  // HOST:PORT or unix:/PATH
   TlsFiles tls;
 
   // required: the command makes no sense without --tracker.

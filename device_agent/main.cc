@@ -23,6 +23,7 @@
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.grpc.pb.h"
+#include "transport/farm_identity.h"
 #include "transport/tls_options.h"
 #include "transport/transport.h"
 
@@ -131,11 +132,21 @@ absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Option
   return devices;
 }
 
+// Where it has a certificate, that is its name.
+absl::StatusOr<std::string> OwnName(const Options& options) {
+  if (options.tls.none()) return options.name.empty() ? HostName() : options.name;
+  HONE_ASSIGN_OR_RETURN(std::string name, NameInFile(options.tls.certificate, Role::kAgent));
+  if (options.name.empty() || options.name == name) return name;
+  return absl::InvalidArgumentError(
+      fmt::format("--name {}: the certificate is for '{}'; leave --name out", options.name, name));
+}
+
 absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(options.tracker, options.tls));
+  HONE_ASSIGN_OR_RETURN(const std::string name, OwnName(options));
   TemporaryFolder::RemoveAbandoned();  // of agents that were killed
   HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<OwnDevice>> devices, FindDevices(options));
-  const AgentIdentity identity{options.name.empty() ? HostName() : options.name, RandomId(), HONE_VERSION};
+  const AgentIdentity identity{name, RandomId(), HONE_VERSION};
   std::vector<ServedDevice> served;
   for (const auto& device : devices) {
     spdlog::info("agent {} with {}, {} threads, tracker {}", identity.agent_id, device->state().fingerprint().text(),
@@ -168,8 +179,9 @@ int RunLauncher(const Options& options) {
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
-  app.add_option("--tracker", options.tracker, "HOST:PORT of the tracker");
-  app.add_option("--name", options.name, "name of this agent, unique in the farm (default: the host's name)");
+  app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker");
+  app.add_option("--name", options.name,
+                 "name of this agent, unique in the farm (default: its certificate's, else the host's)");
   app.add_option("--device", options.devices,
                  "what to measure on (default: cpu), of " + DeviceKinds() + "; may be repeated");
   app.add_option("--target", options.target, "target text that this device is registered under");

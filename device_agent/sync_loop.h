@@ -61,7 +61,7 @@ class SyncLoop {
 
   // Runs until Stop; then says goodbye to the tracker once, if it can. An error means that going on is of no use:
   // kAborted: another process registered under this name; kFailedPrecondition: the versions do not fit;
-  // kPermissionDenied, kInvalidArgument: the tracker refuses this agent.
+  // kUnauthenticated, kPermissionDenied, kInvalidArgument: the tracker refuses this agent.
   absl::Status Run();
   void Stop();  // from any thread
 

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "records/default_path.h"
+#include "tracker/access.h"
 #include "tracker/private_socket.h"
 #include "tracker/services.h"
 #include "transport/tls_options.h"
@@ -21,8 +22,7 @@ namespace hone::tracker {
 namespace {
 
 struct Options {
-  std::string listen = "127.0.0.1:9190";
-  std::string records, state, port_file;
+  std::string listen, records, state, port_file;
   TlsFiles tls;
   bool die_with_parent = false;
 };
@@ -61,7 +61,8 @@ absl::StatusOr<Listening> Listen(const Options& options, const std::vector<std::
     return listening;
   }
   int port = 0;
-  HONE_ASSIGN_OR_RETURN(const auto credentials, ListenCredentials(options.listen, options.tls));
+  HONE_ASSIGN_OR_RETURN(const auto credentials, ListenCredentials(options.tls));
+  credentials->SetAuthMetadataProcessor(std::make_shared<RoleCheck>());
   builder.AddListeningPort(options.listen, credentials, &port);
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr || port == 0) {
@@ -98,8 +99,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
-  app.add_option("--listen", options.listen, "HOST:PORT (port 0 takes a free one) or unix:/PATH")
-      ->capture_default_str();
+  app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one")->required();
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");

@@ -1,5 +1,6 @@
 #include "tracker/services.h"
 
+#include "base/identity.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
@@ -7,6 +8,7 @@
 #include "hone/v1/job.grpc.pb.h"
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "tracker/access.h"
 #include "tracker/convert.h"
 #include "transport/transport.h"
 
@@ -28,6 +30,8 @@ class AgentServiceShell final : public v1::AgentService::Service {
   explicit AgentServiceShell(Shell* shell) : shell_(shell) {}
   grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
                            v1::SynchronizeResponse* response) override {
+    const absl::Status own = CheckName(CallerOf(*context->auth_context()), request->agent_id());
+    if (!own.ok()) return ToGrpc(own);
     return Reply(shell_->Synchronize(*request, PresentIn(context)), response);
   }
 
@@ -40,6 +44,10 @@ class TunerServiceShell final : public v1::TunerService::Service {
   explicit TunerServiceShell(Shell* shell) : shell_(shell) {}
   grpc::Status LeaseJob(grpc::ServerContext* context, const v1::LeaseJobRequest* request,
                         v1::LeaseJobResponse* response) override {
+    // NAME/ANYTHING: several tuners of one certificate.
+    const std::string name = request->tuner_id().substr(0, request->tuner_id().find('/'));
+    const absl::Status own = CheckName(CallerOf(*context->auth_context()), name);
+    if (!own.ok()) return ToGrpc(own);
     return Reply(shell_->LeaseJob(*request, PresentIn(context)), response);
   }
   grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,
@@ -66,8 +74,11 @@ class TunerServiceShell final : public v1::TunerService::Service {
 class JobServiceShell final : public v1::JobService::Service {
  public:
   explicit JobServiceShell(Shell* shell) : shell_(shell) {}
-  grpc::Status Submit(grpc::ServerContext*, const v1::SubmitJobRequest* request, v1::Job* response) override {
-    return Reply(shell_->SubmitJob(request->spec()), response);
+  grpc::Status Submit(grpc::ServerContext* context, const v1::SubmitJobRequest* request, v1::Job* response) override {
+    v1::JobSpec spec = request->spec();
+    const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
+    spec.set_submitted_by(caller.has_value() ? caller->name : UserName());
+    return Reply(shell_->SubmitJob(spec), response);
   }
   grpc::Status List(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
     return Reply(shell_->ListJobs(*request), response);
@@ -127,10 +138,15 @@ class RecordServiceShell final : public v1::RecordService::Service {
  public:
   explicit RecordServiceShell(records::Store* store) : store_(store) {}
 
-  grpc::Status Append(grpc::ServerContext*, const v1::AppendRecordsRequest* request,
+  grpc::Status Append(grpc::ServerContext* context, const v1::AppendRecordsRequest* request,
                       v1::AppendRecordsResponse* response) override {
+    const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     std::vector<records::Record> rows;
     for (const v1::Record& record : request->records()) {
+      // What runs how fast is for agents to say.
+      if (caller.has_value() && caller->role == Role::kTuner && !record.outcome().has_failure()) {
+        return ToGrpc(absl::PermissionDeniedError("a tuner may append failures, and no times"));
+      }
       auto row = FromProto(record);
       if (!row.ok()) return ToGrpc(row.status());
       rows.push_back(*std::move(row));

@@ -1,7 +1,8 @@
 // The tracker's gRPC services: each RPC is one call of the shell or the record store, with errors converted.
 //
 // Synchronous services: a waiting call holds one of gRPC's threads, which is cheap enough for the some hundred
-// agents of one farm. Not here: any decision.
+// agents of one farm. Who may call what was decided before (access.h); here a caller is held to its name. Not here: any
+// other decision.
 #ifndef HONE_TRACKER_SERVICES_H_
 #define HONE_TRACKER_SERVICES_H_
 

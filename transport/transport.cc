@@ -31,7 +31,9 @@ struct Pem {
 
 absl::StatusOr<Pem> ReadPem(const TlsFiles& tls) {
   if (tls.certificate.empty() || tls.key.empty() || tls.authority.empty()) {
-    return absl::InvalidArgumentError("TLS needs all three files: certificate, key and authority");
+    return absl::InvalidArgumentError(
+        "HOST:PORT needs TLS, and TLS all three files: certificate, key and authority; programs of one user on one "
+        "machine may speak over unix:/PATH without");
   }
   Pem pem;
   for (const auto& [path, text] : {std::pair(&tls.certificate, &pem.certificate), std::pair(&tls.key, &pem.key),
@@ -51,21 +53,7 @@ absl::Status CheckSocket(const std::filesystem::path& path, const TlsFiles& tls)
   return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave the TLS files out");
 }
 
-absl::Status CheckPlain(const std::string& address) {
-  if (IsLoopback(address)) return absl::OkStatus();
-  return absl::InvalidArgumentError("'" + address +
-                                    "' is not on this machine, so plain text is refused; give the three TLS files");
-}
-
 }  // namespace
-
-bool IsLoopback(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  const std::string host = address.substr(0, colon);
-  if (host == "localhost" || host == "[::1]") return true;
-  if (host.rfind("127.", 0) != 0) return false;
-  return host.find_first_not_of("0123456789.") == std::string::npos;
-}
 
 std::optional<std::filesystem::path> SocketPath(const std::string& address) {
   if (address.rfind(kSocketPrefix, 0) != 0) return std::nullopt;
@@ -77,16 +65,12 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& ad
   if (const auto socket = SocketPath(address)) {
     HONE_RETURN_IF_ERROR(CheckSocket(*socket, tls));
     credentials = grpc::InsecureChannelCredentials();
-  } else if (tls.none()) {
-    HONE_RETURN_IF_ERROR(CheckPlain(address));
-    credentials = grpc::InsecureChannelCredentials();
   } else {
-    absl::StatusOr<Pem> pem = ReadPem(tls);
-    if (!pem.ok()) return pem.status();
+    HONE_ASSIGN_OR_RETURN(const Pem pem, ReadPem(tls));
     grpc::SslCredentialsOptions options;
-    options.pem_root_certs = pem->authority;
-    options.pem_private_key = pem->key;
-    options.pem_cert_chain = pem->certificate;
+    options.pem_root_certs = pem.authority;
+    options.pem_private_key = pem.key;
+    options.pem_cert_chain = pem.certificate;
     credentials = grpc::SslCredentials(options);
   }
   grpc::ChannelArguments arguments;
@@ -107,17 +91,11 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& ad
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const std::string& address,
-                                                                           const TlsFiles& tls) {
-  if (tls.none()) {
-    HONE_RETURN_IF_ERROR(CheckPlain(address));
-    return grpc::InsecureServerCredentials();
-  }
-  absl::StatusOr<Pem> pem = ReadPem(tls);
-  if (!pem.ok()) return pem.status();
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls) {
+  HONE_ASSIGN_OR_RETURN(const Pem pem, ReadPem(tls));
   grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = pem->authority;
-  options.pem_key_cert_pairs.push_back({pem->key, pem->certificate});
+  options.pem_root_certs = pem.authority;
+  options.pem_key_cert_pairs.push_back({pem.key, pem.certificate});
   return grpc::SslServerCredentials(options);
 }
 

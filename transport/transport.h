@@ -1,8 +1,8 @@
 // How two programs of the farm reach each other: credentials, keep-alive, message sizes, and the two worlds of Status.
 //
-// An address is HOST:PORT, or unix:/PATH of a socket in a folder that is closed to other users. Plain text is allowed
-// on this machine only; everything else needs TLS in both directions, each side showing a certificate that the common
-// authority signed. Knows no message of ours.
+// An address is unix:/PATH of a socket in a folder that is closed to other users, or HOST:PORT, which needs TLS in both
+// directions, also on this machine: each side shows a certificate that the common authority signed. Knows no message of
+// ours.
 #ifndef HONE_TRANSPORT_TRANSPORT_H_
 #define HONE_TRANSPORT_TRANSPORT_H_
 
@@ -27,20 +27,17 @@ struct TlsFiles {
 // A batch of 64 MiB and what surrounds it.
 inline constexpr int kMaxMessageBytes = 72 << 20;
 
-// Whether "HOST:PORT" can only be reached from this machine: localhost, 127.x.x.x or [::1].
-bool IsLoopback(const std::string& address);
-
 // The path in "unix:/PATH"; nullopt for an address of another kind.
 std::optional<std::filesystem::path> SocketPath(const std::string& address);
 
 // Never connects by itself: the first call does. Calls fail with UNAVAILABLE while there is no connection.
-// kInvalidArgument: plain text beyond this machine, TLS files missing, unreadable, or given for a socket.
+// kInvalidArgument: TLS files missing, unreadable, or given for a socket.
 // As CheckPrivateFolder: another user could pose as the server of the socket.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls);
 
 // Credentials to listen on HOST:PORT with; errors as OpenChannel.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const std::string& address,
-                                                                           const TlsFiles& tls);
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls);
+
 // Keep-alive and sizes that fit OpenChannel's.
 void ConfigureServer(grpc::ServerBuilder& builder);
 

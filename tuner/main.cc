@@ -12,6 +12,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "transport/farm_identity.h"
 #include "transport/tls_options.h"
 #include "transport/transport.h"
 #include "tuner/build_pool.h"
@@ -72,6 +73,11 @@ absl::Status TakeJob(const Options& options, const std::shared_ptr<grpc::Channel
   return absl::OkStatus();
 }
 
+// Another version of the protocol, or a certificate that is not for a tuner: waiting mends neither.
+bool Hopeless(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
+}
+
 absl::Status Run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(options.tracker, options.tls));
   BuildPool builders(options.build);
@@ -83,7 +89,7 @@ absl::Status Run(const Options& options) {
       pause = absl::Milliseconds(100);
       continue;
     }
-    if (status.code() == absl::StatusCode::kFailedPrecondition) return status;  // another version of the protocol
+    if (Hopeless(status)) return status;
     spdlog::warn("tracker {}: {}; next try in {}", options.tracker, std::string(status.message()),
                  absl::FormatDuration(pause));
     absl::SleepFor(pause);
@@ -91,10 +97,19 @@ absl::Status Run(const Options& options) {
   }
 }
 
+// Several tuners may share a certificate: what comes after its name tells them apart.
+absl::Status TakeName(Options& options) {
+  if (options.name.empty()) options.name = fmt::format("{}-{}", HostName(), getpid());
+  if (options.tls.none()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const std::string certified, NameInFile(options.tls.certificate, Role::kTuner));
+  options.name = certified + "/" + options.name;
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Searches for fast schedules, for the jobs of a Hone tracker.", "hone-tuner");
-  app.add_option("--tracker", options.tracker, "HOST:PORT of the tracker");
+  app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker");
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
       ->check(CLI::NonNegativeNumber);
@@ -113,8 +128,8 @@ int Main(int argc, char** argv) {
   }
   // Nothing here has to be put in order at the end: SIGTERM may end the process at any moment.
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (options.name.empty()) options.name = fmt::format("{}-{}", HostName(), getpid());
-  const absl::Status status = Run(options);
+  absl::Status status = TakeName(options);
+  if (status.ok()) status = Run(options);
   std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
   return 1;
 }

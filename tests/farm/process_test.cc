@@ -1,15 +1,19 @@
-// The farm as real processes on loopback: hone-tracker, hone-agent, and the test in the tuner's and client's places.
+// The farm as real processes: hone-tracker, hone-agent, and the test in the tuner's and client's places.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 
+#include "base/identity.h"
 #include "base/temporary_folder.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
@@ -19,6 +23,8 @@
 #include "tests/farm/builders.h"
 #include "tests/farm/processes.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
+#include "tracker/access.h"
+#include "transport/farm_identity.h"
 #include "transport/transport.h"
 
 namespace hone::farm {
@@ -26,12 +32,15 @@ namespace {
 
 using agent::HandMadeBatch;
 using testing::HasSubstr;
+using testing::Not;
 
 class FarmProcessTest : public testing::Test {
  protected:
-  void StartTracker(const std::string& listen = "127.0.0.1:0", const std::vector<std::string>& more = {}) {
+  // On a socket unless `listen` says otherwise.
+  void StartTracker(const std::string& listen = "", const std::vector<std::string>& more = {}) {
     std::remove((folder_ / "port").c_str());
-    std::vector<std::string> arguments = {HONE_TRACKER_BINARY, "--listen",    listen,          "--records",
+    const std::string socket = "unix:" + (folder_ / "socket").string(), address = listen.empty() ? socket : listen;
+    std::vector<std::string> arguments = {HONE_TRACKER_BINARY, "--listen",    address,         "--records",
                                           folder_ / "records", "--port-file", folder_ / "port"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     tracker_ = std::make_unique<Process>(arguments, folder_ / "tracker.log");
@@ -41,7 +50,8 @@ class FarmProcessTest : public testing::Test {
   }
   void Connect(const TlsFiles& tls = {}) { channel_ = OpenChannel(address_, tls).value(); }
   std::unique_ptr<Process> StartAgent(const std::string& name = "test", const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {HONE_AGENT_BINARY, "--tracker", address_, "--name", name, "--threads", "2"};
+    std::vector<std::string> arguments = {HONE_AGENT_BINARY, "--tracker", address_, "--threads", "2"};
+    if (!name.empty()) arguments.insert(arguments.end(), {"--name", name});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return std::make_unique<Process>(arguments, folder_ / "agent.log");
   }
@@ -134,6 +144,7 @@ TEST_F(FarmProcessTest, GoodAndEvilKernelsAreToldApartAndRecorded) {
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
   LeaseNewJob("a");
+  EXPECT_EQ(job_.spec().submitted_by(), UserName());
   const auto outcomes = Measure({"good", "wrong", "crash", "past_end", "hang", "packed_double"}, "b1");
   EXPECT_TRUE(outcomes.at("good").has_timing());
   EXPECT_TRUE(outcomes.at("packed_double").has_timing());
@@ -229,82 +240,184 @@ TEST_F(FarmProcessTest, CancelledJobFreesTheDevice) {
   EXPECT_TRUE(Measure({"good"}, "b1").at("good").has_timing());
 }
 
-TEST_F(FarmProcessTest, PlainTextStaysOnThisMachine) {
-  Process open_to_all({HONE_TRACKER_BINARY, "--listen", "0.0.0.0:0", "--records", folder_ / "records"},
-                      folder_ / "log");
-  EXPECT_EQ(open_to_all.Wait(), 1);
-  EXPECT_THAT(open_to_all.Log(), HasSubstr("TLS"));
-  Process far_away({HONE_AGENT_BINARY, "--tracker", "192.0.2.1:1"}, folder_ / "log2");
-  EXPECT_EQ(far_away.Wait(), 2);
-  EXPECT_THAT(far_away.Log(), HasSubstr("TLS"));
+TEST_F(FarmProcessTest, PlainTextIsForPrivateSockets) {
+  const auto log_of = [&](const std::vector<std::string>& arguments, int status) {
+    const std::string log = folder_ / "refused.log";
+    std::remove(log.c_str());
+    Process refused(arguments, log);
+    EXPECT_EQ(refused.Wait(), status);
+    return refused.Log();
+  };
+  const std::string records = folder_ / "records";
+  EXPECT_THAT(log_of({HONE_TRACKER_BINARY, "--listen", "127.0.0.1:0", "--records", records}, 1), HasSubstr("TLS"));
+  EXPECT_THAT(log_of({HONE_TRACKER_BINARY, "--listen", "unix:/tmp/socket", "--records", records}, 1),
+              HasSubstr("/tmp"));
+  EXPECT_THAT(log_of({HONE_AGENT_BINARY, "--tracker", "127.0.0.1:1"}, 2), HasSubstr("TLS"));
 }
 
 // As the farm of one command has it, whose tracker comes back under the same name after a kill -9.
-TEST_F(FarmProcessTest, APrivateSocketServesAlsoAfterAKill) {
-  const std::string socket = "unix:" + (folder_ / "socket").string();
-  StartTracker(socket);
-  EXPECT_EQ(address_, socket);
+TEST_F(FarmProcessTest, AnAgentFindsATrackerAgainThatWasKilled) {
+  StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
-  LeaseNewJob("a");
-  EXPECT_TRUE(Measure({"good"}, "b1").at("good").has_timing());
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
   tracker_->Signal(SIGKILL);
   tracker_->Wait();
-  StartTracker(socket);
+  StartTracker();
   Connect();
-  ASSERT_TRUE(Eventually([&] { return Stats().records() == 1 && !Devices().empty(); })) << agent->Log();
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
   tracker_->Signal(SIGTERM);
   EXPECT_EQ(tracker_->Wait(), 0) << tracker_->Log();
-  Process open_to_all({HONE_TRACKER_BINARY, "--listen", "unix:/tmp/socket", "--records", folder_ / "records"},
-                      folder_ / "log");
-  EXPECT_EQ(open_to_all.Wait(), 1);
-  EXPECT_THAT(open_to_all.Log(), HasSubstr("/tmp"));
 }
 
+// A tracker behind TLS, and certificates that its authority or a foreign one signed.
 class FarmTlsTest : public FarmProcessTest {
  protected:
+  void SetUp() override {
+    if (!Shell("openssl version")) GTEST_SKIP() << "no openssl program to make certificates with";
+    MakeAuthority("ours");
+    StartTracker("127.0.0.1:0", Arguments(Certificate("ours", "tracker", "DNS:localhost,IP:127.0.0.1")));
+  }
   static bool Shell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
-  // An authority of its own kind and a certificate for localhost signed by it.
-  TlsFiles MakeFiles(const std::string& name) {
-    const TlsFiles files{folder_ / (name + ".pem"), folder_ / (name + ".key"), folder_ / (name + "-ca.pem")};
-    const std::string authority_key = folder_ / (name + "-ca.key"), request = folder_ / (name + ".csr");
-    const std::string extensions = folder_ / "extensions";
-    std::ofstream(extensions) << "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
-    EXPECT_TRUE(
-        Shell(fmt::format("openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=authority -keyout {} -out {}",
-                          authority_key, files.authority)));
-    EXPECT_TRUE(Shell(
-        fmt::format("openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout {} -out {}", files.key, request)));
-    EXPECT_TRUE(
-        Shell(fmt::format("openssl x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days 1 -extfile {} -out {}",
-                          request, files.authority, authority_key, extensions, files.certificate)));
+  void MakeAuthority(const std::string& name) {
+    EXPECT_TRUE(Shell(fmt::format("{} -x509 -days 1 -subj /CN=authority -keyout {} -out {}", kNewKey,
+                                  (folder_ / (name + "-ca.key")).string(), (folder_ / (name + "-ca.pem")).string())));
+  }
+  // names: of the subject, as OpenSSL writes them.
+  TlsFiles Certificate(const std::string& authority, const std::string& file, const std::string& names, int days = 1) {
+    const TlsFiles files{folder_ / (file + ".pem"), folder_ / (file + ".key"), folder_ / (authority + "-ca.pem")};
+    const std::string request = folder_ / "request", extensions = folder_ / "extensions";
+    std::ofstream(extensions) << "subjectAltName=critical," << names << "\n";
+    EXPECT_TRUE(Shell(fmt::format("{} -subj / -keyout {} -out {}", kNewKey, files.key, request)));
+    EXPECT_TRUE(Shell(fmt::format(
+        "openssl x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days {} -extfile {} -out {}", request,
+        files.authority, (folder_ / (authority + "-ca.key")).string(), days, extensions, files.certificate)));
     return files;
+  }
+  TlsFiles CertificateFor(Role role, const std::string& name) {
+    return Certificate("ours", fmt::format("{}-{}", Name(role), name),
+                       fmt::format("URI:hone://farm/{}/{}", Name(role), name));
   }
   static std::vector<std::string> Arguments(const TlsFiles& files) {
     return {"--tls-cert", files.certificate, "--tls-key", files.key, "--tls-ca", files.authority};
   }
-  grpc::StatusCode Call(const TlsFiles& files) {
+  grpc::Status Call(const std::string& method, const TlsFiles& files) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
-    v1::ListDevicesResponse response;
-    return v1::AdminService::NewStub(OpenChannel(address_, files).value())
-        ->ListDevices(&context, v1::ListDevicesRequest(), &response)
+    const grpc::Slice nothing;
+    const grpc::ByteBuffer request(&nothing, 1);
+    grpc::ByteBuffer response;
+    const auto done = std::make_shared<std::promise<grpc::Status>>();
+    grpc::GenericStub stub(OpenChannel(address_, files).value());
+    stub.UnaryCall(&context, method, grpc::StubOptions(), &request, &response,
+                   [done](const grpc::Status& status) { done->set_value(status); });
+    return done->get_future().get();
+  }
+  grpc::StatusCode Synchronize(const TlsFiles& files, const std::string& agent_id) {
+    grpc::ClientContext context;
+    v1::SynchronizeRequest request;
+    v1::SynchronizeResponse response;
+    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request.set_agent_id(agent_id);
+    request.set_boot_id("thief");
+    request.set_sequence(1);
+    return v1::AgentService::NewStub(OpenChannel(address_, files).value())
+        ->Synchronize(&context, request, &response)
         .error_code();
   }
+
+  static constexpr const char* kNewKey = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+  static constexpr const char* kListDevices = "/hone.v1.AdminService/ListDevices";
 };
 
-TEST_F(FarmTlsTest, BothSidesMustShowCertificates) {
-  if (!Shell("openssl version")) GTEST_SKIP() << "no openssl program to make certificates with";
-  const TlsFiles ours = MakeFiles("ours"), foreign = MakeFiles("foreign");
-  StartTracker("127.0.0.1:0", Arguments(ours));
-  Connect(ours);
-  const std::unique_ptr<Process> agent = StartAgent("tls", Arguments(ours));
-  EXPECT_TRUE(Eventually([&] { return !Devices().empty(); }));
-  EXPECT_EQ(Call(ours), grpc::StatusCode::OK);
-  EXPECT_NE(Call({}), grpc::StatusCode::OK);
-  TlsFiles forged = foreign;
+TEST_F(FarmTlsTest, OnlyCertificatesOfTheFarmAreLetIn) {
+  using enum grpc::StatusCode;
+  const std::string viewer = "URI:hone://farm/viewer/ann";
+  const TlsFiles ours = Certificate("ours", "ours", viewer);
+  EXPECT_EQ(Call(kListDevices, ours).error_code(), OK);
+  MakeAuthority("foreign");
+  TlsFiles forged = Certificate("foreign", "foreign", viewer);
   forged.authority = ours.authority;  // trusts the tracker, is not trusted by it
-  EXPECT_NE(Call(forged), grpc::StatusCode::OK);
+  EXPECT_EQ(Call(kListDevices, forged).error_code(), UNAVAILABLE);
+  const TlsFiles expiring = Certificate("ours", "expired", viewer, 0);
+  EXPECT_TRUE(Eventually([&] { return Call(kListDevices, expiring).error_code() == UNAVAILABLE; }));
+  for (const char* names : {"DNS:localhost", "DNS:hone.farm", "URI:hone://farm/king/ann", "URI:hone://farm/viewer/",
+                            "URI:hone://farm/viewer/ann,URI:hone://farm/admin/ann"}) {
+    EXPECT_EQ(Call(kListDevices, Certificate("ours", "nameless", names)).error_code(), UNAUTHENTICATED) << names;
+  }
+}
+
+TEST_F(FarmTlsTest, EveryRoleCallsWhatIsItsOwnAndNothingElse) {
+  for (const Role role : {Role::kAgent, Role::kTuner, Role::kClient, Role::kViewer, Role::kAdmin}) {
+    const TlsFiles files = CertificateFor(role, "ann");
+    for (const char* file : {"agent", "tuner", "job", "admin", "record"}) {
+      const auto* proto =
+          google::protobuf::DescriptorPool::generated_pool()->FindFileByName(fmt::format("hone/v1/{}.proto", file));
+      ASSERT_NE(proto, nullptr);
+      for (int i = 0; i < proto->service(0)->method_count(); ++i) {
+        const std::string method =
+            fmt::format("/{}/{}", proto->service(0)->full_name(), proto->service(0)->method(i)->name());
+        const std::string refusal(tracker::CheckRole(role, method).message());
+        const grpc::Status status = Call(method, files);
+        if (refusal.empty()) {
+          EXPECT_THAT(status.error_message(), Not(HasSubstr("may not call"))) << Name(role) << " " << method;
+        } else {
+          EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << Name(role) << " " << method;
+          EXPECT_EQ(status.error_message(), refusal);
+        }
+      }
+    }
+    EXPECT_EQ(Call("/hone.v1.AdminService/NoSuchMethod", files).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  }
+}
+
+TEST_F(FarmTlsTest, ANameIsTheCertificatesAndCannotBeTaken) {
+  Connect(CertificateFor(Role::kViewer, "ann"));
+  const std::unique_ptr<Process> agent = StartAgent("", Arguments(CertificateFor(Role::kAgent, "board")));
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
+  EXPECT_EQ(Devices()[0].agent_id(), "board");
+  const TlsFiles other = CertificateFor(Role::kAgent, "other");
+  EXPECT_EQ(Synchronize(other, "board"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Synchronize(other, "other"), grpc::StatusCode::OK);
+  EXPECT_TRUE(agent->Running());
+  const std::unique_ptr<Process> named = StartAgent("board", Arguments(other));
+  EXPECT_EQ(named->Wait(), 2);
+  EXPECT_THAT(named->Log(), HasSubstr("is for 'other'"));
+  const std::unique_ptr<Process> tuner = StartAgent("", Arguments(CertificateFor(Role::kTuner, "t")));
+  EXPECT_EQ(tuner->Wait(), 2);
+  EXPECT_THAT(tuner->Log(), HasSubstr("role agent is needed"));
+}
+
+TEST_F(FarmTlsTest, AJobSaysWhoSubmittedItWhateverTheRequestSays) {
+  grpc::ClientContext context;
+  v1::SubmitJobRequest submit;
+  *submit.mutable_spec() = tracker::SpecOf("a");
+  submit.mutable_spec()->set_submitted_by("king");
+  const auto channel = OpenChannel(address_, CertificateFor(Role::kClient, "ann")).value();
+  ASSERT_TRUE(v1::JobService::NewStub(channel)->Submit(&context, submit, &job_).ok());
+  EXPECT_EQ(job_.spec().submitted_by(), "ann");
+}
+
+TEST_F(FarmTlsTest, ATunerLeasesUnderItsNameAndReportsNoTimes) {
+  const auto channel = OpenChannel(address_, CertificateFor(Role::kTuner, "t")).value();
+  const auto lease_as = [&](const std::string& tuner_id) {
+    grpc::ClientContext context;
+    v1::LeaseJobRequest request;
+    v1::LeaseJobResponse response;
+    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request.set_tuner_id(tuner_id);
+    return v1::TunerService::NewStub(channel)->LeaseJob(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(lease_as("t"), grpc::StatusCode::OK);
+  EXPECT_EQ(lease_as("t/17"), grpc::StatusCode::OK);
+  EXPECT_EQ(lease_as("t2"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(lease_as("other/t"), grpc::StatusCode::PERMISSION_DENIED);
+  grpc::ClientContext context;
+  v1::AppendRecordsRequest append;
+  v1::AppendRecordsResponse response;
+  append.add_records()->mutable_outcome()->mutable_timing()->add_seconds(1e-9);
+  EXPECT_EQ(v1::RecordService::NewStub(channel)->Append(&context, append, &response).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
 }
 
 // Two devices of one agent: each gets what it can run, and the sandbox lets the driver work.

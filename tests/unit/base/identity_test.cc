@@ -2,12 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <set>
 #include <string>
 
 namespace hone {
 namespace {
+
+TEST(IdentityTest, AUserHasAName) {
+  EXPECT_NE(UserName(), "");
+  if (geteuid() == 0) EXPECT_EQ(UserName(), "root");
+}
 
 TEST(IdentityTest, IdsAre128BitsAndNeverTheSame) {
   std::set<std::string> ids;
