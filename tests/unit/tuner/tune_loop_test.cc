@@ -266,7 +266,7 @@ TEST_F(TuneLoopTest, OnlySpacesOfTheChosenFamilyAreSearched) {
     EXPECT_TRUE(progress_.workloads[0].default_seconds.has_value())
         << "what compile would use without tuning races too";
     for (const Batch& batch : farm_.batches) {
-      for (const Candidate& c : batch.candidates) {
+      for (const BatchCandidate& c : batch.candidates) {
         EXPECT_TRUE(c.is_default || c.decisions.starts_with(family == "sketch" ? "space=0 " : "space=1 "))
             << c.decisions;
       }
