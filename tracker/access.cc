@@ -56,7 +56,7 @@ const Rule* Find(std::string_view method) {
 
 absl::StatusOr<FarmIdentity> IdentityOf(const grpc::AuthContext& context) {
   std::vector<std::string> uris;
-  for (const grpc::string_ref uri : context.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
+  for (const grpc::string_ref& uri : context.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
     uris.emplace_back(uri.data(), uri.size());
   }
   return IdentityAmong(uris);
