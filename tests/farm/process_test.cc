@@ -16,6 +16,7 @@
 #include "base/identity.h"
 #include "base/temporary_folder.h"
 #include "hone/v1/admin.grpc.pb.h"
+#include "hone/v1/agent.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"

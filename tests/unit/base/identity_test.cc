@@ -12,7 +12,8 @@ namespace {
 
 TEST(IdentityTest, AUserHasAName) {
   EXPECT_NE(UserName(), "");
-  if (geteuid() == 0) EXPECT_EQ(UserName(), "root");
+  if (geteuid() != 0) GTEST_SKIP() << "how the others are called is not known here";
+  EXPECT_EQ(UserName(), "root");
 }
 
 TEST(IdentityTest, IdsAre128BitsAndNeverTheSame) {

@@ -145,6 +145,23 @@ class SyncLoopTest : public testing::Test {
   absl::Status status_;
 };
 
+// A tracker that is away comes back; what it refuses for good it refuses again.
+TEST(SyncLoopEndTest, ComesWithARefusalThatNoWaitingMends) {
+  for (const absl::Status& refusal :
+       {absl::UnauthenticatedError("no identity"), absl::PermissionDeniedError("another role"),
+        absl::AbortedError("overtaken"), absl::FailedPreconditionError("version"), absl::InvalidArgumentError("bug")}) {
+    PretendedDevice device("one");
+    int calls = 0;
+    const auto refuse = [&](const v1::SynchronizeRequest&,
+                            const std::stop_token&) -> absl::StatusOr<v1::SynchronizeResponse> {
+      return ++calls == 1 ? absl::UnavailableError("away") : refusal;
+    };
+    SyncLoop loop({"agent", "boot", "1"}, refuse, {device.Served()});
+    EXPECT_EQ(loop.Run(), refusal);
+    EXPECT_EQ(calls, 2);
+  }
+}
+
 TEST_F(SyncLoopTest, SpeaksOfAllItsDevices) {
   ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.last_.devices_size() == 2; }));
   const std::lock_guard lock(tracker_.mutex_);
