@@ -65,10 +65,10 @@ absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double 
   return medians;
 }
 
-// Of the device that the program runs on.
+// Of the device that the program runs on. Packages of other versions may name CPUs that this one has no row for.
 absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads) {
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(target_text));
-  if (target.kind != target::Kind::kOpenCl) {
+  const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
+  if (!target.ok() || target->kind != target::Kind::kOpenCl) {
     ThreadPool pool(threads);
     return MeasureRoofline(pool);
   }
@@ -77,7 +77,7 @@ absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads)
   cl::Device device;
   cl::MeasuredRoofline measured;
   drivers::Error error = cl::Library::Load(&library);
-  if (error.ok()) error = library.Open(target.device, &device);
+  if (error.ok()) error = library.Open(target->device, &device);
   if (error.ok()) error = cl::MeasureRoofline(device, {}, &measured);
   if (!error.ok()) return absl::UnavailableError(error.text);
   Roofline roofline = {.flops_per_second = measured.flops_per_second, .levels = {}};

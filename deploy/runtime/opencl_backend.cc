@@ -1,12 +1,8 @@
 // The back end of OpenCL devices: the code is compiled by the device's driver, kernels run in the device's memory.
 //
-// The compiled code is kept in the folder `hone` of the user's cache ($XDG_CACHE_HOME, else ~/.cache), which only the
-// user can write. A run hands everything over in order (inputs, launches, copies, outputs) and waits once.
-#include <sys/stat.h>
-#include <unistd.h>
-
+// Compiled code is kept in the user's cache (cache_folder.h), unless the driver keeps it itself. A run hands everything
+// over in order (inputs, launches, copies, outputs) and waits once.
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -14,6 +10,7 @@
 #include <vector>
 
 #include "deploy/runtime/backends.h"
+#include "deploy/runtime/cache_folder.h"
 #include "drivers/opencl.h"
 
 namespace hone::runtime {
@@ -42,28 +39,6 @@ Fault ToFault(const Error& error) {
       break;
   }
   return IoError(error.text);
-}
-
-// Where compiled code is kept; empty (nothing is kept) where there is no folder that is the user's alone: whoever could
-// write there could make this process run their code.
-std::filesystem::path CacheFolder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  std::filesystem::path folder;
-  if (cache != nullptr && cache[0] == '/') {
-    folder = cache;
-  } else if (home != nullptr && home[0] == '/') {
-    folder = std::filesystem::path(home) / ".cache";
-  } else {
-    return {};
-  }
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  folder /= "hone";
-  mkdir(folder.c_str(), 0700);
-  struct stat status;
-  if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return {};
-  return status.st_uid == geteuid() && (status.st_mode & 022) == 0 ? folder : std::filesystem::path();
 }
 
 class OpenClBackend : public Backend {

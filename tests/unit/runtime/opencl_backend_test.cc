@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/temporary_folder.h"
+#include "deploy/runtime/cache_folder.h"
 #include "tests/unit/drivers/opencl_device.h"
 #include "tests/unit/runtime/loaded_model.h"
 
@@ -20,21 +21,29 @@ using ::testing::ElementsAreArray;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 
-class OpenClBackendTest : public OpenClTest {
- protected:
-  void SetUp() override {
-    OpenClTest::SetUp();
-    if (const char* before = std::getenv("XDG_CACHE_HOME")) cache_before_ = before;
-    setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
+class EnvironmentVariable {
+ public:
+  EnvironmentVariable(std::string name, const std::string& value) : name_(std::move(name)) {
+    if (const char* before = std::getenv(name_.c_str())) before_ = before;
+    setenv(name_.c_str(), value.c_str(), 1);
   }
-  void TearDown() override {
-    if (cache_before_.has_value()) {
-      setenv("XDG_CACHE_HOME", cache_before_->c_str(), 1);
+  ~EnvironmentVariable() {
+    if (before_.has_value()) {
+      setenv(name_.c_str(), before_->c_str(), 1);
     } else {
-      unsetenv("XDG_CACHE_HOME");
+      unsetenv(name_.c_str());
     }
   }
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
 
+ private:
+  const std::string name_;
+  std::optional<std::string> before_;
+};
+
+class OpenClBackendTest : public OpenClTest {
+ protected:
   // A package of the OpenCL program alone, after `change`.
   std::string Write(const std::function<void(package::PackageProgram&)>& change = [](package::PackageProgram&) {}) {
     package::PackageContents contents = TinyContents("");
@@ -61,7 +70,7 @@ class OpenClBackendTest : public OpenClTest {
   }
 
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
-  std::optional<std::string> cache_before_;
+  EnvironmentVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};
   const std::vector<float> x_ = TinyInput();
   FloatTensor input_{x_.data(), {kRows, kColumns}};
 };
@@ -96,26 +105,15 @@ TEST_F(OpenClBackendTest, ProfilesByTheDevicesClock) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
-TEST_F(OpenClBackendTest, CompiledCodeIsKeptInAFolderOfTheUserAlone) {
+TEST_F(OpenClBackendTest, KeepsCompiledCodeUnlessTheDriverDoes) {
   const std::string path = Write();
   {
     const LoadedModel model(path);
   }
   const std::filesystem::path kept = folder_ / "cache/hone";
-  struct stat status;
-  ASSERT_EQ(stat(kept.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0700u);
-  ASSERT_FALSE(std::filesystem::is_empty(kept));
+  EXPECT_EQ(std::filesystem::exists(kept) && !std::filesystem::is_empty(kept), !device().info().keeps_builds);
   const LoadedModel again(path);
   ExpectItRuns(again);
-
-  // What others could have written is not run.
-  std::filesystem::remove_all(kept);
-  std::filesystem::create_directory(kept);
-  std::filesystem::permissions(kept, std::filesystem::perms::all);
-  const LoadedModel careful(path);
-  ExpectItRuns(careful);
-  EXPECT_TRUE(std::filesystem::is_empty(kept));
 }
 
 TEST_F(OpenClBackendTest, SaysWhatTheDeviceLacks) {
@@ -130,6 +128,23 @@ TEST_F(OpenClBackendTest, SaysWhatTheDeviceLacks) {
   EXPECT_THAT(
       ErrorOf(Write([](package::PackageProgram& p) { p.kernels[0].main[0].function = "g"; }), HONE_INCOMPATIBLE),
       HasSubstr("no kernel 'g'"));
+}
+
+// Whoever writes into the folder of compiled code runs code as the user.
+TEST(CacheFolder, IsTheUsersAloneOrNone) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const EnvironmentVariable cache("XDG_CACHE_HOME", folder / "cache");
+  const std::filesystem::path kept = folder / "cache/hone";
+  ASSERT_EQ(runtime::CacheFolder(), kept);
+  struct stat status;
+  ASSERT_EQ(stat(kept.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+
+  std::filesystem::permissions(kept, std::filesystem::perms::all);
+  EXPECT_EQ(runtime::CacheFolder(), "");
+  std::filesystem::remove(kept);
+  std::filesystem::create_directory_symlink(folder.path(), kept);
+  EXPECT_EQ(runtime::CacheFolder(), "") << "a link leads where others may write";
 }
 
 }  // namespace
