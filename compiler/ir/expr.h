@@ -7,8 +7,8 @@
 // Semantics. Integer arithmetic wraps. kDiv and kMod truncate like C; kFloorDiv and kFloorMod round to minus
 // infinity and are what index arithmetic uses. Division by zero of integers yields 0 (so that a candidate
 // cannot trap where the reference does not). Shifts by >= width yield 0. Float kMin/kMax propagate NaN, as ONNX
-// requires. Select is lazy: a Load in the arm not taken does not happen. All operands of a
-// vector node have equal lanes. A Load with a mask reads nothing and yields 0 where the mask is false.
+// requires. Select is lazy: a Load in the arm not taken does not happen; but of a vector whose condition is not a
+// Broadcast, both arms are computed in every lane. All operands of a vector node have equal lanes. A Load with a mask reads nothing and yields 0 where the mask is false.
 #ifndef HONE_COMPILER_IR_EXPR_H_
 #define HONE_COMPILER_IR_EXPR_H_
 

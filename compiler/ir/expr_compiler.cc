@@ -16,6 +16,11 @@ Value RunVectorVar(const Code& code, Frame& frame) { return frame.vars[static_ca
 Value RunSelect(const Code& code, Frame& frame) {
   return (*code.a)(frame).i != 0 ? (*code.b)(frame) : (*code.c)(frame);
 }
+// Lanes of a vector go together: both arms are computed for all of them.
+Value RunVectorSelect(const Code& code, Frame& frame) {
+  const Value on_true = (*code.b)(frame), on_false = (*code.c)(frame);
+  return (*code.a)(frame).i != 0 ? on_true : on_false;
+}
 Value RunBroadcast(const Code& code, Frame& frame) { return (*code.a)(frame); }
 Value RunLane(const Code&, Frame& frame) { return {.i = frame.lane}; }
 
@@ -169,7 +174,10 @@ absl::StatusOr<const Code*> ExprCompiler::Compile(const Expr& e) {
       [&](const Cast& n) { return PickCast(n.value.type().dtype, n.type.dtype); },
       [&](const Unary& n) { return PickUnary(n.op, n.a.type().dtype); },
       [&](const Binary& n) { return PickBinary(n.op, n.a.type().dtype); },
-      [&](const Select&) { return Run{RunSelect}; },
+      [&](const Select& s) {
+        const bool lanes_differ = s.condition.type().lanes > 1 && s.condition.As<Broadcast>() == nullptr;
+        return Run{lanes_differ ? RunVectorSelect : RunSelect};
+      },
       [&](const Call& n) {
         code->math = PickMath(n.function);
         return PickCall(n.function);

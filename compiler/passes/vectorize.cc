@@ -86,15 +86,54 @@ class LoopVectorizer {
 
   // A load that stays in its buffer whatever the lanes do may happen for all of them: an accumulator that is read under
   // a mask could not live in registers.
-  bool NeedsMask(const ir::Load& load) const {
+  bool NeedsMask(const ir::Load& load) const { return load.buffer->scope != ir::Scope::kLocal || MayLeave(load); }
+
+  // Whether it may be outside of its buffer, as far as ranges tell.
+  bool MayLeave(const ir::Load& load) const {
     const ir::Interval bounds = ir::BoundsOf(load.indices[0], ranges_);
-    return load.buffer->scope != ir::Scope::kLocal || bounds.low < 0 || bounds.high >= ir::NumElements(*load.buffer);
+    return bounds.low < 0 || bounds.high >= ir::NumElements(*load.buffer);
   }
 
-  // The expression with the loop variable as lanes; scalar if it does not depend on it.
+  bool MayLeave(const ir::Expr& e) const {
+    bool leaves = false;
+    ir::ForEachExpr(e, [&](const ir::Expr& below) {
+      const ir::Load* load = below.As<ir::Load>();
+      leaves = leaves || (load != nullptr && MayLeave(*load));
+    });
+    return leaves;
+  }
+
+  // A scalar that is true if and only if some lane of the mask is; undefined where that cannot be told.
+  ir::Expr AnyLane(const ir::Expr& mask) const {
+    if (const ir::Broadcast* same = mask.As<ir::Broadcast>()) return same->value;
+    const ir::Binary* binary = mask.As<ir::Binary>();
+    if (binary == nullptr) return {};
+    if (binary->op == ir::BinaryOp::kAnd) {
+      // Of two conditions that differ between lanes, each may hold in another one.
+      if (binary->a.As<ir::Broadcast>() == nullptr && binary->b.As<ir::Broadcast>() == nullptr) return {};
+      const ir::Expr a = AnyLane(binary->a), b = AnyLane(binary->b);
+      return a.defined() && b.defined() ? a && b : ir::Expr();
+    }
+    const ir::Ramp* ramp = binary->a.As<ir::Ramp>();
+    const ir::Broadcast* bound = binary->b.As<ir::Broadcast>();
+    const ir::IntImm* stride = ramp == nullptr ? nullptr : ramp->stride.As<ir::IntImm>();
+    if (stride == nullptr || bound == nullptr) return {};
+    const bool below = binary->op == ir::BinaryOp::kLt || binary->op == ir::BinaryOp::kLe;
+    const bool above = binary->op == ir::BinaryOp::kGt || binary->op == ir::BinaryOp::kGe;
+    if (!below && !above) return {};
+    const bool first = below == (stride->value >= 0);  // the lane that is most likely to hold
+    const ir::Expr lane = first ? ramp->base : ramp->base + ir::Expr(stride->value * (ramp->lanes - 1));
+    return ir::MakeBinary(binary->op, ir::Simplify(lane, ranges_), bound->value);
+  }
+
+  // The expression with the loop variable as lanes; scalar if it does not depend on it. What the mask may keep from
+  // leaving its buffer happens only where some lane needs it.
   ir::Expr Vec(const ir::Expr& e, const ir::Expr& mask) {
-    if (!ir::UsesVar(e, var_)) return e;
-    if (e.type() == ir::kIndexType) {
+    if (!ir::UsesVar(e, var_)) {
+      if (!mask.defined() || !MayLeave(e)) return e;
+      if (const ir::Expr any = AnyLane(mask); any.defined()) return ir::MakeSelect(any, e, ir::MakeZero(e.type()));
+    }
+    if (e.type() == ir::kIndexType && !(mask.defined() && MayLeave(e))) {
       if (const ir::Expr ramp = AsRamp(e); ramp.defined()) return ramp;
     }
     if (const ir::Load* load = e.As<ir::Load>()) {

@@ -175,18 +175,26 @@ class RegionInference {
 ir::Expr And(const ir::Expr& a, const ir::Expr& b) { return a.defined() ? a && b : b; }
 
 // Elements beyond the stage's extents are computed but never read, so their value does not matter; only loads that
-// would leave their buffer must not happen. (A load from a packed, padded buffer stays inside and needs no condition.)
-ir::Expr ProtectLoads(const ir::Expr& e, const ir::Expr& inside, const ir::Ranges& ranges) {
+// would leave their buffer must not happen. (A load from a packed, padded buffer stays inside and needs no condition;
+// and where an axis ends is nothing to a load that does not go along it. `inside`: by axis, when it is inside.)
+ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ranges& ranges) {
   const ir::Expr mapped =
       ir::MapChildren(e, [&](const ir::Expr& child) { return ProtectLoads(child, inside, ranges); });
   const ir::Load* load = mapped.As<ir::Load>();
   if (load == nullptr) return mapped;
   bool safe = true;
+  ir::Expr condition;
   for (size_t d = 0; d < load->indices.size(); ++d) {
     const ir::Interval bounds = ir::BoundsOf(load->indices[d], ranges);
     safe = safe && bounds.low >= 0 && bounds.high < load->buffer->shape[d];
   }
-  return safe ? mapped : ir::MakeSelect(inside, mapped, ir::MakeZero(mapped.type()));
+  if (safe) return mapped;
+  for (const auto& [axis, within] : inside) {
+    const bool along = std::any_of(load->indices.begin(), load->indices.end(),
+                                   [&](const ir::Expr& index) { return ir::UsesVar(index, axis); });
+    if (along) condition = And(condition, within);
+  }
+  return condition.defined() ? ir::MakeSelect(condition, mapped, ir::MakeZero(mapped.type())) : mapped;
 }
 
 absl::Status Check(const ComputeAt& step, const State& state, const Nest& producer) {
@@ -228,7 +236,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   ir::Ranges ranges = state.LoopRanges();
   ir::Ranges axis_ranges;
   for (const ir::Axis& axis : producer->stage.reduce_axes) axis_ranges[axis.name] = {0, axis.extent - 1};
-  ir::Expr inside;
+  ir::VarMap inside;
   for (size_t d = 0; d < regions.size(); ++d) {
     const ir::Axis& axis = producer->stage.axes[d];
     const Region& region = regions[d];
@@ -243,10 +251,12 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     const ir::Interval last = ir::BoundsOf(region.base + region.extent - ir::Expr(1), ranges);
     axis_ranges[axis.name] = {ir::BoundsOf(region.base, ranges).low, last.high};
     // Readers with masked or padded edges may ask for more than there is.
-    if (last.high >= axis.extent) inside = And(inside, ir::MakeVar(axis.name) < ir::Expr(axis.extent));
-    if (axis_ranges[axis.name].low < 0) inside = And(inside, ir::MakeVar(axis.name) >= ir::Expr(0));
+    ir::Expr within;
+    if (last.high >= axis.extent) within = ir::MakeVar(axis.name) < ir::Expr(axis.extent);
+    if (axis_ranges[axis.name].low < 0) within = And(within, ir::MakeVar(axis.name) >= ir::Expr(0));
+    if (within.defined()) inside[axis.name] = within;
   }
-  if (inside.defined()) producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
+  if (!inside.empty()) producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
   if (producer->scope != ir::Scope::kShared) producer->scope = ir::Scope::kLocal;
   producer->at_stage = target->stage.buffer->name;
   producer->at_loop = step.loop;
