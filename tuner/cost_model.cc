@@ -20,6 +20,9 @@ constexpr double kWorstLabel = -4;  // candidates e^4 times slower than the best
 constexpr size_t kLeastSamples = 16;
 constexpr size_t kHoldOutEvery = 7;
 constexpr int kPatience = 10;
+// A few thousand rows gain little from more, and OpenMP's threads spin while they wait for work: beside compilers on
+// all cores, that costs more than they bring.
+constexpr int kThreads = 1;
 
 absl::Status Checked(int code, const char* what) {
   if (code == 0) return absl::OkStatus();
@@ -34,9 +37,9 @@ class Matrix {
     values.reserve(rows.size() * kFeatureCount);
     for (const Features* row : rows) values.insert(values.end(), row->begin(), row->end());
     Matrix matrix;
-    HONE_RETURN_IF_ERROR(
-        Checked(XGDMatrixCreateFromMat(values.data(), rows.size(), kFeatureCount, std::nanf(""), &matrix.handle_),
-                "take the features"));
+    HONE_RETURN_IF_ERROR(Checked(
+        XGDMatrixCreateFromMat_omp(values.data(), rows.size(), kFeatureCount, std::nanf(""), &matrix.handle_, kThreads),
+        "take the features"));
     return matrix;
   }
   Matrix(Matrix&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
@@ -141,7 +144,7 @@ absl::Status Configure(BoosterHandle booster, const BoostedModel::Options& optio
       {"subsample", "0.9"},
       {"colsample_bytree", "0.6"},
       {"seed", fmt::format("{}", options.seed & 0x7fffffff)},
-      {"nthread", fmt::format("{}", std::max(1, options.threads))},
+      {"nthread", fmt::format("{}", kThreads)},
       {"verbosity", "0"},
   };
   for (const auto& [name, value] : parameters) {

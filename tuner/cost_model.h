@@ -40,7 +40,6 @@ struct Sample {
 class BoostedModel : public CostModel {
  public:
   struct Options {
-    int threads = 1;
     int rounds = 80;  // of boosting, at most
     int depth = 6;
     uint64_t seed = 0;

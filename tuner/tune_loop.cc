@@ -328,7 +328,6 @@ class TuneLoop {
     if (samples.size() < kLeastSamples) return;
     const Undisturbed lock(lock_);
     BoostedModel::Options options;
-    options.threads = builders_.workers();
     options.seed = job_.seed;
     absl::StatusOr<std::unique_ptr<BoostedModel>> trained = BoostedModel::Train(samples, options);
     trained_at_ = static_cast<double>(begun_);
