@@ -1,26 +1,20 @@
-// The golden files of the passes, tests/golden/passes: a text for hone-opt with its list of passes, "----", and what
-// comes of it.
+// The golden files of the passes, tests/golden/passes: a text for hone-opt with its list of passes, and what comes of
+// it: the printed program, or "error: " and the message.
 #ifndef HONE_TESTS_UNIT_PASSES_GOLDEN_CASE_H_
 #define HONE_TESTS_UNIT_PASSES_GOLDEN_CASE_H_
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "compiler/opt/opt.h"
+#include "tests/golden/golden_file.h"
 
 namespace hone::opt {
 
-struct GoldenCase {
-  std::filesystem::path path;
-  std::string input;     // the head included
-  std::string expected;  // the printed program, or "error: " and the message
-};
-
 // All of them, sorted by name.
-std::vector<GoldenCase> ReadGoldenCases();
+std::vector<testing::GoldenFile> ReadGoldenCases();
 // What comes of the input now, verified after every pass.
-std::string ActualOf(const GoldenCase& golden, const PassTables& tables = {});
+std::string ActualOf(const testing::GoldenFile& golden, const PassTables& tables = {});
 
 // The table with the pass of that name, wherever it stands, replaced.
 template <typename Program>

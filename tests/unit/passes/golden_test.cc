@@ -2,8 +2,6 @@
 // fails all the same: review the difference, then run it again without.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <set>
 
 #include "tests/unit/passes/golden_case.h"
@@ -12,19 +10,18 @@ namespace hone::opt {
 namespace {
 
 TEST(GoldenPasses, FilesAreAsExpected) {
-  const std::vector<GoldenCase> cases = ReadGoldenCases();
+  const std::vector<testing::GoldenFile> cases = ReadGoldenCases();
   ASSERT_FALSE(cases.empty());
-  for (const GoldenCase& golden : cases) {
+  for (const testing::GoldenFile& golden : cases) {
     const std::string actual = ActualOf(golden);
     EXPECT_EQ(actual, golden.expected) << golden.path;
-    if (std::getenv("HONE_UPDATE_GOLDEN") == nullptr) continue;
-    std::ofstream(golden.path, std::ios::binary) << golden.input << "----\n" << actual;
+    testing::UpdateGoldenFile(golden, actual);
   }
 }
 
 // What a golden file expects must also be right.
 TEST(GoldenPasses, KeepTheMeaning) {
-  for (const GoldenCase& golden : ReadGoldenCases()) {
+  for (const testing::GoldenFile& golden : ReadGoldenCases()) {
     if (golden.expected.starts_with("error: ")) continue;
     EXPECT_EQ(Opt(golden.input, {.interpret = true}).status(), absl::OkStatus()) << golden.path;
   }
@@ -33,7 +30,7 @@ TEST(GoldenPasses, KeepTheMeaning) {
 // The passes that the golden files of that kind of program run.
 std::set<std::string> PassesRun(bool graphs) {
   std::set<std::string> names;
-  for (const GoldenCase& golden : ReadGoldenCases()) {
+  for (const testing::GoldenFile& golden : ReadGoldenCases()) {
     if (golden.path.filename().string().starts_with("graph_") != graphs) continue;
     const std::string head = golden.input.substr(0, golden.input.find('\n'));
     for (const std::string_view name : SplitNames(std::string_view(head).substr(head.find('=') + 1))) {

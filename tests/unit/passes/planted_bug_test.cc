@@ -114,7 +114,7 @@ TEST_F(PlantedBug, TheVerifierNamesThePassAndItsReproducerReplays) {
   EXPECT_THAT(text, HasSubstr("to see it again: hone-opt " + reproducers_ + "/unroll-"));
 
   const std::string reproducer = Reproducer();
-  EXPECT_THAT(reproducer, testing::StartsWith("# run: passes=unroll,simplify\n"));
+  EXPECT_THAT(reproducer, ::testing::StartsWith("# run: passes=unroll,simplify\n"));
   EXPECT_THAT(reproducer, HasSubstr("ramp(")) << "the program as vectorize left it";
   EXPECT_THAT(Message(Opt(reproducer, {.verify_each = true}, tables)), HasSubstr("illegal after unroll"));
   EXPECT_EQ(Message(Opt(reproducer, {.verify_each = true})), "no error") << "once the pass is mended";
@@ -140,12 +140,12 @@ TEST_F(PlantedBug, AGoldenFileFindsIt) {
                                                                                 {"unroll", UnrollWithoutTheVariable}};
   for (const auto& pass : passes::FuncPasses()) bugs.emplace_back(pass.name, Idle);
   for (const auto& pass : passes::GridPasses()) bugs.emplace_back(pass.name, Idle);
-  const std::vector<GoldenCase> cases = ReadGoldenCases();
+  const std::vector<testing::GoldenFile> cases = ReadGoldenCases();
   for (const auto& [name, run] : bugs) {
     const auto broken = Broken(name, run);
     const auto broken_grid = WithPass(passes::GridPasses(), {name, run});
     int found = 0;
-    for (const GoldenCase& golden : cases)
+    for (const testing::GoldenFile& golden : cases)
       found += ActualOf(golden, {.func = broken, .grid = broken_grid}) != golden.expected;
     EXPECT_GT(found, 0) << name;
   }
