@@ -1,0 +1,214 @@
+// The axis along vectors, the tile that stays in registers, and the sizes of the levels around it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/status.h"
+#include "compiler/space/sketch/tiling.h"
+
+namespace hone::space {
+namespace {
+
+constexpr int64_t kTasksPerThread = 4;  // so that threads end together
+constexpr int64_t kPackedReuse = 8;     // uses of an element that pay for copying it into the order of the tiles
+
+// How often each element of the load is read, because axes do not move it.
+int64_t Reuse(const ir::Stage& s, const ir::Load& load) {
+  int64_t reuse = 1;
+  for (const ir::Axis& axis : s.axes) {
+    if (StrideOf(load, axis.name, AxisRanges(s)) == 0) reuse *= axis.extent;
+  }
+  return reuse;
+}
+
+// Operands that can be copied into the order of tiles along this axis.
+std::set<const ir::BufferNode*> Packable(const Tiling& t, const ir::Stage& s, size_t axis) {
+  std::set<const ir::BufferNode*> packable, others;
+  const ir::Ranges ranges = AxisRanges(s);
+  for (const ir::Load& load : LoadsOf(s)) {
+    const std::string& vector = s.axes[axis].name;
+    const auto stride = StrideOf(load, vector, ranges);
+    const bool constant = IsConstant(t.sketch.state, load.buffer.get());
+    const bool wanted =
+        stride.has_value() && *stride != 0 && (constant || (*stride != 1 && Reuse(s, load) >= kPackedReuse));
+    const bool can = wanted && !PackedOrder(load, vector, 1, ReductionOrder(s, vector)).empty();
+    (can ? packable : others).insert(load.buffer.get());
+  }
+  std::erase_if(packable, [&](const ir::BufferNode* b) { return others.contains(b); });
+  return packable;
+}
+
+struct Shape {
+  InnerTile tile;
+  std::set<const ir::BufferNode*> packed;
+  double cycles = 0;  // of the whole stage
+};
+
+Shape ShapeAlong(const Tiling& t, const ir::Stage& s, size_t axis) {
+  Shape shape{.packed = Packable(t, s, axis)};
+  const TileModel model(s, t.sketch.target, shape.packed);
+  shape.tile = model.Cheapest(static_cast<int>(axis));
+  shape.cycles = model.Cycles(shape.tile);
+  for (const ir::Axis& r : s.reduce_axes) shape.cycles *= static_cast<double>(r.extent);
+  return shape;
+}
+
+int64_t MostLanes(const Tiling& t, const ir::Stage& s) {
+  const int64_t lanes = t.sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)));
+  return s.reduce_axes.back().extent >= 8 * lanes ? 4 * lanes : lanes;
+}
+
+// The stage with partial results for each lane of the reduction's last axis.
+ir::Stage LanesOf(const Tiling& t, const ir::Stage& s) {
+  schedule::State probe = t.sketch.state;
+  const schedule::Rfactor step{t.stage, s.reduce_axes.back().name, MostLanes(t, s), true};
+  HONE_CHECK(schedule::Apply(step, probe).ok());
+  return probe.FindNest(t.stage + "f")->stage;
+}
+
+int64_t ChooseLanes(Tiling& t, const ir::Stage& s) {
+  const int64_t lanes = t.sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)));
+  std::vector<int64_t> options;
+  for (const int64_t v : {1, 2, 4}) {
+    if (v * lanes <= s.reduce_axes.back().extent) options.push_back(v * lanes);
+  }
+  const int64_t chosen = t.Choose("lanes", options, MostLanes(t, s));
+  t.tile.sizes.back() = chosen;
+  return chosen;
+}
+
+int64_t WantedTasks(const Tiling& t) { return t.WorthThreads() ? kTasksPerThread * t.sketch.target.threads : 1; }
+
+// Where there are few results, registers give way to threads.
+void LeaveTasks(Tiling& t) {
+  const auto tiles = [&] {
+    int64_t count = 1;
+    for (size_t d = 0; d < t.rank(); ++d) count *= (t.Extent(d) + t.TileSize(d) - 1) / t.TileSize(d);
+    return count;
+  };
+  while (tiles() < WantedTasks(t)) {
+    size_t largest = t.rank();
+    for (size_t d = 0; d < t.rank(); ++d) {
+      if (!t.IsVector(d) && t.TileSize(d) > 1 && (largest == t.rank() || t.TileSize(d) > t.TileSize(largest)))
+        largest = d;
+    }
+    if (largest == t.rank()) return;
+    t.tile.sizes[largest] = (t.TileSize(largest) + 1) / 2;
+  }
+}
+
+std::string Name(size_t level, size_t axis) { return fmt::format("s{}.{}", level, axis); }
+
+// The sizes of the tile, the preferred ones first: they leave the others what is left of the registers.
+void ChooseSizes(Tiling& t) {
+  LeaveTasks(t);
+  const ir::Stage s = t.StageOf(t.sums);
+  const TileModel model(s, t.sketch.target, t.packed);
+  const size_t vector = static_cast<size_t>(t.tile.vector);
+  if (!t.along_reduction()) {
+    std::vector<int64_t> options;
+    for (int64_t v = 1; v <= model.MostVectors(t.tile.vector, t.tile.lanes); ++v) options.push_back(v);
+    t.tile.sizes[vector] = t.tile.lanes * t.Choose("vectors", options, t.tile.vectors());
+  }
+  std::vector<size_t> order;
+  for (size_t d = 0; d < t.rank(); ++d) {
+    // What lies inside of the vectors would tear them apart.
+    if (t.Extent(d) > 1 && static_cast<int>(d) < t.tile.vector) order.push_back(d);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return t.tile.sizes[a] > t.tile.sizes[b]; });
+  int64_t limit = model.RowLimit(t.tile.vectors());
+  for (const size_t d : order) {
+    t.tile.sizes[d] =
+        t.sketch.chooser.Tile(t.prefix + Name(t.levels - 1, d), t.Extent(d), limit, std::min(t.tile.sizes[d], limit));
+    limit /= t.tile.sizes[d];
+  }
+}
+
+int64_t Tasks(const Tiling& t, const std::vector<int64_t>& block) {
+  int64_t tasks = 1;
+  for (size_t d = 0; d < t.rank(); ++d)
+    tasks *= (t.Extent(d) + block[d] * t.TileSize(d) - 1) / (block[d] * t.TileSize(d));
+  return tasks;
+}
+
+// In tiles: all of them, halved along the axis where that costs least traffic until there are tasks for the threads
+// and what a task touches fits the second cache.
+std::vector<int64_t> PreferredBlock(const Tiling& t) {
+  std::vector<int64_t> block(t.rank());
+  for (size_t d = 0; d < t.rank(); ++d) block[d] = (t.Extent(d) + t.TileSize(d) - 1) / t.TileSize(d);
+  while (Tasks(t, block) < WantedTasks(t) || t.TaskBytes(block) > t.sketch.target.memory.l2_bytes / 2) {
+    std::vector<int64_t> best;
+    double least = 0;
+    for (size_t d = 0; d < t.rank(); ++d) {
+      if (block[d] == 1) continue;
+      std::vector<int64_t> halved = block;
+      halved[d] = (block[d] + 1) / 2;
+      const double traffic = static_cast<double>(Tasks(t, halved)) * static_cast<double>(t.TaskBytes(halved));
+      if (!best.empty() && traffic >= least) continue;
+      best = std::move(halved);
+      least = traffic;
+    }
+    if (best.empty()) break;
+    block = std::move(best);
+  }
+  return block;
+}
+
+}  // namespace
+
+// Candidates: the last axis, others along which all loads are vectors, and lanes of the reduction itself.
+absl::StatusOr<bool> ChooseTile(Tiling& t) {
+  const ir::Stage s = t.StageOf(t.stage);
+  std::map<int64_t, Shape> shapes;
+  for (size_t d = t.rank(); d-- > 0;) {
+    if (t.Extent(d) == 1) continue;
+    const TileModel model(s, t.sketch.target, Packable(t, s, d));
+    if (shapes.empty() || model.IsContiguous(static_cast<int>(d)))
+      shapes[static_cast<int64_t>(d)] = ShapeAlong(t, s, d);
+  }
+  const auto lanes = static_cast<int64_t>(t.rank());
+  if (FitsLanes(t.sketch, s)) {
+    const ir::Stage partial = LanesOf(t, s);
+    shapes[lanes] = ShapeAlong(t, partial, t.rank());
+    // The lanes of every result are taken together in the end.
+    shapes[lanes].cycles += 0.5 * static_cast<double>(ir::NumElements(*partial.buffer));
+  }
+  if (shapes.empty()) return false;
+  std::vector<int64_t> options;
+  int64_t preferred = shapes.begin()->first;
+  for (const auto& [axis, shape] : shapes) {
+    options.push_back(axis);
+    if (shape.cycles < shapes[preferred].cycles) preferred = axis;
+  }
+  const Shape& shape = shapes[t.Choose("along", options, preferred)];
+  t.tile = shape.tile;
+  t.packed = shape.packed;
+  if (t.along_reduction()) {
+    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Rfactor{t.stage, s.reduce_axes.back().name, ChooseLanes(t, s), true}));
+    t.sums = t.stage + "f";
+  }
+  ChooseSizes(t);
+  return true;
+}
+
+// How many elements of each axis one iteration of a level's loop covers: multiples of the tile's.
+void ChooseLevels(Tiling& t) {
+  const std::vector<int64_t> block = PreferredBlock(t);
+  t.sizes.assign(t.levels - 1, std::vector<int64_t>(t.rank(), 1));
+  for (size_t d = 0; d < t.rank(); ++d) {
+    int64_t size = t.TileSize(d), tiles = (t.Extent(d) + size - 1) / size;
+    t.sizes[t.levels - 2][d] = size;
+    for (size_t level = t.levels - 2; level-- > 0;) {
+      if (tiles > 1) {
+        const int64_t preferred = level == 0 ? std::max<int64_t>(1, block[d] / (size / t.TileSize(d))) : 1;
+        const int64_t factor = t.sketch.chooser.Tile(t.prefix + Name(level + 1, d), tiles, tiles, preferred);
+        size *= factor;
+        tiles = (tiles + factor - 1) / factor;
+      }
+      t.sizes[level][d] = size;
+    }
+  }
+}
+
+}  // namespace hone::space

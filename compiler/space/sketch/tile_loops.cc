@@ -1,0 +1,260 @@
+// The loops of a tiled reduction and of its reader.
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/space/sketch/tiling.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Annotate;
+using schedule::Split;
+using schedule::Tail;
+
+constexpr int64_t kMostUnrolled = 256;  // vector operations of one tile's code
+constexpr int64_t kWindow = 7;          // a short axis of a reduction is written out,
+constexpr int64_t kWindowSteps = 16;    // or all of them, if there are few steps
+
+// The level of loops inside which the reduction is computed.
+size_t PlaceLevel(const Tiling& t) { return t.blocked ? t.first_reduction - 1 : t.levels - 2; }
+
+int64_t ExtentOf(const Tiling& t, const std::string& loop) {
+  size_t position = 0;
+  return t.sketch.state.FindLoop(loop, &position)->loops[position].max_extent;
+}
+
+absl::Status Arrange(Tiling& t, const schedule::Reorder& order) {
+  return order.loops.size() < 2 ? absl::OkStatus() : t.sketch.Do(order);
+}
+
+absl::Status Unroll(Tiling& t, const std::string& loop) {
+  return ExtentOf(t, loop) == 1 ? absl::OkStatus() : t.sketch.Do(Annotate{loop, ir::LoopKind::kUnrolled});
+}
+
+// The loops of an axis, level by level; `inner` gets the one inside of the tile, empty if the tile has one element.
+absl::Status SplitAxis(Tiling& t, size_t axis, std::string* inner) {
+  std::string loop = t.out.axes[axis].name;
+  int64_t extent = t.Extent(axis);
+  const bool masked = t.IsVector(axis) && !t.packed.empty();  // shifted tiles would not meet the packed ones
+  for (size_t level = 0; level + 1 < t.levels; ++level) {
+    const int64_t size = t.sizes[level][axis];
+    if (size >= extent) continue;
+    if (size == 1) {
+      t.loops[level].push_back({axis, loop});
+      return absl::OkStatus();
+    }
+    HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, size, masked ? Tail::kMask : Tail::kShift}));
+    t.loops[level].push_back({axis, loop + "o"});
+    loop += "i";
+    extent = size;
+  }
+  *inner = loop;
+  return absl::OkStatus();
+}
+
+absl::Status AddLoop(Tiling& t, std::vector<std::string>& inner) {
+  const size_t axis = t.along_reduction() ? 0 : static_cast<size_t>(t.tile.vector);
+  const bool whole = !inner[axis].empty();
+  const std::string loop = whole ? inner[axis] : t.loops.back().front().name;
+  HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, ExtentOf(t, loop), Tail::kMask}));
+  t.loops[0].push_back({axis, loop + "o"});
+  (whole ? inner[axis] : t.loops.back().front().name) = loop + "i";
+  return absl::OkStatus();
+}
+
+// The vector axis of a tile, in vectors.
+absl::Status AddVectors(Tiling& t, const std::string& loop, schedule::Reorder* order) {
+  if (loop.empty()) return absl::OkStatus();
+  if (ExtentOf(t, loop) <= t.tile.lanes) {
+    order->loops.push_back(loop);
+    return absl::OkStatus();
+  }
+  HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, t.tile.lanes, Tail::kMask}));
+  order->loops.push_back(loop + "o");
+  order->loops.push_back(loop + "i");
+  return absl::OkStatus();
+}
+
+absl::Status AnnotateVectors(Tiling& t, const std::string& loop) {
+  if (loop.empty() || t.tile.lanes == 1) return absl::OkStatus();
+  size_t position = 0;
+  const bool split = t.sketch.state.FindLoop(loop, &position) == nullptr;
+  if (split) HONE_RETURN_IF_ERROR(Unroll(t, loop + "o"));
+  return t.sketch.Do(Annotate{split ? loop + "i" : loop, ir::LoopKind::kVectorized});
+}
+
+// The outermost level as one loop.
+absl::Status Parallelize(Tiling& t) {
+  auto& loops = t.loops[0];
+  for (size_t i = 1; i < loops.size(); ++i) {
+    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Fuse{loops[0].name, loops[i].name}));
+    loops[0].name += "_" + loops[i].name;
+  }
+  if (loops.empty()) return absl::OkStatus();
+  loops.resize(1);
+  if (t.Choose("parallel", {0, 1}, t.WorthThreads() ? 1 : 0) == 0) return absl::OkStatus();
+  return t.sketch.Do(Annotate{loops[0].name, ir::LoopKind::kParallel});
+}
+
+// The innermost loop of the levels up to this one.
+std::string LastLoop(const Tiling& t, size_t level) {
+  while (t.loops[level].empty()) --level;
+  return t.loops[level].back().name;
+}
+
+// The block of results: every block of the reduction adds a tile at a time.
+absl::Status AddUpBlocks(Tiling& t) {
+  const ir::Stage s = t.StageOf(t.stage);
+  schedule::Reorder order;
+  for (const ir::Axis& axis : s.reduce_axes) order.loops.push_back(axis.name);
+  std::vector<Tiling::AxisLoop> tiles, inner;
+  for (size_t d = 0; d < t.rank(); ++d) {
+    const std::string& loop = s.axes[d].name;
+    const int64_t size = t.TileSize(d);
+    if (size >= ExtentOf(t, loop)) {
+      inner.push_back({d, loop});
+    } else if (size == 1) {
+      tiles.push_back({d, loop});
+    } else {
+      HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, size, Tail::kMask}));
+      tiles.push_back({d, loop + "o"});
+      inner.push_back({d, loop + "i"});
+    }
+  }
+  std::stable_partition(tiles.begin(), tiles.end(),
+                        [&](const Tiling::AxisLoop& loop) { return t.IsVector(loop.axis); });
+  for (const Tiling::AxisLoop& loop : tiles) order.loops.push_back(loop.name);
+  const std::string place = order.loops.back();
+  std::string vector;
+  for (const Tiling::AxisLoop& loop : inner) (t.IsVector(loop.axis) ? vector : order.loops.emplace_back()) = loop.name;
+  HONE_RETURN_IF_ERROR(AddVectors(t, vector, &order));
+  HONE_RETURN_IF_ERROR(Arrange(t, order));
+  for (const Tiling::AxisLoop& loop : inner) {
+    if (!t.IsVector(loop.axis)) HONE_RETURN_IF_ERROR(Unroll(t, loop.name));
+  }
+  HONE_RETURN_IF_ERROR(AnnotateVectors(t, vector));
+  return t.sketch.Do(schedule::ComputeAt{t.sums, place});
+}
+
+// Written out, so that the partial results of the lanes never leave registers.
+absl::Status UnrollLanes(Tiling& t) {
+  const ir::Stage s = t.StageOf(t.stage);
+  if (t.tile.rows() * s.reduce_axes.back().extent > kMostUnrolled) return absl::OkStatus();
+  for (const auto* axes : {&s.axes, &s.reduce_axes}) {
+    for (const ir::Axis& axis : *axes) HONE_RETURN_IF_ERROR(Unroll(t, axis.name));
+  }
+  return absl::OkStatus();
+}
+
+// The innermost steps of the reduction are written out: whole axes, then a part of the next.
+absl::Status UnrollReduction(Tiling& t, schedule::Reorder* order, std::vector<std::string>* unrolled) {
+  if (order->loops.empty()) return absl::OkStatus();
+  const int64_t limit = kMostUnrolled / (t.tile.rows() * t.tile.vectors());
+  std::vector<int64_t> options = {1};
+  for (int64_t u = 2; u <= std::min<int64_t>(limit, 64); u *= 2) options.push_back(u);
+  const int64_t innermost = ExtentOf(t, order->loops.back());
+  const int64_t preferred = t.steps <= kWindowSteps ? t.steps : innermost <= kWindow ? innermost : 1;
+  int64_t left = t.Choose("unroll", options, PowerOfTwo(preferred));
+  for (size_t i = order->loops.size(); i-- > 0 && left > 1;) {
+    const std::string loop = order->loops[i];
+    const int64_t extent = ExtentOf(t, loop);
+    if (extent <= left) {
+      unrolled->push_back(loop);
+      left /= extent;
+      continue;
+    }
+    if (extent % left != 0) break;
+    HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, left, Tail::kMask}));
+    order->loops[i] = loop + "o";
+    order->loops.insert(order->loops.begin() + static_cast<std::ptrdiff_t>(i) + 1, loop + "i");
+    unrolled->push_back(loop + "i");
+    break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// Blocks of the longest axis of the reduction, if there is a second R: each has sums of its own, added to the block
+// of results when they are complete. One block of all: only the reader is fused further out.
+absl::Status SplitReduction(Tiling& t) {
+  if (t.along_reduction() || std::ranges::count(t.letters, 'R') < 2) return absl::OkStatus();
+  const ir::Stage& s = t.StageOf(t.stage);
+  const auto longest = std::ranges::max_element(s.reduce_axes, {}, &ir::Axis::extent);
+  std::vector<int64_t> options = {0};
+  for (int64_t block = 8; block <= 512 && block < longest->extent; ++block) {
+    if (longest->extent % block == 0) options.push_back(block);
+  }
+  options.push_back(longest->extent);
+  const int64_t block = t.Choose("r1", options, 0);
+  if (block == 0) return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Rfactor{t.stage, longest->name, block, false}));
+  t.sums = t.stage + "f";
+  t.blocked = true;
+  return absl::OkStatus();
+}
+
+absl::Status TileReader(Tiling& t) {
+  t.loops.assign(t.levels - 1, {});
+  std::vector<std::string> inner(t.rank());
+  for (size_t d = 0; d < t.rank(); ++d) {
+    HONE_RETURN_IF_ERROR(SplitAxis(t, d, &inner[d]));
+  }
+  if (std::all_of(t.loops.begin(), t.loops.begin() + static_cast<std::ptrdiff_t>(PlaceLevel(t)) + 1,
+                  [](const auto& level) { return level.empty(); })) {
+    // A loop to compute the reduction in: one iteration of the first axis that is longer than its tile.
+    HONE_RETURN_IF_ERROR(AddLoop(t, inner));
+  }
+  schedule::Reorder order;
+  const bool vector_outside = t.Choose("order", {0, 1}, 0) == 1;
+  for (size_t level = 0; level + 1 < t.levels; ++level) {
+    auto& loops = t.loops[level];
+    if (level > 0 || vector_outside) {
+      std::stable_partition(loops.begin(), loops.end(),
+                            [&](const Tiling::AxisLoop& loop) { return t.IsVector(loop.axis); });
+    }
+    for (const Tiling::AxisLoop& loop : loops) order.loops.push_back(loop.name);
+  }
+  std::vector<std::string> tile;
+  for (size_t d = 0; d < t.rank(); ++d) {
+    if (!t.IsVector(d) && !inner[d].empty()) tile.push_back(inner[d]);
+  }
+  order.loops.insert(order.loops.end(), tile.begin(), tile.end());
+  const std::string vector = t.along_reduction() ? "" : inner[static_cast<size_t>(t.tile.vector)];
+  HONE_RETURN_IF_ERROR(AddVectors(t, vector, &order));
+  HONE_RETURN_IF_ERROR(Arrange(t, order));
+  for (const std::string& loop : tile) HONE_RETURN_IF_ERROR(Unroll(t, loop));
+  HONE_RETURN_IF_ERROR(AnnotateVectors(t, vector));
+  return Parallelize(t);
+}
+
+absl::Status ComputeSums(Tiling& t) {
+  const std::string place = LastLoop(t, PlaceLevel(t));
+  HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::ComputeAt{t.stage, place}));
+  if (t.blocked) HONE_RETURN_IF_ERROR(AddUpBlocks(t));
+  if (t.along_reduction()) {
+    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::ComputeAt{t.sums, place}));
+    HONE_RETURN_IF_ERROR(UnrollLanes(t));
+  }
+  return TileSums(t);
+}
+
+// The innermost R and S: the reduction around the tile.
+absl::Status TileSums(Tiling& t) {
+  const ir::Stage s = t.StageOf(t.sums);
+  const std::string vector = s.axes[static_cast<size_t>(t.tile.vector)].name;
+  schedule::Reorder order{ReductionOrder(s, vector)};
+  std::vector<std::string> unrolled;
+  HONE_RETURN_IF_ERROR(UnrollReduction(t, &order, &unrolled));
+  for (size_t d = 0; d < s.axes.size(); ++d) {
+    if (t.IsVector(d)) continue;
+    order.loops.push_back(s.axes[d].name);
+    unrolled.push_back(s.axes[d].name);
+  }
+  HONE_RETURN_IF_ERROR(AddVectors(t, vector, &order));
+  HONE_RETURN_IF_ERROR(Arrange(t, order));
+  for (const std::string& loop : unrolled) HONE_RETURN_IF_ERROR(Unroll(t, loop));
+  return AnnotateVectors(t, vector);
+}
+
+}  // namespace hone::space

@@ -1,0 +1,80 @@
+// What a tiled reduction reads: where it is computed, packed and copied.
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/space/sketch/tiling.h"
+
+namespace hone::space {
+namespace {
+
+constexpr int64_t kInlinedSteps = 64;  // of a reduction that may compute what it reads each time anew
+
+absl::Status Compute(Tiling& t, const std::string& producer, bool for_task) {
+  if (!for_task || t.loops[0].empty()) return ScheduleElementwise(t.sketch, producer);
+  HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::ComputeAt{producer, t.loops[0].front().name}));
+  return VectorizeCopy(t.sketch, producer);
+}
+
+}  // namespace
+
+// Padding and the like: copied before, copied for each task, or computed where it is read.
+absl::Status PlaceProducers(Tiling& t) {
+  t.producers = OwnProducers(t.sketch.state, t.StageOf(t.stage));
+  if (t.producers.empty()) return absl::OkStatus();
+  std::vector<int64_t> places = {Tiling::kAtRoot, Tiling::kAtTask};
+  if (t.steps <= kInlinedSteps) places.push_back(Tiling::kInlined);
+  t.place = t.Choose("pad", places, Tiling::kAtTask);
+  if (t.place != Tiling::kInlined) return absl::OkStatus();
+  for (const std::string& producer : t.producers) HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Inline{producer}));
+  t.producers.clear();
+  return absl::OkStatus();
+}
+
+absl::Status PackOperands(Tiling& t) {
+  if (t.packed.empty()) return absl::OkStatus();
+  const bool packs = t.Choose("pack", {0, 1}, 1) == 1;
+  if (!packs) {
+    t.packed.clear();
+    return absl::OkStatus();
+  }
+  std::set<std::string> done;
+  for (const ir::Load& load : LoadsOf(t.StageOf(t.sums))) {
+    const std::string source = load.buffer->name;
+    if (!t.packed.contains(load.buffer.get()) || !done.insert(source).second) continue;
+    const ir::Stage& s = t.StageOf(t.sums);
+    const std::string& vector = s.axes[static_cast<size_t>(t.tile.vector)].name;
+    const auto order =
+        PackedOrder(load, vector, t.tile.sizes[static_cast<size_t>(t.tile.vector)], ReductionOrder(s, vector));
+    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Pack{source, t.sums, order}));
+    const std::string packed = source + "p" + t.sums;
+    if (!t.sketch.Get(packed).prepared) HONE_RETURN_IF_ERROR(ScheduleElementwise(t.sketch, packed));
+    std::erase(t.producers, source);  // read by the packing now, at the root
+  }
+  return absl::OkStatus();
+}
+
+// What is neither packed nor produced here may be copied for each task, so that it lies together.
+absl::Status CopyOperands(Tiling& t) {
+  std::vector<std::string> operands;
+  for (const ir::Load& load : LoadsOf(t.StageOf(t.sums))) {
+    const bool read_once = std::ranges::find(operands, load.buffer->name) != operands.end();
+    if (!read_once && t.sketch.state.FindNest(load.buffer.get()) == nullptr) operands.push_back(load.buffer->name);
+  }
+  if (operands.empty() || t.TaskBytes(t.Block(), &operands) > MostCopiedBytes(t.sketch.target)) return absl::OkStatus();
+  if (t.Choose("copy", {0, 1}, 0) == 0) return absl::OkStatus();
+  for (const std::string& operand : operands) {
+    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::CacheRead{operand, t.sums}));
+    t.copies.push_back(operand + "r" + t.sums);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ComputeProducers(Tiling& t) {
+  const bool fits = t.TaskBytes(t.Block(), &t.producers) <= MostCopiedBytes(t.sketch.target);
+  for (const std::string& producer : t.producers)
+    HONE_RETURN_IF_ERROR(Compute(t, producer, t.place == Tiling::kAtTask && fits));
+  for (const std::string& copy : t.copies) HONE_RETURN_IF_ERROR(Compute(t, copy, true));
+  return absl::OkStatus();
+}
+
+}  // namespace hone::space

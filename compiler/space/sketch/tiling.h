@@ -1,0 +1,96 @@
+// Multi-level tiling of any reduction by the target's tile string, as S S R S R S. Private to space/sketch.
+//
+// Every S splits all axes of the result, every R those that are summed over. The loops of the first S are tasks for
+// threads; those up to the first R are the reader's, around the place where the reduction is computed; the last S is
+// the tile that stays in registers, with vectors along the axis of which the loads make most. Between two R's lie the
+// partial sums of one block of the reduction: then what is accumulated is a block in the cache, to which every block of
+// the reduction adds a tile. Nothing here knows an operator. Source: Zheng et al., "Ansor", OSDI 2020, section 4.
+//
+// Start with ScheduleTiles in tiling.cc: it says which part follows which. A Tiling is what they hand on.
+#ifndef HONE_COMPILER_SPACE_SKETCH_TILING_H_
+#define HONE_COMPILER_SPACE_SKETCH_TILING_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/tile_shape.h"
+
+namespace hone::space {
+
+struct Tiling {
+  Tiling(Sketch& sketch, std::string reader, std::string stage, std::string prefix);
+
+  // Where what the reduction alone reads (padding and the like) is computed.
+  enum Place : int64_t { kAtRoot = 0, kAtTask = 1, kInlined = 2 };
+  // A loop over an axis of the reader's.
+  struct AxisLoop {
+    size_t axis;
+    std::string name;
+  };
+
+  const ir::Stage& StageOf(const std::string& name) const { return sketch.Get(name).stage; }
+  size_t rank() const { return out.axes.size(); }
+  int64_t Extent(size_t axis) const { return out.axes[axis].extent; }
+  // The axis along vectors is one that the partial results of lanes have been given.
+  bool along_reduction() const { return tile.vector == static_cast<int>(rank()); }
+  bool IsVector(size_t axis) const { return static_cast<int>(axis) == tile.vector; }
+  int64_t TileSize(size_t axis) const { return tile.sizes[axis]; }
+  int64_t Choose(const std::string& name, std::vector<int64_t> options, int64_t preferred) {
+    return sketch.chooser.OneOf(prefix + name, std::move(options), preferred);
+  }
+  // Whether threads gain more than they cost.
+  bool WorthThreads() const;
+  // Of one task, in tiles. Once the levels are chosen.
+  std::vector<int64_t> Block() const;
+  // What the stage `sums` reads for a block of so many tiles. only: of these buffers; all loads if null.
+  int64_t TaskBytes(const std::vector<int64_t>& block, const std::vector<std::string>* only = nullptr) const;
+
+  Sketch& sketch;
+  const std::string reader, stage;
+  std::string sums;  // the stage whose innermost loops are the tile: the reduction, or partial results of it
+  const std::string prefix;
+  int64_t steps = 1;  // of the whole reduction
+  const ir::Stage out;
+  const std::string_view letters;  // the tile string
+  const size_t levels;             // how many S
+  const size_t first_reduction;    // how many S before the first R
+  InnerTile tile;
+  std::set<const ir::BufferNode*> packed;      // operands that lie in the order of the tiles
+  std::vector<std::vector<int64_t>> sizes;     // [level][axis], without the innermost level
+  std::vector<std::vector<AxisLoop>> loops;    // [level]: of the reader, without the innermost level
+  bool blocked = false;                        // blocks of the reduction have sums of their own
+  std::vector<std::string> producers, copies;  // padding and the like; operands copied as they are
+  int64_t place = kAtRoot;                     // of the producers
+};
+
+// tile_choice.cc: the axis along vectors and the tile that stays in registers; may take the reduction apart for it.
+// False if there is nothing to tile: every axis has one element, and the reduction no lanes.
+absl::StatusOr<bool> ChooseTile(Tiling& t);
+// tile_choice.cc: how many elements of each axis one iteration of a level's loop covers: multiples of the tile's.
+void ChooseLevels(Tiling& t);
+
+// tile_operands.cc: what the reduction reads: computed before, for a task or in place; packed in the order of the
+// tiles; copied for each task, so that it lies together.
+absl::Status PlaceProducers(Tiling& t);
+absl::Status PackOperands(Tiling& t);
+absl::Status CopyOperands(Tiling& t);
+// Once the reader has its loops.
+absl::Status ComputeProducers(Tiling& t);
+
+// tile_loops.cc: blocks of the reduction with sums of their own, if there is a second R and that is chosen.
+absl::Status SplitReduction(Tiling& t);
+// tile_loops.cc: the loops of the reader, down to the tile, shared out to threads.
+absl::Status TileReader(Tiling& t);
+// tile_loops.cc: the reduction in them, and the innermost R and S around and in the tile.
+absl::Status ComputeSums(Tiling& t);
+absl::Status TileSums(Tiling& t);
+
+}  // namespace hone::space
+
+#endif  // HONE_COMPILER_SPACE_SKETCH_TILING_H_
