@@ -6,21 +6,21 @@
 namespace hone::agent {
 namespace {
 
-constexpr int kLanes = 64;
+constexpr int kNumbers = 64;
 constexpr int kRounds = 4000;
 // x -> x/2 + 1 has its fixed point at 2, reached exactly.
 constexpr float kFactor = 0.5f, kTerm = 1.0f, kEnd = 2.0f;
 
 // noinline and a result that is used: the compiler must neither fold nor move the work.
 [[gnu::noinline]] float MultiplyAdd(int rounds, float start) {
-  float lanes[kLanes];
-  for (float& lane : lanes) lane = start;
+  float numbers[kNumbers];
+  for (float& number : numbers) number = start;
   for (int round = 0; round < rounds; ++round) {
-    for (float& lane : lanes) lane = lane * kFactor + kTerm;
-    asm volatile("" : : "r"(lanes) : "memory");
+    for (float& number : numbers) number = number * kFactor + kTerm;
+    asm volatile("" : : "r"(numbers) : "memory");
   }
-  float worst = lanes[0];
-  for (const float lane : lanes) worst = std::max(worst, lane);
+  float worst = numbers[0];
+  for (const float number : numbers) worst = std::max(worst, number);
   return worst;
 }
 

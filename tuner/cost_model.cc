@@ -59,8 +59,8 @@ class Matrix {
 
 struct Row {
   const Features* features;
-  int group;
-  double label;  // log of speed, 0 for the fastest of its group
+  int workload;
+  double label;  // log of speed, 0 for the fastest of its workload
   double weight;
   double margin = 0;
   double draft() const { return -(*features)[kDraftLogSeconds]; }
@@ -70,46 +70,46 @@ std::vector<Row> Label(std::span<const Sample> samples) {
   std::map<int, double> fastest;
   for (const Sample& s : samples) {
     if (!s.seconds.has_value()) continue;
-    const auto [it, added] = fastest.try_emplace(s.group, *s.seconds);
+    const auto [it, added] = fastest.try_emplace(s.workload, *s.seconds);
     if (!added) it->second = std::min(it->second, *s.seconds);
   }
   std::vector<Row> rows;
   for (const Sample& s : samples) {
-    if (!fastest.contains(s.group)) continue;
+    if (!fastest.contains(s.workload)) continue;
     double label = kWorstLabel;
-    if (s.seconds.has_value()) label = std::max(kWorstLabel, std::log(fastest[s.group] / *s.seconds));
+    if (s.seconds.has_value()) label = std::max(kWorstLabel, std::log(fastest[s.workload] / *s.seconds));
     // What is fast matters most: that is where the next candidates are chosen from.
     const double trust = 1 / (1 + std::pow(s.noise / 0.05, 2));
-    rows.push_back({s.features, s.group, label, (0.25 + 0.75 * std::exp(label)) * trust});
+    rows.push_back({s.features, s.workload, label, (0.25 + 0.75 * std::exp(label)) * trust});
   }
   return rows;
 }
 
-// Least squares of label against draft within the groups. Sets every row's margin, returns the draft's weight.
+// Least squares of label against draft within the workloads. Sets every row's margin, returns the draft's weight.
 double FitDraft(std::vector<Row>& rows) {
   struct Mean {
     double label = 0, draft = 0, weight = 0;
   };
   std::map<int, Mean> means;
   for (const Row& row : rows) {
-    Mean& mean = means[row.group];
+    Mean& mean = means[row.workload];
     mean.label += row.weight * row.label;
     mean.draft += row.weight * row.draft();
     mean.weight += row.weight;
   }
-  for (auto& [group, mean] : means) {
+  for (auto& [workload, mean] : means) {
     mean.label /= mean.weight;
     mean.draft /= mean.weight;
   }
   double covariance = 0, variance = 1e-9;
   for (const Row& row : rows) {
-    const Mean& mean = means[row.group];
+    const Mean& mean = means[row.workload];
     covariance += row.weight * (row.label - mean.label) * (row.draft() - mean.draft);
     variance += row.weight * std::pow(row.draft() - mean.draft, 2);
   }
   const double weight = std::clamp(covariance / variance, 0.0, 1.0);
   for (Row& row : rows) {
-    const Mean& mean = means[row.group];
+    const Mean& mean = means[row.workload];
     row.margin = mean.label + weight * (row.draft() - mean.draft);
   }
   return weight;
@@ -190,7 +190,7 @@ absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Train(std::span<cons
   }
   std::vector<Row> rows = Label(samples);
   const double draft_weight = FitDraft(rows);
-  // Single rows, not a whole group: a workload's own samples are the ones its next candidates are judged by.
+  // Single rows, not a whole workload: its own samples are the ones its next candidates are judged by.
   std::vector<Row> training, held_out;
   for (size_t i = 0; i < rows.size(); ++i) (i % kHoldOutEvery == 3 ? held_out : training).push_back(rows[i]);
   HONE_ASSIGN_OR_RETURN(const Matrix matrix, ToMatrix(training));

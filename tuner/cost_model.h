@@ -32,7 +32,7 @@ class DraftModel : public CostModel {
 // One measured candidate.
 struct Sample {
   const Features* features = nullptr;
-  int group = 0;                  // the workload: times are compared within one only
+  int workload = 0;               // its number: times are compared within one only
   std::optional<double> seconds;  // empty: it failed
   double noise = 0;               // spread of its repeats as a fraction; noisy ones count less
 };

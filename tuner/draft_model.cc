@@ -110,7 +110,7 @@ double PredictSeconds(std::span<const NestCost> costs) {
 double LeastSeconds(double flops, double bytes, const target::Target& target, double peak_flops) {
   const target::Core& core = target.core;
   const double threads = Workers(target);
-  const double peak = std::max(peak_flops, core.hertz * core.multiply_adds * 2 * target.Lanes(4) * threads);
+  const double peak = std::max(peak_flops, core.hertz * core.multiply_adds * 2 * target.VectorWidth(4) * threads);
   const double bandwidth =
       core.hertz * threads * (bytes <= static_cast<double>(target.memory.l3_bytes) ? core.l3_bytes : core.memory_bytes);
   return std::max(flops / peak, bytes / bandwidth);

@@ -131,7 +131,7 @@ void WriteTile(const NestFacts& facts, const NestCost& cost, const target::Targe
   out.Log(tile.loads);
   out.Log(tile.gathers);
   out.Plain(std::min(8.0, Ratio(tile.loads, tile.vectors)));
-  out.Plain(tile.lanes_used);
+  out.Plain(tile.vector_used);
   out.Flag(tile.vectorized);
   out.Plain(std::min(4.0, cost.registers / target.vector_registers));
   out.Log(std::max(0.0, cost.registers - target.vector_registers));

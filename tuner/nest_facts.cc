@@ -160,7 +160,7 @@ class Analyzer {
       facts_.operations += fused ? 0 : 1;
       facts_.flops += 1;
     }
-    facts_.lanes = target_.Lanes(ir::SizeOf(nest_.stage.buffer->dtype));
+    facts_.width = target_.VectorWidth(ir::SizeOf(nest_.stage.buffer->dtype));
     facts_.guards = static_cast<double>(nest_.guards.size());
     for (const ir::Expr& guard : nest_.guards) {
       for (size_t i = 0; i < slots_.size(); ++i) {
@@ -273,7 +273,7 @@ class Analyzer {
       (loop.reduce ? tile.reduce_steps : tile.outputs) *= count;
       if (loop.kind != ir::LoopKind::kVectorized || loop.length == 1) continue;
       tile.vectorized = true;
-      tile.lanes_used = loop.extent / (count * facts_.lanes);
+      tile.vector_used = loop.extent / (count * facts_.width);
     }
     for (const Access& access : facts_.accesses) {
       if (!access.store && (!access.local || access.shared)) CountLoads(access);
@@ -281,7 +281,7 @@ class Analyzer {
   }
 
   double Chunks(const LoopFacts& loop) const {
-    return loop.kind == ir::LoopKind::kVectorized ? std::ceil(loop.extent / facts_.lanes) : loop.extent;
+    return loop.kind == ir::LoopKind::kVectorized ? std::ceil(loop.extent / facts_.width) : loop.extent;
   }
 
   void CountLoads(const Access& access) {

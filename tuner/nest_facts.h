@@ -45,7 +45,7 @@ struct TileFacts {
   double reduce_steps = 1;  // along loops that reduce
   double loads = 0;         // vector or broadcast loads
   double gathers = 0;       // of these, elements that must be fetched one by one
-  double lanes_used = 1;    // of the vector, 0 to 1
+  double vector_used = 1;   // of its elements, 0 to 1
   bool vectorized = false;
 };
 
@@ -60,8 +60,8 @@ struct NestFacts {
   double flops = 0;          // per value, a multiply-add as two
   double operations = 0;     // vector instructions per value, dear functions weighted, a multiply-add as one
   double guards = 0;         // conditions around the store
-  double vector_guards = 0;  // of these, ones that differ between lanes
-  int lanes = 1;             // elements of the widest vector
+  double vector_guards = 0;  // of these, ones that differ between elements
+  int width = 1;             // elements of the widest vector
 
   size_t depth() const { return loops.size(); }
   // Bytes that everything but local storage touches inside.

@@ -82,9 +82,9 @@ void Search::Observe(const std::string& schedule, std::optional<double> seconds,
   if (!best_seconds_.has_value() || *seconds < *best_seconds_) best_seconds_ = seconds;
 }
 
-void Search::CollectSamples(int group, std::vector<Sample>* samples) const {
+void Search::CollectSamples(int workload, std::vector<Sample>* samples) const {
   for (const auto& [text, known] : known_) {
-    if (known.observed) samples->push_back({&known.proposal.features, group, known.seconds, known.noise});
+    if (known.observed) samples->push_back({&known.proposal.features, workload, known.seconds, known.noise});
   }
 }
 

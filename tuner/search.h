@@ -60,8 +60,9 @@ class Search {
   std::vector<Proposal> Propose(size_t count, const CostModel& model);
   // The outcome of a proposal; empty seconds: it failed. noise: spread of its repeats as a fraction.
   void Observe(const std::string& schedule, std::optional<double> seconds, double noise = 0);
-  // Everything observed, for a cost model. Valid until the next call of a member that is not const.
-  void CollectSamples(int group, std::vector<Sample>* samples) const;
+  // Everything observed, for a cost model that is to know it under that number. Valid until the next call of a member
+  // that is not const.
+  void CollectSamples(int workload, std::vector<Sample>* samples) const;
 
   bool converged() const { return phase_ == Phase::kDone; }
   std::optional<double> best_seconds() const { return best_seconds_; }

@@ -15,10 +15,10 @@ namespace hone::graph {
 namespace {
 
 constexpr int kNone = -1;
-constexpr size_t kMaxNodes = 64;  // per group: a longer chain gains nothing more and makes a kernel hard to compile
+constexpr size_t kMaxNodes = 64;  // per cluster: a longer chain gains nothing more and makes a kernel hard to compile
 
-// Fusion starts at a node and grows the group over the node where all its consumers meet again (its post-dominator)
-// and everything on the way there, as long as all of that fits; so a group always has one exit. Three rounds:
+// Fusion starts at a node and grows the cluster over the node where all its consumers meet again (its post-dominator)
+// and everything on the way there, as long as all of that fits; so a cluster always has one exit. Three rounds:
 // reductions first take what follows them; then chains without reduction form, and flow into reductions that read
 // every element once.
 class Fuser {
@@ -26,7 +26,7 @@ class Fuser {
   explicit Fuser(const Graph& graph)
       : graph_(graph), consumers_(Consumers(graph)), meets_(ImmediatePostDominators(graph)) {}
 
-  absl::StatusOr<std::vector<Group>> Run() {
+  absl::StatusOr<std::vector<Cluster>> Run() {
     const int count = static_cast<int>(graph_.nodes.size());
     for (const Node& node : graph_.nodes) {
       traits_.emplace_back();
@@ -34,12 +34,12 @@ class Fuser {
         HONE_ASSIGN_OR_RETURN(traits_.back(), FindTraits(graph_, node));
       }
     }
-    group_.resize(graph_.nodes.size());
-    std::iota(group_.begin(), group_.end(), 0);
+    cluster_.resize(graph_.nodes.size());
+    std::iota(cluster_.begin(), cluster_.end(), 0);
     members_.resize(graph_.nodes.size());
     for (int i = 0; i < count; ++i) members_[i] = {i};
     for (int i = 0; i < count; ++i) {
-      if (traits_[i].reduces && members_[group_[i]].size() == 1) GrowReduction(i);
+      if (traits_[i].reduces && members_[cluster_[i]].size() == 1) GrowReduction(i);
     }
     // Backwards, so that a chain has grown as far as it can before what comes before it is looked at.
     for (int i = count - 1; i >= 0; --i) {
@@ -49,7 +49,7 @@ class Fuser {
   }
 
  private:
-  bool Single(int node) const { return members_[group_[node]].size() == 1; }
+  bool Single(int node) const { return members_[cluster_[node]].size() == 1; }
 
   // The only output of the node, kAbsent if it has several.
   ValueId OnlyOutput(int node) const {
@@ -89,7 +89,7 @@ class Fuser {
     });
   }
 
-  // An elementwise node on tensors of this shape, which reads what the group makes element by element.
+  // An elementwise node on tensors of this shape, which reads what the cluster makes element by element.
   bool FitsElementwise(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
     return traits_[node].elementwise && Single(node) && FitsAsMember(node, shape, inside);
   }
@@ -114,9 +114,9 @@ class Fuser {
 
   void Merge(int into, const std::vector<int>& nodes) {
     for (int node : nodes) {
-      const int old = group_[node];
+      const int old = cluster_[node];
       if (old == into) continue;
-      for (int member : members_[old]) group_[member] = into;
+      for (int member : members_[old]) cluster_[member] = into;
       members_[into].insert(members_[into].end(), members_[old].begin(), members_[old].end());
       members_[old].clear();
     }
@@ -128,13 +128,13 @@ class Fuser {
     const int meet = meets_[exit];
     if (meet == kNone) return false;
     const std::vector<int> between = Between(exit, meet);
-    std::vector<int> inside = members_[group_[seed]];
+    std::vector<int> inside = members_[cluster_[seed]];
     inside.insert(inside.end(), between.begin(), between.end());
     if (inside.size() > kMaxNodes) return false;
     for (int node : between) {
       if (!fits(node, inside)) return false;
     }
-    Merge(group_[seed], between);
+    Merge(cluster_[seed], between);
     return true;
   }
 
@@ -163,21 +163,21 @@ class Fuser {
     inside.push_back(seed);
     for (int node : between) {
       if (node == meet) continue;
-      const bool free = Single(node) || group_[node] == group_[meet];
+      const bool free = Single(node) || cluster_[node] == cluster_[meet];
       if (!free || !traits_[node].elementwise || !FitsAsMember(node, shape, inside)) return;
     }
     if (!AcceptsChain(meet, seed, shape, inside)) return;
-    const size_t total = members_[group_[meet]].size() + between.size();
+    const size_t total = members_[cluster_[meet]].size() + between.size();
     if (total <= kMaxNodes) {
       between.push_back(seed);
-      Merge(group_[meet], between);
+      Merge(cluster_[meet], between);
     }
   }
 
-  // Whether `meet`, with the group it already is in, may compute `seed` and what is between on the fly.
+  // Whether `meet`, with the cluster it already is in, may compute `seed` and what is between on the fly.
   bool AcceptsChain(int meet, int seed, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
     const NodeTraits& traits = traits_[meet];
-    const std::vector<int>& members = members_[group_[meet]];
+    const std::vector<int>& members = members_[cluster_[meet]];
     const bool anchored = std::any_of(members.begin(), members.end(), [&](int m) { return traits_[m].reduces; });
     if (!anchored) {
       if (traits.elementwise) return FitsAsMember(meet, shape, inside);
@@ -188,7 +188,7 @@ class Fuser {
     return traits.elementwise && FitsAsMember(meet, shape, inside);
   }
 
-  // FitsElementwise for an elementwise node that may be in a group already.
+  // FitsElementwise for an elementwise node that may be in a cluster already.
   bool FitsAsMember(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
     if (ShapeOf(node) != shape) return false;
     for (size_t i = 0; i < traits_[node].access.size(); ++i) {
@@ -198,14 +198,14 @@ class Fuser {
     return true;
   }
 
-  // Groups by their exits: whatever a group reads is made by a group with an earlier exit.
-  std::vector<Group> Collect() const {
-    std::vector<Group> groups;
+  // Clusters by their exits: whatever a cluster reads is made by a cluster with an earlier exit.
+  std::vector<Cluster> Collect() const {
+    std::vector<Cluster> clusters;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
-      const std::vector<int>& members = members_[group_[i]];
-      if (members.back() == i && !IsView(graph_.nodes[i])) groups.push_back({members, Label(members)});
+      const std::vector<int>& members = members_[cluster_[i]];
+      if (members.back() == i && !IsView(graph_.nodes[i])) clusters.push_back({members, Label(members)});
     }
-    return groups;
+    return clusters;
   }
 
   std::string Label(const std::vector<int>& members) const;
@@ -214,12 +214,12 @@ class Fuser {
   const std::vector<std::vector<int>> consumers_;
   const std::vector<int> meets_;
   std::vector<NodeTraits> traits_;
-  std::vector<int> group_;                 // per node the group it is in, named by one of its nodes
-  std::vector<std::vector<int>> members_;  // per group, ascending; empty where the name is not in use
+  std::vector<int> cluster_;               // per node the cluster it is in, named by one of its nodes
+  std::vector<std::vector<int>> members_;  // per cluster, ascending; empty where the name is not in use
 };
 
 std::string Fuser::Label(const std::vector<int>& members) const {
-  // A normalization or softmax names its group even where a plain reduction comes first.
+  // A normalization or softmax names its cluster even where a plain reduction comes first.
   for (const bool plain : {false, true}) {
     for (int node : members) {
       if (traits_[node].reduces && traits_[node].reads_once == plain) return LabelOf(graph_, graph_.nodes[node]);
@@ -233,6 +233,6 @@ std::string Fuser::Label(const std::vector<int>& members) const {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Group>> Fuse(const Graph& graph) { return Fuser(graph).Run(); }
+absl::StatusOr<std::vector<Cluster>> Fuse(const Graph& graph) { return Fuser(graph).Run(); }
 
 }  // namespace hone::graph

@@ -103,14 +103,14 @@ Range DefaultRange(ir::DType dtype) {
 
 class KernelBuilder {
  public:
-  KernelBuilder(const Graph& graph, const Group& group) : graph_(graph), group_(group) {}
+  KernelBuilder(const Graph& graph, const Cluster& cluster) : graph_(graph), cluster_(cluster) {}
 
   absl::StatusOr<Kernel> Run() {
-    for (int index : group_.nodes) HONE_RETURN_IF_ERROR(Emit(graph_.nodes[index]));
+    for (int index : cluster_.nodes) HONE_RETURN_IF_ERROR(Emit(graph_.nodes[index]));
     Kernel kernel;
     AddOutputs(kernel);
     workload_.stages = builder_.TakeStages();
-    workload_.op = group_.op;
+    workload_.op = cluster_.op;
     for (ir::Stage& stage : workload_.stages) {
       stage.value = NormalizeOwnPlace(EmbedImmediates(stage.value, immediates_), stage);
     }
@@ -136,7 +136,7 @@ class KernelBuilder {
     return absl::OkStatus();
   }
 
-  // The buffer of a value made in the group, or a new one for a value from outside.
+  // The buffer of a value made in the cluster, or a new one for a value from outside.
   ir::Buffer Input(ValueId id) {
     auto [it, added] = buffers_.try_emplace(id, nullptr);
     if (!added) return it->second;
@@ -161,7 +161,7 @@ class KernelBuilder {
     const std::set<ValueId> outside(outside_.begin(), outside_.end());
     std::set<const ir::BufferNode*> params, taken;
     for (ValueId id : outside) params.insert(buffers_[id].get());
-    for (ValueId id : graph_.nodes[group_.nodes.back()].outputs) {
+    for (ValueId id : graph_.nodes[cluster_.nodes.back()].outputs) {
       if (id == kAbsent) continue;
       ir::Buffer buffer = buffers_[id];
       // A kernel writes every output itself, also one that is a plain copy.
@@ -198,7 +198,7 @@ class KernelBuilder {
   }
 
   const Graph& graph_;
-  const Group& group_;
+  const Cluster& cluster_;
   StageBuilder builder_;
   ir::Workload workload_;
   std::map<ValueId, ir::Buffer> buffers_;
@@ -210,6 +210,8 @@ class KernelBuilder {
 
 }  // namespace
 
-absl::StatusOr<Kernel> BuildKernel(const Graph& graph, const Group& group) { return KernelBuilder(graph, group).Run(); }
+absl::StatusOr<Kernel> BuildKernel(const Graph& graph, const Cluster& cluster) {
+  return KernelBuilder(graph, cluster).Run();
+}
 
 }  // namespace hone::graph

@@ -1,4 +1,4 @@
-// From a group of nodes to a workload: the operators' stages one after the other, in canonical form.
+// From a cluster of nodes to a workload: the operators' stages one after the other, in canonical form.
 #ifndef HONE_COMPILER_GRAPH_KERNEL_H_
 #define HONE_COMPILER_GRAPH_KERNEL_H_
 
@@ -18,7 +18,7 @@ struct Kernel {
 };
 
 // Constants of one element become immediates. Errors come from the operators.
-absl::StatusOr<Kernel> BuildKernel(const Graph& graph, const Group& group);
+absl::StatusOr<Kernel> BuildKernel(const Graph& graph, const Cluster& cluster);
 
 }  // namespace hone::graph
 

@@ -23,8 +23,8 @@ class PlanBuilder {
     for (const Node& node : graph_.nodes) {
       if (IsView(node)) alias_source_[node.outputs[0]] = node.inputs[0];
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<Group> groups, Fuse(graph_));
-    for (const Group& group : groups) HONE_RETURN_IF_ERROR(AddCall(group));
+    HONE_ASSIGN_OR_RETURN(std::vector<Cluster> clusters, Fuse(graph_));
+    for (const Cluster& cluster : clusters) HONE_RETURN_IF_ERROR(AddCall(cluster));
     AddOutputs();
     return std::move(plan_);
   }
@@ -47,8 +47,8 @@ class PlanBuilder {
     return tensors_[id] = AddTensor(std::move(tensor));
   }
 
-  absl::Status AddCall(const Group& group) {
-    HONE_ASSIGN_OR_RETURN(Kernel kernel, BuildKernel(graph_, group));
+  absl::Status AddCall(const Cluster& cluster) {
+    HONE_ASSIGN_OR_RETURN(Kernel kernel, BuildKernel(graph_, cluster));
     const int next = static_cast<int>(plan_.workloads.size());
     auto [it, added] = workloads_.emplace(ir::WorkloadDigest(kernel.workload), next);
     if (added) plan_.workloads.push_back(std::move(kernel.workload));

@@ -1,8 +1,8 @@
 // Compiled expressions of the interpreter: a tree of nodes that each hold the function that evaluates them.
 //
-// Evaluation is always of one lane: a vector expression is evaluated once for each value of Frame::lane, so there are
-// no vector values. Compiling resolves names to slots, so that evaluating never looks anything up.
-// Start with ExprCompiler::Compile. Not here: statements (interpret.cc), stages (interpret_workload.cc).
+// Evaluation is always of one element: a vector expression is evaluated once for each value of Frame::element, so there
+// are no vector values. Compiling resolves names to slots, so that evaluating never looks anything up. Start with
+// ExprCompiler::Compile. Not here: statements (interpret.cc), stages (interpret_workload.cc).
 #ifndef HONE_COMPILER_IR_EVAL_CODE_H_
 #define HONE_COMPILER_IR_EVAL_CODE_H_
 
@@ -33,8 +33,8 @@ union Value {
 struct Frame {
   std::vector<Value> vars;          // by variable slot
   std::vector<std::byte*> buffers;  // by buffer slot
-  int lane = 0;
-  std::string error;  // of the first illegal access; evaluation goes on with 0 until a statement looks
+  int element = 0;                  // of vectors
+  std::string error;                // of the first illegal access; evaluation goes on with 0 until a statement looks
   bool failed = false;
   RaceLog* races = nullptr;  // of a Func with a grid
 };
@@ -89,8 +89,8 @@ class ExprCompiler {
   const Code* CompileSlot(int slot);  // reads a variable slot
   const Code* CompileBinary(BinaryOp op, DType operand, const Code* a, const Code* b);
 
-  // A new slot (`lanes` consecutive ones) for the variable, until Unbind.
-  int BindVar(std::string_view name, int lanes = 1);
+  // A new slot (`width` consecutive ones) for the variable, until Unbind.
+  int BindVar(std::string_view name, int width = 1);
   void UnbindVar(std::string_view name);
   int NewSlot(int count = 1);
   int BindBuffer(const BufferNode* buffer);  // the same slot if bound before

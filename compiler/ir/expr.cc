@@ -50,9 +50,9 @@ bool EqualNodes(const Call& a, const Call& b) {
   return a.type == b.type && a.function == b.function && EqualLists(a.args, b.args);
 }
 bool EqualNodes(const Ramp& a, const Ramp& b) {
-  return a.lanes == b.lanes && Equal(a.base, b.base) && Equal(a.stride, b.stride);
+  return a.width == b.width && Equal(a.base, b.base) && Equal(a.stride, b.stride);
 }
-bool EqualNodes(const Broadcast& a, const Broadcast& b) { return a.lanes == b.lanes && Equal(a.value, b.value); }
+bool EqualNodes(const Broadcast& a, const Broadcast& b) { return a.width == b.width && Equal(a.value, b.value); }
 
 }  // namespace
 
@@ -86,12 +86,12 @@ int64_t NumElements(const BufferNode& buffer) {
 }
 
 Expr MakeInt(Type type, int64_t value) {
-  if (type.lanes != 1 || IsFloat(type.dtype)) IllTyped("integer constant", {type});
+  if (type.width != 1 || IsFloat(type.dtype)) IllTyped("integer constant", {type});
   return Make(IntImm{type, WrapTo(type.dtype, value)}, type);
 }
 
 Expr MakeFloat(Type type, double value) {
-  if (type.lanes != 1 || !IsFloat(type.dtype)) IllTyped("float constant", {type});
+  if (type.width != 1 || !IsFloat(type.dtype)) IllTyped("float constant", {type});
   return Make(FloatImm{type, RoundTo(type.dtype, value)}, type);
 }
 
@@ -102,7 +102,7 @@ Expr MakeZero(Type type) { return MakeConst(type, 0.0); }
 Expr MakeConst(Type type, double value) {
   const Type element = type.Element();
   Expr scalar = IsFloat(type.dtype) ? MakeFloat(element, value) : MakeInt(element, FloatToInt(type.dtype, value));
-  return MakeBroadcast(std::move(scalar), type.lanes);
+  return MakeBroadcast(std::move(scalar), type.width);
 }
 
 Expr MakeVar(std::string name, Type type) { return Make(Var{type, std::move(name)}, type); }
@@ -149,17 +149,17 @@ Expr MakeCall(Type type, Intrinsic function, std::vector<Expr> args) {
   return Make(Call{type, function, std::move(args)}, *checked);
 }
 
-Expr MakeRamp(Expr base, Expr stride, int lanes) {
-  const auto type = RampType(base.type(), stride.type(), lanes);
+Expr MakeRamp(Expr base, Expr stride, int width) {
+  const auto type = RampType(base.type(), stride.type(), width);
   if (!type) IllTyped("ramp", {base.type(), stride.type()});
-  return Make(Ramp{std::move(base), std::move(stride), lanes}, *type);
+  return Make(Ramp{std::move(base), std::move(stride), width}, *type);
 }
 
-Expr MakeBroadcast(Expr value, int lanes) {
-  if (lanes == 1) return value;
-  const auto type = BroadcastType(value.type(), lanes);
+Expr MakeBroadcast(Expr value, int width) {
+  if (width == 1) return value;
+  const auto type = BroadcastType(value.type(), width);
   if (!type) IllTyped("broadcast", {value.type()});
-  return Make(Broadcast{std::move(value), lanes}, *type);
+  return Make(Broadcast{std::move(value), width}, *type);
 }
 
 }  // namespace hone::ir

@@ -8,7 +8,8 @@
 // infinity and are what index arithmetic uses. Division by zero of integers yields 0 (so that a candidate
 // cannot trap where the reference does not). Shifts by >= width yield 0. Float kMin/kMax propagate NaN, as ONNX
 // requires. Select is lazy: a Load in the arm not taken does not happen; but of a vector whose condition is not a
-// Broadcast, both arms are computed in every lane. All operands of a vector node have equal lanes. A Load with a mask reads nothing and yields 0 where the mask is false.
+// Broadcast, both arms are computed for every element. All operands of a vector node have equal widths. A Load with a
+// mask reads nothing and yields 0 where the mask is false.
 #ifndef HONE_COMPILER_IR_EXPR_H_
 #define HONE_COMPILER_IR_EXPR_H_
 
@@ -90,8 +91,8 @@ struct Binary { BinaryOp op; Expr a, b; };
 struct Select { Expr condition, on_true, on_false; };
 struct Load { Buffer buffer; std::vector<Expr> indices; Expr mask; };  // a vector Load: last index is a vector
 struct Call { Type type; Intrinsic function; std::vector<Expr> args; };
-struct Ramp { Expr base, stride; int lanes; };      // base, base + stride, ...; scalar base and stride
-struct Broadcast { Expr value; int lanes; };
+struct Ramp { Expr base, stride; int width; };      // base, base + stride, ...; scalar base and stride
+struct Broadcast { Expr value; int width; };
 // clang-format on
 
 struct ExprNode {
@@ -116,8 +117,8 @@ Expr MakeBinary(BinaryOp op, Expr a, Expr b);
 Expr MakeSelect(Expr condition, Expr on_true, Expr on_false);
 Expr MakeLoad(Buffer buffer, std::vector<Expr> indices, Expr mask = {});
 Expr MakeCall(Type type, Intrinsic function, std::vector<Expr> args);
-Expr MakeRamp(Expr base, Expr stride, int lanes);
-Expr MakeBroadcast(Expr value, int lanes);  // the value itself if lanes == 1
+Expr MakeRamp(Expr base, Expr stride, int width);
+Expr MakeBroadcast(Expr value, int width);  // the value itself if width == 1
 
 inline Expr operator+(Expr a, Expr b) { return MakeBinary(BinaryOp::kAdd, std::move(a), std::move(b)); }
 inline Expr operator-(Expr a, Expr b) { return MakeBinary(BinaryOp::kSub, std::move(a), std::move(b)); }

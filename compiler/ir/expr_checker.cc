@@ -21,18 +21,18 @@ std::optional<Type> DerivedType(const Expr& e) {
   return Match(
       e,
       [](const IntImm& n) {
-        const bool ok = n.type.lanes == 1 && !IsFloat(n.type.dtype) && WrapTo(n.type.dtype, n.value) == n.value;
+        const bool ok = n.type.width == 1 && !IsFloat(n.type.dtype) && WrapTo(n.type.dtype, n.value) == n.value;
         return ok ? Result(n.type) : std::nullopt;
       },
-      [](const FloatImm& n) { return n.type.lanes == 1 && IsFloat(n.type.dtype) ? Result(n.type) : std::nullopt; },
+      [](const FloatImm& n) { return n.type.width == 1 && IsFloat(n.type.dtype) ? Result(n.type) : std::nullopt; },
       [](const Var& n) { return Result(n.type); }, [](const Cast& n) { return CastType(n.type, n.value.type()); },
       [](const Unary& n) { return UnaryType(n.op, n.a.type()); },
       [](const Binary& n) { return BinaryType(n.op, n.a.type(), n.b.type()); },
       [](const Select& n) { return SelectType(n.condition.type(), n.on_true.type(), n.on_false.type()); },
       [](const Load& n) { return AccessType(*n.buffer, n.indices, n.mask); },
       [](const Call& n) { return CallType(n.type, n.function, n.args); },
-      [](const Ramp& n) { return RampType(n.base.type(), n.stride.type(), n.lanes); },
-      [](const Broadcast& n) { return BroadcastType(n.value.type(), n.lanes); });
+      [](const Ramp& n) { return RampType(n.base.type(), n.stride.type(), n.width); },
+      [](const Broadcast& n) { return BroadcastType(n.value.type(), n.width); });
 }
 
 // float16 and bfloat16 may be loaded, selected, cast and inspected, not computed with.
@@ -72,7 +72,7 @@ absl::Status ExprChecker::CheckAccess(std::string_view what, const Buffer& buffe
   }
   if (!AccessType(*buffer, indices, mask)) {
     return absl::InvalidArgumentError(
-        fmt::format("{} of '{}': indices are i64, only the last may be a vector, the mask is bool of its lanes", what,
+        fmt::format("{} of '{}': indices are i64, only the last may be a vector, the mask is bool of its width", what,
                     buffer->name));
   }
   return absl::OkStatus();
@@ -98,7 +98,7 @@ absl::Status ExprChecker::CheckNode(const Expr& e) const {
   if (!type || *type != e.type()) {
     return IllegalExpr(e, fmt::format("ill-typed: the node says {}, its operands do not", ToString(e.type())));
   }
-  if (dialect_ == Dialect::kWorkload && type->lanes != 1) return IllegalExpr(e, "a workload has no vectors");
+  if (dialect_ == Dialect::kWorkload && type->width != 1) return IllegalExpr(e, "a workload has no vectors");
   if (ComputesInStorageType(e)) return IllegalExpr(e, "computes in a storage type; cast to f32 first");
   return absl::OkStatus();
 }

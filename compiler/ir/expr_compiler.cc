@@ -12,17 +12,19 @@ namespace {
 
 Value RunConstant(const Code& code, Frame&) { return code.constant; }
 Value RunScalarVar(const Code& code, Frame& frame) { return frame.vars[static_cast<size_t>(code.slot)]; }
-Value RunVectorVar(const Code& code, Frame& frame) { return frame.vars[static_cast<size_t>(code.slot + frame.lane)]; }
+Value RunVectorVar(const Code& code, Frame& frame) {
+  return frame.vars[static_cast<size_t>(code.slot + frame.element)];
+}
 Value RunSelect(const Code& code, Frame& frame) {
   return (*code.a)(frame).i != 0 ? (*code.b)(frame) : (*code.c)(frame);
 }
-// Lanes of a vector go together: both arms are computed for all of them.
+// Elements of a vector go together: both arms are computed for all of them.
 Value RunVectorSelect(const Code& code, Frame& frame) {
   const Value on_true = (*code.b)(frame), on_false = (*code.c)(frame);
   return (*code.a)(frame).i != 0 ? on_true : on_false;
 }
 Value RunBroadcast(const Code& code, Frame& frame) { return (*code.a)(frame); }
-Value RunLane(const Code&, Frame& frame) { return {.i = frame.lane}; }
+Value RunElement(const Code&, Frame& frame) { return {.i = frame.element}; }
 
 }  // namespace
 
@@ -58,8 +60,8 @@ int ExprCompiler::NewSlot(int count) {
   return slot;
 }
 
-int ExprCompiler::BindVar(std::string_view name, int lanes) {
-  const int slot = NewSlot(lanes);
+int ExprCompiler::BindVar(std::string_view name, int width) {
+  const int slot = NewSlot(width);
   vars_[std::string(name)].push_back(slot);
   return slot;
 }
@@ -142,7 +144,7 @@ absl::StatusOr<const Code*> ExprCompiler::Compile(const Expr& e) {
     if (found == vars_.end() || found->second.empty()) {
       return absl::InvalidArgumentError(fmt::format("variable '{}' is not bound", var->name));
     }
-    Code* code = Add(var->type.lanes == 1 ? RunScalarVar : RunVectorVar);
+    Code* code = Add(var->type.width == 1 ? RunScalarVar : RunVectorVar);
     code->slot = found->second.back();
     return code;
   }
@@ -150,14 +152,14 @@ absl::StatusOr<const Code*> ExprCompiler::Compile(const Expr& e) {
     HONE_ASSIGN_OR_RETURN(const Code* base, Compile(ramp->base));
     HONE_ASSIGN_OR_RETURN(const Code* stride, Compile(ramp->stride));
     const DType dtype = ramp->base.type().dtype;
-    const Code* lane = Add(RunLane);
+    const Code* element = Add(RunElement);
     if (IsFloat(dtype)) {
       Code* cast = Add(PickCast(DType::kInt64, dtype));
-      cast->a = lane;
+      cast->a = element;
       cast->to = dtype;
-      lane = cast;
+      element = cast;
     }
-    return CompileBinary(BinaryOp::kAdd, dtype, base, CompileBinary(BinaryOp::kMul, dtype, lane, stride));
+    return CompileBinary(BinaryOp::kAdd, dtype, base, CompileBinary(BinaryOp::kMul, dtype, element, stride));
   }
   Code* code = Add(nullptr);
   HONE_RETURN_IF_ERROR(CompileChildren(e, code));
@@ -175,8 +177,8 @@ absl::StatusOr<const Code*> ExprCompiler::Compile(const Expr& e) {
       [&](const Unary& n) { return PickUnary(n.op, n.a.type().dtype); },
       [&](const Binary& n) { return PickBinary(n.op, n.a.type().dtype); },
       [&](const Select& s) {
-        const bool lanes_differ = s.condition.type().lanes > 1 && s.condition.As<Broadcast>() == nullptr;
-        return Run{lanes_differ ? RunVectorSelect : RunSelect};
+        const bool elements_differ = s.condition.type().width > 1 && s.condition.As<Broadcast>() == nullptr;
+        return Run{elements_differ ? RunVectorSelect : RunSelect};
       },
       [&](const Call& n) {
         code->math = PickMath(n.function);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxDepth = 1000;
 constexpr int kMaxChain = 4096;  // operators in a row: a + b + c + ...
-constexpr int64_t kMaxLanes = 4096;
+constexpr int64_t kMaxWidth = 4096;
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 
 enum class Operands : uint8_t { kAny, kBool, kInt };
@@ -173,7 +173,7 @@ absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess() {
     return TokenStream::ErrorAt(
         access.at,
         fmt::format("access to '{}' needs {} scalar i64 indices (the last may be a vector) or one flat index, "
-                    "and a bool mask of the same lanes",
+                    "and a bool mask of the same width",
                     access.buffer->name, access.buffer->shape.size()));
   }
   access.type = *type;
@@ -292,12 +292,13 @@ absl::StatusOr<std::vector<Expr>> ExprParser::ParseArgs(size_t count) {
   return args;
 }
 
-absl::StatusOr<int> ExprParser::ParseLanes() {
+absl::StatusOr<int> ExprParser::ParseWidth() {
   HONE_RETURN_IF_ERROR(tokens_.Expect(","));
-  HONE_ASSIGN_OR_RETURN(const int64_t lanes, tokens_.ExpectInteger("a number of lanes"));
-  if (lanes < 2 || lanes > kMaxLanes) return tokens_.Error(fmt::format("lanes must be in 2..{}", kMaxLanes));
+  HONE_ASSIGN_OR_RETURN(const int64_t width, tokens_.ExpectInteger("the width of a vector"));
+  if (width < 2 || width > kMaxWidth)
+    return tokens_.Error(fmt::format("the width of a vector must be in 2..{}", kMaxWidth));
   HONE_RETURN_IF_ERROR(tokens_.Expect(")"));
-  return static_cast<int>(lanes);
+  return static_cast<int>(width);
 }
 
 absl::StatusOr<Expr> ExprParser::ParseFunction(const Token& name) {
@@ -342,7 +343,7 @@ absl::StatusOr<Expr> ExprParser::ParseIntrinsicCall(const Token& name, Intrinsic
   HONE_ASSIGN_OR_RETURN(auto args, ParseArgs(static_cast<size_t>(ArgCount(function))));
   if (!type) {
     const bool to_bool = function == Intrinsic::kIsNan || function == Intrinsic::kIsInf;
-    type = to_bool ? kBoolType.WithLanes(args[0].type().lanes) : args[0].type();
+    type = to_bool ? kBoolType.WithWidth(args[0].type().width) : args[0].type();
   }
   if (!CallType(*type, function, args)) {
     return TokenStream::ErrorAt(name, fmt::format("the arguments of '{}' have the wrong types", name.text));
@@ -354,17 +355,17 @@ absl::StatusOr<Expr> ExprParser::ParseRampOrBroadcast(const Token& name) {
   HONE_RETURN_IF_ERROR(tokens_.Expect("("));
   HONE_ASSIGN_OR_RETURN(Expr first, ParseExpr());
   if (name.text == "broadcast") {
-    HONE_ASSIGN_OR_RETURN(const int lanes, ParseLanes());
-    if (!BroadcastType(first.type(), lanes)) return TokenStream::ErrorAt(name, "broadcast takes a scalar");
-    return MakeBroadcast(std::move(first), lanes);
+    HONE_ASSIGN_OR_RETURN(const int width, ParseWidth());
+    if (!BroadcastType(first.type(), width)) return TokenStream::ErrorAt(name, "broadcast takes a scalar");
+    return MakeBroadcast(std::move(first), width);
   }
   HONE_RETURN_IF_ERROR(tokens_.Expect(","));
   HONE_ASSIGN_OR_RETURN(Expr stride, ParseExpr());
-  HONE_ASSIGN_OR_RETURN(const int lanes, ParseLanes());
-  if (!RampType(first.type(), stride.type(), lanes)) {
+  HONE_ASSIGN_OR_RETURN(const int width, ParseWidth());
+  if (!RampType(first.type(), stride.type(), width)) {
     return TokenStream::ErrorAt(name, "ramp takes two scalars of the same type");
   }
-  return MakeRamp(std::move(first), std::move(stride), lanes);
+  return MakeRamp(std::move(first), std::move(stride), width);
 }
 
 }  // namespace hone::ir

@@ -2,7 +2,7 @@
 // on it.
 //
 // Everything is type-checked here, so that bad text is a Status with line and column, never an abort. Text may come
-// from strangers: nesting, lanes and sizes are bounded.
+// from strangers: nesting, widths and sizes are bounded.
 #ifndef HONE_COMPILER_IR_EXPR_PARSER_H_
 #define HONE_COMPILER_IR_EXPR_PARSER_H_
 
@@ -59,7 +59,7 @@ class ExprParser {
   absl::StatusOr<Expr> ParseNonFinite();
   absl::StatusOr<Expr> ParseWord();
   absl::StatusOr<std::vector<Expr>> ParseArgs(size_t count);
-  absl::StatusOr<int> ParseLanes();
+  absl::StatusOr<int> ParseWidth();
   absl::StatusOr<Expr> ParseFunction(const Token& name);
   absl::StatusOr<Expr> ParseIntrinsicCall(const Token& name, Intrinsic function);
   absl::StatusOr<Expr> ParseRampOrBroadcast(const Token& name);

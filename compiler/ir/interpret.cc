@@ -161,7 +161,7 @@ class StmtCompiler {
 
   absl::StatusOr<GroupExec> GroupLet(const Let& let) {
     HONE_ASSIGN_OR_RETURN(const Code* value, exprs_.Compile(let.value));
-    const int width = let.value.type().lanes;
+    const int width = let.value.type().width;
     const auto slot = static_cast<size_t>(exprs_.BindVar(let.var, width));
     HONE_ASSIGN_OR_RETURN(GroupExec body, CompileForGroup(let.body));
     exprs_.UnbindVar(let.var);
@@ -169,10 +169,10 @@ class StmtCompiler {
       for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
         Frame& frame = group.lanes[lane];
         group.races.Enter(group.id, static_cast<int64_t>(lane));
-        for (frame.lane = 0; frame.lane < width; ++frame.lane) {
-          frame.vars[slot + static_cast<size_t>(frame.lane)] = (*value)(frame);
+        for (frame.element = 0; frame.element < width; ++frame.element) {
+          frame.vars[slot + static_cast<size_t>(frame.element)] = (*value)(frame);
         }
-        frame.lane = 0;
+        frame.element = 0;
         if (frame.failed) return Fail(group, frame.error);
       }
       return body(group);
@@ -204,21 +204,21 @@ class StmtCompiler {
     HONE_RETURN_IF_ERROR(exprs_.CompileAccess(store.buffer, store.indices, store.mask, &access));
     HONE_ASSIGN_OR_RETURN(const Code* value, exprs_.Compile(store.value));
     const DType dtype = store.buffer->dtype;
-    const int lanes = store.value.type().lanes;
-    const auto slot = static_cast<size_t>(exprs_.NewSlot(lanes));
-    return Exec([access = std::move(access), value, dtype, lanes, slot](Frame& frame) {
-      // All lanes are read before any is written. A lane that is masked off computes its value all the same.
-      for (frame.lane = 0; frame.lane < lanes; ++frame.lane) {
-        frame.vars[slot + static_cast<size_t>(frame.lane)] = (*value)(frame);
+    const int width = store.value.type().width;
+    const auto slot = static_cast<size_t>(exprs_.NewSlot(width));
+    return Exec([access = std::move(access), value, dtype, width, slot](Frame& frame) {
+      // All elements are read before any is written. One that is masked off computes its value all the same.
+      for (frame.element = 0; frame.element < width; ++frame.element) {
+        frame.vars[slot + static_cast<size_t>(frame.element)] = (*value)(frame);
       }
       std::byte* data = frame.buffers[static_cast<size_t>(access.slot)];
-      for (frame.lane = 0; frame.lane < lanes && !frame.failed; ++frame.lane) {
+      for (frame.element = 0; frame.element < width && !frame.failed; ++frame.element) {
         if (access.mask != nullptr && (*access.mask)(frame).i == 0) continue;
         const int64_t offset = access.Offset(frame, AccessCode::Use::kWrite);
         if (frame.failed) break;
-        eval::Write(dtype, frame.vars[slot + static_cast<size_t>(frame.lane)], data + offset * SizeOf(dtype));
+        eval::Write(dtype, frame.vars[slot + static_cast<size_t>(frame.element)], data + offset * SizeOf(dtype));
       }
-      frame.lane = 0;
+      frame.element = 0;
       return !frame.failed;
     });
   }
@@ -262,15 +262,15 @@ class StmtCompiler {
 
   absl::StatusOr<Exec> CompileLet(const Let& let) {
     HONE_ASSIGN_OR_RETURN(const Code* value, exprs_.Compile(let.value));
-    const int lanes = let.value.type().lanes;
-    const auto slot = static_cast<size_t>(exprs_.BindVar(let.var, lanes));
+    const int width = let.value.type().width;
+    const auto slot = static_cast<size_t>(exprs_.BindVar(let.var, width));
     HONE_ASSIGN_OR_RETURN(Exec body, Compile(let.body));
     exprs_.UnbindVar(let.var);
-    return Exec([value, lanes, slot, body = std::move(body)](Frame& frame) {
-      for (frame.lane = 0; frame.lane < lanes; ++frame.lane) {
-        frame.vars[slot + static_cast<size_t>(frame.lane)] = (*value)(frame);
+    return Exec([value, width, slot, body = std::move(body)](Frame& frame) {
+      for (frame.element = 0; frame.element < width; ++frame.element) {
+        frame.vars[slot + static_cast<size_t>(frame.element)] = (*value)(frame);
       }
-      frame.lane = 0;
+      frame.element = 0;
       return !frame.failed && body(frame);
     });
   }

@@ -56,8 +56,8 @@ Expr MapChildren(const Expr& e, const ExprFn& f) {
       [&](const Cast& n) {
         Expr value = f(n.value);
         if (value.SameHandle(n.value)) return e;
-        const int lanes = value.type().lanes;
-        return MakeCast(n.type.WithLanes(lanes), std::move(value));
+        const int width = value.type().width;
+        return MakeCast(n.type.WithWidth(width), std::move(value));
       },
       [&](const Unary& n) {
         Expr a = f(n.a);
@@ -76,17 +76,17 @@ Expr MapChildren(const Expr& e, const ExprFn& f) {
       [&](const Call& n) {
         std::vector<Expr> args;
         if (!MapList(n.args, f, &args)) return e;
-        const int lanes = args[0].type().lanes;
-        return MakeCall(n.type.WithLanes(lanes), n.function, std::move(args));
+        const int width = args[0].type().width;
+        return MakeCall(n.type.WithWidth(width), n.function, std::move(args));
       },
       [&](const Ramp& n) {
         Expr base = f(n.base), stride = f(n.stride);
         if (base.SameHandle(n.base) && stride.SameHandle(n.stride)) return e;
-        return MakeRamp(std::move(base), std::move(stride), n.lanes);
+        return MakeRamp(std::move(base), std::move(stride), n.width);
       },
       [&](const Broadcast& n) {
         Expr value = f(n.value);
-        return value.SameHandle(n.value) ? e : MakeBroadcast(std::move(value), n.lanes);
+        return value.SameHandle(n.value) ? e : MakeBroadcast(std::move(value), n.width);
       });
 }
 

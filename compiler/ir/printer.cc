@@ -221,12 +221,12 @@ void Printer::Write(const Expr& e, int precedence) {
       [&](const Ramp& n) {
         text_ += "ramp(";
         WriteList({n.base, n.stride});
-        text_ += fmt::format(", {})", n.lanes);
+        text_ += fmt::format(", {})", n.width);
       },
       [&](const Broadcast& n) {
         text_ += "broadcast(";
         Write(n.value);
-        text_ += fmt::format(", {})", n.lanes);
+        text_ += fmt::format(", {})", n.width);
       });
 }
 

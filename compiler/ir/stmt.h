@@ -34,7 +34,7 @@ bool Equal(const Stmt& a, const Stmt& b);  // structural
 enum class LoopKind : uint8_t {
   kSerial,
   kParallel,    // iterations are independent and may run at once; never nested in another kParallel
-  kVectorized,  // one vector lane per iteration; wants a constant extent after peeling; removed by passes/vectorize
+  kVectorized,  // one vector element each; wants a constant extent after peeling; removed by passes/vectorize
   kUnrolled,    // repeated in text; wants a constant extent after peeling; removed by passes/unroll
   // Bound to an axis of the target's hierarchy; removed by passes/bind. Iterations are independent. Several loops of
   // one kind inside each other share out one axis, the innermost fastest.

@@ -50,7 +50,7 @@ std::optional<DType> ParseDType(std::string_view name) {
 
 std::string ToString(Type type) {
   std::string text(Name(type.dtype));
-  if (type.lanes != 1) text += "x" + std::to_string(type.lanes);
+  if (type.width != 1) text += "x" + std::to_string(type.width);
   return text;
 }
 
@@ -60,10 +60,10 @@ std::optional<Type> ParseType(std::string_view text) {
   if (!dtype) return std::nullopt;
   if (x == std::string_view::npos) return Type{*dtype, 1};
   const std::string_view digits = text.substr(x + 1);
-  int lanes = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), lanes);
-  if (error != std::errc() || end != digits.data() + digits.size() || lanes < 2) return std::nullopt;
-  return Type{*dtype, lanes};
+  int width = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), width);
+  if (error != std::errc() || end != digits.data() + digits.size() || width < 2) return std::nullopt;
+  return Type{*dtype, width};
 }
 
 }  // namespace hone::ir

@@ -1,6 +1,6 @@
 // Element types and vector types of the IR.
 //
-// A Type is a DType with a number of lanes; lanes == 1 is a scalar. Bool is stored as one byte (0 or 1).
+// A Type is a DType with a width, its number of elements; width 1 is a scalar. Bool is stored as one byte (0 or 1).
 // float16 and bfloat16 are storage types: arithmetic on them is done in float32 by explicit Casts that
 // the importer inserts, so no back end needs half arithmetic.
 #ifndef HONE_COMPILER_IR_TYPE_H_
@@ -39,9 +39,9 @@ std::optional<DType> ParseDType(std::string_view name);
 
 struct Type {
   DType dtype = DType::kInt64;
-  int lanes = 1;
+  int width = 1;
   bool operator==(const Type&) const = default;
-  Type WithLanes(int n) const { return {dtype, n}; }
+  Type WithWidth(int n) const { return {dtype, n}; }
   Type Element() const { return {dtype, 1}; }
 };
 

@@ -70,22 +70,22 @@ std::optional<Type> BinaryType(BinaryOp op, Type a, Type b) {
     case BinaryOp::kLe:
     case BinaryOp::kGt:
     case BinaryOp::kGe:
-      return Type{DType::kBool, a.lanes};
+      return Type{DType::kBool, a.width};
   }
   return ok ? std::optional(a) : std::nullopt;
 }
 
 std::optional<Type> SelectType(Type condition, Type on_true, Type on_false) {
-  if (on_true != on_false || condition != Type{DType::kBool, on_true.lanes}) return std::nullopt;
+  if (on_true != on_false || condition != Type{DType::kBool, on_true.width}) return std::nullopt;
   return on_true;
 }
 
-std::optional<Type> CastType(Type to, Type from) { return to.lanes == from.lanes ? std::optional(to) : std::nullopt; }
+std::optional<Type> CastType(Type to, Type from) { return to.width == from.width ? std::optional(to) : std::nullopt; }
 
 std::optional<Type> CallType(Type type, Intrinsic function, std::span<const Expr> args) {
   if (args.size() != static_cast<size_t>(ArgCount(function))) return std::nullopt;
   const Type first = args[0].type();
-  if (first.lanes != type.lanes) return std::nullopt;
+  if (first.width != type.width) return std::nullopt;
   switch (function) {
     case Intrinsic::kReinterpret: {
       const bool ok = SizeOf(first.dtype) == SizeOf(type.dtype) && type.dtype != DType::kBool;
@@ -108,28 +108,28 @@ std::optional<Type> CallType(Type type, Intrinsic function, std::span<const Expr
 
 std::optional<Type> AccessType(const BufferNode& buffer, std::span<const Expr> indices, const Expr& mask) {
   if (indices.size() != buffer.shape.size() && indices.size() != 1) return std::nullopt;
-  int lanes = 1;
+  int width = 1;
   for (size_t i = 0; i < indices.size(); ++i) {
     const Type type = indices[i].type();
     if (type.dtype != kIndexType.dtype) return std::nullopt;
     if (i + 1 == indices.size()) {
-      lanes = type.lanes;
-    } else if (type.lanes != 1) {
+      width = type.width;
+    } else if (type.width != 1) {
       return std::nullopt;
     }
   }
-  if (mask.defined() && mask.type() != Type{DType::kBool, lanes}) return std::nullopt;
-  return Type{buffer.dtype, lanes};
+  if (mask.defined() && mask.type() != Type{DType::kBool, width}) return std::nullopt;
+  return Type{buffer.dtype, width};
 }
 
-std::optional<Type> RampType(Type base, Type stride, int lanes) {
-  if (lanes < 2 || base != stride || base.lanes != 1 || base.dtype == DType::kBool) return std::nullopt;
-  return base.WithLanes(lanes);
+std::optional<Type> RampType(Type base, Type stride, int width) {
+  if (width < 2 || base != stride || base.width != 1 || base.dtype == DType::kBool) return std::nullopt;
+  return base.WithWidth(width);
 }
 
-std::optional<Type> BroadcastType(Type value, int lanes) {
-  if (lanes < 1 || value.lanes != 1) return std::nullopt;
-  return value.WithLanes(lanes);
+std::optional<Type> BroadcastType(Type value, int width) {
+  if (width < 1 || value.width != 1) return std::nullopt;
+  return value.WithWidth(width);
 }
 
 }  // namespace hone::ir

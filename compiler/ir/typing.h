@@ -19,10 +19,10 @@ std::optional<Type> SelectType(Type condition, Type on_true, Type on_false);
 std::optional<Type> CastType(Type to, Type from);
 // `type` is the wanted result; it decides for kReinterpret and must agree for the others.
 std::optional<Type> CallType(Type type, Intrinsic function, std::span<const Expr> args);
-// Indices are kIndexType, all scalar but the last; the mask (if defined) is bool with the lanes of the last.
+// Indices are kIndexType, all scalar but the last; the mask (if defined) is bool with the width of the last.
 std::optional<Type> AccessType(const BufferNode& buffer, std::span<const Expr> indices, const Expr& mask);
-std::optional<Type> RampType(Type base, Type stride, int lanes);
-std::optional<Type> BroadcastType(Type value, int lanes);
+std::optional<Type> RampType(Type base, Type stride, int width);
+std::optional<Type> BroadcastType(Type value, int width);
 
 bool IsCompare(BinaryOp op);
 // The type exists in memory and in Casts only (float16, bfloat16).

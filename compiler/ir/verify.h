@@ -15,7 +15,7 @@ struct GridLimits {
 };
 
 // Every variable bound before use and not again inside its own scope; loads and stores only of params and enclosing
-// Allocs, with one index per dimension (or one flat index once flattened); types and lanes agree; masks are bool; no
+// Allocs, with one index per dimension (or one flat index once flattened); types and widths agree; masks are bool; no
 // kParallel in kParallel; a barrier only in a Func with a grid. With a grid, also: no more lanes and shared memory than
 // the limits; no barrier and no shared Alloc where lanes of a group may part; no loop left to bind.
 absl::Status Verify(const Func& func, const GridLimits& limits = {});

@@ -23,7 +23,7 @@ Expr Extreme(Type type, bool highest) {
   } else {
     value = MakeInt(element, highest ? HighestInt(type.dtype) : LowestInt(type.dtype));
   }
-  return MakeBroadcast(std::move(value), type.lanes);
+  return MakeBroadcast(std::move(value), type.width);
 }
 
 // Operations of one evaluation of e, all arms included. Addressing is free: inside indices and conditions only
@@ -32,7 +32,7 @@ double OpsOf(const Expr& e, bool addressing) {
   double ops = 0;
   const auto below = [&](const Expr& child, bool child_addressing) { ops += OpsOf(child, child_addressing); };
   const auto one = [&](Type operand) {
-    if (!addressing || IsFloat(operand.dtype)) ops += operand.lanes;
+    if (!addressing || IsFloat(operand.dtype)) ops += operand.width;
   };
   if (const auto* load = e.As<Load>()) {
     for (const Expr& index : load->indices) below(index, true);

@@ -6,8 +6,8 @@ namespace hone::passes {
 namespace {
 
 std::vector<ir::Expr> FlatIndex(const ir::BufferNode& buffer, const std::vector<ir::Expr>& indices) {
-  const int lanes = indices.empty() ? 1 : indices.back().type().lanes;  // the others are scalars
-  const auto wide = [&](const ir::Expr& e) { return e.type().lanes == 1 ? ir::MakeBroadcast(e, lanes) : e; };
+  const int width = indices.empty() ? 1 : indices.back().type().width;  // the others are scalars
+  const auto wide = [&](const ir::Expr& e) { return e.type().width == 1 ? ir::MakeBroadcast(e, width) : e; };
   ir::Expr flat = wide(ir::Expr(0));
   int64_t stride = 1;
   for (size_t d = indices.size(); d-- > 0;) {

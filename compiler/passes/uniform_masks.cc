@@ -8,34 +8,34 @@
 namespace hone::passes {
 namespace {
 
-// ramp(base, 1, lanes) < broadcast(bound) with base and bound multiples of the lanes; undefined if it is not that.
+// ramp(base, 1, width) < broadcast(bound) with base and bound multiples of the width; undefined if it is not that.
 ir::Expr SharedCondition(const ir::Binary& compare) {
   const ir::Ramp* ramp = compare.a.As<ir::Ramp>();
   const ir::Broadcast* broadcast = compare.b.As<ir::Broadcast>();
   const ir::IntImm* bound = broadcast != nullptr ? broadcast->value.As<ir::IntImm>() : nullptr;
   if (compare.op != ir::BinaryOp::kLt || ramp == nullptr || bound == nullptr || ramp->base.type() != ir::kIndexType ||
-      ir::ConstantValue(ramp->stride) != 1 || bound->value % ramp->lanes != 0) {
+      ir::ConstantValue(ramp->stride) != 1 || bound->value % ramp->width != 0) {
     return {};
   }
   const ir::Linear base = ir::ToLinear(ramp->base, {});
   const bool aligned =
-      base.constant % ramp->lanes == 0 && std::all_of(base.terms.begin(), base.terms.end(),
-                                                      [&](const auto& term) { return term.second % ramp->lanes == 0; });
-  return aligned ? ir::MakeBroadcast(ramp->base < broadcast->value, ramp->lanes) : ir::Expr();
+      base.constant % ramp->width == 0 && std::all_of(base.terms.begin(), base.terms.end(),
+                                                      [&](const auto& term) { return term.second % ramp->width == 0; });
+  return aligned ? ir::MakeBroadcast(ramp->base < broadcast->value, ramp->width) : ir::Expr();
 }
 
 ir::Expr Share(const ir::Expr& e) {
   const ir::Expr mapped = ir::MapChildren(e, Share);
   if (const ir::Unary* unary = mapped.As<ir::Unary>(); unary != nullptr && unary->op == ir::UnaryOp::kNot) {
     const ir::Broadcast* a = unary->a.As<ir::Broadcast>();
-    return a != nullptr ? ir::MakeBroadcast(ir::MakeUnary(ir::UnaryOp::kNot, a->value), a->lanes) : mapped;
+    return a != nullptr ? ir::MakeBroadcast(ir::MakeUnary(ir::UnaryOp::kNot, a->value), a->width) : mapped;
   }
   const ir::Binary* binary = mapped.As<ir::Binary>();
   if (binary == nullptr) return mapped;
   const ir::Broadcast* a = binary->a.As<ir::Broadcast>();
   const ir::Broadcast* b = binary->b.As<ir::Broadcast>();
   if (binary->op == ir::BinaryOp::kAnd && a != nullptr && b != nullptr) {
-    return ir::MakeBroadcast(ir::MakeBinary(ir::BinaryOp::kAnd, a->value, b->value), a->lanes);
+    return ir::MakeBroadcast(ir::MakeBinary(ir::BinaryOp::kAnd, a->value, b->value), a->width);
   }
   const ir::Expr shared = SharedCondition(*binary);
   return shared.defined() ? shared : mapped;

@@ -1,7 +1,7 @@
-// Masks that are the same for every lane of a vector, as one condition: where a bound falls between two vectors.
+// Masks that are the same for every element of a vector, as one condition: where a bound falls between two vectors.
 //
 // A vector of 16 that starts at a multiple of 16 is wholly inside a bound that is a multiple of 16, or wholly outside.
-// For back ends that must take a masked access apart, lane by lane (OpenCL C).
+// For back ends that must take a masked access apart, element by element (OpenCL C).
 #ifndef HONE_COMPILER_PASSES_UNIFORM_MASKS_H_
 #define HONE_COMPILER_PASSES_UNIFORM_MASKS_H_
 

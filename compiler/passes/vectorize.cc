@@ -12,9 +12,9 @@ namespace {
 
 class LoopVectorizer {
  public:
-  LoopVectorizer(std::string var, int lanes, ir::Ranges ranges)
-      : var_(std::move(var)), lanes_(lanes), ranges_(std::move(ranges)) {
-    ranges_[var_] = {0, lanes - 1};
+  LoopVectorizer(std::string var, int width, ir::Ranges ranges)
+      : var_(std::move(var)), width_(width), ranges_(std::move(ranges)) {
+    ranges_[var_] = {0, width - 1};
   }
 
   absl::Status status() const { return status_; }
@@ -64,15 +64,15 @@ class LoopVectorizer {
     const ir::Expr index = Vec(store.indices[0], mask);
     const ir::Expr value = Vec(store.value, mask);
     const ir::Expr own = store.mask.defined() ? Vec(store.mask, mask) : store.mask;
-    // A store that is the same for every lane, and under no mask that differs between them, happens once.
-    if (index.type().lanes == 1 && value.type().lanes == 1 && !mask.defined() &&
-        (!own.defined() || own.type().lanes == 1)) {
+    // A store that is the same for every element, and under no mask that differs between them, happens once.
+    if (index.type().width == 1 && value.type().width == 1 && !mask.defined() &&
+        (!own.defined() || own.type().width == 1)) {
       return ir::MakeStore(store.buffer, {index}, value, own);
     }
     return ir::MakeStore(store.buffer, {Wide(index)}, Wide(value), own.defined() ? And(mask, Wide(own)) : mask);
   }
 
-  // The load in every lane; where `mask` is defined, only in those.
+  // The load of every element; where `mask` is defined, only of those.
   ir::Expr VecLoad(const ir::Load& load, const ir::Expr& mask, const ir::Expr& outer) {
     const ir::Expr own = load.mask.defined() ? And(mask, Wide(Vec(load.mask, outer))) : mask;
     return ir::MakeLoad(load.buffer, {Wide(Vec(load.indices[0], outer))}, own);
@@ -82,10 +82,10 @@ class LoopVectorizer {
     return mask.defined() ? mask && condition : condition;
   }
 
-  ir::Expr Wide(const ir::Expr& e) { return e.type().lanes == 1 ? ir::MakeBroadcast(e, lanes_) : e; }
+  ir::Expr Wide(const ir::Expr& e) { return e.type().width == 1 ? ir::MakeBroadcast(e, width_) : e; }
 
-  // A load that stays in its buffer whatever the lanes do may happen for all of them: an accumulator that is read under
-  // a mask could not live in registers.
+  // A load that stays in its buffer whatever the variable is may happen for all elements: an accumulator that is read
+  // under a mask could not live in registers.
   bool NeedsMask(const ir::Load& load) const { return load.buffer->scope != ir::Scope::kLocal || MayLeave(load); }
 
   // Whether it may be outside of its buffer, as far as ranges tell.
@@ -103,15 +103,15 @@ class LoopVectorizer {
     return leaves;
   }
 
-  // A scalar that is true if and only if some lane of the mask is; undefined where that cannot be told.
-  ir::Expr AnyLane(const ir::Expr& mask) const {
+  // A scalar that is true if and only if some element of the mask is; undefined where that cannot be told.
+  ir::Expr AnyElement(const ir::Expr& mask) const {
     if (const ir::Broadcast* same = mask.As<ir::Broadcast>()) return same->value;
     const ir::Binary* binary = mask.As<ir::Binary>();
     if (binary == nullptr) return {};
     if (binary->op == ir::BinaryOp::kAnd) {
-      // Of two conditions that differ between lanes, each may hold in another one.
+      // Of two conditions that differ between elements, each may hold for another one.
       if (binary->a.As<ir::Broadcast>() == nullptr && binary->b.As<ir::Broadcast>() == nullptr) return {};
-      const ir::Expr a = AnyLane(binary->a), b = AnyLane(binary->b);
+      const ir::Expr a = AnyElement(binary->a), b = AnyElement(binary->b);
       return a.defined() && b.defined() ? a && b : ir::Expr();
     }
     const ir::Ramp* ramp = binary->a.As<ir::Ramp>();
@@ -121,17 +121,17 @@ class LoopVectorizer {
     const bool below = binary->op == ir::BinaryOp::kLt || binary->op == ir::BinaryOp::kLe;
     const bool above = binary->op == ir::BinaryOp::kGt || binary->op == ir::BinaryOp::kGe;
     if (!below && !above) return {};
-    const bool first = below == (stride->value >= 0);  // the lane that is most likely to hold
-    const ir::Expr lane = first ? ramp->base : ramp->base + ir::Expr(stride->value * (ramp->lanes - 1));
-    return ir::MakeBinary(binary->op, ir::Simplify(lane, ranges_), bound->value);
+    const bool first = below == (stride->value >= 0);  // the element that is most likely to hold
+    const ir::Expr element = first ? ramp->base : ramp->base + ir::Expr(stride->value * (ramp->width - 1));
+    return ir::MakeBinary(binary->op, ir::Simplify(element, ranges_), bound->value);
   }
 
-  // The expression with the loop variable as lanes; scalar if it does not depend on it. What the mask may keep from
-  // leaving its buffer happens only where some lane needs it.
+  // The expression with the loop variable as a vector; scalar if it does not depend on it. What the mask may keep
+  // from leaving its buffer happens only where some element needs it.
   ir::Expr Vec(const ir::Expr& e, const ir::Expr& mask) {
     if (!ir::UsesVar(e, var_)) {
       if (!mask.defined() || !MayLeave(e)) return e;
-      if (const ir::Expr any = AnyLane(mask); any.defined()) return ir::MakeSelect(any, e, ir::MakeZero(e.type()));
+      if (const ir::Expr any = AnyElement(mask); any.defined()) return ir::MakeSelect(any, e, ir::MakeZero(e.type()));
     }
     if (e.type() == ir::kIndexType && !(mask.defined() && MayLeave(e))) {
       if (const ir::Expr ramp = AsRamp(e); ramp.defined()) return ramp;
@@ -141,18 +141,18 @@ class LoopVectorizer {
     }
     if (const ir::Select* select = e.As<ir::Select>()) return VecSelect(*select, mask);
     if (const ir::Cast* cast = e.As<ir::Cast>()) {
-      return ir::MakeCast(cast->type.WithLanes(lanes_), Vec(cast->value, mask));
+      return ir::MakeCast(cast->type.WithWidth(width_), Vec(cast->value, mask));
     }
     if (const ir::Call* call = e.As<ir::Call>()) {
       std::vector<ir::Expr> args;
       for (const ir::Expr& arg : call->args) args.push_back(Wide(Vec(arg, mask)));
-      return ir::MakeCall(call->type.WithLanes(lanes_), call->function, std::move(args));
+      return ir::MakeCall(call->type.WithWidth(width_), call->function, std::move(args));
     }
     if (const ir::Unary* unary = e.As<ir::Unary>()) return ir::MakeUnary(unary->op, Vec(unary->a, mask));
     if (const ir::Binary* binary = e.As<ir::Binary>()) {
       return ir::MakeBinary(binary->op, Wide(Vec(binary->a, mask)), Wide(Vec(binary->b, mask)));
     }
-    return ir::MakeRamp(ir::Expr(0), ir::Expr(1), lanes_);  // the variable itself
+    return ir::MakeRamp(ir::Expr(0), ir::Expr(1), width_);  // the variable itself
   }
 
   // What a masked load yields: not -0.
@@ -162,7 +162,7 @@ class LoopVectorizer {
     return (f != nullptr && f->value == 0 && !std::signbit(f->value)) || (i != nullptr && i->value == 0);
   }
 
-  // Loads in an arm happen only in the lanes that take it. A condition that is the same for every lane decides for the
+  // Loads in an arm happen only for the elements that take it. A condition that is the same for all decides for the
   // whole vector, and its arms need no masks.
   ir::Expr VecSelect(const ir::Select& select, const ir::Expr& mask) {
     const ir::Expr condition = Wide(Vec(select.condition, mask));
@@ -195,11 +195,11 @@ class LoopVectorizer {
       }
     }
     if (stride == 0) return ir::FromLinear(base);
-    return ir::MakeRamp(ir::FromLinear(base), ir::Expr(stride), lanes_);
+    return ir::MakeRamp(ir::FromLinear(base), ir::Expr(stride), width_);
   }
 
   const std::string var_;
-  const int lanes_;
+  const int width_;
   ir::Ranges ranges_;
   absl::Status status_;
 };

@@ -1,4 +1,4 @@
-// Vectorized loops become vector expressions: the loop variable turns into lanes, conditions into masks.
+// Vectorized loops become vector expressions: the loop variable turns into a vector, conditions into masks.
 #ifndef HONE_COMPILER_PASSES_VECTORIZE_H_
 #define HONE_COMPILER_PASSES_VECTORIZE_H_
 
@@ -8,7 +8,7 @@
 namespace hone::passes {
 
 // Wants flattened, simplified statements. FailedPrecondition if a loop has no constant extent, or contains a loop whose
-// extent differs between lanes, or another vectorized loop.
+// extent differs between elements, or another vectorized loop.
 absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s);
 
 }  // namespace hone::passes

@@ -75,10 +75,10 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage);
 // sketch/rows.cc: softmax, normalizations: everything about one row inside one loop. False if the workload is not of
 // that kind.
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch);
-// sketch/reduction.cc: whether the innermost axis of a reduction runs along memory, far enough to be split into vector
-// lanes.
-bool FitsLanes(const Sketch& sketch, const ir::Stage& stage);
-// Splits a reduction along a contiguous axis into vector lanes, where no other axis can be vectorized.
+// sketch/reduction.cc: whether the innermost axis of a reduction runs along memory, far enough for partial results that
+// fill vectors.
+bool FitsVectors(const Sketch& sketch, const ir::Stage& stage);
+// Gives a reduction along a contiguous axis vectors of partial results, where no other axis can be vectorized.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage);
 // sketch/split_reduction.cc: long reductions to a few results are taken apart, for threads to share. True if any was.
 absl::StatusOr<bool> SplitLongReductions(Sketch& sketch);

@@ -68,7 +68,7 @@ struct Target {
   Core core;
 
   // Elements of a vector register.
-  int Lanes(int element_bytes) const { return vector_bits / 8 / element_bytes; }
+  int VectorWidth(int element_bytes) const { return vector_bits / 8 / element_bytes; }
   bool HasLanes() const { return hierarchy.max_lanes > 1; }
 };
 

@@ -1,6 +1,6 @@
 // The 64-bit checksum of packages: fast (four independent multiply chains), streaming, the same on every platform.
 //
-// Against accidents, not against attackers. Every step is a bijection of the lane it works on, so a change within one
+// Against accidents, not against attackers. Every step is a bijection of the chain it works on, so a change within one
 // aligned 8-byte word is always found; other changes are missed with a chance of about 2^-64.
 #ifndef HONE_DEPLOY_RUNTIME_CHECKSUM_H_
 #define HONE_DEPLOY_RUNTIME_CHECKSUM_H_
@@ -41,7 +41,7 @@ class Checksum {
       padded.Absorb(padded.tail_);
     }
     uint64_t hash = total_ * kOdd1;  // so that zeros at the end count
-    for (const uint64_t lane : padded.lanes_) hash = std::rotl(hash ^ (lane * kOdd2), 29) * kOdd1;
+    for (const uint64_t chain : padded.chains_) hash = std::rotl(hash ^ (chain * kOdd2), 29) * kOdd1;
     hash ^= hash >> 32;
     hash *= kOdd2;
     return hash ^ (hash >> 29);
@@ -56,11 +56,11 @@ class Checksum {
     for (int i = 0; i < 4; ++i) {
       uint64_t word;
       std::memcpy(&word, block + 8 * i, 8);
-      lanes_[i] = std::rotl(lanes_[i] + word * kOdd2, 31) * kOdd1;
+      chains_[i] = std::rotl(chains_[i] + word * kOdd2, 31) * kOdd1;
     }
   }
 
-  uint64_t lanes_[4] = {1, 2, 3, 4};
+  uint64_t chains_[4] = {1, 2, 3, 4};
   uint8_t tail_[kBlock] = {};
   size_t held_ = 0;  // bytes in tail_
   uint64_t total_ = 0;

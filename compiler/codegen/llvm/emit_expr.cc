@@ -33,7 +33,7 @@ llvm::Type* Emitter::MemoryTypeOf(ir::DType dtype) {
 
 llvm::Type* Emitter::TypeOf(ir::Type type) {
   llvm::Type* element = type.dtype == ir::DType::kBool ? builder_.getInt1Ty() : MemoryTypeOf(type.dtype);
-  return type.lanes == 1 ? element : llvm::FixedVectorType::get(element, type.lanes);
+  return type.width == 1 ? element : llvm::FixedVectorType::get(element, type.width);
 }
 
 // Buffers never overlap: an access to one cannot touch what is in the scopes of the others.
@@ -74,23 +74,23 @@ llvm::Value* Emitter::EmitNode(const ir::Expr& e) {
       [&](const ir::Binary& b) { return EmitBinary(b); }, [&](const ir::Select& s) { return EmitSelect(s); },
       [&](const ir::Load& l) { return EmitLoad(l); }, [&](const ir::Call& c) { return EmitCall(c); },
       [&](const ir::Ramp& r) -> llvm::Value* {
-        llvm::Value* base = builder_.CreateVectorSplat(r.lanes, EmitExpr(r.base));
-        llvm::Value* stride = builder_.CreateVectorSplat(r.lanes, EmitExpr(r.stride));
+        llvm::Value* base = builder_.CreateVectorSplat(r.width, EmitExpr(r.base));
+        llvm::Value* stride = builder_.CreateVectorSplat(r.width, EmitExpr(r.stride));
         return builder_.CreateAdd(base, builder_.CreateMul(builder_.CreateStepVector(base->getType()), stride));
       },
-      [&](const ir::Broadcast& b) -> llvm::Value* { return builder_.CreateVectorSplat(b.lanes, EmitExpr(b.value)); });
+      [&](const ir::Broadcast& b) -> llvm::Value* { return builder_.CreateVectorSplat(b.width, EmitExpr(b.value)); });
 }
 
 llvm::Value* Emitter::EmitCast(const ir::Cast& cast) {
   const ir::Type from = cast.value.type();
   llvm::Value* value = EmitExpr(cast.value);
   if (from.dtype != ir::DType::kBFloat16) return EmitCast(value, from, cast.type);
-  return EmitCast(EmitFromBFloat(builder_, value), {ir::DType::kFloat32, from.lanes}, cast.type);
+  return EmitCast(EmitFromBFloat(builder_, value), {ir::DType::kFloat32, from.width}, cast.type);
 }
 
 // The integers as f64, for rounding them to a much shorter type: exact, or where that cannot be, off every tie.
 llvm::Value* Emitter::EmitIntToFloat64(llvm::Value* value, ir::Type from) {
-  const ir::Type type{ir::DType::kFloat64, from.lanes};
+  const ir::Type type{ir::DType::kFloat64, from.width};
   if (ir::SizeOf(from.dtype) < 8) return EmitCast(value, from, type);
   constexpr int64_t kExact = int64_t{1} << 53;
   constexpr int64_t kBelow =
@@ -304,12 +304,12 @@ llvm::Value* Emitter::EmitDivision(const ir::Binary& binary, llvm::Value* a, llv
   return builder_.CreateSelect(is_zero, zero, result);
 }
 
-// Lazy: an arm with a load is a branch, unless the lanes differ in what they take: then the loads carry their masks.
+// Lazy: an arm with a load is a branch, unless elements differ in what they take: then the loads carry their masks.
 llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
   const ir::Broadcast* uniform = select.condition.As<ir::Broadcast>();
   llvm::Value* condition = EmitExpr(uniform != nullptr ? uniform->value : select.condition);
-  const bool lanes_differ = uniform == nullptr && select.on_true.type().lanes > 1;
-  if (lanes_differ || (!HasLoad(select.on_true) && !HasLoad(select.on_false))) {
+  const bool elements_differ = uniform == nullptr && select.on_true.type().width > 1;
+  if (elements_differ || (!HasLoad(select.on_true) && !HasLoad(select.on_false))) {
     return builder_.CreateSelect(condition, EmitExpr(select.on_true), EmitExpr(select.on_false));
   }
   llvm::BasicBlock* blocks[2] = {llvm::BasicBlock::Create(context_, "taken", function_),
@@ -350,18 +350,18 @@ llvm::Value* Emitter::Address(const ir::Buffer& buffer, const ir::Expr& index, l
 llvm::Value* Emitter::EmitStridedLoad(const ir::Load& load, llvm::Value* address, llvm::FixedVectorType* vector,
                                       int stride) {
   const llvm::Align align(ir::SizeOf(load.buffer->dtype));
-  const int lanes = static_cast<int>(vector->getNumElements());
+  const int width = static_cast<int>(vector->getNumElements());
   llvm::Value* result = nullptr;
   for (int v = 0; v < stride; ++v) {
-    const int start = v + 1 < stride ? v * lanes : (lanes - 1) * (stride - 1);
+    const int start = v + 1 < stride ? v * width : (width - 1) * (stride - 1);
     llvm::Instruction* access = builder_.CreateAlignedLoad(
         vector, builder_.CreateConstInBoundsGEP1_64(vector->getElementType(), address, start), align);
     Annotate(access, load.buffer.get());
-    std::vector<int> picks(static_cast<size_t>(lanes));
-    for (int lane = 0; lane < lanes; ++lane) {
-      const int place = lane * stride - start;  // in this vector
-      const bool here = place >= 0 && place < lanes;
-      picks[static_cast<size_t>(lane)] = v == 0 ? (here ? place : 0) : here ? lanes + place : lane;
+    std::vector<int> picks(static_cast<size_t>(width));
+    for (int i = 0; i < width; ++i) {
+      const int place = i * stride - start;  // in this vector
+      const bool here = place >= 0 && place < width;
+      picks[static_cast<size_t>(i)] = v == 0 ? (here ? place : 0) : here ? width + place : i;
     }
     result = v == 0 ? builder_.CreateShuffleVector(access, picks) : builder_.CreateShuffleVector(result, access, picks);
   }
@@ -377,12 +377,12 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
   llvm::Instruction* access = nullptr;
   if (const ir::Broadcast* broadcast = index.As<ir::Broadcast>()) {
     llvm::Value* address = Address(load.buffer, broadcast->value, element);
-    if (mask != nullptr) {  // where no lane wants the element it may not exist; the buffer's first one does
+    if (mask != nullptr) {  // where no mask is set the element may not exist; the buffer's first one does
       address = builder_.CreateSelect(builder_.CreateOrReduce(mask), address, places_.at(load.buffer.get()).pointer);
     }
     access = builder_.CreateAlignedLoad(element, address, align);
     Annotate(access, load.buffer.get());
-    llvm::Value* splat = builder_.CreateVectorSplat(load.indices[0].type().lanes, access);
+    llvm::Value* splat = builder_.CreateVectorSplat(load.indices[0].type().width, access);
     return mask == nullptr ? splat : builder_.CreateSelect(mask, splat, zero);
   }
   const ir::Ramp* ramp = index.As<ir::Ramp>();
@@ -404,10 +404,10 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
 
 llvm::Value* Emitter::EmitLoad(const ir::Load& load) {
   llvm::Type* element = MemoryTypeOf(load.buffer->dtype);
-  const int lanes = load.indices[0].type().lanes;
+  const int width = load.indices[0].type().width;
   llvm::Value* value = nullptr;
-  if (lanes > 1) {
-    value = EmitVectorLoad(load, element, llvm::FixedVectorType::get(element, lanes));
+  if (width > 1) {
+    value = EmitVectorLoad(load, element, llvm::FixedVectorType::get(element, width));
   } else {
     HONE_CHECK(!load.mask.defined());
     llvm::LoadInst* access = builder_.CreateAlignedLoad(element, Address(load.buffer, load.indices[0], element),
@@ -455,7 +455,7 @@ llvm::Value* Emitter::EmitCall(const ir::Call& call) {
   }
 }
 
-// One call of the C library per lane.
+// One call of the C library per element.
 llvm::Value* Emitter::CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args) {
   static constexpr std::pair<ir::Intrinsic, const char*> kNames[] = {
       {ir::Intrinsic::kExp, "exp"},    {ir::Intrinsic::kLog, "log"},     {ir::Intrinsic::kTanh, "tanh"},
@@ -474,12 +474,12 @@ llvm::Value* Emitter::CallLibm(const ir::Call& call, const std::vector<llvm::Val
   const std::vector<llvm::Type*> parameters(args.size(), scalar);
   const llvm::FunctionCallee callee =
       module_->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
-  if (call.type.lanes == 1) return builder_.CreateCall(callee, args);
+  if (call.type.width == 1) return builder_.CreateCall(callee, args);
   llvm::Value* result = llvm::PoisonValue::get(TypeOf(call.type));
-  for (int lane = 0; lane < call.type.lanes; ++lane) {
-    std::vector<llvm::Value*> lane_args;
-    for (llvm::Value* arg : args) lane_args.push_back(builder_.CreateExtractElement(arg, lane));
-    result = builder_.CreateInsertElement(result, builder_.CreateCall(callee, lane_args), lane);
+  for (int i = 0; i < call.type.width; ++i) {
+    std::vector<llvm::Value*> element_args;
+    for (llvm::Value* arg : args) element_args.push_back(builder_.CreateExtractElement(arg, i));
+    result = builder_.CreateInsertElement(result, builder_.CreateCall(callee, element_args), i);
   }
   return result;
 }

@@ -73,8 +73,8 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [](const ir::Barrier&) { HONE_CHECK(false); });  // no grid reaches this back end
 }
 
-// for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over lanes, as one vector load and a tree of
-// shuffles.
+// for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over the elements of a vector, as one vector load
+// and a tree of shuffles.
 bool Emitter::EmitHorizontal(const ir::For& loop) {
   const ir::IntImm* extent = loop.extent.As<ir::IntImm>();
   const ir::Store* store = loop.body.As<ir::Store>();
@@ -86,29 +86,29 @@ bool Emitter::EmitHorizontal(const ir::For& loop) {
   const ir::Binary* update = store->value.As<ir::Binary>();
   if (update == nullptr || ir::UsesVar(store->indices[0], loop.var)) return false;
   const ir::Load* total = update->a.As<ir::Load>();
-  const ir::Load* lane = update->b.As<ir::Load>();
-  if (total == nullptr || lane == nullptr || total->buffer != store->buffer ||
+  const ir::Load* part = update->b.As<ir::Load>();
+  if (total == nullptr || part == nullptr || total->buffer != store->buffer ||
       !ir::Equal(total->indices[0], store->indices[0]))
     return false;
-  if (lane->buffer == store->buffer || lane->mask.defined()) return false;
+  if (part->buffer == store->buffer || part->mask.defined()) return false;
   const ir::Expr step =
-      ir::Substitute(lane->indices[0], {{loop.var, ir::MakeVar(loop.var) + ir::Expr(1)}}) - lane->indices[0];
+      ir::Substitute(part->indices[0], {{loop.var, ir::MakeVar(loop.var) + ir::Expr(1)}}) - part->indices[0];
   if (ir::ConstantValue(step) != 1) return false;
   llvm::Intrinsic::ID combine = llvm::Intrinsic::not_intrinsic;
   if (update->op == ir::BinaryOp::kMax) combine = llvm::Intrinsic::vector_reduce_fmaximum;
   if (update->op == ir::BinaryOp::kMin) combine = llvm::Intrinsic::vector_reduce_fminimum;
   if (combine == llvm::Intrinsic::not_intrinsic && update->op != ir::BinaryOp::kAdd) return false;
-  const ir::Expr first = ir::Simplify(ir::Substitute(lane->indices[0], {{loop.var, ir::Expr(0)}}), ranges_);
-  llvm::Value* lanes =
-      EmitExpr(ir::MakeLoad(lane->buffer, {ir::MakeRamp(first, ir::Expr(1), static_cast<int>(extent->value))}));
+  const ir::Expr first = ir::Simplify(ir::Substitute(part->indices[0], {{loop.var, ir::Expr(0)}}), ranges_);
+  llvm::Value* parts =
+      EmitExpr(ir::MakeLoad(part->buffer, {ir::MakeRamp(first, ir::Expr(1), static_cast<int>(extent->value))}));
   llvm::Value* before = EmitExpr(update->a);
   llvm::Value* result = nullptr;
   if (update->op == ir::BinaryOp::kAdd) {
-    llvm::CallInst* sum = builder_.CreateFAddReduce(before, lanes);
+    llvm::CallInst* sum = builder_.CreateFAddReduce(before, parts);
     sum->setHasAllowReassoc(true);
     result = sum;
   } else {
-    llvm::Value* reduced = builder_.CreateIntrinsic(combine, {lanes->getType()}, {lanes});
+    llvm::Value* reduced = builder_.CreateIntrinsic(combine, {parts->getType()}, {parts});
     result = builder_.CreateBinaryIntrinsic(
         update->op == ir::BinaryOp::kMax ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, before, reduced);
   }
@@ -251,14 +251,14 @@ void Emitter::EmitAlloc(const ir::Alloc& alloc) {
 void Emitter::EmitStore(const ir::Store& store) {
   llvm::Value* value = EmitExpr(store.value);
   llvm::Type* element = MemoryTypeOf(store.buffer->dtype);
-  const int lanes = store.value.type().lanes;
-  llvm::Type* memory = lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
+  const int width = store.value.type().width;
+  llvm::Type* memory = width == 1 ? element : llvm::FixedVectorType::get(element, width);
   if (store.buffer->dtype == ir::DType::kBool) value = builder_.CreateZExt(value, memory);
   const llvm::Align align(ir::SizeOf(store.buffer->dtype));
   const ir::Expr& index = store.indices[0];
   llvm::Value* mask = store.mask.defined() ? EmitExpr(store.mask) : nullptr;
   llvm::Instruction* access = nullptr;
-  if (lanes == 1) {
+  if (width == 1) {
     HONE_CHECK(mask == nullptr);
     access = builder_.CreateAlignedStore(value, Address(store.buffer, index, element), align);
   } else if (const ir::Ramp* ramp = index.As<ir::Ramp>(); ramp != nullptr && ir::ConstantValue(ramp->stride) == 1) {
@@ -268,7 +268,7 @@ void Emitter::EmitStore(const ir::Store& store) {
   } else {
     llvm::Value* addresses = builder_.CreateGEP(element, places_.at(store.buffer.get()).pointer, EmitExpr(index));
     if (mask == nullptr)
-      mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(builder_.getInt1Ty(), lanes));
+      mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(builder_.getInt1Ty(), width));
     access = builder_.CreateMaskedScatter(value, addresses, align, mask);
   }
   Annotate(access, store.buffer.get());

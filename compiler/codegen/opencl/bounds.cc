@@ -80,7 +80,7 @@ Interval OfNode(const ir::Expr& e, const ir::Ranges& ranges) {
       [&](const ir::Broadcast& b) { return OfNode(b.value, ranges); },
       [&](const ir::Ramp& r) {
         const Interval base = OfNode(r.base, ranges), stride = OfNode(r.stride, ranges);
-        const Interval offset = OfBinary(BinaryOp::kMul, stride, {0, r.lanes - 1});
+        const Interval offset = OfBinary(BinaryOp::kMul, stride, {0, r.width - 1});
         return OfBinary(BinaryOp::kAdd, base, offset);
       },
       [&](const ir::Binary& b) { return OfBinary(b.op, OfNode(b.a, ranges), OfNode(b.b, ranges)); },

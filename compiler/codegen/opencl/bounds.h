@@ -7,8 +7,8 @@
 
 namespace hone::codegen::opencl {
 
-// Of an i64 expression, of all its lanes. Unlike ir::BoundsOf, right also where arithmetic on the way wraps: what may
-// wrap is unbounded.
+// Of an i64 expression, of all its elements. Unlike ir::BoundsOf, right also where arithmetic on the way wraps: what
+// may wrap is unbounded.
 ir::Interval BoundsOf(const ir::Expr& e, const ir::Ranges& ranges);
 
 bool IsBounded(ir::Interval i);

@@ -66,32 +66,32 @@ ir::Interval Emitter::BoundsOf(const ir::Expr& e) {
 
 // The expression, or a name for its value where it is large and used more than once. A load that may not happen gets no
 // name: naming it would be doing it.
-Text Emitter::Value(const ir::Expr& e, const Lane& wanted) {
-  const Lane lane = e.type().lanes == 1 ? Lane{} : wanted;
-  const ir::IntImm* number = lane.all() ? nullptr : lane.number.As<ir::IntImm>();
-  const std::pair key{&e.node(), lane.all() ? -1 : number != nullptr ? number->value : -2};
+Text Emitter::Value(const ir::Expr& e, const Element& wanted) {
+  const Element element = e.type().width == 1 ? Element{} : wanted;
+  const ir::IntImm* number = element.all() ? nullptr : element.number.As<ir::IntImm>();
+  const std::pair key{&e.node(), element.all() ? -1 : number != nullptr ? number->value : -2};
   if (const auto it = named_.find(key); it != named_.end()) return it->second;
-  Text text = Node(e, lane);
+  Text text = Node(e, element);
   const Facts facts = Count(e);
   if (facts.uses < 2 || facts.size < 8 || (lazy_ > 0 && facts.has_load)) return text;
-  const ir::Type type = e.type().WithLanes(lane.all() ? e.type().lanes : 1);
+  const ir::Type type = e.type().WithWidth(element.all() ? e.type().width : 1);
   const std::string name = names_.Take("t");
   Line(fmt::format("const {} {} = {};", TypeName(type, text.narrow), name, text.code));
   return named_[key] = Primary(name, text.narrow);
 }
 
-Text Emitter::Node(const ir::Expr& e, const Lane& lane) {
-  const int width = lane.all() ? e.type().lanes : 1;
-  if (width > 1 && NeedsLanes(e)) return Gather(e);
+Text Emitter::Node(const ir::Expr& e, const Element& element) {
+  const int width = element.all() ? e.type().width : 1;
+  if (width > 1 && NeedsElements(e)) return Gather(e);
   return ir::Match(
       e, [&](const ir::IntImm& i) { return Constant(i); }, [&](const ir::FloatImm& f) { return Constant(f); },
-      [&](const ir::Var& v) { return VarOf(v, lane); }, [&](const ir::Cast& c) { return CastOf(c, lane, width); },
-      [&](const ir::Unary& u) { return UnaryOf(u, lane, width); },
-      [&](const ir::Binary& b) { return BinaryOf(e, b, lane, width); },
-      [&](const ir::Select& s) { return SelectOf(s, lane, width); },
-      [&](const ir::Load& l) { return LoadOf(l, lane, width); },
-      [&](const ir::Call& c) { return CallOf(c, lane, width); },
-      [&](const ir::Ramp& r) { return RampOf(e, r, lane, width); },
+      [&](const ir::Var& v) { return VarOf(v, element); }, [&](const ir::Cast& c) { return CastOf(c, element, width); },
+      [&](const ir::Unary& u) { return UnaryOf(u, element, width); },
+      [&](const ir::Binary& b) { return BinaryOf(e, b, element, width); },
+      [&](const ir::Select& s) { return SelectOf(s, element, width); },
+      [&](const ir::Load& l) { return LoadOf(l, element, width); },
+      [&](const ir::Call& c) { return CallOf(c, element, width); },
+      [&](const ir::Ramp& r) { return RampOf(e, r, element, width); },
       [&](const ir::Broadcast& b) {
         const Text value = Value(b.value);
         if (width == 1) return value;
@@ -101,7 +101,7 @@ Text Emitter::Node(const ir::Expr& e, const Lane& lane) {
 }
 
 // What OpenCL C cannot do with a vector.
-bool Emitter::NeedsLanes(const ir::Expr& e) {
+bool Emitter::NeedsElements(const ir::Expr& e) {
   if (const ir::Load* load = e.As<ir::Load>()) {
     const ir::Expr& index = load->indices[0];
     return (load->mask.defined() && !IsBroadcast(load->mask)) || !(IsUnitRamp(index) || IsBroadcast(index));
@@ -121,14 +121,14 @@ bool Emitter::NeedsLanes(const ir::Expr& e) {
 }
 
 Text Emitter::Gather(const ir::Expr& e) {
-  std::string lanes;
+  std::string elements;
   bool narrow = e.type().dtype == DType::kInt64;
-  for (int i = 0; i < e.type().lanes; ++i) {
-    const Text value = Value(e, Lane{ir::Expr(i)});
+  for (int i = 0; i < e.type().width; ++i) {
+    const Text value = Value(e, Element{ir::Expr(i)});
     narrow &= value.narrow;
-    lanes += (i == 0 ? "" : ", ") + (e.type().dtype == DType::kBool ? Prefixed("-", value).code : value.code);
+    elements += (i == 0 ? "" : ", ") + (e.type().dtype == DType::kBool ? Prefixed("-", value).code : value.code);
   }
-  return Primary(Splat(e.type(), lanes, narrow), narrow);
+  return Primary(Splat(e.type(), elements, narrow), narrow);
 }
 
 Text Emitter::Constant(const ir::IntImm& i) {
@@ -164,26 +164,26 @@ Text Emitter::Constant(const ir::FloatImm& f) {
   return {digits + (is_double ? "" : "f"), level};
 }
 
-Text Emitter::VarOf(const ir::Var& v, const Lane& lane) {
+Text Emitter::VarOf(const ir::Var& v, const Element& element) {
   const auto it = variables_.find(v.name);
   HONE_CHECK(it != variables_.end());
   const Variable& variable = it->second;
-  if (lane.all()) return Primary(variable.name, variable.narrow);
-  if (!IsNative(v.type.lanes)) {
-    return Primary(fmt::format("{}[{}]", variable.name, Value(lane.number).code), variable.narrow);
+  if (element.all()) return Primary(variable.name, variable.narrow);
+  if (!IsNative(v.type.width)) {
+    return Primary(fmt::format("{}[{}]", variable.name, Value(element.number).code), variable.narrow);
   }
-  const std::string element = fmt::format("{}.s{:x}", variable.name, lane.number.As<ir::IntImm>()->value);
-  // One lane of a vector of bools is -1 or 0.
-  if (v.type.dtype == DType::kBool) return {element + " != 0", Level::kOther};
-  return Primary(element, variable.narrow);
+  const std::string component = fmt::format("{}.s{:x}", variable.name, element.number.As<ir::IntImm>()->value);
+  // One element of a vector of bools is -1 or 0.
+  if (v.type.dtype == DType::kBool) return {component + " != 0", Level::kOther};
+  return Primary(component, variable.narrow);
 }
 
 // A mask as OpenCL's comparison of such operands gives it, to ours: ints.
 Text Emitter::Mask(ir::Type operand, bool narrow, std::string compare) {
   const bool is_int =
       operand.dtype == DType::kBool || IsStorageFloat(operand.dtype) || narrow || ir::SizeOf(operand.dtype) == 4;
-  if (operand.lanes == 1 || is_int) return {std::move(compare), Level::kOther};
-  return Primary(fmt::format("convert_int{}({})", operand.lanes, compare));
+  if (operand.width == 1 || is_int) return {std::move(compare), Level::kOther};
+  return Primary(fmt::format("convert_int{}({})", operand.width, compare));
 }
 
 Text Emitter::Widened(Text value, int width) {
@@ -202,10 +202,10 @@ Text Emitter::ToStorageFloat(DType from, DType to, const Text& value) {
   return Call1(prelude_.Round(to), single);
 }
 
-Text Emitter::CastOf(const ir::Cast& cast, const Lane& lane, int width) {
+Text Emitter::CastOf(const ir::Cast& cast, const Element& element, int width) {
   const DType from = cast.value.type().dtype, to = cast.type.dtype;
   const ir::Type from_type{from, width}, type{to, width};
-  Text value = Value(cast.value, lane);
+  Text value = Value(cast.value, element);
   if (from == to) return value;
   if (IsStorageFloat(to)) return ToStorageFloat(from, to, value);
   if (to == DType::kBool) {
@@ -228,10 +228,10 @@ Text Emitter::CastOf(const ir::Cast& cast, const Lane& lane, int width) {
   return result;
 }
 
-Text Emitter::UnaryOf(const ir::Unary& unary, const Lane& lane, int width) {
+Text Emitter::UnaryOf(const ir::Unary& unary, const Element& element, int width) {
   static constexpr std::string_view kFunctions[] = {"", "fabs", "", "floor", "ceil", "rint", "trunc", "sqrt"};
-  const Text a = Value(unary.a, lane);
-  const ir::Type type = unary.a.type().WithLanes(width);
+  const Text a = Value(unary.a, element);
+  const ir::Type type = unary.a.type().WithWidth(width);
   if (unary.op == ir::UnaryOp::kNot) {
     if (type.dtype == DType::kBool) return Prefixed(width > 1 ? "~" : "!", a);
     const Text flipped = Prefixed("~", a, a.narrow);
@@ -246,9 +246,9 @@ Text Emitter::UnaryOf(const ir::Unary& unary, const Lane& lane, int width) {
   return Call1(prelude_.Unary(unary.op, type), Widened(a, width));
 }
 
-Text Emitter::BinaryOf(const ir::Expr& e, const ir::Binary& binary, const Lane& lane, int width) {
-  Text a = Value(binary.a, lane), b = Value(binary.b, lane);
-  const ir::Type type = binary.a.type().WithLanes(width);
+Text Emitter::BinaryOf(const ir::Expr& e, const ir::Binary& binary, const Element& element, int width) {
+  Text a = Value(binary.a, element), b = Value(binary.b, element);
+  const ir::Type type = binary.a.type().WithWidth(width);
   if (type.dtype == DType::kBool) return BoolBinary(binary.op, std::move(a), std::move(b), width);
   if (width > 1 && a.narrow != b.narrow) {
     a = Widened(std::move(a), width);
@@ -354,7 +354,7 @@ Text Emitter::IndexBinary(const ir::Expr& e, const ir::Binary& binary, Text a, T
 
 Text Emitter::IntBinary(BinaryOp op, const Text& a, const Text& b, ir::Type type) {
   // These wrap by themselves.
-  const bool wraps = ir::IsUnsignedInt(type.dtype) && (type.lanes > 1 || ir::SizeOf(type.dtype) >= 4);
+  const bool wraps = ir::IsUnsignedInt(type.dtype) && (type.width > 1 || ir::SizeOf(type.dtype) >= 4);
   switch (op) {
     case BinaryOp::kAnd:
       return Joined(a, "&", b, Level::kOther);
@@ -377,12 +377,12 @@ Text Emitter::IntBinary(BinaryOp op, const Text& a, const Text& b, ir::Type type
   return Call2(prelude_.Binary(op, type), a, b);
 }
 
-Text Emitter::SelectOf(const ir::Select& select, const Lane& lane, int width) {
-  const ir::Type type = select.on_true.type().WithLanes(width);
+Text Emitter::SelectOf(const ir::Select& select, const Element& element, int width) {
+  const ir::Type type = select.on_true.type().WithWidth(width);
   const ir::Broadcast* uniform = width > 1 ? select.condition.As<ir::Broadcast>() : nullptr;
-  Text condition = uniform != nullptr ? Value(uniform->value) : Value(select.condition, lane);
+  Text condition = uniform != nullptr ? Value(uniform->value) : Value(select.condition, element);
   ++lazy_;
-  Text a = Value(select.on_true, lane), b = Value(select.on_false, lane);
+  Text a = Value(select.on_true, element), b = Value(select.on_false, element);
   --lazy_;
   const bool narrow = a.narrow && b.narrow;
   if (!narrow) {
@@ -402,16 +402,16 @@ Text Emitter::SelectOf(const ir::Select& select, const Lane& lane, int width) {
       Level::kOther, narrow};
 }
 
-Text Emitter::RampOf(const ir::Expr& e, const ir::Ramp& ramp, const Lane& lane, int width) {
+Text Emitter::RampOf(const ir::Expr& e, const ir::Ramp& ramp, const Element& element, int width) {
   if (width == 1) {
     const ir::Type type = ramp.base.type();
-    const ir::IntImm *stride = ramp.stride.As<ir::IntImm>(), *number = lane.number.As<ir::IntImm>();
+    const ir::IntImm *stride = ramp.stride.As<ir::IntImm>(), *number = element.number.As<ir::IntImm>();
     ir::Expr offset;
     if (stride != nullptr && number != nullptr) {
       offset = ir::MakeInt(
           type, static_cast<int64_t>(static_cast<uint64_t>(stride->value) * static_cast<uint64_t>(number->value)));
     } else {
-      offset = ir::MakeCast(type, lane.number) * ramp.stride;
+      offset = ir::MakeCast(type, element.number) * ramp.stride;
     }
     kept_.push_back(number != nullptr && number->value == 0 && !ir::IsFloat(type.dtype) ? ramp.base
                                                                                         : ramp.base + offset);
@@ -436,36 +436,36 @@ std::string Emitter::Place(const ir::BufferNode& buffer, bool for_store) {
 Text Emitter::LoadElement(const ir::BufferNode& buffer, const std::string& index) {
   const std::string place = Place(buffer, false);
   if (buffer.dtype == DType::kFloat16) return Primary(fmt::format("vload_half({}, {})", index, place));
-  const std::string element = fmt::format("{}[{}]", place, index);
-  if (buffer.dtype == DType::kBFloat16) return Primary(fmt::format("as_float((uint){} << 16)", element));
-  if (buffer.dtype == DType::kBool) return {element + " != 0", Level::kOther};
-  return Primary(element);
+  const std::string component = fmt::format("{}[{}]", place, index);
+  if (buffer.dtype == DType::kBFloat16) return Primary(fmt::format("as_float((uint){} << 16)", component));
+  if (buffer.dtype == DType::kBool) return {component + " != 0", Level::kOther};
+  return Primary(component);
 }
 
 // index: as an operand of "+".
-Text Emitter::LoadVector(const ir::BufferNode& buffer, const std::string& index, int lanes) {
+Text Emitter::LoadVector(const ir::BufferNode& buffer, const std::string& index, int width) {
   const std::string place = Place(buffer, false);
-  if (buffer.dtype == DType::kFloat16) return Primary(fmt::format("vload_half{}(0, {} + {})", lanes, place, index));
-  const std::string vector = fmt::format("vload{}(0, {} + {})", lanes, place, index);
+  if (buffer.dtype == DType::kFloat16) return Primary(fmt::format("vload_half{}(0, {} + {})", width, place, index));
+  const std::string vector = fmt::format("vload{}(0, {} + {})", width, place, index);
   if (buffer.dtype == DType::kBFloat16) {
-    return Primary(fmt::format("as_float{0}(convert_uint{0}({1}) << (uint{0})(16))", lanes, vector));
+    return Primary(fmt::format("as_float{0}(convert_uint{0}({1}) << (uint{0})(16))", width, vector));
   }
   if (buffer.dtype == DType::kBool) {
-    return Primary(fmt::format("convert_int{0}({1} != (uchar{0})(0))", lanes, vector));
+    return Primary(fmt::format("convert_int{0}({1} != (uchar{0})(0))", width, vector));
   }
   return Primary(vector);
 }
 
-Text Emitter::LoadOf(const ir::Load& load, const Lane& lane, int width) {
+Text Emitter::LoadOf(const ir::Load& load, const Element& element, int width) {
   const ir::BufferNode& buffer = *load.buffer;
   const ir::Type type{buffer.dtype, width};
   const ir::Broadcast* uniform = load.mask.defined() ? load.mask.As<ir::Broadcast>() : nullptr;
   Text mask;
-  if (load.mask.defined()) mask = uniform != nullptr ? Value(uniform->value) : Value(load.mask, lane);
+  if (load.mask.defined()) mask = uniform != nullptr ? Value(uniform->value) : Value(load.mask, element);
   lazy_ += load.mask.defined() ? 1 : 0;
   Text value;
   if (width == 1) {
-    value = LoadElement(buffer, Value(load.indices[0], lane).code);
+    value = LoadElement(buffer, Value(load.indices[0], element).code);
   } else if (const ir::Broadcast* same = load.indices[0].As<ir::Broadcast>()) {
     const Text element = LoadElement(buffer, Value(same->value).code);
     value = Primary(Splat(type, buffer.dtype == DType::kBool ? Prefixed("-", element).code : element.code));
@@ -495,10 +495,10 @@ Text Emitter::Reinterpret(const ir::Call& call, const Text& value, int width) {
   return Call1("as_" + TypeName({to, width}), bits);
 }
 
-Text Emitter::CallOf(const ir::Call& call, const Lane& lane, int width) {
+Text Emitter::CallOf(const ir::Call& call, const Element& element, int width) {
   std::vector<Text> args;
-  for (const ir::Expr& arg : call.args) args.push_back(Value(arg, lane));
-  const ir::Type type = call.args[0].type().WithLanes(width);
+  for (const ir::Expr& arg : call.args) args.push_back(Value(arg, element));
+  const ir::Type type = call.args[0].type().WithWidth(width);
   switch (call.function) {
     case ir::Intrinsic::kReinterpret:
       return Reinterpret(call, args[0], width);

@@ -246,19 +246,19 @@ void Emitter::EmitIf(const ir::If& branch) {
   Close();
 }
 
-// Opens a loop over the lanes of a vector that OpenCL C does not have; its variable, by name and as an expression.
-std::pair<std::string, ir::Expr> Emitter::OpenLanes(int lanes) {
-  named_.clear();                    // names given before are still right, but those given inside are not outside
-  const std::string var = "lane\n";  // no Var of the func has this name: text has no such names
+// Opens a loop over the elements of a vector that OpenCL C does not have; its variable, by name and as an expression.
+std::pair<std::string, ir::Expr> Emitter::OpenElements(int width) {
+  named_.clear();                       // names given before are still right, but those given inside are not outside
+  const std::string var = "element\n";  // no Var of the func has this name: text has no such names
   names_.OpenBrace();
-  const std::string name = names_.Take("lane");
-  Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name, lanes));
+  const std::string name = names_.Take("element");
+  Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name, width));
   variables_[var] = {name, true};
-  ranges_[var] = {0, lanes - 1};
+  ranges_[var] = {0, width - 1};
   return {name, ir::MakeVar(var)};
 }
 
-void Emitter::CloseLanes() {
+void Emitter::CloseElements() {
   Close();
   names_.CloseBrace();
   named_.clear();
@@ -269,7 +269,7 @@ void Emitter::EmitLet(const ir::Let& let) {
   const ir::Type type = let.value.type();
   std::string name;
   bool narrow = false;
-  if (type.lanes == 1 || IsNative(type.lanes)) {
+  if (type.width == 1 || IsNative(type.width)) {
     const Text value = Value(let.value);
     narrow = value.narrow;
     name = names_.Take(let.var);
@@ -284,14 +284,14 @@ void Emitter::EmitLet(const ir::Let& let) {
   ranges_.erase(let.var);
 }
 
-// The lanes of a vector that OpenCL C does not have, as an array.
+// The elements of a vector that OpenCL C does not have, as an array.
 std::string Emitter::EmitArray(const std::string& like, const ir::Expr& value) {
   const std::string name = names_.Take(like);
-  Line(fmt::format("{} {}[{}];", TypeName(value.type().Element()), name, value.type().lanes));
-  const auto [lane, number] = OpenLanes(value.type().lanes);
-  const Text element = Value(value, Lane{number});
-  Line(fmt::format("{}[{}] = {};", name, lane, element.code));
-  CloseLanes();
+  Line(fmt::format("{} {}[{}];", TypeName(value.type().Element()), name, value.type().width));
+  const auto [element, number] = OpenElements(value.type().width);
+  const Text text = Value(value, Element{number});
+  Line(fmt::format("{}[{}] = {};", name, element, text.code));
+  CloseElements();
   return name;
 }
 
@@ -308,10 +308,10 @@ std::string Emitter::StoreElement(const ir::BufferNode& buffer, const std::strin
 void Emitter::EmitStore(const ir::Store& store) {
   const ir::Expr value = Unrounded(store.value);
   Begin({value, store.indices[0], store.mask});
-  const int lanes = value.type().lanes;
-  if (lanes == 1) return EmitScalarStore(store, value);
-  if (IsNative(lanes)) return EmitVectorStore(store, value);
-  EmitLanes(store, value);
+  const int width = value.type().width;
+  if (width == 1) return EmitScalarStore(store, value);
+  if (IsNative(width)) return EmitVectorStore(store, value);
+  EmitElements(store, value);
 }
 
 void Emitter::EmitScalarStore(const ir::Store& store, const ir::Expr& stored) {
@@ -331,15 +331,15 @@ void Emitter::EmitVectorStore(const ir::Store& store, const ir::Expr& stored) {
       buffer.dtype != DType::kBFloat16) {
     const std::string place =
         fmt::format("{} + {}", Place(buffer, true), InParens(Value(ramp->base), Level::kMultiply));
-    std::string code = Widened(value, type.lanes).code;
+    std::string code = Widened(value, type.width).code;
     if (buffer.dtype == DType::kBool)
-      code = fmt::format("convert_uchar{}({} & 1)", type.lanes, InParens(value, Level::kAdd));
+      code = fmt::format("convert_uchar{}({} & 1)", type.width, InParens(value, Level::kAdd));
     const std::string line = buffer.dtype == DType::kFloat16
-                                 ? fmt::format("vstore_half{}_rte({}, 0, {});", type.lanes, code, place)
-                                 : fmt::format("vstore{}({}, 0, {});", type.lanes, code, place);
+                                 ? fmt::format("vstore_half{}_rte({}, 0, {});", type.width, code, place)
+                                 : fmt::format("vstore{}({}, 0, {});", type.width, code, place);
     return Line(uniform != nullptr ? fmt::format("if ({}) {}", Value(uniform->value).code, line) : line);
   }
-  // All operands are read before the first lane is written.
+  // All operands are read before the first element is written.
   Open("");
   const auto named = [&](const char* name, const ir::Expr& e) {
     const Text text = e.SameHandle(stored) ? value : Value(e);
@@ -349,7 +349,7 @@ void Emitter::EmitVectorStore(const ir::Store& store, const ir::Expr& stored) {
   };
   const std::string values = named("values", stored), indices = named("indices", store.indices[0]);
   const std::string mask = store.mask.defined() ? named("mask", store.mask) : "";
-  for (int i = 0; i < type.lanes; ++i) {
+  for (int i = 0; i < type.width; ++i) {
     const Text element{fmt::format("{}.s{:x}{}", values, i, type.dtype == DType::kBool ? " & 1" : "")};
     const std::string line = StoreElement(buffer, fmt::format("{}.s{:x}", indices, i), element);
     Line(mask.empty() ? line : fmt::format("if ({}.s{:x}) {}", mask, i, line));
@@ -358,15 +358,15 @@ void Emitter::EmitVectorStore(const ir::Store& store, const ir::Expr& stored) {
   named_.clear();
 }
 
-void Emitter::EmitLanes(const ir::Store& store, const ir::Expr& stored) {
+void Emitter::EmitElements(const ir::Store& store, const ir::Expr& stored) {
   Open("");
   const std::string values = EmitArray("values", stored), indices = EmitArray("indices", store.indices[0]);
   const std::string mask = store.mask.defined() ? EmitArray("mask", store.mask) : "";
-  const auto [lane, number] = OpenLanes(stored.type().lanes);
+  const auto [element, number] = OpenElements(stored.type().width);
   const std::string line =
-      StoreElement(*store.buffer, fmt::format("{}[{}]", indices, lane), {fmt::format("{}[{}]", values, lane)});
-  Line(mask.empty() ? line : fmt::format("if ({}[{}]) {}", mask, lane, line));
-  CloseLanes();
+      StoreElement(*store.buffer, fmt::format("{}[{}]", indices, element), {fmt::format("{}[{}]", values, element)});
+  Line(mask.empty() ? line : fmt::format("if ({}[{}]) {}", mask, element, line));
+  CloseElements();
   Close();
 }
 

@@ -1,8 +1,8 @@
 // Prints one lowered Func as a kernel of OpenCL C.
 //
 // Private to codegen/opencl. emit_stmt.cc has the kernel and its statements, emit_expr.cc expressions and loads. A
-// vector of 2, 4, 8 or 16 lanes is a vector of OpenCL C; what OpenCL C cannot do with a vector (a masked load, a select
-// of loads), and vectors of other lengths, are computed lane by lane, each lane as a scalar.
+// vector of 2, 4, 8 or 16 elements is a vector of OpenCL C; what OpenCL C cannot do with a vector (a masked load, a
+// select of loads), and vectors of other lengths, are computed element by element, each as a scalar.
 #ifndef HONE_COMPILER_CODEGEN_OPENCL_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_OPENCL_EMITTER_H_
 
@@ -29,8 +29,8 @@ struct Text {
   bool narrow = false;  // an i64 held as int
 };
 
-// Which lane of a vector expression is wanted: all, or the one of that number (an i64 expression).
-struct Lane {
+// Which element of a vector expression is wanted: all, or the one of that number (an i64 expression).
+struct Element {
   ir::Expr number;
   bool all() const { return !number.defined(); }
 };
@@ -67,36 +67,36 @@ class Emitter {
   // stored: the value of the store, or what the store itself rounds to it.
   void EmitScalarStore(const ir::Store& store, const ir::Expr& stored);
   void EmitVectorStore(const ir::Store& store, const ir::Expr& stored);
-  void EmitLanes(const ir::Store& store, const ir::Expr& stored);
+  void EmitElements(const ir::Store& store, const ir::Expr& stored);
   std::string EmitArray(const std::string& like, const ir::Expr& value);
-  std::pair<std::string, ir::Expr> OpenLanes(int lanes);
-  void CloseLanes();
+  std::pair<std::string, ir::Expr> OpenElements(int width);
+  void CloseElements();
   std::string StoreElement(const ir::BufferNode& buffer, const std::string& index, const Text& value);
   const Facts& Count(const ir::Expr& e);
 
   // emit_expr.cc
-  Text Value(const ir::Expr& e, const Lane& lane = {});
-  Text Node(const ir::Expr& e, const Lane& lane);
+  Text Value(const ir::Expr& e, const Element& element = {});
+  Text Node(const ir::Expr& e, const Element& element);
   Text Gather(const ir::Expr& e);
-  bool NeedsLanes(const ir::Expr& e);
+  bool NeedsElements(const ir::Expr& e);
   Text Constant(const ir::IntImm& i);
   Text Constant(const ir::FloatImm& f);
-  Text VarOf(const ir::Var& v, const Lane& lane);
-  Text CastOf(const ir::Cast& cast, const Lane& lane, int width);
+  Text VarOf(const ir::Var& v, const Element& element);
+  Text CastOf(const ir::Cast& cast, const Element& element, int width);
   Text ToStorageFloat(ir::DType from, ir::DType to, const Text& value);
-  Text UnaryOf(const ir::Unary& unary, const Lane& lane, int width);
-  Text BinaryOf(const ir::Expr& e, const ir::Binary& binary, const Lane& lane, int width);
+  Text UnaryOf(const ir::Unary& unary, const Element& element, int width);
+  Text BinaryOf(const ir::Expr& e, const ir::Binary& binary, const Element& element, int width);
   Text IndexBinary(const ir::Expr& e, const ir::Binary& binary, Text a, Text b, int width);
   Text BoolBinary(ir::BinaryOp op, Text a, Text b, int width);
   Text FloatBinary(const ir::Binary& binary, const Text& a, const Text& b, ir::Type type);
   Text IntBinary(ir::BinaryOp op, const Text& a, const Text& b, ir::Type type);
   Text Compare(ir::BinaryOp op, Text a, Text b, ir::Type type);
-  Text SelectOf(const ir::Select& select, const Lane& lane, int width);
-  Text RampOf(const ir::Expr& e, const ir::Ramp& ramp, const Lane& lane, int width);
-  Text LoadOf(const ir::Load& load, const Lane& lane, int width);
+  Text SelectOf(const ir::Select& select, const Element& element, int width);
+  Text RampOf(const ir::Expr& e, const ir::Ramp& ramp, const Element& element, int width);
+  Text LoadOf(const ir::Load& load, const Element& element, int width);
   Text LoadElement(const ir::BufferNode& buffer, const std::string& index);
-  Text LoadVector(const ir::BufferNode& buffer, const std::string& index, int lanes);
-  Text CallOf(const ir::Call& call, const Lane& lane, int width);
+  Text LoadVector(const ir::BufferNode& buffer, const std::string& index, int width);
+  Text CallOf(const ir::Call& call, const Element& element, int width);
   Text Reinterpret(const ir::Call& call, const Text& value, int width);
   Text Widened(Text value, int width);
   Text Mask(ir::Type operand, bool narrow, std::string compare);
@@ -116,7 +116,7 @@ class Emitter {
   int lazy_ = 0;  // how many arms that may not be taken are around what is being printed
   std::unordered_map<const ir::ExprNode*, Facts> facts_;
   std::unordered_map<const ir::ExprNode*, ir::Interval> bounds_;
-  // Shared values of the statement that have a name already, by node and lane (-1: all, or a scalar).
+  // Shared values of the statement that have a name already, by node and element (-1: all, or a scalar).
   std::map<std::pair<const ir::ExprNode*, int64_t>, Text> named_;
   std::vector<ir::Expr> kept_;  // nodes made here live as long as the maps that know them by address
 };

@@ -12,8 +12,8 @@ namespace {
 using ir::BinaryOp;
 using ir::DType;
 
-std::string WithLanes(std::string_view element, int lanes) {
-  return lanes == 1 ? std::string(element) : fmt::format("{}{}", element, lanes);
+std::string VectorName(std::string_view element, int width) {
+  return width == 1 ? std::string(element) : fmt::format("{}{}", element, width);
 }
 
 std::string_view IntName(int bytes, bool is_signed) {
@@ -57,7 +57,7 @@ std::string IntBinary(BinaryOp op, ir::Type type) {
       return "  return as_$T(($U)(as_$U(a) - as_$U(b)));\n";
     case BinaryOp::kMul:
       // Narrow scalars would be multiplied as int, and overflow.
-      if (type.lanes == 1 && ir::SizeOf(type.dtype) < 4) return "  return as_$T(($U)((uint)(a) * (uint)(b)));\n";
+      if (type.width == 1 && ir::SizeOf(type.dtype) < 4) return "  return as_$T(($U)((uint)(a) * (uint)(b)));\n";
       return "  return as_$T(($U)(as_$U(a) * as_$U(b)));\n";
     case BinaryOp::kShl:
       return "  return as_$U(b) < ($U)($W) ? as_$T(($U)(as_$U(a) << (as_$U(b) & ($U)($W - 1)))) : ($T)(0);\n";
@@ -87,21 +87,21 @@ std::string_view OpName(BinaryOp op) {
 
 }  // namespace
 
-bool IsNative(int lanes) { return lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16; }
+bool IsNative(int width) { return width == 2 || width == 4 || width == 8 || width == 16; }
 
 std::string TypeName(ir::Type type, bool narrow) {
-  HONE_CHECK(type.lanes == 1 || IsNative(type.lanes));
+  HONE_CHECK(type.width == 1 || IsNative(type.width));
   switch (type.dtype) {
     case DType::kBool:
-      return type.lanes == 1 ? "bool" : WithLanes("int", type.lanes);
+      return type.width == 1 ? "bool" : VectorName("int", type.width);
     case DType::kFloat16:
     case DType::kBFloat16:
     case DType::kFloat32:
-      return WithLanes("float", type.lanes);
+      return VectorName("float", type.width);
     case DType::kFloat64:
-      return WithLanes("double", type.lanes);
+      return VectorName("double", type.width);
     default:
-      return WithLanes(IntName(narrow ? 4 : ir::SizeOf(type.dtype), ir::IsSignedInt(type.dtype)), type.lanes);
+      return VectorName(IntName(narrow ? 4 : ir::SizeOf(type.dtype), ir::IsSignedInt(type.dtype)), type.width);
   }
 }
 
@@ -110,7 +110,7 @@ std::string Prelude::Add(const std::string& what, ir::Type type, std::string tex
   if (!known_.insert(name).second) return name;
   Replace(text, "$N", name);
   Replace(text, "$T", TypeName(type));
-  Replace(text, "$U", WithLanes(IntName(ir::SizeOf(type.dtype), false), type.lanes));
+  Replace(text, "$U", VectorName(IntName(ir::SizeOf(type.dtype), false), type.width));
   Replace(text, "$W", std::to_string(8 * ir::SizeOf(type.dtype)));
   // Sources are put together in one program: whoever comes second leaves out what is there.
   text_ += fmt::format("\n#ifndef {0}\n#define {0} {0}\n{1}#endif\n", name, text);
@@ -138,9 +138,9 @@ std::string Prelude::MinMaxWithNumber(bool is_min, bool second_if_equal, ir::Typ
 
 std::string Prelude::FloatToInt(ir::Type from, ir::Type to) {
   const std::string zero_if_nan =
-      ir::SizeOf(from.dtype) == ir::SizeOf(to.dtype) || from.lanes == 1
+      ir::SizeOf(from.dtype) == ir::SizeOf(to.dtype) || from.width == 1
           ? "a == a"
-          : fmt::format("convert_{}(a == a)", WithLanes(IntName(ir::SizeOf(to.dtype), true), to.lanes));
+          : fmt::format("convert_{}(a == a)", VectorName(IntName(ir::SizeOf(to.dtype), true), to.width));
   return Add("int_of_" + ir::ToString(from), to,
              fmt::format("static $T $N({} a) {{\n  return {} ? convert_$T_sat_rtz(a) : ($T)(0);\n}}\n", TypeName(from),
                          zero_if_nan));

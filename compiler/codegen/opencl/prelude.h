@@ -13,7 +13,7 @@ namespace hone::codegen::opencl {
 // vector of int, -1 for true; i64 as long, or as int where narrow.
 std::string TypeName(ir::Type type, bool narrow = false);
 // The vectors that OpenCL C has.
-bool IsNative(int lanes);
+bool IsNative(int width);
 
 class Prelude {
  public:

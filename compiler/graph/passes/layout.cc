@@ -17,19 +17,19 @@ namespace hone::graph {
 namespace {
 
 // In NHWC the vectors of a convolution lie along its output channels, in NCHW along its pixels; what the last vector
-// has no use for is lost. Beyond that NHWC gains about a tenth. A convolution whose lanes are all in use runs at about
+// has no use for is lost. Beyond that NHWC gains about a tenth. A convolution whose vectors are full runs at about
 // three quarters of the peak; a Transpose at a border reads and writes its tensor at about half of what memory gives.
 constexpr double kPeakShare = 3.0 / 4, kGain = 1.0 / 10, kTransposeShare = 1.0 / 2;
 
 // Bytes through a Transpose that take as long as one operation of a convolution.
 double BytesPerOperation(const target::Target& target) {
-  const double peak = 2 * target.core.multiply_adds * target.Lanes(4);  // operations a cycle
+  const double peak = 2 * target.core.multiply_adds * target.VectorWidth(4);  // operations a cycle
   return kTransposeShare * target.core.memory_bytes / (kPeakShare * peak);
 }
 
-// How many times as long it takes where vectors of so many lanes run along an axis of this extent.
-double LaneCost(int64_t extent, int64_t lanes) {
-  return static_cast<double>((extent + lanes - 1) / lanes * lanes) / static_cast<double>(std::max<int64_t>(extent, 1));
+// How many times as long it takes where vectors of that width run along an axis of this extent.
+double VectorCost(int64_t extent, int64_t width) {
+  return static_cast<double>((extent + width - 1) / width * width) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
 
 // In [N, C, ...].
@@ -46,18 +46,18 @@ bool IsPointwise(const Graph& graph, const Node& node) {
          all(IntsAttribute(node, "pads"), 0, 0) && IntAttribute(node, "group", 1) == 1;
 }
 
-// The time of a convolution in NCHW less that in NHWC, as a share of its time with all lanes in use.
+// The time of a convolution in NCHW less that in NHWC, as a share of its time with full vectors.
 double GainOf(const Graph& graph, const Node& node) {
   const std::vector<int64_t>& output = graph.values[node.outputs[0]].type.shape;
-  const int64_t lanes = graph.target.Lanes(4);
-  const double last = LaneCost(output[1], lanes) - kGain;
+  const int64_t width = graph.target.VectorWidth(4);
+  const double last = VectorCost(output[1], width) - kGain;
   if (Is(node, "ConvTranspose")) {
     const std::vector<int64_t> strides = IntsAttribute(node, "strides");
     const bool strided = std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s > 1; });
     if (strided) return 4 - last;  // only NHWC has a form without divisions: see lower_conv_transpose.h
   }
   // Pointwise, all pixels are one axis.
-  return LaneCost(IsPointwise(graph, node) ? Pixels(output) : output.back(), lanes) - last;
+  return VectorCost(IsPointwise(graph, node) ? Pixels(output) : output.back(), width) - last;
 }
 
 double ConvOperations(const Graph& graph, const Node& node) {

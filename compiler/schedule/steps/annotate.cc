@@ -6,7 +6,7 @@ namespace hone::schedule {
 namespace {
 
 constexpr int64_t kMaxUnroll = 512;
-constexpr int64_t kMaxLanes = 64;
+constexpr int64_t kMaxWidth = 64;
 
 absl::Status CheckParallel(const Nest& nest, size_t position) {
   if (nest.loops[position].reduce) {
@@ -81,7 +81,7 @@ absl::Status Apply(const Annotate& step, State& state) {
   if (step.kind == ir::LoopKind::kVectorized && loop.reduce) {
     return absl::FailedPreconditionError(fmt::format("loop {} is a reduction: rfactor it first", loop.name));
   }
-  const int64_t limit = step.kind == ir::LoopKind::kVectorized ? kMaxLanes : kMaxUnroll;
+  const int64_t limit = step.kind == ir::LoopKind::kVectorized ? kMaxWidth : kMaxUnroll;
   if (step.kind != ir::LoopKind::kParallel && loop.max_extent > limit) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} of {} iterations is longer than the {} that can be {}", loop.name, loop.max_extent, limit,

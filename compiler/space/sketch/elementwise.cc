@@ -31,7 +31,7 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const ir::Stage s = sketch.Get(stage).stage;
   if (s.axes.empty()) return absl::OkStatus();
   const int64_t elements = ir::NumElements(*s.buffer);
-  const int64_t lanes = sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)));
+  const int64_t most = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   const std::string prefix = stage + ".";
   const size_t keep = IsFlat(s) ? 0 : 1;  // how many inner axes stay apart from the fused ones
   std::string outer = s.axes[0].name;
@@ -43,7 +43,7 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const std::string inner = apart ? s.axes.back().name : outer;
   const int64_t inner_extent = apart ? s.axes.back().extent : elements;
   std::string tasks = outer;
-  const int64_t width = std::min(lanes, PowerOfTwo(inner_extent));
+  const int64_t width = std::min(most, PowerOfTwo(inner_extent));
   const int64_t unroll = sketch.chooser.OneOf(prefix + "vectors", {1, 2, 4}, 1);
   if (width > 1) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{inner, width, TailOf(inner_extent, width)}));

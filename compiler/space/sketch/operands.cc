@@ -100,11 +100,11 @@ int64_t MostCopiedBytes(const target::Target& target) {
 
 absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer) {
   const schedule::Loop last = sketch.Get(producer).loops.back();
-  const int64_t lanes = std::min<int64_t>(sketch.target.Lanes(4), PowerOfTwo(last.max_extent));
-  if (lanes <= 1) return absl::OkStatus();
-  const bool constant = last.extent.As<ir::IntImm>() != nullptr && last.max_extent >= lanes;
+  const int64_t width = std::min<int64_t>(sketch.target.VectorWidth(4), PowerOfTwo(last.max_extent));
+  if (width <= 1) return absl::OkStatus();
+  const bool constant = last.extent.As<ir::IntImm>() != nullptr && last.max_extent >= width;
   HONE_RETURN_IF_ERROR(
-      sketch.Do(schedule::Split{last.name, lanes, constant ? schedule::Tail::kShift : schedule::Tail::kMask}));
+      sketch.Do(schedule::Split{last.name, width, constant ? schedule::Tail::kShift : schedule::Tail::kMask}));
   return sketch.Do(schedule::Annotate{last.name + "i", ir::LoopKind::kVectorized});
 }
 

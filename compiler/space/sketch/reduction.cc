@@ -5,10 +5,10 @@
 
 namespace hone::space {
 
-bool FitsLanes(const Sketch& sketch, const ir::Stage& s) {
+bool FitsVectors(const Sketch& sketch, const ir::Stage& s) {
   if (s.reduce_axes.empty()) return false;
   const ir::Axis& axis = s.reduce_axes.back();
-  if (axis.extent < 2 * sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)))) return false;
+  if (axis.extent < 2 * sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)))) return false;
   const ir::Ranges ranges = AxisRanges(s);
   const std::vector<ir::Load> loads = LoadsOf(s);
   return std::all_of(loads.begin(), loads.end(), [&](const ir::Load& load) {
@@ -17,18 +17,19 @@ bool FitsLanes(const Sketch& sketch, const ir::Stage& s) {
   });
 }
 
-// A reduction whose innermost axis runs along memory: partial results per lane first, then the few lanes.
+// A reduction whose innermost axis runs along memory: partial results for each element of a vector first, then these.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage) {
   const ir::Stage s = sketch.Get(stage).stage;
-  if (!FitsLanes(sketch, s)) return false;
+  if (!FitsVectors(sketch, s)) return false;
   const ir::Axis axis = s.reduce_axes.back();
-  const int64_t lanes = sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)));
+  const int64_t width = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   std::vector<int64_t> options;
   for (const int64_t v : {1, 2, 4}) {
-    if (v * lanes <= axis.extent) options.push_back(v);
+    if (v * width <= axis.extent) options.push_back(v);
   }
-  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, axis.extent >= 8 * lanes ? 4 : 1);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis.name, lanes * vectors, true}));
+  // The name stands in records.
+  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, axis.extent >= 8 * width ? 4 : 1);
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis.name, width * vectors, true}));
   return true;
 }
 

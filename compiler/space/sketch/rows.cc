@@ -17,21 +17,21 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   const ir::Stage& s = nest.stage;
   if (s.axes.size() <= common) return absl::OkStatus();
   const ir::Axis axis = s.axes.back();
-  const int64_t lanes =
-      std::min<int64_t>(sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOfTwo(axis.extent));
-  if (lanes <= 1) return absl::OkStatus();
+  const int64_t width =
+      std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOfTwo(axis.extent));
+  if (width <= 1) return absl::OkStatus();
   std::vector<std::string> reduce;
   for (const ir::Axis& r : s.reduce_axes) reduce.push_back(r.name);
   // Tiles must not overlap where they are added up.
-  const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, lanes) : schedule::Tail::kMask;
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{axis.name, lanes, tail}));
+  const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, width) : schedule::Tail::kMask;
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{axis.name, width, tail}));
   if (!reduce.empty()) {
-    // Partial results stay in registers: reduction loops outside, all lanes unrolled inside.
+    // Partial results stay in registers: reduction loops outside, all vectors unrolled inside.
     schedule::Reorder order{std::move(reduce)};
     order.loops.push_back(axis.name + "o");
     order.loops.push_back(axis.name + "i");
     HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
-    if ((axis.extent + lanes - 1) / lanes <= 8) {
+    if ((axis.extent + width - 1) / width <= 8) {
       HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{axis.name + "o", ir::LoopKind::kUnrolled}));
     }
   }
@@ -88,7 +88,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
   for (const Nest& nest : sketch.state.nests) {
     if (nest.stage.reduction == ir::Reduction::kNone) continue;
     ++reductions;
-    along_memory = along_memory && FitsLanes(sketch, nest.stage);
+    along_memory = along_memory && FitsVectors(sketch, nest.stage);
   }
   const size_t common = CommonAxes(sketch.state);
   if (!IsRows(sketch.state, common) || HasWindow(sketch.state) ||

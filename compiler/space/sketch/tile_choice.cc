@@ -54,26 +54,27 @@ Shape ShapeAlong(const Tiling& t, const ir::Stage& s, size_t axis) {
   return shape;
 }
 
-int64_t MostLanes(const Tiling& t, const ir::Stage& s) {
-  const int64_t lanes = t.sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)));
-  return s.reduce_axes.back().extent >= 8 * lanes ? 4 * lanes : lanes;
+int64_t PreferredPartials(const Tiling& t, const ir::Stage& s) {
+  const int64_t width = t.sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
+  return s.reduce_axes.back().extent >= 8 * width ? 4 * width : width;
 }
 
-// The stage with partial results for each lane of the reduction's last axis.
-ir::Stage LanesOf(const Tiling& t, const ir::Stage& s) {
+// The stage with that many partial results along the reduction's last axis.
+ir::Stage PartialsOf(const Tiling& t, const ir::Stage& s) {
   schedule::State probe = t.sketch.state;
-  const schedule::Rfactor step{t.stage, s.reduce_axes.back().name, MostLanes(t, s), true};
+  const schedule::Rfactor step{t.stage, s.reduce_axes.back().name, PreferredPartials(t, s), true};
   HONE_CHECK(schedule::Apply(step, probe).ok());
   return probe.FindNest(t.stage + "f")->stage;
 }
 
-int64_t ChooseLanes(Tiling& t, const ir::Stage& s) {
-  const int64_t lanes = t.sketch.target.Lanes(std::max(4, ir::SizeOf(s.buffer->dtype)));
+int64_t ChoosePartials(Tiling& t, const ir::Stage& s) {
+  const int64_t width = t.sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   std::vector<int64_t> options;
   for (const int64_t v : {1, 2, 4}) {
-    if (v * lanes <= s.reduce_axes.back().extent) options.push_back(v * lanes);
+    if (v * width <= s.reduce_axes.back().extent) options.push_back(v * width);
   }
-  const int64_t chosen = t.Choose("lanes", options, MostLanes(t, s));
+  // The name stands in records.
+  const int64_t chosen = t.Choose("lanes", options, PreferredPartials(t, s));
   t.tile.sizes.back() = chosen;
   return chosen;
 }
@@ -108,8 +109,8 @@ void ChooseSizes(Tiling& t) {
   const size_t vector = static_cast<size_t>(t.tile.vector);
   if (!t.along_reduction()) {
     std::vector<int64_t> options;
-    for (int64_t v = 1; v <= model.MostVectors(t.tile.vector, t.tile.lanes); ++v) options.push_back(v);
-    t.tile.sizes[vector] = t.tile.lanes * t.Choose("vectors", options, t.tile.vectors());
+    for (int64_t v = 1; v <= model.MostVectors(t.tile.vector, t.tile.width); ++v) options.push_back(v);
+    t.tile.sizes[vector] = t.tile.width * t.Choose("vectors", options, t.tile.vectors());
   }
   std::vector<size_t> order;
   for (size_t d = 0; d < t.rank(); ++d) {
@@ -157,7 +158,7 @@ std::vector<int64_t> PreferredBlock(const Tiling& t) {
 
 }  // namespace
 
-// Candidates: the last axis, others along which all loads are vectors, and lanes of the reduction itself.
+// Candidates: the last axis, others along which all loads are vectors, and partial results of the reduction itself.
 absl::StatusOr<bool> ChooseTile(Tiling& t) {
   const ir::Stage s = t.StageOf(t.stage);
   std::map<int64_t, Shape> shapes;
@@ -167,12 +168,12 @@ absl::StatusOr<bool> ChooseTile(Tiling& t) {
     if (shapes.empty() || model.IsContiguous(static_cast<int>(d)))
       shapes[static_cast<int64_t>(d)] = ShapeAlong(t, s, d);
   }
-  const auto lanes = static_cast<int64_t>(t.rank());
-  if (FitsLanes(t.sketch, s)) {
-    const ir::Stage partial = LanesOf(t, s);
-    shapes[lanes] = ShapeAlong(t, partial, t.rank());
-    // The lanes of every result are taken together in the end.
-    shapes[lanes].cycles += 0.5 * static_cast<double>(ir::NumElements(*partial.buffer));
+  const auto partials = static_cast<int64_t>(t.rank());
+  if (FitsVectors(t.sketch, s)) {
+    const ir::Stage partial = PartialsOf(t, s);
+    shapes[partials] = ShapeAlong(t, partial, t.rank());
+    // The partial results are taken together in the end.
+    shapes[partials].cycles += 0.5 * static_cast<double>(ir::NumElements(*partial.buffer));
   }
   if (shapes.empty()) return false;
   std::vector<int64_t> options;
@@ -185,7 +186,8 @@ absl::StatusOr<bool> ChooseTile(Tiling& t) {
   t.tile = shape.tile;
   t.packed = shape.packed;
   if (t.along_reduction()) {
-    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Rfactor{t.stage, s.reduce_axes.back().name, ChooseLanes(t, s), true}));
+    HONE_RETURN_IF_ERROR(
+        t.sketch.Do(schedule::Rfactor{t.stage, s.reduce_axes.back().name, ChoosePartials(t, s), true}));
     t.sums = t.stage + "f";
   }
   ChooseSizes(t);

@@ -65,18 +65,18 @@ absl::Status AddLoop(Tiling& t, std::vector<std::string>& inner) {
 // The vector axis of a tile, in vectors.
 absl::Status AddVectors(Tiling& t, const std::string& loop, schedule::Reorder* order) {
   if (loop.empty()) return absl::OkStatus();
-  if (ExtentOf(t, loop) <= t.tile.lanes) {
+  if (ExtentOf(t, loop) <= t.tile.width) {
     order->loops.push_back(loop);
     return absl::OkStatus();
   }
-  HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, t.tile.lanes, Tail::kMask}));
+  HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, t.tile.width, Tail::kMask}));
   order->loops.push_back(loop + "o");
   order->loops.push_back(loop + "i");
   return absl::OkStatus();
 }
 
 absl::Status AnnotateVectors(Tiling& t, const std::string& loop) {
-  if (loop.empty() || t.tile.lanes == 1) return absl::OkStatus();
+  if (loop.empty() || t.tile.width == 1) return absl::OkStatus();
   size_t position = 0;
   const bool split = t.sketch.state.FindLoop(loop, &position) == nullptr;
   if (split) HONE_RETURN_IF_ERROR(Unroll(t, loop + "o"));
@@ -136,8 +136,8 @@ absl::Status AddUpBlocks(Tiling& t) {
   return t.sketch.Do(schedule::ComputeAt{t.sums, place});
 }
 
-// Written out, so that the partial results of the lanes never leave registers.
-absl::Status UnrollLanes(Tiling& t) {
+// Written out, so that the partial results never leave registers.
+absl::Status UnrollPartials(Tiling& t) {
   const ir::Stage s = t.StageOf(t.stage);
   if (t.tile.rows() * s.reduce_axes.back().extent > kMostUnrolled) return absl::OkStatus();
   for (const auto* axes : {&s.axes, &s.reduce_axes}) {
@@ -234,7 +234,7 @@ absl::Status ComputeSums(Tiling& t) {
   if (t.blocked) HONE_RETURN_IF_ERROR(AddUpBlocks(t));
   if (t.along_reduction()) {
     HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::ComputeAt{t.sums, place}));
-    HONE_RETURN_IF_ERROR(UnrollLanes(t));
+    HONE_RETURN_IF_ERROR(UnrollPartials(t));
   }
   return TileSums(t);
 }

@@ -80,11 +80,11 @@ bool TileModel::IsContiguous(int axis) const {
   });
 }
 
-int64_t TileModel::MostVectors(int vector, int64_t lanes) const {
+int64_t TileModel::MostVectors(int vector, int64_t width) const {
   const bool packed = std::any_of(loads_.begin(), loads_.end(), [](const Moves& m) { return m.packed; });
   const int64_t extent = stage_.axes[static_cast<size_t>(vector)].extent;
   // Only a packed operand has padding for vectors beyond the edge.
-  return std::clamp<int64_t>((extent + (packed ? lanes - 1 : 0)) / lanes, 1, kMostVectors);
+  return std::clamp<int64_t>((extent + (packed ? width - 1 : 0)) / width, 1, kMostVectors);
 }
 
 // Accumulators, one register per vector of an operand and one for what is broadcast.
@@ -110,7 +110,7 @@ double TileModel::Cycles(const InnerTile& tile) const {
   }
   const double vectors = static_cast<double>(tile.rows() * tile.vectors());
   const bool scattered = tile.vector != last_ && tile.vector < static_cast<int>(stage_.axes.size());
-  double moved = vectors * static_cast<double>(scattered ? tile.lanes : 1) / reduce_steps_;  // the result, once
+  double moved = vectors * static_cast<double>(scattered ? tile.width : 1) / reduce_steps_;  // the result, once
   for (const Moves& moves : loads_) moved += Loads(moves, tile);
   const target::Core& core = target_.core;
   const double arithmetic = vectors / core.multiply_adds, moves = moved / core.loads;
@@ -142,15 +142,15 @@ void TileModel::Improve(InnerTile& tile) const {
 
 InnerTile TileModel::Cheapest(int vector) const {
   const size_t axis = static_cast<size_t>(vector);
-  const int64_t most = std::min<int64_t>(target_.Lanes(std::max(4, ir::SizeOf(stage_.buffer->dtype))),
+  const int64_t most = std::min<int64_t>(target_.VectorWidth(std::max(4, ir::SizeOf(stage_.buffer->dtype))),
                                          PowerOfTwo(stage_.axes[axis].extent));
   std::set<int64_t> widths = {most};
   if (grains_[axis] > 0) widths.insert(std::gcd(grains_[axis], most));
   InnerTile best;
-  for (const int64_t lanes : widths) {
-    for (int64_t v = 1; v <= MostVectors(vector, lanes); ++v) {
-      InnerTile tile{vector, lanes, std::vector<int64_t>(stage_.axes.size(), 1)};
-      tile.sizes[axis] = lanes * v;
+  for (const int64_t width : widths) {
+    for (int64_t v = 1; v <= MostVectors(vector, width); ++v) {
+      InnerTile tile{vector, width, std::vector<int64_t>(stage_.axes.size(), 1)};
+      tile.sizes[axis] = width * v;
       Improve(tile);
       if (best.vector < 0 || Cycles(tile) < Cycles(best)) best = std::move(tile);
     }

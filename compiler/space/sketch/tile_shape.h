@@ -15,11 +15,11 @@ namespace hone::space {
 
 // How many elements of every axis of a stage are accumulated in registers at a time.
 struct InnerTile {
-  int vector = -1;  // the axis that lies along vectors
-  int64_t lanes = 1;
+  int vector = -1;             // the axis that lies along vectors
+  int64_t width = 1;           // elements of one vector
   std::vector<int64_t> sizes;  // by axis; of the vector axis a number of whole vectors
 
-  int64_t vectors() const { return sizes[static_cast<size_t>(vector)] / lanes; }
+  int64_t vectors() const { return sizes[static_cast<size_t>(vector)] / width; }
   int64_t rows() const;  // of vectors: what the other axes have, in all
 };
 
@@ -35,7 +35,7 @@ class TileModel {
   // For the whole stage, per element of the reduction.
   double Cycles(const InnerTile& tile) const;
   // Whole vectors that are worth it along the axis, at most.
-  int64_t MostVectors(int vector, int64_t lanes) const;
+  int64_t MostVectors(int vector, int64_t width) const;
   // So many rows of so many vectors stay in registers.
   int64_t RowLimit(int64_t vectors) const;
   // Of an axis whose quotient is an index (channels of a group): a tile whose size divides it stays within one.

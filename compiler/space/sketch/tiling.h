@@ -37,7 +37,7 @@ struct Tiling {
   const ir::Stage& StageOf(const std::string& name) const { return sketch.Get(name).stage; }
   size_t rank() const { return out.axes.size(); }
   int64_t Extent(size_t axis) const { return out.axes[axis].extent; }
-  // The axis along vectors is one that the partial results of lanes have been given.
+  // Vectors lie along an axis of partial results that the reduction has been given for it.
   bool along_reduction() const { return tile.vector == static_cast<int>(rank()); }
   bool IsVector(size_t axis) const { return static_cast<int>(axis) == tile.vector; }
   int64_t TileSize(size_t axis) const { return tile.sizes[axis]; }
@@ -70,7 +70,7 @@ struct Tiling {
 };
 
 // tile_choice.cc: the axis along vectors and the tile that stays in registers; may take the reduction apart for it.
-// False if there is nothing to tile: every axis has one element, and the reduction no lanes.
+// False if there is nothing to tile: every axis has one element, and the reduction cannot have partial results.
 absl::StatusOr<bool> ChooseTile(Tiling& t);
 // tile_choice.cc: how many elements of each axis one iteration of a level's loop covers: multiples of the tile's.
 void ChooseLevels(Tiling& t);

@@ -55,15 +55,15 @@ Roles RolesOf(const ir::Stage& s) {
 }
 
 struct Tile {
-  int64_t lanes = 1, vectors = 1, rows = 1, planes = 1;
-  int64_t width() const { return lanes * vectors; }
+  int64_t width = 1, vectors = 1, rows = 1, planes = 1;
+  int64_t columns() const { return width * vectors; }
 };
 
 // Cycles for the whole stage per element of the reduction, by the two resources that bound a register tile:
 // multiply-add units (two vectors a cycle) and loads (two a cycle); what tiles compute beyond the edge counts too.
-double TileCost(int64_t row_extent, int64_t vector_extent, int64_t lanes, int64_t rows, int64_t vectors) {
+double TileCost(int64_t row_extent, int64_t vector_extent, int64_t width, int64_t rows, int64_t vectors) {
   const double tiles = static_cast<double>((row_extent + rows - 1) / rows) *
-                       static_cast<double>((vector_extent + lanes * vectors - 1) / (lanes * vectors));
+                       static_cast<double>((vector_extent + width * vectors - 1) / (width * vectors));
   const double fma = static_cast<double>(rows * vectors) / 2.0, loads = static_cast<double>(rows + vectors) / 2.0;
   const double latency = 4.0;  // fewer accumulators than this many cycles' worth leave the units waiting
   return tiles * std::max({fma, loads, latency}) + tiles * 0.5;
@@ -99,18 +99,18 @@ class RegisterTile {
   }
 
   void ChooseTile() {
-    const int64_t most_lanes = sketch_.target.Lanes(std::max(4, ir::SizeOf(reduction().buffer->dtype)));
+    const int64_t most_elements = sketch_.target.VectorWidth(std::max(4, ir::SizeOf(reduction().buffer->dtype)));
     const int64_t registers = sketch_.target.vector_registers;
     const int64_t vector_extent = Extent(roles_.vector), row_extent = Extent(roles_.row);
-    tile_.lanes = std::min(most_lanes, PowerOfTwo(vector_extent));
+    tile_.width = std::min(most_elements, PowerOfTwo(vector_extent));
     // Only a packed operand has padding for vectors beyond the edge.
-    const int64_t beyond = packs_ ? tile_.lanes - 1 : 0;
-    const int64_t most_vectors = std::clamp<int64_t>((vector_extent + beyond) / tile_.lanes, 1, 4);
+    const int64_t beyond = packs_ ? tile_.width - 1 : 0;
+    const int64_t most_vectors = std::clamp<int64_t>((vector_extent + beyond) / tile_.width, 1, 4);
     double best = 1e300;
     int64_t best_vectors = 1, best_rows = 1;
     for (int64_t v = 1; v <= most_vectors; ++v) {
       for (int64_t r = 1; r <= std::min(row_extent, RowLimit(registers, v)); ++r) {
-        const double cost = TileCost(row_extent, vector_extent, tile_.lanes, r, v);
+        const double cost = TileCost(row_extent, vector_extent, tile_.width, r, v);
         if (cost < best) {
           best = cost;
           best_vectors = v;
@@ -179,7 +179,7 @@ class RegisterTile {
       const std::string source = load.buffer->name;
       const bool twice = std::any_of(operands.begin(), operands.end(),
                                      [&](const PackedOperand& other) { return other.source == source; });
-      auto dims = PackedOrder(load, vector, tile_.width(), reduce_order_);
+      auto dims = PackedOrder(load, vector, tile_.columns(), reduce_order_);
       if (!dims.empty() && !twice) operands.push_back({source, std::move(dims)});
     }
     return operands;
@@ -207,9 +207,9 @@ class RegisterTile {
       if (d != roles_.vector && d != roles_.row && d != roles_.plane)
         batch.push_back(out_.axes[static_cast<size_t>(d)].name);
     }
-    const Tail tail = packs_ ? Tail::kMask : TailOf(Extent(roles_.vector), tile_.width());
-    HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.width(), tail}));
-    HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector + "i", tile_.lanes, Tail::kMask}));
+    const Tail tail = packs_ ? Tail::kMask : TailOf(Extent(roles_.vector), tile_.columns());
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.columns(), tail}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector + "i", tile_.width, Tail::kMask}));
     std::vector<std::string> inner, tiles;  // loops of one tile; loops over the tiles of one block
     std::string block;                      // the loop over blocks, if there is one
     HONE_RETURN_IF_ERROR(TileAxis(roles_.plane, tile_.planes, &tiles, &inner));
@@ -267,7 +267,7 @@ class RegisterTile {
     for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent;
     for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
       int64_t extent = 1;
-      if (d == roles_.vector) extent = rows_outside_ ? Extent(d) : tile_.width();
+      if (d == roles_.vector) extent = rows_outside_ ? Extent(d) : tile_.columns();
       if (d == roles_.row) extent = roles_.plane < 0 ? tiles * tile_.rows : Extent(d);
       if (d == roles_.plane) extent = tiles * tile_.planes;
       extents[s.axes[static_cast<size_t>(d)].name] = std::min(extent, Extent(d));
@@ -324,8 +324,8 @@ class RegisterTile {
     const ir::Stage s = reduction();
     OrderReduction();
     const std::string vector = s.axes[static_cast<size_t>(roles_.vector)].name;
-    if (tile_.width() > tile_.lanes) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.lanes, Tail::kMask}));
+    if (tile_.columns() > tile_.width) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Split{vector, tile_.width, Tail::kMask}));
     }
     schedule::Reorder order{reduce_order_};
     std::vector<std::string> unrolled;
@@ -335,7 +335,7 @@ class RegisterTile {
       order.loops.push_back(s.axes[d].name);
       if (static_cast<int>(d) == roles_.row || static_cast<int>(d) == roles_.plane) unrolled.push_back(s.axes[d].name);
     }
-    const bool several = tile_.width() > tile_.lanes;
+    const bool several = tile_.columns() > tile_.width;
     if (several) {
       order.loops.push_back(vector + "o");
       unrolled.push_back(vector + "o");
@@ -343,7 +343,7 @@ class RegisterTile {
     order.loops.push_back(several ? vector + "i" : vector);
     HONE_RETURN_IF_ERROR(sketch_.Do(order));
     for (const std::string& loop : unrolled) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
-    if (tile_.lanes == 1) return absl::OkStatus();
+    if (tile_.width == 1) return absl::OkStatus();
     return sketch_.Do(Annotate{order.loops.back(), ir::LoopKind::kVectorized});
   }
 

@@ -165,32 +165,32 @@ void OpenClCode::CheckText(const std::vector<std::string>& texts, double toleran
   Check(funcs, tolerance);
 }
 
-constexpr int64_t kCount = 24;       // values of a table; a multiple of all lanes below
-constexpr int kLanes[] = {1, 3, 4};  // 3: not a vector of OpenCL C
+constexpr int64_t kCount = 24;        // values of a table; a multiple of all widths below
+constexpr int kWidths[] = {1, 3, 4};  // 3: not a vector of OpenCL C
 
-// out[.] = value(x, y) for all pairs of elements of two params of the type, `lanes` at once.
+// out[.] = value(x, y) for all pairs of elements of two params of the type, `width` at once.
 struct Table {
-  Table(std::string name, DType dtype, int lanes)
-      : lanes(lanes), a(ir::MakeBuffer("a", dtype, {kCount})), b(ir::MakeBuffer("b", dtype, {kCount})) {
+  Table(std::string name, DType dtype, int width)
+      : width(width), a(ir::MakeBuffer("a", dtype, {kCount})), b(ir::MakeBuffer("b", dtype, {kCount})) {
     func = {std::move(name), {a, b}, {}, {kCount, 1}};
     i = ir::MakeVar(ir::kGroupVar);
     j = ir::MakeVar("j");
   }
-  Expr Index(const Expr& base) const { return lanes == 1 ? base : ir::MakeRamp(base, 1, lanes); }
-  Expr X() const { return ir::MakeBroadcast(ir::MakeLoad(a, {i}), lanes); }
-  Expr Y() const { return ir::MakeLoad(b, {Index(j * Expr(lanes))}); }
+  Expr Index(const Expr& base) const { return width == 1 ? base : ir::MakeRamp(base, 1, width); }
+  Expr X() const { return ir::MakeBroadcast(ir::MakeLoad(a, {i}), width); }
+  Expr Y() const { return ir::MakeLoad(b, {Index(j * Expr(width))}); }
   void Add(const Expr& value) {
     const ir::Buffer out =
         ir::MakeBuffer(fmt::format("out{}", func.params.size()), value.type().dtype, {kCount * kCount});
     func.params.push_back(out);
-    stores.push_back(ir::MakeStore(out, {Index(i * Expr(kCount) + j * Expr(lanes))}, value));
+    stores.push_back(ir::MakeStore(out, {Index(i * Expr(kCount) + j * Expr(width))}, value));
   }
   ir::Func Done() {
-    func.body = ir::MakeFor("j", Expr(kCount / lanes), ir::LoopKind::kSerial, ir::MakeBlock(stores));
+    func.body = ir::MakeFor("j", Expr(kCount / width), ir::LoopKind::kSerial, ir::MakeBlock(stores));
     return func;
   }
 
-  int lanes;
+  int width;
   ir::Buffer a, b;
   ir::Func func;
   Expr i, j;
@@ -204,9 +204,9 @@ TEST_F(OpenClCode, EveryOperatorInEveryType) {
   for (int d = 0; d < kDTypes; ++d) {
     const auto dtype = static_cast<DType>(d);
     if (ir::IsStorageOnly(dtype)) continue;
-    for (const int lanes : kLanes) {
-      Table table(fmt::format("binary_{}_{}", ir::Name(dtype), lanes), dtype, lanes);
-      const ir::Type type{dtype, lanes};
+    for (const int width : kWidths) {
+      Table table(fmt::format("binary_{}_{}", ir::Name(dtype), width), dtype, width);
+      const ir::Type type{dtype, width};
       for (int o = 0; o <= static_cast<int>(BinaryOp::kGe); ++o) {
         const auto op = static_cast<BinaryOp>(o);
         if (ir::BinaryType(op, type, type)) table.Add(ir::MakeBinary(op, table.X(), table.Y()));
@@ -218,7 +218,7 @@ TEST_F(OpenClCode, EveryOperatorInEveryType) {
       if (ir::IsFloat(dtype)) {
         table.Add(ir::MakeCall(type, ir::Intrinsic::kFma, {table.X(), table.Y(), table.X()}));
         for (const double zero : {0.0, -0.0}) {
-          const Expr number = ir::MakeBroadcast(ir::MakeFloat(type.Element(), zero), lanes);
+          const Expr number = ir::MakeBroadcast(ir::MakeFloat(type.Element(), zero), width);
           table.Add(ir::Max(table.Y(), number));
           table.Add(ir::Min(number, table.Y()));
         }
@@ -233,20 +233,20 @@ TEST_F(OpenClCode, EveryCastAndSelect) {
   std::vector<ir::Func> funcs;
   for (int d = 0; d < kDTypes; ++d) {
     const auto dtype = static_cast<DType>(d);
-    for (const int lanes : kLanes) {
-      Table table(fmt::format("cast_{}_{}", ir::Name(dtype), lanes), dtype, lanes);
-      for (int t = 0; t < kDTypes; ++t) table.Add(ir::MakeCast({static_cast<DType>(t), lanes}, table.Y()));
+    for (const int width : kWidths) {
+      Table table(fmt::format("cast_{}_{}", ir::Name(dtype), width), dtype, width);
+      for (int t = 0; t < kDTypes; ++t) table.Add(ir::MakeCast({static_cast<DType>(t), width}, table.Y()));
       // Rounded on the way, and not by the store.
-      table.Add(ir::MakeCast({DType::kFloat32, lanes}, ir::MakeCast({DType::kFloat16, lanes}, table.Y())));
-      table.Add(ir::MakeCast({DType::kFloat32, lanes}, ir::MakeCast({DType::kBFloat16, lanes}, table.Y())));
-      table.Add(ir::MakeSelect(ir::MakeCast({DType::kBool, lanes}, table.Y()), table.X(), table.Y()));
+      table.Add(ir::MakeCast({DType::kFloat32, width}, ir::MakeCast({DType::kFloat16, width}, table.Y())));
+      table.Add(ir::MakeCast({DType::kFloat32, width}, ir::MakeCast({DType::kBFloat16, width}, table.Y())));
+      table.Add(ir::MakeSelect(ir::MakeCast({DType::kBool, width}, table.Y()), table.X(), table.Y()));
       if (ir::IsFloat(dtype)) {
-        table.Add(ir::MakeCall({DType::kBool, lanes}, ir::Intrinsic::kIsNan, {table.Y()}));
-        table.Add(ir::MakeCall({DType::kBool, lanes}, ir::Intrinsic::kIsInf, {table.Y()}));
+        table.Add(ir::MakeCall({DType::kBool, width}, ir::Intrinsic::kIsNan, {table.Y()}));
+        table.Add(ir::MakeCall({DType::kBool, width}, ir::Intrinsic::kIsInf, {table.Y()}));
       } else if (dtype != DType::kBool) {
         for (const DType to : {DType::kInt8, DType::kUInt16, DType::kInt32, DType::kUInt64}) {
           if (ir::SizeOf(to) != ir::SizeOf(dtype)) continue;
-          table.Add(ir::MakeCall({to, lanes}, ir::Intrinsic::kReinterpret, {table.Y()}));
+          table.Add(ir::MakeCall({to, width}, ir::Intrinsic::kReinterpret, {table.Y()}));
         }
       }
       funcs.push_back(table.Done());
@@ -377,7 +377,7 @@ class ForOneLane {
     const Expr& arg = call->args[0];
     if (call->function != ir::Intrinsic::kReinterpret || !ir::IsFloat(arg.type().dtype)) return mapped;
     // Nor are the bits of a NaN.
-    const Expr is_nan = ir::MakeCall({DType::kBool, arg.type().lanes}, ir::Intrinsic::kIsNan, {arg});
+    const Expr is_nan = ir::MakeCall({DType::kBool, arg.type().width}, ir::Intrinsic::kIsNan, {arg});
     return ir::MakeCall(call->type, call->function, {ir::MakeSelect(is_nan, ir::MakeZero(arg.type()), arg)});
   }
   ir::Stmt Lower(const ir::Stmt& s) {

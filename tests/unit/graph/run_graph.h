@@ -20,8 +20,8 @@ Graph Optimize(const std::string& model);
 // All float32 outputs, one after the other, on random inputs made from the seed.
 std::vector<float> RunOnRandom(const Graph& graph, uint64_t seed);
 
-// The model gives the same numbers with passes and without (one kernel per node group either way). Returns the graph
-// after the passes.
+// The model gives the same numbers with passes and without (one kernel per cluster of nodes either way). Returns the
+// graph after the passes.
 Graph ExpectPassesKeepMeaning(const std::string& model);
 
 // Operators of the graph in order, for comparison.

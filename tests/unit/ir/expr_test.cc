@@ -29,13 +29,13 @@ TEST(Expr, ZeroOfAVectorIsABroadcast) {
   EXPECT_EQ(zero.type(), (Type{DType::kFloat32, 8}));
 }
 
-TEST(Expr, ComparesAreBoolOfTheSameLanes) {
+TEST(Expr, ComparesAreBoolOfTheSameWidth) {
   const Expr a = MakeBroadcast(MakeFloat(kF32, 1), 4);
   EXPECT_EQ((a < a).type(), (Type{DType::kBool, 4}));
   EXPECT_EQ((a + a).type(), a.type());
 }
 
-TEST(Expr, CastToOwnTypeAndBroadcastToOneLaneVanish) {
+TEST(Expr, CastToOwnTypeAndBroadcastToOneElementVanish) {
   const Expr x = MakeVar("x");
   EXPECT_TRUE(MakeCast(kIndexType, x).SameHandle(x));
   EXPECT_TRUE(MakeBroadcast(x, 1).SameHandle(x));
@@ -61,7 +61,7 @@ TEST(Expr, EqualComparesBuffersByHandle) {
   EXPECT_FALSE(Equal(MakeLoad(a, {0}), MakeLoad(a, {0}, MakeBool(true))));
 }
 
-TEST(Expr, LoadTakesItsLanesFromTheLastIndex) {
+TEST(Expr, LoadTakesItsWidthFromTheLastIndex) {
   const Buffer a = MakeBuffer("A", DType::kFloat32, {4, 8});
   EXPECT_EQ(MakeLoad(a, {0, MakeRamp(0, 1, 8)}).type(), (Type{DType::kFloat32, 8}));
   EXPECT_EQ(MakeLoad(a, {5}).type(), kF32);  // flat

@@ -51,7 +51,7 @@ TEST(Interpret, MemoryOfAnAllocIsPoisoned) {
             "-1 -1");
 }
 
-TEST(Interpret, VectorsGoLaneByLane) {
+TEST(Interpret, VectorsGoElementByElement) {
   EXPECT_EQ(RunText("func f(out: i64[8]) { out[ramp(1, 2, 4)] = ramp(10, 1, 4) * broadcast(2, 4) }"),
             "0 20 0 22 0 24 0 26");
   EXPECT_EQ(RunText("func f(out: f32[4]) { out[ramp(0, 1, 4)] = ramp(0.5f32, -1f32, 4) }"),
@@ -63,7 +63,7 @@ TEST(Interpret, VectorsGoLaneByLane) {
   EXPECT_EQ(RunText("func f(out: i64[2,4]) { out[1, ramp(3, -1, 4)] = ramp(0, 1, 4) }"), "0 0 0 0 3 2 1 0");
 }
 
-TEST(Interpret, AVectorStoreReadsAllLanesBeforeItWrites) {
+TEST(Interpret, AVectorStoreReadsAllElementsBeforeItWrites) {
   EXPECT_EQ(RunText("func f(out: i64[5]) { for i in 5 { out[i] = i } out[ramp(1, 1, 4)] = out[ramp(0, 1, 4)] }"),
             "0 0 1 2 3");
 }
@@ -77,7 +77,7 @@ TEST(Interpret, MasksGuardLoadsAndStores) {
   EXPECT_EQ(RunText("func f(out: i64[2]) { for i in 9 { out[i where i < 2] = i + 1 } }"), "1 2");
 }
 
-TEST(Interpret, AMaskedStoreComputesAllLanes) {
+TEST(Interpret, AMaskedStoreComputesAllElements) {
   EXPECT_THAT(RunText("func f(a: i64[3], out: i64[3]) { "
                       "out[ramp(0, 1, 4) where ramp(0, 1, 4) < broadcast(3, 4)] = a[ramp(0, 1, 4)] }"),
               HasSubstr("index 3 of dimension 0 is outside buffer 'a' (extent 3)"));

@@ -51,7 +51,7 @@ TEST(MapChildren, ReachesEveryChildOfEveryExpr) {
   }
 }
 
-TEST(MapChildren, CastsAndCallsFollowTheLanesOfTheirOperand) {
+TEST(MapChildren, CastsAndCallsFollowTheWidthOfTheirOperand) {
   const Expr x = MakeVar("x", kF32);
   const auto widen = [](const Expr& child) { return MakeBroadcast(child, 4); };
   EXPECT_EQ(MapChildren(MakeCast(kIndexType, x), widen).type(), (Type{DType::kInt64, 4}));

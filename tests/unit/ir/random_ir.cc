@@ -44,10 +44,10 @@ Expr RandomIr::Leaf(Type type) {
   if (!fitting.empty() && random_.Below(3) != 0) {
     return fitting[static_cast<size_t>(random_.Below(static_cast<int64_t>(fitting.size())))];
   }
-  if (type.lanes > 1 && type.dtype != DType::kBool && random_.Below(2) == 0) {
-    return MakeRamp(Constant(type.Element()), Constant(type.Element()), type.lanes);
+  if (type.width > 1 && type.dtype != DType::kBool && random_.Below(2) == 0) {
+    return MakeRamp(Constant(type.Element()), Constant(type.Element()), type.width);
   }
-  return MakeBroadcast(Constant(type.Element()), type.lanes);
+  return MakeBroadcast(Constant(type.Element()), type.width);
 }
 
 Expr RandomIr::UnaryOf(Type type, int depth) {
@@ -74,7 +74,7 @@ Expr RandomIr::BinaryOf(Type type, int depth) {
     op = kBoolOps[random_.Below(5)];
   } else {
     op = static_cast<B>(static_cast<int64_t>(B::kEq) + random_.Below(6));
-    operand = AnyOperand(type.lanes);
+    operand = AnyOperand(type.width);
   }
   Expr a = MakeExpr(operand, depth - 1);
   return MakeBinary(op, std::move(a), MakeExpr(operand, depth - 1));
@@ -82,14 +82,14 @@ Expr RandomIr::BinaryOf(Type type, int depth) {
 
 Expr RandomIr::CallOf(Type type, int depth) {
   if (type.dtype == DType::kBool) {
-    const Type operand{random_.Below(2) ? DType::kFloat32 : DType::kFloat16, type.lanes};
+    const Type operand{random_.Below(2) ? DType::kFloat32 : DType::kFloat16, type.width};
     const Intrinsic function = random_.Below(2) ? Intrinsic::kIsNan : Intrinsic::kIsInf;
     return MakeCall(type, function, {MakeExpr(operand, depth - 1)});
   }
   if (type.dtype != DType::kFloat32 && type.dtype != DType::kFloat64) {
     DType from = ComputableDType();
     while (SizeOf(from) != SizeOf(type.dtype)) from = AnyDType();
-    return MakeCall(type, Intrinsic::kReinterpret, {MakeExpr({from, type.lanes}, depth - 1)});
+    return MakeCall(type, Intrinsic::kReinterpret, {MakeExpr({from, type.width}, depth - 1)});
   }
   const auto function = static_cast<Intrinsic>(random_.Below(static_cast<int64_t>(Intrinsic::kIsNan)));
   if (random_.Below(8) == 0) {
@@ -101,13 +101,13 @@ Expr RandomIr::CallOf(Type type, int depth) {
   return MakeCall(type, function, std::move(args));
 }
 
-std::vector<Expr> RandomIr::IndicesOf(const Buffer& buffer, int lanes, int depth) {
+std::vector<Expr> RandomIr::IndicesOf(const Buffer& buffer, int width, int depth) {
   std::vector<int64_t> extents = buffer->shape;
-  if (extents.empty() ? lanes > 1 : random_.Below(4) == 0) extents = {NumElements(*buffer)};
+  if (extents.empty() ? width > 1 : random_.Below(4) == 0) extents = {NumElements(*buffer)};
   std::vector<Expr> indices;
   for (size_t i = 0; i < extents.size(); ++i) {
-    const int width = i + 1 == extents.size() ? lanes : 1;
-    indices.push_back(FloorMod(MakeExpr(kIndexType.WithLanes(width), depth - 1), MakeBroadcast(extents[i], width)));
+    const int own = i + 1 == extents.size() ? width : 1;
+    indices.push_back(FloorMod(MakeExpr(kIndexType.WithWidth(own), depth - 1), MakeBroadcast(extents[i], own)));
   }
   return indices;
 }
@@ -119,8 +119,8 @@ Expr RandomIr::LoadOf(Type type, int depth) {
   }
   if (fitting.empty()) return Leaf(type);
   const Buffer& buffer = fitting[static_cast<size_t>(random_.Below(static_cast<int64_t>(fitting.size())))];
-  std::vector<Expr> indices = IndicesOf(buffer, type.lanes, depth);
-  Expr mask = random_.Below(3) == 0 && !indices.empty() ? MakeExpr({DType::kBool, type.lanes}, depth - 1) : Expr();
+  std::vector<Expr> indices = IndicesOf(buffer, type.width, depth);
+  Expr mask = random_.Below(3) == 0 && !indices.empty() ? MakeExpr({DType::kBool, type.width}, depth - 1) : Expr();
   return MakeLoad(buffer, std::move(indices), std::move(mask));
 }
 
@@ -129,16 +129,16 @@ Expr RandomIr::MakeExpr(Type type, int depth) {
   const bool computable = type.dtype != DType::kFloat16 && type.dtype != DType::kBFloat16;
   switch (random_.Below(computable ? 9 : 4)) {
     case 0:
-      return MakeCast(type, MakeExpr({AnyDType(), type.lanes}, depth - 1));
+      return MakeCast(type, MakeExpr({AnyDType(), type.width}, depth - 1));
     case 1: {
-      Expr condition = MakeExpr({DType::kBool, type.lanes}, depth - 1);
+      Expr condition = MakeExpr({DType::kBool, type.width}, depth - 1);
       Expr on_true = MakeExpr(type, depth - 1);
       return MakeSelect(std::move(condition), std::move(on_true), MakeExpr(type, depth - 1));
     }
     case 2:
       return LoadOf(type, depth);
     case 3:
-      return type.lanes > 1 ? MakeBroadcast(MakeExpr(type.Element(), depth - 1), type.lanes) : Leaf(type);
+      return type.width > 1 ? MakeBroadcast(MakeExpr(type.Element(), depth - 1), type.width) : Leaf(type);
     case 4:
       return UnaryOf(type, depth);
     case 5:
@@ -149,10 +149,10 @@ Expr RandomIr::MakeExpr(Type type, int depth) {
 }
 
 Stmt RandomIr::MakeStoreTo(const Buffer& buffer, int depth) {
-  const int lanes = random_.Below(3) == 0 ? 4 : 1;
-  std::vector<Expr> indices = IndicesOf(buffer, lanes, depth);
-  Expr value = MakeExpr({buffer->dtype, lanes}, depth);
-  Expr mask = random_.Below(3) == 0 && !indices.empty() ? MakeExpr({DType::kBool, lanes}, 1) : Expr();
+  const int width = random_.Below(3) == 0 ? 4 : 1;
+  std::vector<Expr> indices = IndicesOf(buffer, width, depth);
+  Expr value = MakeExpr({buffer->dtype, width}, depth);
+  Expr mask = random_.Below(3) == 0 && !indices.empty() ? MakeExpr({DType::kBool, width}, 1) : Expr();
   return MakeStore(buffer, std::move(indices), std::move(value), std::move(mask));
 }
 

@@ -22,14 +22,14 @@ class RandomIr {
  private:
   DType AnyDType();
   DType ComputableDType();
-  Type AnyOperand(int lanes) { return {ComputableDType(), lanes}; }
+  Type AnyOperand(int width) { return {ComputableDType(), width}; }
   Expr Leaf(Type type);
   Expr Constant(Type type);
   Expr UnaryOf(Type type, int depth);
   Expr BinaryOf(Type type, int depth);
   Expr CallOf(Type type, int depth);
   Expr LoadOf(Type type, int depth);
-  std::vector<Expr> IndicesOf(const Buffer& buffer, int lanes, int depth);
+  std::vector<Expr> IndicesOf(const Buffer& buffer, int width, int depth);
   Stmt MakeStmt(int depth);
   Stmt MakeStoreTo(const Buffer& buffer, int depth);
   Stmt MakeLoop(int depth);

@@ -164,8 +164,8 @@ TEST(ParseFunc, RejectsBadLiterals) {
       {"1q", "'q' is no number type"},
       {"1bool", "'bool' is no number type"},
       {"inf_i32", "expected a float type after inf_"},
-      {"broadcast(1, 1)", "lanes must be in 2..4096"},
-      {"broadcast(1, 5000)", "lanes must be in 2..4096"},
+      {"broadcast(1, 1)", "the width of a vector must be in 2..4096"},
+      {"broadcast(1, 5000)", "the width of a vector must be in 2..4096"},
   };
   for (const auto& [literal, message] : cases) {
     EXPECT_THAT(ErrorOf(Around("B[i] = " + std::string(literal))), HasSubstr(message)) << literal;

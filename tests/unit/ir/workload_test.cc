@@ -149,7 +149,7 @@ TEST(Identity, IsNeutral) {
   EXPECT_EQ(text(Reduction::kMax, DType::kUInt8), "0u8");
   EXPECT_EQ(text(Reduction::kMin, DType::kUInt64), "18446744073709551615u64");
   EXPECT_EQ(text(Reduction::kMin, DType::kBool), "true");
-  EXPECT_EQ(Identity(Reduction::kMax, {DType::kFloat32, 8}).type().lanes, 8);
+  EXPECT_EQ(Identity(Reduction::kMax, {DType::kFloat32, 8}).type().width, 8);
 }
 
 TEST(Combine, IsTheOperatorOfTheReduction) {

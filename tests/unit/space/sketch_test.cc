@@ -113,7 +113,7 @@ TEST(SketchTest, AVectorStaysInItsGroup) {
   EXPECT_THAT(steps, HasSubstr("vectorize cc\n"));
 }
 
-TEST(SketchTest, ALongReductionToOneNumberIsSharedByThreadsAndLanes) {
+TEST(SketchTest, ALongReductionToOneNumberIsSharedByThreadsAndVectors) {
   const std::string steps = Scheduled(kLongSum);
   EXPECT_THAT(steps, HasSubstr("rfactor t i 64 outer\n"));
   EXPECT_THAT(steps, HasSubstr("parallel ixf\n"));
@@ -130,7 +130,7 @@ output t
               HasSubstr("parallel ixf\n"));
 }
 
-TEST(SketchTest, AReductionAlongMemoryMayHaveLanesOfItsOwn) {
+TEST(SketchTest, AReductionAlongMemoryMayHaveVectorsOfItsOwn) {
   EXPECT_THAT(Scheduled(kDots, {{"along", 2, {}}}), HasSubstr("rfactor tc kc 64 inner\n"));
   EXPECT_THAT(Scheduled(kDots, {{"along", 1, {}}}), Not(HasSubstr("rfactor")));
   EXPECT_THAT(Scheduled(kRowSums), HasSubstr("inner\n"));

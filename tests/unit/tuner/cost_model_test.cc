@@ -29,8 +29,8 @@ struct Population {
     }
   }
 
-  void AddTo(std::vector<Sample>* samples, int group) const {
-    for (size_t i = 0; i < features.size(); ++i) samples->push_back({&features[i], group, seconds[i], 0.01});
+  void AddTo(std::vector<Sample>* samples, int workload) const {
+    for (size_t i = 0; i < features.size(); ++i) samples->push_back({&features[i], workload, seconds[i], 0.01});
   }
   std::vector<const Features*> pointers() const {
     std::vector<const Features*> all;

@@ -156,7 +156,7 @@ TEST(NestFactsTest, RegisterTileIsSeenAsAccumulatorsAndLoads) {
   EXPECT_EQ(facts.tile.vectors, 24);
   EXPECT_EQ(facts.tile.loads, 6 + 4);  // six broadcasts, four vectors
   EXPECT_EQ(facts.tile.gathers, 0);
-  EXPECT_EQ(facts.tile.lanes_used, 1);
+  EXPECT_EQ(facts.tile.vector_used, 1);
   EXPECT_TRUE(facts.tile.vectorized);
   EXPECT_EQ(facts.executed, 96.0 * 128 * 256);
 }

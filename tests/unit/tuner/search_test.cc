@@ -136,7 +136,7 @@ TEST_F(SearchTest, SamplesCarryFailuresAndTimes) {
   std::vector<Sample> samples;
   search.CollectSamples(7, &samples);
   ASSERT_EQ(samples.size(), 2u) << "what is still under way teaches nothing";
-  EXPECT_EQ(samples[0].group, 7);
+  EXPECT_EQ(samples[0].workload, 7);
   EXPECT_NE(samples[0].seconds.has_value(), samples[1].seconds.has_value());
 }
 
