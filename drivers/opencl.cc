@@ -201,7 +201,8 @@ Error Device::Build(std::string_view source, const BuildOptions& options, Progra
     if (!e.ok() && !built.log_.empty()) e.text += "\n" + built.log_;
     return e;
   };
-  const BinaryCache cache(options.cache_folder);
+  // Asking a driver that keeps its builds for the binary would make it build everything twice (PoCL).
+  const BinaryCache cache(info_.keeps_builds ? std::filesystem::path() : options.cache_folder);
   if (const auto binary = cache.Find(key)) {
     const size_t bytes = binary->size();
     const auto* place = reinterpret_cast<const unsigned char*>(binary->data());

@@ -36,7 +36,7 @@ struct DeviceInfo {
   int64_t cache_bytes = 0;      // of global memory; 0 for none
   int64_t slice_alignment = 1;  // bytes; where a slice of a buffer may start
   bool has_f64 = false;
-  bool keeps_builds = false;  // the driver does, on disk; a cache_folder would make it build everything twice (PoCL)
+  bool keeps_builds = false;            // the driver does, on disk: Build then uses no cache_folder
   bool rounds_divide_and_sqrt = false;  // single precision / and sqrt can be rounded correctly; Build asks for it
 };
 
@@ -98,8 +98,9 @@ class Program {
 };
 
 struct BuildOptions {
-  std::string extra;                   // further options, after those that Build sets
-  std::filesystem::path cache_folder;  // where binaries are kept (binary_cache.h); empty: nowhere
+  std::string extra;  // further options, after those that Build sets
+  // Where binaries are kept (binary_cache.h), unless the driver itself keeps what it has built; empty: nowhere.
+  std::filesystem::path cache_folder;
 };
 
 // groups * lanes run the kernel, all lanes of a group together.

@@ -3,7 +3,6 @@
 // Compiled code is kept in the user's cache (cache_folder.h), unless the driver keeps it itself. A run hands everything
 // over in order (inputs, launches, copies, outputs) and waits once.
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -52,8 +51,7 @@ class OpenClBackend : public Backend {
     HONE_RETURN_IF_FAULT(CheckNeeds());
     Program built;
     const std::string_view source(reinterpret_cast<const char*>(program_.code.data()), program_.code.size());
-    HONE_RETURN_IF_FAULT(ToFault(device_.Build(
-        source, {.cache_folder = device_.info().keeps_builds ? std::filesystem::path() : CacheFolder()}, &built)));
+    HONE_RETURN_IF_FAULT(ToFault(device_.Build(source, {.cache_folder = CacheFolder()}, &built)));
     HONE_RETURN_IF_FAULT(ToFault(PlaceTensors(constants)));
     calls_.reserve(program_.calls.size());
     for (const package::CallEntry& call : program_.calls) HONE_RETURN_IF_FAULT(AddCall(call, built));

@@ -59,10 +59,6 @@ absl::StatusOr<cl::Device> OpenDriver(const std::string& selector, const std::st
 
 cl::Deadline NoDeadline() { return std::chrono::steady_clock::now() + std::chrono::hours(24); }
 
-std::string BinaryFolder(const cl::Device& device, const std::string& folder) {
-  return device.info().keeps_builds ? "" : folder;
-}
-
 double SecondsOf(const cl::Timing& timing) {
   double seconds = 0;
   for (const double repeat : timing.device_seconds) {
@@ -75,8 +71,7 @@ double SecondsOf(const cl::Timing& timing) {
 absl::StatusOr<ReferenceKernel> ReferenceKernel::Create(const cl::Device& device, const std::string& folder) {
   ReferenceKernel reference;
   reference.device_ = device;
-  HONE_RETURN_IF_ERROR(ToStatus(
-      device.Build(kSource, {.extra = {}, .cache_folder = BinaryFolder(device, folder)}, &reference.program_)));
+  HONE_RETURN_IF_ERROR(ToStatus(device.Build(kSource, {.extra = {}, .cache_folder = folder}, &reference.program_)));
   HONE_RETURN_IF_ERROR(ToStatus(reference.program_.Find("hone_reference", &reference.kernel_)));
   HONE_RETURN_IF_ERROR(ToStatus(device.Allocate(kGroups * kLanes * sizeof(uint32_t), &reference.output_)));
   HONE_RETURN_IF_ERROR(ToStatus(reference.kernel_.SetArg(0, reference.output_)));

@@ -21,9 +21,6 @@ absl::StatusOr<drivers::opencl::Device> OpenDriver(const std::string& selector, 
 // Far enough away for anything that ends: what does not is the launcher's to end.
 drivers::opencl::Deadline NoDeadline();
 
-// Where Build is to keep binaries: nowhere, if the driver itself keeps what it has built.
-std::string BinaryFolder(const drivers::opencl::Device& device, const std::string& folder);
-
 // Seconds of the list, by the device's clock where that makes sense, else by ours.
 double SecondsOf(const drivers::opencl::Timing& timing);
 

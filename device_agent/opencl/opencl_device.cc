@@ -38,7 +38,7 @@ absl::Status Test(const drivers::opencl::Device& device, const std::string& fold
   test.set_reference_seconds(median);
   test.set_noise((seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median);
   drivers::opencl::MeasuredRoofline roofline;
-  HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::MeasureRoofline(device, BinaryFolder(device, folder), &roofline)));
+  HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::MeasureRoofline(device, folder, &roofline)));
   test.set_peak_gflops(roofline.flops_per_second * 1e-9);
   test.set_bandwidth_gbps(roofline.memory_bytes_per_second * 1e-9);
   HONE_ASSIGN_OR_RETURN(const bool right, reference.IsRight());

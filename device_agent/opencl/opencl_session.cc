@@ -61,8 +61,7 @@ class OpenClSession::Kernel : public LoadedKernel {
 
   absl::Status Load() {
     HONE_RETURN_IF_ERROR(MakeBuffers());
-    HONE_RETURN_IF_ERROR(ToStatus(
-        device_.Build(code_, {.extra = {}, .cache_folder = BinaryFolder(device_, session_.folder_)}, &program_)));
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Build(code_, {.extra = {}, .cache_folder = session_.folder_}, &program_)));
     HONE_RETURN_IF_ERROR(Bind(interface_.prepare, buffers_, prepare_));
     HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers_, main_));
     HONE_RETURN_IF_ERROR(BindCold());

@@ -1,0 +1,57 @@
+// Who keeps what a driver has built, on devices of a library of our own (fake_opencl.cc): no driver is needed.
+#include <gtest/gtest.h>
+
+#include "base/temporary_folder.h"
+#include "drivers/opencl.h"
+
+namespace hone::drivers::opencl {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KeptBuilds : public ::testing::Test {
+ protected:
+  static Device Opened(const char* name) {
+    Library library;
+    Device device;
+    Error error = Library::Load(&library, HONE_FAKE_OPENCL);
+    EXPECT_TRUE(error.ok()) << error.text;
+    error = library.Open(name, &device);
+    EXPECT_TRUE(error.ok()) << error.text;
+    return device;
+  }
+
+  bool FromCache(const Device& device, const std::string& extra = "") const {
+    Program program;
+    const Error built = device.Build("kernel void f() {}", {.extra = extra, .cache_folder = cache_}, &program);
+    EXPECT_TRUE(built.ok()) << built.text;
+    return program.from_cache();
+  }
+
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const fs::path cache_ = folder_ / "cache";
+};
+
+TEST_F(KeptBuilds, ByUsWhereTheDriverKeepsNothing) {
+  const Device device = Opened("Plain-Device");
+  EXPECT_FALSE(device.info().keeps_builds);
+  EXPECT_FALSE(FromCache(device));
+  EXPECT_TRUE(FromCache(device));
+  EXPECT_FALSE(FromCache(device, "-DOTHER=1"));
+  for (const auto& entry : fs::directory_iterator(cache_)) {
+    fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
+  }
+  EXPECT_FALSE(FromCache(device));
+  EXPECT_TRUE(FromCache(device));
+}
+
+TEST_F(KeptBuilds, NotTwiceWhereTheDriverDoes) {
+  const Device device = Opened("Keeping-Device");
+  EXPECT_TRUE(device.info().keeps_builds);
+  EXPECT_FALSE(FromCache(device));
+  EXPECT_FALSE(FromCache(device));
+  EXPECT_FALSE(fs::exists(cache_));
+}
+
+}  // namespace
+}  // namespace hone::drivers::opencl
