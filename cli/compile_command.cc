@@ -31,7 +31,7 @@ struct Options {
 absl::StatusOr<package::ScheduleLookup> Lookup(const Options& options, const target::Target& target) {
   Place place{target::Print(target), ""};
   HONE_ASSIGN_OR_RETURN(const target::Target host, target::ParseTarget("cpu"));
-  if (SameMachine(target, host)) place.device_fingerprint = agent::DetectHost().text();
+  if (SameMachine(target, host)) place.device_fingerprint = agent::DetectHost().text;
   if (options.tracker.given()) {
     HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
     return LookupAtTracker(v1::RecordService::NewStub(channel), place);

@@ -14,14 +14,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "device_agent/device_facts.h"
 #include "device_agent/guarded_memory.h"
 #include "device_agent/sandbox.h"
 #include "device_agent/visit_batch.h"
-
-namespace hone::v1 {
-class DeviceFingerprint;
-class SelfTest;
-}  // namespace hone::v1
 
 namespace hone::agent {
 
@@ -80,9 +76,9 @@ class Device {
   // In the agent. id: unique in the agent ("cpu").
   virtual std::string id() const = 0;
   // kUnavailable: this machine has no such device, and why. kNotFound: it has others.
-  virtual absl::StatusOr<v1::DeviceFingerprint> Fingerprint() = 0;
+  virtual absl::StatusOr<DeviceFingerprint> Fingerprint() = 0;
   // Measures it, with up to `threads` threads where it has such; nothing else should run.
-  virtual v1::SelfTest SelfTest(int threads) = 0;
+  virtual SelfTestResult SelfTest(int threads) = 0;
 
   // In the launcher.
   virtual Sensors ReadSensors() const = 0;

@@ -18,6 +18,7 @@
 #include "base/temporary_folder.h"
 #include "base/thread_pool.h"
 #include "device_agent/device.h"
+#include "device_agent/device_convert.h"
 #include "device_agent/launcher.h"
 #include "device_agent/make_device.h"
 #include "device_agent/sync_loop.h"
@@ -58,14 +59,14 @@ v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last)
   absl::StatusOr<HostLock> lock = HostLock::Open();
   if (!lock.ok()) {
     spdlog::warn("testing {} beside others: {}", device.id(), std::string(lock.status().message()));
-    return device.SelfTest(threads);
+    return ToProto(device.SelfTest(threads));
   }
   if (last != nullptr) {
     const absl::StatusOr<bool> locked = lock->TryLock(HostLock::Mode::kExclusive);
-    return locked.ok() && *locked ? device.SelfTest(threads) : *last;
+    return locked.ok() && *locked ? ToProto(device.SelfTest(threads)) : *last;
   }
   const ScopedHostLock alone(*lock, HostLock::Mode::kExclusive);
-  return device.SelfTest(threads);
+  return ToProto(device.SelfTest(threads));
 }
 
 // A device with its launcher. Must outlive the loop that measures with it.
@@ -79,7 +80,8 @@ class OwnDevice {
     v1::DeviceState& state = own->state_;
     state.set_device_id(own->device_->id());
     state.set_target(options.target);
-    HONE_ASSIGN_OR_RETURN(*state.mutable_fingerprint(), own->device_->Fingerprint());
+    HONE_ASSIGN_OR_RETURN(const DeviceFingerprint fingerprint, own->device_->Fingerprint());
+    *state.mutable_fingerprint() = ToProto(fingerprint);
     state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
     for (const std::string& label : options.labels) {
       const size_t equals = label.find('=');

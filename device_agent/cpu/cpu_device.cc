@@ -2,13 +2,12 @@
 
 #include "device_agent/cpu/cpu_session.h"
 #include "device_agent/cpu/host.h"
-#include "hone/v1/agent.pb.h"
 
 namespace hone::agent {
 
-absl::StatusOr<v1::DeviceFingerprint> CpuDevice::Fingerprint() { return DetectHost(); }
+absl::StatusOr<DeviceFingerprint> CpuDevice::Fingerprint() { return DetectHost(); }
 
-v1::SelfTest CpuDevice::SelfTest(int threads) { return TestHost(threads); }
+SelfTestResult CpuDevice::SelfTest(int threads) { return TestHost(threads); }
 
 Sensors CpuDevice::ReadSensors() const { return ReadHostSensors(); }
 

@@ -12,8 +12,8 @@ namespace hone::agent {
 class CpuDevice : public Device {
  public:
   std::string id() const override { return "cpu"; }
-  absl::StatusOr<v1::DeviceFingerprint> Fingerprint() override;
-  v1::SelfTest SelfTest(int threads) override;
+  absl::StatusOr<DeviceFingerprint> Fingerprint() override;
+  SelfTestResult SelfTest(int threads) override;
   Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override { return {}; }
   double load_seconds() const override { return 10; }  // nothing is built, but a board's memory may be slow to come by

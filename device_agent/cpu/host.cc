@@ -37,7 +37,7 @@ std::vector<int> UsableCpus() {
   return cpus;
 }
 
-void ReadCpuInfo(const std::string& root, v1::DeviceFingerprint& fingerprint) {
+void ReadCpuInfo(const std::string& root, DeviceFingerprint& fingerprint) {
   std::ifstream file(root + "proc/cpuinfo");
   std::string arm;
   std::set<std::string> features;
@@ -46,7 +46,7 @@ void ReadCpuInfo(const std::string& root, v1::DeviceFingerprint& fingerprint) {
     if (colon == std::string::npos) continue;
     const std::string name = line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
     const std::string value = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
-    if (name == "model name" && fingerprint.cpu_model().empty()) fingerprint.set_cpu_model(value);
+    if (name == "model name" && fingerprint.cpu_model.empty()) fingerprint.cpu_model = value;
     // Arm names its cores by numbers: implementer, part and variant together say which.
     if (name == "CPU implementer" || name == "CPU part" || name == "CPU variant") {
       if (arm.size() < 30) arm += (arm.empty() ? "" : " ") + value;
@@ -56,50 +56,49 @@ void ReadCpuInfo(const std::string& root, v1::DeviceFingerprint& fingerprint) {
       for (std::string word; words >> word;) features.insert(word);
     }
   }
-  if (fingerprint.cpu_model().empty() || !arm.empty()) {
+  if (fingerprint.cpu_model.empty() || !arm.empty()) {
     const std::string board = FirstLine(root + "proc/device-tree/model");
-    fingerprint.set_cpu_model(fmt::format("{}{}{}", board.substr(0, board.find('\0')), board.empty() ? "" : " ", arm));
+    fingerprint.cpu_model = fmt::format("{}{}{}", board.substr(0, board.find('\0')), board.empty() ? "" : " ", arm);
   }
-  for (const std::string& feature : features) fingerprint.add_cpu_features(feature);
+  for (const std::string& feature : features) fingerprint.cpu_features.push_back(feature);
 }
 
-void ReadCaches(const std::string& root, int cpu, v1::DeviceFingerprint& fingerprint) {
-  std::vector<v1::CacheLevel> caches;
+void ReadCaches(const std::string& root, int cpu, DeviceFingerprint& fingerprint) {
+  std::vector<CacheLevel>& caches = fingerprint.caches;
   for (int index = 0; index < 16; ++index) {
     const std::string folder = fmt::format("{}sys/devices/system/cpu/cpu{}/cache/index{}/", root, cpu, index);
     if (!std::filesystem::exists(folder)) break;
-    v1::CacheLevel cache;
-    cache.set_level(std::atoi(FirstLine(folder + "level").c_str()));
+    CacheLevel cache;
+    cache.level = std::atoi(FirstLine(folder + "level").c_str());
     std::string type = FirstLine(folder + "type");
     std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
-    cache.set_type(type);
-    cache.set_bytes(ParseSize(FirstLine(folder + "size")));
-    cache.set_line_bytes(std::atoi(FirstLine(folder + "coherency_line_size").c_str()));
-    cache.set_shared_by(static_cast<int>(ParseCpuList(FirstLine(folder + "shared_cpu_list")).size()));
+    cache.type = type;
+    cache.bytes = ParseSize(FirstLine(folder + "size"));
+    cache.line_bytes = std::atoi(FirstLine(folder + "coherency_line_size").c_str());
+    cache.shared_by = static_cast<int>(ParseCpuList(FirstLine(folder + "shared_cpu_list")).size());
     caches.push_back(cache);
   }
-  std::sort(caches.begin(), caches.end(), [](const v1::CacheLevel& a, const v1::CacheLevel& b) {
-    return std::tuple(a.level(), a.type()) < std::tuple(b.level(), b.type());
+  std::sort(caches.begin(), caches.end(), [](const CacheLevel& a, const CacheLevel& b) {
+    return std::tuple(a.level, a.type) < std::tuple(b.level, b.type);
   });
-  for (const v1::CacheLevel& cache : caches) *fingerprint.add_caches() = cache;
 }
 
-void ReadEnvironment(const std::string& root, int cpu, v1::DeviceFingerprint& fingerprint) {
+void ReadEnvironment(const std::string& root, int cpu, DeviceFingerprint& fingerprint) {
   const std::string cpufreq = fmt::format("{}sys/devices/system/cpu/cpu{}/cpufreq/", root, cpu);
-  fingerprint.set_governor(FirstLine(cpufreq + "scaling_governor"));
+  fingerprint.governor = FirstLine(cpufreq + "scaling_governor");
   const std::string boost = FirstLine(root + "sys/devices/system/cpu/cpufreq/boost");
   const std::string no_turbo = FirstLine(root + "sys/devices/system/cpu/intel_pstate/no_turbo");
-  if (!boost.empty()) fingerprint.set_boost(boost == "1" ? "on" : "off");
-  if (!no_turbo.empty()) fingerprint.set_boost(no_turbo == "0" ? "on" : "off");
+  if (!boost.empty()) fingerprint.boost = boost == "1" ? "on" : "off";
+  if (!no_turbo.empty()) fingerprint.boost = no_turbo == "0" ? "on" : "off";
   const std::string smt = FirstLine(root + "sys/devices/system/cpu/smt/active");
-  if (!smt.empty()) fingerprint.set_smt(smt == "1" ? "on" : "off");
+  if (!smt.empty()) fingerprint.smt = smt == "1" ? "on" : "off";
   const std::string pages = FirstLine(root + "sys/kernel/mm/transparent_hugepage/enabled");
   const size_t open = pages.find('['), close = pages.find(']');
-  if (open < close) fingerprint.set_huge_pages(pages.substr(open + 1, close - open - 1));
+  if (open < close) fingerprint.huge_pages = pages.substr(open + 1, close - open - 1);
   std::ifstream meminfo(root + "proc/meminfo");
   std::string word;
   int64_t kilobytes = 0;
-  if (meminfo >> word >> kilobytes && word == "MemTotal:") fingerprint.set_memory_bytes(kilobytes << 10);
+  if (meminfo >> word >> kilobytes && word == "MemTotal:") fingerprint.memory_bytes = kilobytes << 10;
 }
 
 std::string Word(std::string text) {
@@ -113,24 +112,23 @@ std::string Word(std::string text) {
 
 }  // namespace
 
-std::string FingerprintText(const v1::DeviceFingerprint& fingerprint) {
-  std::string text =
-      fmt::format("{} {} cores={} cpus={}", Word(fingerprint.architecture()), Word(fingerprint.cpu_model()),
-                  fingerprint.physical_cores(), fingerprint.logical_cpus());
-  for (const v1::CacheLevel& cache : fingerprint.caches()) {
-    if (cache.type() == "instruction") continue;
-    text += fmt::format(" l{}={}/{}", cache.level(), cache.bytes(), cache.shared_by());
+std::string FingerprintText(const DeviceFingerprint& fingerprint) {
+  std::string text = fmt::format("{} {} cores={} cpus={}", Word(fingerprint.architecture), Word(fingerprint.cpu_model),
+                                 fingerprint.physical_cores, fingerprint.logical_cpus);
+  for (const CacheLevel& cache : fingerprint.caches) {
+    if (cache.type == "instruction") continue;
+    text += fmt::format(" l{}={}/{}", cache.level, cache.bytes, cache.shared_by);
   }
-  for (const std::string& feature : fingerprint.cpu_features()) text += " " + feature;
+  for (const std::string& feature : fingerprint.cpu_features) text += " " + feature;
   return text;
 }
 
-v1::DeviceFingerprint DetectHost(const std::string& root) {
-  v1::DeviceFingerprint fingerprint;
+DeviceFingerprint DetectHost(const std::string& root) {
+  DeviceFingerprint fingerprint;
   utsname name{};
   uname(&name);
-  fingerprint.set_architecture(name.machine);
-  fingerprint.set_kernel(name.release);
+  fingerprint.architecture = name.machine;
+  fingerprint.kernel = name.release;
   ReadCpuInfo(root, fingerprint);
   const std::vector<int> cpus = UsableCpus();
   std::set<std::string> cores;
@@ -139,12 +137,12 @@ v1::DeviceFingerprint DetectHost(const std::string& root) {
         FirstLine(fmt::format("{}sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", root, cpu));
     cores.insert(list.empty() ? std::to_string(cpu) : list);
   }
-  fingerprint.set_logical_cpus(static_cast<int>(cpus.size()));
-  fingerprint.set_physical_cores(static_cast<int>(cores.size()));
+  fingerprint.logical_cpus = static_cast<int>(cpus.size());
+  fingerprint.physical_cores = static_cast<int>(cores.size());
   ReadCaches(root, cpus.front(), fingerprint);
   ReadEnvironment(root, cpus.front(), fingerprint);
-  fingerprint.set_text(FingerprintText(fingerprint));
-  fingerprint.set_digest(Sha256Hex(fingerprint.text()));
+  fingerprint.text = FingerprintText(fingerprint);
+  fingerprint.digest = Sha256Hex(fingerprint.text);
   return fingerprint;
 }
 
@@ -166,28 +164,28 @@ Sensors ReadHostSensors(const std::string& root) {
   return sensors;
 }
 
-v1::SelfTest TestHost(int threads) {
-  v1::SelfTest test;
+SelfTestResult TestHost(int threads) {
+  SelfTestResult test;
   std::vector<double> seconds;
   for (int i = 0; i < kSelfTestLoops; ++i) seconds.push_back(ReferenceLoopSeconds());
   std::sort(seconds.begin(), seconds.end());
   const double median = Median(seconds);
-  test.set_reference_seconds(median);
+  test.reference_seconds = median;
   // The middle half: one preemption during the test says nothing about the device.
-  test.set_noise((seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median);
+  test.noise = (seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median;
   ThreadPool pool(threads);
   const Roofline roofline = MeasureRoofline(pool);
-  test.set_peak_gflops(roofline.flops_per_second * 1e-9);
-  test.set_bandwidth_gbps(roofline.levels.back().bytes_per_second * 1e-9);
+  test.peak_gflops = roofline.flops_per_second * 1e-9;
+  test.bandwidth_gbps = roofline.levels.back().bytes_per_second * 1e-9;
   const Sensors sensors = ReadHostSensors();
-  if (sensors.temperature_c) test.set_temperature_c(*sensors.temperature_c);
-  test.set_passed(true);
+  if (sensors.temperature_c) test.temperature_c = *sensors.temperature_c;
+  test.passed = true;
   if (!ReferenceLoopIsRight()) {
-    test.set_passed(false);
-    test.set_reason("the reference loop computes a wrong result: the device is broken");
+    test.passed = false;
+    test.reason = "the reference loop computes a wrong result: the device is broken";
   } else if (sensors.temperature_c.value_or(0) >= kTooHotC) {
-    test.set_passed(false);
-    test.set_reason(fmt::format("too hot: {:.0f} C; see to its cooling", *sensors.temperature_c));
+    test.passed = false;
+    test.reason = fmt::format("too hot: {:.0f} C; see to its cooling", *sensors.temperature_c);
   }
   return test;
 }

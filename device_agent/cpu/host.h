@@ -7,22 +7,21 @@
 
 #include <string>
 
+#include "device_agent/device_facts.h"
 #include "device_agent/visit_batch.h"
-#include "hone/v1/agent.pb.h"
-#include "hone/v1/types.pb.h"
 
 namespace hone::agent {
 
-v1::DeviceFingerprint DetectHost(const std::string& root = "/");
+DeviceFingerprint DetectHost(const std::string& root = "/");
 
 // The hardware fields in one line of words; see types.proto.
-std::string FingerprintText(const v1::DeviceFingerprint& fingerprint);
+std::string FingerprintText(const DeviceFingerprint& fingerprint);
 
 Sensors ReadHostSensors(const std::string& root = "/");
 
 // Runs the reference loop, measures peak and bandwidth with `threads` threads. Takes some 50 ms; nothing else should
 // run.
-v1::SelfTest TestHost(int threads);
+SelfTestResult TestHost(int threads);
 
 }  // namespace hone::agent
 

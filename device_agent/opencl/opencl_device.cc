@@ -13,7 +13,6 @@
 #include "device_agent/opencl/driver.h"
 #include "device_agent/opencl/opencl_session.h"
 #include "drivers/opencl_roofline.h"
-#include "hone/v1/agent.pb.h"
 
 namespace hone::agent {
 namespace {
@@ -27,7 +26,7 @@ std::string Word(std::string_view text) {
   return word.empty() ? "unknown" : word;
 }
 
-absl::Status Test(const drivers::opencl::Device& device, const std::string& folder, v1::SelfTest& test) {
+absl::Status Test(const drivers::opencl::Device& device, const std::string& folder, SelfTestResult& test) {
   HONE_ASSIGN_OR_RETURN(const ReferenceKernel reference, ReferenceKernel::Create(device, folder));
   std::vector<double> seconds;
   for (int i = 0; i < kSelfTestLoops; ++i) {
@@ -35,12 +34,12 @@ absl::Status Test(const drivers::opencl::Device& device, const std::string& fold
   }
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds[kSelfTestLoops / 2];
-  test.set_reference_seconds(median);
-  test.set_noise((seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median);
+  test.reference_seconds = median;
+  test.noise = (seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median;
   drivers::opencl::MeasuredRoofline roofline;
   HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::MeasureRoofline(device, folder, &roofline)));
-  test.set_peak_gflops(roofline.flops_per_second * 1e-9);
-  test.set_bandwidth_gbps(roofline.memory_bytes_per_second * 1e-9);
+  test.peak_gflops = roofline.flops_per_second * 1e-9;
+  test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
   HONE_ASSIGN_OR_RETURN(const bool right, reference.IsRight());
   if (!right) return absl::InternalError("the reference kernel computes a wrong result: the device is broken");
   return absl::OkStatus();
@@ -48,26 +47,26 @@ absl::Status Test(const drivers::opencl::Device& device, const std::string& fold
 
 }  // namespace
 
-absl::StatusOr<v1::DeviceFingerprint> OpenClDevice::Fingerprint() {
+absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
   HONE_ASSIGN_OR_RETURN(const drivers::opencl::Device device, OpenDriver(selector_, folder_, 0));
   const drivers::opencl::DeviceInfo& info = device.info();
-  v1::DeviceFingerprint fingerprint;
-  fingerprint.set_architecture(std::string(FindCodeKind(CodeKind::kOpenCl)->architecture));
-  fingerprint.set_cpu_model(info.name);
-  fingerprint.set_memory_bytes(info.global_bytes);
-  fingerprint.set_text(fmt::format("opencl {} {} {} units={} lanes={} local={}", Word(info.name),
-                                   Word(info.platform_version), Word(info.driver_version), info.compute_units,
-                                   info.max_group_lanes, info.local_bytes));
-  fingerprint.set_digest(Sha256Hex(fingerprint.text()));
+  DeviceFingerprint fingerprint;
+  fingerprint.architecture = std::string(FindCodeKind(CodeKind::kOpenCl)->architecture);
+  fingerprint.cpu_model = info.name;
+  fingerprint.memory_bytes = info.global_bytes;
+  fingerprint.text =
+      fmt::format("opencl {} {} {} units={} lanes={} local={}", Word(info.name), Word(info.platform_version),
+                  Word(info.driver_version), info.compute_units, info.max_group_lanes, info.local_bytes);
+  fingerprint.digest = Sha256Hex(fingerprint.text);
   return fingerprint;
 }
 
-v1::SelfTest OpenClDevice::SelfTest(int) {
-  v1::SelfTest test;
+SelfTestResult OpenClDevice::SelfTest(int) {
+  SelfTestResult test;
   const absl::StatusOr<drivers::opencl::Device> device = OpenDriver(selector_, folder_, 0);
   const absl::Status status = device.ok() ? Test(*device, folder_, test) : device.status();
-  test.set_passed(status.ok());
-  test.set_reason(std::string(status.message()));
+  test.passed = status.ok();
+  test.reason = std::string(status.message());
   return test;
 }
 

@@ -17,8 +17,8 @@ class OpenClDevice : public Device {
   OpenClDevice(std::string selector, std::string folder) : selector_(std::move(selector)), folder_(std::move(folder)) {}
 
   std::string id() const override { return selector_.empty() ? "opencl" : "opencl:" + selector_; }
-  absl::StatusOr<v1::DeviceFingerprint> Fingerprint() override;
-  v1::SelfTest SelfTest(int threads) override;
+  absl::StatusOr<DeviceFingerprint> Fingerprint() override;
+  SelfTestResult SelfTest(int threads) override;
   Sensors ReadSensors() const override { return {}; }  // OpenCL knows none
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // a driver's compiler takes its time

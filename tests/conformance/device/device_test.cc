@@ -18,7 +18,6 @@
 #include "device_agent/elements.h"
 #include "device_agent/reference_loop.h"
 #include "device_agent/visit.h"
-#include "hone/v1/agent.pb.h"
 #include "tests/conformance/device/fake_device.h"
 #include "tests/conformance/device/subjects.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
@@ -149,18 +148,18 @@ TEST_P(DeviceTest, SaysWhatItIs) {
     const auto once = device_->Fingerprint(), again = device_->Fingerprint();
     ASSERT_TRUE(once.ok() && again.ok());
     EXPECT_FALSE(device_->id().empty());
-    EXPECT_FALSE(once->architecture().empty());
-    EXPECT_EQ(once->text(), again->text());
-    EXPECT_EQ(once->text().find('\n'), std::string::npos);
-    EXPECT_EQ(once->digest(), Sha256Hex(once->text()));
+    EXPECT_FALSE(once->architecture.empty());
+    EXPECT_EQ(once->text, again->text);
+    EXPECT_EQ(once->text.find('\n'), std::string::npos);
+    EXPECT_EQ(once->digest, Sha256Hex(once->text));
   });
 }
 
 TEST_P(DeviceTest, PassesItsSelfTest) {
   InChild([&] {
-    const v1::SelfTest test = device_->SelfTest(1);
-    EXPECT_TRUE(test.passed()) << test.reason();
-    EXPECT_GT(test.reference_seconds(), 0);
+    const SelfTestResult test = device_->SelfTest(1);
+    EXPECT_TRUE(test.passed) << test.reason;
+    EXPECT_GT(test.reference_seconds, 0);
   });
 }
 

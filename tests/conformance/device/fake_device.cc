@@ -20,7 +20,6 @@
 #include "base/digest.h"
 #include "base/status.h"
 #include "device_agent/reference_loop.h"
-#include "hone/v1/agent.pb.h"
 
 namespace hone::agent {
 namespace {
@@ -232,18 +231,18 @@ SandboxPolicy FakeDevice::sandbox() const {
   return policy;
 }
 
-absl::StatusOr<v1::DeviceFingerprint> FakeDevice::Fingerprint() {
-  v1::DeviceFingerprint fingerprint;
-  fingerprint.set_architecture("fake");
-  fingerprint.set_text("fake device");
-  fingerprint.set_digest(Sha256Hex(fingerprint.text()));
+absl::StatusOr<DeviceFingerprint> FakeDevice::Fingerprint() {
+  DeviceFingerprint fingerprint;
+  fingerprint.architecture = "fake";
+  fingerprint.text = "fake device";
+  fingerprint.digest = Sha256Hex(fingerprint.text);
   return fingerprint;
 }
 
-v1::SelfTest FakeDevice::SelfTest(int) {
-  v1::SelfTest test;
-  test.set_passed(true);
-  test.set_reference_seconds(ReferenceLoopSeconds());
+SelfTestResult FakeDevice::SelfTest(int) {
+  SelfTestResult test;
+  test.passed = true;
+  test.reference_seconds = ReferenceLoopSeconds();
   return test;
 }
 

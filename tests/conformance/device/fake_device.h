@@ -19,8 +19,8 @@ class FakeDevice : public Device {
   explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5)
       : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds) {}
   std::string id() const override { return "fake"; }
-  absl::StatusOr<v1::DeviceFingerprint> Fingerprint() override;
-  v1::SelfTest SelfTest(int threads) override;
+  absl::StatusOr<DeviceFingerprint> Fingerprint() override;
+  SelfTestResult SelfTest(int threads) override;
   Sensors ReadSensors() const override { return {42.0, 1000.0}; }
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return load_seconds_; }

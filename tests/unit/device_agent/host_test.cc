@@ -40,43 +40,43 @@ TEST_F(FakeRoot, BoardIsDescribed) {
   }
   Put("sys/class/thermal/thermal_zone0/temp", "41000\n");
   Put("sys/class/thermal/thermal_zone1/temp", "55500\n");
-  const v1::DeviceFingerprint fingerprint = DetectHost(root_);
-  EXPECT_EQ(fingerprint.cpu_model(), "Raspberry Pi 4 Model B 0x41 0x3 0xd08");
-  EXPECT_THAT(fingerprint.cpu_features(), testing::ElementsAre("asimd", "fp", "neon"));
-  ASSERT_EQ(fingerprint.caches_size(), 1);
-  EXPECT_EQ(fingerprint.caches(0).bytes(), 32768);
-  EXPECT_EQ(fingerprint.caches(0).shared_by(), 3);
-  EXPECT_EQ(fingerprint.governor(), "ondemand");
-  EXPECT_THAT(fingerprint.text(), HasSubstr("l1=32768/3 asimd fp neon"));
+  const DeviceFingerprint fingerprint = DetectHost(root_);
+  EXPECT_EQ(fingerprint.cpu_model, "Raspberry Pi 4 Model B 0x41 0x3 0xd08");
+  EXPECT_THAT(fingerprint.cpu_features, testing::ElementsAre("asimd", "fp", "neon"));
+  ASSERT_EQ(fingerprint.caches.size(), 1u);
+  EXPECT_EQ(fingerprint.caches[0].bytes, 32768);
+  EXPECT_EQ(fingerprint.caches[0].shared_by, 3);
+  EXPECT_EQ(fingerprint.governor, "ondemand");
+  EXPECT_THAT(fingerprint.text, HasSubstr("l1=32768/3 asimd fp neon"));
   EXPECT_EQ(ReadHostSensors(root_).temperature_c, 55.5);
   EXPECT_EQ(ReadHostSensors(root_).clock_mhz, 1500);
 }
 
 TEST_F(FakeRoot, SilentBoardHasEmptyFields) {
-  const v1::DeviceFingerprint fingerprint = DetectHost(root_);
-  EXPECT_EQ(fingerprint.governor(), "");
-  EXPECT_FALSE(fingerprint.text().empty());
+  const DeviceFingerprint fingerprint = DetectHost(root_);
+  EXPECT_EQ(fingerprint.governor, "");
+  EXPECT_FALSE(fingerprint.text.empty());
   EXPECT_FALSE(ReadHostSensors(root_).temperature_c.has_value());
 }
 
 TEST(Host, DigestCoversHardwareAndNotTheEnvironment) {
-  v1::DeviceFingerprint fingerprint = DetectHost();
+  DeviceFingerprint fingerprint = DetectHost();
   const std::string text = FingerprintText(fingerprint);
-  EXPECT_EQ(fingerprint.text(), text);
-  fingerprint.set_kernel("another");
-  fingerprint.set_governor("another");
+  EXPECT_EQ(fingerprint.text, text);
+  fingerprint.kernel = "another";
+  fingerprint.governor = "another";
   EXPECT_EQ(FingerprintText(fingerprint), text);
-  fingerprint.set_logical_cpus(1000);
+  fingerprint.logical_cpus = 1000;
   EXPECT_NE(FingerprintText(fingerprint), text);
 }
 
 TEST(Host, SelfTestOfThisMachinePasses) {
   EXPECT_TRUE(ReferenceLoopIsRight());
-  const v1::SelfTest test = TestHost(1);
-  EXPECT_TRUE(test.passed()) << test.reason();
-  EXPECT_GT(test.reference_seconds(), 0);
-  EXPECT_GT(test.peak_gflops(), 0);
-  EXPECT_GT(test.bandwidth_gbps(), 0);
+  const SelfTestResult test = TestHost(1);
+  EXPECT_TRUE(test.passed) << test.reason;
+  EXPECT_GT(test.reference_seconds, 0);
+  EXPECT_GT(test.peak_gflops, 0);
+  EXPECT_GT(test.bandwidth_gbps, 0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "compiler/target/host.h"
 #include "compiler/target/microarchitectures.h"
 #include "device_agent/cpu/host.h"
+#include "device_agent/device_convert.h"
 #include "tests/unit/target/fake_machine.h"
 #include "tracker/queue/devices.h"
 #include "tuner/convert.h"
@@ -18,7 +19,7 @@ ir::Workload Workload() {
 v1::DeviceState Device(const testing::FakeMachine& machine, target::Arch arch) {
   const TemporaryFolder root = machine.Write();
   v1::DeviceState device;
-  *device.mutable_fingerprint() = agent::DetectHost(root / "");
+  *device.mutable_fingerprint() = agent::ToProto(agent::DetectHost(root / ""));
   device.mutable_fingerprint()->set_architecture(std::string(target::MachineName(arch)));
   device.set_threads(4);
   return device;
@@ -73,7 +74,7 @@ TEST(Requirements, CodeForAMachineRunsThere) {
   }
   const v1::DeviceState here = [] {
     v1::DeviceState device;
-    *device.mutable_fingerprint() = agent::DetectHost();
+    *device.mutable_fingerprint() = agent::ToProto(agent::DetectHost());
     device.set_threads(1);
     return device;
   }();
