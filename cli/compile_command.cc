@@ -95,7 +95,7 @@ absl::Status Compile(const Options& options) {
   std::vector<package::KernelOptions> targets;
   for (const target::Target& target : given) {
     HONE_ASSIGN_OR_RETURN(package::ScheduleLookup lookup, Lookup(options, target));
-    targets.push_back({.target = target, .lookup = std::move(lookup)});
+    targets.push_back({.target = target, .lookup = std::move(lookup), .reproducers = options.model.reproducers});
   }
   HONE_ASSIGN_OR_RETURN(const package::CompileSummary summary,
                         package::CompileModel(options.model.model, import, targets, options.output));
@@ -112,6 +112,7 @@ void AddCompileCommand(CLI::App& app, absl::Status* result) {
   options->tracker.AddTo(command, false);
   command->add_option("-o,--output", options->output, "package to write")->required();
   command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)");
+  options->model.AddReproducersTo(command);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Compile(*options); });
 }

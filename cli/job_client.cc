@@ -86,7 +86,8 @@ void SearchOptions::AddTo(CLI::App* command) {
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const SearchOptions& search) {
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
   HONE_ASSIGN_OR_RETURN(const target::Target target, model.Target());
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(model.model, import, target));
+  HONE_ASSIGN_OR_RETURN(const graph::Plan plan,
+                        graph::BuildPlan(model.model, import, target, Reproducing<graph::Graph>(model.reproducers)));
   v1::JobSpec spec;
   spec.set_request_id(RandomId());
   spec.set_name(std::filesystem::path(model.model).filename().string());

@@ -63,7 +63,9 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   std::vector<std::string> agent = {"--tracker", farm.address_, "--name", "local", "--device", options.device};
   if (options.threads > 0) agent.insert(agent.end(), {"--threads", std::to_string(options.threads)});
   farm.Add("hone-agent", std::move(agent));
-  farm.Add("hone-tuner", {"--tracker", farm.address_});
+  std::vector<std::string> tuner = {"--tracker", farm.address_};
+  if (!options.reproducers.empty()) tuner.insert(tuner.end(), {"--reproducers", options.reproducers});
+  farm.Add("hone-tuner", std::move(tuner));
   HONE_RETURN_IF_ERROR(farm.Spawn(farm.children_[1]));
   HONE_RETURN_IF_ERROR(farm.Spawn(farm.children_[2]));
   return farm;

@@ -22,8 +22,9 @@ class LocalFarm {
  public:
   struct Options {
     std::filesystem::path records;
-    int threads = 0;     // of the agent; 0: all CPUs
-    std::string device;  // that the agent has, as its --device says it
+    int threads = 0;               // of the agent; 0: all CPUs
+    std::string device;            // that the agent has, as its --device says it
+    std::string reproducers = {};  // folder for the tuner's; empty: none
   };
 
   // Returns once the tracker serves. Errors carry the last lines of the log of the child that failed.

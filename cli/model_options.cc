@@ -80,6 +80,11 @@ void ModelOptions::AddTo(CLI::App* command, TargetCount count) {
       ->check(CLI::Range(1, 1024));
 }
 
+void ModelOptions::AddReproducersTo(CLI::App* command) {
+  command->add_option("--reproducers", reproducers,
+                      "verify every pass of the compiler, and write a file for hone-opt into this folder if one fails");
+}
+
 absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
   graph::ImportOptions options;
   for (const std::string& text : shapes) {

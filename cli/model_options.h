@@ -18,10 +18,14 @@ struct ModelOptions {
   std::vector<std::string> shapes;    // "name=1,3,224,224"
   std::vector<std::string> bindings;  // "name=1,2,3" or "name=FILE.npy"
   std::vector<std::string> targets = {"cpu"};
-  int threads = 0;  // overrides the target's; 0 does not
+  std::string reproducers;  // folder; empty: none
+  int threads = 0;          // overrides the target's; 0 does not
 
   enum class TargetCount { kOne, kSeveral };  // how often --target may be given
   void AddTo(CLI::App* command, TargetCount count = TargetCount::kOne);
+
+  // --reproducers, for commands that compile here.
+  void AddReproducersTo(CLI::App* command);
 
   // Reads the files that --bind names. Usage errors name the option that makes no sense.
   absl::StatusOr<graph::ImportOptions> Import() const;

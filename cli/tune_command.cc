@@ -58,7 +58,8 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::J
     HONE_ASSIGN_OR_RETURN(records, records::DefaultRecordsPath());
   }
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(spec.target()));
-  HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({records, spec.threads(), target::DeviceOf(target)}));
+  HONE_ASSIGN_OR_RETURN(
+      LocalFarm farm, LocalFarm::Start({records, spec.threads(), target::DeviceOf(target), options.model.reproducers}));
   options.tracker.address = farm.address();
   return std::optional<LocalFarm>(std::move(farm));
 }
@@ -66,6 +67,11 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::J
 absl::Status Tune(Options options) {
   if (options.tracker.given() && !options.records.empty()) {
     return UsageError("--records and --tracker exclude each other: a tracker keeps the records of its farm");
+  }
+  if (options.tracker.given() && !options.model.reproducers.empty()) {
+    return UsageError(
+        "--reproducers and --tracker exclude each other: tuners of that farm compile the candidates; give it to them "
+        "(hone-tuner --reproducers)");
   }
   if (options.search.trials == 0 && options.search.time.empty()) options.search.time = "10m";
   HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.search));
@@ -109,6 +115,7 @@ void AddTuneCommand(CLI::App& app, absl::Status* result) {
   options->tracker.AddTo(command, false);
   options->search.AddTo(command);
   command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)");
+  options->model.AddReproducersTo(command);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Tune(*options); });
 }

@@ -45,6 +45,8 @@ struct PassRun {
 struct ReproducerOptions {
   std::string folder;                   // made when the first is written; empty: none is written
   std::string flags = "--verify-each";  // what hone-opt needs besides the file to see the failure again
+  // None for FailedPrecondition: there a pass refuses what a schedule asks for, which in a search is no news.
+  bool only_bugs = false;
 };
 
 template <typename Program>
@@ -56,6 +58,16 @@ struct PassOptions {
   std::function<absl::Status(const PassRun& run, const Program& program)> after;
   ReproducerOptions reproducer;
 };
+
+// What --reproducers DIR of `hone` asks for: every pass is verified, and a reproducer written where one is at fault.
+// The plain options if the folder is empty.
+template <typename Program>
+PassOptions<Program> Reproducing(const std::string& folder) {
+  PassOptions<Program> options;
+  options.verify |= !folder.empty();
+  options.reproducer = {.folder = folder, .only_bugs = true};
+  return options;
+}
 
 // Internal, "the program is illegal after <pass>: <why>", unless the verdict is OK.
 absl::Status IllegalAfter(std::string_view pass, const absl::Status& verdict);
@@ -91,7 +103,8 @@ absl::Status RunPasses(std::span<const Pass<Program>> passes, Program& program,
       status = Annotate(options.after(run, program), "after pass " + std::string(run.pass));
     }
     if (status.ok()) continue;
-    if (options.reproducer.folder.empty()) return status;
+    const bool wanted = !options.reproducer.only_bugs || !absl::IsFailedPrecondition(status);
+    if (options.reproducer.folder.empty() || !wanted) return status;
     return WithReproducer(status, JoinNames(passes.subspan(i)), Print(*before), options.reproducer);
   }
   return absl::OkStatus();

@@ -15,15 +15,17 @@
 namespace hone::tuner {
 namespace {
 
-absl::StatusOr<codegen::Kernel> Compile(const BuildRequest& request) {
+absl::StatusOr<codegen::Kernel> Compile(const BuildRequest& request, const std::string& reproducers) {
+  codegen::CompileOptions options{.passes = Reproducing<ir::Func>(reproducers)};
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(request.workload));
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(request.target));
   if (request.kind == BuildRequest::Kind::kCompileReference) {
+    options.effort = codegen::Effort::kReference;
     return codegen::CompileKernel(workload, codegen::ReferenceSchedule(workload, target), target, request.name,
-                                  codegen::Effort::kReference);
+                                  options);
   }
   HONE_ASSIGN_OR_RETURN(const schedule::Schedule schedule, schedule::ParseSchedule(request.schedule));
-  return codegen::CompileKernel(workload, schedule, target, request.name);
+  return codegen::CompileKernel(workload, schedule, target, request.name, options);
 }
 
 BuildReply Failed(const absl::Status& status) {
@@ -38,7 +40,7 @@ BuildReply Failed(const absl::Status& status) {
 
 }  // namespace
 
-BuildReply Build(const BuildRequest& request) {
+BuildReply Build(const BuildRequest& request, const std::string& reproducers) {
   BuildReply reply;
   if (request.kind == BuildRequest::Kind::kLink) {
     const absl::StatusOr<target::Target> target = target::ParseTarget(request.target);
@@ -49,7 +51,7 @@ BuildReply Build(const BuildRequest& request) {
     for (const codegen::Artifact::Range& range : artifact->ranges) reply.ranges.push_back({range.offset, range.bytes});
     return reply;
   }
-  absl::StatusOr<codegen::Kernel> kernel = Compile(request);
+  absl::StatusOr<codegen::Kernel> kernel = Compile(request, reproducers);
   if (!kernel.ok()) return Failed(kernel.status());
   reply.bytes = std::move(kernel->code);
   reply.kernel = std::move(kernel->interface);

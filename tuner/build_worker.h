@@ -6,13 +6,15 @@
 #define HONE_TUNER_BUILD_WORKER_H_
 
 #include <functional>
+#include <string>
 
 #include "tuner/build_message.h"
 
 namespace hone::tuner {
 
-// Compiles or links in this process; failures are in the reply.
-BuildReply Build(const BuildRequest& request);
+// Compiles or links in this process; failures are in the reply. reproducers: folder for what shows the failure of a
+// pass again (compiler/pass_runner.h); empty: none.
+BuildReply Build(const BuildRequest& request, const std::string& reproducers = "");
 
 // Answers requests from the socket until the other end is gone. Returns the exit code of the process.
 int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>& build);

@@ -30,6 +30,7 @@ struct Options {
   BuildOptions build;
   bool die_with_parent = false;
   int build_worker = -1;
+  std::string reproducers;
 };
 
 // Tunes a leased job. What is wrong with the job itself ends it; what is wrong with the farm leaves it to be leased
@@ -113,6 +114,7 @@ int Main(int argc, char** argv) {
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--reproducers", options.reproducers, "folder for a file that shows the failure of a pass again");
   AddTlsOptions(app, options.tls);
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--build-worker", options.build_worker)->group("");
@@ -121,7 +123,11 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  if (options.build_worker >= 0) return ServeBuilds(options.build_worker, Build);
+  if (options.build_worker >= 0) {
+    return ServeBuilds(options.build_worker,
+                       [&](const BuildRequest& request) { return Build(request, options.reproducers); });
+  }
+  if (!options.reproducers.empty()) options.build.command.push_back("--reproducers=" + options.reproducers);
   if (options.tracker.empty()) {
     std::fprintf(stderr, "hone-tuner: no tracker: give --tracker HOST:PORT\n");
     return 2;

@@ -120,9 +120,10 @@ schedule::Schedule ReferenceSchedule(const ir::Workload& workload, const target:
 }
 
 absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
-                                     const target::Target& target, const std::string& name, Effort effort) {
+                                     const target::Target& target, const std::string& name,
+                                     const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
-  HONE_ASSIGN_OR_RETURN(const passes::Module module, passes::Lower(state, target, name));
+  HONE_ASSIGN_OR_RETURN(const passes::Module module, passes::Lower(state, target, name, options.passes));
   Kernel kernel;
   kernel.interface = InterfaceBuilder(workload, module, name).Run();
   kernel.prepare = module.host_prepare;
@@ -131,7 +132,7 @@ absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedul
   for (const ir::Func& func : funcs) {
     if (func.grid.defined()) kernel.shared_bytes = std::max(kernel.shared_bytes, SharedBytes(func.body));
   }
-  HONE_ASSIGN_OR_RETURN(kernel.code, Emit(funcs, target, effort));
+  HONE_ASSIGN_OR_RETURN(kernel.code, Emit(funcs, target, options.effort));
   return kernel;
 }
 

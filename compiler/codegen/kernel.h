@@ -10,7 +10,7 @@
 #include "base/kernel_interface.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/ir/workload.h"
-#include "compiler/passes/build_loops.h"
+#include "compiler/passes/pipeline.h"
 #include "compiler/schedule/step.h"
 
 namespace hone::codegen {
@@ -22,10 +22,16 @@ struct Kernel {
   std::string code;           // the functions of all launches, as Emit (codegen.h) makes them: ELF, or OpenCL C
 };
 
-// Errors: FailedPrecondition or NotFound (the schedule is illegal for the workload), Internal (code generation failed).
+struct CompileOptions {
+  Effort effort = Effort::kKernel;
+  PassOptions<ir::Func> passes = {};  // of lowering
+};
+
+// Errors: FailedPrecondition or NotFound (the schedule is illegal for the workload), Internal (a pass is at fault, or
+// code generation failed).
 absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
                                      const target::Target& target, const std::string& name,
-                                     Effort effort = Effort::kKernel);
+                                     const CompileOptions& options = {});
 
 // The schedule of the reference kernel: unscheduled loops, but with the last axis innermost where a stage reduces, so
 // that the standard passes of LLVM can vectorize it. Nothing of a space or a template.

@@ -84,11 +84,11 @@ class PlanBuilder {
 
 absl::StatusOr<Plan> BuildPlan(const Graph& graph) { return PlanBuilder(graph).Run(); }
 
-absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options,
-                               const target::Target& target) {
+absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options, const target::Target& target,
+                               const PassOptions<Graph>& passes) {
   HONE_ASSIGN_OR_RETURN(Graph graph, ImportOnnx(onnx_path, options));
   graph.target = target;
-  HONE_RETURN_IF_ERROR(Annotate(RunPasses(graph), onnx_path));
+  HONE_RETURN_IF_ERROR(Annotate(RunPasses(graph, passes), onnx_path));
   absl::StatusOr<Plan> plan = BuildPlan(graph);
   return plan.ok() ? std::move(plan) : Annotate(plan.status(), onnx_path);
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
 #include "compiler/ir/workload.h"
+#include "compiler/pass_runner.h"
 
 namespace hone::graph {
 
@@ -48,8 +49,9 @@ struct ImportOptions {
 
 // Reads the ONNX file (external data is looked for beside it), runs the passes for this target, fuses. Errors name
 // file, node, operator and reason; a file that cannot be read or is damaged is InvalidArgument or NotFound.
-absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options,
-                               const target::Target& target);
+// passes: how the passes are run (pass_runner.h).
+absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options, const target::Target& target,
+                               const PassOptions<Graph>& passes = {});
 // The last step alone: fuses a tidy graph (graph_edit.h) as it is, without passes.
 absl::StatusOr<Plan> BuildPlan(const Graph& graph);
 

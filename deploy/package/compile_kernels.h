@@ -27,9 +27,10 @@ using ScheduleLookup = std::function<std::vector<RecordedSchedule>(const std::st
 
 struct KernelOptions {
   target::Target target;
-  ScheduleLookup lookup;  // may be empty: no records
-  int threads = 0;        // that generate code; 0: one per CPU
-  bool plain = false;     // unscheduled loops for every workload: quick to compile, slow to run
+  ScheduleLookup lookup;         // may be empty: no records
+  int threads = 0;               // that generate code; 0: one per CPU
+  bool plain = false;            // unscheduled loops for every workload: quick to compile, slow to run
+  std::string reproducers = {};  // folder for what shows the failure of a pass again (pass_runner.h); empty: none
 };
 
 struct CompiledKernel {

@@ -155,7 +155,8 @@ absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const 
   const auto start = std::chrono::steady_clock::now();
   PackageCompiler compiler(std::filesystem::path(onnx_path).stem().string());
   for (const KernelOptions& options : targets) {
-    HONE_ASSIGN_OR_RETURN(graph::Plan plan, graph::BuildPlan(onnx_path, import, options.target));
+    HONE_ASSIGN_OR_RETURN(graph::Plan plan, graph::BuildPlan(onnx_path, import, options.target,
+                                                             Reproducing<graph::Graph>(options.reproducers)));
     HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
   }
   HONE_ASSIGN_OR_RETURN(CompileSummary summary, compiler.Write(output_path));

@@ -178,7 +178,8 @@ TEST_F(CommandsTest, WrongUseExitsWithTwo) {
   for (const char* arguments :
        {"", "walk", "run", "run {tiny.hone}", "run {tiny.hone} --output", "bench", "bench {tiny.hone} --threads -1",
         "bench {tiny.hone} --threads two", "bench {tiny.hone} --seconds -1", "bench {tiny.hone} extra",
-        "profile {tiny.hone} --unknown", "submit {no.onnx} --tracker 127.0.0.1:1", "tune {no.onnx} --space outer"}) {
+        "profile {tiny.hone} --unknown", "submit {no.onnx} --tracker 127.0.0.1:1", "tune {no.onnx} --space outer",
+        "tune {no.onnx} --tracker 127.0.0.1:1 --reproducers {repro}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.output;
     EXPECT_NE(result.output, "") << arguments;

@@ -8,8 +8,10 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <filesystem>
 #include <sstream>
 
+#include "base/temporary_folder.h"
 #include "compiler/codegen/kernel.h"
 #include "compiler/codegen/llvm/setup.h"
 #include "compiler/ir/text.h"
@@ -25,6 +27,7 @@ namespace {
 using target::ParseTarget;
 using target::Target;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 bool KnowsCpu(const Target& target) {
   return MakeTargetMachine(target)->getMCSubtargetInfo()->isCPUStringValid(target.cpu);
@@ -256,6 +259,27 @@ output t
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_TRUE(plain->interface.prepare.empty());
   EXPECT_TRUE(plain->interface.buffers[1].used);
+}
+
+TEST(CompileKernel, WritesAReproducerOfAPassThatIsAtFault) {
+  const auto workload = ir::ParseWorkload(R"(workload "elementwise"
+input x: f32[64] in [-1, 1]
+t: f32[64] over i:64 = x[i] + 1f32
+output t
+)");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto folder = TemporaryFolder::Create();
+  ASSERT_TRUE(folder.ok());
+  CompileOptions options{.passes = Reproducing<ir::Func>((*folder / "repro").string())};
+  options.passes.after = [](const PassRun& run, const ir::Func&) {
+    return run.pass == "vectorize" ? absl::InternalError("planted") : absl::OkStatus();
+  };
+  const auto kernel = CompileKernel(*workload, {}, ParseTarget("cpu").value(), "k", options);
+  EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(kernel.status().message()), HasSubstr("planted; to see it again: hone-opt "));
+  const std::filesystem::directory_iterator written(*folder / "repro");
+  ASSERT_NE(written, std::filesystem::directory_iterator());
+  EXPECT_THAT(written->path().filename().string(), StartsWith("vectorize-"));
 }
 
 TEST(CompileKernel, SaysWhatSharedMemoryItsGroupsTake) {

@@ -80,6 +80,18 @@ TEST(PassRunner, AReproducerThatCannotBeWrittenDoesNotHideTheError) {
   EXPECT_THAT(Message(status), HasSubstr("it is negative; its reproducer could not be written to /dev/null/repro/"));
 }
 
+TEST(PassRunner, ReproducersOfBugsAreNotWrittenForWhatAPassRefuses) {
+  const auto folder = TemporaryFolder::Create();
+  ASSERT_TRUE(folder.ok());
+  const PassOptions<Number> options = Reproducing<Number>((*folder / "repro").string());
+  Number refused{5}, broken{0};
+  EXPECT_EQ(Message(RunPasses<Number>(kPasses, refused, options)), "pass refuse: not today");
+  EXPECT_FALSE(std::filesystem::exists(*folder / "repro"));
+  EXPECT_THAT(Message(RunPasses<Number>(kPasses, broken, options)), HasSubstr("to see it again: hone-opt "));
+  EXPECT_TRUE(std::filesystem::exists(*folder / "repro"));
+  EXPECT_EQ(Reproducing<Number>("").verify, kDevBuild);
+}
+
 TEST(PassRunner, NoReproducerWhereNothingFails) {
   const auto folder = TemporaryFolder::Create();
   ASSERT_TRUE(folder.ok());

@@ -53,7 +53,9 @@ int main(int argc, char** argv) {
     pretend |= argument == "--pretend";
     if (argument.starts_with(kWorker)) {
       const int socket = std::atoi(argv[i] + kWorker.size());
-      return hone::tuner::ServeBuilds(socket, pretend ? Pretend : hone::tuner::Build);
+      return hone::tuner::ServeBuilds(socket, [&](const hone::tuner::BuildRequest& request) {
+        return pretend ? Pretend(request) : hone::tuner::Build(request);
+      });
     }
   }
   ::testing::InitGoogleTest(&argc, argv);
