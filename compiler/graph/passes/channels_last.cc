@@ -162,7 +162,9 @@ Perm ToChannelsLast(size_t rank) {
 Perm ToChannelsFirst(size_t rank) { return Inverse(ToChannelsLast(rank)); }
 
 bool HasLayout(const Graph& graph, ValueId id) {
-  return id != kAbsent && graph.values[id].data == nullptr && graph.values[id].type.shape.size() == 4;
+  if (id == kAbsent || graph.values[id].data != nullptr) return false;
+  const size_t rank = graph.values[id].type.shape.size();
+  return rank >= 3 && rank <= 5;
 }
 
 bool HasChannelsLastForm(const Graph& graph, const Node& node) {

@@ -1,5 +1,5 @@
-// One node in NHWC instead of NCHW: whether it has such a form, and what it is. The layout pass decides where to use
-// it.
+// One node with its channels last instead of first (NHWC, but also NWC and NDHWC): whether it has such a form, and what
+// it is. The layout pass decides where to use it.
 #ifndef HONE_COMPILER_GRAPH_PASSES_CHANNELS_LAST_H_
 #define HONE_COMPILER_GRAPH_PASSES_CHANNELS_LAST_H_
 
@@ -15,13 +15,15 @@ namespace hone::graph {
 Perm ToChannelsLast(size_t rank);
 Perm ToChannelsFirst(size_t rank);
 
-// A value whose order the change is about: of rank 4 and not constant.
+// A value whose order the change is about: a signal, an image or a volume with batch and channels (rank 3 to 5), not
+// constant.
 bool HasLayout(const Graph& graph, ValueId id);
 
 // Whether the node has that form: all its values of its rank change their order.
 bool HasChannelsLastForm(const Graph& graph, const Node& node);
 
-// Appends the node in NHWC and returns its outputs. `converted` gives the NHWC form of an input that HasLayout.
+// Appends the node with its channels last and returns its outputs. `converted` gives that form of an input that
+// HasLayout.
 absl::StatusOr<std::vector<ValueId>> AddChannelsLast(Graph& graph, const Node& node,
                                                      const std::function<absl::StatusOr<ValueId>(ValueId)>& converted);
 

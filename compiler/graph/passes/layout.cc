@@ -20,6 +20,9 @@ namespace {
 // has no use for is lost. Beyond that NHWC gains about a tenth. A convolution whose vectors are full runs at about
 // three quarters of the peak; a Transpose at a border reads and writes its tensor at about half of what memory gives.
 constexpr double kPeakShare = 3.0 / 4, kGain = 1.0 / 10, kTransposeShare = 1.0 / 2;
+// Of signals and volumes a border costs more, by so many times, above all where what the Transpose writes has left the
+// second cache before it is read (docs/decisions/0121).
+constexpr double kNearBorder = 2, kFarBorder = 4;
 
 // Bytes through a Transpose that take as long as one operation of a convolution.
 double BytesPerOperation(const target::Target& target) {
@@ -134,13 +137,15 @@ class LayoutChooser {
     return false;
   }
 
-  // Bytes that a Transpose of the value has to move: none if it does nothing, or meets another one and cancels.
+  // Bytes that a Transpose of the value counts for: none if it does nothing, or meets another one and cancels.
   double TransposeBytes(ValueId id, bool leaving) const {
     const TensorType& type = graph_.values[id].type;
     if (type.shape[1] == 1 || Pixels(type.shape) == 1) return 0;
     if (!leaving && producers_[id] >= 0 && Is(graph_.nodes[producers_[id]], "Transpose")) return 0;
     if (leaving && consumers_[id].size() == 1 && Is(graph_.nodes[consumers_[id][0]], "Transpose")) return 0;
-    return static_cast<double>(ByteSize(type));
+    const auto bytes = static_cast<double>(ByteSize(type));
+    if (type.shape.size() == 4) return bytes;
+    return bytes * (ByteSize(type) > graph_.target.memory.l2_bytes ? kFarBorder : kNearBorder);
   }
 
   void Decide() {

@@ -132,9 +132,46 @@ TEST(Layout, TheTargetDecides) {
   }
 }
 
+TEST(Layout, ShortSignalsMove) {
+  GraphBuilder b;
+  b.Input("x", {1, 32, 9}).Floats("w", {64, 32, 3}, RandomFloats(64 * 32 * 3, 1));
+  b.Floats("v", {32, 64, 3}, RandomFloats(64 * 32 * 3, 2)).Floats("scale", {64, 1}, RandomFloats(64, 3));
+  b.Node("Conv", {"x", "w"}, {"a"}).Node("Mul", {"a", "scale"}, {"s"}).Node("Relu", {"s"}, {"r"});
+  b.Node("Conv", {"r", "v"}, {"y"}).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(NhwcNodes(graph), 2);
+  EXPECT_EQ(CountOps(graph, "Transpose"), 2);
+}
+
+TEST(Layout, SmallVolumesMove) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 4, 6, 5}).Floats("w", {32, 8, 3, 3, 3}, RandomFloats(32 * 8 * 27, 1));
+  b.Floats("v", {16, 32, 2, 2, 2}, RandomFloats(32 * 16 * 8, 2));
+  b.Node("Conv", {"x", "w"}, {"a"}, {Attr("pads", std::vector<int64_t>(6, 1))});
+  b.Node("MaxPool", {"a"}, {"p"}, {Attr("kernel_shape", std::vector<int64_t>(3, 2))});
+  b.Node("Conv", {"p", "v"}, {"y"}).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(NhwcNodes(graph), 3);
+  EXPECT_EQ(CountOps(graph, "Transpose"), 2);
+}
+
+TEST(Layout, TransposedConvolutionsOfSignalsMove) {
+  GraphBuilder b;
+  b.Input("x", {1, 64, 10}).Floats("w", {64, 16, 5}, RandomFloats(64 * 16 * 5, 1));
+  b.Node("ConvTranspose", {"x", "w"}, {"y"}, {Attr("strides", std::vector<int64_t>{2})}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "PhasedConvTranspose"), 1);
+}
+
+TEST(Layout, LongSignalsOfFewChannelsStay) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 2048}).Floats("w", {8, 2, 3}, RandomFloats(48, 1)).Node("Conv", {"x", "w"}, {"y"}).Output("y");
+  EXPECT_EQ(NhwcNodes(ExpectPassesKeepMeaning(b.Model())), 0);
+}
+
 TEST(Layout, OtherRanksStay) {
   GraphBuilder b;
-  b.Input("x", {1, 8, 20}).Floats("w", {16, 8, 3}, RandomFloats(384, 1)).Node("Conv", {"x", "w"}, {"y"}).Output("y");
+  b.Input("x", {1, 64, 3, 3, 3, 3}).Floats("w", {64, 64, 1, 1, 1, 1}, RandomFloats(4096, 1));
+  b.Node("Conv", {"x", "w"}, {"y"}).Output("y");
   EXPECT_EQ(NhwcNodes(ExpectPassesKeepMeaning(b.Model())), 0);
 }
 
