@@ -326,8 +326,8 @@ TEST_F(OpenClCode, ArmsNotTakenAreNotLoaded) {
       {"func f(x: f32[4], y: f32[8]) grid 1 lanes 8 {"
        " y[lane.id] = select(lane.id < 4, x[lane.id + select(lane.id < 4, 0, 1000000000000)], -1f32) }",
        "func f(x: f32[4], y: f32[8]) grid 1 lanes 1 { y[ramp(0, 1, 8)] = select(ramp(0, 1, 8) < broadcast(4, 8),"
-       " x[ramp(0, 1, 8) * (ramp(0, 1, 8) // broadcast(4, 8) * broadcast(1000000000000, 8) + broadcast(1, 8))],"
-       " broadcast(2f32, 8)) }",
+       " x[ramp(0, 1, 8) * (ramp(0, 1, 8) // broadcast(4, 8) * broadcast(1000000000000, 8) + broadcast(1, 8))"
+       " where ramp(0, 1, 8) < broadcast(4, 8)], broadcast(2f32, 8)) }",
        "func f(x: f32[4], y: f32[4]) grid 1 lanes 1 { y[ramp(0, 1, 4)] = select(broadcast(lane.id > 0, 4),"
        " x[ramp(1000000000000, 1, 4)], broadcast(2f32, 4)) }",
        "func f(x: f32[4], y: f32[8]) grid 1 lanes 8 {"
