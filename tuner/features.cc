@@ -86,6 +86,10 @@ void WriteLoops(const NestFacts& facts, FeatureWriter& out) {
   double parallel = 1, unrolled = 1, vectorized = 1, serial = 1, outer_reduce = 1, inner_serial = 1, loops = 0;
   for (const LoopFacts& loop : facts.loops) {
     loops += loop.length > 1 ? 1 : 0;
+    if (loop.instruction) {
+      vectorized *= loop.extent;
+      continue;
+    }
     switch (loop.kind) {
       case ir::LoopKind::kParallel:
       case ir::LoopKind::kGroup:

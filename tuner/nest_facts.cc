@@ -102,8 +102,8 @@ class Analyzer {
       // All lanes of a group fill shared memory together, once.
       const bool together = !own && nest_.scope == ir::Scope::kShared && loop.kind == ir::LoopKind::kLane;
       const int64_t extent = together ? 1 : loop.max_extent;
-      facts_.loops.push_back(
-          {static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own, own});
+      facts_.loops.push_back({static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own,
+                              own, own && i + nest.InstructionLoops() >= nest.loops.size()});
       extents_.push_back(together ? ir::Expr(1) : loop.extent);
       slots_.push_back(loop.name);
     }
@@ -159,6 +159,10 @@ class Analyzer {
       const bool fused = nest_.stage.reduction == ir::Reduction::kSum && IsProduct(nest_.stage.value);
       facts_.operations += fused ? 0 : 1;
       facts_.flops += 1;
+    }
+    if (nest_.instruction.has_value()) {
+      facts_.operations = 1;
+      facts_.flops = 2;
     }
     facts_.width = target_.VectorWidth(ir::SizeOf(nest_.stage.buffer->dtype));
     facts_.guards = static_cast<double>(nest_.guards.size());
@@ -262,7 +266,8 @@ class Analyzer {
     tile.begin = facts_.depth();
     while (tile.begin > 0) {
       const LoopFacts& loop = facts_.loops[tile.begin - 1];
-      const bool straight = loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized;
+      const bool straight =
+          loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized || loop.instruction;
       if (!straight && loop.length != 1) break;
       --tile.begin;
     }
@@ -271,6 +276,7 @@ class Analyzer {
       const double count = Chunks(loop);
       tile.vectors *= count;
       (loop.reduce ? tile.reduce_steps : tile.outputs) *= count;
+      tile.vectorized |= loop.instruction;
       if (loop.kind != ir::LoopKind::kVectorized || loop.length == 1) continue;
       tile.vectorized = true;
       tile.vector_used = loop.extent / (count * facts_.width);
@@ -281,6 +287,7 @@ class Analyzer {
   }
 
   double Chunks(const LoopFacts& loop) const {
+    if (loop.instruction) return 1;
     return loop.kind == ir::LoopKind::kVectorized ? std::ceil(loop.extent / facts_.width) : loop.extent;
   }
 

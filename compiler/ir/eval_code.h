@@ -54,6 +54,8 @@ struct AccessCode {
   // it.
   enum class Use : uint8_t { kRead, kWrite };
   int64_t Offset(Frame& frame, Use use) const;
+  // For an element by its place: false, and frame.failed set, if it is outside the buffer or lanes race for it.
+  bool Touch(Frame& frame, int64_t offset, Use use) const;
 };
 
 struct Code {

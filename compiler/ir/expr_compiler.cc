@@ -43,9 +43,18 @@ int64_t AccessCode::Offset(Frame& frame, Use use) const {
     offset = offset * extents[i] + index;
   }
   if (frame.races == nullptr || frame.failed) return offset;
-  frame.error = use == Use::kRead ? frame.races->Read(buffer, offset) : frame.races->Write(buffer, offset);
+  return Touch(frame, offset, use) ? offset : -1;
+}
+
+bool AccessCode::Touch(Frame& frame, int64_t offset, Use use) const {
+  if (frame.failed) return false;
+  if (offset < 0 || offset >= NumElements(*buffer)) {
+    frame.error = fmt::format("element {} is outside buffer '{}' of {}", offset, buffer->name, NumElements(*buffer));
+  } else if (frame.races != nullptr) {
+    frame.error = use == Use::kRead ? frame.races->Read(buffer, offset) : frame.races->Write(buffer, offset);
+  }
   frame.failed = !frame.error.empty();
-  return frame.failed ? -1 : offset;
+  return !frame.failed;
 }
 
 Code* ExprCompiler::Add(Run run) {

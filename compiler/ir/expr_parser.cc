@@ -154,18 +154,35 @@ absl::StatusOr<Buffer> ExprParser::ParseDeclaration(Scope scope) {
   return MakeBuffer(std::move(name), *dtype, std::move(shape), scope);
 }
 
-absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess() {
+absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess() { return ParseAccess(nullptr); }
+
+absl::StatusOr<Expr> ExprParser::ParseFirstOfRows(int64_t* stride) {
+  HONE_ASSIGN_OR_RETURN(Access access, ParseAccess(stride));
+  if (access.mask.defined() || access.type.lanes != 1) {
+    return TokenStream::ErrorAt(access.at, "an operand of contract is named by its first element, without a mask");
+  }
+  return MakeLoad(std::move(access.buffer), std::move(access.indices));
+}
+
+absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess(int64_t* stride) {
+  const auto sees_stride = [&] {
+    return stride != nullptr && tokens_.Sees("stride") && tokens_.Peek(1).kind == Token::Kind::kNumber;
+  };
   Access access;
   access.at = tokens_.Peek();
   HONE_ASSIGN_OR_RETURN(access.buffer, ParseBufferName());
   HONE_RETURN_IF_ERROR(tokens_.Expect("["));
-  while (!tokens_.Sees("]") && !tokens_.Sees("where")) {
+  while (!tokens_.Sees("]") && !tokens_.Sees("where") && !sees_stride()) {
     if (!access.indices.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
     HONE_ASSIGN_OR_RETURN(Expr index, ParseExpr());
     access.indices.push_back(std::move(index));
   }
   if (tokens_.Accept("where")) {
     HONE_ASSIGN_OR_RETURN(access.mask, ParseExpr());
+  }
+  if (sees_stride()) {
+    tokens_.Next();
+    HONE_ASSIGN_OR_RETURN(*stride, tokens_.ExpectInteger("the elements from row to row"));
   }
   HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
   const auto type = AccessType(*access.buffer, access.indices, access.mask);

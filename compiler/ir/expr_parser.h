@@ -39,6 +39,8 @@ class ExprParser {
     Type type;
   };
   absl::StatusOr<Access> ParseAccess();
+  // name[i, j stride 16]: a load of the first element of a matrix whose rows are so far apart; 0 if it is not said.
+  absl::StatusOr<Expr> ParseFirstOfRows(int64_t* stride);
   absl::StatusOr<Buffer> ParseBufferName();
 
   // Names in scope. Bind returns what the name meant before; Restore takes that back.
@@ -52,6 +54,8 @@ class ExprParser {
   void Leave() { --depth_; }
 
  private:
+  // stride: null where none may stand.
+  absl::StatusOr<Access> ParseAccess(int64_t* stride);
   absl::StatusOr<Expr> ParseBinary(int min_precedence);
   absl::StatusOr<Expr> ParseUnary();
   absl::StatusOr<Expr> ParsePrimary();

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/eval_code.h"
+#include "compiler/ir/eval_contract.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
 
@@ -51,6 +52,10 @@ class StmtCompiler {
         [&](const Alloc& n) { return CompileAlloc(n); }, [&](const Let& n) { return CompileLet(n); },
         [](const Barrier&) -> absl::StatusOr<Exec> {
           return absl::InvalidArgumentError("a barrier in a func without a grid");
+        },
+        [&](const Contract& n) -> absl::StatusOr<Exec> {
+          HONE_ASSIGN_OR_RETURN(eval::ContractCode code, eval::ContractCode::Compile(n, exprs_));
+          return Exec([code = std::move(code)](Frame& frame) { return code.Run(frame); });
         });
   }
 
@@ -68,7 +73,7 @@ class StmtCompiler {
             return true;
           });
         },
-        [&](const Store&) { return LaneAfterLane(s); });
+        [&](const Store&) { return LaneAfterLane(s); }, [&](const Contract&) { return LaneAfterLane(s); });
   }
 
  private:

@@ -37,6 +37,17 @@ Stmt MapStore(const Stmt& s, const Store& store, const ExprFn& f) {
   return changed ? MakeStore(store.buffer, std::move(indices), std::move(value), std::move(mask)) : s;
 }
 
+Stmt MapContract(const Stmt& s, const Contract& contract, const ExprFn& f) {
+  Contract mapped = contract;
+  bool changed = false;
+  for (MatrixOperand* operand : {&mapped.sum, &mapped.a, &mapped.b}) {
+    Expr first = f(operand->first);
+    changed |= !first.SameHandle(operand->first);
+    operand->first = std::move(first);
+  }
+  return changed ? MakeContract(mapped.instruction, mapped.sum, mapped.a, mapped.b) : s;
+}
+
 Stmt MapBlock(const Stmt& s, const Block& block, const StmtFn& f) {
   std::vector<Stmt> stmts;
   stmts.reserve(block.stmts.size());
@@ -118,7 +129,7 @@ Stmt MapChildren(const Stmt& s, const StmtFn& stmt_fn, const ExprFn& expr_fn) {
         if (value.SameHandle(n.value) && body.SameHandle(n.body)) return s;
         return MakeLet(n.var, std::move(value), std::move(body));
       },
-      [&](const Barrier&) { return s; });
+      [&](const Barrier&) { return s; }, [&](const Contract& n) { return MapContract(s, n, expr_fn); });
 }
 
 void ForEachChild(const Expr& e, const std::function<void(const Expr&)>& f) {
@@ -175,7 +186,12 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
         expr_fn(n.value);
         stmt_fn(n.body);
       },
-      [](const Barrier&) {});
+      [](const Barrier&) {},
+      [&](const Contract& n) {
+        expr_fn(n.sum.first);
+        expr_fn(n.a.first);
+        expr_fn(n.b.first);
+      });
 }
 
 void ForEachExpr(const Expr& e, const std::function<void(const Expr&)>& f) {

@@ -110,7 +110,7 @@ void Printer::WriteList(const std::vector<Expr>& list) {
   }
 }
 
-void Printer::WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask) {
+void Printer::WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride) {
   WriteBufferName(buffer);
   text_ += '[';
   WriteList(indices);
@@ -118,6 +118,7 @@ void Printer::WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices
     text_ += indices.empty() ? "where " : " where ";
     Write(mask);
   }
+  if (stride != 0) text_ += fmt::format("{}stride {}", indices.empty() ? "" : " ", stride);
   text_ += ']';
 }
 

@@ -36,6 +36,12 @@ bool EqualNodes(const Let& a, const Let& b) {
   return a.var == b.var && Equal(a.value, b.value) && Equal(a.body, b.body);
 }
 bool EqualNodes(const Barrier&, const Barrier&) { return true; }
+bool Equal(const MatrixOperand& a, const MatrixOperand& b) {
+  return a.stride == b.stride && ir::Equal(a.first, b.first);
+}
+bool EqualNodes(const Contract& a, const Contract& b) {
+  return a.instruction == b.instruction && Equal(a.sum, b.sum) && Equal(a.a, b.a) && Equal(a.b, b.b);
+}
 
 }  // namespace
 
@@ -86,6 +92,20 @@ Stmt MakeLet(std::string var, Expr value, Stmt body) {
 }
 
 Stmt MakeBarrier() { return Make(Barrier{}); }
+
+Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b) {
+  for (const MatrixOperand* operand : {&sum, &a, &b}) {
+    const Load* load = operand->first.As<Load>();
+    HONE_CHECK(load != nullptr && !load->mask.defined() && operand->first.type().lanes == 1);
+  }
+  return Make(Contract{instruction, std::move(sum), std::move(a), std::move(b)});
+}
+
+Buffer WrittenBy(const Stmt& s) {
+  if (const Store* store = s.As<Store>()) return store->buffer;
+  if (const Contract* contract = s.As<Contract>()) return contract->sum.first.As<Load>()->buffer;
+  return nullptr;
+}
 
 bool Equal(const Func& a, const Func& b) {
   return a.name == b.name && a.params == b.params && a.grid == b.grid && Equal(a.body, b.body);

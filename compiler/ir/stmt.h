@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/ir/expr.h"
+#include "compiler/ir/tensor_instruction.h"
 
 namespace hone::ir {
 
@@ -82,8 +83,19 @@ struct Let {
 // after. Only in a Func with a grid, where all lanes of a group take the same way to it.
 struct Barrier {};
 
+// A matrix in memory, row by row. Each row lies side by side.
+struct MatrixOperand {
+  Expr first;          // a Load, without mask, of its first element
+  int64_t stride = 0;  // elements from one row to the next; 0 where there is only one row
+};
+// One tensor instruction: sum[m, n] += a[m, k] * b[n, k] over all k, in the type of the sum.
+struct Contract {
+  TensorInstruction instruction;
+  MatrixOperand sum, a, b;
+};
+
 struct StmtNode {
-  std::variant<For, Store, Block, If, Alloc, Let, Barrier> value;
+  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract> value;
 };
 
 template <typename T>
@@ -98,6 +110,10 @@ Stmt MakeIf(Expr condition, Stmt then_case, Stmt else_case = {});
 Stmt MakeAlloc(Buffer buffer, Stmt body);
 Stmt MakeLet(std::string var, Expr value, Stmt body);
 Stmt MakeBarrier();
+Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b);
+
+// The buffer that the statement itself writes to, not the statements in it: of a Store or a Contract; else null.
+Buffer WrittenBy(const Stmt& s);
 
 // How often a Func is run at once: by every lane of every group, each knowing itself by the two variables below.
 struct Grid {

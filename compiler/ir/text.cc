@@ -47,6 +47,20 @@ void WriteBlock(const Block& node, int indent, Printer* out) {
   out->Write("}");
 }
 
+void WriteOperand(const MatrixOperand& operand, Printer* out) {
+  const Load& first = *operand.first.As<Load>();
+  out->WriteAccess(first.buffer, first.indices, {}, operand.stride);
+}
+
+void WriteContract(const Contract& node, Printer* out) {
+  out->Write(fmt::format("contract {} ", EntryOf(node.instruction).name));
+  WriteOperand(node.sum, out);
+  out->Write(" += ");
+  WriteOperand(node.a, out);
+  out->Write(" * ");
+  WriteOperand(node.b, out);
+}
+
 void WriteStmt(const Stmt& s, int indent, Printer* out) {
   Indent(indent, out);
   Match(
@@ -79,7 +93,7 @@ void WriteStmt(const Stmt& s, int indent, Printer* out) {
         out->Write(n.value);
         WriteBody(n.body, indent, out);
       },
-      [&](const Barrier&) { out->Write("barrier"); });
+      [&](const Barrier&) { out->Write("barrier"); }, [&](const Contract& n) { WriteContract(n, out); });
   out->Write("\n");
 }
 

@@ -62,6 +62,7 @@ class FuncParser {
       if (tokens_.Accept("alloc")) return ParseAlloc();
       if (tokens_.Accept("let")) return ParseLet();
       if (tokens_.Accept("barrier")) return MakeBarrier();
+      if (tokens_.Accept("contract")) return ParseContract();
       if (tokens_.Accept("block")) {
         HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of the block"));
         return ParseBody(std::move(name));
@@ -118,6 +119,21 @@ class FuncParser {
     HONE_ASSIGN_OR_RETURN(Stmt body, ParseBody());
     exprs_.RestoreVar(var, before);
     return MakeLet(std::move(var), std::move(value), std::move(body));
+  }
+
+  absl::StatusOr<Stmt> ParseContract() {
+    const Token name = tokens_.Next();
+    const auto instruction = ParseTensorInstruction(name.text);
+    if (!instruction.has_value()) {
+      return TokenStream::ErrorAt(name, fmt::format("there is no tensor instruction '{}'", name.text));
+    }
+    MatrixOperand sum, a, b;
+    HONE_ASSIGN_OR_RETURN(sum.first, exprs_.ParseFirstOfRows(&sum.stride));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("+="));
+    HONE_ASSIGN_OR_RETURN(a.first, exprs_.ParseFirstOfRows(&a.stride));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("*"));
+    HONE_ASSIGN_OR_RETURN(b.first, exprs_.ParseFirstOfRows(&b.stride));
+    return MakeContract(*instruction, std::move(sum), std::move(a), std::move(b));
   }
 
   absl::StatusOr<Stmt> ParseStore() {

@@ -117,7 +117,7 @@ class Lexer {
   }
 
   absl::Status LexSymbol(Token* token) {
-    static constexpr std::string_view kTwo[] = {"//", "%%", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>"};
+    static constexpr std::string_view kTwo[] = {"//", "%%", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "+="};
     static constexpr std::string_view kOne = "+-*/%&|^<>!~=()[]{},:";
     token->kind = Token::Kind::kSymbol;
     const std::string_view two = text_.substr(at_, 2);

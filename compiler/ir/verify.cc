@@ -65,6 +65,9 @@ class FuncVerifier {
         },
         [&](const Barrier&) {
           return has_grid_ ? absl::OkStatus() : absl::InvalidArgumentError("a barrier in a func without a grid");
+        },
+        [&](const Contract& n) {
+          return Annotate(CheckContract(n), fmt::format("contract {}", EntryOf(n.instruction).name));
         });
   }
 
@@ -95,6 +98,43 @@ class FuncVerifier {
     if (place == store.value.type()) return absl::OkStatus();
     return Illegal("store of {} to '{}', where the place is {}", ToString(store.value.type()), store.buffer->name,
                    ToString(place));
+  }
+
+  // One operand, of rows x columns elements.
+  absl::Status CheckOperand(std::string_view what, const MatrixOperand& operand, DType dtype, int64_t rows,
+                            int64_t columns) {
+    const Load* first = operand.first.As<Load>();
+    if (first == nullptr || first->mask.defined() || operand.first.type().lanes != 1) {
+      return Illegal("{} is not named by its first element", what);
+    }
+    HONE_RETURN_IF_ERROR(exprs_.Check(operand.first));
+    const BufferNode& buffer = *first->buffer;
+    if (buffer.dtype != dtype) {
+      return Illegal("{} '{}' is {}, where the instruction has {}", what, buffer.name, Name(buffer.dtype), Name(dtype));
+    }
+    if (rows == 1 && operand.stride != 0) return Illegal("{} '{}' is one row and has a stride", what, buffer.name);
+    if (rows > 1 && operand.stride < 1) return Illegal("{} '{}' is {} rows without a stride", what, buffer.name, rows);
+    if ((rows - 1) * operand.stride + columns > NumElements(buffer)) {
+      return Illegal("{} of {} x {} elements, stride {}, is larger than buffer '{}'", what, rows, columns,
+                     operand.stride, buffer.name);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckContract(const Contract& contract) {
+    const TensorInstructionEntry& entry = EntryOf(contract.instruction);
+    HONE_RETURN_IF_ERROR(CheckOperand("the sum", contract.sum, entry.sum, entry.m, entry.n));
+    HONE_RETURN_IF_ERROR(CheckOperand("a", contract.a, entry.a, entry.m, entry.k));
+    HONE_RETURN_IF_ERROR(CheckOperand("b", contract.b, entry.b, entry.n, entry.k));
+    const Buffer& sum = contract.sum.first.As<Load>()->buffer;
+    if (entry.m > 1 && contract.sum.stride < entry.n) return Illegal("rows of the sum '{}' overlap", sum->name);
+    if (entry.b_rows_follow && contract.b.stride != entry.k) {
+      return Illegal("the rows of b must follow one another: stride {}, not {}", entry.k, contract.b.stride);
+    }
+    for (const MatrixOperand* operand : {&contract.a, &contract.b}) {
+      if (operand->first.As<Load>()->buffer == sum) return Illegal("'{}' is read and added to", sum->name);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckAlloc(const Alloc& alloc) {

@@ -71,7 +71,8 @@ class GridVerifier {
         [&](const Barrier&) {
           if (why_divergent_.empty()) return absl::OkStatus();
           return Illegal("a barrier where lanes of a group may part: inside {}", why_divergent_);
-        });
+        },
+        [](const Contract&) { return absl::OkStatus(); });
   }
 
   // Checks `s` knowing that lanes part before it for the reason given, if any.

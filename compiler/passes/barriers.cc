@@ -41,8 +41,8 @@ void AddReads(const ir::Expr& e, Effects* effects) {
 
 Effects EffectsOf(const ir::Stmt& s) {
   Effects effects;
-  if (const ir::Store* store = s.As<ir::Store>(); store != nullptr && store->buffer->scope == ir::Scope::kShared) {
-    effects.writes.insert(store->buffer.get());
+  if (const ir::Buffer written = ir::WrittenBy(s); written != nullptr && written->scope == ir::Scope::kShared) {
+    effects.writes.insert(written.get());
   }
   ir::ForEachChild(
       s, [&](const ir::Stmt& child) { effects.Add(EffectsOf(child)); },
@@ -85,7 +85,7 @@ bool Head(const ir::Stmt& s, Effects* effects) {
   ir::ForEachChild(
       s, [&](const ir::Stmt& child) { open = Head(child, effects) && open; },
       [&](const ir::Expr& e) { AddReads(e, effects); });
-  if (s.As<ir::Store>() != nullptr) effects->Add(EffectsOf(s));
+  if (ir::WrittenBy(s) != nullptr) effects->Add(EffectsOf(s));
   return open;
 }
 

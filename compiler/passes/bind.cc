@@ -58,7 +58,7 @@ Chain ChainFrom(const ir::For& first) {
 
 // What a statement stores to, by scope.
 void CollectStores(const ir::Stmt& s, std::set<ir::Scope>* scopes) {
-  if (const ir::Store* store = s.As<ir::Store>()) scopes->insert(store->buffer->scope);
+  if (const ir::Buffer written = ir::WrittenBy(s)) scopes->insert(written->scope);
   ir::ForEachChild(s, [&](const ir::Stmt& child) { CollectStores(child, scopes); }, [](const ir::Expr&) {});
 }
 
@@ -74,8 +74,8 @@ bool IsLaneLoop(const ir::Stmt& s) {
 
 // Whether the stage that the block computes stores to shared memory; stages inside it do not count.
 bool FillsShared(const ir::Stmt& s) {
-  const ir::Store* store = s.As<ir::Store>();
-  bool fills = store != nullptr && store->buffer->scope == ir::Scope::kShared;
+  const ir::Buffer written = ir::WrittenBy(s);
+  bool fills = written != nullptr && written->scope == ir::Scope::kShared;
   ir::ForEachChild(
       s,
       [&](const ir::Stmt& child) {
@@ -130,7 +130,7 @@ class Binder {
         return absl::FailedPreconditionError(fmt::format("loop {} is parallel where lanes are bound", loop->var));
       }
     }
-    if (s.As<ir::Store>() != nullptr && !in_lane) return ByFirstLane(s);
+    if (ir::WrittenBy(s) != nullptr && !in_lane) return ByFirstLane(s);
     return BuildChildren(s, in_lane);
   }
 

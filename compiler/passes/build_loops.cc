@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/op_names.h"
+#include "compiler/schedule/instruction.h"
 
 namespace hone::passes {
 namespace {
@@ -32,7 +33,10 @@ class LoopBuilder {
     }
   }
 
-  ir::Stmt Roots(bool prepared) const {
+  // Why an instruction does not fit where it is used; OK if all do. After Roots.
+  const absl::Status& status() const { return status_; }
+
+  ir::Stmt Roots(bool prepared) {
     std::vector<ir::Stmt> stmts;
     std::vector<ir::Buffer> temporaries;
     for (const Nest& nest : state_.nests) {
@@ -48,20 +52,21 @@ class LoopBuilder {
   }
 
  private:
+  // Where the sums begin: outside the first loop that reduces, and outside an instruction.
   static size_t FirstReduction(const Nest& nest) {
     const auto it = std::find_if(nest.loops.begin(), nest.loops.end(), [](const Loop& l) { return l.reduce; });
-    return static_cast<size_t>(it - nest.loops.begin());
+    return std::min(static_cast<size_t>(it - nest.loops.begin()), nest.loops.size() - nest.InstructionLoops());
   }
 
-  ir::Stmt Emit(const Nest& nest) const { return ir::MakeBlock({Inside(nest, 0)}, nest.stage.buffer->name); }
+  ir::Stmt Emit(const Nest& nest) { return ir::MakeBlock({Inside(nest, 0)}, nest.stage.buffer->name); }
 
   // What runs inside loops [0, position) of the nest.
-  ir::Stmt Inside(const Nest& nest, size_t position) const {
+  ir::Stmt Inside(const Nest& nest, size_t position) {
     const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
     std::vector<ir::Stmt> stmts;
     if (reduces && position == FirstReduction(nest)) stmts.push_back(Initialize(nest, position));
-    if (position == nest.loops.size()) {
-      stmts.push_back(Update(nest));
+    if (position == nest.loops.size() - nest.InstructionLoops()) {
+      stmts.push_back(Guarded(nest, nest.instruction.has_value() ? Instruction(nest) : Update(nest)));
     } else {
       const Loop& loop = nest.loops[position];
       stmts.push_back(
@@ -70,7 +75,7 @@ class LoopBuilder {
     return ir::MakeBlock(std::move(stmts));
   }
 
-  ir::Stmt WithProducers(const Nest& nest, const Loop& loop, ir::Stmt body) const {
+  ir::Stmt WithProducers(const Nest& nest, const Loop& loop, ir::Stmt body) {
     std::vector<ir::Stmt> stmts;
     std::vector<ir::Buffer> buffers;
     for (const Nest& producer : state_.nests) {
@@ -93,6 +98,8 @@ class LoopBuilder {
       if (nest.loops[i].reduce) continue;
       loops.push_back(nest.loops[i]);
       loops.back().name += "z";
+      const bool row = nest.instruction.has_value() && i + 2 == nest.loops.size();  // of the instruction's sums
+      if (row) loops.back().kind = ir::LoopKind::kVectorized;
       rename[nest.loops[i].name] = ir::MakeVar(loops.back().name);
     }
     const ir::Type type{nest.stage.buffer->dtype, 1};
@@ -114,7 +121,19 @@ class LoopBuilder {
       value = ir::Combine(nest.stage.reduction, ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})),
                           value);
     }
-    ir::Stmt stmt = Store(nest, value, {});
+    return Store(nest, value, {});
+  }
+
+  ir::Stmt Instruction(const Nest& nest) {
+    const ir::Expr sum = ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {}));
+    auto contract =
+        schedule::ContractOf(nest, sum, state_.LoopRanges(), [&](const ir::Expr& load) { return ReadStored(load); });
+    if (contract.ok()) return *std::move(contract);
+    if (status_.ok()) status_ = Annotate(contract.status(), "stage " + nest.stage.buffer->name);
+    return ir::MakeBlock({});
+  }
+
+  static ir::Stmt Guarded(const Nest& nest, ir::Stmt stmt) {
     for (const ir::Expr& guard : nest.guards) stmt = ir::MakeIf(guard, stmt);
     return stmt;
   }
@@ -150,11 +169,17 @@ class LoopBuilder {
 
   const State& state_;
   std::map<const ir::BufferNode*, ir::Buffer> storage_;
+  absl::Status status_;
 };
 
 absl::Status CheckLegal(const State& state, const target::Target& target) {
   int64_t local_bytes = 0;
   for (const Nest& nest : state.nests) {
+    if (nest.instruction.has_value() && std::find(target.tensor_instructions.begin(), target.tensor_instructions.end(),
+                                                  *nest.instruction) == target.tensor_instructions.end()) {
+      return absl::FailedPreconditionError(fmt::format("stage {} uses instruction {}, which the target does not have",
+                                                       nest.stage.buffer->name, ir::EntryOf(*nest.instruction).name));
+    }
     if (!nest.AtRoot() && nest.scope == ir::Scope::kLocal) {
       int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
       for (const int64_t extent : nest.storage_shape) bytes *= std::max<int64_t>(extent, 1);
@@ -189,7 +214,7 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
 
 absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& target, const std::string& name) {
   HONE_RETURN_IF_ERROR(CheckLegal(state, target));
-  const LoopBuilder builder(state);
+  LoopBuilder builder(state);
   Loops loops;
   for (const Nest& nest : state.nests) {
     if (nest.prepared) loops.packed.push_back(nest.stage.buffer);
@@ -200,6 +225,7 @@ absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& targe
   loops.prepare = {name + "_prepare", buffers, builder.Roots(true)};
   buffers.insert(buffers.end(), state.outputs.begin(), state.outputs.end());
   loops.main = {name, buffers, builder.Roots(false)};
+  HONE_RETURN_IF_ERROR(builder.status());
   return loops;
 }
 

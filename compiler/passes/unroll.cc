@@ -18,7 +18,7 @@ struct Unroller {
   ir::Stmt Run(const ir::Stmt& s, int64_t copies) {
     if (!status.ok()) return s;
     const ir::For* loop = s.As<ir::For>();
-    if (s.As<ir::Store>() != nullptr) {
+    if (ir::WrittenBy(s) != nullptr) {
       statements += copies;
       if (statements > kMaxStatements)
         status = absl::FailedPreconditionError("unrolled loops repeat more than 4096 statements");

@@ -31,7 +31,8 @@ class LoopVectorizer {
         [&](const ir::If& branch) { return RunIf(branch, mask); },
         [&](const ir::Alloc&) { return Fail("allocates", s); },
         [&](const ir::Let&) { return Fail("binds a variable", s); },
-        [&](const ir::Barrier&) { return Fail("waits at a barrier", s); });
+        [&](const ir::Barrier&) { return Fail("waits at a barrier", s); },
+        [&](const ir::Contract&) { return Fail("holds a tensor instruction", s); });
   }
 
  private:

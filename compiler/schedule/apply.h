@@ -23,6 +23,9 @@ absl::Status Apply(const CacheWrite& step, State& state);
 absl::Status Apply(const CacheRead& step, State& state);
 absl::Status Apply(const Pack& step, State& state);
 absl::Status Apply(const Rfactor& step, State& state);
+absl::Status Apply(const Recode& step, State& state);
+absl::Status Apply(const Distribute& step, State& state);
+absl::Status Apply(const Tensorize& step, State& state);
 
 absl::Status Apply(const Step& step, State& state);
 // All steps on a fresh state. The error names the step.

@@ -49,6 +49,12 @@ bool Nest::HasLoop(ir::LoopKind kind) const {
   return std::any_of(loops.begin(), loops.end(), [&](const Loop& l) { return l.kind == kind; });
 }
 
+size_t Nest::InstructionLoops() const {
+  if (!instruction.has_value()) return 0;
+  const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction);
+  return (entry.m > 1 ? 1 : 0) + (entry.n > 1 ? 1 : 0) + (entry.k > 1 ? 1 : 0);
+}
+
 bool State::IsBound() const {
   return std::any_of(nests.begin(), nests.end(),
                      [](const Nest& n) { return n.HasLoop(ir::LoopKind::kGroup) || n.HasLoop(ir::LoopKind::kLane); });
@@ -74,7 +80,14 @@ State Start(const ir::Workload& workload) {
   return state;
 }
 
+absl::Status CheckNoInstruction(const Nest& nest, size_t position) {
+  if (position + nest.InstructionLoops() < nest.loops.size()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("loop {} is a part of instruction {}", nest.loops[position].name,
+                                                   ir::EntryOf(*nest.instruction).name));
+}
+
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
+  if (absl::Status status = CheckNoInstruction(nest, position); !status.ok()) return status;
   for (const Nest& other : state.nests) {
     if (other.at_stage != nest.stage.buffer->name) continue;
     for (size_t i = position; i < nest.loops.size(); ++i) {
@@ -94,6 +107,14 @@ ir::Buffer FindRead(const ir::Stage& stage, std::string_view name) {
     if (load != nullptr && load->buffer->name == name) found = load->buffer;
   });
   return found;
+}
+
+bool IsFixed(const State& state, const ir::BufferNode* buffer) {
+  for (const ir::Param& param : state.params) {
+    if (param.buffer.get() == buffer) return param.kind == ir::ParamKind::kConstant;
+  }
+  const Nest* nest = state.FindNest(buffer);
+  return nest != nullptr && nest->prepared;
 }
 
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,12 +37,15 @@ struct Nest {
   std::string at_stage, at_loop;       // inside that loop of that stage; both empty: at the root
   std::vector<ir::Expr> origin;        // at a loop: where the stored region starts, per dimension
   std::vector<int64_t> storage_shape;  // at a loop: extents of the stored region; at the root: the buffer's shape
-  ir::Scope scope = ir::Scope::kWorkspace;  // of what is stored, unless it is an output or prepared
-  int64_t pad = 0;                          // elements added to every stored row
-  bool prepared = false;                    // computed once from constants, before the kernel runs
-  bool touched = false;                     // a loop step has been applied: region steps come too late
+  ir::Scope scope = ir::Scope::kWorkspace;           // of what is stored, unless it is an output or prepared
+  int64_t pad = 0;                                   // elements added to every stored row
+  bool prepared = false;                             // computed once from constants, before the kernel runs
+  std::optional<ir::TensorInstruction> instruction;  // that the innermost loops are
+  bool touched = false;                              // a loop step has been applied: region steps come too late
   bool AtRoot() const { return at_stage.empty(); }
   bool HasLoop(ir::LoopKind kind) const;
+  // How many of the innermost loops are the instruction; 0 without one.
+  size_t InstructionLoops() const;
 };
 
 struct State {
@@ -66,9 +70,12 @@ struct State {
 State Start(const ir::Workload& workload);
 // A fresh nest for a stage.
 Nest MakeNest(ir::Stage stage);
-// Loops at or around the place of a stage that is computed inside this nest appear in that stage's region and cannot
-// change any more: FailedPrecondition then.
+// Loops that are a part of an instruction cannot change any more, and loops at or around the place of a stage that is
+// computed inside this nest appear in that stage's region and cannot either: FailedPrecondition then.
+absl::Status CheckNoInstruction(const Nest& nest, size_t position);
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position);
+// Known before the kernel runs: a constant, or computed from constants alone.
+bool IsFixed(const State& state, const ir::BufferNode* buffer);
 // The buffer of that name that the value of a stage loads from; null if it does not.
 ir::Buffer FindRead(const ir::Stage& stage, std::string_view name);
 // Whether the value of a stage loads from the buffer.

@@ -120,6 +120,11 @@ std::optional<Step> ParseStep(const Words& w) {
   if (verb == "fuse" && w.size() == 3) return Fuse{word(1), word(2)};
   if (verb == "compute_at" && w.size() == 3) return ComputeAt{word(1), word(2)};
   if (verb == "cache_read" && w.size() == 3) return CacheRead{word(1), word(2)};
+  if (verb == "recode" && w.size() == 3) return Recode{word(1), word(2)};
+  if (verb == "distribute" && w.size() == 2) return Distribute{word(1)};
+  if (verb == "tensorize" && w.size() == 3) {
+    if (const auto instruction = ir::ParseTensorInstruction(w[2])) return Tensorize{word(1), *instruction};
+  }
   if (verb == "store_in") return ParseStoreIn(w);
   if (verb == "bind" && w.size() == 3) {
     for (const auto kind : {ir::LoopKind::kGroup, ir::LoopKind::kLane}) {
@@ -139,35 +144,38 @@ std::string Join(const std::vector<std::string>& words) { return fmt::format("{}
 }  // namespace
 
 std::string Print(const Step& step) {
-  return std::visit(ir::Overload{
-                        [](const Split& s) {
-                          return fmt::format("split {} {} {}", s.loop, s.factor, kTailNames[static_cast<int>(s.tail)]);
-                        },
-                        [](const Fuse& s) { return fmt::format("fuse {} {}", s.outer, s.inner); },
-                        [](const Reorder& s) { return "reorder " + Join(s.loops); },
-                        [](const Annotate& s) {
-                          return IsBound(s.kind) ? fmt::format("bind {} {}", s.loop, KindName(s.kind))
-                                                 : fmt::format("{} {}", KindName(s.kind), s.loop);
-                        },
-                        [](const StoreIn& s) {
-                          const std::string text = fmt::format("store_in {} {}", s.stage, ir::Name(s.scope));
-                          return s.pad == 0 ? text : fmt::format("{} {}", text, s.pad);
-                        },
-                        [](const ComputeAt& s) { return fmt::format("compute_at {} {}", s.stage, s.loop); },
-                        [](const Inline& s) { return "inline " + s.stage; },
-                        [](const CacheWrite& s) { return "cache_write " + s.stage; },
-                        [](const CacheRead& s) { return fmt::format("cache_read {} {}", s.buffer, s.stage); },
-                        [](const Pack& s) {
-                          std::vector<std::string> dims;
-                          for (const PackDim& d : s.dims) dims.push_back(PrintDim(d));
-                          return fmt::format("pack {} {} {}", s.buffer, s.stage, Join(dims));
-                        },
-                        [](const Rfactor& s) {
-                          return fmt::format("rfactor {} {} {} {}", s.stage, s.axis, s.factor,
-                                             s.keep_inner ? "inner" : "outer");
-                        },
-                    },
-                    step);
+  return std::visit(
+      ir::Overload{
+          [](const Split& s) {
+            return fmt::format("split {} {} {}", s.loop, s.factor, kTailNames[static_cast<int>(s.tail)]);
+          },
+          [](const Fuse& s) { return fmt::format("fuse {} {}", s.outer, s.inner); },
+          [](const Reorder& s) { return "reorder " + Join(s.loops); },
+          [](const Annotate& s) {
+            return IsBound(s.kind) ? fmt::format("bind {} {}", s.loop, KindName(s.kind))
+                                   : fmt::format("{} {}", KindName(s.kind), s.loop);
+          },
+          [](const StoreIn& s) {
+            const std::string text = fmt::format("store_in {} {}", s.stage, ir::Name(s.scope));
+            return s.pad == 0 ? text : fmt::format("{} {}", text, s.pad);
+          },
+          [](const ComputeAt& s) { return fmt::format("compute_at {} {}", s.stage, s.loop); },
+          [](const Inline& s) { return "inline " + s.stage; },
+          [](const CacheWrite& s) { return "cache_write " + s.stage; },
+          [](const CacheRead& s) { return fmt::format("cache_read {} {}", s.buffer, s.stage); },
+          [](const Pack& s) {
+            std::vector<std::string> dims;
+            for (const PackDim& d : s.dims) dims.push_back(PrintDim(d));
+            return fmt::format("pack {} {} {}", s.buffer, s.stage, Join(dims));
+          },
+          [](const Rfactor& s) {
+            return fmt::format("rfactor {} {} {} {}", s.stage, s.axis, s.factor, s.keep_inner ? "inner" : "outer");
+          },
+          [](const Recode& s) { return fmt::format("recode {} {}", s.buffer, s.stage); },
+          [](const Distribute& s) { return "distribute " + s.stage; },
+          [](const Tensorize& s) { return fmt::format("tensorize {} {}", s.stage, ir::EntryOf(s.instruction).name); },
+      },
+      step);
 }
 
 std::string Print(const Schedule& schedule) {

@@ -83,8 +83,24 @@ struct Rfactor {
   bool keep_inner = false;
 };
 
-using Step =
-    std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack, Rfactor>;
+// The stage reads "<buffer>o<stage>", a copy of an i8 buffer in u8 or the other way round, every number moved by 128,
+// and takes the 128 back. The copy of a constant is made once, before the kernel runs.
+struct Recode {
+  std::string buffer, stage;
+};
+// A sum of products of differences, sum (a - p) * (b - q) with p and q the same all along the reduction, as
+// "<stage>m" = sum a * b less what the offsets are due: q times "<stage>a" = sum a, p times "<stage>b" = sum b.
+struct Distribute {
+  std::string stage;
+};
+// The innermost loops of the stage are one tensor instruction.
+struct Tensorize {
+  std::string stage;
+  ir::TensorInstruction instruction;
+};
+
+using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack,
+                          Rfactor, Recode, Distribute, Tensorize>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

@@ -95,10 +95,22 @@ absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage);
 // templates/lane_tile.cc, for targets with lanes: a sum of products in tiles of groups, lanes and registers.
 absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                               const std::string& prefix);
+// templates/tensor_tile.cc, for targets with tensor instructions: of which stage they compute the sums, and by which
+// instruction, several steps of axis k at once.
+struct TensorUse {
+  ir::TensorInstruction instruction;
+  std::string k, stage;
+};
+// Whether some stage is a sum of products that an instruction of the target can make, exactly.
+bool HasTensorProduct(const ir::Workload& workload, const target::Target& target);
+// Rewrites such a stage until the instruction can make its sums: types, offsets and layout of the operands. nullopt,
+// and nothing done, if the stage is none.
+absl::StatusOr<std::optional<TensorUse>> PrepareTensorProduct(Sketch& sketch, const std::string& stage);
 // templates/register_tile.cc: a sum of products `stage` computed in register tiles of its reader `reader` (which reads
-// it in place): matrix multiply, convolution, depthwise convolution. `prefix` names the decisions.
+// it in place): matrix multiply, convolution, depthwise convolution. By the instruction of `use`, if there is one.
+// `prefix` names the decisions.
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
-                                  const std::string& prefix);
+                                  const std::string& prefix, const std::optional<TensorUse>& use = std::nullopt);
 
 }  // namespace hone::space
 

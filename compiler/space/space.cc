@@ -36,22 +36,31 @@ std::vector<std::string> StageNames(const schedule::State& state, bool reduction
   return names;
 }
 
+// A reduction and who reads it in place, in whose tiles it can be computed.
+struct SharedTile {
+  std::string reader, reduction;
+};
+
+// The reader that the stage can share loops with, none of those taken, or a copy of its own.
+absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken) {
+  SharedTile tile{TileReader(sketch.state, sketch.Get(stage), *taken), stage};
+  if (tile.reader.empty()) {
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{stage}));
+    tile = {stage, stage + "c"};
+  }
+  taken->push_back(tile.reader);
+  return tile;
+}
+
 // Every reduction by `schedule`, with the reader that it can share loops with or with a copy of its own.
 using ScheduleReduction = absl::Status (*)(Sketch& sketch, const std::string& reader, const std::string& stage,
                                            const std::string& prefix);
 absl::Status ScheduleReductions(Sketch& sketch, ScheduleReduction schedule) {
   std::vector<std::string> taken;
-  int index = 0;
   for (const std::string& stage : StageNames(sketch.state, true)) {
-    const Nest& nest = sketch.Get(stage);
-    std::string reader = TileReader(sketch.state, nest, taken), reduction = stage;
-    if (reader.empty()) {
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{stage}));
-      reader = stage;
-      reduction = stage + "c";
-    }
-    taken.push_back(reader);
-    HONE_RETURN_IF_ERROR(schedule(sketch, reader, reduction, index++ == 0 ? "" : stage + "."));
+    const std::string prefix = taken.empty() ? "" : stage + ".";
+    HONE_ASSIGN_OR_RETURN(const SharedTile tile, ShareTile(sketch, stage, &taken));
+    HONE_RETURN_IF_ERROR(schedule(sketch, tile.reader, tile.reduction, prefix));
   }
   return absl::OkStatus();
 }
@@ -91,9 +100,14 @@ bool IsCpuContraction(const ir::Workload& workload, const target::Target& target
   return !target.HasLanes() && IsContraction(workload);
 }
 
+absl::Status RegisterTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
+                           const std::string& prefix) {
+  return ScheduleRegisterTile(sketch, reader, stage, prefix);
+}
+
 absl::Status BuildRegisterTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
-  HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, ScheduleRegisterTile));
+  HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, RegisterTiles));
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
@@ -134,9 +148,29 @@ absl::Status BuildLanes(const ir::Workload&, Sketch& sketch) {
   return SpreadPrepared(sketch);
 }
 
+// The sums of products by instructions. What else there is runs around them as it is.
+absl::Status BuildTensorTiles(const ir::Workload&, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  std::vector<TensorUse> uses;
+  for (const std::string& stage : StageNames(sketch.state, true)) {
+    HONE_ASSIGN_OR_RETURN(const std::optional<TensorUse> use, PrepareTensorProduct(sketch, stage));
+    if (use.has_value()) uses.push_back(*use);
+  }
+  HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  std::vector<std::string> taken;
+  for (TensorUse& use : uses) {
+    const std::string prefix = taken.empty() ? "" : use.stage + ".";
+    HONE_ASSIGN_OR_RETURN(const SharedTile tile, ShareTile(sketch, use.stage, &taken));
+    if (tile.reduction != use.stage) use.k += "c";  // the copy's axes
+    HONE_RETURN_IF_ERROR(ScheduleRegisterTile(sketch, tile.reader, tile.reduction, prefix, use));
+  }
+  return ScheduleRest(sketch, ScheduleElementwise);
+}
+
 // The spaces, templates before the rules that know no operator; the first that applies is the default. Ids stand in
 // records and never change.
 constexpr Entry kEntries[] = {
+    {4, "tensor_tile", Family::kTemplate, HasTensorProduct, BuildTensorTiles},
     {1, "register_tile", Family::kTemplate, IsCpuContraction, BuildRegisterTiles},
     {0, "sketch", Family::kSketch, HasNoLanes, BuildSketch},
     {3, "lane_tile", Family::kTemplate, IsLaneContraction, BuildLaneTiles},

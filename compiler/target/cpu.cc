@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "compiler/target/host.h"
 #include "compiler/target/target_text.h"
+#include "compiler/target/tensor_instructions.h"
 
 namespace hone::target {
 namespace {
@@ -130,6 +131,7 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   target.memory.l2_bytes = row.caches.l2 << 10;
   target.memory.l3_bytes = row.caches.l3 << 10;
   FillVectors(row, features, &target);
+  target.tensor_instructions = TensorInstructionsOf(target.arch, features);
   return target;
 }
 

@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/ir/tensor_instruction.h"
 #include "compiler/target/kind.h"
 
 namespace hone::target {
@@ -66,6 +68,7 @@ struct Target {
   int vector_bits = 256;  // of the widest vectors that are worth using
   int vector_registers = 16;
   Core core;
+  std::vector<ir::TensorInstruction> tensor_instructions;  // that it has, the widest first
 
   // Elements of a vector register.
   int VectorWidth(int element_bytes) const { return vector_bits / 8 / element_bytes; }

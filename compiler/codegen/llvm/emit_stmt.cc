@@ -70,7 +70,8 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
         variables_.erase(let.var);
         ranges_.erase(let.var);
       },
-      [](const ir::Barrier&) { HONE_CHECK(false); });  // no grid reaches this back end
+      [](const ir::Barrier&) { HONE_CHECK(false); },  // no grid reaches this back end
+      [&](const ir::Contract& contract) { EmitContract(contract); });
 }
 
 // for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over the elements of a vector, as one vector load

@@ -70,6 +70,8 @@ std::string WhatIsNotLowered(const ir::Func& func) {
         found = fmt::format("'{}' is in the workspace", alloc->buffer->name);
     } else if (const ir::Store* store = s.As<ir::Store>()) {
       access(*store->buffer, store->indices.size());
+    } else if (const ir::Contract* contract = s.As<ir::Contract>()) {
+      found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(contract->instruction).name);
     }
   });
   ir::ForEachExpr(func.body, [&](const ir::Expr& e) {
@@ -206,7 +208,8 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
         EmitStmt(alloc.body);
       },
       [&](const ir::Let& let) { EmitLet(let); },
-      [&](const ir::Barrier&) { Line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); });
+      [&](const ir::Barrier&) { Line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); },
+      [](const ir::Contract&) { HONE_CHECK(false); });  // Check refuses it
 }
 
 void Emitter::EmitFor(const ir::For& loop) {

@@ -69,6 +69,7 @@ absl::Status Apply(const Annotate& step, State& state) {
   if (loop.kind != ir::LoopKind::kSerial) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
   }
+  if (absl::Status status = CheckNoInstruction(*nest, position); !status.ok()) return status;
   if (step.kind == ir::LoopKind::kParallel) {
     if (absl::Status status = CheckParallel(*nest, position); !status.ok()) return status;
   }

@@ -35,14 +35,6 @@ absl::Status Check(const Pack& step, const ir::BufferNode& source) {
   return absl::OkStatus();
 }
 
-bool IsConstant(const State& state, const ir::BufferNode* buffer) {
-  for (const ir::Param& param : state.params) {
-    if (param.buffer.get() == buffer) return param.kind == ir::ParamKind::kConstant;
-  }
-  const Nest* nest = state.FindNest(buffer);
-  return nest != nullptr && nest->prepared;
-}
-
 // packed[dims] = source[...] inside the source, 0 in the padding.
 ir::Stage PackStage(const Pack& step, const ir::Buffer& source) {
   ir::Stage stage;
@@ -79,7 +71,7 @@ absl::Status Apply(const Pack& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
   if (absl::Status status = Check(step, *source); !status.ok()) return status;
   Nest packed = MakeNest(PackStage(step, source));
-  packed.prepared = IsConstant(state, source.get());
+  packed.prepared = IsFixed(state, source.get());
   const ir::Buffer buffer = packed.stage.buffer;
   nest->stage.value = ReplaceLoads(nest->stage.value, source.get(), [&](const std::vector<ir::Expr>& indices) {
     std::vector<ir::Expr> moved;

@@ -29,6 +29,9 @@ absl::Status Apply(const Reorder& step, State& state) {
           fmt::format("stage {} is already computed at a loop of {}", other.stage.buffer->name, other.at_stage));
     }
   }
+  for (const size_t place : places) {
+    if (absl::Status status = CheckNoInstruction(*nest, place); !status.ok()) return status;
+  }
   std::vector<Loop> picked;
   for (const size_t place : places) picked.push_back(nest->loops[place]);
   std::sort(places.begin(), places.end());

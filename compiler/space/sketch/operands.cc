@@ -99,6 +99,7 @@ int64_t MostCopiedBytes(const target::Target& target) {
 }
 
 absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer) {
+  if (sketch.Get(producer).loops.empty()) return absl::OkStatus();  // one element
   const schedule::Loop last = sketch.Get(producer).loops.back();
   const int64_t width = std::min<int64_t>(sketch.target.VectorWidth(4), PowerOfTwo(last.max_extent));
   if (width <= 1) return absl::OkStatus();

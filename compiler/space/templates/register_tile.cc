@@ -71,13 +71,15 @@ double TileCost(int64_t row_extent, int64_t vector_extent, int64_t width, int64_
 
 class RegisterTile {
  public:
-  RegisterTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix)
+  RegisterTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix,
+               const std::optional<TensorUse>& use)
       : sketch_(sketch),
         reader_(std::move(reader)),
         stage_(std::move(stage)),
         prefix_(prefix),
         out_(sketch.Get(reader_).stage),
-        roles_(RolesOf(sketch.Get(stage_).stage)) {}
+        roles_(RolesOf(sketch.Get(stage_).stage)),
+        use_(use) {}
 
   absl::Status Run() {
     if (roles_.vector < 0) return absl::OkStatus();
@@ -99,7 +101,9 @@ class RegisterTile {
   }
 
   void ChooseTile() {
-    const int64_t most_elements = sketch_.target.VectorWidth(std::max(4, ir::SizeOf(reduction().buffer->dtype)));
+    const int64_t most_elements = use_.has_value()
+                                   ? ir::EntryOf(use_->instruction).n
+                                   : sketch_.target.VectorWidth(std::max(4, ir::SizeOf(reduction().buffer->dtype)));
     const int64_t registers = sketch_.target.vector_registers;
     const int64_t vector_extent = Extent(roles_.vector), row_extent = Extent(roles_.row);
     tile_.width = std::min(most_elements, PowerOfTwo(vector_extent));
@@ -148,8 +152,15 @@ class RegisterTile {
     producers_ = OwnProducers(sketch_.state, reduction());
     // A panel of packed vectors reads all rows: only outside of it are they copied once. Vectors that are not packed
     // are what is copied, so that each block copies its own.
-    if (!producers_.empty()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ || !packs_ ? 1 : 0);
+    if (!producers_.empty() && !PadsSteps()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ || !packs_ ? 1 : 0);
     return absl::OkStatus();
+  }
+
+  // An instruction reads beyond the end of so short a reduction: only a whole copy is padded for it.
+  bool PadsSteps() const {
+    if (!use_.has_value()) return false;
+    return std::ranges::find(reduction().reduce_axes, use_->k, &ir::Axis::name)->extent <
+           ir::EntryOf(use_->instruction).k;
   }
 
   // Rows outside: the packed operand is read once per block of rows; vectors outside: the rows are read once per panel.
@@ -174,15 +185,24 @@ class RegisterTile {
     std::vector<PackedOperand> operands;
     for (const ir::Load& load : LoadsOf(s)) {
       const auto stride = StrideOf(load, vector, ranges);
-      if (!stride.has_value() || *stride == 0 || (*stride == 1 && !IsConstant(sketch_.state, load.buffer.get())))
-        continue;
+      const bool as_it_is = stride == 1 && !use_.has_value() && !IsConstant(sketch_.state, load.buffer.get());
+      if (!stride.has_value() || *stride == 0 || as_it_is) continue;
       const std::string source = load.buffer->name;
       const bool twice = std::any_of(operands.begin(), operands.end(),
                                      [&](const PackedOperand& other) { return other.source == source; });
       auto dims = PackedOrder(load, vector, tile_.columns(), reduce_order_);
+      if (use_.has_value()) InterleaveSteps(&dims);
       if (!dims.empty() && !twice) operands.push_back({source, std::move(dims)});
     }
     return operands;
+  }
+
+  // The innermost steps of the reduction, as many as an instruction takes, at every position of a tile.
+  void InterleaveSteps(std::vector<schedule::PackDim>* dims) const {
+    const int64_t steps = ir::EntryOf(use_->instruction).k;
+    schedule::PackDim& k = (*dims)[dims->size() - 2];
+    k.factor = steps;
+    dims->push_back({k.dim, steps, true});
   }
 
   absl::Status PackOperands() {
@@ -198,6 +218,9 @@ class RegisterTile {
   void OrderReduction() {
     const ir::Stage& s = reduction();
     reduce_order_ = ReductionOrder(s, s.axes[static_cast<size_t>(roles_.vector)].name);
+    if (!use_.has_value()) return;
+    std::erase(reduce_order_, use_->k);
+    reduce_order_.push_back(use_->k);
   }
 
   absl::Status TileOutput() {
@@ -329,7 +352,11 @@ class RegisterTile {
     }
     schedule::Reorder order{reduce_order_};
     std::vector<std::string> unrolled;
-    HONE_RETURN_IF_ERROR(UnrollReduction(s, &order));
+    if (use_.has_value()) {
+      HONE_RETURN_IF_ERROR(SplitSteps(&order));
+    } else {
+      HONE_RETURN_IF_ERROR(UnrollReduction(s, &order));
+    }
     for (size_t d = 0; d < s.axes.size(); ++d) {
       if (static_cast<int>(d) == roles_.vector) continue;
       order.loops.push_back(s.axes[d].name);
@@ -341,10 +368,40 @@ class RegisterTile {
       unrolled.push_back(vector + "o");
     }
     order.loops.push_back(several ? vector + "i" : vector);
+    if (use_.has_value()) order.loops.push_back(steps_loop_);
     HONE_RETURN_IF_ERROR(sketch_.Do(order));
     for (const std::string& loop : unrolled) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
+    if (use_.has_value()) return sketch_.Do(schedule::Tensorize{stage_, use_->instruction});
     if (tile_.width == 1) return absl::OkStatus();
     return sketch_.Do(Annotate{order.loops.back(), ir::LoopKind::kVectorized});
+  }
+
+  // The steps that one instruction takes become a loop of their own, to stand innermost.
+  absl::Status SplitSteps(schedule::Reorder* order) {
+    const int64_t steps = ir::EntryOf(use_->instruction).k;
+    const ir::Stage& s = reduction();
+    const auto k = std::ranges::find(s.reduce_axes, use_->k, &ir::Axis::name);
+    steps_loop_ = use_->k;
+    order->loops.pop_back();
+    if (k->extent <= steps) return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{use_->k, steps, Tail::kMask}));
+    steps_loop_ += "i";
+    const std::string outer = use_->k + "o";
+    const int64_t extent = (k->extent + steps - 1) / steps;
+    std::vector<int64_t> options = {1};
+    for (const int64_t u : {2, 4}) {
+      if (extent % u == 0 && extent > u) options.push_back(u);
+    }
+    const int64_t unroll = Choose("unroll", options, 1);
+    if (unroll == 1) {
+      order->loops.push_back(outer);
+      return absl::OkStatus();
+    }
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{outer, unroll, Tail::kMask}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{outer + "i", ir::LoopKind::kUnrolled}));
+    order->loops.push_back(outer + "o");
+    order->loops.push_back(outer + "i");
+    return absl::OkStatus();
   }
 
   // The innermost reduction loop a few times over; small window axes wholly.
@@ -383,19 +440,21 @@ class RegisterTile {
   const std::string reader_, stage_, prefix_;
   const ir::Stage out_;
   const Roles roles_;
+  const std::optional<TensorUse> use_;
   Tile tile_;
   bool packs_ = false;  // some operand is packed
   bool rows_outside_ = false;
   int64_t producer_place_ = 0;
   std::vector<std::string> producers_, reduce_order_;
   std::string tile_loop_, block_loop_;
+  std::string steps_loop_;  // with an instruction: the reduction loop that is a part of it
 };
 
 }  // namespace
 
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
-                                  const std::string& prefix) {
-  return RegisterTile(sketch, reader, stage, prefix).Run();
+                                  const std::string& prefix, const std::optional<TensorUse>& use) {
+  return RegisterTile(sketch, reader, stage, prefix, use).Run();
 }
 
 }  // namespace hone::space

@@ -53,6 +53,46 @@ output t
                             h, w, c, h + 2, w + 2, h + 1, w + 1)};
 }
 
+// 8-bit integers of types a and b, each with a zero point or none, requantized or not.
+NamedWorkload ByteMatMul(const std::string& name, int m, int n, int k, const std::string& a, const std::string& b,
+                         bool a_zero, bool b_zero, const std::string& kind, bool requantize) {
+  const auto range = [](const std::string& type) { return type == "u8" ? "[0, 255]" : "[-128, 127]"; };
+  std::string text = fmt::format("workload \"matmul\"\ninput x: {}[{},{}] in {}\n{} w: {}[{},{}] in {}\n", a, m, k,
+                                 range(a), kind, b, k, n, range(b));
+  if (a_zero) text += fmt::format("input xz: {}[] in {}\n", a, range(a));
+  if (b_zero) text += fmt::format("const wz: {}[{}] in {}\n", b, n, range(b));
+  if (requantize) text += fmt::format("const s: f32[{}] in [0.001, 0.01]\n", n);
+  text += fmt::format("t: i32[{0},{1}] over i:{0}, j:{1} = sum k:{2} of (i32(x[i, k]){3}) * (i32(w[k, j]){4})\n", m, n,
+                      k, a_zero ? " - i32(xz[])" : "", b_zero ? " - i32(wz[j])" : "");
+  if (requantize) {
+    text += fmt::format(
+        "u: u8[{0},{1}] over ui:{0}, uj:{1} = u8(min(max(round(f32(t[ui, uj]) * s[uj]) + 7f32, 0f32), "
+        "255f32))\n",
+        m, n);
+  }
+  return {name, text + (requantize ? "output u\n" : "output t\n")};
+}
+
+// The same, channels-last, with a border of the zero point.
+NamedWorkload ByteConv(const std::string& name, int h, int w, int ic, int oc, int stride, const std::string& b) {
+  const int oh = (h + 2 - 3) / stride + 1, ow = (w + 2 - 3) / stride + 1;
+  return {name, fmt::format(R"(workload "conv2d"
+input x: u8[1,{0},{1},{2}] in [0, 255]
+const xz: u8[] in [0, 255]
+const w: {6}[{3},{2},3,3] in [{7}, 127]
+const b: i32[{3}] in [-100, 100]
+p: u8[1,{8},{9},{2}] over p0:1, p1:{8}, p2:{9}, p3:{2} )"
+                            R"(= select(p1 >= 1 && p1 <= {0} && p2 >= 1 && p2 <= {1})"
+                            R"(, x[p0, p1 - 1, p2 - 1, p3], xz[])
+t: i32[1,{4},{5},{3}] over n:1, h:{4}, v:{5}, oc:{3} = sum ic:{2}, kh:3, kw:3 )"
+                            R"(of (i32(p[n, h * {10} + kh, v * {10} + kw, ic]) - i32(xz[])) * i32(w[oc, ic, kh, kw])
+u: i8[1,{4},{5},{3}] over un:1, uh:{4}, uw:{5}, uc:{3} )"
+                            R"(= i8(min(max(round(f32(t[un, uh, uw, uc] + b[uc]) * 0.001f32), -128f32), 127f32))
+output u
+)",
+                            h, w, ic, oc, oh, ow, b, b == "u8" ? 0 : -128, h + 2, w + 2, stride)};
+}
+
 // Channels-first, one spatial row of the image after the other; `h` is 1 for a one-dimensional signal.
 NamedWorkload ConvFirst(const std::string& name, int h, int w, int ic, int oc, int kernel, int stride) {
   const int kh = h == 1 ? 1 : kernel, sh = h == 1 ? 1 : stride;
@@ -264,9 +304,24 @@ output u
 
 }  // namespace
 
+std::vector<NamedWorkload> ByteWorkloads() {
+  return {
+      ByteMatMul("bytes_u8_i8", 33, 48, 40, "u8", "i8", false, false, "const", false),
+      ByteMatMul("bytes_odd", 13, 37, 27, "u8", "i8", true, true, "const", true),
+      ByteMatMul("bytes_short", 5, 17, 3, "u8", "i8", true, false, "const", false),
+      ByteMatMul("bytes_one_step", 6, 32, 4, "u8", "i8", false, false, "const", true),
+      ByteMatMul("bytes_signed", 19, 35, 30, "i8", "i8", true, true, "const", true),
+      ByteMatMul("bytes_unsigned", 21, 16, 44, "u8", "u8", true, true, "input", false),
+      ByteMatMul("bytes_i8_u8", 1, 67, 130, "i8", "u8", false, true, "const", false),
+      ByteConv("bytes_conv", 9, 11, 12, 24, 1, "i8"),
+      ByteConv("bytes_conv_rgb", 14, 13, 3, 20, 2, "i8"),
+      ByteConv("bytes_conv_unsigned", 8, 7, 9, 16, 1, "u8"),
+  };
+}
+
 std::vector<NamedWorkload> SmallWorkloads() {
   std::vector<NamedWorkload> all;
-  for (const auto& group : {Anchors(), Fused(), Reductions(), Others()})
+  for (const auto& group : {Anchors(), Fused(), Reductions(), Others(), ByteWorkloads()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

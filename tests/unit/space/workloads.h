@@ -14,6 +14,8 @@ struct NamedWorkload {
 inline std::ostream& operator<<(std::ostream& out, const NamedWorkload& w) { return out << w.name; }
 
 std::vector<NamedWorkload> SmallWorkloads();
+// Of those: sums of products of 8-bit integers, which tensor instructions can make.
+std::vector<NamedWorkload> ByteWorkloads();
 
 }  // namespace hone::testing
 

@@ -1,0 +1,54 @@
+#include "compiler/ir/eval_contract.h"
+
+#include "base/status.h"
+
+namespace hone::ir::eval {
+
+absl::StatusOr<ContractCode> ContractCode::Compile(const Contract& contract, ExprCompiler& exprs) {
+  ContractCode code;
+  code.entry_ = &EntryOf(contract.instruction);
+  HONE_RETURN_IF_ERROR(Compile(contract.sum, exprs, &code.sum_));
+  HONE_RETURN_IF_ERROR(Compile(contract.a, exprs, &code.a_));
+  HONE_RETURN_IF_ERROR(Compile(contract.b, exprs, &code.b_));
+  return code;
+}
+
+absl::Status ContractCode::Compile(const MatrixOperand& operand, ExprCompiler& exprs, Operand* out) {
+  const Load& first = *operand.first.As<Load>();
+  out->stride = operand.stride;
+  return exprs.CompileAccess(first.buffer, first.indices, {}, &out->first);
+}
+
+int64_t ContractCode::Read(const Operand& operand, int64_t first, int64_t row, int64_t column, Frame& frame) {
+  const int64_t offset = first + row * operand.stride + column;
+  if (!operand.first.Touch(frame, offset, AccessCode::Use::kRead)) return 0;
+  const DType dtype = operand.first.buffer->dtype;
+  return eval::Read(dtype, frame.buffers[static_cast<size_t>(operand.first.slot)] + offset * SizeOf(dtype)).i;
+}
+
+bool ContractCode::Add(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {
+  // Integers all: what wraps in 64 bits wraps the same in fewer.
+  auto total = static_cast<uint64_t>(Read(sum_, firsts[0], row, column, frame));
+  for (int64_t k = 0; k < entry_->k && !frame.failed; ++k) {
+    total += static_cast<uint64_t>(Read(a_, firsts[1], row, k, frame)) *
+             static_cast<uint64_t>(Read(b_, firsts[2], column, k, frame));
+  }
+  const int64_t offset = firsts[0] + row * sum_.stride + column;
+  if (frame.failed || !sum_.first.Touch(frame, offset, AccessCode::Use::kWrite)) return false;
+  Value value{};
+  value.i = static_cast<int64_t>(total);
+  Write(entry_->sum, value, frame.buffers[static_cast<size_t>(sum_.first.slot)] + offset * SizeOf(entry_->sum));
+  return true;
+}
+
+bool ContractCode::Run(Frame& frame) const {
+  const int64_t firsts[] = {sum_.first.Offset(frame, AccessCode::Use::kRead),
+                            a_.first.Offset(frame, AccessCode::Use::kRead),
+                            b_.first.Offset(frame, AccessCode::Use::kRead)};
+  for (int64_t row = 0; row < entry_->m && !frame.failed; ++row) {
+    for (int64_t column = 0; column < entry_->n && !frame.failed; ++column) Add(row, column, firsts, frame);
+  }
+  return !frame.failed;
+}
+
+}  // namespace hone::ir::eval

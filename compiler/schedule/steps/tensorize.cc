@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/schedule/apply.h"
+#include "compiler/schedule/instruction.h"
+
+namespace hone::schedule {
+namespace {
+
+// c itself, or what it joins with &&.
+void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions) {
+  const ir::Binary* both = c.As<ir::Binary>();
+  if (both == nullptr || both->op != ir::BinaryOp::kAnd) {
+    conditions->push_back(c);
+    return;
+  }
+  CollectConditions(both->a, conditions);
+  CollectConditions(both->b, conditions);
+}
+
+bool IsZero(const ir::Expr& e) {
+  const ir::IntImm* imm = e.As<ir::IntImm>();
+  return imm != nullptr && imm->value == 0;
+}
+
+// Whether what is loaded is 0 wherever the guard does not hold: its stage computes select(guard && ..., x, 0).
+bool IsZeroBeyond(const State& state, const Nest& nest, const ir::Load& load, const ir::Expr& guard,
+                  const ir::Ranges& ranges) {
+  const Nest* source = state.FindNest(load.buffer.get());
+  const ir::Select* select = source == nullptr ? nullptr : source->stage.value.As<ir::Select>();
+  if (select == nullptr || source->stage.reduction != ir::Reduction::kNone || !IsZero(select->on_false)) return false;
+  ir::VarMap map;
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    map[source->stage.axes[d].name] = ir::Substitute(load.indices[d], nest.bindings);
+  }
+  std::vector<ir::Expr> conditions;
+  CollectConditions(select->condition, &conditions);
+  const ir::Expr wanted = ir::Simplify(guard, ranges);
+  return std::any_of(conditions.begin(), conditions.end(), [&](const ir::Expr& c) {
+    return ir::Equal(ir::Simplify(ir::Substitute(c, map), ranges), wanted);
+  });
+}
+
+// Of what is stored of the buffer: a stage that is computed inside a loop stores only what was asked of it before.
+bool StaysInside(const State& state, const Nest& nest, const ir::Load& load, const ir::Ranges& ranges) {
+  const Nest* source = state.FindNest(load.buffer.get());
+  const bool placed = source != nullptr && !source->AtRoot();
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    ir::Expr index = ir::Substitute(load.indices[d], nest.bindings);
+    if (placed) index = ir::Simplify(index - source->origin[d], ranges);
+    const ir::Interval bounds = ir::BoundsOf(index, ranges);
+    if (bounds.low < 0 || bounds.high >= (placed ? source->storage_shape : load.buffer->shape)[d]) return false;
+  }
+  return true;
+}
+
+// The instruction does all its steps or none: a guard that tells them apart must not matter, and goes.
+absl::Status DropGuards(const State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
+  const ir::Ranges ranges = state.LoopRanges();
+  std::vector<ir::Expr> kept;
+  for (const ir::Expr& guard : nest.guards) {
+    const auto uses = [&](const std::string& loop) { return !loop.empty() && ir::UsesVar(guard, loop); };
+    if (!uses(loops.m) && !uses(loops.n) && !uses(loops.k)) {
+      kept.push_back(guard);
+      continue;
+    }
+    const bool adds_nothing =
+        !uses(loops.m) && !uses(loops.n) &&
+        (IsZeroBeyond(state, nest, factors.a, guard, ranges) || IsZeroBeyond(state, nest, factors.b, guard, ranges));
+    if (!adds_nothing) {
+      return absl::FailedPreconditionError(
+          "a condition holds for a part of the instruction only: pad an operand with zeros, by packing it");
+    }
+    for (const ir::Load* load : {&factors.a, &factors.b}) {
+      if (StaysInside(state, nest, *load, ranges)) continue;
+      return absl::FailedPreconditionError(fmt::format(
+          "the instruction would read {} beyond what is there: pack it, and place it afterwards", load->buffer->name));
+    }
+  }
+  nest.guards = std::move(kept);
+  return absl::OkStatus();
+}
+
+absl::Status CheckLoop(const Nest& nest, size_t position, int64_t extent, bool reduce) {
+  const Loop& loop = nest.loops[position];
+  if (loop.kind != ir::LoopKind::kSerial) {
+    return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
+  }
+  // A reduction may be shorter: what it lacks must then be zeros.
+  const bool fits = reduce ? loop.max_extent <= extent : loop.max_extent == extent;
+  if (loop.reduce != reduce || loop.extent.As<ir::IntImm>() == nullptr || !fits) {
+    return absl::FailedPreconditionError(fmt::format("loop {} stands where the instruction {} {} iterations", loop.name,
+                                                     reduce ? "reduces over" : "has", extent));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Apply(const Tensorize& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  const ir::TensorInstructionEntry& entry = ir::EntryOf(step.instruction);
+  if (nest->instruction.has_value()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} is tensorized already", step.stage));
+  }
+  if (nest->stage.reduction != ir::Reduction::kSum || nest->stage.buffer->dtype != entry.sum) {
+    return absl::FailedPreconditionError(fmt::format("stage {} is no sum of {}", step.stage, ir::Name(entry.sum)));
+  }
+  HONE_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(nest->stage.value, entry));
+  size_t position = nest->loops.size();
+  for (const auto& [extent, reduce] :
+       {std::pair(entry.k, true), std::pair(entry.n, false), std::pair(entry.m, false)}) {
+    if (extent == 1) continue;
+    if (position == 0) return absl::FailedPreconditionError(fmt::format("stage {} has too few loops", step.stage));
+    HONE_RETURN_IF_ERROR(CheckLoop(*nest, --position, extent, reduce));
+  }
+  HONE_RETURN_IF_ERROR(CheckFree(state, *nest, position));
+  if (entry.k > 1 && nest->loops.back().max_extent < entry.k) {
+    Loop& loop = nest->loops.back();
+    nest->guards.push_back(ir::MakeVar(loop.name) < loop.extent);
+    loop.extent = ir::Expr(entry.k);
+    loop.max_extent = entry.k;
+  }
+  HONE_RETURN_IF_ERROR(DropGuards(state, factors, *nest, LoopsOf(*nest, entry)));
+  nest->instruction = step.instruction;
+  nest->touched = true;
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule

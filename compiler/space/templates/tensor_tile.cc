@@ -1,0 +1,228 @@
+// The template of products of 8-bit integers on targets with instructions for them: register tiles of tensor
+// instructions.
+//
+// The instruction decides the types of both operands; one of another type is recoded, and what offsets are due (zero
+// points, and 128 for what was recoded) is taken out of the sum. The operand whose rows go along vectors is packed in
+// tiles with several steps of the reduction side by side, as the instruction reads them; the other must have these
+// steps side by side too, or gets a copy that has. All of it is exact.
+#include <algorithm>
+#include <optional>
+
+#include "base/status.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+constexpr int64_t kFewestSteps = 3;  // of the reduction, below which an instruction would mostly add zeros
+
+// The load behind casts and offsets; null if the factor is more than that.
+const ir::Load* NumberOf(const ir::Expr& e, const std::vector<ir::Axis>& reduced) {
+  const auto varies = [&](const ir::Expr& x) {
+    return std::any_of(reduced.begin(), reduced.end(), [&](const ir::Axis& a) { return ir::UsesVar(x, a.name); });
+  };
+  if (const ir::Cast* cast = e.As<ir::Cast>()) {
+    const bool exact = cast->type.dtype == ir::DType::kInt32;
+    const ir::Load* load = cast->value.As<ir::Load>();
+    const bool byte = load != nullptr && ir::SizeOf(load->buffer->dtype) == 1 && ir::IsInt(load->buffer->dtype);
+    return exact && byte ? load : nullptr;
+  }
+  const ir::Binary* binary = e.As<ir::Binary>();
+  if (binary == nullptr || binary->op != ir::BinaryOp::kSub || varies(binary->b)) return nullptr;
+  return NumberOf(binary->a, reduced);
+}
+
+const ir::Axis* VectorAxis(const ir::Stage& s) {
+  const auto axis = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
+  return axis == s.axes.rend() ? nullptr : &*axis;
+}
+
+// The dimension of which the axis alone is the index; -1 if there is none.
+int DimOf(const ir::Load& load, const std::string& axis) {
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    const ir::Var* v = load.indices[d].As<ir::Var>();
+    if (v != nullptr && v->name == axis) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+// A sum of products of 8-bit integers: a stands still along the vectors, b is read as vectors; k is the axis of which
+// an instruction takes several steps.
+struct ByteProduct {
+  ir::Load a, b;
+  std::string k;
+};
+
+std::optional<ByteProduct> AsByteProduct(const ir::Stage& s) {
+  const ir::Binary* product = s.value.As<ir::Binary>();
+  const ir::Axis* vector = VectorAxis(s);
+  if (s.reduction != ir::Reduction::kSum || s.buffer->dtype != ir::DType::kInt32 || product == nullptr ||
+      product->op != ir::BinaryOp::kMul || vector == nullptr) {
+    return std::nullopt;
+  }
+  const ir::Load *a = NumberOf(product->a, s.reduce_axes), *b = NumberOf(product->b, s.reduce_axes);
+  if (a == nullptr || b == nullptr || a->buffer == b->buffer) return std::nullopt;
+  const ir::Ranges ranges = AxisRanges(s);
+  if (StrideOf(*a, vector->name, ranges) != 0) std::swap(a, b);
+  if (StrideOf(*a, vector->name, ranges) != 0 || StrideOf(*b, vector->name, ranges) == 0) return std::nullopt;
+  if (PackedOrder(*b, vector->name, 1, ReductionOrder(s, vector->name)).empty()) return std::nullopt;
+  const ir::Axis* k = nullptr;
+  const auto along_memory = [&](const ir::Axis& axis) { return StrideOf(*a, axis.name, ranges) == 1; };
+  for (const ir::Axis& axis : s.reduce_axes) {
+    if (DimOf(*a, axis.name) < 0 || DimOf(*b, axis.name) < 0 || axis.extent < kFewestSteps) continue;
+    if (k == nullptr || (along_memory(axis) && !along_memory(*k)) ||
+        (along_memory(axis) == along_memory(*k) && axis.extent > k->extent)) {
+      k = &axis;
+    }
+  }
+  return k == nullptr ? std::nullopt : std::optional(ByteProduct{*a, *b, k->name});
+}
+
+// The instructions whose rows are no longer than the stage's, the dearest operand to recode last.
+std::vector<ir::TensorInstruction> InstructionsFor(const ir::Stage& s, const ByteProduct& product,
+                                                   const target::Target& target, bool fixed_a, bool fixed_b) {
+  std::vector<std::pair<int, ir::TensorInstruction>> found;
+  for (const ir::TensorInstruction instruction : target.tensor_instructions) {
+    const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
+    const bool bytes = ir::SizeOf(entry.a) == 1 && ir::SizeOf(entry.b) == 1 && entry.sum == ir::DType::kInt32;
+    if (!bytes || entry.m != 1 || entry.n > VectorAxis(s)->extent) continue;
+    const int cost = (product.a.buffer->dtype != entry.a ? (fixed_a ? 1 : 4) : 0) +
+                     (product.b.buffer->dtype != entry.b ? (fixed_b ? 1 : 2) : 0);
+    found.emplace_back(cost, instruction);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::vector<ir::TensorInstruction> instructions;
+  for (const auto& [cost, instruction] : found) instructions.push_back(instruction);
+  return instructions;
+}
+
+class TensorTile {
+ public:
+  TensorTile(Sketch& sketch, std::string stage) : sketch_(sketch), stage_(std::move(stage)) {}
+
+  // The instruction to use, after all operands are as it wants them; nullopt if there is none for the stage.
+  absl::StatusOr<std::optional<TensorUse>> Prepare() {
+    const ir::Stage s = sketch_.Get(stage_).stage;
+    const auto product = AsByteProduct(s);
+    if (!product.has_value()) return std::nullopt;
+    const std::vector<ir::TensorInstruction> instructions =
+        InstructionsFor(s, *product, sketch_.target, schedule::IsFixed(sketch_.state, product->a.buffer.get()),
+                        schedule::IsFixed(sketch_.state, product->b.buffer.get()));
+    if (instructions.empty()) return std::nullopt;
+    std::vector<int64_t> ids;
+    for (const ir::TensorInstruction i : instructions) ids.push_back(static_cast<int64_t>(i));
+    const int64_t preferred = ids[0];
+    std::sort(ids.begin(), ids.end());
+    const auto instruction =
+        static_cast<ir::TensorInstruction>(sketch_.chooser.OneOf(stage_ + ".instruction", ids, preferred));
+    const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
+    HONE_RETURN_IF_ERROR(RecodeOperand(product->a.buffer, entry.a));
+    HONE_RETURN_IF_ERROR(RecodeOperand(product->b.buffer, entry.b));
+    HONE_RETURN_IF_ERROR(PackSteps(product->k, entry.k));
+    TensorUse use{instruction, product->k, stage_};
+    const ir::Stage prepared = sketch_.Get(stage_).stage;
+    const ir::Binary* value = prepared.value.As<ir::Binary>();
+    if (value->a.As<ir::Cast>() == nullptr || value->b.As<ir::Cast>() == nullptr) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Distribute{stage_}));
+      use.k += "m";
+      use.stage += "m";
+      HONE_RETURN_IF_ERROR(SumRows());
+    }
+    return use;
+  }
+
+ private:
+  absl::Status RecodeOperand(const ir::Buffer& buffer, ir::DType wanted) {
+    if (buffer->dtype == wanted) return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Recode{buffer->name, stage_}));
+    return TakeProducers(buffer->name + "o" + stage_);
+  }
+
+  // a with `steps` steps along k side by side, padded with zeros to whole groups of them. As it is where it has.
+  absl::Status PackSteps(const std::string& k, int64_t steps) {
+    const ir::Stage s = sketch_.Get(stage_).stage;
+    const auto product = AsByteProduct(s);
+    HONE_CHECK(product.has_value());
+    const ir::Load& a = product->a;
+    const int dim = DimOf(a, k);
+    const bool together = StrideOf(a, k, AxisRanges(s)) == 1 && a.buffer->shape[static_cast<size_t>(dim)] % steps == 0;
+    if (together) return absl::OkStatus();
+    schedule::Pack pack{a.buffer->name, stage_, {}};
+    for (int d = 0; d < static_cast<int>(a.indices.size()); ++d) {
+      pack.dims.push_back(d == dim ? schedule::PackDim{d, steps, false} : schedule::PackDim{d});
+    }
+    pack.dims.push_back({dim, steps, true});
+    HONE_RETURN_IF_ERROR(sketch_.Do(pack));
+    return TakeProducers(a.buffer->name + "p" + stage_);
+  }
+
+  // A copy does what element-wise stages did that nobody else reads: the border, the recoding. The copy itself is one
+  // more such stage, before the products.
+  absl::Status TakeProducers(const std::string& copy) {
+    if (sketch_.Get(copy).prepared) return absl::OkStatus();
+    for (std::vector<std::string> own = OwnProducers(sketch_.state, sketch_.Get(copy).stage); !own.empty();
+         own = OwnProducers(sketch_.state, sketch_.Get(copy).stage)) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{own[0]}));
+    }
+    return absl::OkStatus();
+  }
+
+  // What the second operand's offset is due: the sums of a, in vectors along memory.
+  absl::Status SumRows() {
+    const std::string rows = stage_ + "a";
+    const schedule::Nest* nest = sketch_.state.FindNest(rows);
+    if (nest == nullptr || nest->prepared) return absl::OkStatus();
+    const ir::Stage s = nest->stage;
+    const int64_t lanes = sketch_.target.Lanes(4);
+    const ir::Load load = LoadsOf(s)[0];
+    std::string loop;  // the loop over rows
+    const auto axis = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(), [&](const ir::Axis& a) {
+      return a.extent >= 2 * lanes && StrideOf(load, a.name, AxisRanges(s)) == 1;
+    });
+    if (axis != s.reduce_axes.end()) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{rows, axis->name, lanes, true}));
+    }
+    for (const ir::Axis& a : s.axes) {
+      if (!loop.empty()) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{loop, a.name}));
+      loop += (loop.empty() ? "" : "_") + a.name;
+    }
+    if (loop.empty()) return absl::OkStatus();
+    if (axis != s.reduce_axes.end()) HONE_RETURN_IF_ERROR(VectorizePart(rows + "f", loop));
+    const bool worthwhile = sketch_.target.threads > 1 && ir::NumElements(*s.buffer) > 64;
+    if (sketch_.chooser.OneOf(rows + ".parallel", {0, 1}, worthwhile ? 1 : 0) == 0) return absl::OkStatus();
+    return sketch_.Do(schedule::Annotate{loop, ir::LoopKind::kParallel});
+  }
+
+  absl::Status VectorizePart(const std::string& part, const std::string& loop) {
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{part, loop}));
+    const ir::Stage s = sketch_.Get(part).stage;
+    schedule::Reorder order;
+    for (const ir::Axis& a : s.reduce_axes) order.loops.push_back(a.name);
+    order.loops.push_back(s.axes.back().name);
+    HONE_RETURN_IF_ERROR(sketch_.Do(order));
+    return sketch_.Do(schedule::Annotate{s.axes.back().name, ir::LoopKind::kVectorized});
+  }
+
+  Sketch& sketch_;
+  const std::string stage_;
+};
+
+}  // namespace
+
+bool HasTensorProduct(const ir::Workload& workload, const target::Target& target) {
+  const auto fixed = [&](const ir::Buffer& buffer) {
+    return std::any_of(workload.params.begin(), workload.params.end(),
+                       [&](const ir::Param& p) { return p.buffer == buffer && p.kind == ir::ParamKind::kConstant; });
+  };
+  return std::any_of(workload.stages.begin(), workload.stages.end(), [&](const ir::Stage& s) {
+    const auto product = AsByteProduct(s);
+    return product.has_value() &&
+           !InstructionsFor(s, *product, target, fixed(product->a.buffer), fixed(product->b.buffer)).empty();
+  });
+}
+
+absl::StatusOr<std::optional<TensorUse>> PrepareTensorProduct(Sketch& sketch, const std::string& stage) {
+  return TensorTile(sketch, stage).Prepare();
+}
+
+}  // namespace hone::space

@@ -1,0 +1,18 @@
+// Which CPUs have which tensor instructions, by the features they need. The instructions themselves:
+// compiler/ir/tensor_instruction.h.
+#ifndef HONE_COMPILER_TARGET_TENSOR_INSTRUCTIONS_H_
+#define HONE_COMPILER_TARGET_TENSOR_INSTRUCTIONS_H_
+
+#include <vector>
+
+#include "compiler/ir/tensor_instruction.h"
+#include "compiler/target/cpu_features.h"
+
+namespace hone::target {
+
+// The widest first.
+std::vector<ir::TensorInstruction> TensorInstructionsOf(Arch arch, const FeatureSet& features);
+
+}  // namespace hone::target
+
+#endif  // HONE_COMPILER_TARGET_TENSOR_INSTRUCTIONS_H_
