@@ -85,6 +85,14 @@ std::string ModelBuilder::Uniform(const Shape& shape, double low, double high) {
   return tensor.name();
 }
 
+std::string ModelBuilder::Bytes(const Shape& shape, int32_t type, int64_t low, int64_t high) {
+  onnx::TensorProto& tensor = NewTensor(shape, type);
+  std::string bytes(static_cast<size_t>(Elements(shape)), '\0');
+  for (char& byte : bytes) byte = static_cast<char>(low + random_.Below(high - low + 1));
+  tensor.set_raw_data(std::move(bytes));
+  return tensor.name();
+}
+
 std::string ModelBuilder::Scalar(float value) {
   onnx::TensorProto& tensor = NewTensor({}, onnx::TensorProto::FLOAT);
   tensor.set_raw_data(&value, sizeof(value));

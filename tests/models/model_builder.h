@@ -35,6 +35,8 @@ class ModelBuilder {
   std::string Weight(const Shape& shape, int64_t fan_in, double gain = 2.0);
   // Float values, uniform in [low, high].
   std::string Uniform(const Shape& shape, double low, double high);
+  // 8-bit integers (INT8 or UINT8), uniform in [low, high].
+  std::string Bytes(const Shape& shape, int32_t type, int64_t low, int64_t high);
   std::string Scalar(float value);
   std::string Int64s(const std::vector<int64_t>& values);
 

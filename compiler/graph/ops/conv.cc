@@ -104,8 +104,8 @@ absl::StatusOr<Buffer> EmitQuantizedSums(const OpArgs& args, StageBuilder& build
                                          const QuantizedInputs& inputs) {
   HONE_RETURN_IF_ERROR(CheckQuantizedOperands(args, inputs.x, inputs.w, inputs.x_zero_point, inputs.w_zero_point));
   const DType i32 = DType::kInt32;
-  const bool x_offset = args.Has(inputs.x_zero_point), w_offset = args.Has(inputs.w_zero_point);
-  if (x_offset) HONE_RETURN_IF_ERROR(CheckScalar(args, inputs.x_zero_point));
+  const bool x_offset = HasOffset(args, inputs.x_zero_point), w_offset = HasOffset(args, inputs.w_zero_point);
+  if (args.Has(inputs.x_zero_point)) HONE_RETURN_IF_ERROR(CheckScalar(args, inputs.x_zero_point));
   bool per_channel = false;
   if (w_offset && Product(args.inputs[inputs.w_zero_point]->shape) != 1) {
     HONE_RETURN_IF_ERROR(CheckBias(args, inputs.w_zero_point, conv.out_channels));
@@ -162,8 +162,8 @@ std::string ConvLabel(const Graph& graph, const Node& node) {
 
 constexpr OpDef kOps[] = {
     {"Conv", Checked<Conv, 2, Elements::kFloat>, {.axes = {AxisForm::kLayout}, .label = {.of = ConvLabel}}},
-    {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, {}, QuantizedRange},
-    {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, {}, QuantizedRange},
+    {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, {.axes = {AxisForm::kLayout}}, QuantizedRange},
+    {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, {.axes = {AxisForm::kLayout}}, QuantizedRange},
 };
 
 }  // namespace

@@ -111,7 +111,7 @@ OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
 // column (of the right one).
 absl::StatusOr<Element> Dequantized(const OpArgs& args, size_t operand, size_t zero_point, bool left) {
   const DType i32 = DType::kInt32;
-  if (!args.Has(zero_point)) {
+  if (!HasOffset(args, zero_point)) {
     return [](const Buffer& buffer, Exprs place) { return ReadAs(DType::kInt32, buffer, std::move(place)); };
   }
   const Buffer& zero = args.inputs[zero_point];

@@ -1,5 +1,6 @@
 #include "compiler/graph/ops/quantize.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "compiler/graph/ops/families.h"
@@ -38,6 +39,12 @@ absl::Status CheckScalar(const OpArgs& args, size_t i) {
   if (!args.Has(i) || Product(args.inputs[i]->shape) != 1)
     return Malformed(fmt::format("input {} must be one number", i));
   return absl::OkStatus();
+}
+
+bool HasOffset(const OpArgs& args, size_t i) {
+  if (!args.Has(i)) return false;
+  const auto numbers = ConstantNumbers(args, i);
+  return !numbers.ok() || std::any_of(numbers->begin(), numbers->end(), [](double x) { return x != 0; });
 }
 
 absl::Status CheckQuantizedOperands(const OpArgs& args, size_t a, size_t b, size_t a_zero_point, size_t b_zero_point) {

@@ -23,6 +23,8 @@ ir::Expr Requantize(const OpArgs& args, const Requantization& inputs, ir::Expr s
 absl::Status CheckQuantizedOperands(const OpArgs& args, size_t a, size_t b, size_t a_zero_point, size_t b_zero_point);
 // InvalidArgument unless input i is there and has one element.
 absl::Status CheckScalar(const OpArgs& args, size_t i);
+// Whether there is a zero point in input i that may be another number than 0.
+bool HasOffset(const OpArgs& args, size_t i);
 
 // The input_range of products of quantized operands: small scales, small integers.
 void QuantizedRange(const OpArgs& args, size_t input, double* low, double* high);

@@ -24,6 +24,10 @@ constexpr double kPeakShare = 3.0 / 4, kGain = 1.0 / 10, kTransposeShare = 1.0 /
 // second cache before it is read (docs/decisions/0121).
 constexpr double kNearBorder = 2, kFarBorder = 4;
 
+// Of its time without, where a tensor instruction makes the sums; fewer channels than this it does not gain on.
+constexpr double kInstructionShare = 1.0 / 4;
+constexpr int64_t kFewestChannels = 3;
+
 // Bytes through a Transpose that take as long as one operation of a convolution.
 double BytesPerOperation(const target::Target& target) {
   const double peak = 2 * target.core.multiply_adds * target.VectorWidth(4);  // operations a cycle
@@ -40,20 +44,35 @@ int64_t Pixels(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin() + 2, shape.end(), int64_t{1}, std::multiplies<>());
 }
 
+// Which input of a convolution its weights are; 0 if the node is none.
+size_t WeightsOf(const Node& node) {
+  if (Is(node, "QLinearConv")) return 3;
+  return Is(node, "Conv") || Is(node, "ConvTranspose") || Is(node, "ConvInteger") ? 1 : 0;
+}
+
+// Tensor instructions take several channels of integers at once, which only NHWC has side by side.
+bool TakesInstruction(const Graph& graph, const Node& node) {
+  const bool integers = Is(node, "QLinearConv") || Is(node, "ConvInteger");
+  return integers && !graph.target.tensor_instructions.empty() &&
+         graph.values[node.inputs[WeightsOf(node)]].type.shape[1] >= kFewestChannels;
+}
+
 bool IsPointwise(const Graph& graph, const Node& node) {
   const auto all = [](const std::vector<int64_t>& values, size_t from, int64_t wanted) {
     return std::all_of(values.begin() + static_cast<std::ptrdiff_t>(std::min(from, values.size())), values.end(),
                        [&](int64_t v) { return v == wanted; });
   };
-  return all(graph.values[node.inputs[1]].type.shape, 2, 1) && all(IntsAttribute(node, "strides"), 0, 1) &&
-         all(IntsAttribute(node, "pads"), 0, 0) && IntAttribute(node, "group", 1) == 1;
+  return all(graph.values[node.inputs[WeightsOf(node)]].type.shape, 2, 1) &&
+         all(IntsAttribute(node, "strides"), 0, 1) && all(IntsAttribute(node, "pads"), 0, 0) &&
+         IntAttribute(node, "group", 1) == 1;
 }
 
 // The time of a convolution in NCHW less that in NHWC, as a share of its time with full vectors.
 double GainOf(const Graph& graph, const Node& node) {
   const std::vector<int64_t>& output = graph.values[node.outputs[0]].type.shape;
   const int64_t width = graph.target.VectorWidth(4);
-  const double last = VectorCost(output[1], width) - kGain;
+  const double share = TakesInstruction(graph, node) ? kInstructionShare : 1;
+  const double last = VectorCost(output[1], width) * share - kGain;
   if (Is(node, "ConvTranspose")) {
     const std::vector<int64_t> strides = IntsAttribute(node, "strides");
     const bool strided = std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s > 1; });
@@ -64,11 +83,11 @@ double GainOf(const Graph& graph, const Node& node) {
 }
 
 double ConvOperations(const Graph& graph, const Node& node) {
-  if (!Is(node, "Conv") && !Is(node, "ConvTranspose")) return 0;
-  const std::vector<int64_t>& weights = graph.values[node.inputs[1]].type.shape;
-  // Per pixel of the larger side: Conv has [outputs, inputs / group, ...], ConvTranspose [inputs, outputs / group,
-  // ...].
-  const ValueId pixels = Is(node, "Conv") ? node.outputs[0] : node.inputs[0];
+  if (WeightsOf(node) == 0) return 0;
+  const std::vector<int64_t>& weights = graph.values[node.inputs[WeightsOf(node)]].type.shape;
+  // Per pixel of the larger side: convolutions have [outputs, inputs / group, ...], ConvTranspose [inputs, outputs /
+  // group, ...].
+  const ValueId pixels = Is(node, "ConvTranspose") ? node.inputs[0] : node.outputs[0];
   double operations = 2.0 * static_cast<double>(graph.values[pixels].type.elements());
   for (size_t d = 1; d < weights.size(); ++d) operations *= static_cast<double>(weights[d]);
   return operations;

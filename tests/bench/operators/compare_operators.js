@@ -25,13 +25,14 @@ function hone(options, args) {
   execFileSync(options.hone, args, {stdio: ['ignore', 'ignore', 'inherit'], env});
 }
 
-function randomInput(shape) {
+function randomInput({type, shape}) {
   let state = 1;
-  const data = Float32Array.from({length: shape.reduce((a, b) => a * b, 1)}, () => {
+  const next = () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 31 - 1;
-  });
-  return {x: {type: 'float32', dims: shape, data}};
+    return type === 'uint8' ? state >>> 24 : state / 2 ** 31 - 1;
+  };
+  const array = type === 'uint8' ? Uint8Array : Float32Array;
+  return {x: {type, dims: shape, data: array.from({length: shape.reduce((a, b) => a * b, 1)}, next)}};
 }
 
 function differenceOf(actual, expected) {
@@ -50,7 +51,7 @@ function differenceOf(actual, expected) {
 async function compare(operator, options) {
   const at = (ending) => path.join(options.folder, operator.name + ending);
   hone(options, ['compile', at('.onnx'), '-o', at('.hone'), '--threads', String(options.threads)]);
-  const arrays = randomInput(operator.shape);
+  const arrays = randomInput(operator);
   writeNpz(at('.input.npz'), arrays);
   hone(options, ['run', at('.hone'), '--input', at('.input.npz'), '--output', at('.output.npz')]);
   const session = await openModel(at('.onnx'), options.threads);

@@ -1,5 +1,5 @@
 // hone-make-operators OUTDIR writes models of one operator each (OUTDIR/NAME.onnx), NCHW in and out, and what is known
-// of them in OUTDIR/operators.json: [{name, shape (of the only input), flops}]. compare_operators.js times them.
+// of them in OUTDIR/operators.json: [{name, type and shape of the only input, flops}]. compare_operators.js times them.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -72,10 +72,19 @@ std::vector<Operator> FixedList() {
       {"AveragePool", 64, 64, {56, 56}, 2, 2},
       {"GlobalAveragePool", 512, 512, {7, 7}, 0},
       {"GlobalAveragePool", 64, 64, {56, 56}, 0},
+      {"MatMulInteger", 512, 512, {512}},
+      {"MatMulInteger", 768, 3072, {128}},
+      {"QLinearConv", 64, 256, {56, 56}},
+      {"QLinearConv", 64, 64, {56, 56}, 3, 1, 1},
+      {"QLinearConv", 256, 256, {14, 14}, 3, 1, 1},
+      {"QLinearConv", 3, 64, {224, 224}, 7, 2, 3},
   };
 }
 
 bool HasWeights(const Operator& o) { return o.op.starts_with("Conv"); }
+// Of 8-bit integers. A matrix has the rows that `space` says.
+bool IsMatrix(const Operator& o) { return o.op == "MatMulInteger"; }
+bool IsQuantized(const Operator& o) { return IsMatrix(o) || o.op == "QLinearConv"; }
 
 // conv_64x56x56_to_256_k3s2
 std::string NameOf(const Operator& o) {
@@ -88,6 +97,7 @@ std::string NameOf(const Operator& o) {
 }
 
 Ints InputShape(const Operator& o) {
+  if (IsMatrix(o)) return {o.space[0], o.in};
   Ints shape = {1, o.in};
   shape.insert(shape.end(), o.space.begin(), o.space.end());
   return shape;
@@ -102,12 +112,37 @@ double FlopsOf(const Operator& o) {
     taps *= static_cast<double>(o.kernel);
   }
   if (o.kernel == 0) return static_cast<double>(o.in) * input;
-  if (!HasWeights(o)) return static_cast<double>(o.out) * output * taps;
-  const double pixels = o.op == "Conv" ? output : input;
+  if (!HasWeights(o) && !IsQuantized(o)) return static_cast<double>(o.out) * output * taps;
+  const double pixels = o.op == "ConvTranspose" ? input : output;
   return 2 * pixels * taps * static_cast<double>(o.in) * static_cast<double>(o.out) / static_cast<double>(o.groups);
 }
 
+Attributes WindowOf(const Operator& o) {
+  const size_t rank = o.space.size();
+  return {{"kernel_shape", Ints(rank, o.kernel)}, {"strides", Ints(rank, o.stride)}, {"pads", Ints(2 * rank, o.pad)}};
+}
+
+// Activations u8 with a zero point, weights i8 without, as tools that quantize models make them.
+onnx::ModelProto QuantizedModelOf(const Operator& o) {
+  constexpr auto kU8 = onnx::TensorProto::UINT8, kI8 = onnx::TensorProto::INT8;
+  ModelBuilder b(NameOf(o), 13);
+  const std::string x = b.Input("x", InputShape(o), kU8), x_zero = b.Bytes({}, kU8, 113, 113);
+  if (IsMatrix(o)) {
+    b.Output(b.Node(o.op, {x, b.Bytes({o.in, o.out}, kI8, -127, 127), x_zero}), onnx::TensorProto::INT32);
+    return b.model();
+  }
+  Ints shape = {o.out, o.in};
+  shape.insert(shape.end(), o.space.size(), o.kernel);
+  const std::string weights = b.Bytes(shape, kI8, -127, 127), none = b.Bytes({}, kI8, 0, 0);
+  const std::string scales = b.Uniform({o.out}, 0.001, 0.002);
+  b.Output(b.Node(o.op, {x, b.Scalar(0.05F), x_zero, weights, scales, none, b.Scalar(0.1F), b.Bytes({}, kU8, 120, 120)},
+                  WindowOf(o)),
+           kU8);
+  return b.model();
+}
+
 onnx::ModelProto ModelOf(const Operator& o) {
+  if (IsQuantized(o)) return QuantizedModelOf(o);
   ModelBuilder b(NameOf(o), 13);
   std::vector<std::string> inputs = {b.Input("x", InputShape(o))};
   const size_t rank = o.space.size();
@@ -118,10 +153,7 @@ onnx::ModelProto ModelOf(const Operator& o) {
     inputs.push_back(b.Uniform({o.out}, -0.1, 0.1));
   }
   Attributes attributes;
-  if (o.kernel > 0) {
-    attributes = {
-        {"kernel_shape", Ints(rank, o.kernel)}, {"strides", Ints(rank, o.stride)}, {"pads", Ints(2 * rank, o.pad)}};
-  }
+  if (o.kernel > 0) attributes = WindowOf(o);
   if (HasWeights(o)) attributes.emplace_back("group", o.groups);
   b.Output(b.Node(o.op, inputs, attributes));
   return b.model();
@@ -141,8 +173,8 @@ bool WriteAll(const fs::path& folder) {
   std::vector<std::string> entries;
   for (const Operator& o : FixedList()) {
     if (!Write(folder / (NameOf(o) + ".onnx"), ModelOf(o).SerializeAsString())) return false;
-    entries.push_back(fmt::format(R"({{"name": "{}", "shape": [{}], "flops": {}}})", NameOf(o),
-                                  fmt::join(InputShape(o), ", "), FlopsOf(o)));
+    entries.push_back(fmt::format(R"({{"name": "{}", "type": "{}", "shape": [{}], "flops": {}}})", NameOf(o),
+                                  IsQuantized(o) ? "uint8" : "float32", fmt::join(InputShape(o), ", "), FlopsOf(o)));
   }
   return Write(folder / "operators.json", fmt::format("[\n{}\n]\n", fmt::join(entries, ",\n")));
 }
