@@ -1,0 +1,118 @@
+// Tensor instructions: text, verifier, and what the interpreter makes of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "compiler/ir/match.h"
+#include "compiler/ir/text.h"
+#include "compiler/ir/verify.h"
+#include "tests/unit/ir/eval_text.h"
+
+namespace hone::ir {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kLegal[] =
+    "func f(x: u8[3,8], w: i8[2,8,4], out: i32[3,8]) {\n"
+    "  for i in 3 {\n"
+    "    contract vpdpbusd_256 out[i, 0] += x[i, 4] * w[1, 0, 0 stride 4]\n"
+    "  }\n"
+    "}\n";
+
+std::string Verdict(const std::string& text) {
+  const auto func = ParseFunc(text);
+  if (!func.ok()) return std::string(func.status().message());
+  return std::string(Verify(*func).message());
+}
+
+TEST(Contract, TextReadsBack) {
+  const auto func = ParseFunc(kLegal);
+  ASSERT_TRUE(func.ok()) << func.status();
+  EXPECT_EQ(Print(*func), kLegal);
+  EXPECT_EQ(Verdict(kLegal), "");
+}
+
+TEST(Contract, ChildrenAreItsOperands) {
+  const Func func = ParseFunc(kLegal).value();
+  const Stmt contract = func.body.As<For>()->body;
+  EXPECT_EQ(WrittenBy(contract), func.params[2]);
+  const Contract& c = *contract.As<Contract>();
+  EXPECT_TRUE(Equal(contract, MakeContract(c.instruction, c.sum, c.a, c.b)));
+  EXPECT_FALSE(Equal(contract, MakeContract(c.instruction, c.sum, c.a, {c.b.first, 8})));
+  const Stmt moved = Substitute(contract, {{"i", Expr(2)}});
+  EXPECT_EQ(Print(moved), "contract vpdpbusd_256 out[2, 0] += x[2, 4] * w[1, 0, 0 stride 4]\n");
+  EXPECT_TRUE(Substitute(contract, {{"j", Expr(2)}}).SameHandle(contract));
+}
+
+TEST(Contract, AddsProductsOfRows) {
+  EXPECT_EQ(RunText("func f(x: u8[4], w: i8[4,4], out: i32[4]) {"
+                    "  for k in 4 { x[k] = u8(k + 250) for j in 4 { w[j, k] = i8(j * 10 - k) } }"
+                    "  for j in 4 { out[j] = i32(j) }"
+                    "  contract usdot out[0] += x[0] * w[0 stride 4] }"),
+            "-1514i32 8547i32 18608i32 28669i32");
+}
+
+TEST(Contract, SumsWrap) {
+  EXPECT_EQ(RunText("func f(x: i8[4], w: i8[4,4], out: i32[4]) {"
+                    "  x[0] = -128i8 w[0, 0] = -128i8 out[0] = 2147483647i32"
+                    "  contract sdot out[0] += x[0] * w[0, 0 stride 4] }"),
+            "-2147467265i32 0i32 0i32 0i32");
+}
+
+TEST(Contract, SignsAreThoseOfTheTypes) {
+  EXPECT_EQ(RunText("func f(x: u8[4], w: u8[4,4], out: i32[4]) { x[0] = 255u8 w[1, 0] = 255u8"
+                    "  contract udot out[0] += x[0] * w[0, 0 stride 4] }"),
+            "0i32 65025i32 0i32 0i32");
+}
+
+TEST(Contract, EveryElementIsInsideItsBuffer) {
+  EXPECT_THAT(RunText("func f(x: u8[4], w: u8[8,4], out: i32[4]) { for i in 3 {"
+                      "  contract udot out[0] += x[0] * w[i * 4, 0 stride 4] } }"),
+              HasSubstr("index 8 of dimension 0 is outside buffer 'w' (extent 8)"));
+  EXPECT_THAT(RunText("func f(x: u8[4], w: u8[4,4], out: i32[6]) { for i in 2 {"
+                      "  contract udot out[i + 2] += x[0] * w[0, 0 stride 4] } }"),
+              HasSubstr("element 6 is outside buffer 'out' of 6"));
+}
+
+TEST(Contract, LanesThatAddToOneElementRace) {
+  EXPECT_THAT(RunText("func f(x: u8[4], w: u8[4,4], out: i32[4]) grid 1 lanes 2 {"
+                      "  contract udot out[0] += x[0] * w[0, 0 stride 4] }"),
+              HasSubstr("race on element 0 of 'out'"));
+}
+
+TEST(Contract, VerifierRefuses) {
+  const auto with = [](const std::string& stmt) {
+    return Verdict("func f(x: u8[8], v: u8[4,4], w: i8[4,4], t: i8[2], out: i32[4], y: f32[4]) { " + stmt + " }");
+  };
+  EXPECT_EQ(with("contract udot out[0] += x[0] * v[0, 0 stride 4]"), "");
+  EXPECT_THAT(with("contract udot out[0] += x[0] * w[0, 0 stride 4]"),
+              HasSubstr("contract udot: b 'w' is i8, where the instruction has u8"));
+  EXPECT_THAT(with("contract udot y[0] += x[0] * v[0, 0 stride 4]"), HasSubstr("the sum 'y' is f32"));
+  EXPECT_THAT(with("contract udot out[0] += x[0] * v[0, 0]"), HasSubstr("b 'v' is 4 rows without a stride"));
+  EXPECT_THAT(with("contract udot out[0] += x[0 stride 4] * v[0, 0 stride 4]"),
+              HasSubstr("a 'x' is one row and has a stride"));
+  EXPECT_THAT(with("contract udot out[0] += x[0] * x[0 stride 1]"), HasSubstr("the rows of b must follow one another"));
+  EXPECT_THAT(with("contract usdot out[0] += x[0] * t[0 stride 4]"), HasSubstr("is larger than buffer 't'"));
+  EXPECT_THAT(with("contract udot out[i] += x[0] * v[0, 0 stride 4]"), HasSubstr("there is no variable 'i' here"));
+  EXPECT_THAT(with("contract mma out[0] += x[0] * v[0, 0 stride 4]"),
+              HasSubstr("there is no tensor instruction 'mma'"));
+  EXPECT_THAT(with("contract udot out[0] += x[0 where true] * v[0, 0 stride 4]"),
+              HasSubstr("named by its first element, without a mask"));
+}
+
+TEST(Contract, VerifierFindsForgedOperands) {
+  const Buffer x = MakeBuffer("x", DType::kUInt8, {4}), v = MakeBuffer("v", DType::kUInt8, {4, 4});
+  const Buffer out = MakeBuffer("out", DType::kInt32, {4}), other = MakeBuffer("other", DType::kUInt8, {4});
+  const auto first = [](const Buffer& b) { return MakeLoad(b, std::vector<Expr>(b->shape.size(), Expr(0))); };
+  const auto verdict = [&](const MatrixOperand& sum, const MatrixOperand& a) {
+    const Stmt stmt = MakeContract(TensorInstruction::kUdot, sum, a, {first(v), 4});
+    return std::string(Verify(Func{"f", {x, v, out}, stmt}).message());
+  };
+  EXPECT_EQ(verdict({first(out), 0}, {first(x), 0}), "");
+  EXPECT_THAT(verdict({first(out), 0}, {first(other), 0}), HasSubstr("neither a parameter nor allocated here"));
+}
+
+}  // namespace
+}  // namespace hone::ir

@@ -1,0 +1,160 @@
+// recode, distribute and tensorize: that they keep the meaning, what they refuse, and what comes of them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/ir/text.h"
+#include "compiler/passes/build_loops.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/schedule/apply.h"
+#include "tests/unit/space/lowered.h"
+
+namespace hone::schedule {
+namespace {
+
+using ::testing::HasSubstr;
+
+ir::Workload Product(std::string_view a, std::string_view b, int steps, std::string_view value) {
+  const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
+input x: {0}[6,{2}] in [0, 100]
+const w: {1}[{2},12] in [0, 100]
+input p: {0}[] in [0, 9]
+const q: {1}[12] in [0, 9]
+t: i32[6,12] over i:6, j:12 = sum k:{2} of {3}
+output t
+)",
+                                                      a, b, steps, value));
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return *workload;
+}
+constexpr char kPlain[] = "i32(x[i, k]) * i32(w[k, j])";
+constexpr char kOffsets[] = "(i32(x[i, k]) - i32(p[])) * (i32(w[k, j]) - i32(q[j]))";
+
+// The interpreter runs all instructions, so that any target will do.
+target::Target Everything() {
+  target::Target target;
+  for (size_t i = 0; i < std::size(ir::kTensorInstructions); ++i) {
+    target.tensor_instructions.push_back(static_cast<ir::TensorInstruction>(i));
+  }
+  return target;
+}
+
+absl::Status Check(const ir::Workload& workload, std::string_view text) {
+  const auto schedule = ParseSchedule(text);
+  if (!schedule.ok()) return schedule.status();
+  return hone::testing::CheckLowered(workload, *schedule, Everything());
+}
+
+constexpr char kTile[] =
+    "pack w t 1/4 0/4 1%4 0%4\nsplit j 4 mask\nsplit k 4 mask\nreorder jo ko i ji ki\nunroll i\ntensorize t ";
+
+TEST(Tensorize, KeepsTheMeaning) {
+  EXPECT_EQ(Check(Product("u8", "i8", 8, kPlain), std::string(kTile) + "usdot"), absl::OkStatus());
+  EXPECT_EQ(Check(Product("i8", "i8", 8, kPlain), std::string(kTile) + "sdot"), absl::OkStatus());
+  EXPECT_EQ(Check(Product("u8", "u8", 8, kPlain), std::string(kTile) + "udot"), absl::OkStatus());
+  EXPECT_EQ(Check(Product("u8", "i8", 4, kPlain), std::string(kTile) + "usdot"), absl::OkStatus());
+  const std::string eight = "pack w t 1/8 0/4 1%8 0%4\nsplit j 8 mask\nsplit k 4 mask\ncache_write t\n";
+  EXPECT_FALSE(Check(Product("u8", "i8", 8, kPlain), eight + "tensorize t vpdpbusd_256").ok());
+}
+
+TEST(Tensorize, TailsOfTheReductionAreZeros) {
+  for (const int steps : {3, 5, 10}) {
+    SCOPED_TRACE(steps);
+    const std::string packed = "pack x t 0 1/4 1%4\n" + std::string(steps > 4 ? kTile : "");
+    const std::string tile = steps > 4 ? packed + "usdot"
+                                       : packed +
+                                             "pack w t 1/4 0/4 1%4 0%4\nsplit j 4 mask\nreorder jo i ji k\n"
+                                             "tensorize t usdot";
+    EXPECT_EQ(Check(Product("u8", "i8", steps, kPlain), tile), absl::OkStatus());
+  }
+}
+
+TEST(Tensorize, BecomesOneStatement) {
+  const State state =
+      Replay(Product("u8", "i8", 8, kPlain), ParseSchedule(std::string(kTile) + "usdot").value()).value();
+  const auto loops = passes::BuildLoops(state, Everything(), "k");
+  ASSERT_TRUE(loops.ok()) << loops.status();
+  EXPECT_THAT(ir::Print(loops->main), HasSubstr("vectorized jiz in 4"));
+  const auto module = passes::Lower(state, Everything(), "k");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_THAT(ir::Print(module->main[0]),
+              HasSubstr("contract usdot t[jo * 4 + 12] += x[ko * 4 + 8] * wpt[ko * 16 + jo * 32 stride 4]"));
+}
+
+TEST(Distribute, KeepsTheMeaning) {
+  EXPECT_EQ(Check(Product("u8", "i8", 7, kOffsets), "distribute t"), absl::OkStatus());
+  EXPECT_EQ(Check(Product("i8", "u8", 7, "(i32(x[i, k]) + 3i32) * i32(w[k, j])"), "distribute t"), absl::OkStatus());
+  EXPECT_EQ(Check(Product("u8", "i8", 7, "(2i32 + i32(x[i, k]) - i32(p[])) * (5i32 - i32(w[k, j]) - i32(q[j]))"),
+                  "distribute t"),
+            absl::OkStatus());
+}
+
+TEST(Recode, KeepsTheMeaning) {
+  EXPECT_EQ(Check(Product("i8", "u8", 7, kOffsets), "recode x t\nrecode w t"), absl::OkStatus());
+  EXPECT_EQ(Check(Product("u8", "u8", 8, kOffsets),
+                  "recode w t\npack wot t 1/4 0/4 1%4 0%4\ndistribute t\nsplit jm 4 mask\nsplit km 4 mask\n"
+                  "reorder jmo kmo im jmi kmi\ntensorize tm usdot"),
+            absl::OkStatus());
+}
+
+TEST(Tensorize, SaysWhatDoesNotFit) {
+  const auto error = [](std::string_view value, std::string_view schedule) {
+    return std::string(Check(Product("u8", "i8", 10, value), schedule).message());
+  };
+  const std::string tile = kTile;
+  EXPECT_THAT(error(kPlain, tile + "usdot"), HasSubstr("would read x beyond what is there: pack it"));
+  EXPECT_THAT(error(kPlain, "split j 4 mask\nsplit k 4 mask\nreorder jo ko i ji ki\ntensorize t usdot"),
+              HasSubstr("pad an operand with zeros, by packing it"));
+  EXPECT_THAT(error(kPlain, "pack x t 0 1/4 1%4\n" + tile + "sdot"), HasSubstr("operand xpt is u8, where sdot has i8"));
+  EXPECT_THAT(error(kPlain, "split j 4 mask\nsplit k 5 mask\nreorder jo ko i ji ki\ntensorize t usdot"),
+              HasSubstr("loop ki stands where the instruction reduces over 4 iterations"));
+  EXPECT_THAT(error(kPlain, "split k 2 mask\nreorder ko j ki\ntensorize t usdot"),
+              HasSubstr("loop j stands where the instruction has 4 iterations"));
+  EXPECT_THAT(error(kPlain, "split j 4 mask\nsplit k 2 mask\nreorder ko jo ji ki\nunroll ki\ntensorize t usdot"),
+              HasSubstr("loop ki is annotated already"));
+  EXPECT_THAT(std::string(Check(Product("u8", "i8", 8, kPlain),
+                                "split j 4 mask\nsplit k 4 mask\nreorder jo ko i ji ki\ntensorize t usdot")
+                              .message()),
+              HasSubstr("the rows of operand w do not lie side by side: pack it"));
+  EXPECT_THAT(error(kOffsets, tile + "usdot"), HasSubstr("multiplies two loads, each cast to i32"));
+  EXPECT_THAT(error(kPlain, "tensorize q usdot"), HasSubstr("no stage q"));
+  const std::string done = "pack x t 0 1/4 1%4\n" + tile + "usdot\n";
+  EXPECT_THAT(error(kPlain, done + "tensorize t usdot"), HasSubstr("tensorized already"));
+  EXPECT_THAT(error(kPlain, done + "split ji 2 mask"), HasSubstr("loop ji is a part of instruction usdot"));
+  EXPECT_THAT(error(kPlain, done + "vectorize ji"), HasSubstr("loop ji is a part of instruction usdot"));
+  EXPECT_THAT(error(kPlain, done + "reorder ki ji"), HasSubstr("is a part of instruction usdot"));
+  EXPECT_THAT(error(kPlain, done + "fuse i ji"), HasSubstr("annotated already"));
+  EXPECT_THAT(error(kPlain, done + "compute_at xpt ji"), HasSubstr("loop ji is a part of instruction usdot"));
+}
+
+TEST(Distribute, SaysWhatDoesNotFit) {
+  const auto error = [](std::string_view value, std::string_view schedule) {
+    return std::string(Check(Product("u8", "i8", 10, value), schedule).message());
+  };
+  EXPECT_THAT(error(kPlain, "distribute t"), HasSubstr("no factor that is a number less an offset"));
+  EXPECT_THAT(error("i32(x[i, k]) - i32(p[])", "distribute t"), HasSubstr("stage t is no sum of products"));
+  EXPECT_THAT(error(kOffsets, "split i 2 mask\ndistribute t"), HasSubstr("scheduled already"));
+  EXPECT_THAT(error(kOffsets, "recode q x"), HasSubstr("no stage x"));
+  EXPECT_THAT(error(kOffsets, "recode z t"), HasSubstr("does not read z"));
+  EXPECT_THAT(error("i32(x[i, k] + 1u8) * i32(w[k, j])", "recode x t"),
+              HasSubstr("reads x other than to cast it to a wider integer"));
+}
+
+TEST(Tensorize, OnlyForTargetsThatHaveTheInstruction) {
+  const auto state =
+      Replay(Product("u8", "i8", 8, kPlain), ParseSchedule(std::string(kTile) + "usdot").value()).value();
+  EXPECT_THAT(std::string(passes::Lower(state, target::Target(), "k").status().message()),
+              HasSubstr("stage t uses instruction usdot, which the target does not have"));
+}
+
+TEST(ScheduleText, InstructionsReadBack) {
+  const std::string text = "recode x t\ndistribute t\ntensorize tm vpdpbusd_512\n";
+  const auto schedule = ParseSchedule(text);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_EQ(Print(*schedule), text);
+  EXPECT_FALSE(ParseSchedule("tensorize t vpdpbusd").ok());
+  EXPECT_FALSE(ParseSchedule("recode x").ok());
+}
+
+}  // namespace
+}  // namespace hone::schedule
