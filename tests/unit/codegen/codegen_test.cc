@@ -222,6 +222,42 @@ output u
 }
 
 // A gather is many times as slow as loads and shuffles of the same elements.
+// Sums of products of bytes, by the space's preferred decisions.
+std::string AssemblyOfProduct(std::string_view a, std::string_view b, std::string_view target_text) {
+  const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
+input x: {}[24,64] in [0, 100]
+const w: {}[64,48] in [0, 100]
+t: i32[24,48] over i:24, j:48 = sum k:64 of i32(x[i, k]) * i32(w[k, j])
+output t
+)",
+                                                      a, b));
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  const Target target = ParseTarget(target_text).value();
+  const auto candidate = space::Default(*workload, target);
+  EXPECT_TRUE(candidate.ok()) << candidate.status();
+  const auto module = passes::Lower(candidate->state, target, "kernel");
+  EXPECT_TRUE(module.ok()) << module.status();
+  return Emit(module->main, target, Effort::kKernel, Output::kAssembly).value_or("");
+}
+
+TEST(TensorInstructions, AreWhatTheTargetHas) {
+  const struct {
+    const char *a, *b, *target, *instruction;
+  } cases[] = {
+      {"u8", "i8", "x86_64 -mcpu=znver4", "vpdpbusd\t%zmm"},
+      {"u8", "i8", "x86_64 -mcpu=alderlake", "{vex}\tvpdpbusd"},
+      {"i8", "u8", "x86_64 -mcpu=sapphirerapids", "vpdpbusd"},
+      {"u8", "i8", "arm64 -mcpu=cortex-a76", "udot"},
+      {"i8", "i8", "arm64 -mcpu=cortex-a76", "sdot"},
+      {"u8", "i8", "arm64 -mcpu=cortex-a710", "usdot"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(AssemblyOfProduct(c.a, c.b, c.target), HasSubstr(c.instruction)) << c.target;
+  }
+  EXPECT_THAT(AssemblyOfProduct("u8", "i8", "x86_64 -mcpu=haswell"), ::testing::Not(HasSubstr("vpdp")));
+  EXPECT_THAT(AssemblyOfProduct("u8", "u8", "arm64 -mcpu=cortex-a72"), ::testing::Not(HasSubstr("udot")));
+}
+
 TEST(VectorLoads, ElementsInOrderAreNotGathered) {
   for (const char* index : {"ramp(i * 40, 2, 16)", "ramp(i * 40 + 1, 3, 16)", "broadcast(i * 40, 16)",
                             "broadcast(i * 40, 16) where ramp(0, 1, 16) < broadcast(i * 5, 16)"}) {
