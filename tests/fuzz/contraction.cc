@@ -63,10 +63,11 @@ void Einsum(Grower& g) {
 }
 
 void IntegerMatMul(Grower& g) {
-  const DType dtype = g.OneIn(2) ? DType::kUInt8 : DType::kInt8;
-  const int64_t k = g.Extent();
-  std::vector<ValueId> inputs = {g.Operand(dtype, {g.Extent(), k}), g.Operand(DType::kInt8, {k, g.Extent()})};
-  if (g.OneIn(2)) inputs.push_back(g.Scalar(dtype, 3));
+  const DType a = g.OneIn(2) ? DType::kUInt8 : DType::kInt8, b = g.OneIn(2) ? DType::kUInt8 : DType::kInt8;
+  const int64_t k = g.Extent(), n = g.Extent();
+  std::vector<ValueId> inputs = {g.Operand(a, {g.Extent(), k}), g.Operand(b, {k, n})};
+  if (g.OneIn(2)) inputs.push_back(g.Scalar(a, 3));
+  if (inputs.size() == 3 && g.OneIn(2)) inputs.push_back(g.OneIn(2) ? g.Scalar(b, 5) : g.Operand(b, {n}));
   g.Grow("MatMulInteger", inputs, Effect::kJumps);
 }
 
@@ -141,11 +142,13 @@ void ConvTranspose(Grower& g) {
 }
 
 void IntegerConv(Grower& g) {
-  const int64_t channels = g.Between(1, 5);
+  const int64_t channels = g.Between(1, 9);
   const Ints kernel = Kernel(g, 2);
-  const ValueId x = g.Operand(DType::kUInt8, {1, channels, g.Between(1, 9), g.Between(1, 9)});
-  g.Grow("ConvInteger", {x, g.Operand(DType::kUInt8, {g.Between(1, 5), channels, kernel[0], kernel[1]})},
-         Effect::kJumps, WindowOf(g, 2, true));
+  const DType weights = g.OneIn(2) ? DType::kUInt8 : DType::kInt8;
+  std::vector<ValueId> inputs = {g.Operand(DType::kUInt8, {1, channels, g.Between(1, 9), g.Between(1, 9)}),
+                                 g.Operand(weights, {g.Between(1, 20), channels, kernel[0], kernel[1]})};
+  if (g.OneIn(2)) inputs.push_back(g.Scalar(DType::kUInt8, 3));
+  g.Grow("ConvInteger", inputs, Effect::kJumps, WindowOf(g, 2, true));
 }
 
 void Pool(Grower& g) {
@@ -172,8 +175,8 @@ void GlobalPool(Grower& g) {
   if (x != kAbsent) g.Grow(g.OneOf(kOps), {x}, Effect::kRounds);
 }
 
-constexpr Recipe kRecipes[] = {{8, MatMul},        {3, Gemm},        {2, Einsum}, {1, IntegerMatMul}, {9, Conv},
-                               {4, ConvTranspose}, {1, IntegerConv}, {4, Pool},   {2, GlobalPool}};
+constexpr Recipe kRecipes[] = {{8, MatMul},        {3, Gemm},        {2, Einsum}, {2, IntegerMatMul}, {9, Conv},
+                               {4, ConvTranspose}, {2, IntegerConv}, {4, Pool},   {2, GlobalPool}};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies.
 //
-// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_contract.cc tensor instructions, emit_expr.cc
-// expressions, math.cc the vectorized exp, log, tanh, erf.
+// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_contract.cc tensor instructions,
+// emit_expr.cc expressions, math.cc the vectorized exp, log, tanh, erf.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 

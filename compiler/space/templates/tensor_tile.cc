@@ -14,6 +14,7 @@
 namespace hone::space {
 namespace {
 
+constexpr int64_t kFewSums = 64;     // that one thread makes sooner than several
 constexpr int64_t kFewestSteps = 3;  // of the reduction, below which an instruction would mostly add zeros
 
 // The load behind casts and offsets; null if the factor is more than that.
@@ -126,7 +127,8 @@ class TensorTile {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Distribute{stage_}));
       use.k += "m";
       use.stage += "m";
-      HONE_RETURN_IF_ERROR(SumRows());
+      // What the offset of one factor is due are sums of the other.
+      for (const char* factor : {"a", "b"}) HONE_RETURN_IF_ERROR(SumFactor(stage_ + factor));
     }
     return use;
   }
@@ -167,29 +169,46 @@ class TensorTile {
     return absl::OkStatus();
   }
 
-  // What the second operand's offset is due: the sums of a, in vectors along memory.
-  absl::Status SumRows() {
-    const std::string rows = stage_ + "a";
-    const schedule::Nest* nest = sketch_.state.FindNest(rows);
-    if (nest == nullptr || nest->prepared) return absl::OkStatus();
+  // The sums of one factor, in vectors along memory: of what is reduced, else of the results.
+  absl::Status SumFactor(const std::string& sums) {
+    const schedule::Nest* nest = sketch_.state.FindNest(sums);
+    if (nest == nullptr || nest->prepared || nest->stage.axes.empty()) return absl::OkStatus();
     const ir::Stage s = nest->stage;
     const int64_t lanes = sketch_.target.Lanes(4);
     const ir::Load load = LoadsOf(s)[0];
-    std::string loop;  // the loop over rows
-    const auto axis = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(), [&](const ir::Axis& a) {
-      return a.extent >= 2 * lanes && StrideOf(load, a.name, AxisRanges(s)) == 1;
-    });
+    const auto runs_along = [&](const ir::Axis& a) { return StrideOf(load, a.name, AxisRanges(s)) == 1; };
+    const auto axis = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(),
+                                   [&](const ir::Axis& a) { return a.extent >= 2 * lanes && runs_along(a); });
     if (axis != s.reduce_axes.end()) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{rows, axis->name, lanes, true}));
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{sums, axis->name, lanes, true}));
+    } else if (runs_along(s.axes.back()) && s.axes.back().extent >= lanes) {
+      return SumColumns(s, lanes);
     }
+    std::string loop;  // over all results
     for (const ir::Axis& a : s.axes) {
       if (!loop.empty()) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{loop, a.name}));
       loop += (loop.empty() ? "" : "_") + a.name;
     }
-    if (loop.empty()) return absl::OkStatus();
-    if (axis != s.reduce_axes.end()) HONE_RETURN_IF_ERROR(VectorizePart(rows + "f", loop));
-    const bool worthwhile = sketch_.target.threads > 1 && ir::NumElements(*s.buffer) > 64;
-    if (sketch_.chooser.OneOf(rows + ".parallel", {0, 1}, worthwhile ? 1 : 0) == 0) return absl::OkStatus();
+    if (axis != s.reduce_axes.end()) HONE_RETURN_IF_ERROR(VectorizePart(sums + "f", loop));
+    return Parallelize(s, loop);
+  }
+
+  // A vector of results at a time, through all that is reduced.
+  absl::Status SumColumns(const ir::Stage& s, int64_t lanes) {
+    const std::string& column = s.axes.back().name;
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Split{column, lanes, schedule::Tail::kMask}));
+    schedule::Reorder order{{column + "o"}};
+    for (const ir::Axis& a : s.reduce_axes) order.loops.push_back(a.name);
+    order.loops.push_back(column + "i");
+    HONE_RETURN_IF_ERROR(sketch_.Do(order));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Annotate{column + "i", ir::LoopKind::kVectorized}));
+    return Parallelize(s, column + "o");
+  }
+
+  absl::Status Parallelize(const ir::Stage& s, const std::string& loop) {
+    const bool worthwhile = sketch_.target.threads > 1 && ir::NumElements(*s.buffer) > kFewSums;
+    const std::string name = s.buffer->name + ".parallel";
+    if (sketch_.chooser.OneOf(name, {0, 1}, worthwhile ? 1 : 0) == 0) return absl::OkStatus();
     return sketch_.Do(schedule::Annotate{loop, ir::LoopKind::kParallel});
   }
 

@@ -313,6 +313,7 @@ std::vector<NamedWorkload> ByteWorkloads() {
       ByteMatMul("bytes_signed", 19, 35, 30, "i8", "i8", true, true, "const", true),
       ByteMatMul("bytes_unsigned", 21, 16, 44, "u8", "u8", true, true, "input", false),
       ByteMatMul("bytes_i8_u8", 1, 67, 130, "i8", "u8", false, true, "const", false),
+      ByteMatMul("bytes_two_inputs", 18, 50, 96, "u8", "i8", true, true, "input", true),
       ByteConv("bytes_conv", 9, 11, 12, 24, 1, "i8"),
       ByteConv("bytes_conv_rgb", 14, 13, 3, 20, 2, "i8"),
       ByteConv("bytes_conv_unsigned", 8, 7, 9, 16, 1, "u8"),

@@ -161,6 +161,35 @@ TEST(NestFactsTest, RegisterTileIsSeenAsAccumulatorsAndLoads) {
   EXPECT_EQ(facts.executed, 96.0 * 128 * 256);
 }
 
+TEST(NestFactsTest, InstructionIsOneOperationOfItsTile) {
+  const ir::Workload workload = ir::ParseWorkload(R"(workload "matmul"
+input x: u8[96,128] in [0, 255]
+const w: i8[128,256] in [-128, 127]
+t: i32[96,256] over i:96, j:256 = sum k:128 of i32(x[i, k]) * i32(w[k, j])
+output t
+)")
+                                    .value();
+  // Tiles of 6 rows by 2 instructions of 16 columns and 4 steps.
+  const auto state = schedule::Replay(
+      workload, schedule::ParseSchedule("pack w t 1/32 0/4 1%32 0%4\ncache_write t\nsplit i 6 shift\nsplit j 32 mask\n"
+                                        "reorder io jo ii ji\ncompute_at tc jo\nsplit jc 16 mask\nsplit kc 4 mask\n"
+                                        "reorder kco ic jco jci kci\nunroll ic\nunroll jco\n"
+                                        "tensorize tc vpdpbusd_512\n")
+                    .value());
+  ASSERT_TRUE(state.ok()) << state.status();
+  const std::vector<NestFacts> nests = AnalyzeNests(*state, SomeTarget());
+  const NestFacts facts =
+      *std::ranges::find_if(nests, [](const NestFacts& f) { return f.nest->instruction.has_value(); });
+  EXPECT_EQ(facts.tile.outputs, 12);
+  EXPECT_EQ(facts.tile.vectors, 12);
+  EXPECT_EQ(facts.tile.reduce_steps, 1);
+  EXPECT_EQ(facts.tile.loads, 6 + 2);
+  EXPECT_EQ(facts.tile.gathers, 0);
+  EXPECT_EQ(facts.operations, 1);
+  EXPECT_TRUE(facts.tile.vectorized);
+  EXPECT_EQ(facts.executed, 96.0 * 128 * 256);
+}
+
 TEST(NestFactsTest, ColumnsAreGatheredAndRowsAreNot) {
   const NestFacts along = FactsOf("split j 32 mask\nreorder i k jo ji\nvectorize ji\n", 0);
   EXPECT_EQ(along.tile.gathers, 0);
