@@ -158,7 +158,7 @@ absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess() { return ParseAcces
 
 absl::StatusOr<Expr> ExprParser::ParseFirstOfRows(int64_t* stride) {
   HONE_ASSIGN_OR_RETURN(Access access, ParseAccess(stride));
-  if (access.mask.defined() || access.type.lanes != 1) {
+  if (access.mask.defined() || access.type.width != 1) {
     return TokenStream::ErrorAt(access.at, "an operand of contract is named by its first element, without a mask");
   }
   return MakeLoad(std::move(access.buffer), std::move(access.indices));

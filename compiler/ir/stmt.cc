@@ -96,7 +96,7 @@ Stmt MakeBarrier() { return Make(Barrier{}); }
 Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b) {
   for (const MatrixOperand* operand : {&sum, &a, &b}) {
     const Load* load = operand->first.As<Load>();
-    HONE_CHECK(load != nullptr && !load->mask.defined() && operand->first.type().lanes == 1);
+    HONE_CHECK(load != nullptr && !load->mask.defined() && operand->first.type().width == 1);
   }
   return Make(Contract{instruction, std::move(sum), std::move(a), std::move(b)});
 }

@@ -104,7 +104,7 @@ class FuncVerifier {
   absl::Status CheckOperand(std::string_view what, const MatrixOperand& operand, DType dtype, int64_t rows,
                             int64_t columns) {
     const Load* first = operand.first.As<Load>();
-    if (first == nullptr || first->mask.defined() || operand.first.type().lanes != 1) {
+    if (first == nullptr || first->mask.defined() || operand.first.type().width != 1) {
       return Illegal("{} is not named by its first element", what);
     }
     HONE_RETURN_IF_ERROR(exprs_.Check(operand.first));

@@ -7,10 +7,10 @@
 namespace hone::codegen {
 namespace {
 
-// Of the dot products: the sum is n lanes of 32 bits, a is k bytes for all of them, b k bytes for each.
+// Of the dot products: the sum is n elements of 32 bits, a is k bytes for all of them, b k bytes for each.
 struct DotProduct {
   llvm::Intrinsic::ID id;
-  bool bytes;  // takes a and b as vectors of bytes, else of 32-bit lanes
+  bool bytes;  // takes a and b as vectors of bytes, else of 32-bit elements
 };
 
 DotProduct IntrinsicOf(ir::TensorInstruction instruction) {
@@ -33,8 +33,8 @@ DotProduct IntrinsicOf(ir::TensorInstruction instruction) {
 
 void Emitter::EmitContract(const ir::Contract& contract) {
   const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
-  const auto lanes = static_cast<unsigned>(entry.n);
-  auto* const sum_type = llvm::FixedVectorType::get(builder_.getInt32Ty(), lanes);
+  const auto width = static_cast<unsigned>(entry.n);
+  auto* const sum_type = llvm::FixedVectorType::get(builder_.getInt32Ty(), width);
   const auto address = [&](const ir::MatrixOperand& operand) {
     const ir::Load& first = *operand.first.As<ir::Load>();
     return Address(first.buffer, first.indices[0], MemoryTypeOf(first.buffer->dtype));
@@ -45,12 +45,12 @@ void Emitter::EmitContract(const ir::Contract& contract) {
     Annotate(access, buffer);
     return access;
   };
-  llvm::Value* a = builder_.CreateVectorSplat(lanes, load(contract.a, builder_.getInt32Ty()));
+  llvm::Value* a = builder_.CreateVectorSplat(width, load(contract.a, builder_.getInt32Ty()));
   llvm::Value* b = load(contract.b, sum_type);
   llvm::Value* sum = load(contract.sum, sum_type);
   const DotProduct dot = IntrinsicOf(contract.instruction);
   if (dot.bytes) {
-    auto* const bytes = llvm::FixedVectorType::get(builder_.getInt8Ty(), lanes * static_cast<unsigned>(entry.k));
+    auto* const bytes = llvm::FixedVectorType::get(builder_.getInt8Ty(), width * static_cast<unsigned>(entry.k));
     sum = builder_.CreateIntrinsic(dot.id, {sum_type, bytes},
                                    {sum, builder_.CreateBitCast(a, bytes), builder_.CreateBitCast(b, bytes)});
   } else {

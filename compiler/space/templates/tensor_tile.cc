@@ -174,15 +174,15 @@ class TensorTile {
     const schedule::Nest* nest = sketch_.state.FindNest(sums);
     if (nest == nullptr || nest->prepared || nest->stage.axes.empty()) return absl::OkStatus();
     const ir::Stage s = nest->stage;
-    const int64_t lanes = sketch_.target.Lanes(4);
+    const int64_t width = sketch_.target.VectorWidth(4);
     const ir::Load load = LoadsOf(s)[0];
     const auto runs_along = [&](const ir::Axis& a) { return StrideOf(load, a.name, AxisRanges(s)) == 1; };
     const auto axis = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(),
-                                   [&](const ir::Axis& a) { return a.extent >= 2 * lanes && runs_along(a); });
+                                   [&](const ir::Axis& a) { return a.extent >= 2 * width && runs_along(a); });
     if (axis != s.reduce_axes.end()) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{sums, axis->name, lanes, true}));
-    } else if (runs_along(s.axes.back()) && s.axes.back().extent >= lanes) {
-      return SumColumns(s, lanes);
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{sums, axis->name, width, true}));
+    } else if (runs_along(s.axes.back()) && s.axes.back().extent >= width) {
+      return SumColumns(s, width);
     }
     std::string loop;  // over all results
     for (const ir::Axis& a : s.axes) {
