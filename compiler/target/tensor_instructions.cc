@@ -12,12 +12,12 @@ using ir::TensorInstruction;
 struct Row {
   TensorInstruction instruction;
   Arch arch;
-  std::array<std::string_view, 2> features;  // all that it needs
+  std::array<std::string_view, 3> features;  // all that it needs, what those build on too
 };
 
 constexpr Row kTable[] = {
     {TensorInstruction::kVpdpbusd512, Arch::kX86_64, {"avx512vnni", "avx512f"}},
-    {TensorInstruction::kVpdpbusd256, Arch::kX86_64, {"avx512vnni", "avx512vl"}},
+    {TensorInstruction::kVpdpbusd256, Arch::kX86_64, {"avx512vnni", "avx512vl", "avx512f"}},
     {TensorInstruction::kVpdpbusd256, Arch::kX86_64, {"avxvnni"}},
     {TensorInstruction::kUdot, Arch::kAArch64, {"dotprod", "neon"}},
     {TensorInstruction::kSdot, Arch::kAArch64, {"dotprod", "neon"}},

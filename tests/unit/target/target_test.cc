@@ -46,6 +46,26 @@ TEST(Targets, CapabilitiesFollowTheCpu) {
   EXPECT_EQ(ParseTarget("x86_64 -mcpu=znver4 -mattr=-avx512vl")->core.multiply_adds, 2);
 }
 
+std::vector<std::string_view> InstructionsOf(std::string_view text) {
+  std::vector<std::string_view> names;
+  const Target target = ParseTarget(text).value();
+  for (const ir::TensorInstruction i : target.tensor_instructions) names.push_back(ir::EntryOf(i).name);
+  return names;
+}
+
+TEST(Targets, TensorInstructionsFollowTheFeatures) {
+  using ::testing::ElementsAre, ::testing::IsEmpty;
+  EXPECT_THAT(InstructionsOf("x86_64 -mcpu=znver4"), ElementsAre("vpdpbusd_512", "vpdpbusd_256"));
+  EXPECT_THAT(InstructionsOf("x86_64 -mcpu=alderlake"), ElementsAre("vpdpbusd_256"));
+  EXPECT_THAT(InstructionsOf("x86_64 -mcpu=haswell"), IsEmpty());
+  EXPECT_THAT(InstructionsOf("x86_64 -mcpu=znver4 -mattr=-avx512vnni"), IsEmpty());
+  EXPECT_THAT(InstructionsOf("x86_64 -mcpu=znver4 -mattr=-avx512f"), IsEmpty());
+  EXPECT_THAT(InstructionsOf("arm64"), IsEmpty());
+  EXPECT_THAT(InstructionsOf("arm64 -mattr=+dotprod"), ElementsAre("udot", "sdot"));
+  EXPECT_THAT(InstructionsOf("arm64 -mcpu=cortex-a710"), ElementsAre("udot", "sdot", "usdot"));
+  EXPECT_THAT(InstructionsOf("opencl"), IsEmpty());
+}
+
 TEST(Targets, AnOpenClDeviceHasLanesAndACpuHasNone) {
   const Target device = ParseTarget("opencl -device=No-Such-Device -lanes=64 -registers=512").value();
   EXPECT_TRUE(device.HasLanes());
