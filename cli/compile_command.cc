@@ -33,7 +33,8 @@ absl::StatusOr<package::ScheduleLookup> Lookup(const Options& options, const tar
   HONE_ASSIGN_OR_RETURN(const target::Target host, target::ParseTarget("cpu"));
   if (SameMachine(target, host)) place.device_fingerprint = agent::DetectHost().text;
   if (options.tracker.given()) {
-    HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+    TrackerOptions tracker = options.tracker;
+    HONE_ASSIGN_OR_RETURN(const auto channel, tracker.Connect());
     return LookupAtTracker(v1::RecordService::NewStub(channel), place);
   }
   std::filesystem::path path = options.records;

@@ -24,12 +24,12 @@ struct Options {
   bool json = false, all = false, undo = false;
 };
 
-absl::StatusOr<JobClient> Client(const Options& options) {
+absl::StatusOr<JobClient> Client(Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   return JobClient(channel, options.tracker.address);
 }
 
-absl::Status Submit(const Options& options) {
+absl::Status Submit(Options& options) {
   if (options.search.trials == 0 && options.search.time.empty()) {
     return UsageError("the job has no budget; give --trials N, or --time 10m, or both");
   }
@@ -39,7 +39,7 @@ absl::Status Submit(const Options& options) {
   return options.json ? PrintJson({{"job", job.id()}, {"state", StateName(job.state())}}) : PrintText(job.id() + "\n");
 }
 
-absl::Status Jobs(const Options& options) {
+absl::Status Jobs(Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(!options.all));
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
@@ -53,7 +53,7 @@ absl::Status Jobs(const Options& options) {
   return options.json ? PrintJson({{"jobs", document}}) : PrintText(text);
 }
 
-absl::Status Watch(const Options& options) {
+absl::Status Watch(Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   ProgressLine line;
   const auto show = [&](const v1::WatchJobResponse& heard) {
@@ -68,7 +68,7 @@ absl::Status Watch(const Options& options) {
                                               : absl::OkStatus();
 }
 
-absl::Status Cancel(const Options& options) {
+absl::Status Cancel(Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const v1::Job job, client.Cancel(options.job));
   return options.json ? PrintJson(JobToJson(job)) : PrintText(JobToText(job));
@@ -87,7 +87,7 @@ std::string ActivityName(v1::DeviceActivity activity) {
   }
 }
 
-absl::Status Devices(const Options& options) {
+absl::Status Devices(Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto admin = v1::AdminService::NewStub(channel);
   grpc::ClientContext context;
@@ -118,7 +118,7 @@ absl::Status Devices(const Options& options) {
   return options.json ? PrintJson({{"devices", document}}) : PrintText(text);
 }
 
-absl::Status Drain(const Options& options) {
+absl::Status Drain(Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto admin = v1::AdminService::NewStub(channel);
   grpc::ClientContext context;
@@ -140,7 +140,7 @@ absl::Status Drain(const Options& options) {
   return absl::OkStatus();
 }
 
-using Work = absl::Status (*)(const Options&);
+using Work = absl::Status (*)(Options&);
 
 CLI::App* Add(CLI::App& app, const char* name, const char* help, const std::shared_ptr<Options>& options, Work work,
               absl::Status* result) {

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/compile_command.h"
 #include "cli/farm_commands.h"
+#include "cli/identity_commands.h"
 #include "cli/profile_command.h"
 #include "cli/records_command.h"
 #include "cli/run_command.h"
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
   hone::cli::AddProfileCommand(app, &result);
   hone::cli::AddRecordsCommand(app, &result);
   hone::cli::AddFarmCommands(app, &result);
+  hone::cli::AddIdentityCommands(app, &result);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -13,13 +13,15 @@
 namespace hone::cli {
 
 struct TrackerOptions {
-  std::string address;  // HOST:PORT or unix:/PATH
-  TlsFiles tls;
+  std::string address;   // HOST:PORT or unix:/PATH
+  std::string identity;  // folder (pki/identity_folder.h); empty: the user's
+  bool required = false;
 
-  // required: the command makes no sense without --tracker.
+  // required: the command makes no sense without a tracker; without --tracker it is the one that the user has joined.
   void AddTo(CLI::App* command, bool required);
   bool given() const { return !address.empty(); }
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect() const { return OpenChannel(address, tls); }
+  // Fills in what was not given. An error wherever a tracker is required and none is known: it says what to do.
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect();
 };
 
 }  // namespace hone::cli

@@ -24,8 +24,11 @@
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.grpc.pb.h"
+#include "pki/farm_link.h"
+#include "pki/identity_folder.h"
+#include "pki/join.h"
+#include "pki/token.h"
 #include "transport/farm_identity.h"
-#include "transport/tls_options.h"
 #include "transport/transport.h"
 
 namespace hone::agent {
@@ -35,20 +38,21 @@ struct Options {
   std::string tracker, name, target;
   std::vector<std::string> devices = {"cpu"}, labels;
   int threads = 0;
-  TlsFiles tls;
+  std::string identity;  // a folder (pki/identity_folder.h)
+  std::string token;     // to join with
   bool die_with_parent = false;
   std::string launcher_folder;
   int launcher_channel = -1, launcher_cancel = -1;
 };
 
-absl::StatusOr<v1::SynchronizeResponse> CallTracker(v1::AgentService::Stub& stub, const v1::SynchronizeRequest& request,
+absl::StatusOr<v1::SynchronizeResponse> CallTracker(pki::FarmLink& link, const v1::SynchronizeRequest& request,
                                                     const std::stop_token& stop) {
   grpc::ClientContext context;
   const int grace = request.leaving() ? 2 : 15;  // whoever leaves does not wait for a tracker that is gone
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + grace));
   const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
   v1::SynchronizeResponse response;
-  const grpc::Status status = stub.Synchronize(&context, request, &response);
+  const grpc::Status status = v1::AgentService::NewStub(link.channel())->Synchronize(&context, request, &response);
   if (!status.ok()) return FromGrpc(status);
   return response;
 }
@@ -69,6 +73,14 @@ v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last)
   return ToProto(device.SelfTest(threads));
 }
 
+absl::StatusOr<std::pair<std::string, std::string>> ParseLabel(const std::string& label) {
+  const size_t equals = label.find('=');
+  if (equals != std::string::npos && label.find('\n') == std::string::npos) {
+    return std::pair(label.substr(0, equals), label.substr(equals + 1));
+  }
+  return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
+}
+
 // A device with its launcher. Must outlive the loop that measures with it.
 class OwnDevice {
  public:
@@ -84,10 +96,8 @@ class OwnDevice {
     *state.mutable_fingerprint() = ToProto(fingerprint);
     state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
     for (const std::string& label : options.labels) {
-      const size_t equals = label.find('=');
-      if (equals == std::string::npos)
-        return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
-      (*state.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
+      HONE_ASSIGN_OR_RETURN(const auto parts, ParseLabel(label));
+      (*state.mutable_labels())[parts.first] = parts.second;
     }
     *state.mutable_self_test() = CheckedAlone(*own->device_, state.threads(), nullptr);
     return own;
@@ -134,30 +144,64 @@ absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Option
   return devices;
 }
 
-// Where it has a certificate, that is its name.
-absl::StatusOr<std::string> OwnName(const Options& options) {
-  if (options.tls.none()) return options.name.empty() ? HostName() : options.name;
-  HONE_ASSIGN_OR_RETURN(std::string name, NameInFile(options.tls.certificate, Role::kAgent));
-  if (options.name.empty() || options.name == name) return name;
-  return absl::InvalidArgumentError(
-      fmt::format("--name {}: the certificate is for '{}'; leave --name out", options.name, name));
+// Completes what the command line says by what is in the folder of the identity; over a socket, which shows none, there
+// is none. Where it has a certificate, that is its name.
+absl::Status TakeIdentity(Options& options) {
+  if (SocketPath(options.tracker)) {
+    if (!options.identity.empty()) return absl::InvalidArgumentError("--identity: none is shown on a unix socket");
+    if (options.name.empty()) options.name = HostName();
+    return absl::OkStatus();
+  }
+  if (options.identity.empty()) {
+    HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string name, pki::NameIn(options.identity, Role::kAgent));
+  if (!options.name.empty() && options.name != name) {
+    return absl::InvalidArgumentError(
+        fmt::format("--name {}: the certificate is for '{}'; leave --name out", options.name, name));
+  }
+  options.name = name;
+  HONE_ASSIGN_OR_RETURN(const pki::Settings settings, pki::ReadSettings(options.identity));
+  if (options.tracker.empty()) options.tracker = settings.tracker;
+  if (options.labels.empty()) options.labels = settings.labels;
+  if (!options.tracker.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("no tracker: give --tracker HOST:PORT, or join a farm (hone-agent join)");
 }
 
-absl::Status Run(const Options& options, const sigset_t& signals) {
-  HONE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(options.tracker, options.tls));
-  HONE_ASSIGN_OR_RETURN(const std::string name, OwnName(options));
+// The labels are checked here too: what is wrong with them must not be found at the first start.
+absl::Status Join(Options options) {
+  HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ParseToken(options.token));
+  for (const std::string& label : options.labels) HONE_RETURN_IF_ERROR(ParseLabel(label).status());
+  if (token.role != Role::kAgent) {
+    return absl::InvalidArgumentError(
+        fmt::format("the token is for role {}; with that, call hone join", Name(token.role)));
+  }
+  if (options.identity.empty()) {
+    HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
+  }
+  HONE_ASSIGN_OR_RETURN(
+      const std::string name,
+      pki::Join(options.identity, {std::move(token), options.name, HostName(), {options.tracker, options.labels}}));
+  fmt::print(
+      "joined as '{}'; hone-agent{} starts it\n", name,
+      options.identity == pki::DefaultFolder(Role::kAgent).value_or("") ? "" : " --identity " + options.identity);
+  return absl::OkStatus();
+}
+
+absl::Status Run(Options options, const sigset_t& signals) {
+  HONE_RETURN_IF_ERROR(TakeIdentity(options));
+  HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
   TemporaryFolder::RemoveAbandoned();  // of agents that were killed
   HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<OwnDevice>> devices, FindDevices(options));
-  const AgentIdentity identity{name, RandomId(), HONE_VERSION};
+  const AgentIdentity identity{options.name, RandomId(), HONE_VERSION};
   std::vector<ServedDevice> served;
   for (const auto& device : devices) {
     spdlog::info("agent {} with {}, {} threads, tracker {}", identity.agent_id, device->state().fingerprint().text(),
                  device->state().threads(), options.tracker);
     served.push_back(device->Served());
   }
-  const std::unique_ptr<v1::AgentService::Stub> stub = v1::AgentService::NewStub(channel);
   const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
-    return CallTracker(*stub, request, stop);
+    return CallTracker(*link, request, stop);
   };
   SyncLoop loop(identity, synchronize, std::move(served));
   std::thread stopper([&] {
@@ -178,10 +222,9 @@ int RunLauncher(const Options& options) {
   return LauncherMain(**device, options.launcher_channel, options.launcher_cancel);
 }
 
-int Main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
-  app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker");
+// Returns `join`.
+CLI::App* AddOptions(CLI::App& app, Options& options) {
+  app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
   app.add_option("--name", options.name,
                  "name of this agent, unique in the farm (default: its certificate's, else the host's)");
   app.add_option("--device", options.devices,
@@ -190,31 +233,44 @@ int Main(int argc, char** argv) {
   app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
   app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
       ->check(CLI::NonNegativeNumber);
-  AddTlsOptions(app, options.tls);
+  app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/agent)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--launcher-folder", options.launcher_folder)->group("");
   app.add_option("--launcher-channel", options.launcher_channel)->group("");
   app.add_option("--launcher-cancel", options.launcher_cancel)->group("");
+  CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, once; then hone-agent needs no flags");
+  join->add_option("tracker", options.tracker, "HOST:PORT of the tracker")->required();
+  join->add_option("--token", options.token, "what hone token create --role agent printed")->required();
+  join->add_option("--name", options.name, "name of this agent, unique in the farm (default: made of the host's)");
+  join->add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
+  join->add_option("--identity", options.identity, "folder for the certificate (default: ~/.config/hone/agent)");
+  return join;
+}
+
+int Finish(const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "hone-agent: %s\n", std::string(status.message()).c_str());
+  return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
+  const CLI::App* join = AddOptions(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (options.launcher_channel >= 0) return RunLauncher(options);
-  if (options.tracker.empty()) {
-    std::fprintf(stderr, "hone-agent: no tracker: give --tracker HOST:PORT\n");
-    return 2;
-  }
+  if (join->parsed()) return Finish(Join(options));
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  const absl::Status status = Run(options, signals);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "hone-agent: %s\n", std::string(status.message()).c_str());
-  return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
+  return Finish(Run(options, signals));
 }
 
 }  // namespace

@@ -7,11 +7,18 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "base/status.h"
+#include "pki/token.h"
+#include "tracker/queue/quotas.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
 namespace {
+
+constexpr Rate kCallRate = {kQuotas.calls_per_second, kQuotas.calls_at_once};  // of each identity
+constexpr Rate kWrongTokenRate = {1, 20};                                      // for all together
+constexpr size_t kLongestMethod = 200;
 
 struct Rule {
   std::string_view method;
@@ -43,8 +50,16 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.RecordService/Query", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Stats", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Export", {kViewer, kClient, kAdmin}},
+      {kJoin, {}},  // a token, not a role, lets in
+      {"/hone.v1.JoinService/Renew", {kAgent, kTuner, kViewer, kClient, kAdmin}},
+      {"/hone.v1.IdentityService/CreateToken", {kAdmin}},
+      {"/hone.v1.IdentityService/ListTokens", {kAdmin}},
+      {"/hone.v1.IdentityService/RevokeToken", {kAdmin}},
+      {"/hone.v1.IdentityService/ListIdentities", {kAdmin}},
+      {"/hone.v1.IdentityService/RevokeIdentity", {kAdmin}},
+      {"/hone.v1.IdentityService/ListAudit", {kAdmin}},
+      // Not Watch: gRPC answers it by itself for ever, and nothing would end it when a certificate is revoked.
       {"/grpc.health.v1.Health/Check", {kAgent, kTuner, kViewer, kClient, kAdmin}},
-      {"/grpc.health.v1.Health/Watch", {kAgent, kTuner, kViewer, kClient, kAdmin}},
   };
   return rules;
 }
@@ -52,6 +67,23 @@ const std::vector<Rule>& Rules() {
 const Rule* Find(std::string_view method) {
   const auto rule = std::find_if(Rules().begin(), Rules().end(), [&](const Rule& r) { return r.method == method; });
   return rule == Rules().end() ? nullptr : &*rule;
+}
+
+std::string_view Property(const grpc::AuthContext& context, const char* name) {
+  const std::vector<grpc::string_ref> values = context.FindPropertyValues(name);
+  return values.empty() ? std::string_view() : std::string_view(values.front().data(), values.front().size());
+}
+
+// "JobService/Cancel", as the audit log has it.
+std::string WithoutPackage(std::string_view method) {
+  constexpr std::string_view kPackage = "/hone.v1.";
+  if (method.substr(0, kPackage.size()) == kPackage) method.remove_prefix(kPackage.size());
+  return std::string(method.substr(0, kLongestMethod));
+}
+
+bool OverTls(const grpc::AuthContext& context) {
+  const std::string_view type = Property(context, GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
+  return type == GRPC_TLS_TRANSPORT_SECURITY_TYPE || type == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
 }
 
 absl::StatusOr<FarmIdentity> IdentityOf(const grpc::AuthContext& context) {
@@ -77,7 +109,7 @@ absl::Status CheckRole(Role role, std::string_view method) {
 }
 
 std::optional<FarmIdentity> CallerOf(const grpc::AuthContext& context) {
-  if (!context.IsPeerAuthenticated()) return std::nullopt;  // over TLS every peer is
+  if (!OverTls(context)) return std::nullopt;
   absl::StatusOr<FarmIdentity> identity = IdentityOf(context);
   HONE_CHECK(identity.ok());  // RoleCheck has seen it
   return *std::move(identity);
@@ -86,16 +118,64 @@ std::optional<FarmIdentity> CallerOf(const grpc::AuthContext& context) {
 absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_view name) {
   if (!caller.has_value() || name == caller->name) return absl::OkStatus();
   return absl::PermissionDeniedError(fmt::format(
-      "the certificate is for '{}', not for '{}'; leave --name out, or enrol under that name", caller->name, name));
+      "the certificate is for '{}', not for '{}'; leave --name out, or join under that name", caller->name, name));
 }
+
+absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context) {
+  const std::string_view pem = Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (pem.empty()) {
+    return absl::UnauthenticatedError(
+        "no certificate was shown; join the farm first, with a token of one of its admins: hone-agent join, hone join");
+  }
+  HONE_ASSIGN_OR_RETURN(FarmIdentity identity, IdentityOf(context));
+  HONE_ASSIGN_OR_RETURN(pki::CertificateFacts certificate, pki::ReadCertificate(pem));
+  return Shown{std::move(identity), std::move(certificate)};
+}
+
+RoleCheck::RoleCheck(const Membership* membership)
+    : membership_(membership), calls_(kCallRate), wrong_tokens_(kWrongTokenRate) {}
 
 grpc::Status RoleCheck::Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata*,
                                 OutputMetadata*) {
-  const absl::StatusOr<FarmIdentity> identity = IdentityOf(*context);
-  if (!identity.ok()) return ToGrpc(identity.status());
   const auto path = metadata.find(":path");
-  const grpc::string_ref method = path == metadata.end() ? grpc::string_ref() : path->second;
-  return ToGrpc(CheckRole(identity->role, {method.data(), method.size()}));
+  const std::string_view method =
+      path == metadata.end() ? std::string_view() : std::string_view(path->second.data(), path->second.size());
+  const absl::Status checked = Check(metadata, *context, method);
+  if (!checked.ok()) {
+    const absl::StatusOr<FarmIdentity> caller = IdentityOf(*context);
+    membership_->audit().Add({caller.ok() ? std::string(Name(caller->role)) : "", caller.ok() ? caller->name : "", "",
+                              WithoutPackage(method), ""},
+                             checked, absl::Now());
+  }
+  return ToGrpc(checked);
+}
+
+absl::Status RoleCheck::Check(const InputMetadata& metadata, const grpc::AuthContext& context,
+                              std::string_view method) {
+  if (method == kJoin) return CheckToken(metadata);
+  HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(context));
+  HONE_RETURN_IF_ERROR(membership_->members().Admit(shown.identity, shown.certificate, absl::Now()));
+  HONE_RETURN_IF_ERROR(CheckRole(shown.identity.role, method));
+  return CheckRate(shown.identity);
+}
+
+absl::Status RoleCheck::CheckToken(const InputMetadata& metadata) {
+  const auto token = metadata.find(pki::kTokenMetadata);
+  const std::string secret = token == metadata.end() ? "" : std::string(token->second.data(), token->second.size());
+  const absl::Status good = membership_->members().CheckToken(secret, absl::Now());
+  if (good.ok()) return good;
+  // Good tokens always pass: whoever floods the tracker with wrong ones keeps nobody out.
+  const std::lock_guard lock(mutex_);
+  if (wrong_tokens_.Take("", absl::Now())) return good;
+  return absl::ResourceExhaustedError("too many wrong tokens were shown lately; try again in a minute");
+}
+
+absl::Status RoleCheck::CheckRate(const FarmIdentity& identity) {
+  const std::lock_guard lock(mutex_);
+  if (calls_.Take(UriOf(identity), absl::Now())) return absl::OkStatus();
+  return absl::ResourceExhaustedError(fmt::format(
+      "'{}' calls more than {:.0f} times a second; call less often, or share the work among more identities",
+      identity.name, kCallRate.per_second));
 }
 
 }  // namespace hone::tracker

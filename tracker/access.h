@@ -5,6 +5,7 @@
 #ifndef HONE_TRACKER_ACCESS_H_
 #define HONE_TRACKER_ACCESS_H_
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,9 +14,14 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/security/auth_context.h"
 #include "grpcpp/security/auth_metadata_processor.h"
+#include "tracker/allowance.h"
+#include "tracker/membership.h"
 #include "transport/farm_identity.h"
 
 namespace hone::tracker {
+
+// The one method that is called without a certificate, with a token.
+inline constexpr std::string_view kJoin = "/hone.v1.JoinService/Join";
 
 // method: "/hone.v1.AgentService/Synchronize". kPermissionDenied: says which roles may.
 absl::Status CheckRole(Role role, std::string_view method);
@@ -29,13 +35,33 @@ std::optional<FarmIdentity> CallerOf(const grpc::AuthContext& context);
 // A caller may act under no other name than its own. kPermissionDenied.
 absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_view name);
 
-// Refuses a call, before its message is read, whose caller's certificate has no identity (UNAUTHENTICATED) or not the
-// role (PERMISSION_DENIED). For the credentials of the server.
+// Who shows the certificate of a TLS connection, and that certificate. kUnauthenticated: there is none, or it does not
+// say who it is for.
+struct Shown {
+  FarmIdentity identity;
+  pki::CertificateFacts certificate;
+};
+absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context);
+
+// Refuses a call, before its message is read, whose caller's certificate has no identity, is over or revoked
+// (UNAUTHENTICATED), has not the role (PERMISSION_DENIED), or calls too often (RESOURCE_EXHAUSTED); and one to join
+// that comes without a good token. It is asked at every call: that a connection, or the TLS session it resumed, was
+// good once says nothing. For the credentials of the server; `membership` must outlive them.
 class RoleCheck final : public grpc::AuthMetadataProcessor {
  public:
-  bool IsBlocking() const override { return false; }
+  explicit RoleCheck(const Membership* membership);
+  bool IsBlocking() const override { return true; }  // it reads the register, which may wait for a disk
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata* consumed,
                        OutputMetadata* response) override;
+
+ private:
+  absl::Status Check(const InputMetadata& metadata, const grpc::AuthContext& context, std::string_view method);
+  absl::Status CheckToken(const InputMetadata& metadata);
+  absl::Status CheckRate(const FarmIdentity& identity);
+
+  const Membership* const membership_;
+  std::mutex mutex_;
+  Allowance calls_, wrong_tokens_;
 };
 
 }  // namespace hone::tracker

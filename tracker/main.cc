@@ -9,21 +9,23 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
+#include "pki/identity_folder.h"
 #include "records/default_path.h"
 #include "tracker/access.h"
+#include "tracker/membership.h"
 #include "tracker/private_socket.h"
 #include "tracker/services.h"
-#include "transport/tls_options.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
 namespace {
 
 struct Options {
-  std::string listen, records, state, port_file;
-  TlsFiles tls;
+  std::string listen, records, state, port_file, pki;
+  std::string certificate_life = "30d";
   bool die_with_parent = false;
 };
 
@@ -40,20 +42,30 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
   return absl::OkStatus();
 }
 
+// "30d"; absl's units end at hours.
+absl::StatusOr<absl::Duration> ParseLife(const std::string& text) {
+  absl::Duration life;
+  const bool days = !text.empty() && text.back() == 'd';
+  const std::string hours = days ? text.substr(0, text.size() - 1) + "h" : text;
+  if (absl::ParseDuration(hours, &life) && life > absl::ZeroDuration()) return days ? life * 24 : life;
+  return absl::InvalidArgumentError(fmt::format("--certificate-life {}: write it as 30d or 12h", text));
+}
+
 struct Listening {
   std::string address;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<PrivateSocket> socket;  // null where the address is HOST:PORT
 };
 
-absl::StatusOr<Listening> Listen(const Options& options, const std::vector<std::unique_ptr<grpc::Service>>& services) {
+// membership: null for a socket.
+absl::StatusOr<Listening> Listen(const Options& options, const Membership* membership,
+                                 const std::vector<std::unique_ptr<grpc::Service>>& services) {
   Listening listening{options.listen, nullptr, nullptr};
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   ConfigureServer(builder);
   for (const auto& service : services) builder.RegisterService(service.get());
   if (const auto path = SocketPath(options.listen)) {
-    if (!options.tls.none()) return absl::InvalidArgumentError("no certificate is shown on a unix socket");
     HONE_ASSIGN_OR_RETURN(listening.socket, PrivateSocket::Listen(*path));
     listening.server = builder.BuildAndStart();
     HONE_CHECK(listening.server != nullptr);  // it has nothing to ask of the system
@@ -61,8 +73,10 @@ absl::StatusOr<Listening> Listen(const Options& options, const std::vector<std::
     return listening;
   }
   int port = 0;
-  HONE_ASSIGN_OR_RETURN(const auto credentials, ListenCredentials(options.tls));
-  credentials->SetAuthMetadataProcessor(std::make_shared<RoleCheck>());
+  HONE_ASSIGN_OR_RETURN(const auto credentials,
+                        ListenCredentials(pki::FilesIn(options.pki),
+                                          membership->signs() ? Strangers::kConnected : Strangers::kNotConnected));
+  credentials->SetAuthMetadataProcessor(std::make_shared<RoleCheck>(membership));
   builder.AddListeningPort(options.listen, credentials, &port);
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr || port == 0) {
@@ -70,6 +84,36 @@ absl::StatusOr<Listening> Listen(const Options& options, const std::vector<std::
   }
   listening.address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
   return listening;
+}
+
+// Null on a socket, where there are no certificates.
+absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& options) {
+  if (SocketPath(options.listen)) {
+    if (options.pki.empty()) return nullptr;
+    return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave --pki out");
+  }
+  if (options.pki.empty()) {
+    return absl::InvalidArgumentError(
+        "HOST:PORT needs TLS: make the certificates with hone pki init, and name their folder with --pki DIR; programs "
+        "of one user on one machine may speak over unix:/PATH without");
+  }
+  MembershipOptions membership{.folder = options.pki};
+  HONE_ASSIGN_OR_RETURN(membership.machines, ParseLife(options.certificate_life));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Membership> opened, Membership::Open(std::move(membership)));
+  HONE_RETURN_IF_ERROR(opened->RenewOwn(absl::Now()));
+  return opened;
+}
+
+// Which one it was. Meanwhile, the tracker's own certificate is kept fresh.
+int AwaitSignal(const sigset_t& signals, const Membership* membership) {
+  constexpr timespec kHour = {3600, 0};
+  while (true) {
+    const int signal = sigtimedwait(&signals, nullptr, &kHour);
+    if (signal > 0) return signal;
+    if (membership == nullptr) continue;
+    const absl::Status renewed = membership->RenewOwn(absl::Now());
+    if (!renewed.ok()) spdlog::error("cannot renew the tracker's certificate: {}", std::string(renewed.message()));
+  }
 }
 
 absl::Status Run(const Options& options, const sigset_t& signals) {
@@ -82,13 +126,12 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(FarmState state,
                         FarmState::Open(options.state.empty() ? path.string() + ".farm" : options.state));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(FarmOptions(), std::move(state), store.get()));
-  const auto services = MakeServices(shell.get());
-  HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, services));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options));
+  const auto services = MakeServices(shell.get(), membership.get());
+  HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), services));
   HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
   spdlog::info("tracker listens on {}, records in {}", listening.address, path.string());
-  int signal = 0;
-  sigwait(&signals, &signal);
-  spdlog::info("stopping on signal {}", signal);
+  spdlog::info("stopping on signal {}", AwaitSignal(signals, membership.get()));
   shell->Stop();
   if (listening.socket != nullptr) listening.socket->Stop();
   // Every call has its answer by now. What is left are connections of clients that do not read at the moment.
@@ -103,7 +146,10 @@ int Main(int argc, char** argv) {
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
-  AddTlsOptions(app, options.tls);
+  app.add_option("--pki", options.pki, "folder of the farm's certificates that hone pki init made; with HOST:PORT");
+  app.add_option("--certificate-life", options.certificate_life,
+                 "how long a certificate of an agent or tuner is good, which renews it in time")
+      ->capture_default_str();
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   try {
     app.parse(argc, argv);

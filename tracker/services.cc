@@ -1,5 +1,7 @@
 #include "tracker/services.h"
 
+#include <fmt/format.h>
+
 #include "base/identity.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
@@ -9,15 +11,13 @@
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "tracker/access.h"
+#include "tracker/callers.h"
 #include "tracker/convert.h"
+#include "tracker/identity_services.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
 namespace {
-
-Shell::Present PresentIn(grpc::ServerContext* context) {
-  return [context] { return !context->IsCancelled(); };
-}
 
 template <typename T>
 grpc::Status Reply(absl::StatusOr<T> result, T* response) {
@@ -27,28 +27,29 @@ grpc::Status Reply(absl::StatusOr<T> result, T* response) {
 
 class AgentServiceShell final : public v1::AgentService::Service {
  public:
-  explicit AgentServiceShell(Shell* shell) : shell_(shell) {}
+  AgentServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
   grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
                            v1::SynchronizeResponse* response) override {
     const absl::Status own = CheckName(CallerOf(*context->auth_context()), request->agent_id());
     if (!own.ok()) return ToGrpc(own);
-    return Reply(shell_->Synchronize(*request, PresentIn(context)), response);
+    return Reply(shell_->Synchronize(*request, callers_.Present(context)), response);
   }
 
  private:
-  Shell* shell_;
+  Shell* const shell_;
+  const Callers callers_;
 };
 
 class TunerServiceShell final : public v1::TunerService::Service {
  public:
-  explicit TunerServiceShell(Shell* shell) : shell_(shell) {}
+  TunerServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
   grpc::Status LeaseJob(grpc::ServerContext* context, const v1::LeaseJobRequest* request,
                         v1::LeaseJobResponse* response) override {
     // NAME/ANYTHING: several tuners of one certificate.
     const std::string name = request->tuner_id().substr(0, request->tuner_id().find('/'));
     const absl::Status own = CheckName(CallerOf(*context->auth_context()), name);
     if (!own.ok()) return ToGrpc(own);
-    return Reply(shell_->LeaseJob(*request, PresentIn(context)), response);
+    return Reply(shell_->LeaseJob(*request, callers_.Present(context)), response);
   }
   grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,
                               v1::ReportProgressResponse* response) override {
@@ -60,7 +61,7 @@ class TunerServiceShell final : public v1::TunerService::Service {
   }
   grpc::Status WaitBatch(grpc::ServerContext* context, const v1::WaitBatchRequest* request,
                          v1::WaitBatchResponse* response) override {
-    return Reply(shell_->WaitBatch(*request, PresentIn(context)), response);
+    return Reply(shell_->WaitBatch(*request, callers_.Present(context)), response);
   }
   grpc::Status CompleteJob(grpc::ServerContext*, const v1::CompleteJobRequest* request,
                            v1::CompleteJobResponse*) override {
@@ -68,17 +69,20 @@ class TunerServiceShell final : public v1::TunerService::Service {
   }
 
  private:
-  Shell* shell_;
+  Shell* const shell_;
+  const Callers callers_;
 };
 
 class JobServiceShell final : public v1::JobService::Service {
  public:
-  explicit JobServiceShell(Shell* shell) : shell_(shell) {}
+  JobServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
   grpc::Status Submit(grpc::ServerContext* context, const v1::SubmitJobRequest* request, v1::Job* response) override {
     v1::JobSpec spec = request->spec();
     const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     spec.set_submitted_by(caller.has_value() ? caller->name : UserName());
-    return Reply(shell_->SubmitJob(spec), response);
+    const absl::StatusOr<v1::Job> job = shell_->SubmitJob(spec);
+    callers_.Note(*context, "JobService/Submit", job.ok() ? job->id() : spec.name(), job.status());
+    return Reply(job, response);
   }
   grpc::Status List(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
     return Reply(shell_->ListJobs(*request), response);
@@ -88,29 +92,36 @@ class JobServiceShell final : public v1::JobService::Service {
   }
   grpc::Status Watch(grpc::ServerContext* context, const v1::WatchJobRequest* request,
                      v1::WatchJobResponse* response) override {
-    return Reply(shell_->WatchJob(*request, PresentIn(context)), response);
+    return Reply(shell_->WatchJob(*request, callers_.Present(context)), response);
   }
-  grpc::Status Cancel(grpc::ServerContext*, const v1::CancelJobRequest* request, v1::Job* response) override {
-    return Reply(shell_->CancelJob(request->job_id()), response);
+  grpc::Status Cancel(grpc::ServerContext* context, const v1::CancelJobRequest* request, v1::Job* response) override {
+    const absl::StatusOr<v1::Job> job = shell_->CancelJob(request->job_id());
+    callers_.Note(*context, "JobService/Cancel", request->job_id(), job.status());
+    return Reply(job, response);
   }
 
  private:
-  Shell* shell_;
+  Shell* const shell_;
+  const Callers callers_;
 };
 
 class AdminServiceShell final : public v1::AdminService::Service {
  public:
-  explicit AdminServiceShell(Shell* shell) : shell_(shell) {}
+  AdminServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
   grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override {
     *response = shell_->ListDevices(*request);
     return grpc::Status::OK;
   }
-  grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest* request, v1::DrainResponse*) override {
-    return ToGrpc(shell_->Drain(request->agent_id(), request->reason()));
+  grpc::Status Drain(grpc::ServerContext* context, const v1::DrainRequest* request, v1::DrainResponse*) override {
+    const absl::Status drained = shell_->Drain(request->agent_id(), request->reason());
+    callers_.Note(*context, "AdminService/Drain", request->agent_id(), drained);
+    return ToGrpc(drained);
   }
-  grpc::Status Undrain(grpc::ServerContext*, const v1::UndrainRequest* request, v1::UndrainResponse*) override {
-    return ToGrpc(shell_->Undrain(request->agent_id()));
+  grpc::Status Undrain(grpc::ServerContext* context, const v1::UndrainRequest* request, v1::UndrainResponse*) override {
+    const absl::Status undrained = shell_->Undrain(request->agent_id());
+    callers_.Note(*context, "AdminService/Undrain", request->agent_id(), undrained);
+    return ToGrpc(undrained);
   }
   grpc::Status GetFarm(grpc::ServerContext*, const v1::GetFarmRequest*, v1::GetFarmResponse* response) override {
     *response = shell_->Counters();
@@ -118,7 +129,8 @@ class AdminServiceShell final : public v1::AdminService::Service {
   }
 
  private:
-  Shell* shell_;
+  Shell* const shell_;
+  const Callers callers_;
 };
 
 v1::RecordMatch MatchOf(records::Closeness closeness) {
@@ -136,7 +148,7 @@ v1::RecordMatch MatchOf(records::Closeness closeness) {
 // The store has a lock of its own: these calls do not wait for the farm.
 class RecordServiceShell final : public v1::RecordService::Service {
  public:
-  explicit RecordServiceShell(records::Store* store) : store_(store) {}
+  RecordServiceShell(records::Store* store, Callers callers) : store_(store), callers_(callers) {}
 
   grpc::Status Append(grpc::ServerContext* context, const v1::AppendRecordsRequest* request,
                       v1::AppendRecordsResponse* response) override {
@@ -152,6 +164,9 @@ class RecordServiceShell final : public v1::RecordService::Service {
       rows.push_back(*std::move(row));
     }
     const auto report = store_->Append(rows);
+    if (caller.has_value() && caller->role != Role::kTuner) {
+      callers_.Note(*context, "RecordService/Append", fmt::format("{} records", rows.size()), report.status());
+    }
     if (!report.ok()) return ToGrpc(report.status());
     response->set_appended(static_cast<int64_t>(report->appended));
     response->set_known(static_cast<int64_t>(report->duplicates));
@@ -212,7 +227,8 @@ class RecordServiceShell final : public v1::RecordService::Service {
                       grpc::ServerWriter<v1::Record>* writer) override {
     records::Filter filter = FromProto(*request);
     int64_t left = request->limit() > 0 ? request->limit() : INT64_MAX;
-    while (left > 0 && !context->IsCancelled()) {
+    const Shell::Present present = callers_.Present(context);
+    while (left > 0 && present()) {
       filter.limit = static_cast<size_t>(std::min<int64_t>(left, 1000));
       const auto rows = store_->Query(filter);
       if (!rows.ok()) return ToGrpc(rows.status());
@@ -223,22 +239,26 @@ class RecordServiceShell final : public v1::RecordService::Service {
       filter.after_row = rows->back().row;
       left -= static_cast<int64_t>(rows->size());
     }
+    if (!present()) return ToGrpc(absl::CancelledError("the caller went away, or its certificate was revoked"));
     return grpc::Status::OK;
   }
 
  private:
-  records::Store* store_;
+  records::Store* const store_;
+  const Callers callers_;
 };
 
 }  // namespace
 
-std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell) {
+std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, const Membership* membership) {
+  const Callers callers(membership);
   std::vector<std::unique_ptr<grpc::Service>> services;
-  services.push_back(std::make_unique<AgentServiceShell>(shell));
-  services.push_back(std::make_unique<TunerServiceShell>(shell));
-  services.push_back(std::make_unique<JobServiceShell>(shell));
-  services.push_back(std::make_unique<AdminServiceShell>(shell));
-  services.push_back(std::make_unique<RecordServiceShell>(shell->store()));
+  services.push_back(std::make_unique<AgentServiceShell>(shell, callers));
+  services.push_back(std::make_unique<TunerServiceShell>(shell, callers));
+  services.push_back(std::make_unique<JobServiceShell>(shell, callers));
+  services.push_back(std::make_unique<AdminServiceShell>(shell, callers));
+  services.push_back(std::make_unique<RecordServiceShell>(shell->store(), callers));
+  if (membership != nullptr) AddIdentityServices(membership, services);
   return services;
 }
 

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "grpcpp/impl/codegen/service_type.h"
+#include "tracker/membership.h"
 #include "tracker/shell.h"
 
 namespace hone::tracker {
 
-// AgentService, TunerService, JobService, AdminService, RecordService. The shell must outlive them.
-std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell);
+// AgentService, TunerService, JobService, AdminService, RecordService, and on HOST:PORT JoinService and
+// IdentityService. `membership`: null on a socket. Both must outlive them.
+std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, const Membership* membership);
 
 }  // namespace hone::tracker
 

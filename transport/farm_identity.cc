@@ -1,13 +1,9 @@
 #include "transport/farm_identity.h"
 
 #include <fmt/format.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -38,30 +34,21 @@ std::optional<FarmIdentity> Parse(std::string_view uri) {
   uri.remove_prefix(kPrefix.size());
   const size_t slash = uri.find('/');
   if (slash == std::string_view::npos || !IsName(uri.substr(slash + 1))) return std::nullopt;
-  for (const auto& [role, name] : kRoles) {
-    if (uri.substr(0, slash) == name) return FarmIdentity{role, std::string(uri.substr(slash + 1))};
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> UrisOf(const X509* certificate) {
-  std::vector<std::string> uris;
-  auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
-    if (name->type != GEN_URI) continue;
-    const ASN1_IA5STRING* uri = name->d.uniformResourceIdentifier;
-    uris.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
-                      static_cast<size_t>(ASN1_STRING_length(uri)));
-  }
-  GENERAL_NAMES_free(names);
-  return uris;
+  const std::optional<Role> role = RoleNamed(uri.substr(0, slash));
+  if (!role.has_value()) return std::nullopt;
+  return FarmIdentity{*role, std::string(uri.substr(slash + 1))};
 }
 
 }  // namespace
 
 std::string_view Name(Role role) {
   return std::find_if(kRoles.begin(), kRoles.end(), [&](const auto& entry) { return entry.first == role; })->second;
+}
+
+std::optional<Role> RoleNamed(std::string_view name) {
+  const auto entry = std::find_if(kRoles.begin(), kRoles.end(), [&](const auto& e) { return e.second == name; });
+  if (entry == kRoles.end()) return std::nullopt;
+  return entry->first;
 }
 
 absl::StatusOr<FarmIdentity> IdentityAmong(const std::vector<std::string>& uris) {
@@ -78,20 +65,15 @@ absl::StatusOr<FarmIdentity> IdentityAmong(const std::vector<std::string>& uris)
       "URI:hone://farm/ROLE/NAME, ROLE being agent, tuner, client, viewer or admin");
 }
 
-absl::StatusOr<std::string> NameInFile(const std::string& path, Role role) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  const std::unique_ptr<X509, void (*)(X509*)> certificate(
-      file == nullptr ? nullptr : PEM_read_X509(file.get(), nullptr, nullptr, nullptr), X509_free);
-  if (certificate == nullptr) {
-    return absl::InvalidArgumentError(fmt::format("cannot read a certificate (PEM) from '{}'", path));
-  }
-  absl::StatusOr<FarmIdentity> identity = IdentityAmong(UrisOf(certificate.get()));
-  if (!identity.ok()) {
-    return absl::InvalidArgumentError(fmt::format("{}: {}", path, std::string(identity.status().message())));
-  }
-  if (identity->role == role) return std::move(identity->name);
+absl::Status CheckFarmName(std::string_view name) {
+  if (IsName(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("{} is for role {}; role {} is needed here", path, Name(identity->role), Name(role)));
+      fmt::format("'{}' cannot be a name: take 1 to {} letters, digits, '.', '_' and '-', the first a letter or digit",
+                  name, kLongestName));
+}
+
+std::string UriOf(const FarmIdentity& identity) {
+  return fmt::format("{}{}/{}", kPrefix, Name(identity.role), identity.name);
 }
 
 }  // namespace hone

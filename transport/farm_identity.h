@@ -6,6 +6,7 @@
 #ifndef HONE_TRANSPORT_FARM_IDENTITY_H_
 #define HONE_TRANSPORT_FARM_IDENTITY_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ namespace hone {
 enum class Role { kAgent, kTuner, kClient, kViewer, kAdmin };
 
 std::string_view Name(Role role);  // as the URI spells it: "agent"
+std::optional<Role> RoleNamed(std::string_view name);
 
 struct FarmIdentity {
   Role role;
@@ -27,8 +29,10 @@ struct FarmIdentity {
 // kUnauthenticated: there is none, there are several, or it is not of this form.
 absl::StatusOr<FarmIdentity> IdentityAmong(const std::vector<std::string>& uris);
 
-// The name in one's own certificate, a PEM file, which must be for `role`. kInvalidArgument: it is not, or unreadable.
-absl::StatusOr<std::string> NameInFile(const std::string& path, Role role);
+// kInvalidArgument: it cannot be the name of an identity.
+absl::Status CheckFarmName(std::string_view name);
+
+std::string UriOf(const FarmIdentity& identity);
 
 }  // namespace hone
 

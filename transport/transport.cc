@@ -1,5 +1,8 @@
 #include "transport/transport.h"
 
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -11,9 +14,19 @@ namespace hone {
 namespace {
 
 constexpr int kKeepaliveMs = 10'000;
+// On either side. Without these a peer whose cable is pulled stays "connected" for a quarter of an hour.
+constexpr std::pair<const char*, int> kKeepalive[] = {{GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs},
+                                                      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs},
+                                                      {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
+                                                      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0}};
 constexpr int kMinPingIntervalMs = 5'000;
 constexpr int kMinReconnectMs = 200;
 constexpr int kMaxReconnectMs = 10'000;
+// What a server gives to a connection. How many there are gRPC 1.51 does not limit; the system does (LimitNOFILE).
+constexpr int kHandshakeMs = 10'000;        // to get through TLS: who says nothing does not hold a descriptor for long
+constexpr int kCallsPerConnection = 100;    // at a time; more wait in the client
+constexpr int kIdleConnectionMs = 300'000;  // without a call, after which it is closed; whoever calls again connects
+constexpr unsigned kRereadSeconds = 5;      // how often a server looks whether its certificate was replaced
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -26,22 +39,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 struct Pem {
-  std::string certificate, key, authority;
+  std::string identity, authority;
 };
 
 absl::StatusOr<Pem> ReadPem(const TlsFiles& tls) {
-  if (tls.certificate.empty() || tls.key.empty() || tls.authority.empty()) {
+  if (tls.identity.empty() || tls.authority.empty()) {
     return absl::InvalidArgumentError(
-        "HOST:PORT needs TLS, and TLS all three files: certificate, key and authority; programs of one user on one "
-        "machine may speak over unix:/PATH without");
+        "HOST:PORT needs TLS, and TLS a certificate: join the farm first (hone-agent join, hone join), or name the "
+        "folder of an identity; programs of one user on one machine may speak over unix:/PATH without");
   }
   Pem pem;
-  for (const auto& [path, text] : {std::pair(&tls.certificate, &pem.certificate), std::pair(&tls.key, &pem.key),
-                                   std::pair(&tls.authority, &pem.authority)}) {
-    absl::StatusOr<std::string> bytes = ReadFile(*path);
-    if (!bytes.ok()) return bytes.status();
-    *text = *std::move(bytes);
-  }
+  HONE_ASSIGN_OR_RETURN(pem.identity, ReadFile(tls.identity));
+  HONE_ASSIGN_OR_RETURN(pem.authority, ReadFile(tls.authority));
   return pem;
 }
 
@@ -50,7 +59,22 @@ constexpr std::string_view kSocketPrefix = "unix:/";
 // The server of a socket is known by the folder it lies in, its clients by what the kernel says of them.
 absl::Status CheckSocket(const std::filesystem::path& path, const TlsFiles& tls) {
   if (tls.none()) return CheckPrivateFolder(path.parent_path());
-  return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave the TLS files out");
+  return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave --identity out");
+}
+
+grpc::ChannelArguments ArgumentsOfChannels() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  for (const auto& [name, value] : kKeepalive) arguments.SetInt(name, value);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  // A proxy from the environment has no business between the rooms of a farm.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Channels of one process share no connection: a large upload on one never delays heartbeats on another.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return arguments;
 }
 
 }  // namespace
@@ -61,52 +85,47 @@ std::optional<std::filesystem::path> SocketPath(const std::string& address) {
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls) {
-  std::shared_ptr<grpc::ChannelCredentials> credentials;
   if (const auto socket = SocketPath(address)) {
     HONE_RETURN_IF_ERROR(CheckSocket(*socket, tls));
-    credentials = grpc::InsecureChannelCredentials();
-  } else {
-    HONE_ASSIGN_OR_RETURN(const Pem pem, ReadPem(tls));
-    grpc::SslCredentialsOptions options;
-    options.pem_root_certs = pem.authority;
-    options.pem_private_key = pem.key;
-    options.pem_cert_chain = pem.certificate;
-    credentials = grpc::SslCredentials(options);
+    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), ArgumentsOfChannels());
   }
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  // Without these a peer whose cable is pulled stays "connected" for a quarter of an hour.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
-  // A proxy from the environment has no business between the rooms of a farm.
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Channels of one process share no connection: a large upload on one never delays heartbeats on another.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, credentials, arguments);
+  HONE_ASSIGN_OR_RETURN(const Pem pem, ReadPem(tls));
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = pem.authority;
+  options.pem_private_key = pem.identity;
+  options.pem_cert_chain = pem.identity;
+  return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), ArgumentsOfChannels());
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls) {
-  HONE_ASSIGN_OR_RETURN(const Pem pem, ReadPem(tls));
-  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = pem.authority;
-  options.pem_key_cert_pairs.push_back({pem.key, pem.certificate});
-  return grpc::SslServerCredentials(options);
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenAnonymousChannel(const std::string& address,
+                                                                    const std::string& authority) {
+  if (SocketPath(address)) return absl::InvalidArgumentError("nobody joins over a unix socket; give HOST:PORT");
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = authority;
+  return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), ArgumentsOfChannels());
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls, Strangers strangers) {
+  HONE_RETURN_IF_ERROR(ReadPem(tls).status());  // what cannot be read is said now, not at the first handshake
+  grpc::experimental::TlsServerCredentialsOptions options(
+      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(tls.identity, tls.identity, tls.authority,
+                                                                           kRereadSeconds));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(strangers == Strangers::kConnected
+                                    ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
+                                    : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return grpc::experimental::TlsServerCredentials(options);
 }
 
 void ConfigureServer(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  for (const auto& [name, value] : kKeepalive) builder.AddChannelArgument(name, value);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsPerConnection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
   // Two trackers on one port would share the agents at random.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }

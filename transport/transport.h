@@ -18,10 +18,10 @@
 
 namespace hone {
 
-// PEM files; all three or none.
+// PEM files; both or none. `identity` has one's private key and certificate (and, of a tracker, its authority's).
 struct TlsFiles {
-  std::string certificate, key, authority;
-  bool none() const { return certificate.empty() && key.empty() && authority.empty(); }
+  std::string identity, authority;
+  bool none() const { return identity.empty() && authority.empty(); }
 };
 
 // A batch of 64 MiB and what surrounds it.
@@ -35,10 +35,19 @@ std::optional<std::filesystem::path> SocketPath(const std::string& address);
 // As CheckPrivateFolder: another user could pose as the server of the socket.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls);
 
-// Credentials to listen on HOST:PORT with; errors as OpenChannel.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls);
+// To HOST:PORT without a certificate of one's own: for joining, which is all that it is good for. authority: PEM.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenAnonymousChannel(const std::string& address,
+                                                                    const std::string& authority);
 
-// Keep-alive and sizes that fit OpenChannel's.
+enum class Strangers {
+  kNotConnected,  // a connection without a certificate ends in the TLS handshake
+  kConnected,     // it is made, and each call decides; a certificate that is shown and not good ends it all the same
+};
+
+// Credentials to listen on HOST:PORT with; errors as OpenChannel. The files are read again when they change.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls, Strangers strangers);
+
+// Keep-alive and sizes that fit OpenChannel's, and what a connection may take.
 void ConfigureServer(grpc::ServerBuilder& builder);
 
 grpc::Status ToGrpc(const absl::Status& status);

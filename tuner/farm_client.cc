@@ -17,12 +17,8 @@ constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // that a result i
 
 }  // namespace
 
-FarmClient::FarmClient(const std::shared_ptr<grpc::Channel>& channel, v1::JobLease lease, std::string address)
-    : tuner_(v1::TunerService::NewStub(channel)),
-      records_(v1::RecordService::NewStub(channel)),
-      admin_(v1::AdminService::NewStub(channel)),
-      lease_(std::move(lease)),
-      address_(std::move(address)) {}
+FarmClient::FarmClient(Channel channel, v1::JobLease lease, std::string address)
+    : channel_(std::move(channel)), lease_(std::move(lease)), address_(std::move(address)) {}
 
 // Calls again while the tracker cannot be reached.
 absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call) const {
@@ -48,7 +44,7 @@ absl::Status FarmClient::Report(const Progress& progress) {
   *request.mutable_lease() = lease_;
   *request.mutable_progress() = ToProto(progress);
   v1::ReportProgressResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return tuner_->ReportProgress(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->ReportProgress(context, request, &response); }));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
 }
 
@@ -58,7 +54,7 @@ absl::Status FarmClient::Complete(const Progress& progress, const std::string& e
   *request.mutable_progress() = ToProto(progress);
   request.set_error(error);
   v1::CompleteJobResponse response;
-  return Persist([&](auto* context) { return tuner_->CompleteJob(context, request, &response); });
+  return Persist([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); });
 }
 
 absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std::string& client_id) {
@@ -67,7 +63,7 @@ absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std
   request.set_client_batch_id(client_id);
   *request.mutable_batch() = batch;
   v1::SubmitBatchResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return tuner_->SubmitBatch(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->SubmitBatch(context, request, &response); }));
   return response.batch_id();
 }
 
@@ -85,7 +81,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     request.add_batch_ids(id);
     request.mutable_max_wait()->set_seconds(overdue == absl::InfiniteFuture() ? 5 : 1);
     v1::WaitBatchResponse response;
-    const absl::Status status = Persist([&](auto* context) { return tuner_->WaitBatch(context, request, &response); });
+    const absl::Status status = Persist([&](auto* context) { return Tuner()->WaitBatch(context, request, &response); });
     if (absl::IsNotFound(status)) {  // the tracker was restarted and knows the batch no more
       HONE_ASSIGN_OR_RETURN(id, Submit(batch, client_id + "-again"));
       continue;
@@ -99,7 +95,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     request.clear_max_wait();
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
-    tuner_->WaitBatch(&context, request, &response);  // an acknowledgement that is lost costs some memory there
+    Tuner()->WaitBatch(&context, request, &response);  // an acknowledgement that is lost costs some memory there
     return result;
   }
 }
@@ -108,7 +104,7 @@ absl::StatusOr<std::optional<FarmDevice>> FarmClient::FindDevice(const Requireme
   v1::ListDevicesRequest request;
   *request.mutable_for_work() = ToProto(requirements);
   v1::ListDevicesResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return admin_->ListDevices(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Admin()->ListDevices(context, request, &response); }));
   if (response.devices().empty()) return std::nullopt;
   const v1::DeviceState& device = response.devices(0).state();
   return FarmDevice{device.fingerprint().text(), device.fingerprint().digest(), device.self_test().peak_gflops()};
@@ -120,7 +116,7 @@ absl::StatusOr<std::vector<PastTrial>> FarmClient::Records(const RecordKey& key)
   *request.mutable_key() = ToProto(key);
   while (true) {
     v1::QueryRecordsResponse response;
-    HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return records_->Query(context, request, &response); }));
+    HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return RecordsStub()->Query(context, request, &response); }));
     for (const v1::Record& record : response.records()) records.push_back(FromProto(record));
     if (!response.more() || response.records().empty()) return records;
     request.set_after_row(response.records().rbegin()->row());
@@ -132,7 +128,7 @@ absl::StatusOr<std::optional<PastWinner>> FarmClient::Best(const RecordKey& key)
   *request.mutable_key() = ToProto(key);
   request.set_widest(v1::RECORD_MATCH_SAME_TARGET);
   v1::BestRecordResponse response;
-  const absl::Status status = Persist([&](auto* context) { return records_->Best(context, request, &response); });
+  const absl::Status status = Persist([&](auto* context) { return RecordsStub()->Best(context, request, &response); });
   if (absl::IsNotFound(status) || (status.ok() && !response.has_record())) return std::nullopt;
   HONE_RETURN_IF_ERROR(status);
   return FromProto(response);
@@ -150,7 +146,7 @@ absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch
     record.mutable_time()->set_nanos(static_cast<int32_t>(now % 1'000'000'000));
   }
   v1::AppendRecordsResponse response;
-  return Persist([&](auto* context) { return records_->Append(context, request, &response); });
+  return Persist([&](auto* context) { return RecordsStub()->Append(context, request, &response); });
 }
 
 }  // namespace hone::tuner

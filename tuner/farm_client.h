@@ -18,8 +18,11 @@ namespace hone::tuner {
 
 class FarmClient : public Farm {
  public:
+  // To the tracker; asked for at every call, since a renewed certificate means another channel. From any thread.
+  using Channel = std::function<std::shared_ptr<grpc::Channel>()>;
+
   // address: for messages.
-  FarmClient(const std::shared_ptr<grpc::Channel>& channel, v1::JobLease lease, std::string address);
+  FarmClient(Channel channel, v1::JobLease lease, std::string address);
 
   absl::Status Report(const Progress& progress) override;
   absl::StatusOr<Measured> Measure(const Batch& batch) override;
@@ -37,9 +40,11 @@ class FarmClient : public Farm {
   absl::Status Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call) const;
   absl::StatusOr<std::string> Submit(const v1::Batch& batch, const std::string& client_id);
 
-  const std::unique_ptr<v1::TunerService::Stub> tuner_;
-  const std::unique_ptr<v1::RecordService::Stub> records_;
-  const std::unique_ptr<v1::AdminService::Stub> admin_;
+  std::unique_ptr<v1::TunerService::Stub> Tuner() const { return v1::TunerService::NewStub(channel_()); }
+  std::unique_ptr<v1::RecordService::Stub> RecordsStub() const { return v1::RecordService::NewStub(channel_()); }
+  std::unique_ptr<v1::AdminService::Stub> Admin() const { return v1::AdminService::NewStub(channel_()); }
+
+  const Channel channel_;
   const v1::JobLease lease_;
   const std::string address_;
   std::atomic<int64_t> next_batch_{0};

@@ -12,8 +12,9 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "pki/farm_link.h"
+#include "pki/identity_folder.h"
 #include "transport/farm_identity.h"
-#include "transport/tls_options.h"
 #include "transport/transport.h"
 #include "tuner/build_pool.h"
 #include "tuner/build_worker.h"
@@ -26,7 +27,7 @@ namespace {
 
 struct Options {
   std::string tracker, name;
-  TlsFiles tls;
+  std::string identity;  // a folder (pki/identity_folder.h)
   BuildOptions build;
   bool die_with_parent = false;
   int build_worker = -1;
@@ -35,8 +36,9 @@ struct Options {
 
 // Tunes a leased job. What is wrong with the job itself ends it; what is wrong with the farm leaves it to be leased
 // again.
-absl::Status Tune(const Options& options, const std::shared_ptr<grpc::Channel>& channel,
-                  const v1::LeaseJobResponse& leased, BuildPool& builders) {
+absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJobResponse& leased,
+                  BuildPool& builders) {
+  const auto channel = [&link] { return link.channel(); };
   FarmClient farm(channel, leased.lease(), options.tracker);
   Progress progress;
   const absl::Status tuned = TuneJob(FromProto(leased.job()), farm, builders, &progress);
@@ -55,9 +57,8 @@ absl::Status Tune(const Options& options, const std::shared_ptr<grpc::Channel>& 
 }
 
 // Takes one job if there is one, and tunes it.
-absl::Status TakeJob(const Options& options, const std::shared_ptr<grpc::Channel>& channel, const std::string& boot_id,
-                     BuildPool& builders) {
-  const auto stub = v1::TunerService::NewStub(channel);
+absl::Status TakeJob(const Options& options, pki::FarmLink& link, const std::string& boot_id, BuildPool& builders) {
+  const auto stub = v1::TunerService::NewStub(link.channel());
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::LeaseJobRequest request;
@@ -69,7 +70,7 @@ absl::Status TakeJob(const Options& options, const std::shared_ptr<grpc::Channel
   HONE_RETURN_IF_ERROR(FromGrpc(stub->LeaseJob(&context, request, &response)));
   if (!response.has_lease()) return absl::OkStatus();
   spdlog::info("job {}: {}", response.job().id(), response.job().spec().name());
-  const absl::Status tuned = Tune(options, channel, response, builders);
+  const absl::Status tuned = Tune(options, link, response, builders);
   spdlog::info("job {} ended: {}", response.job().id(), tuned.ok() ? "done" : std::string(tuned.message()));
   return absl::OkStatus();
 }
@@ -80,12 +81,12 @@ bool Hopeless(const absl::Status& status) {
 }
 
 absl::Status Run(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(options.tracker, options.tls));
+  HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
   BuildPool builders(options.build);
   const std::string boot_id = RandomId();
   absl::Duration pause = absl::Milliseconds(100);
   while (true) {
-    const absl::Status status = TakeJob(options, channel, boot_id, builders);
+    const absl::Status status = TakeJob(options, *link, boot_id, builders);
     if (status.ok()) {
       pause = absl::Milliseconds(100);
       continue;
@@ -98,24 +99,34 @@ absl::Status Run(const Options& options) {
   }
 }
 
-// Several tuners may share a certificate: what comes after its name tells them apart.
-absl::Status TakeName(Options& options) {
+// Completes what the command line says by what is in the folder of the identity; over a socket, which shows none, there
+// is none. Several tuners may share a certificate: what comes after its name tells them apart.
+absl::Status TakeIdentity(Options& options) {
   if (options.name.empty()) options.name = fmt::format("{}-{}", HostName(), getpid());
-  if (options.tls.none()) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(const std::string certified, NameInFile(options.tls.certificate, Role::kTuner));
+  if (SocketPath(options.tracker)) {
+    if (options.identity.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--identity: none is shown on a unix socket");
+  }
+  if (options.identity.empty()) {
+    HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kTuner));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string certified, pki::NameIn(options.identity, Role::kTuner));
   options.name = certified + "/" + options.name;
-  return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const pki::Settings settings, pki::ReadSettings(options.identity));
+  if (options.tracker.empty()) options.tracker = settings.tracker;
+  if (!options.tracker.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("no tracker: give --tracker HOST:PORT, or join a farm (hone join)");
 }
 
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Searches for fast schedules, for the jobs of a Hone tracker.", "hone-tuner");
-  app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker");
+  app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--reproducers", options.reproducers, "folder for a file that shows the failure of a pass again");
-  AddTlsOptions(app, options.tls);
+  app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/tuner)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--build-worker", options.build_worker)->group("");
   try {
@@ -128,16 +139,12 @@ int Main(int argc, char** argv) {
                        [&](const BuildRequest& request) { return Build(request, options.reproducers); });
   }
   if (!options.reproducers.empty()) options.build.command.push_back("--reproducers=" + options.reproducers);
-  if (options.tracker.empty()) {
-    std::fprintf(stderr, "hone-tuner: no tracker: give --tracker HOST:PORT\n");
-    return 2;
-  }
   // Nothing here has to be put in order at the end: SIGTERM may end the process at any moment.
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
-  absl::Status status = TakeName(options);
+  absl::Status status = TakeIdentity(options);
   if (status.ok()) status = Run(options);
   std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,8 +19,10 @@
 #include "hone/v1/job.grpc.pb.h"
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "pki/identity_folder.h"
 #include "tests/conformance/device/opencl_kernels.h"
 #include "tests/farm/builders.h"
+#include "tests/farm/methods.h"
 #include "tests/farm/processes.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 #include "tracker/access.h"
@@ -253,7 +254,8 @@ TEST_F(FarmProcessTest, PlainTextIsForPrivateSockets) {
   EXPECT_THAT(log_of({HONE_TRACKER_BINARY, "--listen", "127.0.0.1:0", "--records", records}, 1), HasSubstr("TLS"));
   EXPECT_THAT(log_of({HONE_TRACKER_BINARY, "--listen", "unix:/tmp/socket", "--records", records}, 1),
               HasSubstr("/tmp"));
-  EXPECT_THAT(log_of({HONE_AGENT_BINARY, "--tracker", "127.0.0.1:1"}, 2), HasSubstr("TLS"));
+  EXPECT_THAT(log_of({HONE_AGENT_BINARY, "--tracker", "127.0.0.1:1", "--identity", folder_ / "none"}, 1),
+              HasSubstr("join a farm first"));
 }
 
 // As the farm of one command has it, whose tracker comes back under the same name after a kill -9.
@@ -271,28 +273,35 @@ TEST_F(FarmProcessTest, AnAgentFindsATrackerAgainThatWasKilled) {
   EXPECT_EQ(tracker_->Wait(), 0) << tracker_->Log();
 }
 
-// A tracker behind TLS, and certificates that its authority or a foreign one signed.
+// A tracker behind TLS, and certificates that its authority or a foreign one signed, by hand: the tracker has no key to
+// sign with.
 class FarmTlsTest : public FarmProcessTest {
  protected:
   void SetUp() override {
     if (!Shell("openssl version")) GTEST_SKIP() << "no openssl program to make certificates with";
     MakeAuthority("ours");
-    StartTracker("127.0.0.1:0", Arguments(Certificate("ours", "tracker", "DNS:localhost,IP:127.0.0.1")));
+    Certificate("ours", "tracker", "DNS:localhost,IP:127.0.0.1");
+    StartTracker("127.0.0.1:0", {"--pki", folder_ / "tracker"});
   }
   static bool Shell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
   void MakeAuthority(const std::string& name) {
     EXPECT_TRUE(Shell(fmt::format("{} -x509 -days 1 -subj /CN=authority -keyout {} -out {}", kNewKey,
                                   (folder_ / (name + "-ca.key")).string(), (folder_ / (name + "-ca.pem")).string())));
   }
-  // names: of the subject, as OpenSSL writes them.
-  TlsFiles Certificate(const std::string& authority, const std::string& file, const std::string& names, int days = 1) {
-    const TlsFiles files{folder_ / (file + ".pem"), folder_ / (file + ".key"), folder_ / (authority + "-ca.pem")};
-    const std::string request = folder_ / "request", extensions = folder_ / "extensions";
-    std::ofstream(extensions) << "subjectAltName=critical," << names << "\n";
-    EXPECT_TRUE(Shell(fmt::format("{} -subj / -keyout {} -out {}", kNewKey, files.key, request)));
-    EXPECT_TRUE(Shell(fmt::format(
-        "openssl x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days {} -extfile {} -out {}", request,
-        files.authority, (folder_ / (authority + "-ca.key")).string(), days, extensions, files.certificate)));
+  // In a folder of its own. names: of the subject, as OpenSSL writes them.
+  TlsFiles Certificate(const std::string& authority, const std::string& name, const std::string& names, int days = 1) {
+    const std::filesystem::path own = folder_ / name;
+    EXPECT_TRUE(pki::MakeFolder(own).ok());
+    const TlsFiles files = pki::FilesIn(own);
+    const std::string ca = folder_ / (authority + "-ca"), key = own / "key", request = own / "request";
+    std::ofstream(own / "extensions") << "subjectAltName=critical," << names << "\n";
+    EXPECT_TRUE(Shell(fmt::format("{} -subj / -keyout {} -out {}", kNewKey, key, request)));
+    EXPECT_TRUE(Shell(
+        fmt::format("openssl x509 -req -in {} -CA {}.pem -CAkey {}.key -CAcreateserial -days {} -extfile {} -out {}",
+                    request, ca, ca, days, (own / "extensions").string(), (own / "certificate").string())));
+    const std::string identity = pki::ReadFile(key).value() + pki::ReadFile(own / "certificate").value();
+    EXPECT_TRUE(pki::WriteFile(files.identity, identity).ok());
+    EXPECT_TRUE(Shell(fmt::format("cp {}.pem {}", ca, files.authority)));
     return files;
   }
   TlsFiles CertificateFor(Role role, const std::string& name) {
@@ -300,7 +309,7 @@ class FarmTlsTest : public FarmProcessTest {
                        fmt::format("URI:hone://farm/{}/{}", Name(role), name));
   }
   static std::vector<std::string> Arguments(const TlsFiles& files) {
-    return {"--tls-cert", files.certificate, "--tls-key", files.key, "--tls-ca", files.authority};
+    return {"--identity", std::filesystem::path(files.identity).parent_path()};
   }
   grpc::Status Call(const std::string& method, const TlsFiles& files) {
     grpc::ClientContext context;
@@ -351,21 +360,16 @@ TEST_F(FarmTlsTest, OnlyCertificatesOfTheFarmAreLetIn) {
 TEST_F(FarmTlsTest, EveryRoleCallsWhatIsItsOwnAndNothingElse) {
   for (const Role role : {Role::kAgent, Role::kTuner, Role::kClient, Role::kViewer, Role::kAdmin}) {
     const TlsFiles files = CertificateFor(role, "ann");
-    for (const char* file : {"agent", "tuner", "job", "admin", "record"}) {
-      const auto* proto =
-          google::protobuf::DescriptorPool::generated_pool()->FindFileByName(fmt::format("hone/v1/{}.proto", file));
-      ASSERT_NE(proto, nullptr);
-      for (int i = 0; i < proto->service(0)->method_count(); ++i) {
-        const std::string method =
-            fmt::format("/{}/{}", proto->service(0)->full_name(), proto->service(0)->method(i)->name());
-        const std::string refusal(tracker::CheckRole(role, method).message());
-        const grpc::Status status = Call(method, files);
-        if (refusal.empty()) {
-          EXPECT_THAT(status.error_message(), Not(HasSubstr("may not call"))) << Name(role) << " " << method;
-        } else {
-          EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << Name(role) << " " << method;
-          EXPECT_EQ(status.error_message(), refusal);
-        }
+    for (const std::string& method : AllMethods()) {
+      const std::string refusal(tracker::CheckRole(role, method).message());
+      const grpc::Status status = Call(method, files);
+      if (method == tracker::kJoin) {
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);  // a certificate is no token
+      } else if (refusal.empty()) {
+        EXPECT_THAT(status.error_message(), Not(HasSubstr("may not call"))) << Name(role) << " " << method;
+      } else {
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << Name(role) << " " << method;
+        EXPECT_EQ(status.error_message(), refusal);
       }
     }
     EXPECT_EQ(Call("/hone.v1.AdminService/NoSuchMethod", files).error_code(), grpc::StatusCode::PERMISSION_DENIED);

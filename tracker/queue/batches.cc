@@ -81,17 +81,31 @@ BatchQueue::Order BatchQueue::OrderOf(const std::string& batch_id, const Entry& 
   return Order{entry.batch->priority(), entry.number, piece, batch_id};
 }
 
+absl::Status BatchQueue::CheckQuotas(const std::string& job_id, const v1::Batch& batch) const {
+  int open = 0;
+  auto bytes = static_cast<int64_t>(batch.artifact().size());
+  for (const auto& [id, entry] : batches_) {
+    if (entry.job_id != job_id || entry.finished) continue;
+    ++open;
+    bytes += static_cast<int64_t>(entry.batch->artifact().size());
+  }
+  if (open >= options_.max_open_per_job) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "job '{}' has {} open batches, which is as many as it may have; wait for some first", job_id, open));
+  }
+  if (bytes <= options_.max_open_bytes_per_job) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("with this batch, the open batches of job '{}' would have {} MiB of code, and may have {}; wait for "
+                  "some first",
+                  job_id, bytes >> 20, options_.max_open_bytes_per_job >> 20));
+}
+
 absl::StatusOr<std::string> BatchQueue::Submit(const std::string& job_id, const std::string& client_id, v1::Batch batch,
                                                absl::Time now) {
   if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
   if (auto known = by_client_id_.find({job_id, client_id}); known != by_client_id_.end()) return known->second;
   HONE_RETURN_IF_ERROR(Validate(batch));
-  const auto open = std::count_if(batches_.begin(), batches_.end(), [&](const auto& entry) {
-    return entry.second.job_id == job_id && !entry.second.finished;
-  });
-  if (open >= options_.max_open_per_job) {
-    return absl::ResourceExhaustedError(fmt::format("job '{}' has {} open batches; wait for some first", job_id, open));
-  }
+  HONE_RETURN_IF_ERROR(CheckQuotas(job_id, batch));
   const int64_t number = ++next_batch_;
   const std::string id = fmt::format("{}-b{}-{}", job_id, incarnation_, number);
   by_client_id_[{job_id, client_id}] = id;

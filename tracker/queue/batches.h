@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "hone/v1/measure.pb.h"
 #include "tracker/queue/lease_id.h"
+#include "tracker/queue/quotas.h"
 
 namespace hone::tracker {
 
@@ -32,7 +33,8 @@ struct BatchOptions {
   absl::Duration total_limit = absl::Hours(24);  // all attempts, from submission
   int max_attempts = 3;                          // of the whole batch, before it is split
   int max_losses = 12;                           // of all pieces together
-  int max_open_per_job = 64;
+  int max_open_per_job = kQuotas.open_batches;
+  int64_t max_open_bytes_per_job = kQuotas.open_batch_bytes;
 };
 
 // Measured or given up under a batch; to be recorded.
@@ -122,6 +124,7 @@ class BatchQueue {
 
   Order OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const;
   void Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now);
+  absl::Status CheckQuotas(const std::string& job_id, const v1::Batch& batch) const;
   void AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates, int attempts,
                 std::set<std::string> lost_by, absl::Time now);
   void GiveUp(const std::string& batch_id, Entry& entry, int64_t piece, const std::string& why);

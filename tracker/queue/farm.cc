@@ -192,6 +192,7 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   now = Forward(now);
   HONE_RETURN_IF_ERROR(CheckVersion(request.protocol_version(), "tuner"));
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
+  HONE_RETURN_IF_ERROR(jobs_.CheckQuota(request.tuner_id()));
   const std::optional<JobBook::Grant> grant = jobs_.Lease(request.tuner_id(), now);
   DropReleasedJobs();
   v1::LeaseJobResponse response;

@@ -65,6 +65,15 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   if (auto known = by_request_id_.find(spec.request_id()); known != by_request_id_.end()) {
     return &jobs_.at(known->second).job;
   }
+  const auto open = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    return !Ended(entry.second.job) && entry.second.job.spec().submitted_by() == spec.submitted_by();
+  });
+  if (open >= options_.max_open) {
+    return absl::ResourceExhaustedError(
+        fmt::format("'{}' has {} open jobs, which is as many as one may have; wait for some, or cancel them (hone "
+                    "jobs, hone cancel)",
+                    spec.submitted_by(), open));
+  }
   const int64_t number = next_number_++;
   const std::string id = fmt::format("j{}-{}", incarnation_, number);
   Entry& entry = jobs_[id];
@@ -96,6 +105,20 @@ std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, absl::
   if (!best->job.has_started()) *best->job.mutable_started() = ToProto(now);
   SetState(*best, v1::JOB_STATE_RUNNING, now);
   return Grant{LeaseOf(*best), &best->job};
+}
+
+absl::Status JobBook::CheckQuota(const std::string& tuner_id) const {
+  const auto name_of = [](const std::string& id) { return id.substr(0, id.find('/')); };
+  const std::string name = name_of(tuner_id);
+  const auto leased = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    return entry.second.job.state() == v1::JOB_STATE_RUNNING && entry.second.tuner_id != tuner_id &&
+           name_of(entry.second.tuner_id) == name;
+  });
+  if (leased < options_.max_leased) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("tuners of '{}' work on {} jobs, which is as many as one name may; run fewer, or let more join (hone "
+                  "token create --role tuner)",
+                  name, leased));
 }
 
 v1::JobLease JobBook::LeaseOf(const Entry& entry) {

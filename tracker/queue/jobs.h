@@ -20,12 +20,15 @@
 #include "hone/v1/job.pb.h"
 #include "hone/v1/tuner.pb.h"
 #include "tracker/queue/lease_id.h"
+#include "tracker/queue/quotas.h"
 
 namespace hone::tracker {
 
 struct JobOptions {
   absl::Duration lease_ttl = absl::Seconds(30);  // heartbeat clock of tuners
   int max_attempts = 5;                          // tuners lost with one job before it fails
+  int max_open = kQuotas.open_jobs;              // of one submitter
+  int max_leased = kQuotas.leased_jobs;          // by all tuners of one name
 };
 
 class JobBook {
@@ -42,9 +45,12 @@ class JobBook {
   // Takes back a stored job at start; an open one is queued again. Its tuner's lease is gone, without blame.
   void Restore(v1::Job job);
 
+  // kInvalidArgument; kResourceExhausted: the submitter has too many open ones.
   absl::StatusOr<const v1::Job*> Submit(const v1::JobSpec& spec, absl::Time now);
   // The open job of highest priority, the oldest of equals. A lease the tuner still holds is given up first.
   std::optional<Grant> Lease(const std::string& tuner_id, absl::Time now);
+  // kResourceExhausted: the other tuners of its name (what comes before a '/') hold as many leases as one may have.
+  absl::Status CheckQuota(const std::string& tuner_id) const;
   // A sign of life under a lease: true when the job was cancelled (the tuner must stop). kAborted: not live.
   absl::StatusOr<bool> Touch(const v1::JobLease& lease, absl::Time now);
   absl::StatusOr<bool> Report(const v1::JobLease& lease, const v1::JobProgress& progress, absl::Time now);

@@ -1,17 +1,18 @@
 #include "tracker/access.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/descriptor.h>
+#include <grpc/grpc_security_constants.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "hone/v1/admin.pb.h"
-#include "hone/v1/job.pb.h"
-#include "hone/v1/record.pb.h"
-#include "hone/v1/tuner.pb.h"
+#include "absl/time/clock.h"
+#include "base/temporary_folder.h"
+#include "pki/tracker_folder.h"
+#include "tests/farm/methods.h"
 
 namespace hone::tracker {
 namespace {
@@ -20,32 +21,88 @@ using testing::HasSubstr;
 
 constexpr Role kRoles[] = {Role::kAgent, Role::kTuner, Role::kClient, Role::kViewer, Role::kAdmin};
 
-// Of all services in all files of the protocol, whoever adds one.
-std::set<std::string> AllMethods() {
-  // Their descriptors are registered when their code is linked.
-  for (const auto* linked : {v1::ListDevicesRequest::descriptor(), v1::SubmitJobRequest::descriptor(),
-                             v1::RecordKey::descriptor(), v1::LeaseJobRequest::descriptor()}) {
-    EXPECT_NE(linked, nullptr);
+using farm::AllMethods;
+
+struct NoProperties : grpc::AuthPropertyIterator {};
+
+// A connection that shows the certificate of an admin.
+class FakeContext final : public grpc::AuthContext {
+ public:
+  FakeContext(std::string uri, std::string pem) : uri_(std::move(uri)), pem_(std::move(pem)) {}
+  bool IsPeerAuthenticated() const override { return true; }
+  std::vector<grpc::string_ref> GetPeerIdentity() const override { return {}; }
+  std::string GetPeerIdentityPropertyName() const override { return ""; }
+  std::vector<grpc::string_ref> FindPropertyValues(const std::string& name) const override {
+    if (name == GRPC_PEER_URI_PROPERTY_NAME) return {uri_};
+    if (name == GRPC_X509_PEM_CERT_PROPERTY_NAME) return {pem_};
+    if (name == GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME) return {GRPC_TLS_TRANSPORT_SECURITY_TYPE};
+    return {};
   }
-  std::set<std::string> methods;
-  const std::filesystem::path protos = HONE_SOURCE_DIR "/proto";
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(protos)) {
-    if (entry.path().extension() != ".proto") continue;
-    const std::string name = std::filesystem::relative(entry.path(), protos);
-    const auto* file = google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);
-    EXPECT_NE(file, nullptr) << name << " is not linked into this test, so its services are not looked at";
-    for (int s = 0; file != nullptr && s < file->service_count(); ++s) {
-      for (int m = 0; m < file->service(s)->method_count(); ++m) {
-        methods.insert("/" + file->service(s)->full_name() + "/" + file->service(s)->method(m)->name());
-      }
-    }
+  grpc::AuthPropertyIterator begin() const override { return NoProperties(); }
+  grpc::AuthPropertyIterator end() const override { return NoProperties(); }
+  void AddProperty(const std::string&, const grpc::string_ref&) override {}
+  bool SetPeerIdentityPropertyName(const std::string&) override { return false; }
+
+ private:
+  const std::string uri_, pem_;
+};
+
+class RoleCheckTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(pki::MakeTrackerFolder(folder_ / "pki", {"localhost"}, now_).ok());
+    membership_ = Membership::Open({.folder = folder_ / "pki"}).value();
   }
-  return methods;
+  FakeContext ContextOf(const std::string& name, absl::Time from) {
+    const auto authority = pki::ReadAuthority(folder_ / "pki").value();
+    const FarmIdentity admin{Role::kAdmin, name};
+    return {
+        UriOf(admin),
+        authority->SignMember(pki::MakeRequest(pki::MakeKey()).value(), admin, {from, from + absl::Hours(1)}).value()};
+  }
+  static grpc::Status Call(RoleCheck& check, FakeContext& context, const std::string& method) {
+    const grpc::AuthMetadataProcessor::InputMetadata metadata = {{":path", method}};
+    return check.Process(metadata, &context, nullptr, nullptr);
+  }
+
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const absl::Time now_ = absl::Now();
+  std::unique_ptr<Membership> membership_;
+};
+
+constexpr char kDrain[] = "/hone.v1.AdminService/Drain";
+
+TEST_F(RoleCheckTest, WhoCallsTooOftenIsToldSoAndNobodyElseIs) {
+  RoleCheck check(membership_.get());
+  FakeContext ann = ContextOf("ann", now_), bob = ContextOf("bob", now_);
+  grpc::Status status;
+  for (int i = 0; i < 10'000 && status.ok(); ++i) status = Call(check, ann, kDrain);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("'ann' calls more than 200 times a second"));
+  EXPECT_TRUE(Call(check, bob, kDrain).ok());
+}
+
+// TLS has let it in when it was good, and the connection stays.
+TEST_F(RoleCheckTest, ACertificateThatEndsOnAnOpenConnectionIsRefused) {
+  RoleCheck check(membership_.get());
+  FakeContext old = ContextOf("ann", now_ - absl::Hours(2));
+  const grpc::Status status = Call(check, old, kDrain);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(status.error_message(), HasSubstr("the certificate of 'ann' ended"));
+  EXPECT_EQ((*membership_->audit().Newest(1))[0].name(), "ann");
+}
+
+TEST_F(RoleCheckTest, WhoeverShowsNoCertificateIsToldHowToJoin) {
+  RoleCheck check(membership_.get());
+  FakeContext stranger("", "");
+  const grpc::Status status = Call(check, stranger, kDrain);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(status.error_message(), HasSubstr("hone-agent join"));
 }
 
 TEST(AccessTest, EveryMethodHasARule) {
   const std::set<std::string> methods = AllMethods();
-  EXPECT_GE(methods.size(), 21u);
+  EXPECT_GE(methods.size(), 29u);
   for (const std::string& method : methods) EXPECT_TRUE(HasRule(method)) << "add " << method << " to tracker/access.cc";
 }
 
@@ -57,15 +114,17 @@ TEST(AccessTest, WhoMayDoWhat) {
     }
     return allowed;
   };
-  const std::set<std::string> agent = {"AgentService/Synchronize"};
-  const std::set<std::string> reading = {"JobService/List",         "JobService/Get",       "JobService/Watch",
-                                         "RecordService/Best",      "RecordService/Query",  "RecordService/ListBest",
-                                         "RecordService/Stats",     "RecordService/Export", "AdminService/GetFarm",
-                                         "AdminService/ListDevices"};
+  const std::set<std::string> agent = {"AgentService/Synchronize", "JoinService/Renew"};
+  const std::set<std::string> reading = {"JobService/List",          "JobService/Get",       "JobService/Watch",
+                                         "RecordService/Best",       "RecordService/Query",  "RecordService/ListBest",
+                                         "RecordService/Stats",      "RecordService/Export", "AdminService/GetFarm",
+                                         "AdminService/ListDevices", "JoinService/Renew"};
   std::set<std::string> client = reading;
   client.insert({"JobService/Submit", "JobService/Cancel"});
   std::set<std::string> admin = client;
-  admin.insert({"AdminService/Drain", "AdminService/Undrain", "RecordService/Append"});
+  admin.insert({"AdminService/Drain", "AdminService/Undrain", "RecordService/Append", "IdentityService/CreateToken",
+                "IdentityService/ListTokens", "IdentityService/RevokeToken", "IdentityService/ListIdentities",
+                "IdentityService/RevokeIdentity", "IdentityService/ListAudit"});
   EXPECT_EQ(of(Role::kAgent), agent);
   EXPECT_EQ(of(Role::kViewer), reading);
   EXPECT_EQ(of(Role::kClient), client);
@@ -74,13 +133,14 @@ TEST(AccessTest, WhoMayDoWhat) {
             (std::set<std::string>{"TunerService/LeaseJob", "TunerService/ReportProgress", "TunerService/SubmitBatch",
                                    "TunerService/WaitBatch", "TunerService/CompleteJob", "AdminService/ListDevices",
                                    "RecordService/Append", "RecordService/Best", "RecordService/ListBest",
-                                   "RecordService/Query", "RecordService/Stats"}));
+                                   "RecordService/Query", "RecordService/Stats", "JoinService/Renew"}));
 }
 
 TEST(AccessTest, WhatIsNotInTheTableNobodyMayCall) {
   for (const Role role : kRoles) {
     for (const char* method : {"", "/", "/hone.v1.AdminService/Reboot", "hone.v1.AgentService/Synchronize",
-                               "/hone.v1.AgentService/synchronize", "/hone.v1.AgentService/Synchronize/"}) {
+                               "/hone.v1.AgentService/synchronize", "/hone.v1.AgentService/Synchronize/",
+                               "/grpc.health.v1.Health/Watch", "/hone.v1.JoinService/Join"}) {
       EXPECT_EQ(CheckRole(role, method).code(), absl::StatusCode::kPermissionDenied) << method;
     }
     EXPECT_TRUE(CheckRole(role, "/grpc.health.v1.Health/Check").ok());

@@ -435,6 +435,21 @@ TEST_F(FarmTest, SubmissionIsIdempotentAndBounded) {
   EXPECT_EQ(Submit(BatchOf(1), "one more").status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(BatchQuotaTest, OpenBatchesOfAJobWeighSoMuch) {
+  BatchOptions options;
+  options.max_open_bytes_per_job = 3 << 20;
+  BatchQueue queue(options, 1, CountingLeaseIds());
+  v1::Batch batch = BatchOf(1);
+  batch.set_artifact(std::string(2 << 20, 'x'));
+  const absl::Time now = absl::FromUnixSeconds(1'000'000);
+  ASSERT_TRUE(queue.Submit("j", "b1", batch, now).ok());
+  const absl::Status refused = queue.Submit("j", "b2", batch, now).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("4 MiB of code, and may have 3"));
+  EXPECT_TRUE(queue.Submit("j", "b3", BatchOf(1), now).ok());
+  EXPECT_TRUE(queue.Submit("other", "b2", batch, now).ok());
+}
+
 TEST_F(FarmTest, QueueClockAndTotalClock) {
   const std::string batch = Submit(BatchOf(1), "b1").value();
   now_ += absl::Hours(12) - absl::Seconds(5);

@@ -41,6 +41,37 @@ TEST_F(JobBookTest, RefusesSpecsThatMeanNothing) {
   EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_count(0); }), HasSubstr("count"));
 }
 
+TEST_F(JobBookTest, ASubmitterHasSoManyOpenJobs) {
+  JobOptions options;
+  options.max_open = 2;
+  JobBook book(options, 1, CountingLeaseIds());
+  const auto submit = [&](const std::string& name, const std::string& who) {
+    v1::JobSpec spec = SpecOf(name);
+    spec.set_submitted_by(who);
+    return book.Submit(spec, now_);
+  };
+  const std::string first = submit("a", "ann").value()->id();
+  ASSERT_TRUE(submit("b", "ann").ok());
+  EXPECT_THAT(std::string(submit("c", "ann").status().message()), HasSubstr("'ann' has 2 open jobs"));
+  EXPECT_TRUE(absl::IsResourceExhausted(submit("c", "ann").status()));
+  EXPECT_TRUE(submit("b", "ann").ok()) << "it is there already";
+  EXPECT_TRUE(submit("d", "bob").ok());
+  ASSERT_TRUE(book.Cancel(first, now_).ok());
+  EXPECT_TRUE(submit("c", "ann").ok());
+}
+
+TEST_F(JobBookTest, TunersOfOneNameHoldSoManyLeases) {
+  JobOptions options;
+  options.max_leased = 2;
+  JobBook book(options, 1, CountingLeaseIds());
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(book.Submit(SpecOf(name), now_).ok());
+  ASSERT_TRUE(book.Lease("t/1", now_).has_value());
+  EXPECT_TRUE(book.CheckQuota("t/2").ok());
+  ASSERT_TRUE(book.Lease("t/2", now_).has_value());
+  EXPECT_THAT(std::string(book.CheckQuota("t/3").message()), HasSubstr("tuners of 't' work on 2 jobs"));
+  EXPECT_TRUE(book.CheckQuota("u/1").ok());
+}
+
 TEST_F(JobBookTest, LeasesByPriorityThenAge) {
   const std::string old = Submit("old"), young = Submit("young"), urgent = Submit("urgent", 5);
   EXPECT_EQ(book_.Lease("t1", now_)->job->id(), urgent);

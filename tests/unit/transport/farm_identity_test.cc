@@ -35,9 +35,14 @@ TEST(FarmIdentityTest, NothingElseDoes) {
   EXPECT_FALSE(IdentityAmong({"hone://farm/king/a", "hone://farm/agent/b"}).ok());
 }
 
-TEST(FarmIdentityTest, AFileThatIsNoCertificateIsNamed) {
-  EXPECT_THAT(std::string(NameInFile("/none.pem", Role::kAgent).status().message()), HasSubstr("/none.pem"));
-  EXPECT_THAT(std::string(NameInFile("/proc/self/status", Role::kAgent).status().message()), HasSubstr("PEM"));
+TEST(FarmIdentityTest, WhatIsPrintedIsRead) {
+  const std::string uri = UriOf({Role::kTuner, "box-1"});
+  EXPECT_EQ(uri, "hone://farm/tuner/box-1");
+  EXPECT_EQ(IdentityAmong({uri})->name, "box-1");
+  EXPECT_EQ(RoleNamed("viewer"), Role::kViewer);
+  EXPECT_EQ(RoleNamed("king"), std::nullopt);
+  EXPECT_TRUE(CheckFarmName("board-7.lab_2").ok());
+  EXPECT_THAT(std::string(CheckFarmName("a b").message()), HasSubstr("'a b' cannot be a name"));
 }
 
 }  // namespace

@@ -1,0 +1,302 @@
+#include "cli/identity_commands.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/identity.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/tracker_options.h"
+#include "hone/v1/identity.grpc.pb.h"
+#include "pki/identity_folder.h"
+#include "pki/join.h"
+#include "pki/token.h"
+#include "pki/tracker_folder.h"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  TrackerOptions tracker;
+  std::string role, name, expires = "1h", id, token, dir;
+  std::vector<std::string> hosts;
+  int uses = 1, limit = 100;
+  bool json = false;
+};
+
+// --- without a tracker ----------------------------------------------------------------------------------------------
+
+// "tracker.lab" in "tracker.lab:9190", "::1" in "[::1]:9190".
+absl::StatusOr<std::string> HostOf(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
+    return UsageError(fmt::format("--tracker {}: write HOST:PORT, as the machines of the farm will reach it", address));
+  }
+  const std::string host = address.substr(0, colon);
+  return host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
+}
+
+absl::Status Init(Options& options) {
+  HONE_ASSIGN_OR_RETURN(const std::string host, HostOf(options.tracker.address));
+  options.hosts.insert(options.hosts.begin(), host);
+  const absl::Time now = absl::Now();
+  HONE_RETURN_IF_ERROR(pki::MakeTrackerFolder(options.dir, options.hosts, now));
+  HONE_ASSIGN_OR_RETURN(const std::optional<pki::Authority> authority, pki::ReadAuthority(options.dir));
+  const std::filesystem::path admin = std::filesystem::path(options.dir) / "admin";
+  HONE_RETURN_IF_ERROR(
+      pki::IssueIdentity(*authority, admin, {Role::kAdmin, options.name}, options.tracker.address, now));
+  return PrintText(
+      fmt::format(R"(made the authority of a new farm in {0}; keep that folder where only the tracker reads it
+start the tracker:  hone-tracker --listen {1} --pki {0}
+admin '{2}':  export HONE_IDENTITY={3}
+let a machine join:  hone token create --role agent
+)",
+                  options.dir, options.tracker.address, options.name, std::filesystem::absolute(admin).string()));
+}
+
+absl::Status Issue(Options& options) {
+  const std::optional<Role> role = RoleNamed(options.role);
+  if (!role.has_value()) return UsageError(fmt::format("--role {}: there is no such role", options.role));
+  HONE_ASSIGN_OR_RETURN(const std::optional<pki::Authority> authority, pki::ReadAuthority(options.dir));
+  if (!authority.has_value()) {
+    return absl::NotFoundError(fmt::format("there is no authority.key in {}; hone pki init makes one", options.dir));
+  }
+  HONE_RETURN_IF_ERROR(pki::IssueIdentity(*authority, options.tracker.identity, {*role, options.name},
+                                          options.tracker.address, absl::Now()));
+  return PrintText(fmt::format("{} '{}' in {}\n", options.role, options.name, options.tracker.identity));
+}
+
+absl::Status Join(Options& options) {
+  HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ParseToken(options.token));
+  std::filesystem::path folder = options.tracker.identity;
+  if (folder.empty()) {
+    HONE_ASSIGN_OR_RETURN(folder, pki::DefaultFolder(token.role));
+  }
+  const std::string role(Name(token.role));
+  const bool person = token.role != Role::kAgent && token.role != Role::kTuner;
+  HONE_ASSIGN_OR_RETURN(
+      const std::string name,
+      pki::Join(folder,
+                {std::move(token), options.name, person ? UserName() : HostName(), {options.tracker.address, {}}}));
+  return PrintText(fmt::format("joined as {} '{}'; the certificate is in {}\n", role, name, folder.string()));
+}
+
+// --- with one, as an admin ------------------------------------------------------------------------------------------
+
+template <typename Request, typename Response>
+using Method = grpc::Status (v1::IdentityService::Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+template <typename Request, typename Response>
+absl::StatusOr<Response> Call(Options& options, const Request& request, Method<Request, Response> method) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+  const auto stub = v1::IdentityService::NewStub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
+  Response response;
+  const grpc::Status status = (stub.get()->*method)(&context, request, &response);
+  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
+  return response;
+}
+
+std::string TimeText(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(time.seconds()), absl::LocalTimeZone());
+}
+
+std::string StateOf(const v1::Token& token) {
+  if (token.revoked()) return "revoked";
+  if (token.uses_left() == 0) return "used";
+  return absl::FromUnixSeconds(token.expires().seconds()) <= absl::Now() ? "expired" : "good";
+}
+
+absl::Status CreateToken(Options& options) {
+  v1::CreateTokenRequest request;
+  request.set_role(options.role);
+  request.set_name(options.name);
+  request.set_uses(options.uses);
+  absl::Duration life;
+  if (!absl::ParseDuration(options.expires, &life) || life <= absl::ZeroDuration()) {
+    return UsageError(fmt::format("--expires {}: write it as 1h or 30m", options.expires));
+  }
+  request.mutable_time_to_live()->set_seconds(absl::ToInt64Seconds(life));
+  request.mutable_time_to_live()->set_nanos(static_cast<int32_t>((life % absl::Seconds(1)) / absl::Nanoseconds(1)));
+  HONE_ASSIGN_OR_RETURN(const auto created, Call(options, request, &v1::IdentityService::Stub::CreateToken));
+  const std::optional<Role> role = RoleNamed(created.token().role());
+  if (!role.has_value()) return absl::InternalError("the tracker made a token for a role that is not known here");
+  const std::string text = pki::Print({*role, created.secret(), created.fingerprint()});
+  if (options.json)
+    return PrintJson({{"token", text}, {"id", created.token().id()}, {"tracker", options.tracker.address}});
+  const char* command = *role == Role::kAgent ? "hone-agent join" : "hone join";
+  return PrintText(
+      fmt::format("token {}, good until {}, shown only now; on the machine that shall join:\n{} {} --token {}\n",
+                  created.token().id(), TimeText(created.token().expires()), command, options.tracker.address, text));
+}
+
+absl::Status ListTokens(Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto list,
+                        Call(options, v1::ListTokensRequest(), &v1::IdentityService::Stub::ListTokens));
+  ordered_json document = ordered_json::array();
+  std::string text = fmt::format("{:<9} {:<8} {:<16} {:<8} {:>4}  {:<19}  {}\n", "token", "role", "name", "state",
+                                 "uses", "expires", "by");
+  for (const v1::Token& t : list.tokens()) {
+    document.push_back({{"id", t.id()},
+                        {"role", t.role()},
+                        {"name", t.name()},
+                        {"state", StateOf(t)},
+                        {"uses_left", t.uses_left()},
+                        {"expires", t.expires().seconds()},
+                        {"by", t.created_by()}});
+    text += fmt::format("{:<9} {:<8} {:<16} {:<8} {:>4}  {:<19}  {}\n", t.id(), t.role(),
+                        t.name().empty() ? "any" : t.name(), StateOf(t), t.uses_left(), TimeText(t.expires()),
+                        t.created_by());
+  }
+  return options.json ? PrintJson({{"tokens", document}}) : PrintText(text);
+}
+
+absl::Status RevokeToken(Options& options) {
+  v1::RevokeTokenRequest request;
+  request.set_id(options.id);
+  return Call(options, request, &v1::IdentityService::Stub::RevokeToken).status();
+}
+
+absl::Status ListIdentities(Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto list,
+                        Call(options, v1::ListIdentitiesRequest(), &v1::IdentityService::Stub::ListIdentities));
+  ordered_json document = ordered_json::array();
+  std::string text = fmt::format("{:<24} {:<8} {:<8} {:<19}  {}\n", "name", "role", "state", "expires", "vouched by");
+  for (const v1::Identity& i : list.identities()) {
+    const bool over = absl::FromUnixSeconds(i.expires().seconds()) <= absl::Now();
+    const std::string state = i.revoked() ? "revoked" : over ? "expired" : "good";
+    document.push_back({{"name", i.name()},
+                        {"role", i.role()},
+                        {"state", state},
+                        {"serial", i.serial()},
+                        {"issued", i.issued().seconds()},
+                        {"expires", i.expires().seconds()},
+                        {"vouched_by", i.vouched_by()}});
+    text += fmt::format("{:<24} {:<8} {:<8} {:<19}  {}\n", i.name(), i.role(), state, TimeText(i.expires()),
+                        i.vouched_by());
+  }
+  return options.json ? PrintJson({{"identities", document}}) : PrintText(text);
+}
+
+absl::Status RevokeIdentity(Options& options) {
+  v1::RevokeIdentityRequest request;
+  request.set_name(options.name);
+  HONE_ASSIGN_OR_RETURN(const auto done, Call(options, request, &v1::IdentityService::Stub::RevokeIdentity));
+  if (done.certificates() > 0) return absl::OkStatus();
+  fmt::print(stderr, "no good certificate of '{}' was known; one that is shown from now on is refused\n", options.name);
+  return absl::OkStatus();
+}
+
+absl::Status Audit(Options& options) {
+  v1::ListAuditRequest request;
+  request.set_limit(options.limit);
+  HONE_ASSIGN_OR_RETURN(const auto list, Call(options, request, &v1::IdentityService::Stub::ListAudit));
+  ordered_json document = ordered_json::array();
+  std::string text;
+  for (const v1::AuditEntry& e : list.entries()) {
+    document.push_back({{"number", e.number()},
+                        {"time", e.time().seconds()},
+                        {"role", e.role()},
+                        {"name", e.name()},
+                        {"peer", e.peer()},
+                        {"method", e.method()},
+                        {"object", e.object()},
+                        {"result", e.result()}});
+    const std::string who = e.name().empty() ? "nobody known" : e.role() + " " + e.name();
+    text += fmt::format("{}  {:<20} {:<32} {:<20} {}  {}\n", TimeText(e.time()), who, e.method(), e.object(),
+                        e.result(), e.peer());
+  }
+  return options.json ? PrintJson({{"entries", document}}) : PrintText(text);
+}
+
+using Work = absl::Status (*)(Options&);
+
+// A command that talks to a tracker.
+CLI::App* Add(CLI::App& parent, const char* name, const char* help, const std::shared_ptr<Options>& options, Work work,
+              absl::Status* result) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  options->tracker.AddTo(command, true);
+  command->add_flag("--json", options->json, "print one JSON document and nothing else");
+  command->callback([options, work, result] { *result = work(*options); });
+  return command;
+}
+
+void AddPkiCommands(CLI::App& app, absl::Status* result) {
+  CLI::App* pki = app.add_subcommand("pki", "the authority of a farm, and certificates without a tracker");
+  pki->require_subcommand(1);
+  auto options = std::make_shared<Options>();
+  options->name = "admin";
+  CLI::App* init =
+      pki->add_subcommand("init", "make a farm's authority, its tracker's certificate, and a first admin's");
+  init->add_option("--dir", options->dir, "folder to make, for the tracker's --pki")->required();
+  init->add_option("--tracker", options->tracker.address, "HOST:PORT under which the farm will reach the tracker")
+      ->required();
+  init->add_option("--host", options->hosts, "another name or address of the tracker; may be repeated");
+  init->add_option("--admin", options->name, "name of the first admin")->capture_default_str();
+  init->callback([options, result] { *result = Init(*options); });
+
+  options = std::make_shared<Options>();
+  CLI::App* issue =
+      pki->add_subcommand("issue", "make an identity with the authority's key, say of an admin who lost his");
+  issue->add_option("--dir", options->dir, "folder that hone pki init made")->required();
+  issue->add_option("--role", options->role, "agent, tuner, client, viewer or admin")->required();
+  issue->add_option("--name", options->name, "unique in the farm")->required();
+  issue->add_option("--identity", options->tracker.identity, "folder to make")->required();
+  issue->add_option("--tracker", options->tracker.address, "HOST:PORT of the tracker, for its settings")->required();
+  issue->callback([options, result] { *result = Issue(*options); });
+}
+
+void AddTokenCommands(CLI::App& app, absl::Status* result) {
+  CLI::App* token = app.add_subcommand("token", "tokens with which machines and people join a farm");
+  token->require_subcommand(1);
+  auto options = std::make_shared<Options>();
+  CLI::App* create = Add(*token, "create", "make one; it is shown this once", options, CreateToken, result);
+  create->add_option("--role", options->role, "agent, tuner, client, viewer or admin")->required();
+  create->add_option("--name", options->name, "the only name that may join with it");
+  create->add_option("--expires", options->expires, "how long it is good")->capture_default_str();
+  create->add_option("--uses", options->uses, "how often")->capture_default_str()->check(CLI::PositiveNumber);
+  Add(*token, "list", "the tokens of the last 30 days", std::make_shared<Options>(), ListTokens, result);
+  options = std::make_shared<Options>();
+  Add(*token, "revoke", "nobody joins with it any more", options, RevokeToken, result)
+      ->add_option("token", options->id, "its id, as hone token list shows it")
+      ->required();
+}
+
+}  // namespace
+
+void AddIdentityCommands(CLI::App& app, absl::Status* result) {
+  AddPkiCommands(app, result);
+  AddTokenCommands(app, result);
+  auto options = std::make_shared<Options>();
+  CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, with a token of one of its admins");
+  join->add_option("tracker", options->tracker.address, "HOST:PORT of the tracker")->required();
+  join->add_option("--token", options->token, "what hone token create printed")->required();
+  join->add_option("--name", options->name, "unique in the farm (default: made of the user's name, or of the host's)");
+  join->add_option("--identity", options->tracker.identity, "folder for it (default: ~/.config/hone/user, or tuner)");
+  join->callback([options, result] { *result = Join(*options); });
+
+  CLI::App* identity = app.add_subcommand("identity", "who belongs to a farm");
+  identity->require_subcommand(1);
+  Add(*identity, "list", "everybody who has a certificate", std::make_shared<Options>(), ListIdentities, result);
+  options = std::make_shared<Options>();
+  Add(*identity, "revoke", "refuse all certificates of a name, at once; the name is free again", options,
+      RevokeIdentity, result)
+      ->add_option("name", options->name, "as hone identity list shows it")
+      ->required();
+
+  options = std::make_shared<Options>();
+  Add(app, "audit", "who changed what at a tracker, or was refused; newest first", options, Audit, result)
+      ->add_option("--limit", options->limit, "how many entries")
+      ->capture_default_str();
+}
+
+}  // namespace hone::cli

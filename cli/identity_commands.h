@@ -1,0 +1,14 @@
+// Who belongs to a farm, seen by a person: `hone pki`, `join`, `token`, `identity`, `audit`.
+#ifndef HONE_CLI_IDENTITY_COMMANDS_H_
+#define HONE_CLI_IDENTITY_COMMANDS_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+void AddIdentityCommands(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_IDENTITY_COMMANDS_H_

@@ -1,0 +1,255 @@
+#include "pki/certificates.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <openssl/bn.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+
+#include "absl/strings/escaping.h"
+#include "base/status.h"
+
+namespace hone::pki {
+namespace {
+
+constexpr int kSerialBits = 127;  // positive, and nobody guesses one
+
+template <typename T>
+std::shared_ptr<T> Own(T* pointer, void (*release)(T*)) {
+  return {pointer, release};
+}
+
+std::shared_ptr<BIO> Reader(std::string_view text) {
+  return Own(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all);
+}
+
+// What `write` puts into a BIO.
+std::string Written(const std::function<int(BIO*)>& write) {
+  const auto bio = Own(BIO_new(BIO_s_mem()), BIO_free_all);
+  HONE_CHECK(write(bio.get()) == 1);  // it writes to memory
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &bytes);
+  return std::string(bytes, static_cast<size_t>(size));
+}
+
+std::shared_ptr<X509> ParseCertificate(std::string_view pem) {
+  return Own(PEM_read_bio_X509(Reader(pem).get(), nullptr, nullptr, nullptr), X509_free);
+}
+
+// No pass phrase is asked for at a terminal.
+std::shared_ptr<EVP_PKEY> ParseKey(std::string_view pem) {
+  static char none[] = "";
+  return Own(PEM_read_bio_PrivateKey(Reader(pem).get(), nullptr, nullptr, none), EVP_PKEY_free);
+}
+
+bool IsP256(EVP_PKEY* key) {
+  char group[32] = "";
+  size_t size = 0;
+  return key != nullptr && EVP_PKEY_get_base_id(key) == EVP_PKEY_EC &&
+         EVP_PKEY_get_group_name(key, group, sizeof(group), &size) == 1 && std::string_view(group) == "prime256v1";
+}
+
+absl::Time ToTime(const ASN1_TIME* time) {
+  std::tm parts{};
+  HONE_CHECK(ASN1_TIME_to_tm(time, &parts) == 1);  // the certificate was parsed
+  return absl::FromTimeT(timegm(&parts));
+}
+
+bool SetValidity(X509* certificate, const Validity& validity) {
+  return ASN1_TIME_set(X509_getm_notBefore(certificate), absl::ToTimeT(validity.from)) != nullptr &&
+         ASN1_TIME_set(X509_getm_notAfter(certificate), absl::ToTimeT(validity.until)) != nullptr;
+}
+
+bool SetSerial(X509* certificate) {
+  const auto number = Own(BN_new(), BN_free);
+  return BN_rand(number.get(), kSerialBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) == 1 &&
+         BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;
+}
+
+bool AddExtension(X509* certificate, X509* issuer, int nid, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  const auto extension = Own(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()), X509_EXTENSION_free);
+  return extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1;
+}
+
+bool IsAddress(std::string_view host) {
+  unsigned char bytes[16];
+  const std::string text(host);
+  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
+
+std::string AddressText(const ASN1_OCTET_STRING* address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  const int family = ASN1_STRING_length(address) == 4 ? AF_INET : AF_INET6;
+  inet_ntop(family, ASN1_STRING_get0_data(address), text, sizeof(text));
+  return text;
+}
+
+std::string Text(const ASN1_STRING* string) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)),
+          static_cast<size_t>(ASN1_STRING_length(string))};
+}
+
+// Those of one type: GEN_URI, GEN_DNS or GEN_IPADD.
+std::vector<std::string> NamesOf(X509* certificate, int type) {
+  std::vector<std::string> found;
+  auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != type) continue;
+    found.push_back(type == GEN_IPADD ? AddressText(name->d.iPAddress) : Text(name->d.ia5));
+  }
+  GENERAL_NAMES_free(names);
+  return found;
+}
+
+std::string FingerprintOf(const X509* certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  HONE_CHECK(X509_digest(certificate, EVP_sha256(), digest, &size) == 1);
+  return absl::WebSafeBase64Escape(std::string(reinterpret_cast<const char*>(digest), size));
+}
+
+absl::StatusOr<std::shared_ptr<X509_REQ>> ParseRequest(std::string_view pem) {
+  auto request = Own(PEM_read_bio_X509_REQ(Reader(pem).get(), nullptr, nullptr, nullptr), X509_REQ_free);
+  if (request == nullptr) return absl::InvalidArgumentError("this is no certificate request (PKCS #10, PEM)");
+  EVP_PKEY* key = X509_REQ_get0_pubkey(request.get());
+  if (!IsP256(key)) return absl::InvalidArgumentError("the key in the certificate request must be an EC P-256 key");
+  if (X509_REQ_verify(request.get(), key) != 1) {
+    return absl::InvalidArgumentError("the certificate request is not signed with the key that it names");
+  }
+  return request;
+}
+
+absl::Status LibraryError() { return absl::InternalError("the OpenSSL library cannot make a certificate"); }
+
+}  // namespace
+
+absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem) {
+  const auto certificate = ParseCertificate(pem);
+  if (certificate == nullptr) return absl::InvalidArgumentError("there is no certificate (PEM) in it");
+  const auto serial = Own(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate.get()), nullptr), BN_free);
+  char* digits = BN_bn2hex(serial.get());
+  CertificateFacts facts{digits, NamesOf(certificate.get(), GEN_URI), ToTime(X509_get0_notBefore(certificate.get())),
+                         ToTime(X509_get0_notAfter(certificate.get())), FingerprintOf(certificate.get())};
+  OPENSSL_free(digits);
+  return facts;
+}
+
+absl::Time RenewalTime(const CertificateFacts& facts) { return facts.from + (facts.until - facts.from) * 2 / 3; }
+
+std::string MakeKey() {
+  const auto key = Own(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  HONE_CHECK(key != nullptr);  // the library has the curve
+  return Written(
+      [&](BIO* bio) { return PEM_write_bio_PrivateKey(bio, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
+}
+
+absl::StatusOr<std::string> MakeRequest(std::string_view key_pem) {
+  const auto key = ParseKey(key_pem);
+  if (key == nullptr) return absl::InvalidArgumentError("there is no private key (PEM) in it");
+  const auto request = Own(X509_REQ_new(), X509_REQ_free);
+  if (X509_REQ_set_pubkey(request.get(), key.get()) != 1 ||
+      X509_REQ_sign(request.get(), key.get(), EVP_sha256()) == 0) {
+    return LibraryError();
+  }
+  return Written([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request.get()); });
+}
+
+absl::StatusOr<Authority> Authority::Make(const Validity& validity) {
+  const Key key = Own(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const Certificate certificate = Own(X509_new(), X509_free);
+  X509* raw = certificate.get();
+  X509_NAME* name = X509_get_subject_name(raw);
+  const auto* text = reinterpret_cast<const unsigned char*>("authority of a Hone farm");
+  const bool made = key != nullptr && X509_set_version(raw, X509_VERSION_3) == 1 && SetSerial(raw) &&
+                    SetValidity(raw, validity) && X509_set_pubkey(raw, key.get()) == 1 &&
+                    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, text, -1, -1, 0) == 1 &&
+                    X509_set_issuer_name(raw, name) == 1 &&
+                    AddExtension(raw, raw, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+                    AddExtension(raw, raw, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+                    AddExtension(raw, raw, NID_subject_key_identifier, "hash") &&
+                    X509_sign(raw, key.get(), EVP_sha256()) != 0;
+  if (!made) return LibraryError();
+  return Authority(certificate, key);
+}
+
+absl::StatusOr<Authority> Authority::Read(std::string_view certificate_pem, std::string_view key_pem) {
+  const Certificate certificate = ParseCertificate(certificate_pem);
+  if (certificate == nullptr) return absl::InvalidArgumentError("the authority's certificate (PEM) cannot be read");
+  const Key key = ParseKey(key_pem);
+  if (key == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return absl::InvalidArgumentError("the authority's key cannot be read, or belongs to another certificate");
+  }
+  return Authority(certificate, key);
+}
+
+absl::StatusOr<std::string> Authority::SignMember(std::string_view request_pem, const FarmIdentity& identity,
+                                                  const Validity& validity) const {
+  return Sign(request_pem, "URI:" + UriOf(identity), "clientAuth", validity);
+}
+
+absl::StatusOr<std::string> Authority::SignTracker(std::string_view request_pem, const std::vector<std::string>& hosts,
+                                                   const Validity& validity) const {
+  HONE_CHECK(!hosts.empty());
+  std::string names;
+  for (const std::string& host : hosts) {
+    HONE_RETURN_IF_ERROR(CheckHost(host));
+    names += fmt::format("{}{}:{}", names.empty() ? "" : ",", IsAddress(host) ? "IP" : "DNS", host);
+  }
+  return Sign(request_pem, names, "serverAuth", validity);
+}
+
+absl::StatusOr<std::string> Authority::Sign(std::string_view request_pem, const std::string& names, const char* usage,
+                                            const Validity& validity) const {
+  HONE_ASSIGN_OR_RETURN(const auto request, ParseRequest(request_pem));
+  const Certificate certificate = Own(X509_new(), X509_free);
+  X509 *raw = certificate.get(), *issuer = certificate_.get();
+  const bool made = X509_set_version(raw, X509_VERSION_3) == 1 && SetSerial(raw) && SetValidity(raw, validity) &&
+                    X509_set_pubkey(raw, X509_REQ_get0_pubkey(request.get())) == 1 &&
+                    X509_set_issuer_name(raw, X509_get_subject_name(issuer)) == 1 &&
+                    AddExtension(raw, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+                    AddExtension(raw, issuer, NID_key_usage, "critical,digitalSignature") &&
+                    AddExtension(raw, issuer, NID_ext_key_usage, usage) &&
+                    AddExtension(raw, issuer, NID_subject_alt_name, "critical," + names) &&
+                    X509_sign(raw, key_.get(), EVP_sha256()) != 0;
+  if (!made) return LibraryError();
+  return Written([&](BIO* bio) { return PEM_write_bio_X509(bio, raw); });
+}
+
+std::string Authority::certificate() const {
+  return Written([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate_.get()); });
+}
+
+std::string Authority::key() const {
+  return Written(
+      [&](BIO* bio) { return PEM_write_bio_PrivateKey(bio, key_.get(), nullptr, nullptr, 0, nullptr, nullptr); });
+}
+
+absl::Status CheckHost(std::string_view host) {
+  const bool name = !host.empty() && host.size() <= 253 && host.front() != '-' && host.front() != '.' &&
+                    std::all_of(host.begin(), host.end(), [](char c) {
+                      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                             c == '-' || c == '_';
+                    });
+  if (name || IsAddress(host)) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("'{}' is neither a host name nor an address", host));
+}
+
+absl::StatusOr<std::vector<std::string>> HostsIn(std::string_view certificate_pem) {
+  const auto certificate = ParseCertificate(certificate_pem);
+  if (certificate == nullptr) return absl::InvalidArgumentError("there is no certificate (PEM) in it");
+  std::vector<std::string> hosts = NamesOf(certificate.get(), GEN_DNS);
+  for (std::string& address : NamesOf(certificate.get(), GEN_IPADD)) hosts.push_back(std::move(address));
+  return hosts;
+}
+
+}  // namespace hone::pki

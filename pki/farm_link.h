@@ -1,0 +1,54 @@
+// The channel of a long-running program to its tracker, with a certificate that never ends: renewed when two thirds of
+// its time are over, and read again when somebody else has replaced it.
+//
+// A connection keeps the certificate that it was made with, so a new certificate means a new channel: ask for it at
+// every call, or every few. Calls on the old one end undisturbed. Start at Open.
+#ifndef HONE_PKI_FARM_LINK_H_
+#define HONE_PKI_FARM_LINK_H_
+
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
+#include "transport/transport.h"
+
+namespace hone::pki {
+
+class FarmLink {
+ public:
+  // folder: of an identity (identity_folder.h); empty for a socket, where nothing is shown. Errors as OpenChannel.
+  static absl::StatusOr<std::unique_ptr<FarmLink>> Open(const std::string& address,
+                                                        const std::filesystem::path& folder);
+  ~FarmLink();
+
+  std::shared_ptr<grpc::Channel> channel();  // from any thread
+
+ private:
+  FarmLink(std::string address, std::filesystem::path folder)
+      : address_(std::move(address)), folder_(std::move(folder)) {}
+  TlsFiles Files() const;
+  void KeepFresh();
+  // Both by the thread of KeepFresh, and by Open before.
+  absl::Status Reopen();
+  absl::Duration RenewIfDue();  // and when to look again
+
+  const std::string address_;
+  const std::filesystem::path folder_;
+  std::string shown_;                           // identity.pem as channel_ shows it
+  absl::Time next_try_ = absl::InfinitePast();  // of renewal
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ending_ = false;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::thread thread_;  // none without a folder
+};
+
+}  // namespace hone::pki
+
+#endif  // HONE_PKI_FARM_LINK_H_

@@ -1,0 +1,149 @@
+#include "pki/join.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <chrono>
+#include <string_view>
+
+#include "base/status.h"
+#include "hone/v1/identity.grpc.pb.h"
+
+namespace hone::pki {
+namespace {
+
+constexpr int kPatienceSeconds = 15;
+constexpr unsigned char kHttp2[] = {2, 'h', '2'};  // the name under which gRPC speaks TLS
+
+std::chrono::system_clock::time_point Deadline() {
+  return std::chrono::system_clock::now() + std::chrono::seconds(kPatienceSeconds);
+}
+
+std::string PemOf(X509* certificate) {
+  const std::unique_ptr<BIO, void (*)(BIO*)> bio(BIO_new(BIO_s_mem()), BIO_free_all);
+  HONE_CHECK(PEM_write_bio_X509(bio.get(), certificate) == 1);
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &bytes);
+  return std::string(bytes, static_cast<size_t>(size));
+}
+
+// A TLS connection that believes whatever it is shown; nothing is sent over it.
+class Handshake {
+ public:
+  explicit Handshake(const std::string& address)
+      : context_(SSL_CTX_new(TLS_client_method())), connection_(BIO_new_ssl_connect(context_)) {
+    BIO_get_ssl(connection_, &ssl_);
+    SSL_set_verify(ssl_, SSL_VERIFY_NONE, nullptr);
+    SSL_set_alpn_protos(ssl_, kHttp2, sizeof(kHttp2));
+    BIO_set_conn_hostname(connection_, address.c_str());
+  }
+  ~Handshake() {
+    BIO_free_all(connection_);
+    SSL_CTX_free(context_);
+  }
+  Handshake(const Handshake&) = delete;
+  Handshake& operator=(const Handshake&) = delete;
+
+  bool Connect() {
+    BIO* socket = BIO_next(connection_);
+    if (BIO_do_connect_retry(socket, kPatienceSeconds, 50) != 1) return false;
+    int descriptor = -1;
+    BIO_get_fd(socket, &descriptor);
+    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);  // which the call before has set
+    const timeval patience{kPatienceSeconds, 0};
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    connected_ = true;
+    return BIO_do_handshake(connection_) == 1;
+  }
+  bool connected() const { return connected_; }
+  STACK_OF(X509) * chain() const { return SSL_get_peer_cert_chain(ssl_); }
+
+ private:
+  SSL_CTX* context_;
+  BIO* connection_;
+  SSL* ssl_ = nullptr;
+  bool connected_ = false;
+};
+
+// Key and certificate, as identity.pem has them.
+absl::StatusOr<std::string> Assemble(const std::string& key, const std::string& certificate) {
+  HONE_RETURN_IF_ERROR(Annotate(ReadCertificate(certificate).status(), "the tracker's answer"));
+  return key + certificate;
+}
+
+absl::StatusOr<v1::JoinResponse> CallJoin(const std::string& authority, const JoinOptions& options,
+                                          const std::string& key) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, OpenAnonymousChannel(options.settings.tracker, authority));
+  v1::JoinRequest request;
+  HONE_ASSIGN_OR_RETURN(*request.mutable_certificate_request(), MakeRequest(key));
+  request.set_role(std::string(Name(options.token.role)));
+  request.set_name(options.name);
+  request.set_host_name(options.host_name);
+  grpc::ClientContext context;
+  context.set_deadline(Deadline());
+  context.AddMetadata(kTokenMetadata, options.token.secret);
+  v1::JoinResponse response;
+  const grpc::Status status = v1::JoinService::NewStub(channel)->Join(&context, request, &response);
+  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.settings.tracker);
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std::string& fingerprint) {
+  Handshake handshake(address);
+  const bool complete = handshake.Connect();
+  ERR_clear_error();
+  if (!handshake.connected()) {
+    return absl::UnavailableError(fmt::format("nobody answers at {}: is that the tracker's HOST:PORT?", address));
+  }
+  STACK_OF(X509)* chain = complete ? handshake.chain() : nullptr;
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    std::string pem = PemOf(sk_X509_value(chain, i));
+    const auto facts = ReadCertificate(pem);
+    if (facts.ok() && facts->fingerprint == fingerprint) return pem;
+  }
+  return absl::UnauthenticatedError(fmt::format(
+      "what answers at {} is not of the farm that the token is for, so the token was not shown; check the address, and "
+      "that the token is of this farm",
+      address));
+}
+
+absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const JoinOptions& options) {
+  HONE_RETURN_IF_ERROR(MakeFolder(folder));
+  const TlsFiles files = FilesIn(folder);
+  if (std::filesystem::exists(files.identity)) {
+    return absl::AlreadyExistsError(
+        fmt::format("{} has an identity already; remove the folder to join anew, or name another with --identity DIR",
+                    folder.string()));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string authority,
+                        FetchAuthority(options.settings.tracker, options.token.fingerprint));
+  const std::string key = MakeKey();
+  // A folder that cannot be written to must not cost the token.
+  HONE_RETURN_IF_ERROR(WriteFile(files.authority, authority));
+  HONE_RETURN_IF_ERROR(WriteSettings(folder, options.settings));
+  HONE_ASSIGN_OR_RETURN(const v1::JoinResponse response, CallJoin(authority, options, key));
+  HONE_ASSIGN_OR_RETURN(const std::string identity, Assemble(key, response.certificate()));
+  HONE_RETURN_IF_ERROR(WriteFile(files.identity, identity));
+  return response.name();
+}
+
+absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder) {
+  const std::string key = MakeKey();
+  v1::RenewRequest request;
+  HONE_ASSIGN_OR_RETURN(*request.mutable_certificate_request(), MakeRequest(key));
+  grpc::ClientContext context;
+  context.set_deadline(Deadline());
+  v1::RenewResponse response;
+  HONE_RETURN_IF_ERROR(FromGrpc(v1::JoinService::NewStub(channel)->Renew(&context, request, &response)));
+  HONE_ASSIGN_OR_RETURN(const std::string identity, Assemble(key, response.certificate()));
+  return WriteFile(FilesIn(folder).identity, identity);
+}
+
+}  // namespace hone::pki

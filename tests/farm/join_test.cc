@@ -1,0 +1,372 @@
+// Joining a farm, staying in it and being put out of it, with the real programs: hone, hone-tracker and hone-agent.
+
+#include "pki/join.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <grpc/grpc_security.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/time/clock.h"
+#include "base/temporary_folder.h"
+#include "hone/v1/identity.grpc.pb.h"
+#include "hone/v1/job.grpc.pb.h"
+#include "pki/identity_folder.h"
+#include "pki/token.h"
+#include "pki/tracker_folder.h"
+#include "tests/farm/builders.h"
+#include "tests/farm/methods.h"
+#include "tests/farm/processes.h"
+#include "tracker/access.h"
+#include "transport/transport.h"
+
+namespace hone::farm {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class JoinTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("XDG_CONFIG_HOME", (folder_ / "config").c_str(), 1);
+    ASSERT_EQ(Hone({"pki", "init", "--dir", folder_ / "pki", "--tracker", "localhost:9190"}), 0) << said_;
+    setenv("HONE_IDENTITY", (folder_ / "pki" / "admin").c_str(), 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"XDG_CONFIG_HOME", "HONE_IDENTITY", "HONE_TRACKER"}) unsetenv(name);
+  }
+  void StartTracker(const std::string& life = "30d") {
+    const std::filesystem::path port = folder_ / "port";
+    std::filesystem::remove(port);
+    tracker_ = std::make_unique<Process>(
+        std::vector<std::string>{HONE_TRACKER_BINARY, "--listen", "localhost:0", "--records", folder_ / "records",
+                                 "--port-file", port, "--pki", folder_ / "pki", "--certificate-life", life},
+        folder_ / "tracker.log");
+    ASSERT_TRUE(Eventually([&] { return std::ifstream(port).good() || !tracker_->Running(); }));
+    std::ifstream(port) >> address_;
+    ASSERT_FALSE(address_.empty()) << tracker_->Log();
+    setenv("HONE_TRACKER", address_.c_str(), 1);
+  }
+  // Runs a program to its end: its exit status. What it said is in said_.
+  int RunProgram(std::vector<std::string> arguments) {
+    const std::string log = folder_ / "said.log";
+    std::filesystem::remove(log);
+    Process process(arguments, log);
+    const int status = process.Wait();
+    said_ = process.Log();
+    return status;
+  }
+  int Hone(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), HONE_BINARY);
+    return RunProgram(std::move(arguments));
+  }
+  json HoneJson(std::vector<std::string> arguments) {
+    arguments.push_back("--json");
+    EXPECT_EQ(Hone(std::move(arguments)), 0) << said_;
+    return json::parse(said_, nullptr, false);
+  }
+  std::string Token(const std::string& role, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"token", "create", "--role", role};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return HoneJson(arguments).value("token", "");
+  }
+  // As `hone join` or `hone-agent join`, into a folder of that name.
+  int Join(const std::string& token, const std::string& folder, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {HONE_BINARY, "join",       address_,        "--token",
+                                          token,       "--identity", folder_ / folder};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunProgram(arguments);
+  }
+  TlsFiles Files(const std::string& folder) const { return pki::FilesIn(folder_ / folder); }
+  json Identity(const std::string& name) {
+    const json list = HoneJson({"identity", "list"});
+    for (const json& identity : list["identities"]) {
+      if (identity["name"] == name) return identity;
+    }
+    return json::object();
+  }
+  std::string Devices() { return HoneJson({"devices"}).dump(); }
+  static grpc::Status Call(const std::string& method, const std::shared_ptr<grpc::Channel>& channel,
+                           bool* resumed = nullptr) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    const grpc::Slice nothing;
+    const grpc::ByteBuffer request(&nothing, 1);
+    grpc::ByteBuffer response;
+    std::promise<grpc::Status> done;
+    grpc::GenericStub stub(channel);
+    stub.UnaryCall(&context, method, grpc::StubOptions(), &request, &response,
+                   [&done](const grpc::Status& status) { done.set_value(status); });
+    grpc::Status status = done.get_future().get();
+    if (resumed == nullptr) return status;
+    const auto property = context.auth_context()->FindPropertyValues("ssl_session_reused");
+    *resumed = !property.empty() && property[0] == "true";
+    return status;
+  }
+  grpc::Status Call(const std::string& method, const std::string& folder) {
+    return Call(method, OpenChannel(address_, Files(folder)).value());
+  }
+
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  std::unique_ptr<Process> tracker_;
+  std::string address_, said_;
+};
+
+constexpr char kListDevices[] = "/hone.v1.AdminService/ListDevices";
+
+TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
+  StartTracker();
+  const std::string token = Token("agent");
+  ASSERT_EQ(
+      RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token, "--name", "board", "--label", "board=rpi"}), 0)
+      << said_;
+  EXPECT_THAT(said_, HasSubstr("joined as 'board'"));
+  const std::filesystem::path own = folder_ / "config" / "hone" / "agent";
+  struct stat facts{};
+  ASSERT_EQ(stat(own.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0700u);
+  ASSERT_EQ(stat((own / "identity.pem").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  Process agent({HONE_AGENT_BINARY}, folder_ / "agent.log");
+  ASSERT_TRUE(Eventually([&] { return Devices().find("\"board\"") != std::string::npos; })) << agent.Log();
+  EXPECT_EQ(Identity("board").value("state", ""), "good");
+  // It has one already; joining twice would leave a name behind.
+  EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent")}), 1);
+  EXPECT_THAT(said_, HasSubstr("has an identity already"));
+}
+
+TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
+  StartTracker();
+  const std::string token = Token("viewer");
+  ASSERT_EQ(Join(token, "ann", {"--name", "ann"}), 0) << said_;
+  EXPECT_TRUE(Call(kListDevices, "ann").ok());
+  EXPECT_EQ(Join(token, "bob"), 1);
+  EXPECT_THAT(said_, HasSubstr("was used already"));
+  const std::string brief = Token("viewer", {"--expires", "1ms"});
+  EXPECT_EQ(Join(brief, "bob"), 1);
+  EXPECT_THAT(said_, HasSubstr("is past its time"));
+  pki::Token guessed = pki::ParseToken(token).value();
+  guessed.secret = pki::RandomSecret();
+  EXPECT_EQ(Join(pki::Print(guessed), "bob"), 1);
+  EXPECT_THAT(said_, HasSubstr("no such token"));
+  const json revoked = HoneJson({"token", "create", "--role", "viewer"});
+  ASSERT_EQ(Hone({"token", "revoke", revoked["id"]}), 0) << said_;
+  EXPECT_EQ(Join(revoked["token"], "bob"), 1);
+  EXPECT_THAT(said_, HasSubstr("was revoked"));
+  EXPECT_EQ(Join("viewer.abc", "bob"), 1);
+  EXPECT_THAT(said_, HasSubstr("not the whole of a token"));
+  EXPECT_FALSE(std::filesystem::exists(Files("bob").identity));
+  ASSERT_EQ(Join(Token("viewer"), "bob", {"--name", "bob"}), 0) << "a refusal leaves nothing in the way: " << said_;
+}
+
+TEST_F(JoinTest, ATokenGivesItsRoleAndNoTakenName) {
+  StartTracker();
+  ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;
+  const std::string token = Token("client", {"--uses", "2"});
+  EXPECT_EQ(Join(token, "bob", {"--name", "ann"}), 1);
+  EXPECT_THAT(said_, HasSubstr("the name 'ann' is taken; choose another"));
+  EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token}), 2);
+  EXPECT_THAT(said_, HasSubstr("the token is for role client"));
+  pki::Token posing = pki::ParseToken(token).value();
+  posing.role = Role::kAdmin;
+  EXPECT_EQ(Join(pki::Print(posing), "bob", {"--name", "bob"}), 1);
+  EXPECT_THAT(said_, HasSubstr("the token is for role client, not for role admin"));
+  EXPECT_EQ(Join(Token("client", {"--name", "bob"}), "bob", {"--name", "eve"}), 1);
+  EXPECT_THAT(said_, HasSubstr("is for the name 'bob'"));
+  ASSERT_EQ(Join(token, "bob", {"--name", "carl"}), 0) << said_;
+  EXPECT_THAT(Call("/hone.v1.AdminService/Drain", "bob").error_message(), HasSubstr("role client may not call"));
+}
+
+// Whoever poses as the tracker is shown no token.
+TEST_F(JoinTest, ATrackerOfAnotherFarmIsNotTrusted) {
+  StartTracker();
+  pki::Token token = pki::ParseToken(Token("viewer")).value();
+  token.fingerprint = pki::RandomSecret();
+  EXPECT_EQ(Join(pki::Print(token), "ann"), 1);
+  EXPECT_THAT(said_, HasSubstr("so the token was not shown"));
+  tracker_->Signal(SIGTERM);
+  tracker_->Wait();
+  EXPECT_EQ(Join(pki::Print(token), "bob"), 1);
+  EXPECT_THAT(said_, HasSubstr("nobody answers"));
+}
+
+TEST_F(JoinTest, WithoutACertificateThereIsNothingButJoining) {
+  StartTracker();
+  const auto channel = OpenAnonymousChannel(address_, pki::ReadFile(Files("pki").authority).value()).value();
+  for (const std::string& method : AllMethods()) {
+    const grpc::Status status = Call(method, channel);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
+    EXPECT_THAT(status.error_message(), HasSubstr(method == tracker::kJoin ? "no such token" : "join")) << method;
+  }
+  EXPECT_EQ(Call("/grpc.health.v1.Health/Check", channel).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  // However many wrong tokens there were, a good one is taken.
+  while (Call(std::string(tracker::kJoin), channel).error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) {
+  }
+  EXPECT_EQ(Join(Token("viewer"), "ann"), 0) << said_;
+}
+
+TEST_F(JoinTest, WrongCertificatesAreRefusedByATrackerThatLetsMachinesJoin) {
+  StartTracker();
+  const absl::Time now = absl::Now();
+  const pki::Authority foreign = pki::Authority::Make({now - absl::Hours(1), now + absl::Hours(1)}).value();
+  ASSERT_TRUE(pki::IssueIdentity(foreign, folder_ / "foreign", {Role::kAdmin, "eve"}, address_, now).ok());
+  TlsFiles files = Files("foreign");
+  files.authority = Files("pki").authority;
+  EXPECT_EQ(Call(kListDevices, OpenChannel(address_, files).value()).error_code(), grpc::StatusCode::UNAVAILABLE);
+  const auto authority = pki::ReadAuthority(folder_ / "pki").value();
+  ASSERT_TRUE(
+      pki::IssueIdentity(*authority, folder_ / "old", {Role::kAdmin, "old"}, address_, now - absl::Hours(24 * 366))
+          .ok());
+  EXPECT_EQ(Call(kListDevices, "old").error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(JoinTest, ARevokedAgentIsOutAtOnceAndMayJoinAgain) {
+  StartTracker();
+  ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
+      << said_;
+  Process agent({HONE_AGENT_BINARY}, folder_ / "agent.log");
+  ASSERT_TRUE(Eventually([&] { return Devices().find("\"board\"") != std::string::npos; })) << agent.Log();
+  ASSERT_EQ(Hone({"identity", "revoke", "board"}), 0) << said_;
+  EXPECT_EQ(agent.Wait(), 1);  // its call is held for up to 20 seconds, but not now
+  EXPECT_THAT(agent.Log(), HasSubstr("'board' was revoked"));
+  EXPECT_EQ(Identity("board").value("state", ""), "revoked");
+  std::filesystem::remove_all(folder_ / "config");
+  EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
+      << said_;
+  EXPECT_EQ(Identity("board").value("state", ""), "good");
+}
+
+TEST_F(JoinTest, ACallThatWaitsEndsWhenItsCallerIsRevoked) {
+  StartTracker();
+  ASSERT_EQ(Join(Token("client"), "ann", {"--name", "ann"}), 0) << said_;
+  const auto jobs = v1::JobService::NewStub(OpenChannel(address_, Files("ann")).value());
+  v1::SubmitJobRequest submit;
+  *submit.mutable_spec() = tracker::SpecOf("a");
+  v1::WatchJobRequest watch;
+  {
+    grpc::ClientContext context;
+    v1::Job job;
+    ASSERT_TRUE(jobs->Submit(&context, submit, &job).ok());
+    watch.set_job_id(job.id());
+  }
+  watch.set_after_sequence(INT64_MAX);
+  watch.mutable_max_wait()->set_seconds(20);
+  const auto waiting = std::async(std::launch::async, [&] {
+    grpc::ClientContext context;
+    v1::WatchJobResponse response;
+    return jobs->Watch(&context, watch, &response).error_code();
+  });
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(2)), std::future_status::timeout);
+  ASSERT_EQ(Hone({"identity", "revoke", "ann"}), 0) << said_;
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  grpc::ClientContext context;
+  v1::WatchJobResponse response;
+  EXPECT_EQ(jobs->Watch(&context, watch, &response).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+// A resumed session verifies no certificate: the tracker must ask at every call.
+TEST_F(JoinTest, ATlsSessionFromBeforeTheRevocationHelpsNobody) {
+  StartTracker();
+  ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;
+  const std::unique_ptr<grpc_ssl_session_cache, void (*)(grpc_ssl_session_cache*)> cache(
+      grpc_ssl_session_cache_create_lru(4), grpc_ssl_session_cache_destroy);
+  const auto connect = [&] {
+    const std::string identity = pki::ReadFile(Files("ann").identity).value();
+    const grpc::SslCredentialsOptions options{pki::ReadFile(Files("ann").authority).value(), identity, identity};
+    const grpc_arg sessions = grpc_ssl_session_cache_create_channel_arg(cache.get());
+    grpc::ChannelArguments arguments;
+    arguments.SetPointerWithVtable(sessions.key, sessions.value.pointer.p, sessions.value.pointer.vtable);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(address_, grpc::SslCredentials(options), arguments);
+  };
+  bool resumed = false;
+  EXPECT_TRUE(Call(kListDevices, connect(), &resumed).ok());
+  EXPECT_TRUE(Call(kListDevices, connect(), &resumed).ok());
+  EXPECT_TRUE(resumed) << "else this test tests nothing";
+  ASSERT_EQ(Hone({"identity", "revoke", "ann"}), 0) << said_;
+  const grpc::Status status = Call(kListDevices, connect(), &resumed);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(status.error_message(), HasSubstr("'ann' was revoked"));
+}
+
+TEST_F(JoinTest, AnAgentRenewsItsCertificateAndGoesOn) {
+  StartTracker("6s");
+  ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
+      << said_;
+  const std::filesystem::path own = folder_ / "config" / "hone" / "agent";
+  const std::string first = pki::ReadFile(pki::FilesIn(own).identity).value();
+  Process agent({HONE_AGENT_BINARY}, folder_ / "agent.log");
+  ASSERT_TRUE(Eventually([&] { return Identity("board").value("vouched_by", "") == "renewal"; })) << agent.Log();
+  EXPECT_NE(pki::ReadFile(pki::FilesIn(own).identity).value(), first);
+  const auto first_facts = pki::ReadCertificate(first).value();
+  absl::SleepFor(first_facts.until + absl::Seconds(1) - absl::Now());
+  EXPECT_TRUE(agent.Running()) << agent.Log();
+  EXPECT_THAT(Devices(), HasSubstr("\"idle\""));
+  // The old certificate is of no use any more, though nobody revoked it.
+  std::filesystem::create_directory(folder_ / "thief");
+  std::ofstream(Files("thief").identity) << first;
+  std::filesystem::copy(pki::FilesIn(own).authority, Files("thief").authority);
+  EXPECT_EQ(Call("/grpc.health.v1.Health/Check", "thief").error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(JoinTest, ATrackerShowsItsNewCertificateWithoutARestart) {
+  StartTracker();
+  const std::string port = address_.substr(address_.rfind(':'));
+  const auto call = [&] {
+    return Call(kListDevices, OpenChannel("127.0.0.1" + port, Files("pki/admin")).value()).error_code();
+  };
+  EXPECT_EQ(call(), grpc::StatusCode::UNAVAILABLE) << "its certificate has no such name";
+  const auto authority = pki::ReadAuthority(folder_ / "pki").value();
+  ASSERT_TRUE(pki::WriteTrackerIdentity(folder_ / "pki", *authority, {"localhost", "127.0.0.1"}, absl::Now()).ok());
+  EXPECT_TRUE(Eventually([&] { return call() == grpc::StatusCode::OK; }));
+}
+
+TEST_F(JoinTest, TheAuditLogTellsWhoDidWhatAndWhoMightNot) {
+  StartTracker();
+  ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;
+  EXPECT_FALSE(Call("/hone.v1.AdminService/Drain", "ann").ok());
+  EXPECT_FALSE(Call("/hone.v1.IdentityService/ListAudit", "ann").ok());
+  ASSERT_EQ(Hone({"drain", "board"}), 0) << said_;
+  Devices();
+  const json entries = HoneJson({"audit"})["entries"];
+  const auto find = [&](const std::string& method) {
+    for (const json& entry : entries) {
+      if (entry["method"] == method)
+        return entry["name"].get<std::string>() + ": " + entry["result"].get<std::string>();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(find("IdentityService/CreateToken"), "admin: ok");
+  EXPECT_EQ(find("JoinService/Join"), ": ok");
+  EXPECT_EQ(find("AdminService/Drain"), "admin: ok");
+  EXPECT_THAT(find("IdentityService/ListAudit"), HasSubstr("ann: a certificate of role viewer may not call"));
+  EXPECT_EQ(find("AdminService/ListDevices"), "") << "who only reads is not in it";
+  EXPECT_EQ(entries[0]["object"], "board");
+  EXPECT_THAT(entries[0]["peer"].get<std::string>(), HasSubstr("ip"));
+}
+
+TEST_F(JoinTest, AnAuthorityIsMadeOnce) {
+  EXPECT_EQ(Hone({"pki", "init", "--dir", folder_ / "pki", "--tracker", "localhost:9190"}), 1);
+  EXPECT_THAT(said_, HasSubstr("would shut out everybody who joined"));
+  EXPECT_EQ(Hone({"pki", "issue", "--dir", folder_ / "pki", "--role", "admin", "--name", "second", "--identity",
+                  folder_ / "second", "--tracker", "localhost:9190"}),
+            0)
+      << said_;
+  StartTracker();
+  EXPECT_TRUE(Call("/hone.v1.IdentityService/ListTokens", "second").ok());
+  EXPECT_THAT(HoneJson({"token", "list"}).dump(), Not(HasSubstr("error")));
+}
+
+}  // namespace
+}  // namespace hone::farm

@@ -1,0 +1,48 @@
+// All methods of all services of the protocol: what nobody may be let at without a rule.
+#ifndef HONE_TESTS_FARM_METHODS_H_
+#define HONE_TESTS_FARM_METHODS_H_
+
+#include <google/protobuf/descriptor.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "base/status.h"
+#include "hone/v1/admin.pb.h"
+#include "hone/v1/agent.pb.h"
+#include "hone/v1/identity.pb.h"
+#include "hone/v1/job.pb.h"
+#include "hone/v1/record.pb.h"
+#include "hone/v1/tuner.pb.h"
+
+namespace hone::farm {
+
+// "/hone.v1.AgentService/Synchronize" and so on, in all files under proto/. Aborts where one of them is not linked into
+// the test (include its header here).
+inline std::set<std::string> AllMethods() {
+  // Their descriptors are registered when their code is linked.
+  for (const auto* linked :
+       {v1::ListDevicesRequest::descriptor(), v1::SubmitJobRequest::descriptor(), v1::RecordKey::descriptor(),
+        v1::LeaseJobRequest::descriptor(), v1::SynchronizeRequest::descriptor(), v1::JoinRequest::descriptor()}) {
+    HONE_CHECK(linked != nullptr);
+  }
+  std::set<std::string> methods;
+  const std::filesystem::path protos = HONE_SOURCE_DIR "/proto";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(protos)) {
+    if (entry.path().extension() != ".proto") continue;
+    const std::string name = std::filesystem::relative(entry.path(), protos);
+    const auto* file = google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);
+    HONE_CHECK(file != nullptr);
+    for (int s = 0; s < file->service_count(); ++s) {
+      for (int m = 0; m < file->service(s)->method_count(); ++m) {
+        methods.insert("/" + file->service(s)->full_name() + "/" + file->service(s)->method(m)->name());
+      }
+    }
+  }
+  return methods;
+}
+
+}  // namespace hone::farm
+
+#endif  // HONE_TESTS_FARM_METHODS_H_

@@ -1,0 +1,86 @@
+#include "pki/certificates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pki/token.h"
+
+namespace hone::pki {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+const Validity kDay = {kNow, kNow + absl::Hours(24)};
+
+TEST(Certificates, AnAuthoritySignsWhatItSaysAndNothingTheRequestSays) {
+  const Authority authority = Authority::Make(kDay).value();
+  const std::string request = MakeRequest(MakeKey()).value();
+  const std::string pem = authority.SignMember(request, {Role::kAgent, "board"}, kDay).value();
+  const CertificateFacts facts = ReadCertificate(pem).value();
+  EXPECT_THAT(facts.uris, ElementsAre("hone://farm/agent/board"));
+  EXPECT_EQ(facts.from, kDay.from);
+  EXPECT_EQ(facts.until, kDay.until);
+  EXPECT_TRUE(HostsIn(pem)->empty()) << "who had a host name could pose as the tracker";
+  const CertificateFacts second =
+      ReadCertificate(authority.SignMember(request, {Role::kAgent, "board"}, kDay).value()).value();
+  EXPECT_NE(second.serial, facts.serial);
+  EXPECT_NE(second.fingerprint, facts.fingerprint);
+}
+
+TEST(Certificates, ATrackersCertificateHasItsHosts) {
+  const Authority authority = Authority::Make(kDay).value();
+  const std::string request = MakeRequest(MakeKey()).value();
+  const std::string pem = authority.SignTracker(request, {"tracker.lab", "10.0.0.5", "::1"}, kDay).value();
+  EXPECT_THAT(*HostsIn(pem), ElementsAre("tracker.lab", "10.0.0.5", "::1"));
+  EXPECT_TRUE(ReadCertificate(pem)->uris.empty());
+  for (const char* host : {"", "a b", "a,URI:hone://farm/admin/x", "-a", "a/b", "a:1"}) {
+    EXPECT_FALSE(authority.SignTracker(request, {host}, kDay).ok()) << host;
+  }
+}
+
+TEST(Certificates, ItIsRenewedWhenTwoThirdsAreOver) {
+  const std::string pem = Authority::Make({kNow, kNow + absl::Hours(30)})->certificate();
+  EXPECT_EQ(RenewalTime(ReadCertificate(pem).value()), kNow + absl::Hours(20));
+}
+
+TEST(Certificates, OnlyARequestThatIsOneIsSigned) {
+  const Authority authority = Authority::Make(kDay).value();
+  const FarmIdentity board{Role::kAgent, "board"};
+  EXPECT_THAT(std::string(authority.SignMember("", board, kDay).status().message()),
+              HasSubstr("no certificate request"));
+  EXPECT_FALSE(authority.SignMember(MakeKey(), board, kDay).ok());
+  std::string request = MakeRequest(MakeKey()).value();
+  const size_t middle = request.size() - 80;  // in the signature
+  request[middle] = request[middle] == 'A' ? 'B' : 'A';
+  EXPECT_FALSE(authority.SignMember(request, board, kDay).ok());
+}
+
+TEST(Certificates, AnAuthorityIsReadWithItsOwnKeyOnly) {
+  const Authority authority = Authority::Make(kDay).value();
+  EXPECT_TRUE(Authority::Read(authority.certificate(), authority.key()).ok());
+  EXPECT_FALSE(Authority::Read(authority.certificate(), MakeKey()).ok());
+  EXPECT_FALSE(Authority::Read(authority.certificate(), "").ok());
+  EXPECT_FALSE(Authority::Read("", authority.key()).ok());
+}
+
+TEST(Token, WhatIsPrintedIsRead) {
+  const Token token{Role::kTuner, RandomSecret(), ReadCertificate(Authority::Make(kDay)->certificate())->fingerprint};
+  const Token read = ParseToken(Print(token)).value();
+  EXPECT_EQ(read.role, Role::kTuner);
+  EXPECT_EQ(read.secret, token.secret);
+  EXPECT_EQ(read.fingerprint, token.fingerprint);
+  EXPECT_NE(RandomSecret(), RandomSecret());
+}
+
+TEST(Token, HalfATokenIsNone) {
+  const std::string secret = RandomSecret();
+  for (const std::string& text : {std::string(), secret, "agent." + secret, "agent." + secret + "." + secret.substr(1),
+                                  "king." + secret + "." + secret, "agent." + secret + "." + secret + "."}) {
+    EXPECT_THAT(std::string(ParseToken(text).status().message()), HasSubstr("not the whole of a token")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hone::pki

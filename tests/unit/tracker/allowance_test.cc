@@ -1,0 +1,42 @@
+#include "tracker/allowance.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace hone::tracker {
+namespace {
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+int Taken(Allowance& allowance, const std::string& key, absl::Time now) {
+  int count = 0;
+  while (count < 1000 && allowance.Take(key, now)) ++count;
+  return count;
+}
+
+TEST(AllowanceTest, SoManyAtOnceAndSoManyASecond) {
+  Allowance allowance({10, 30});
+  EXPECT_EQ(Taken(allowance, "a", kNow), 30);
+  EXPECT_EQ(Taken(allowance, "a", kNow + absl::Milliseconds(50)), 0);
+  EXPECT_EQ(Taken(allowance, "a", kNow + absl::Milliseconds(550)), 5);
+  EXPECT_EQ(Taken(allowance, "b", kNow), 30) << "one counts for itself";
+  EXPECT_EQ(Taken(allowance, "a", kNow + absl::Hours(1)), 30);
+}
+
+TEST(AllowanceTest, AClockThatGoesBackGivesNothing) {
+  Allowance allowance({10, 30});
+  EXPECT_EQ(Taken(allowance, "a", kNow), 30);
+  EXPECT_EQ(Taken(allowance, "a", kNow - absl::Hours(1)), 0);
+  EXPECT_EQ(Taken(allowance, "a", kNow + absl::Seconds(1)), 10);
+}
+
+TEST(AllowanceTest, KeysThatAreNotUsedAreForgotten) {
+  Allowance allowance({10, 30});
+  for (int i = 0; i < 100'000; ++i) {
+    EXPECT_TRUE(allowance.Take(fmt::format("{}", i), kNow + absl::Seconds(i)));
+  }
+  EXPECT_LT(allowance.keys(), 1000u);
+}
+
+}  // namespace
+}  // namespace hone::tracker

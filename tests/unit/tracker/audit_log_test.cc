@@ -1,0 +1,52 @@
+#include "tracker/audit_log.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/temporary_folder.h"
+
+namespace hone::tracker {
+namespace {
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+TEST(AuditLogTest, TellsTheNewestFirstAndForgetsTheOldest) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  auto log = AuditLog::Open(folder / "audit.db", 3).value();
+  for (int i = 0; i < 5; ++i) {
+    log->Add({"client", "ann", "ipv4:1", "JobService/Cancel", fmt::format("job{}", i)}, absl::OkStatus(),
+             kNow + absl::Seconds(i));
+  }
+  log = AuditLog::Open(folder / "audit.db", 3).value();
+  const auto entries = log->Newest(10).value();
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[0].object(), "job4");
+  EXPECT_EQ(entries[0].number(), 5);
+  EXPECT_EQ(entries[0].result(), "ok");
+  EXPECT_EQ(entries[0].time().seconds(), 1'800'000'004);
+  EXPECT_EQ(entries[2].object(), "job2");
+  EXPECT_EQ(log->Newest(1)->size(), 1u);
+}
+
+TEST(AuditLogTest, WhoAsksAgainAndAgainPushesNothingOut) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto log = AuditLog::Open(folder / "audit.db").value();
+  for (int i = 0; i < 100; ++i) log->Add({"agent", "a", "", "x", ""}, absl::PermissionDeniedError("no"), kNow);
+  EXPECT_EQ(log->Newest(1000)->size(), 10u);
+  log->Add({"agent", "b", "", "x", ""}, absl::PermissionDeniedError("no"), kNow);
+  log->Add({"agent", "a", "", "x", ""}, absl::OkStatus(), kNow);
+  log->Add({"agent", "a", "", "x", ""}, absl::PermissionDeniedError("no"), kNow + absl::Minutes(1));
+  EXPECT_EQ(log->Newest(1000)->size(), 13u);
+  EXPECT_EQ((*log->Newest(1))[0].result(), "no");
+}
+
+TEST(AuditLogTest, AnyBytesMayBeSaidOfAnObject) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto log = AuditLog::Open(folder / "audit.db").value();
+  log->Add({"client", "ann", "", "x", std::string("\0\xff", 2) + std::string(10'000, 'y')}, absl::OkStatus(), kNow);
+  ASSERT_EQ(log->Newest(1)->size(), 1u);
+  EXPECT_LE((*log->Newest(1))[0].object().size(), 300u);
+}
+
+}  // namespace
+}  // namespace hone::tracker

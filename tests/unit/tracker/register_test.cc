@@ -1,0 +1,166 @@
+#include "tracker/register.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/temporary_folder.h"
+#include "pki/token.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+class RegisterTest : public testing::Test {
+ protected:
+  void Reopen() { members_ = Register::Open(folder_ / "register.db").value(); }
+  Register::Sign Signer(absl::Time from = kNow) {
+    return [this, from](const FarmIdentity& identity) {
+      return authority_.SignMember(pki::MakeRequest(pki::MakeKey()).value(), identity, {from, from + absl::Hours(24)});
+    };
+  }
+  std::string Token(Role role = Role::kAgent, const std::string& name = "", int uses = 1) {
+    const std::string secret = pki::RandomSecret();
+    last_ = members_->AddToken({secret, role, name, uses, kNow + absl::Hours(1), "ann"}, kNow).value();
+    return secret;
+  }
+  absl::StatusOr<Register::Enrolled> Enrol(const std::string& secret, const std::string& name = "",
+                                           absl::Time now = kNow) {
+    return members_->Enrol({secret, "agent", name, "host"}, Signer(now), now);
+  }
+  absl::Status Admit(const Register::Enrolled& member, absl::Time now = kNow) {
+    return members_->Admit(member.identity, pki::ReadCertificate(member.certificate).value(), now);
+  }
+
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const pki::Authority authority_ = pki::Authority::Make({kNow, kNow + absl::Hours(999)}).value();
+  std::unique_ptr<Register> members_ = Register::Open(folder_ / "register.db").value();
+  v1::Token last_;
+};
+
+TEST_F(RegisterTest, ATokenLetsOneInOnce) {
+  const std::string secret = Token();
+  EXPECT_TRUE(members_->CheckToken(secret, kNow).ok());
+  const auto member = Enrol(secret, "board");
+  ASSERT_TRUE(member.ok()) << member.status();
+  EXPECT_EQ(member->identity.name, "board");
+  EXPECT_TRUE(Admit(*member).ok());
+  Reopen();
+  EXPECT_THAT(std::string(Enrol(secret, "other").status().message()), HasSubstr(last_.id() + " was used already"));
+  EXPECT_TRUE(absl::IsUnauthenticated(members_->CheckToken(secret, kNow)));
+  EXPECT_EQ(members_->Identities()->size(), 1u);
+  EXPECT_EQ((*members_->Identities())[0].vouched_by(), "token " + last_.id() + " of ann");
+}
+
+TEST_F(RegisterTest, ATokenThatIsNotGoodLetsNobodyIn) {
+  EXPECT_THAT(std::string(Enrol(pki::RandomSecret()).status().message()), HasSubstr("no such token"));
+  EXPECT_FALSE(Enrol("").ok());
+  const std::string secret = Token();
+  EXPECT_TRUE(absl::IsUnauthenticated(Enrol(secret.substr(1)).status()));
+  EXPECT_THAT(std::string(Enrol(secret, "", kNow + absl::Hours(1)).status().message()), HasSubstr("past its time"));
+  EXPECT_TRUE(members_->CheckToken(secret, kNow + absl::Minutes(59)).ok());
+  ASSERT_TRUE(members_->RevokeToken(last_.id()).ok());
+  EXPECT_THAT(std::string(Enrol(secret).status().message()), HasSubstr("was revoked"));
+  EXPECT_TRUE(absl::IsNotFound(members_->RevokeToken("00000000")));
+  EXPECT_TRUE(members_->Identities()->empty());
+}
+
+TEST_F(RegisterTest, WhatIsRefusedCostsNoUse) {
+  const std::string secret = Token(Role::kAgent, "", 2);
+  ASSERT_TRUE(Enrol(secret, "board").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(Enrol(secret, "board").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Enrol(secret, "a b").status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(members_->Enrol({secret, "admin", "x", "host"}, Signer(), kNow).status()));
+  const auto broken = [](const FarmIdentity&) { return absl::StatusOr<std::string>(absl::InternalError("broken")); };
+  EXPECT_TRUE(absl::IsInternal(members_->Enrol({secret, "agent", "x", "host"}, broken, kNow).status()));
+  EXPECT_EQ((*members_->Tokens())[0].uses_left(), 1);
+  EXPECT_TRUE(Enrol(secret, "other").ok());
+}
+
+TEST_F(RegisterTest, ATokenForANameIsForNoOther) {
+  const std::string secret = Token(Role::kAgent, "board");
+  EXPECT_TRUE(absl::IsPermissionDenied(Enrol(secret, "other").status()));
+  EXPECT_EQ(Enrol(secret)->identity.name, "board");
+  EXPECT_TRUE(absl::IsAlreadyExists(
+      members_->AddToken({pki::RandomSecret(), Role::kAgent, "board", 1, kNow + absl::Hours(1), "ann"}, kNow)
+          .status()));
+}
+
+TEST_F(RegisterTest, WhoeverHasNoNameGetsOneOfItsHost) {
+  EXPECT_EQ(Enrol(Token())->identity.name, "host");
+  const std::string second = Enrol(Token())->identity.name;
+  EXPECT_THAT(second, testing::StartsWith("host-"));
+  EXPECT_EQ(members_->Enrol({Token(), "agent", "", "-\xc3\xa4 my board"}, Signer(), kNow)->identity.name, "myboard");
+  EXPECT_EQ(members_->Enrol({Token(), "agent", "", "..."}, Signer(), kNow)->identity.name, "agent");
+}
+
+TEST_F(RegisterTest, SecretsAreNotInTheFile) {
+  const std::string secret = Token();
+  members_ = nullptr;
+  std::string bytes;
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+    std::stringstream text;
+    text << std::ifstream(file.path(), std::ios::binary).rdbuf();
+    bytes += text.str();
+  }
+  EXPECT_THAT(bytes, HasSubstr("tokens"));
+  EXPECT_EQ(bytes.find(secret), std::string::npos);
+}
+
+TEST_F(RegisterTest, ARevokedNameIsRefusedUntilItJoinsAgain) {
+  const auto board = Enrol(Token(), "board"), other = Enrol(Token(), "other");
+  const std::string left = Token(Role::kAgent, "third");
+  EXPECT_EQ(members_->Revoke("board", kNow).value(), 1);
+  EXPECT_EQ(members_->Revoke("board", kNow).value(), 0);
+  EXPECT_EQ(members_->Revoke("third", kNow).value(), 0);
+  Reopen();
+  EXPECT_THAT(std::string(Admit(*board).message()), HasSubstr("'board' was revoked"));
+  EXPECT_TRUE(Admit(*other).ok());
+  EXPECT_FALSE(Enrol(left).ok()) << "the name's token was revoked with it";
+  const auto again = Enrol(Token(), "board");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(Admit(*again).ok());
+  EXPECT_FALSE(Admit(*board).ok());
+}
+
+TEST_F(RegisterTest, ACertificateSignedElsewhereIsTakenDownUnlessItsNameWasRevoked) {
+  const FarmIdentity ann{Role::kViewer, "ann"};
+  const auto facts = [&] { return pki::ReadCertificate(Signer()(ann).value()).value(); };
+  const pki::CertificateFacts first = facts();
+  EXPECT_TRUE(members_->Admit(ann, first, kNow).ok());
+  EXPECT_TRUE(members_->Admit(ann, first, kNow).ok());
+  ASSERT_EQ(members_->Identities()->size(), 1u);
+  EXPECT_EQ((*members_->Identities())[0].vouched_by(), "signed elsewhere");
+  EXPECT_TRUE(absl::IsAlreadyExists(Enrol(Token(), "ann").status())) << "its name is taken";
+  ASSERT_TRUE(members_->Revoke("ann", kNow).ok());
+  EXPECT_FALSE(members_->Admit(ann, first, kNow).ok());
+  EXPECT_FALSE(members_->Admit(ann, facts(), kNow).ok());
+}
+
+TEST_F(RegisterTest, ACertificateIsGoodUntilItsTimeIsOver) {
+  const auto board = Enrol(Token(), "board");
+  EXPECT_TRUE(Admit(*board, kNow + absl::Hours(24) - absl::Seconds(1)).ok());
+  EXPECT_THAT(std::string(Admit(*board, kNow + absl::Hours(24)).message()), HasSubstr("ended at 2027"));
+}
+
+TEST_F(RegisterTest, ARenewalKeepsTheNameAndForgetsWhatIsOver) {
+  const auto board = Enrol(Token(), "board");
+  const auto facts = pki::ReadCertificate(board->certificate).value();
+  const absl::Time later = kNow + absl::Hours(20);
+  const auto renewed = members_->Renew(board->identity, facts, Signer(later), later);
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_TRUE(members_->Admit(board->identity, pki::ReadCertificate(*renewed).value(), later).ok());
+  EXPECT_TRUE(Admit(*board, later).ok()) << "calls under way have the old one";
+  EXPECT_EQ(members_->Identities()->size(), 1u);
+  ASSERT_TRUE(members_->Revoke("board", later).ok());
+  EXPECT_FALSE(members_->Admit(board->identity, pki::ReadCertificate(*renewed).value(), later).ok());
+  EXPECT_FALSE(members_->Renew(board->identity, facts, Signer(later), later).ok());
+}
+
+}  // namespace
+}  // namespace hone::tracker

@@ -1,0 +1,51 @@
+// The audit log: who changed what, or was refused, and when. Append-only, bounded, in a small SQLite file of its own.
+//
+// Calls that only read or wait are not in it, and neither is the work of agents and tuners, which records and jobs
+// show; their joining and their refusals are. Refusals of one caller are written down at most ten times a minute: a
+// program that asks again and again must not push out what matters. Safe from any thread. A log that cannot be written
+// to stops nobody: it says so on the tracker's own log.
+#ifndef HONE_TRACKER_AUDIT_LOG_H_
+#define HONE_TRACKER_AUDIT_LOG_H_
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "hone/v1/identity.pb.h"
+#include "records/sqlite.h"
+
+namespace hone::tracker {
+
+class AuditLog {
+ public:
+  // kept: how many entries; those before are forgotten.
+  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::filesystem::path& path, int64_t kept = 100'000);
+
+  struct Act {
+    std::string role, name, peer, method, object;
+  };
+  void Add(const Act& act, const absl::Status& result, absl::Time now);
+  absl::StatusOr<std::vector<v1::AuditEntry>> Newest(int limit);
+
+ private:
+  AuditLog(records::Connection connection, int64_t kept) : connection_(std::move(connection)), kept_(kept) {}
+  bool TooMany(const Act& act, absl::Time now);
+  absl::Status Insert(const Act& act, const absl::Status& result, absl::Time now) const;
+
+  std::mutex mutex_;
+  const records::Connection connection_;
+  const int64_t kept_;
+  absl::Time minute_ = absl::InfinitePast();
+  std::map<std::pair<std::string, std::string>, int> refused_;  // by role and name, since minute_
+};
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_AUDIT_LOG_H_

@@ -1,0 +1,169 @@
+#include "tracker/identity_services.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "grpcpp/grpcpp.h"
+#include "hone/v1/identity.grpc.pb.h"
+#include "pki/token.h"
+#include "tracker/access.h"
+#include "tracker/callers.h"
+#include "transport/transport.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr absl::Duration kUsualTokenLife = absl::Hours(1), kLongestTokenLife = absl::Hours(24 * 30);
+constexpr int kMostUses = 1000;
+constexpr int kUsualEntries = 100, kMostEntries = 10'000;
+
+class JoinServiceShell final : public v1::JoinService::Service {
+ public:
+  explicit JoinServiceShell(const Membership* membership) : membership_(membership), callers_(membership) {}
+
+  grpc::Status Join(grpc::ServerContext* context, const v1::JoinRequest* request, v1::JoinResponse* response) override {
+    const auto& metadata = context->client_metadata();
+    const auto token = metadata.find(pki::kTokenMetadata);
+    const std::string secret = token == metadata.end() ? "" : std::string(token->second.data(), token->second.size());
+    const absl::Time now = absl::Now();
+    auto enrolled = membership_->members().Enrol({secret, request->role(), request->name(), request->host_name()},
+                                                 membership_->SignerOf(request->certificate_request(), now), now);
+    callers_.Note(*context, "JoinService/Join",
+                  fmt::format("{}/{}", request->role(), enrolled.ok() ? enrolled->identity.name : request->name()),
+                  enrolled.status());
+    if (!enrolled.ok()) return ToGrpc(enrolled.status());
+    response->set_certificate(std::move(enrolled->certificate));
+    response->set_name(std::move(enrolled->identity.name));
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Renew(grpc::ServerContext* context, const v1::RenewRequest* request,
+                     v1::RenewResponse* response) override {
+    absl::StatusOr<Shown> shown = ShownIn(*context->auth_context());
+    if (!shown.ok()) return ToGrpc(shown.status());
+    const absl::Time now = absl::Now();
+    auto certificate = membership_->members().Renew(shown->identity, shown->certificate,
+                                                    membership_->SignerOf(request->certificate_request(), now), now);
+    callers_.Note(*context, "JoinService/Renew", "", certificate.status());
+    if (!certificate.ok()) return ToGrpc(certificate.status());
+    response->set_certificate(*std::move(certificate));
+    return grpc::Status::OK;
+  }
+
+ private:
+  const Membership* const membership_;
+  const Callers callers_;
+};
+
+// What an admin asked for, or why it cannot be had.
+absl::StatusOr<Register::NewToken> ParseTokenRequest(const v1::CreateTokenRequest& request, absl::Time now) {
+  const std::optional<Role> role = RoleNamed(request.role());
+  if (!role.has_value()) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no role; take agent, tuner, client, viewer or admin", request.role()));
+  }
+  if (!request.name().empty()) HONE_RETURN_IF_ERROR(CheckFarmName(request.name()));
+  const int most = request.name().empty() ? kMostUses : 1;
+  const int uses = request.uses() == 0 ? 1 : request.uses();
+  if (uses < 1 || uses > most) {
+    return absl::InvalidArgumentError(fmt::format(
+        "a token may be used 1 to {} times, and once where it is for one name; {} were asked for", kMostUses, uses));
+  }
+  const absl::Duration life = request.has_time_to_live() ? absl::Seconds(request.time_to_live().seconds()) +
+                                                               absl::Nanoseconds(request.time_to_live().nanos())
+                                                         : kUsualTokenLife;
+  if (life <= absl::ZeroDuration() || life > kLongestTokenLife) {
+    return absl::InvalidArgumentError("a token is good for more than no time and at most 30 days");
+  }
+  return Register::NewToken{pki::RandomSecret(), *role, request.name(), uses, now + life, ""};
+}
+
+class IdentityServiceShell final : public v1::IdentityService::Service {
+ public:
+  explicit IdentityServiceShell(const Membership* membership) : membership_(membership), callers_(membership) {}
+
+  grpc::Status CreateToken(grpc::ServerContext* context, const v1::CreateTokenRequest* request,
+                           v1::CreateTokenResponse* response) override {
+    const absl::Status created = Create(*context, *request, response);
+    callers_.Note(*context, "IdentityService/CreateToken",
+                  fmt::format("{} for {}/{}", response->token().id(), request->role(), request->name()), created);
+    return ToGrpc(created);
+  }
+
+  grpc::Status ListTokens(grpc::ServerContext*, const v1::ListTokensRequest*,
+                          v1::ListTokensResponse* response) override {
+    auto tokens = membership_->members().Tokens();
+    if (!tokens.ok()) return ToGrpc(tokens.status());
+    response->mutable_tokens()->Assign(tokens->begin(), tokens->end());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status RevokeToken(grpc::ServerContext* context, const v1::RevokeTokenRequest* request,
+                           v1::RevokeTokenResponse*) override {
+    const absl::Status revoked = membership_->members().RevokeToken(request->id());
+    callers_.Note(*context, "IdentityService/RevokeToken", request->id(), revoked);
+    return ToGrpc(revoked);
+  }
+
+  grpc::Status ListIdentities(grpc::ServerContext*, const v1::ListIdentitiesRequest*,
+                              v1::ListIdentitiesResponse* response) override {
+    auto identities = membership_->members().Identities();
+    if (!identities.ok()) return ToGrpc(identities.status());
+    response->mutable_identities()->Assign(identities->begin(), identities->end());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status RevokeIdentity(grpc::ServerContext* context, const v1::RevokeIdentityRequest* request,
+                              v1::RevokeIdentityResponse* response) override {
+    const auto revoked = membership_->members().Revoke(request->name(), absl::Now());
+    callers_.Note(*context, "IdentityService/RevokeIdentity", request->name(), revoked.status());
+    if (!revoked.ok()) return ToGrpc(revoked.status());
+    response->set_certificates(static_cast<int32_t>(*revoked));
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListAudit(grpc::ServerContext*, const v1::ListAuditRequest* request,
+                         v1::ListAuditResponse* response) override {
+    const int limit = request->limit() == 0 ? kUsualEntries : request->limit();
+    if (limit < 1 || limit > kMostEntries) {
+      return ToGrpc(absl::InvalidArgumentError(fmt::format("ask for 1 to {} entries", kMostEntries)));
+    }
+    auto entries = membership_->audit().Newest(limit);
+    if (!entries.ok()) return ToGrpc(entries.status());
+    response->mutable_entries()->Assign(entries->begin(), entries->end());
+    return grpc::Status::OK;
+  }
+
+ private:
+  absl::Status Create(const grpc::ServerContext& context, const v1::CreateTokenRequest& request,
+                      v1::CreateTokenResponse* response) const {
+    if (!membership_->signs()) {
+      return absl::FailedPreconditionError(
+          "nobody can join this farm: its tracker has no key to sign with (authority.key)");
+    }
+    const absl::Time now = absl::Now();
+    HONE_ASSIGN_OR_RETURN(Register::NewToken token, ParseTokenRequest(request, now));
+    HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(*context.auth_context()));
+    token.created_by = shown.identity.name;
+    HONE_ASSIGN_OR_RETURN(*response->mutable_fingerprint(), membership_->Fingerprint());
+    HONE_ASSIGN_OR_RETURN(*response->mutable_token(), membership_->members().AddToken(token, now));
+    response->set_secret(token.secret);
+    return absl::OkStatus();
+  }
+
+  const Membership* const membership_;
+  const Callers callers_;
+};
+
+}  // namespace
+
+void AddIdentityServices(const Membership* membership, std::vector<std::unique_ptr<grpc::Service>>& services) {
+  services.push_back(std::make_unique<JoinServiceShell>(membership));
+  services.push_back(std::make_unique<IdentityServiceShell>(membership));
+}
+
+}  // namespace hone::tracker

@@ -1,0 +1,18 @@
+// JoinService and IdentityService: each RPC is one call of the membership, with requests checked and errors converted.
+#ifndef HONE_TRACKER_IDENTITY_SERVICES_H_
+#define HONE_TRACKER_IDENTITY_SERVICES_H_
+
+#include <memory>
+#include <vector>
+
+#include "grpcpp/impl/codegen/service_type.h"
+#include "tracker/membership.h"
+
+namespace hone::tracker {
+
+// `membership` must outlive them.
+void AddIdentityServices(const Membership* membership, std::vector<std::unique_ptr<grpc::Service>>& services);
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_IDENTITY_SERVICES_H_

@@ -1,0 +1,99 @@
+// Who belongs to the farm: the certificates that were signed or seen, those revoked, and the tokens to join with. One
+// small SQLite file, and the only one who writes it.
+//
+// A certificate is good if the authority signed it, which TLS has checked, its time is not over, and it is not revoked.
+// One that is not in the file (signed by hand, or after the copy was made that the file was restored from) is taken
+// down when it is first seen, unless its name was revoked. Of a token only the SHA-256 is kept: it is 256 random bits,
+// so there is nothing to guess that salt or slowness would protect. Safe from any thread; time is passed in. What a
+// method changed is on the disk when it returns. Start at Admit and Enrol.
+#ifndef HONE_TRACKER_REGISTER_H_
+#define HONE_TRACKER_REGISTER_H_
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "hone/v1/identity.pb.h"
+#include "pki/certificates.h"
+#include "records/sqlite.h"
+#include "transport/farm_identity.h"
+
+namespace hone::tracker {
+
+class Register {
+ public:
+  static absl::StatusOr<std::unique_ptr<Register>> Open(const std::filesystem::path& path);
+
+  // --- certificates -------------------------------------------------------------------------------------------------
+  // Whether whoever shows the certificate may be let in. kUnauthenticated: its time is over, or it was revoked; what to
+  // do. kUnavailable: the file cannot be read.
+  absl::Status Admit(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
+
+  // A certificate is made by `Sign` and known from then on; returns its PEM.
+  using Sign = std::function<absl::StatusOr<std::string>(const FarmIdentity& identity)>;
+  // For whoever shows a certificate; errors as Admit.
+  absl::StatusOr<std::string> Renew(const FarmIdentity& identity, const pki::CertificateFacts& facts, const Sign& sign,
+                                    absl::Time now);
+
+  // Refuses all certificates that there are of the name, and the tokens for it; how many certificates those are.
+  absl::StatusOr<int64_t> Revoke(const std::string& name, absl::Time now);
+  absl::StatusOr<std::vector<v1::Identity>> Identities();  // by name; of each role and name the newest certificate
+
+  // --- tokens -------------------------------------------------------------------------------------------------------
+  struct NewToken {
+    std::string secret;
+    Role role;
+    std::string name;  // empty: any
+    int uses;
+    absl::Time expires;
+    std::string created_by;
+  };
+  // kAlreadyExists: somebody has the name.
+  absl::StatusOr<v1::Token> AddToken(const NewToken& token, absl::Time now);
+  // kUnauthenticated: not known, spent, revoked, or past its time; which of them is said for those that are known.
+  absl::Status CheckToken(const std::string& secret, absl::Time now);
+  // The newest first. Those that are past their time are forgotten after 30 days.
+  absl::StatusOr<std::vector<v1::Token>> Tokens();
+  absl::Status RevokeToken(const std::string& id);  // kNotFound
+
+  struct Wish {
+    std::string secret, role, name, host_name;
+  };
+  struct Enrolled {
+    FarmIdentity identity;
+    std::string certificate;  // PEM
+  };
+  // Spends one use of a token on a certificate, or changes nothing. As CheckToken; kPermissionDenied: the token is for
+  // another role or name; kAlreadyExists: the name is taken; kInvalidArgument: it is none; what `sign` returns.
+  absl::StatusOr<Enrolled> Enrol(const Wish& wish, const Sign& sign, absl::Time now);
+
+ private:
+  explicit Register(records::Connection connection) : connection_(std::move(connection)) {}
+  struct StoredToken {
+    Role role;
+    std::string name, created_by;
+  };
+  // All of these under mutex_.
+  absl::Status AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now) const;
+  absl::StatusOr<StoredToken> GoodToken(const std::string& secret, absl::Time now) const;
+  absl::StatusOr<bool> Taken(const std::string& name) const;
+  absl::StatusOr<std::string> NameFor(const Wish& wish, const StoredToken& token) const;
+  absl::Status Insert(const FarmIdentity& identity, const pki::CertificateFacts& facts, const std::string& vouched_by,
+                      absl::Time now) const;
+  absl::Status ForgetExpired(const FarmIdentity& identity, absl::Time now) const;
+  absl::StatusOr<std::string> SignAndInsert(const FarmIdentity& identity, const Sign& sign,
+                                            const std::string& vouched_by, absl::Time now) const;
+
+  std::mutex mutex_;
+  const records::Connection connection_;
+};
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_REGISTER_H_
