@@ -102,8 +102,8 @@ class RegisterTile {
 
   void ChooseTile() {
     const int64_t most_elements = use_.has_value()
-                                   ? ir::EntryOf(use_->instruction).n
-                                   : sketch_.target.VectorWidth(std::max(4, ir::SizeOf(reduction().buffer->dtype)));
+                                      ? ir::EntryOf(use_->instruction).n
+                                      : sketch_.target.VectorWidth(std::max(4, ir::SizeOf(reduction().buffer->dtype)));
     const int64_t registers = sketch_.target.vector_registers;
     const int64_t vector_extent = Extent(roles_.vector), row_extent = Extent(roles_.row);
     tile_.width = std::min(most_elements, PowerOfTwo(vector_extent));
