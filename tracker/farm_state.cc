@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
+
 #include "base/status.h"
 
 namespace hone::tracker {
@@ -41,14 +43,16 @@ absl::StatusOr<std::string> FromHex(const std::string& hex) {
 
 }  // namespace
 
-absl::StatusOr<FarmState> FarmState::Open(const std::filesystem::path& path) {
+absl::StatusOr<FarmState> FarmState::Open(const std::filesystem::path& path, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(records::Connection connection,
                         records::Connection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ""));
   FarmState state(std::make_unique<records::Connection>(std::move(connection)));
   HONE_RETURN_IF_ERROR(state.connection_->Execute(kSchema));
-  HONE_RETURN_IF_ERROR(state.connection_->Execute("INSERT INTO starts DEFAULT VALUES"));
-  HONE_ASSIGN_OR_RETURN(const int64_t starts, state.connection_->QueryInt("SELECT max(number) FROM starts"));
-  state.incarnation_ = static_cast<uint64_t>(starts);
+  HONE_ASSIGN_OR_RETURN(const int64_t before,
+                        state.connection_->QueryInt("SELECT coalesce(max(number), 0) FROM starts"));
+  const int64_t start = std::max(before + 1, absl::ToUnixSeconds(now) / 60);
+  HONE_RETURN_IF_ERROR(state.connection_->Execute(fmt::format("INSERT INTO starts VALUES({})", start)));
+  state.incarnation_ = static_cast<uint64_t>(start);
   HONE_ASSIGN_OR_RETURN(state.farm_id_, state.connection_->QueryText("SELECT id FROM farm"));
   return state;
 }

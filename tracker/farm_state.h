@@ -1,4 +1,4 @@
-// What of the farm survives a restart besides records: jobs, drained agents, how often it was started, and its id. One
+// What of the farm survives a restart besides records: jobs, drained agents, when it was started, and its id. One
 // small SQLite file.
 //
 // Leases, batches and agents are not here on purpose: after a restart agents register again and tuners submit their
@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "hone/v1/job.pb.h"
 #include "records/sqlite.h"
 
@@ -22,9 +23,11 @@ namespace hone::tracker {
 
 class FarmState {
  public:
-  // Creates the file where missing and counts this start.
-  static absl::StatusOr<FarmState> Open(const std::filesystem::path& path);
+  // Creates the file where missing. now: what this start is told by, so that one that goes on from an older copy of the
+  // file is not taken for one that came after that copy.
+  static absl::StatusOr<FarmState> Open(const std::filesystem::path& path, absl::Time now);
 
+  // Minutes since 1970, or one more than at the start before where that is more.
   uint64_t incarnation() const { return incarnation_; }
   // Random, the same for as long as the file exists: what two farms measured has different ids wherever it meets.
   const std::string& farm_id() const { return farm_id_; }

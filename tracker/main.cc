@@ -124,7 +124,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
                         records::Store::Open(path, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state,
-                        FarmState::Open(options.state.empty() ? path.string() + ".farm" : options.state));
+                        FarmState::Open(options.state.empty() ? path.string() + ".farm" : options.state, absl::Now()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(FarmOptions(), std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options));
   const auto services = MakeServices(shell.get(), membership.get());

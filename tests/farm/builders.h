@@ -11,13 +11,13 @@
 #include "hone/v1/job.pb.h"
 #include "hone/v1/measure.pb.h"
 #include "hone/v1/tuner.pb.h"
-#include "tracker/queue/lease_id.h"
+#include "tracker/queue/draw_id.h"
 
 namespace hone::tracker {
 
-// "lease 1", "lease 2" and so on.
-inline DrawLeaseId CountingLeaseIds() {
-  return [count = 0]() mutable { return fmt::format("lease {}", ++count); };
+// Counts, in 32 digits of which the first 8 and the first 16 count as well.
+inline DrawId CountingIds() {
+  return [count = 0]() mutable { return fmt::format("{0:08}{0:08}{0:016}", ++count); };
 }
 
 inline v1::JobSpec SpecOf(const std::string& name, int priority = 0) {

@@ -107,7 +107,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const std::string& job_id, const 
   HONE_RETURN_IF_ERROR(Validate(batch));
   HONE_RETURN_IF_ERROR(CheckQuotas(job_id, batch));
   const int64_t number = ++next_batch_;
-  const std::string id = fmt::format("{}-b{}-{}", job_id, incarnation_, number);
+  const std::string id = fmt::format("{}-b{}", job_id, draw_id_().substr(0, 16));
   by_client_id_[{job_id, client_id}] = id;
   Entry& entry = batches_[id];
   entry.job_id = job_id;
@@ -163,7 +163,7 @@ const BatchQueue::Lease* BatchQueue::Pick(const std::string& agent_id, const std
     Entry& entry = batches_.at(order->batch_id);
     Piece& piece = entry.pieces.at(order->piece);
     if (!fits(*entry.batch, piece.lost_by)) continue;
-    const std::string id = draw_lease_id_();
+    const std::string id = draw_id_();
     piece.lease_id = id;
     piece.attempts += 1;
     Lease& lease = leases_[id];

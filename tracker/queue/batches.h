@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "hone/v1/measure.pb.h"
-#include "tracker/queue/lease_id.h"
+#include "tracker/queue/draw_id.h"
 #include "tracker/queue/quotas.h"
 
 namespace hone::tracker {
@@ -57,8 +57,7 @@ class BatchQueue {
     absl::Duration run_limit;
   };
 
-  BatchQueue(BatchOptions options, uint64_t incarnation, DrawLeaseId draw_lease_id)
-      : options_(options), incarnation_(incarnation), draw_lease_id_(std::move(draw_lease_id)) {}
+  BatchQueue(BatchOptions options, DrawId draw_id) : options_(options), draw_id_(std::move(draw_id)) {}
 
   // Idempotent by (job, client id). Errors as in tuner.proto.
   absl::StatusOr<std::string> Submit(const std::string& job_id, const std::string& client_id, v1::Batch batch,
@@ -135,8 +134,7 @@ class BatchQueue {
   absl::Duration RunLimit(const Entry& entry, const Piece& piece) const;
 
   const BatchOptions options_;
-  const uint64_t incarnation_;
-  const DrawLeaseId draw_lease_id_;
+  const DrawId draw_id_;
   int64_t next_batch_ = 0, next_piece_ = 0, given_up_ = 0;
   std::map<std::string, Entry> batches_;
   std::map<std::pair<std::string, std::string>, std::string> by_client_id_;

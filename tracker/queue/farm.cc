@@ -25,11 +25,11 @@ absl::Status CheckVersion(v1::ProtocolVersion version, std::string_view who) {
 
 }  // namespace
 
-Farm::Farm(FarmOptions options, uint64_t incarnation, const DrawLeaseId& draw_lease_id)
+Farm::Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id)
     : options_(options),
-      jobs_(options.jobs, incarnation, draw_lease_id),
+      jobs_(options.jobs, incarnation, draw_id),
       devices_(options.devices, incarnation),
-      batches_(options.batches, incarnation, draw_lease_id) {
+      batches_(options.batches, draw_id) {
   HONE_CHECK(incarnation >= 1);
 }
 

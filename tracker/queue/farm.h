@@ -21,8 +21,8 @@
 #include "hone/v1/tuner.pb.h"
 #include "tracker/queue/batches.h"
 #include "tracker/queue/devices.h"
+#include "tracker/queue/draw_id.h"
 #include "tracker/queue/jobs.h"
-#include "tracker/queue/lease_id.h"
 
 namespace hone::tracker {
 
@@ -37,8 +37,9 @@ struct FarmOptions {
 
 class Farm {
  public:
-  // incarnation: how many times this farm was started; at least 1, and greater than ever before.
-  Farm(FarmOptions options, uint64_t incarnation, const DrawLeaseId& draw_lease_id);
+  // incarnation: which start of the farm this is: at least 1, and greater than that of any before, so that what it
+  // gives out is told from what an earlier one gave out.
+  Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id);
 
   // What was stored, at start, before any other call.
   void Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained);

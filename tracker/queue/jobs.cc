@@ -75,7 +75,10 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
                     spec.submitted_by(), open));
   }
   const int64_t number = next_number_++;
-  const std::string id = fmt::format("j{}-{}", incarnation_, number);
+  std::string id;  // short, since people type it
+  do {
+    id = "j" + draw_id_().substr(0, 8);
+  } while (jobs_.contains(id));
   Entry& entry = jobs_[id];
   entry.number = number;
   entry.last_sequence = FirstSequence();
@@ -99,7 +102,7 @@ std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, absl::
   if (best == nullptr) return std::nullopt;
   best->tuner_id = tuner_id;
   best->last_heard = now;
-  best->lease_id = draw_lease_id_();
+  best->lease_id = draw_id_();
   best->epoch = incarnation_ << 32 | ++next_epoch_;
   best->job.set_attempts(best->job.attempts() + 1);
   if (!best->job.has_started()) *best->job.mutable_started() = ToProto(now);

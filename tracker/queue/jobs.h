@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/tuner.pb.h"
-#include "tracker/queue/lease_id.h"
+#include "tracker/queue/draw_id.h"
 #include "tracker/queue/quotas.h"
 
 namespace hone::tracker {
@@ -38,9 +38,9 @@ class JobBook {
     const v1::Job* job;
   };
 
-  // Ids of jobs, and epochs, carry the incarnation: the number of times this farm was started.
-  JobBook(JobOptions options, uint64_t incarnation, DrawLeaseId draw_lease_id)
-      : options_(options), incarnation_(incarnation), draw_lease_id_(std::move(draw_lease_id)) {}
+  // incarnation: which start of the farm this is, greater than that of any before; epochs carry it.
+  JobBook(JobOptions options, uint64_t incarnation, DrawId draw_id)
+      : options_(options), incarnation_(incarnation), draw_id_(std::move(draw_id)) {}
 
   // Takes back a stored job at start; an open one is queued again. Its tuner's lease is gone, without blame.
   void Restore(v1::Job job);
@@ -95,7 +95,7 @@ class JobBook {
 
   const JobOptions options_;
   const uint64_t incarnation_;
-  const DrawLeaseId draw_lease_id_;
+  const DrawId draw_id_;
   int64_t next_number_ = 0;
   uint64_t next_epoch_ = 0;
   std::map<std::string, Entry> jobs_;

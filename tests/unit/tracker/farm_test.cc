@@ -79,7 +79,7 @@ class FarmTest : public testing::Test {
     return ids;
   }
 
-  Farm farm_{FarmOptions{}, 1, CountingLeaseIds()};
+  Farm farm_{FarmOptions{}, 1, CountingIds()};
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);
   std::string job_id_;
   v1::JobLease job_;
@@ -143,7 +143,7 @@ TEST_F(FarmTest, AnAgentsLeaseIsItsIdItsEpochAndItsAgent) {
   ASSERT_TRUE(thief.Sync(farm_, now_).ok());
   v1::Lease stale = lease, guessed = lease;
   stale.mutable_reference()->set_epoch(lease.reference().epoch() + 1);
-  guessed.mutable_reference()->set_lease_id("lease 3");
+  guessed.mutable_reference()->set_lease_id(CountingIds()());
   for (const auto& [who, claimed] : {std::pair(&agent, stale), std::pair(&agent, guessed), std::pair(&thief, lease)}) {
     *who->state.add_running() = claimed.reference();
     EXPECT_THAT(who->Sync(farm_, now_)->response.cancelled_lease_ids(), ElementsAre(claimed.reference().lease_id()));
@@ -438,7 +438,7 @@ TEST_F(FarmTest, SubmissionIsIdempotentAndBounded) {
 TEST(BatchQuotaTest, OpenBatchesOfAJobWeighSoMuch) {
   BatchOptions options;
   options.max_open_bytes_per_job = 3 << 20;
-  BatchQueue queue(options, 1, CountingLeaseIds());
+  BatchQueue queue(options, CountingIds());
   v1::Batch batch = BatchOf(1);
   batch.set_artifact(std::string(2 << 20, 'x'));
   const absl::Time now = absl::FromUnixSeconds(1'000'000);

@@ -15,7 +15,7 @@ class JobBookTest : public testing::Test {
   std::string Submit(const std::string& name, int priority = 0) {
     return book_.Submit(SpecOf(name, priority), now_).value()->id();
   }
-  JobBook book_{JobOptions{}, 1, CountingLeaseIds()};
+  JobBook book_{JobOptions{}, 1, CountingIds()};
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);
 };
 
@@ -44,7 +44,7 @@ TEST_F(JobBookTest, RefusesSpecsThatMeanNothing) {
 TEST_F(JobBookTest, ASubmitterHasSoManyOpenJobs) {
   JobOptions options;
   options.max_open = 2;
-  JobBook book(options, 1, CountingLeaseIds());
+  JobBook book(options, 1, CountingIds());
   const auto submit = [&](const std::string& name, const std::string& who) {
     v1::JobSpec spec = SpecOf(name);
     spec.set_submitted_by(who);
@@ -63,7 +63,7 @@ TEST_F(JobBookTest, ASubmitterHasSoManyOpenJobs) {
 TEST_F(JobBookTest, TunersOfOneNameHoldSoManyLeases) {
   JobOptions options;
   options.max_leased = 2;
-  JobBook book(options, 1, CountingLeaseIds());
+  JobBook book(options, 1, CountingIds());
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(book.Submit(SpecOf(name), now_).ok());
   ASSERT_TRUE(book.Lease("t/1", now_).has_value());
   EXPECT_TRUE(book.CheckQuota("t/2").ok());
@@ -102,8 +102,8 @@ TEST_F(JobBookTest, EveryLeaseHasAnIdThatWasDrawnAndAnEpochOfItsOwn) {
   Submit("a");
   Submit("b");
   const v1::JobLease first = book_.Lease("t1", now_)->lease, second = book_.Lease("t2", now_)->lease;
-  EXPECT_EQ(first.lease_id(), "lease 1");
-  EXPECT_EQ(second.lease_id(), "lease 2");
+  EXPECT_EQ(first.lease_id().size(), 32u);
+  EXPECT_NE(first.lease_id(), second.lease_id());
   EXPECT_GT(second.epoch(), first.epoch());
   for (const v1::JobLease& lease : {first, second}) {
     v1::JobLease stale = lease;
@@ -154,7 +154,7 @@ TEST_F(JobBookTest, EventsAndStoredChanges) {
 TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutBlame) {
   const std::string id = Submit("a");
   const v1::JobLease lease = book_.Lease("t1", now_)->lease;
-  JobBook restarted(JobOptions{}, 2, CountingLeaseIds());
+  JobBook restarted(JobOptions{}, 2, CountingIds());
   restarted.Restore(*book_.Find(id));
   EXPECT_EQ(restarted.Find(id)->state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(restarted.Find(id)->attempts(), 0);

@@ -22,7 +22,8 @@ class ShellTest : public testing::Test {
 
   // One batch of two candidates through a farm that keeps its jobs in `state`, from the job to the acknowledged result.
   void MeasureTwo(const std::string& state) {
-    const auto shell = Shell::Start(FarmOptions(), FarmState::Open(folder_ / state).value(), store_.get()).value();
+    FarmState opened = FarmState::Open(folder_ / state, absl::Now()).value();
+    const auto shell = Shell::Start(FarmOptions(), std::move(opened), store_.get()).value();
     EXPECT_EQ(Measure(*shell, state, [] { return true; }), 1);
   }
 
@@ -78,8 +79,31 @@ TEST_F(ShellTest, FarmsDoNotTakeEachOthersMeasurementsForTheirOwn) {
   EXPECT_EQ(store_->Summarize()->records, 4);
 }
 
+// A copy of the jobs is put back, and the farm goes on from there: what it measures now is not what it measured then.
+TEST_F(ShellTest, AFarmFromAnOlderCopyRepeatsNothing) {
+  ASSERT_TRUE(FarmState::Open(folder_ / "jobs", absl::Now()).ok());
+  std::filesystem::copy_file(folder_ / "jobs", folder_ / "copy");
+  MeasureTwo("jobs");
+  std::filesystem::copy_file(folder_ / "copy", folder_ / "jobs", std::filesystem::copy_options::overwrite_existing);
+  MeasureTwo("jobs");
+  EXPECT_EQ(store_->Summarize()->records, 4);
+}
+
+TEST_F(ShellTest, EveryStartIsGreaterThanThoseBefore) {
+  const absl::Time day = absl::FromUnixSeconds(60 * 1000);
+  const auto start = [&](const std::string& file, absl::Time now) {
+    return FarmState::Open(folder_ / file, now)->incarnation();
+  };
+  EXPECT_EQ(start("jobs", day), 1000u);
+  std::filesystem::copy_file(folder_ / "jobs", folder_ / "copy");
+  EXPECT_EQ(start("jobs", day), 1001u);
+  EXPECT_EQ(start("jobs", day - absl::Hours(1)), 1002u) << "the clock was put back";
+  EXPECT_EQ(start("copy", day + absl::Hours(1)), 1060u) << "from an older copy";
+}
+
 TEST_F(ShellTest, LeasesCannotBeGuessed) {
-  const auto shell = Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs").value(), store_.get()).value();
+  const auto shell =
+      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   std::set<std::string> ids;
   for (const std::string name : {"a", "b"}) {
     ASSERT_TRUE(shell->SubmitJob(SpecOf(name)).ok());
@@ -96,7 +120,8 @@ TEST_F(ShellTest, LeasesCannotBeGuessed) {
 // As gRPC's threads call it: agents and tuners that work, people who watch, and a stop while they do. Work is waited
 // for: how long it takes is the machine's affair.
 TEST_F(ShellTest, ManyThreadsMayCallAtOnce) {
-  const auto shell = Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs").value(), store_.get()).value();
+  const auto shell =
+      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   std::atomic<bool> ended{false};
   const auto present = [&] { return !ended.load(); };
   std::vector<std::thread> workers, watchers;
