@@ -1,19 +1,16 @@
 #include "tracker/audit_log.h"
 
 #include <spdlog/spdlog.h>
-#include <sqlite3.h>
 
 #include "base/status.h"
 #include "records/record.h"
 #include "tracker/queue/jobs.h"
+#include "tracker/state_file.h"
 
 namespace hone::tracker {
 namespace {
 
 constexpr char kSchema[] = R"(
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
-PRAGMA trusted_schema = OFF;
 CREATE TABLE IF NOT EXISTS acts(number INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, role TEXT NOT NULL,
   name TEXT NOT NULL, peer TEXT NOT NULL, method TEXT NOT NULL, object TEXT NOT NULL, result TEXT NOT NULL) STRICT;
 )";
@@ -24,9 +21,7 @@ constexpr size_t kLongestText = 300;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::filesystem::path& path, int64_t kept) {
-  HONE_ASSIGN_OR_RETURN(records::Connection connection,
-                        records::Connection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ""));
-  HONE_RETURN_IF_ERROR(connection.Execute(kSchema));
+  HONE_ASSIGN_OR_RETURN(records::Connection connection, OpenStateFile(path, kSchema));
   return std::unique_ptr<AuditLog>(new AuditLog(std::move(connection), kept));
 }
 

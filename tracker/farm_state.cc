@@ -1,20 +1,17 @@
 #include "tracker/farm_state.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 
 #include "base/status.h"
+#include "tracker/state_file.h"
 
 namespace hone::tracker {
 namespace {
 
 // Jobs are stored as their serialized message; `hone jobs` shows them to people.
 constexpr char kSchema[] = R"(
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
-PRAGMA trusted_schema = OFF;
 CREATE TABLE IF NOT EXISTS jobs(id TEXT PRIMARY KEY, job TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS drained(agent_id TEXT PRIMARY KEY, reason TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS starts(number INTEGER PRIMARY KEY) STRICT;
@@ -44,10 +41,8 @@ absl::StatusOr<std::string> FromHex(const std::string& hex) {
 }  // namespace
 
 absl::StatusOr<FarmState> FarmState::Open(const std::filesystem::path& path, absl::Time now) {
-  HONE_ASSIGN_OR_RETURN(records::Connection connection,
-                        records::Connection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ""));
+  HONE_ASSIGN_OR_RETURN(records::Connection connection, OpenStateFile(path, kSchema));
   FarmState state(std::make_unique<records::Connection>(std::move(connection)));
-  HONE_RETURN_IF_ERROR(state.connection_->Execute(kSchema));
   HONE_ASSIGN_OR_RETURN(const int64_t before,
                         state.connection_->QueryInt("SELECT coalesce(max(number), 0) FROM starts"));
   const int64_t start = std::max(before + 1, absl::ToUnixSeconds(now) / 60);

@@ -1,7 +1,6 @@
 #include "tracker/register.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <optional>
@@ -10,14 +9,12 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "tracker/queue/jobs.h"
+#include "tracker/state_file.h"
 
 namespace hone::tracker {
 namespace {
 
 constexpr char kSchema[] = R"(
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
-PRAGMA trusted_schema = OFF;
 CREATE TABLE IF NOT EXISTS certificates(serial TEXT PRIMARY KEY, role TEXT NOT NULL, name TEXT NOT NULL,
   issued_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, vouched_by TEXT NOT NULL, revoked INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS certificates_by_name ON certificates(name);
@@ -54,9 +51,7 @@ google::protobuf::Timestamp Stamp(int64_t ms) { return ToProto(absl::FromUnixMil
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Register>> Register::Open(const std::filesystem::path& path) {
-  HONE_ASSIGN_OR_RETURN(records::Connection connection,
-                        records::Connection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ""));
-  HONE_RETURN_IF_ERROR(connection.Execute(kSchema));
+  HONE_ASSIGN_OR_RETURN(records::Connection connection, OpenStateFile(path, kSchema));
   return std::unique_ptr<Register>(new Register(std::move(connection)));
 }
 
