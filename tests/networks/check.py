@@ -58,10 +58,16 @@ class Network:
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def target(self):
+        """The options of compile and tune that say for what."""
+        if self.options.target:
+            return ["--target", self.options.target]
+        return ["--threads", str(self.options.threads)]
+
     def compile_and_check(self, package, records):
         """Compiles with those records (None: without any), runs, and returns (error, median milliseconds)."""
         threads = str(self.options.threads)
-        command = [self.options.hone, "compile", self.path("model.onnx"), "-o", self.path(package), "--threads", threads]
+        command = [self.options.hone, "compile", self.path("model.onnx"), "-o", self.path(package), *self.target()]
         if records:
             call(command + ["--records", self.path(records)])
         else:
@@ -74,8 +80,8 @@ class Network:
         return error, json.loads(bench)["median_ms"]
 
     def tune(self, records):
-        command = [self.options.hone, "tune", self.path("model.onnx"), "--records", self.path(records), "--threads",
-                   str(self.options.threads), "--json"]
+        command = [self.options.hone, "tune", self.path("model.onnx"), "--records", self.path(records), *self.target(),
+                   "--json"]
         if self.options.time:
             command += ["--time", self.options.time]
         if self.options.trials:
@@ -129,6 +135,7 @@ def main():
     parser.add_argument("--hone", default="build/release/bin/hone")
     parser.add_argument("--trials", type=int, help="tune with so many trials")
     parser.add_argument("--time", help="tune for so long each, 10m say")
+    parser.add_argument("--target", help="opencl, say; this machine's CPU by default")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2, help="how long a package is timed")
     parser.add_argument("--peers", action="store_true", help="time ONNX Runtime beside it")
