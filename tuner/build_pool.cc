@@ -188,7 +188,7 @@ std::future<BuildReply> BuildPool::Submit(BuildRequest request) {
   return reply;
 }
 
-// Compiled once per workload.
+// Compiled once per workload, unless that failed: the machine may have been short of memory or of time.
 absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job) {
   const std::string key = job.target + "\n" + job.workload;
   std::shared_future<BuildReply> reply;
@@ -201,11 +201,22 @@ absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job) {
       reply =
           Submit({BuildRequest::Kind::kCompileReference, job.workload, job.target, "", "hone_reference", {}}).share();
       lock.lock();
-      references_[key] = reply;
+      if (references_.insert_or_assign(key, reply).second) reference_keys_.push_back(key);
+      while (reference_keys_.size() > kKeptReferences) ForgetReference(reference_keys_.front());
     }
   }
   if (reply.get().kind == BuildReply::Kind::kDone) return reply.get();
+  {
+    const std::lock_guard guard(mutex_);
+    ForgetReference(key);
+  }
   return absl::InternalError("the reference kernel does not compile: " + reply.get().text);
+}
+
+// By value: the key may be the one in the list. Under the lock.
+void BuildPool::ForgetReference(std::string key) {
+  references_.erase(key);
+  std::erase(reference_keys_, key);
 }
 
 absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {

@@ -51,6 +51,9 @@ struct BuiltBatch {
   std::vector<BuiltCandidate> candidates;
 };
 
+// Reference kernels that a pool keeps at a time, the latest ones: more than the workloads of a few large models.
+inline constexpr int kKeptReferences = 256;
+
 class BuildPool {
  public:
   explicit BuildPool(BuildOptions options);
@@ -72,6 +75,7 @@ class BuildPool {
 
   std::future<BuildReply> Submit(BuildRequest request);
   absl::StatusOr<BuildReply> Reference(const BuildJob& job);
+  void ForgetReference(std::string key);
   void Run();  // of one thread with one worker
 
   const BuildOptions options_;
@@ -80,6 +84,7 @@ class BuildPool {
   bool stopping_ = false;
   std::deque<Task> queue_;
   std::map<std::string, std::shared_future<BuildReply>> references_;  // by workload and target
+  std::deque<std::string> reference_keys_;                            // oldest first
   std::vector<std::thread> threads_;
 };
 

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -80,6 +82,27 @@ TEST(BuildPoolTest, AReferenceThatDoesNotCompileFailsTheBatch) {
   const auto batch = pool.Build({"no reference", "t", {"a"}});
   EXPECT_EQ(batch.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(batch.status().message()), HasSubstr("reference kernel does not compile"));
+}
+
+TEST(BuildPoolTest, AReferenceThatDidNotCompileIsTriedAgain) {
+  BuildPool pool(Pretending(1));
+  const std::string file = ::testing::TempDir() + "reference_compiles_now";
+  unlink(file.c_str());
+  const BuildJob job = {"no reference until " + file, "t", {"a"}};
+  EXPECT_EQ(pool.Build(job).status().code(), absl::StatusCode::kInternal);
+  std::ofstream(file) << "yes";
+  EXPECT_TRUE(pool.Build(job).ok()) << "whatever was wrong with the compiler then is not wrong for ever";
+}
+
+TEST(BuildPoolTest, ReferencesAreKeptButNotForEver) {
+  BuildPool pool(Pretending(1));
+  const auto reference_of = [](const absl::StatusOr<BuiltBatch>& batch) {
+    return batch->artifact.substr(0, batch->artifact.find('\n'));  // its name and the process that compiled it
+  };
+  const std::string first = reference_of(pool.Build({"w", "t", {"crash"}}));  // the next worker is another process
+  EXPECT_EQ(reference_of(pool.Build({"w", "t", {"a"}})), first);
+  for (int i = 0; i < kKeptReferences; ++i) ASSERT_TRUE(pool.Build({std::to_string(i), "t", {}}).ok());
+  EXPECT_NE(reference_of(pool.Build({"w", "t", {"a"}})), first) << "a tuner that runs for months grows and grows";
 }
 
 TEST(BuildPoolTest, AProgramThatDoesNotExistIsReported) {

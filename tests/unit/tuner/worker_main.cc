@@ -29,7 +29,12 @@ BuildReply Pretend(const BuildRequest& request) {
   if (request.schedule.find("crash") != std::string::npos) std::raise(SIGSEGV);
   if (request.schedule.find("leave") != std::string::npos) std::exit(3);
   if (request.schedule.find("hang") != std::string::npos) pause();
-  const bool bad_reference = request.workload.find("no reference") != std::string::npos;
+  // "no reference until FILE": its reference compiles once the file is there.
+  constexpr std::string_view kUntil = "no reference until ";
+  const bool bad_reference =
+      request.workload.starts_with(kUntil)
+          ? request.schedule.empty() && access(request.workload.c_str() + kUntil.size(), F_OK) != 0
+          : request.workload.find("no reference") != std::string::npos;
   if (request.schedule.find("illegal") != std::string::npos || bad_reference) {
     reply.kind = BuildReply::Kind::kFailed;
     reply.failure = BuildFailure::kScheduleIllegal;
