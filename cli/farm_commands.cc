@@ -87,6 +87,42 @@ std::string ActivityName(v1::DeviceActivity activity) {
   }
 }
 
+std::string HealthName(const v1::Device& device) {
+  if (device.drained()) return "drained";
+  switch (device.health()) {
+    case v1::DEVICE_HEALTH_GOOD:
+      return "good";
+    case v1::DEVICE_HEALTH_QUARANTINED:
+      return "quarantined";
+    case v1::DEVICE_HEALTH_COOLING:
+      return "cooling";
+    default:
+      return "unknown";
+  }
+}
+
+// Microseconds of the golden kernel: the newest check, and what it usually takes.
+nlohmann::ordered_json GoldenToJson(const v1::Device& device) {
+  if (!device.state().has_golden()) return nullptr;
+  const v1::GoldenCheck& golden = device.state().golden();
+  nlohmann::ordered_json json = {{"passed", golden.passed()},
+                                 {"reason", golden.reason()},
+                                 {"us", golden.median_seconds() * 1e6},
+                                 {"baseline_us", device.golden_baseline_seconds() * 1e6},
+                                 {"baseline_mad_us", device.golden_baseline_mad_seconds() * 1e6},
+                                 {"temperature_c", nullptr}};
+  if (golden.has_temperature_c()) json["temperature_c"] = golden.temperature_c();
+  return json;
+}
+
+std::string GoldenToText(const v1::Device& device) {
+  const v1::GoldenCheck& golden = device.state().golden();
+  if (!golden.passed()) return device.state().has_golden() ? "fails" : "-";
+  const double drift =
+      device.golden_baseline_seconds() > 0 ? golden.median_seconds() / device.golden_baseline_seconds() - 1 : 0;
+  return fmt::format("{:.1f} us {:+.0f}%", golden.median_seconds() * 1e6, drift * 100);
+}
+
 absl::Status Devices(Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto admin = v1::AdminService::NewStub(channel);
@@ -96,11 +132,10 @@ absl::Status Devices(Options& options) {
   const grpc::Status status = admin->ListDevices(&context, v1::ListDevicesRequest(), &response);
   if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  std::string text =
-      fmt::format("{:<16} {:<10} {:<12} {:>8}  {}\n", "agent", "activity", "health", "batches", "device");
+  std::string text = fmt::format("{:<16} {:<10} {:<12} {:>8} {:>16}  {}\n", "agent", "activity", "health", "batches",
+                                 "golden", "device");
   for (const v1::Device& d : response.devices()) {
-    const bool good = d.health() == v1::DEVICE_HEALTH_GOOD;
-    const std::string health = d.drained() ? "drained" : good ? "good" : "quarantined";
+    const std::string health = HealthName(d);
     document.push_back({{"agent", d.agent_id()},
                         {"device", d.state().device_id()},
                         {"activity", ActivityName(d.activity())},
@@ -110,12 +145,16 @@ absl::Status Devices(Options& options) {
                         {"fingerprint", d.state().fingerprint().text()},
                         {"threads", d.state().threads()},
                         {"batches", d.batches_done()},
-                        {"losses", d.losses()}});
-    text += fmt::format("{:<16} {:<10} {:<12} {:>8}  {}, {} threads{}\n", d.agent_id(), ActivityName(d.activity()),
-                        health, d.batches_done(), d.state().fingerprint().cpu_model(), d.state().threads(),
-                        d.health_reason().empty() ? "" : ": " + d.health_reason());
+                        {"losses", d.losses()},
+                        {"golden", GoldenToJson(d)}});
+    text +=
+        fmt::format("{:<16} {:<10} {:<12} {:>8} {:>16}  {}, {} threads{}\n", d.agent_id(), ActivityName(d.activity()),
+                    health, d.batches_done(), GoldenToText(d), d.state().fingerprint().cpu_model(), d.state().threads(),
+                    d.health_reason().empty() ? "" : ": " + d.health_reason());
   }
-  return options.json ? PrintJson({{"devices", document}}) : PrintText(text);
+  if (!response.trouble().empty())
+    text += "everybody waits: the tracker can store nothing: " + response.trouble() + "\n";
+  return options.json ? PrintJson({{"devices", document}, {"trouble", response.trouble()}}) : PrintText(text);
 }
 
 absl::Status Drain(Options& options) {
@@ -183,7 +222,7 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
   CLI::App* drain = Add(app, "drain", "give an agent no more work; what it runs is finished", options, Drain, result);
   drain->add_option("agent", options->agent, "name of the agent")->required();
   drain->add_option("--reason", options->reason, "shown to people")->capture_default_str();
-  drain->add_flag("--undo", options->undo, "give it work again");
+  drain->add_flag("--undo", options->undo, "give it work again, out of quarantine too");
 }
 
 }  // namespace hone::cli

@@ -234,6 +234,7 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
           {"job", job.id()},
           {"state", StateName(job.state())},
           {"submitted_by", job.spec().submitted_by()},
+          {"waiting_for", job.waiting_for()},
           {"trials", p.trials()},
           {"failed", failed},
           {"seconds", p.seconds()},

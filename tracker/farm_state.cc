@@ -14,8 +14,11 @@ namespace {
 constexpr char kSchema[] = R"(
 CREATE TABLE IF NOT EXISTS jobs(id TEXT PRIMARY KEY, job TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS drained(agent_id TEXT PRIMARY KEY, reason TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS health(device TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS starts(number INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS farm(id TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS receipt_key(key TEXT NOT NULL) STRICT;
+INSERT INTO receipt_key SELECT lower(hex(randomblob(32))) WHERE NOT EXISTS (SELECT 1 FROM receipt_key);
 INSERT INTO farm SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM farm);
 )";
 
@@ -49,6 +52,7 @@ absl::StatusOr<FarmState> FarmState::Open(const std::filesystem::path& path, abs
   HONE_RETURN_IF_ERROR(state.connection_->Execute(fmt::format("INSERT INTO starts VALUES({})", start)));
   state.incarnation_ = static_cast<uint64_t>(start);
   HONE_ASSIGN_OR_RETURN(state.farm_id_, state.connection_->QueryText("SELECT id FROM farm"));
+  HONE_ASSIGN_OR_RETURN(state.receipt_key_, state.connection_->QueryText("SELECT key FROM receipt_key"));
   return state;
 }
 
@@ -87,6 +91,35 @@ absl::Status FarmState::Save(const std::vector<const v1::Job*>& jobs) {
     insert.Bind(2, ToHex(job->SerializeAsString()));
     HONE_RETURN_IF_ERROR(insert.Run());
     insert.Reset();
+  }
+  return transaction.Commit();
+}
+
+absl::StatusOr<std::map<std::string, v1::HealthRecord>> FarmState::Health() const {
+  std::map<std::string, v1::HealthRecord> health;
+  HONE_ASSIGN_OR_RETURN(records::Statement select, connection_->Prepare("SELECT device, record FROM health"));
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const bool row, select.Step());
+    if (!row) return health;
+    HONE_ASSIGN_OR_RETURN(const std::string bytes, FromHex(select.Text(1)));
+    if (!health[select.Text(0)].ParseFromString(bytes))
+      return absl::DataLossError("the health of a device cannot be read: was it written by a newer version?");
+  }
+}
+
+absl::Status FarmState::SaveHealth(const std::map<std::string, v1::HealthRecord>& changed) {
+  if (changed.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(records::Transaction transaction, records::Transaction::Begin(*connection_));
+  HONE_ASSIGN_OR_RETURN(records::Statement insert,
+                        connection_->Prepare("INSERT OR REPLACE INTO health(device, record) VALUES(?, ?)"));
+  HONE_ASSIGN_OR_RETURN(records::Statement remove, connection_->Prepare("DELETE FROM health WHERE device = ?"));
+  for (const auto& [device, health] : changed) {
+    const std::string bytes = health.SerializeAsString();
+    records::Statement& statement = bytes.empty() ? remove : insert;
+    statement.Bind(1, device);
+    if (!bytes.empty()) statement.Bind(2, ToHex(bytes));
+    HONE_RETURN_IF_ERROR(statement.Run());
+    statement.Reset();
   }
   return transaction.Commit();
 }

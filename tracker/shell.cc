@@ -25,13 +25,16 @@ absl::Status Stopping() { return absl::UnavailableError("the tracker is stopping
 }  // namespace
 
 Shell::Shell(FarmOptions options, FarmState state, records::Store* store)
-    : farm_(std::move(options), state.incarnation(), RandomId), state_(std::move(state)), store_(store) {}
+    : farm_(std::move(options), state.incarnation(), RandomId, state.receipt_key()),
+      state_(std::move(state)),
+      store_(store) {}
 
 absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(FarmOptions options, FarmState state, records::Store* store) {
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, state.Jobs());
   HONE_ASSIGN_OR_RETURN(const auto drained, state.Drained());
+  HONE_ASSIGN_OR_RETURN(auto health, state.Health());
   std::unique_ptr<Shell> shell(new Shell(std::move(options), std::move(state), store));
-  shell->farm_.Restore(std::move(jobs), drained);
+  shell->farm_.Restore(std::move(jobs), drained, std::move(health));
   shell->ticker_ = std::thread([raw = shell.get()] { raw->TickLoop(); });
   return shell;
 }
@@ -56,8 +59,7 @@ void Shell::TickLoop() {
   Lock lock(mutex_);
   while (!stopping_) {
     farm_.Tick(Now());
-    if (absl::Status status = Settle(); !status.ok())
-      spdlog::error("cannot store the state of the farm: {}", std::string(status.message()));
+    Settle().IgnoreError();  // it says so itself
     stopped_.wait_for(lock, absl::ToChronoMilliseconds(kTick));
   }
 }
@@ -66,10 +68,24 @@ absl::Status Shell::Settle() {
   for (Recordable& given_up : farm_.TakeGivenUp()) unstored_.push_back(std::move(given_up));
   const absl::Status records = Append(unstored_);
   if (records.ok()) unstored_.clear();
-  const absl::Status jobs = StoreJobs();
+  const absl::Status jobs = StoreJobs(), health = StoreHealth();
+  const absl::Status& stored = !records.ok() ? records : !jobs.ok() ? jobs : health;
+  NoteStored(Storing::What::kState, stored);
   changed_.notify_all();
-  state_stored_ = records.ok() ? jobs : records;
-  return state_stored_;
+  return stored;
+}
+
+void Shell::NoteStored(Storing::What what, const absl::Status& stored) {
+  const std::string news = storing_.Note(what, stored, Now());
+  farm_.SetTrouble(storing_.Trouble(Now()));
+  if (!news.empty()) spdlog::log(stored.ok() ? spdlog::level::info : spdlog::level::err, "{}", news);
+}
+
+absl::Status Shell::StoreHealth() {
+  const std::map<std::string, v1::HealthRecord> changed = farm_.TakeChangedHealth();
+  const absl::Status saved = state_.SaveHealth(changed);
+  if (!saved.ok()) farm_.KeepChangedHealth(changed);
+  return saved;
 }
 
 absl::Status Shell::StoreJobs() {
@@ -93,12 +109,11 @@ absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
 }
 
 void Shell::StoreResults(v1::SynchronizeRequest* request) {
-  results_stored_ = Append(farm_.Acceptable(*request, Now()));
-  if (results_stored_.ok()) return;
-  spdlog::error("results cannot be recorded and stay with agent {}: {}", request->agent_id(),
-                std::string(results_stored_.message()));
-  for (const v1::LeaseResult& result : request->finished()) *request->add_running() = result.lease();
-  request->clear_finished();
+  const std::vector<Recordable> acceptable = farm_.Acceptable(*request, Now());
+  if (acceptable.empty()) return;
+  const absl::Status stored = Append(acceptable);
+  NoteStored(Storing::What::kResults, stored);
+  if (!stored.ok()) *request = farm_.KeepWaiting(std::move(*request));
 }
 
 bool Shell::Wait(Lock& lock, absl::Time deadline, const Present& present) {
@@ -197,8 +212,7 @@ absl::StatusOr<v1::WatchJobResponse> Shell::WatchJob(const v1::WatchJobRequest& 
   const absl::Time deadline = DeadlineOf(request.max_wait(), Now());
   while (true) {
     HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));
-    const absl::Status& stored = results_stored_.ok() ? state_stored_ : results_stored_;
-    response.set_trouble(std::string(stored.message()));
+    response.set_trouble(farm_.trouble());
     const bool told = response.events_size() > 0 || JobBook::Ended(response.job());
     if (told || !Wait(lock, deadline, present)) return response;
   }
@@ -215,6 +229,7 @@ v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request
   const Lock lock(mutex_);
   v1::ListDevicesResponse response;
   for (v1::Device& device : farm_.ListDevices(request, Now())) *response.add_devices() = std::move(device);
+  response.set_trouble(farm_.trouble());
   return response;
 }
 

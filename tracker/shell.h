@@ -20,6 +20,7 @@
 #include "records/store.h"
 #include "tracker/farm_state.h"
 #include "tracker/queue/farm.h"
+#include "tracker/storing.h"
 
 namespace hone::tracker {
 
@@ -58,10 +59,12 @@ class Shell {
   // What has to be on the disk after a change, then everyone who waits looks again.
   absl::Status Settle();
   absl::Status StoreJobs();
+  absl::Status StoreHealth();
   // A clock that no step of the system's clock moves: leases must not end because somebody set the time.
   absl::Time Now() const;
   // Makes the request's results durable; what could not be stored stays with the agent.
   void StoreResults(v1::SynchronizeRequest* request);
+  void NoteStored(Storing::What what, const absl::Status& stored);
   absl::Status Append(const std::vector<Recordable>& recordables);
   // Waits for a change until the deadline. False when time is up or the caller is gone.
   bool Wait(Lock& lock, absl::Time deadline, const Present& present);
@@ -73,9 +76,8 @@ class Shell {
   const absl::Time started_ = absl::Now();
   const std::chrono::steady_clock::time_point started_steady_ = std::chrono::steady_clock::now();
   std::vector<Recordable> unstored_;  // given up, and not yet in the records
-  // How storing went the last time: agents' results, and the farm's own state. Nothing is lost while one fails: agents
-  // keep their results and the farm its changes, and both try again.
-  absl::Status results_stored_, state_stored_;
+  // Nothing is lost while storing fails: agents keep their results and the farm its changes, and both try again.
+  Storing storing_;
   Farm farm_;
   FarmState state_;
   records::Store* const store_;

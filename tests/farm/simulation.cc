@@ -52,7 +52,7 @@ void Simulation::After(absl::Duration delay, Action action) {
 
 void Simulation::StartFarm() {
   const auto draw = [this] { return fmt::format("{:016x}{:016x}", lease_ids_.Next(), lease_ids_.Next()); };
-  farm_ = std::make_unique<Farm>(FarmOptions{}, ++incarnation_, draw);
+  farm_ = std::make_unique<Farm>(FarmOptions{}, ++incarnation_, draw, "key");
   std::vector<v1::Job> jobs;
   for (const auto& [id, job] : stored_jobs_) jobs.push_back(job);
   farm_->Restore(std::move(jobs), {});
@@ -84,7 +84,8 @@ void Simulation::Run() {
   while (!events_.empty() && now_ < end && violation.empty() && jobs_ended < options_.jobs) {
     const Event event = events_.top();
     events_.pop();
-    now_ = event.time;
+    now_ = std::max(now_, event.time);
+    if (Chance(options_.stall)) now_ += Delay(21, 120);  // all that happens meanwhile is heard at its end
     if (Chance(options_.clock_jump)) clock_error_ += Delay(-3600, 3600);
     if (Chance(options_.restart_tracker)) {
       ++restarts;
@@ -102,6 +103,9 @@ void Simulation::Run() {
                                                 [](const auto& job) { return JobBook::Ended(job.second); }));
   }
   counters = farm_->Counters(TrackerNow());
+  for (const v1::Device& device : farm_->ListDevices(v1::ListDevicesRequest(), TrackerNow())) {
+    quarantined += device.health() == v1::DEVICE_HEALTH_QUARANTINED;
+  }
 }
 
 void Simulation::Tick() {
@@ -183,17 +187,24 @@ void Simulation::AgentHears(int index, const std::string& boot, const v1::Synchr
   for (const v1::Lease& lease : response.leases()) {
     const std::string& id = lease.reference().lease_id();
     if (agent.finished.contains(id) || !agent.running.emplace(id, lease).second) continue;
-    After(Delay(0.1, 10), [this, index, boot, lease] { AgentMeasures(index, boot, lease); });
+    After(index < options_.holes ? absl::Milliseconds(1) : Delay(0.1, 10),
+          [this, index, boot, lease] { AgentMeasures(index, boot, lease); });
   }
 }
 
 void Simulation::AgentMeasures(int index, const std::string& boot, const v1::Lease& lease) {
   FakeAgent& agent = *agents_[index];
   if (agent.boot != boot || !agent.running.contains(lease.reference().lease_id())) return;
-  if (HasKiller(lease.batch()) || Chance(options_.kill_agent)) return RestartAgent(index);
+  const bool hole = index < options_.holes;
+  if (!hole && (HasKiller(lease.batch()) || Chance(options_.kill_agent))) return RestartAgent(index);
   agent.running.erase(lease.reference().lease_id());
   v1::LeaseResult& result = agent.finished[lease.reference().lease_id()];
   *result.mutable_lease() = lease.reference();
+  if (hole) {
+    result.mutable_result()->set_error("no space");
+    result.mutable_result()->set_trouble(v1::TROUBLE_KIND_BATCH);
+    return;
+  }
   *result.mutable_result() = TimedResult(lease.batch());
 }
 

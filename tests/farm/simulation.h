@@ -33,6 +33,8 @@ struct SimulationOptions {
   double kill_tuner = 0;        // chance, for each batch awaited, that the tuner dies
   double killer_candidate = 0;  // chance that a candidate kills the agent that runs it
   double restart_tracker = 0;   // chance, for each event, that the tracker is killed and restarted
+  int holes = 0;                // so many of the agents answer every batch with an error, at once
+  double stall = 0;             // chance, for each event, that the tracker stands still for up to two minutes
   double clock_jump = 0;        // chance, for each event, that the tracker's clock jumps by up to an hour
 };
 
@@ -51,6 +53,7 @@ class Simulation {
   int64_t most_leases = 0;      // of one batch
   int jobs_ended = 0;
   int restarts = 0;
+  int quarantined = 0;  // devices, at the end
   v1::GetFarmResponse counters;
 
  private:

@@ -74,6 +74,32 @@ TEST_P(FarmSimulationTest, RestartedTrackerAndJumpingClock) {
   EXPECT_GT(simulation.restarts, 0);
 }
 
+TEST_P(FarmSimulationTest, BlackHolesFailNoBatch) {
+  SimulationOptions options;
+  options.seed = GetParam();
+  options.agents = 20;
+  options.holes = 2;
+  options.batches_per_job = 60;
+  options.lose_call = 0.05;
+  Simulation simulation(options);
+  simulation.Run();
+  Check(simulation, options);
+  EXPECT_EQ(simulation.accepted, options.jobs * options.batches_per_job * options.candidates);
+  EXPECT_EQ(simulation.quarantined, options.holes) << "seed " << options.seed;
+}
+
+TEST_P(FarmSimulationTest, AStandstillOfTheTrackerLosesNobody) {
+  SimulationOptions options;
+  options.seed = GetParam();
+  options.stall = 0.002;
+  Simulation simulation(options);
+  simulation.Run();
+  Check(simulation, options);
+  EXPECT_EQ(simulation.accepted, options.jobs * options.batches_per_job * options.candidates);
+  EXPECT_EQ(simulation.counters.leases_lost(), 0) << "seed " << options.seed;
+  EXPECT_EQ(simulation.quarantined, 0) << "seed " << options.seed;
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, FarmSimulationTest, testing::Range<uint64_t>(1, 6));
 
 TEST(FarmSimulation, ThousandAgents) {

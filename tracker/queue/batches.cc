@@ -9,6 +9,7 @@
 
 #include "base/kernel_interface.h"
 #include "base/status.h"
+#include "tracker/queue/devices.h"
 
 namespace hone::tracker {
 namespace {
@@ -30,6 +31,12 @@ constexpr double kLeastVisitSeconds = 0.001;  // for a batch that comes too late
 
 // A visit of limited time may not get to all candidates.
 bool HasTimeLimit(const v1::Batch& batch) { return batch.useful_seconds() > 0 || batch.policy().visit_seconds() > 0; }
+
+std::map<std::string, const v1::Outcome*> ById(const v1::BatchResult& result) {
+  std::map<std::string, const v1::Outcome*> by_id;
+  for (const v1::CandidateOutcome& outcome : result.outcomes()) by_id[outcome.candidate_id()] = &outcome.outcome();
+  return by_id;
+}
 
 v1::Outcome LostDevice(const std::string& why) {
   v1::Outcome outcome;
@@ -118,14 +125,15 @@ absl::StatusOr<std::string> BatchQueue::Submit(const std::string& job_id, const 
   std::vector<int> all(batch.candidates_size());
   std::iota(all.begin(), all.end(), 0);
   entry.batch = std::make_shared<const v1::Batch>(std::move(batch));
-  AddPiece(id, entry, std::move(all), 0, {}, now);
+  AddPiece(id, entry, std::move(all), {}, now);
   return id;
 }
 
-void BatchQueue::AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates, int attempts,
+void BatchQueue::AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates,
                           std::set<std::string> lost_by, absl::Time now) {
   const int64_t number = ++next_piece_;
-  entry.pieces[number] = Piece{std::move(candidates), attempts, std::move(lost_by), "", now};
+  entry.pieces[number] =
+      Piece{.candidates = std::move(candidates), .avoid = {std::move(lost_by), {}}, .queued_since = now};
   order_.insert(OrderOf(batch_id, entry, number));
 }
 
@@ -162,7 +170,7 @@ const BatchQueue::Lease* BatchQueue::Pick(const std::string& agent_id, const std
   for (auto order = order_.begin(); order != order_.end(); ++order) {
     Entry& entry = batches_.at(order->batch_id);
     Piece& piece = entry.pieces.at(order->piece);
-    if (!fits(*entry.batch, piece.lost_by)) continue;
+    if (!fits(*entry.batch, piece.avoid)) continue;
     const std::string id = draw_id_();
     piece.lease_id = id;
     piece.attempts += 1;
@@ -209,7 +217,21 @@ Recordable BatchQueue::ToRecord(const Lease& lease, const v1::BatchResult& resul
   return Recordable{lease.batch_id, entry.job_id, entry.batch, result};
 }
 
-void BatchQueue::Finish(const Lease& lease_reference, const v1::BatchResult& result) {
+std::string BatchQueue::Missing(const Lease& lease, const v1::BatchResult& result) const {
+  const Entry& entry = batches_.at(lease.batch_id);
+  const std::map<std::string, const v1::Outcome*> by_id = ById(result);
+  for (const int index : entry.pieces.at(lease.piece).candidates) {
+    const std::string& id = entry.batch->candidates(index).id();
+    const auto found = by_id.find(id);
+    if (found == by_id.end() && HasTimeLimit(*entry.batch)) continue;
+    if (found == by_id.end() || found->second->result_case() == v1::Outcome::RESULT_NOT_SET) {
+      return fmt::format("answered without an outcome for candidate '{}'", id);
+    }
+  }
+  return "";
+}
+
+std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_reference, const v1::BatchResult& result) {
   const Lease lease = lease_reference;  // the caller's reference dies with the lease
   Entry& entry = batches_.at(lease.batch_id);
   const Piece piece = entry.pieces.at(lease.piece);
@@ -218,20 +240,51 @@ void BatchQueue::Finish(const Lease& lease_reference, const v1::BatchResult& res
   *entry.result.mutable_device() = result.device();
   entry.result.set_device_name(result.device_name());
   entry.result.set_visit_seconds(entry.result.visit_seconds() + result.visit_seconds());
-  if (!result.error().empty()) return FailBatch(lease.batch_id, entry, result.error());
-  std::map<std::string, const v1::Outcome*> by_id;
-  for (const v1::CandidateOutcome& outcome : result.outcomes()) by_id[outcome.candidate_id()] = &outcome.outcome();
+  const std::map<std::string, const v1::Outcome*> by_id = ById(result);
   for (const int index : piece.candidates) {
-    auto found = by_id.find(entry.batch->candidates(index).id());
-    if (found == by_id.end() && HasTimeLimit(*entry.batch)) continue;
-    if (found == by_id.end() || found->second->result_case() == v1::Outcome::RESULT_NOT_SET) {
-      return FailBatch(lease.batch_id, entry,
-                       fmt::format("agent '{}' answered without an outcome for candidate '{}'", lease.agent_id,
-                                   entry.batch->candidates(index).id()));
-    }
-    entry.outcomes[index] = *found->second;
+    const auto found = by_id.find(entry.batch->candidates(index).id());
+    if (found != by_id.end()) entry.outcomes[index] = *found->second;
   }
   FinishIfDone(entry);
+  return piece.avoid.devices;
+}
+
+void BatchQueue::FailOn(const Lease& lease_reference, const std::string& why, bool another, absl::Time now) {
+  const Lease lease = lease_reference;  // the caller's reference dies with the lease
+  leases_.erase(lease.id);
+  Entry& entry = batches_.at(lease.batch_id);
+  Piece& piece = entry.pieces.at(lease.piece);
+  piece.lease_id.clear();
+  piece.failures += 1;
+  piece.avoid.devices[NameOf(lease.agent_id, lease.device_id)] = why;
+  const auto tried = static_cast<int>(piece.avoid.devices.size());
+  const bool last = tried >= options_.devices_to_blame || (!another && piece.failures >= options_.failures_to_blame);
+  if (!last) return Enqueue(lease.batch_id, entry, lease.piece, now);
+  std::string reasons;
+  for (const auto& [name, reason] : piece.avoid.devices) {
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name, reason);
+  }
+  FailBatch(lease.batch_id, entry,
+            fmt::format("tried {} times on {} device{}, whose golden kernel is right: {}", piece.failures, tried,
+                        tried == 1 ? "" : "s", reasons));
+}
+
+const Avoid& BatchQueue::AvoidedBy(const Lease& lease) const {
+  return batches_.at(lease.batch_id).pieces.at(lease.piece).avoid;
+}
+
+void BatchQueue::NoteAnswered(const std::string& lease_id) {
+  if (const auto found = leases_.find(lease_id); found != leases_.end()) found->second.answered = true;
+}
+
+void BatchQueue::Return(const std::string& lease_id, absl::Time now) {
+  const auto found = leases_.find(lease_id);
+  if (found == leases_.end()) return;
+  const Lease lease = found->second;
+  leases_.erase(found);
+  Entry& entry = batches_.at(lease.batch_id);
+  entry.pieces.at(lease.piece).attempts -= 1;
+  Enqueue(lease.batch_id, entry, lease.piece, now);
 }
 
 void BatchQueue::FinishIfDone(Entry& entry) {
@@ -265,7 +318,7 @@ void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl:
   Entry& entry = batches_.at(lease.batch_id);
   Piece& piece = entry.pieces.at(lease.piece);
   piece.lease_id.clear();
-  piece.lost_by.insert(lease.agent_id);
+  piece.avoid.agents.insert(lease.agent_id);
   entry.losses += 1;
   const bool whole = static_cast<int>(piece.candidates.size()) == entry.batch->candidates_size();
   // A half that is lost is split at once: it holds the culprit more often than not, and losses are dear. The last
@@ -276,10 +329,10 @@ void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl:
   if (piece.candidates.size() == 1) return GiveUp(lease.batch_id, entry, lease.piece, why);
   const auto middle = piece.candidates.begin() + static_cast<int64_t>(piece.candidates.size() / 2);
   std::vector<int> front(piece.candidates.begin(), middle), back(middle, piece.candidates.end());
-  const std::set<std::string> lost_by = piece.lost_by;
+  const std::set<std::string> lost_by = piece.avoid.agents;
   entry.pieces.erase(lease.piece);
-  AddPiece(lease.batch_id, entry, std::move(front), 0, lost_by, now);
-  AddPiece(lease.batch_id, entry, std::move(back), 0, lost_by, now);
+  AddPiece(lease.batch_id, entry, std::move(front), lost_by, now);
+  AddPiece(lease.batch_id, entry, std::move(back), lost_by, now);
 }
 
 void BatchQueue::GiveUp(const std::string& batch_id, Entry& entry, int64_t number, const std::string& why) {
@@ -302,6 +355,11 @@ void BatchQueue::GiveUp(const std::string& batch_id, Entry& entry, int64_t numbe
 std::vector<std::string> BatchQueue::Expire(absl::Time now) {
   for (auto& [id, entry] : batches_) {
     if (entry.finished) continue;
+    const auto answered = [&](const auto& piece) {
+      const Lease* lease = FindLease(piece.second.lease_id);
+      return lease != nullptr && lease->answered;
+    };
+    if (std::any_of(entry.pieces.begin(), entry.pieces.end(), answered)) continue;
     if (now - entry.submitted > options_.total_limit) {
       FailBatch(id, entry,
                 fmt::format("not measured within {} of its submission", absl::FormatDuration(options_.total_limit)));
@@ -315,9 +373,17 @@ std::vector<std::string> BatchQueue::Expire(absl::Time now) {
   }
   std::vector<std::string> overdue;
   for (const auto& [id, lease] : leases_) {
-    if (now - lease.started > lease.run_limit) overdue.push_back(id);
+    if (!lease.answered && now - lease.started > lease.run_limit) overdue.push_back(id);
   }
   return overdue;
+}
+
+void BatchQueue::GiveBack(absl::Duration stall) {
+  for (auto& [id, lease] : leases_) lease.started += stall;
+  for (auto& [id, entry] : batches_) {
+    entry.submitted += stall;
+    for (auto& [number, piece] : entry.pieces) piece.queued_since += stall;
+  }
 }
 
 absl::StatusOr<std::optional<v1::BatchResult>> BatchQueue::Result(const std::string& job_id,

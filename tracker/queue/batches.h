@@ -2,7 +2,8 @@
 //
 // A batch starts as one piece with all candidates. A piece that was lost with its device is queued again; one that is
 // lost again and again is split, so that the candidate that kills devices is found and the others are measured. Losses
-// per batch are bounded; what is left then gets LOST_DEVICE.
+// per batch are bounded; what is left then gets LOST_DEVICE. A piece that a device cannot measure is tried on others;
+// when one of these can, the first are to blame, and when several cannot, the batch is.
 // Pure state: no threads, no input or output, no clock; every call takes `now`, which must not go back. Knows devices
 // only by name. Start at Submit, Pick and Finish. Not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_BATCHES_H_
@@ -23,25 +24,21 @@
 #include "absl/time/time.h"
 #include "hone/v1/measure.pb.h"
 #include "tracker/queue/draw_id.h"
-#include "tracker/queue/quotas.h"
+#include "tracker/queue/limits.h"
 
 namespace hone::tracker {
-
-struct BatchOptions {
-  absl::Duration queue_limit = absl::Hours(12);  // waiting for a device
-  absl::Duration run_floor = absl::Minutes(2);   // run limit of a visit: this, plus what its policy allows
-  absl::Duration total_limit = absl::Hours(24);  // all attempts, from submission
-  int max_attempts = 3;                          // of the whole batch, before it is split
-  int max_losses = 12;                           // of all pieces together
-  int max_open_per_job = kQuotas.open_batches;
-  int64_t max_open_bytes_per_job = kQuotas.open_batch_bytes;
-};
 
 // Measured or given up under a batch; to be recorded.
 struct Recordable {
   std::string batch_id, job_id;
   std::shared_ptr<const v1::Batch> batch;
   v1::BatchResult result;  // outcomes of some of the candidates
+};
+
+// Devices that a piece should not go to again while another could take it.
+struct Avoid {
+  std::set<std::string> agents;                // lost it
+  std::map<std::string, std::string> devices;  // could not measure it: NameOf the device, and why
 };
 
 class BatchQueue {
@@ -55,6 +52,7 @@ class BatchQueue {
     int attempt;
     absl::Time started;
     absl::Duration run_limit;
+    bool answered = false;  // its result is there, and waits to be stored
   };
 
   BatchQueue(BatchOptions options, DrawId draw_id) : options_(options), draw_id_(std::move(draw_id)) {}
@@ -64,22 +62,37 @@ class BatchQueue {
                                      absl::Time now);
   void DropJob(const std::string& job_id);  // its leases end too; see TakeCancelled
 
-  // Leases the first piece, by priority and age, that `fits` accepts. `lost_by`: agents that lost the piece before.
-  using Fits = std::function<bool(const v1::Batch& batch, const std::set<std::string>& lost_by)>;
+  // Leases the first piece, by priority and age, that `fits` accepts.
+  using Fits = std::function<bool(const v1::Batch& batch, const Avoid& avoid)>;
   const Lease* Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch, const Fits& fits,
                     absl::Time now);
   const Lease* FindLease(const std::string& lease_id) const;  // nullptr: not live
   // The batch an agent gets: the candidates of the leased piece, and the time that is left for them.
   v1::Batch BatchOf(const Lease& lease, absl::Time now) const;
 
-  // Takes a result under a live lease and ends the lease.
-  void Finish(const Lease& lease, const v1::BatchResult& result);
+  // What an answer lacks that is neither an error nor an outcome for every candidate it should have; "" if nothing.
+  std::string Missing(const Lease& lease, const v1::BatchResult& result) const;
+  // Takes the outcomes of a live lease and ends it. Returns the devices that could not measure the piece before, and
+  // why: they are to blame.
+  std::map<std::string, std::string> Finish(const Lease& lease, const v1::BatchResult& result);
+  // The device could not measure the piece: it is queued again for others, or the batch ends with the reasons of all.
+  // another: whether there is a device that has not tried it.
+  void FailOn(const Lease& lease, const std::string& why, bool another, absl::Time now);
+  const std::string& JobOf(const Lease& lease) const { return batches_.at(lease.batch_id).job_id; }
+  const Avoid& AvoidedBy(const Lease& lease) const;
+  const v1::Batch& Leased(const Lease& lease) const { return *batches_.at(lease.batch_id).batch; }
   // The result in the form it is recorded in, without taking it.
   Recordable ToRecord(const Lease& lease, const v1::BatchResult& result) const;
+  // Its result has come, and cannot be stored now: it is not late, however long that lasts.
+  void NoteAnswered(const std::string& lease_id);
+  // Ends the lease of a device that gives it back. As if it had never been taken.
+  void Return(const std::string& lease_id, absl::Time now);
   // Ends the lease: its device is gone, or it took too long. The piece is queued again, split or given up.
   void Lose(const std::string& lease_id, const std::string& why, absl::Time now);
   // Ends pieces that waited too long and batches that took too long. Returns leases past their run limit, still live.
   std::vector<std::string> Expire(absl::Time now);
+  // The tracker stood still for so long: no clock ran.
+  void GiveBack(absl::Duration stall);
 
   // nullopt while unfinished. kNotFound.
   absl::StatusOr<std::optional<v1::BatchResult>> Result(const std::string& job_id, const std::string& batch_id) const;
@@ -98,8 +111,8 @@ class BatchQueue {
  private:
   struct Piece {
     std::vector<int> candidates;  // indices into the batch
-    int attempts = 0;
-    std::set<std::string> lost_by;
+    int attempts = 0, failures = 0;
+    Avoid avoid;
     std::string lease_id;  // "" while queued
     absl::Time queued_since;
   };
@@ -124,8 +137,8 @@ class BatchQueue {
   Order OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const;
   void Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now);
   absl::Status CheckQuotas(const std::string& job_id, const v1::Batch& batch) const;
-  void AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates, int attempts,
-                std::set<std::string> lost_by, absl::Time now);
+  void AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates, std::set<std::string> lost_by,
+                absl::Time now);
   void GiveUp(const std::string& batch_id, Entry& entry, int64_t piece, const std::string& why);
   void FailBatch(const std::string& batch_id, Entry& entry, const std::string& error);
   void FinishIfDone(Entry& entry);

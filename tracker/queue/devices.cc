@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "tracker/queue/jobs.h"
+#include "tracker/queue/health.h"
+#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -57,7 +58,8 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
   HONE_RETURN_IF_ERROR(Validate(request));
   Agent& agent = agents_[request.agent_id()];
   agent.id = request.agent_id();
-  if (agent.boot_id != request.boot_id()) {
+  const bool new_boot = agent.boot_id != request.boot_id();
+  if (new_boot) {
     HONE_RETURN_IF_ERROR(ChangeBoot(agent, request));
     agent.epoch = incarnation_ << 32 | ++next_epoch_;
   } else if (request.sequence() <= agent.sequence) {
@@ -74,13 +76,39 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
     auto known = agent.devices.extract(state.device_id());
     Device& device = devices[state.device_id()];
     if (!known.empty()) device = std::move(known.mapped());
-    device.state = state;
+    TakeState(agent, device, state, new_boot, now);
   }
   for (auto& [id, device] : agent.devices) {
     if (!device.lease_id.empty()) agent.orphaned_leases.push_back(device.lease_id);
   }
   agent.devices = std::move(devices);
   return &agent;
+}
+
+void DeviceRegistry::TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, bool new_boot,
+                               absl::Time now) {
+  const bool new_check = state.has_golden() && (new_boot || state.golden().number() > device.state.golden().number());
+  device.state = state;
+  if (!new_check) return;
+  TakeCheck(HealthOf(NameOf(agent.id, state.device_id())), state.golden(), now, options_);
+  device.may_ask_again = now + options_.cooling_check;
+}
+
+std::string NameOf(const std::string& agent_id, const std::string& device_id) {
+  return fmt::format("{}/{}", agent_id, device_id);
+}
+
+v1::HealthRecord& DeviceRegistry::HealthOf(const std::string& name) {
+  changed_health_.insert(name);
+  return health_[name];
+}
+
+bool DeviceRegistry::Overtaken(const v1::SynchronizeRequest& request) const {
+  const auto known = agents_.find(request.agent_id());
+  if (known == agents_.end()) return false;
+  const Agent& agent = known->second;
+  if (agent.boot_id == request.boot_id()) return request.sequence() <= agent.sequence;
+  return std::find(agent.former_boots.begin(), agent.former_boots.end(), request.boot_id()) != agent.former_boots.end();
 }
 
 absl::Status DeviceRegistry::Superseded(const std::string& agent_id) {
@@ -93,40 +121,54 @@ Agent* DeviceRegistry::Find(const std::string& agent_id) {
   return found == agents_.end() ? nullptr : &found->second;
 }
 
-void DeviceRegistry::CountDone(Device& device, int64_t candidates) {
-  device.losses_in_a_row = 0;
+void DeviceRegistry::CountDone(const Agent& agent, Device& device, int64_t candidates, std::optional<double> celsius) {
   device.batches_done += 1;
   device.candidates_done += candidates;
+  const std::string name = NameOf(agent.id, device.state.device_id());
+  const v1::HealthRecord before = health_[name];
+  v1::HealthRecord after = before;
+  CountMeasured(after, options_);
+  // Only a check of the golden kernel ends cooling down.
+  if (device.state.has_golden()) TakeTemperature(after, celsius, options_);
+  // Most batches change nothing, and what changes nothing is not to be stored.
+  if (after.SerializeAsString() != before.SerializeAsString()) HealthOf(name) = std::move(after);
 }
 
-void DeviceRegistry::CountLoss(Device& device, absl::Time now) {
-  device.losses += 1;
-  if (++device.losses_in_a_row < options_.losses_to_quarantine) return;
-  device.quarantined_until = now + options_.quarantine;
-  device.quarantine_reason = fmt::format("lost {} times in a row while measuring", device.losses_in_a_row);
-  device.losses_in_a_row = options_.losses_to_quarantine - 1;  // one more loss after the quarantine brings it back
+void DeviceRegistry::CountTrouble(const std::string& name, const std::string& why, absl::Time now) {
+  tracker::CountTrouble(HealthOf(name), why, now, options_);
+}
+
+std::vector<std::string> DeviceRegistry::AskForChecks(Agent& agent, absl::Time now) {
+  std::vector<std::string> ids;
+  for (auto& [id, device] : agent.devices) {
+    const auto health = health_.find(NameOf(agent.id, id));
+    if (health == health_.end() || !device.state.has_golden() || !device.lease_id.empty()) continue;
+    if (now < device.may_ask_again || !WantsCheck(health->second, device.state.golden(), now)) continue;
+    device.may_ask_again = now + options_.cooling_check;
+    ids.push_back(id);
+  }
+  return ids;
 }
 
 void DeviceRegistry::Drain(const std::string& agent_id, const std::string& reason) { drained_[agent_id] = reason; }
 
 void DeviceRegistry::Undrain(const std::string& agent_id) {
   drained_.erase(agent_id);
-  if (Agent* agent = Find(agent_id)) {
-    for (auto& [id, device] : agent->devices) {
-      device.quarantined_until = absl::InfinitePast();
-      device.losses_in_a_row = 0;
-    }
+  const std::string own = agent_id + "/";
+  for (auto health = health_.lower_bound(own); health != health_.end() && health->first.starts_with(own); ++health) {
+    Release(HealthOf(health->first));
   }
 }
 
-std::string DeviceRegistry::HealthProblem(const Device& device, absl::Time now) const {
+std::string DeviceRegistry::Problem(const Agent& agent, const Device& device, absl::Time now) const {
   if (!device.state.self_test().passed()) return fmt::format("self-test failed: {}", device.state.self_test().reason());
-  if (now < device.quarantined_until) return device.quarantine_reason;
-  return "";
+  const auto known = health_.find(NameOf(agent.id, device.state.device_id()));
+  return HealthProblem(known == health_.end() ? v1::HealthRecord() : known->second,
+                       device.state.has_golden() ? &device.state.golden() : nullptr, now);
 }
 
 bool DeviceRegistry::Serves(const Agent& agent, const Device& device, absl::Time now) const {
-  return Online(agent, now) && !agent.leaving && !drained(agent.id) && HealthProblem(device, now).empty();
+  return Online(agent, now) && !agent.leaving && !drained(agent.id) && Problem(agent, device, now).empty();
 }
 
 void DeviceRegistry::Expire(absl::Time now) {
@@ -136,6 +178,43 @@ void DeviceRegistry::Expire(absl::Time now) {
                                   [](const auto& device) { return device.second.lease_id.empty(); });
     return idle && agent.orphaned_leases.empty() && now - agent.last_seen > options_.forget_after;
   });
+  for (const auto& [id, agent] : agents_) {
+    for (const auto& [device_id, device] : agent.devices) {
+      const std::string name = NameOf(id, device_id);
+      const auto health = health_.find(name);
+      if (health == health_.end() || device.state.has_golden() || !InQuarantine(health->second)) continue;
+      if (now >= FromProto(health->second.retry_at())) ReleaseInTime(HealthOf(name), now, options_);
+    }
+  }
+}
+
+void DeviceRegistry::GiveBack(absl::Duration stall, absl::Time now) {
+  for (auto& [id, agent] : agents_) agent.last_seen = std::min(now, agent.last_seen + stall);
+}
+
+std::map<std::string, v1::HealthRecord> DeviceRegistry::TakeChangedHealth() {
+  std::map<std::string, v1::HealthRecord> changed;
+  for (const std::string& name : std::exchange(changed_health_, {})) changed[name] = health_[name];
+  return changed;
+}
+
+void DeviceRegistry::KeepChangedHealth(const std::map<std::string, v1::HealthRecord>& changed) {
+  for (const auto& [name, health] : changed) changed_health_.insert(name);
+}
+
+void DeviceRegistry::DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const {
+  proto.set_health_reason(Problem(agent, device, now));
+  proto.set_health(v1::DEVICE_HEALTH_GOOD);
+  const auto known = health_.find(NameOf(agent.id, device.state.device_id()));
+  if (known != health_.end()) {
+    *proto.mutable_record() = known->second;
+    const Baseline baseline = BaselineOf(known->second);
+    proto.set_golden_baseline_seconds(baseline.median);
+    proto.set_golden_baseline_mad_seconds(baseline.mad);
+  }
+  if (proto.health_reason().empty()) return;
+  const bool cooling = proto.health_reason() == proto.record().cooling_reason();
+  proto.set_health(cooling ? v1::DEVICE_HEALTH_COOLING : v1::DEVICE_HEALTH_QUARANTINED);
 }
 
 std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& request, absl::Time now) const {
@@ -151,8 +230,7 @@ std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& reque
       proto.set_activity(!Online(agent, now)       ? v1::DEVICE_ACTIVITY_OFFLINE
                          : device.lease_id.empty() ? v1::DEVICE_ACTIVITY_IDLE
                                                    : v1::DEVICE_ACTIVITY_MEASURING);
-      proto.set_health_reason(HealthProblem(device, now));
-      proto.set_health(proto.health_reason().empty() ? v1::DEVICE_HEALTH_GOOD : v1::DEVICE_HEALTH_QUARANTINED);
+      DescribeHealth(agent, device, now, proto);
       proto.set_drained(drained(id));
       *proto.mutable_last_seen() = ToProto(agent.last_seen);
       proto.set_batches_done(device.batches_done);

@@ -1,40 +1,37 @@
-// Agents and their devices: registration, epochs, who is heard from, health, drain.
+// Agents and their devices: registration, epochs, who is heard from, drain, and the health records of devices.
 //
 // Pure state: no threads, no input or output, no clock; every call takes `now`, which must not go back. Knows nothing
-// of batches: a device only carries the id of its lease. Start at Register. Not thread-safe.
+// of batches: a device only carries the id of its lease. What makes a device ill or well is health.h's to say. Start at
+// Register. Not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_DEVICES_H_
 #define HONE_TRACKER_QUEUE_DEVICES_H_
 
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/agent.pb.h"
+#include "tracker/queue/limits.h"
 
 namespace hone::tracker {
 
-struct DeviceOptions {
-  absl::Duration lease_ttl = absl::Seconds(20);      // heartbeat clock: silent for longer means lost
-  absl::Duration offline_after = absl::Seconds(45);  // an idle agent may hang in a call for 20 s
-  absl::Duration forget_after = absl::Hours(24 * 14);
-  int losses_to_quarantine = 3;                   // in a row, without a result between
-  absl::Duration quarantine = absl::Minutes(10);  // after losses; then it may try again
-};
-
 struct Device {
   v1::DeviceState state;
-  std::string lease_id;  // "" when idle
-  int losses_in_a_row = 0;
-  absl::Time quarantined_until = absl::InfinitePast();  // because of losses
-  std::string quarantine_reason;
+  std::string lease_id;                             // "" when idle
+  absl::Time may_ask_again = absl::InfinitePast();  // for a check of its golden kernel
   int64_t batches_done = 0, candidates_done = 0, losses = 0;
 };
+
+// A device in the farm: "agent/device".
+std::string NameOf(const std::string& agent_id, const std::string& device_id);
 
 struct Agent {
   std::string id, boot_id, version;
@@ -56,6 +53,8 @@ class DeviceRegistry {
   // Takes the agent's statement of itself. A new boot gets a new epoch. Errors as in agent.proto.
   absl::StatusOr<Agent*> Register(const v1::SynchronizeRequest& request, absl::Time now);
 
+  // Whether Register would refuse it, for another call or another process of that name.
+  bool Overtaken(const v1::SynchronizeRequest& request) const;
   Agent* Find(const std::string& agent_id);  // nullptr when unknown
   std::map<std::string, Agent>& agents() { return agents_; }
   const std::map<std::string, Agent>& agents() const { return agents_; }
@@ -63,22 +62,33 @@ class DeviceRegistry {
   // What a process is told after another one has taken its name.
   static absl::Status Superseded(const std::string& agent_id);
 
-  // The device did what it should, or its lease was lost with it.
-  void CountDone(Device& device, int64_t candidates);
-  void CountLoss(Device& device, absl::Time now);
+  // The device measured a batch. celsius: the hottest it was.
+  void CountDone(const Agent& agent, Device& device, int64_t candidates, std::optional<double> celsius);
+  // name: NameOf a device, which need not be there any more.
+  void CountTrouble(const std::string& name, const std::string& why, absl::Time now);
+  // Its idle devices that are to measure their golden kernel now; they are not asked for again for a while.
+  std::vector<std::string> AskForChecks(Agent& agent, absl::Time now);
 
   void Drain(const std::string& agent_id, const std::string& reason);
-  void Undrain(const std::string& agent_id);  // ends quarantine too
+  void Undrain(const std::string& agent_id);  // ends quarantine too, and forgets what its devices were like
   bool drained(const std::string& agent_id) const { return drained_.contains(agent_id); }
 
   bool Silent(const Agent& agent, absl::Time now) const { return now - agent.last_seen > options_.lease_ttl; }
   bool Online(const Agent& agent, absl::Time now) const { return now - agent.last_seen <= options_.offline_after; }
   // "" for a healthy device, else why it gets no work.
-  std::string HealthProblem(const Device& device, absl::Time now) const;
+  std::string Problem(const Agent& agent, const Device& device, absl::Time now) const;
   // Whether the device may get work at all, now or when its lease ends.
   bool Serves(const Agent& agent, const Device& device, absl::Time now) const;
-  // Forgets agents that have been away for long.
+  // Forgets agents that have been away for long, and ends quarantines that only time can end.
   void Expire(absl::Time now);
+  // The tracker stood still for so long: nobody was heard because nobody listened.
+  void GiveBack(absl::Duration stall, absl::Time now);
+
+  // Health records that changed since the last call and are to be stored, by name of the device; one without fields is
+  // to be forgotten.
+  std::map<std::string, v1::HealthRecord> TakeChangedHealth();
+  void KeepChangedHealth(const std::map<std::string, v1::HealthRecord>& changed);
+  void RestoreHealth(const std::string& name, v1::HealthRecord health) { health_[name] = std::move(health); }
 
   std::vector<v1::Device> List(const v1::ListDevicesRequest& request, absl::Time now) const;
 
@@ -87,7 +97,13 @@ class DeviceRegistry {
   const uint64_t incarnation_;
   uint64_t next_epoch_ = 0;
   std::map<std::string, Agent> agents_;
-  std::map<std::string, std::string> drained_;  // agent id to reason; also of agents not known yet
+  void DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const;
+  v1::HealthRecord& HealthOf(const std::string& name);  // to be changed, and then stored
+  void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, bool new_boot, absl::Time now);
+
+  std::map<std::string, std::string> drained_;      // agent id to reason; also of agents not known yet
+  std::map<std::string, v1::HealthRecord> health_;  // by name; also of devices that are away
+  std::set<std::string> changed_health_;
 };
 
 // Whether the device fulfils every condition.

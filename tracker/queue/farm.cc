@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/status.h"
+#include "tracker/queue/receipt.h"
 
 namespace hone::tracker {
 namespace {
@@ -23,26 +25,77 @@ absl::Status CheckVersion(v1::ProtocolVersion version, std::string_view who) {
                   static_cast<int>(version)));
 }
 
+absl::Status NotNow(const std::string& trouble) {
+  return absl::UnavailableError(
+      fmt::format("not now, nothing can be stored: {}; call again, nothing is lost", trouble));
+}
+
+bool CouldTake(const Device& device, const v1::Batch& batch) {
+  return Matches(batch.requirements(), device.state) && batch.threads() <= device.state.threads();
+}
+
+std::optional<double> HottestOf(const v1::BatchResult& result) {
+  std::optional<double> hottest;
+  for (const v1::CandidateOutcome& outcome : result.outcomes()) {
+    const v1::Timing& timing = outcome.outcome().timing();
+    if (timing.has_temperature_c())
+      hottest = std::max(hottest.value_or(timing.temperature_c()), timing.temperature_c());
+  }
+  return hottest;
+}
+
 }  // namespace
 
-Farm::Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id)
+Farm::Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id, std::string receipt_key)
     : options_(options),
+      receipt_key_(std::move(receipt_key)),
       jobs_(options.jobs, incarnation, draw_id),
       devices_(options.devices, incarnation),
       batches_(options.batches, draw_id) {
   HONE_CHECK(incarnation >= 1);
 }
 
-void Farm::Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained) {
+void Farm::Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained,
+                   std::map<std::string, v1::HealthRecord> health) {
   for (v1::Job& job : jobs) jobs_.Restore(std::move(job));
+  for (auto& [name, record] : health) devices_.RestoreHealth(name, std::move(record));
   for (const auto& [agent_id, reason] : drained) devices_.Drain(agent_id, reason);
 }
 
-// A lease is the agent's to answer only in the registration it was given in: everything else is stale.
+// The shell calls twice a second at least. Where it did not, the tracker stood still (stopped, swapped out, or waiting
+// for its disk): nobody could be heard, so that nobody is late.
+absl::Time Farm::Forward(absl::Time now) {
+  const absl::Duration gap = now - last_now_;
+  if (last_now_ != absl::InfinitePast() && gap > options_.stall) {
+    jobs_.GiveBack(gap, now);
+    devices_.GiveBack(gap, now);
+    batches_.GiveBack(gap);
+  }
+  return last_now_ = std::max(last_now_, now);
+}
+
+// A lease is the agent's to answer in the registration it was given in, or with the first call of the next one: what a
+// restarted agent has kept. Everything else is stale.
 const BatchQueue::Lease* Farm::LiveLease(const Agent& agent, const v1::LeaseReference& reference) const {
   const BatchQueue::Lease* lease = batches_.FindLease(reference.lease_id());
-  if (lease == nullptr || lease->agent_id != agent.id || lease->epoch != agent.epoch) return nullptr;
-  return reference.epoch() == lease->epoch ? lease : nullptr;
+  if (lease == nullptr || lease->agent_id != agent.id || lease->epoch != reference.epoch()) return nullptr;
+  const auto& orphans = agent.orphaned_leases;
+  const bool orphaned = std::find(orphans.begin(), orphans.end(), lease->id) != orphans.end();
+  return lease->epoch == agent.epoch || orphaned ? lease : nullptr;
+}
+
+// A result whose lease is forgotten, as it is to be recorded.
+std::optional<Recordable> Farm::Vouched(const v1::SynchronizeRequest& request, const v1::LeaseResult& finished) const {
+  if (!finished.has_batch() || !Vouches(receipt_key_, request.agent_id(), finished)) return std::nullopt;
+  const v1::Receipt& receipt = finished.receipt();
+  Recordable recordable{receipt.batch_id(), receipt.job_id(),
+                        std::make_shared<const v1::Batch>(Description(finished.batch())), finished.result()};
+  recordable.result.set_device_name(NameOf(request.agent_id(), receipt.device_id()));
+  recordable.result.set_agent_version(request.agent_version());
+  for (const v1::DeviceState& device : request.devices()) {
+    if (device.device_id() == receipt.device_id()) *recordable.result.mutable_device() = device.fingerprint();
+  }
+  return recordable;
 }
 
 v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lease, v1::BatchResult result) const {
@@ -56,15 +109,31 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
 std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, absl::Time now) {
   Forward(now);
   std::vector<Recordable> acceptable;
+  if (devices_.Overtaken(request)) return acceptable;
   const Agent* agent = devices_.Find(request.agent_id());
-  if (agent == nullptr || agent->boot_id != request.boot_id() || request.sequence() <= agent->sequence)
-    return acceptable;
   for (const v1::LeaseResult& finished : request.finished()) {
-    const BatchQueue::Lease* lease = LiveLease(*agent, finished.lease());
-    if (lease == nullptr || !finished.result().error().empty()) continue;
+    if (!finished.result().error().empty()) continue;
+    const BatchQueue::Lease* lease = agent == nullptr ? nullptr : LiveLease(*agent, finished.lease());
+    if (lease == nullptr) {
+      if (std::optional<Recordable> vouched = Vouched(request, finished)) acceptable.push_back(*std::move(vouched));
+      continue;
+    }
+    if (!batches_.Missing(*lease, finished.result()).empty()) continue;
     acceptable.push_back(batches_.ToRecord(*lease, Completed(*agent, *lease, finished.result())));
   }
   return acceptable;
+}
+
+v1::SynchronizeRequest Farm::KeepWaiting(v1::SynchronizeRequest request) {
+  const Agent* agent = devices_.Find(request.agent_id());
+  for (const v1::LeaseResult& result : request.finished()) {
+    if (agent == nullptr || agent->boot_id != request.boot_id() || LiveLease(*agent, result.lease()) == nullptr)
+      continue;
+    batches_.NoteAnswered(result.lease().lease_id());
+    *request.add_running() = result.lease();
+  }
+  request.clear_finished();
+  return request;
 }
 
 absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& request, absl::Time now) {
@@ -72,39 +141,73 @@ absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& req
   HONE_ASSIGN_OR_RETURN(Agent * agent, devices_.Register(request, now));
   Answer answer;
   answer.response.set_epoch(agent->epoch);
-  TakeResults(*agent, request, answer.response);
+  TakeResults(*agent, request, answer.response, now);
   LoseOrphans(*agent, now);
+  if (request.leaving()) ReturnLeases(*agent, request, now);
   CompareLeases(*agent, request, answer.response);
   LeaseWork(*agent, answer.response, now);
   const bool drained = devices_.drained(agent->id);
   answer.news = request.epoch() != agent->epoch || answer.response.leases_size() > 0 ||
                 answer.response.acked_lease_ids_size() > 0 || answer.response.cancelled_lease_ids_size() > 0 ||
-                drained != agent->told_drained;
+                answer.response.check_device_ids_size() > 0 || drained != agent->told_drained;
   answer.hold = request.leaving() ? absl::ZeroDuration() : Hold(*agent);
   FillTimes(*agent, answer.response);
   return answer;
 }
 
-void Farm::TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response) {
+void Farm::TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response,
+                       absl::Time now) {
   for (const v1::LeaseResult& finished : request.finished()) {
     response.add_acked_lease_ids(finished.lease().lease_id());
     const BatchQueue::Lease* lease = LiveLease(agent, finished.lease());
     if (lease == nullptr) {
-      stale_ += 1;
+      Vouched(request, finished).has_value() ? ++recovered_ : ++stale_;
       continue;
     }
     accepted_ += 1;
-    if (auto device = agent.devices.find(lease->device_id); device != agent.devices.end()) {
-      device->second.lease_id.clear();
-      devices_.CountDone(device->second, finished.result().outcomes_size());
-    } else {
-      // The device is not stated any more, but its work is done.
-      std::erase(agent.orphaned_leases, lease->id);
-    }
-    batches_.Finish(*lease, Completed(agent, *lease, finished.result()));
+    TakeResult(agent, *lease, finished.result(), now);
   }
-  // Finish may have ended other pieces of a batch that failed as a whole.
+  // Other pieces may have ended, of a batch that failed as a whole.
   DropReleasedJobs();
+}
+
+// Outcomes, a trouble of the batch, or a trouble of the device.
+void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::BatchResult& result, absl::Time now) {
+  const BatchQueue::Lease lease = live;  // it ends here
+  const std::string name = NameOf(agent.id, lease.device_id);
+  const std::string missing = result.error().empty() ? batches_.Missing(lease, result) : "";
+  if (!missing.empty() || result.trouble() == v1::TROUBLE_KIND_DEVICE) {
+    return LoseLease(lease.id, missing.empty() ? result.error() : missing, now);
+  }
+  FreeDevice(lease);
+  std::erase(agent.orphaned_leases, lease.id);
+  if (!result.error().empty()) {
+    Avoid avoid = batches_.AvoidedBy(lease);
+    avoid.devices[name] = result.error();
+    return batches_.FailOn(lease, result.error(), AnotherCouldTake(batches_.Leased(lease), avoid, now), now);
+  }
+  if (auto device = agent.devices.find(lease.device_id); device != agent.devices.end()) {
+    devices_.CountDone(agent, device->second, result.outcomes_size(), HottestOf(result));
+  }
+  for (const auto& [other, why] : batches_.Finish(lease, Completed(agent, lease, result))) {
+    if (other == name) continue;  // it failed once and could do it the second time
+    devices_.CountTrouble(other, fmt::format("it could not measure a batch that {} could: {}", name, why), now);
+  }
+}
+
+void Farm::FreeDevice(const BatchQueue::Lease& lease) {
+  Agent* agent = devices_.Find(lease.agent_id);
+  if (agent == nullptr) return;
+  const auto device = agent->devices.find(lease.device_id);
+  if (device != agent->devices.end() && device->second.lease_id == lease.id) device->second.lease_id.clear();
+}
+
+void Farm::ReturnLeases(Agent& agent, const v1::SynchronizeRequest& request, absl::Time now) {
+  for (auto& [id, device] : agent.devices) {
+    const auto is_leased = [&](const v1::LeaseReference& running) { return running.lease_id() == device.lease_id; };
+    if (std::any_of(request.running().begin(), request.running().end(), is_leased)) continue;
+    batches_.Return(std::exchange(device.lease_id, ""), now);
+  }
 }
 
 void Farm::CompareLeases(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response) {
@@ -121,11 +224,14 @@ void Farm::CompareLeases(Agent& agent, const v1::SynchronizeRequest& request, v1
 }
 
 void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time now) {
+  for (std::string& id : devices_.AskForChecks(agent, now)) *response.add_check_device_ids() = std::move(id);
+  if (!trouble_.empty()) return;  // what comes of it could not be stored
   for (auto& [id, device] : agent.devices) {
     if (!device.lease_id.empty() || !devices_.Serves(agent, device, now)) continue;
-    const auto fits = [&](const v1::Batch& batch, const std::set<std::string>& lost_by) {
-      if (!Matches(batch.requirements(), device.state) || batch.threads() > device.state.threads()) return false;
-      return !lost_by.contains(agent.id) || !AnotherCouldTake(batch, lost_by, now);
+    const auto fits = [&](const v1::Batch& batch, const Avoid& avoid) {
+      if (!CouldTake(device, batch)) return false;
+      const bool avoided = avoid.agents.contains(agent.id) || avoid.devices.contains(NameOf(agent.id, id));
+      return !avoided || !AnotherCouldTake(batch, avoid, now);
     };
     const BatchQueue::Lease* lease = batches_.Pick(agent.id, id, agent.epoch, fits, now);
     if (lease == nullptr) continue;
@@ -134,11 +240,12 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
   }
 }
 
-bool Farm::AnotherCouldTake(const v1::Batch& batch, const std::set<std::string>& lost_by, absl::Time now) const {
+bool Farm::AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const {
   for (const auto& [agent_id, agent] : devices_.agents()) {
-    if (lost_by.contains(agent_id)) continue;
+    if (avoid.agents.contains(agent_id)) continue;
     for (const auto& [id, device] : agent.devices) {
-      if (devices_.Serves(agent, device, now) && Matches(batch.requirements(), device.state)) return true;
+      if (avoid.devices.contains(NameOf(agent_id, id))) continue;
+      if (devices_.Serves(agent, device, now) && CouldTake(device, batch)) return true;
     }
   }
   return false;
@@ -152,6 +259,11 @@ void Farm::AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& res
   proto->set_attempt(lease.attempt);
   Set(proto->mutable_run_limit(), lease.run_limit);
   *proto->mutable_batch() = batches_.BatchOf(lease, last_now_);
+  v1::Receipt receipt;
+  receipt.set_batch_id(lease.batch_id);
+  receipt.set_job_id(batches_.JobOf(lease));
+  receipt.set_device_id(lease.device_id);
+  *proto->mutable_receipt() = MakeReceipt(receipt_key_, lease.id, lease.agent_id, std::move(receipt), proto->batch());
 }
 
 void Farm::FillTimes(Agent& agent, v1::SynchronizeResponse& response) {
@@ -181,7 +293,8 @@ absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::Syn
   agent->last_seen = now;  // its call is open
   std::optional<v1::SynchronizeResponse> response(std::in_place);
   LeaseWork(*agent, *response, now);
-  if (response->leases().empty() && devices_.drained(agent->id) == agent->told_drained) response.reset();
+  const bool same_drain = devices_.drained(agent->id) == agent->told_drained;
+  if (response->leases().empty() && response->check_device_ids().empty() && same_drain) response.reset();
   if (!response) return response;
   response->set_epoch(agent->epoch);
   FillTimes(*agent, *response);
@@ -192,8 +305,9 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   now = Forward(now);
   HONE_RETURN_IF_ERROR(CheckVersion(request.protocol_version(), "tuner"));
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
+  if (!trouble_.empty()) return NotNow(trouble_);
   HONE_RETURN_IF_ERROR(jobs_.CheckQuota(request.tuner_id()));
-  const std::optional<JobBook::Grant> grant = jobs_.Lease(request.tuner_id(), now);
+  const std::optional<JobBook::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now);
   DropReleasedJobs();
   v1::LeaseJobResponse response;
   Set(response.mutable_lease_ttl(), options_.jobs.lease_ttl);
@@ -244,13 +358,19 @@ absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest
 }
 
 absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time now) {
-  HONE_RETURN_IF_ERROR(jobs_.Complete(request, Forward(now)));
+  now = Forward(now);
+  if (!trouble_.empty()) {
+    HONE_RETURN_IF_ERROR(jobs_.Touch(request.lease(), now).status());
+    return NotNow(trouble_);
+  }
+  HONE_RETURN_IF_ERROR(jobs_.Complete(request, now));
   DropReleasedJobs();
   return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Job> Farm::SubmitJob(const v1::JobSpec& spec, absl::Time now) {
   now = Forward(now);
+  if (!trouble_.empty()) return NotNow(trouble_);
   HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Submit(spec, now));
   return Described(*job, now);
 }
@@ -292,6 +412,7 @@ v1::Job Farm::Described(const v1::Job& job, absl::Time now) const {
 }
 
 std::string Farm::WaitingFor(const v1::Job& job, absl::Time now) const {
+  if (!trouble_.empty() && !JobBook::Ended(job)) return fmt::format("the tracker's disk: {}", trouble_);
   if (job.state() == v1::JOB_STATE_QUEUED) return "a tuner";
   if (job.state() != v1::JOB_STATE_RUNNING) return "";
   for (const v1::Requirements* requirements : batches_.Waiting(job.id())) {
@@ -301,12 +422,12 @@ std::string Farm::WaitingFor(const v1::Job& job, absl::Time now) const {
       for (const auto& [id, device] : agent.devices) {
         if (!Matches(*requirements, device.state)) continue;
         if (devices_.Serves(agent, device, now)) matched = true;
-        const std::string health = devices_.HealthProblem(device, now);
+        const std::string health = devices_.Problem(agent, device, now);
         problem = fmt::format("{}/{} is {}", agent_id, id,
                               !devices_.Online(agent, now) ? "offline"
                               : devices_.drained(agent_id) ? "drained"
                               : agent.leaving              ? "leaving"
-                                                           : fmt::format("in quarantine: {}", health));
+                                                           : fmt::format("out of work: {}", health));
       }
     }
     if (matched) continue;
@@ -327,6 +448,7 @@ v1::GetFarmResponse Farm::Counters(absl::Time now) const {
   response.set_jobs_open(jobs_.open());
   response.set_results_accepted(accepted_);
   response.set_results_stale(stale_);
+  response.set_results_recovered(recovered_);
   response.set_leases_lost(lost_);
   response.set_batches_given_up(batches_.given_up());
   return response;
@@ -336,13 +458,11 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
   const BatchQueue::Lease* lease = batches_.FindLease(lease_id);
   if (lease == nullptr) return;
   lost_ += 1;
+  FreeDevice(*lease);
   if (Agent* agent = devices_.Find(lease->agent_id)) {
-    auto device = agent->devices.find(lease->device_id);
-    if (device != agent->devices.end()) {
-      if (device->second.lease_id == lease_id) device->second.lease_id.clear();
-      devices_.CountLoss(device->second, now);
-    }
+    if (auto device = agent->devices.find(lease->device_id); device != agent->devices.end()) device->second.losses += 1;
   }
+  devices_.CountTrouble(NameOf(lease->agent_id, lease->device_id), why, now);
   batches_.Lose(lease_id, why, now);
 }
 
@@ -355,12 +475,7 @@ void Farm::LoseOrphans(Agent& agent, absl::Time now) {
 // Frees the devices of leases that ended because nobody wants their result any more.
 void Farm::DropReleasedJobs() {
   for (const std::string& job_id : jobs_.TakeReleased()) batches_.DropJob(job_id);
-  for (const BatchQueue::Lease& lease : batches_.TakeCancelled()) {
-    Agent* agent = devices_.Find(lease.agent_id);
-    if (agent == nullptr) continue;
-    auto device = agent->devices.find(lease.device_id);
-    if (device != agent->devices.end() && device->second.lease_id == lease.id) device->second.lease_id.clear();
-  }
+  for (const BatchQueue::Lease& lease : batches_.TakeCancelled()) FreeDevice(lease);
 }
 
 void Farm::Tick(absl::Time now) {

@@ -3,12 +3,15 @@
 // Pure state: no threads, no input or output, no clock. Every call takes `now`; should it ever go back, the last one
 // counts. The gRPC shell (tracker/shell.h) serializes the calls, stores what must survive, and parks long polls; the
 // simulator in tests/farm drives the same class with thousands of fake agents. Start at Synchronize. Not thread-safe.
+//
+// Four kinds of trouble are told apart (docs/TROUBLE.md): a candidate's is its outcome; a batch's is tried elsewhere
+// (FailOn); a device's counts against it (health.h); the tracker's own, a standstill or a full disk, is nobody's: every
+// clock waits with it (Forward, SetTrouble).
 #ifndef HONE_TRACKER_QUEUE_FARM_H_
 #define HONE_TRACKER_QUEUE_FARM_H_
 
-#include <algorithm>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,31 +26,27 @@
 #include "tracker/queue/devices.h"
 #include "tracker/queue/draw_id.h"
 #include "tracker/queue/jobs.h"
+#include "tracker/queue/limits.h"
 
 namespace hone::tracker {
-
-struct FarmOptions {
-  JobOptions jobs;
-  DeviceOptions devices;
-  BatchOptions batches;
-  absl::Duration heartbeat = absl::Seconds(4);     // next_sync of a busy agent
-  absl::Duration idle_hold = absl::Seconds(20);    // longest time a call is held
-  absl::Duration fence_margin = absl::Seconds(5);  // fence_after = lease_ttl - fence_margin
-};
 
 class Farm {
  public:
   // incarnation: which start of the farm this is: at least 1, and greater than that of any before, so that what it
   // gives out is told from what an earlier one gave out.
-  Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id);
+  // receipt_key: a secret of the farm, the same for as long as it exists (receipt.h).
+  Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id, std::string receipt_key);
 
   // What was stored, at start, before any other call.
-  void Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained);
+  void Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained,
+               std::map<std::string, v1::HealthRecord> health = {});
 
   // --- agents -------------------------------------------------------------------------------------------------------
   // Results in the request that Synchronize would accept. The caller makes them durable and then calls Synchronize;
-  // what it cannot make durable it moves from `finished` to `running`, and the agent sends it again.
+  // what it cannot make durable it hands to KeepWaiting, and the agent sends it again.
   std::vector<Recordable> Acceptable(const v1::SynchronizeRequest& request, absl::Time now);
+  // The request without its results, whose leases are not late from now on.
+  v1::SynchronizeRequest KeepWaiting(v1::SynchronizeRequest request);
 
   struct Answer {
     v1::SynchronizeResponse response;
@@ -75,6 +74,9 @@ class Farm {
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now) const {
     return devices_.List(request, now);
   }
+  // Why nothing can be stored now; "" when it can. While there is such trouble, no work is given out.
+  void SetTrouble(const std::string& why) { trouble_ = why; }
+  const std::string& trouble() const { return trouble_; }
   void Drain(const std::string& agent_id, const std::string& reason) { devices_.Drain(agent_id, reason); }
   void Undrain(const std::string& agent_id) { devices_.Undrain(agent_id); }
   v1::GetFarmResponse Counters(absl::Time now) const;
@@ -86,6 +88,10 @@ class Farm {
   // They could not be stored: TakeChangedJobs will name them again.
   void KeepChanged(const std::vector<const v1::Job*>& jobs) { jobs_.KeepChanged(jobs); }
   std::vector<Recordable> TakeGivenUp() { return batches_.TakeGivenUp(); }
+  std::map<std::string, v1::HealthRecord> TakeChangedHealth() { return devices_.TakeChangedHealth(); }
+  void KeepChangedHealth(const std::map<std::string, v1::HealthRecord>& changed) {
+    devices_.KeepChangedHealth(changed);
+  }
 
   // For the simulator's invariants.
   const BatchQueue& batches() const { return batches_; }
@@ -93,28 +99,37 @@ class Farm {
   const JobBook& jobs() const { return jobs_; }
 
  private:
-  absl::Time Forward(absl::Time now) { return last_now_ = std::max(last_now_, now); }
+  absl::Time Forward(absl::Time now);
   const BatchQueue::Lease* LiveLease(const Agent& agent, const v1::LeaseReference& reference) const;
   v1::BatchResult Completed(const Agent& agent, const BatchQueue::Lease& lease, v1::BatchResult result) const;
-  void TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response);
+  void TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response,
+                   absl::Time now);
+  void TakeResult(Agent& agent, const BatchQueue::Lease& lease, const v1::BatchResult& result, absl::Time now);
+  void ReturnLeases(Agent& agent, const v1::SynchronizeRequest& request, absl::Time now);
   void CompareLeases(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response);
   void LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time now);
   void AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& response) const;
   void FillTimes(Agent& agent, v1::SynchronizeResponse& response);
   absl::Duration Hold(const Agent& agent) const;
+  // Ends the lease; whoever held it is free.
+  void FreeDevice(const BatchQueue::Lease& lease);
   void LoseLease(const std::string& lease_id, const std::string& why, absl::Time now);
   void LoseOrphans(Agent& agent, absl::Time now);
   void DropReleasedJobs();
-  bool AnotherCouldTake(const v1::Batch& batch, const std::set<std::string>& lost_by, absl::Time now) const;
+  bool AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const;
   std::string WaitingFor(const v1::Job& job, absl::Time now) const;
   v1::Job Described(const v1::Job& job, absl::Time now) const;
 
+  std::optional<Recordable> Vouched(const v1::SynchronizeRequest& request, const v1::LeaseResult& finished) const;
+
   const FarmOptions options_;
+  const std::string receipt_key_;
   absl::Time last_now_ = absl::InfinitePast();
+  std::string trouble_;
   JobBook jobs_;
   DeviceRegistry devices_;
   BatchQueue batches_;
-  int64_t accepted_ = 0, stale_ = 0, lost_ = 0;
+  int64_t accepted_ = 0, stale_ = 0, lost_ = 0, recovered_ = 0;
 };
 
 }  // namespace hone::tracker

@@ -37,14 +37,6 @@ absl::Status NoSuchJob(const std::string& job_id) {
 
 }  // namespace
 
-google::protobuf::Timestamp ToProto(absl::Time time) {
-  google::protobuf::Timestamp proto;
-  const int64_t nanos = absl::ToUnixNanos(time);
-  proto.set_seconds(nanos / 1'000'000'000);
-  proto.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
-  return proto;
-}
-
 bool JobBook::Ended(const v1::Job& job) {
   return job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_RUNNING;
 }
@@ -90,17 +82,19 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   return &entry.job;
 }
 
-std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, absl::Time now) {
+std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
   Entry* best = nullptr;
   for (auto& [id, entry] : jobs_) {
-    // The tuner was restarted: it does not know of this lease any more.
-    if (entry.job.state() == v1::JOB_STATE_RUNNING && entry.tuner_id == tuner_id) LoseTuner(entry, now);
+    if (entry.job.state() == v1::JOB_STATE_RUNNING && entry.tuner_id == tuner_id) {
+      entry.boot_id == boot_id ? ReturnJob(entry, now) : LoseTuner(entry, now);
+    }
     if (entry.job.state() != v1::JOB_STATE_QUEUED) continue;
     const auto rank = [](const Entry& e) { return std::pair(-e.job.spec().priority(), e.number); };
     if (best == nullptr || rank(entry) < rank(*best)) best = &entry;
   }
   if (best == nullptr) return std::nullopt;
   best->tuner_id = tuner_id;
+  best->boot_id = boot_id;
   best->last_heard = now;
   best->lease_id = draw_id_();
   best->epoch = incarnation_ << 32 | ++next_epoch_;
@@ -154,6 +148,7 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
   HONE_ASSIGN_OR_RETURN(const bool cancelled, Touch(lease, now));
   if (cancelled) return true;
   Entry& entry = jobs_.at(lease.job_id());
+  if (progress.trials() > entry.job.progress().trials()) entry.job.set_fruitless(0);
   *entry.job.mutable_progress() = progress;
   changed_.insert(lease.job_id());
   v1::JobEvent event;
@@ -166,6 +161,10 @@ absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time
   HONE_ASSIGN_OR_RETURN(Entry * entry, Live(request.lease()));
   if (Ended(entry->job)) return absl::OkStatus();  // the call came twice, or the job was cancelled meanwhile
   if (request.has_progress()) *entry->job.mutable_progress() = request.progress();
+  if (request.returned()) {
+    ReturnJob(*entry, now);
+    return absl::OkStatus();
+  }
   entry->job.set_error(request.error());
   SetState(*entry, request.error().empty() ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
   return absl::OkStatus();
@@ -188,13 +187,27 @@ void JobBook::Expire(absl::Time now) {
 void JobBook::LoseTuner(Entry& entry, absl::Time now) {
   entry.lease_id.clear();
   entry.tuner_id.clear();
-  if (entry.job.attempts() >= options_.max_attempts) {
+  entry.job.set_fruitless(entry.job.fruitless() + 1);
+  if (entry.job.fruitless() >= options_.max_fruitless) {
     entry.job.set_error(
-        fmt::format("{} tuners were lost while they worked on it; see their logs", entry.job.attempts()));
+        fmt::format("{} tuners in a row were lost while they worked on it, and measured nothing; see their logs",
+                    entry.job.fruitless()));
     SetState(entry, v1::JOB_STATE_FAILED, now);
   } else {
     SetState(entry, v1::JOB_STATE_QUEUED, now);
   }
+}
+
+// As if it had not been leased: nobody is to blame.
+void JobBook::ReturnJob(Entry& entry, absl::Time now) {
+  entry.lease_id.clear();
+  entry.tuner_id.clear();
+  entry.job.set_attempts(std::max(0, entry.job.attempts() - 1));
+  SetState(entry, v1::JOB_STATE_QUEUED, now);
+}
+
+void JobBook::GiveBack(absl::Duration stall, absl::Time now) {
+  for (auto& [id, entry] : jobs_) entry.last_heard = std::min(now, entry.last_heard + stall);
 }
 
 void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {

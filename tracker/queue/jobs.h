@@ -20,16 +20,10 @@
 #include "hone/v1/job.pb.h"
 #include "hone/v1/tuner.pb.h"
 #include "tracker/queue/draw_id.h"
-#include "tracker/queue/quotas.h"
+#include "tracker/queue/limits.h"
+#include "tracker/queue/times.h"
 
 namespace hone::tracker {
-
-struct JobOptions {
-  absl::Duration lease_ttl = absl::Seconds(30);  // heartbeat clock of tuners
-  int max_attempts = 5;                          // tuners lost with one job before it fails
-  int max_open = kQuotas.open_jobs;              // of one submitter
-  int max_leased = kQuotas.leased_jobs;          // by all tuners of one name
-};
 
 class JobBook {
  public:
@@ -47,8 +41,9 @@ class JobBook {
 
   // kInvalidArgument; kResourceExhausted: the submitter has too many open ones.
   absl::StatusOr<const v1::Job*> Submit(const v1::JobSpec& spec, absl::Time now);
-  // The open job of highest priority, the oldest of equals. A lease the tuner still holds is given up first.
-  std::optional<Grant> Lease(const std::string& tuner_id, absl::Time now);
+  // The open job of highest priority, the oldest of equals. A lease the tuner still holds is given up first: another
+  // boot of it was lost, the same one did not hear the answer.
+  std::optional<Grant> Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   // kResourceExhausted: the other tuners of its name (what comes before a '/') hold as many leases as one may have.
   absl::Status CheckQuota(const std::string& tuner_id) const;
   // A sign of life under a lease: true when the job was cancelled (the tuner must stop). kAborted: not live.
@@ -58,6 +53,8 @@ class JobBook {
   absl::StatusOr<const v1::Job*> Cancel(const std::string& job_id, absl::Time now);
   // Ends the leases of silent tuners.
   void Expire(absl::Time now);
+  // The tracker stood still for so long: nobody was heard because nobody listened.
+  void GiveBack(absl::Duration stall, absl::Time now);
 
   const v1::Job* Find(const std::string& job_id) const;               // nullptr when unknown
   std::vector<const v1::Job*> List(int limit, bool only_open) const;  // newest first; limit 0: all
@@ -79,7 +76,7 @@ class JobBook {
     // The live lease while the job runs; after the end the last one, so that the tuner's last calls are understood.
     std::string lease_id;
     uint64_t epoch = 0;
-    std::string tuner_id;
+    std::string tuner_id, boot_id;
     absl::Time last_heard;
     std::deque<v1::JobEvent> events;
     int64_t last_sequence = 0;
@@ -89,6 +86,7 @@ class JobBook {
   void SetState(Entry& entry, v1::JobState state, absl::Time now);
   void AddEvent(Entry& entry, v1::JobEvent event, absl::Time now);
   void LoseTuner(Entry& entry, absl::Time now);
+  void ReturnJob(Entry& entry, absl::Time now);
   static v1::JobLease LeaseOf(const Entry& entry);
   // Events are not stored: their numbers go on above all those of the incarnation before.
   int64_t FirstSequence() const { return static_cast<int64_t>(incarnation_ << 32); }
@@ -103,8 +101,6 @@ class JobBook {
   std::set<std::string> changed_;
   std::vector<std::string> released_;
 };
-
-google::protobuf::Timestamp ToProto(absl::Time time);
 
 }  // namespace hone::tracker
 

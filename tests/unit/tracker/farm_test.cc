@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/farm/builders.h"
+#include "tests/farm/fake_agent.h"
 
 namespace hone::tracker {
 namespace {
@@ -11,79 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// An agent that says what the test tells it to.
-struct FakeAgent {
-  v1::SynchronizeRequest state;
-  // What the shell asks for a call of this agent that it holds back.
-  std::optional<v1::SynchronizeResponse> Offer(Farm& farm, absl::Time now) { return farm.Offer(state, now).value(); }
-  FakeAgent(const std::string& id, const std::string& boot) {
-    state.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    state.set_agent_id(id);
-    state.set_boot_id(boot);
-    *state.add_devices() = DeviceOf();
-  }
-  absl::StatusOr<Farm::Answer> Sync(Farm& farm, absl::Time now) {
-    state.set_sequence(state.sequence() + 1);
-    absl::StatusOr<Farm::Answer> answer = farm.Synchronize(state, now);
-    if (answer.ok()) {
-      state.set_epoch(answer->response.epoch());
-      state.clear_finished();
-    }
-    return answer;
-  }
-  void Finish(const v1::Lease& lease) {
-    state.clear_running();
-    v1::LeaseResult* finished = state.add_finished();
-    *finished->mutable_lease() = lease.reference();
-    *finished->mutable_result() = TimedResult(lease.batch());
-  }
-};
-
-class FarmTest : public testing::Test {
- protected:
-  void SetUp() override {
-    job_id_ = farm_.SubmitJob(SpecOf("job"), now_)->id();
-    v1::LeaseJobRequest request;
-    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    request.set_tuner_id("tuner");
-    job_ = farm_.LeaseJob(request, now_)->lease();
-  }
-  absl::StatusOr<std::string> Submit(const v1::Batch& batch, const std::string& client_id) {
-    v1::SubmitBatchRequest request;
-    *request.mutable_lease() = job_;
-    request.set_client_batch_id(client_id);
-    *request.mutable_batch() = batch;
-    absl::StatusOr<v1::SubmitBatchResponse> response = farm_.SubmitBatch(request, now_);
-    if (!response.ok()) return response.status();
-    return response->batch_id();
-  }
-  absl::StatusOr<v1::WaitBatchResponse> Wait(const std::string& batch_id) {
-    v1::WaitBatchRequest request;
-    *request.mutable_lease() = job_;
-    request.add_batch_ids(batch_id);
-    return farm_.WaitBatch(request, now_);
-  }
-  // Lets time pass as the shell does, with a tuner that stays alive.
-  void Pass(absl::Duration duration) {
-    for (const absl::Time end = now_ + duration; now_ < end;) {
-      now_ += absl::Seconds(1);
-      v1::ReportProgressRequest alive;
-      *alive.mutable_lease() = job_;
-      (void)farm_.ReportProgress(alive, now_);
-      farm_.Tick(now_);
-    }
-  }
-  static std::vector<std::string> Ids(const v1::Lease& lease) {
-    std::vector<std::string> ids;
-    for (const v1::Candidate& candidate : lease.batch().candidates()) ids.push_back(candidate.id());
-    return ids;
-  }
-
-  Farm farm_{FarmOptions{}, 1, CountingIds()};
-  absl::Time now_ = absl::FromUnixSeconds(1'000'000);
-  std::string job_id_;
-  v1::JobLease job_;
-};
+using FarmTest = FarmFixture;
 
 TEST_F(FarmTest, BatchIsLeasedMeasuredAndAnsweredOnce) {
   FakeAgent agent("a", "1");
@@ -287,7 +216,7 @@ TEST_F(FarmTest, LossesInARowQuarantineForAWhile) {
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
   ASSERT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_).size(), 1u);
   EXPECT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_QUARANTINED);
-  EXPECT_THAT(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].health_reason(), HasSubstr("3 times"));
+  EXPECT_THAT(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].health_reason(), HasSubstr("3 troubles in a row"));
   Pass(absl::Minutes(11));
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
 }
@@ -384,27 +313,6 @@ TEST_F(FarmTest, OverdueVisitIsGivenToAnother) {
   FAIL() << "the lease was never given up";
 }
 
-TEST_F(FarmTest, ErrorOfTheBatchIsNoOutcome) {
-  FakeAgent agent("a", "1");
-  const std::string batch = Submit(BatchOf(2), "b1").value();
-  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
-  agent.Finish(lease);
-  agent.state.mutable_finished(0)->mutable_result()->clear_outcomes();
-  agent.state.mutable_finished(0)->mutable_result()->set_error("reference kernel crashed");
-  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
-  EXPECT_EQ(Wait(batch)->finished(0).result().error(), "reference kernel crashed");
-}
-
-TEST_F(FarmTest, MissingOutcomeIsAnErrorOfTheBatch) {
-  FakeAgent agent("a", "1");
-  const std::string batch = Submit(BatchOf(2), "b1").value();
-  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
-  agent.Finish(lease);
-  agent.state.mutable_finished(0)->mutable_result()->mutable_outcomes()->RemoveLast();
-  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
-  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("candidate 'c1'"));
-}
-
 TEST_F(FarmTest, RefusesBatchesThatContradictThemselves) {
   const auto error = [&](auto&& breakage) {
     v1::Batch batch = BatchOf(2);
@@ -452,11 +360,7 @@ TEST(BatchQuotaTest, OpenBatchesOfAJobWeighSoMuch) {
 
 TEST_F(FarmTest, QueueClockAndTotalClock) {
   const std::string batch = Submit(BatchOf(1), "b1").value();
-  now_ += absl::Hours(12) - absl::Seconds(5);
-  v1::ReportProgressRequest alive;
-  *alive.mutable_lease() = job_;
-  ASSERT_TRUE(farm_.ReportProgress(alive, now_).ok());
-  Pass(absl::Seconds(3));
+  Pass(absl::Hours(12) - absl::Seconds(2));
   EXPECT_TRUE(Wait(batch)->finished().empty());
   Pass(absl::Seconds(4));
   EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("no device took it"));

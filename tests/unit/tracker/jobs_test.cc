@@ -65,24 +65,24 @@ TEST_F(JobBookTest, TunersOfOneNameHoldSoManyLeases) {
   options.max_leased = 2;
   JobBook book(options, 1, CountingIds());
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(book.Submit(SpecOf(name), now_).ok());
-  ASSERT_TRUE(book.Lease("t/1", now_).has_value());
+  ASSERT_TRUE(book.Lease("t/1", "boot", now_).has_value());
   EXPECT_TRUE(book.CheckQuota("t/2").ok());
-  ASSERT_TRUE(book.Lease("t/2", now_).has_value());
+  ASSERT_TRUE(book.Lease("t/2", "boot", now_).has_value());
   EXPECT_THAT(std::string(book.CheckQuota("t/3").message()), HasSubstr("tuners of 't' work on 2 jobs"));
   EXPECT_TRUE(book.CheckQuota("u/1").ok());
 }
 
 TEST_F(JobBookTest, LeasesByPriorityThenAge) {
   const std::string old = Submit("old"), young = Submit("young"), urgent = Submit("urgent", 5);
-  EXPECT_EQ(book_.Lease("t1", now_)->job->id(), urgent);
-  EXPECT_EQ(book_.Lease("t2", now_)->job->id(), old);
-  EXPECT_EQ(book_.Lease("t3", now_)->job->id(), young);
-  EXPECT_FALSE(book_.Lease("t4", now_).has_value());
+  EXPECT_EQ(book_.Lease("t1", "boot", now_)->job->id(), urgent);
+  EXPECT_EQ(book_.Lease("t2", "boot", now_)->job->id(), old);
+  EXPECT_EQ(book_.Lease("t3", "boot", now_)->job->id(), young);
+  EXPECT_FALSE(book_.Lease("t4", "boot", now_).has_value());
 }
 
 TEST_F(JobBookTest, SilentTunerLosesTheJobAndIsRefused) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t1", now_)->lease;
+  const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
   now_ += absl::Seconds(29);
   ASSERT_TRUE(book_.Touch(lease, now_).ok());
   now_ += absl::Seconds(29);
@@ -93,7 +93,7 @@ TEST_F(JobBookTest, SilentTunerLosesTheJobAndIsRefused) {
   EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
   EXPECT_THAT(book_.TakeReleased(), testing::ElementsAre(id));
-  const v1::JobLease second = book_.Lease("t2", now_)->lease;
+  const v1::JobLease second = book_.Lease("t2", "boot", now_)->lease;
   EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
   EXPECT_TRUE(book_.Touch(second, now_).ok());
 }
@@ -101,7 +101,7 @@ TEST_F(JobBookTest, SilentTunerLosesTheJobAndIsRefused) {
 TEST_F(JobBookTest, EveryLeaseHasAnIdThatWasDrawnAndAnEpochOfItsOwn) {
   Submit("a");
   Submit("b");
-  const v1::JobLease first = book_.Lease("t1", now_)->lease, second = book_.Lease("t2", now_)->lease;
+  const v1::JobLease first = book_.Lease("t1", "boot", now_)->lease, second = book_.Lease("t2", "boot", now_)->lease;
   EXPECT_EQ(first.lease_id().size(), 32u);
   EXPECT_NE(first.lease_id(), second.lease_id());
   EXPECT_GT(second.epoch(), first.epoch());
@@ -113,20 +113,68 @@ TEST_F(JobBookTest, EveryLeaseHasAnIdThatWasDrawnAndAnEpochOfItsOwn) {
   }
 }
 
-TEST_F(JobBookTest, FailsAfterTooManyLostTuners) {
+TEST_F(JobBookTest, FailsWhenTooManyTunersInARowAreLostAndMeasuredNothing) {
   const std::string id = Submit("a");
   for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(book_.Lease("t", now_).has_value()) << i;
+    ASSERT_TRUE(book_.Lease("t", "boot", now_).has_value()) << i;
     now_ += absl::Minutes(1);
     book_.Expire(now_);
   }
   EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_FAILED);
-  EXPECT_THAT(book_.Find(id)->error(), HasSubstr("5 tuners"));
+  EXPECT_THAT(book_.Find(id)->error(), HasSubstr("5 tuners in a row"));
+}
+
+TEST_F(JobBookTest, LostTunersThatMeasuredSomethingFailNothing) {
+  const std::string id = Submit("a");
+  v1::JobProgress progress;
+  for (int i = 1; i < 20; ++i) {
+    const auto grant = book_.Lease("t", "boot", now_);
+    ASSERT_TRUE(grant.has_value()) << i;
+    progress.set_trials(i);
+    ASSERT_TRUE(book_.Report(grant->lease, progress, now_).ok());
+    now_ += absl::Minutes(1);
+    book_.Expire(now_);
+  }
+  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
+  for (int i = 0; i < 4; ++i) {  // from here on they say the same again and again; one was lost before
+    const auto grant = book_.Lease("t", "boot", now_);
+    ASSERT_TRUE(grant.has_value()) << i;
+    ASSERT_TRUE(book_.Report(grant->lease, progress, now_).ok());
+    now_ += absl::Minutes(1);
+    book_.Expire(now_);
+  }
+  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_FAILED);
+}
+
+TEST_F(JobBookTest, ATunerThatDidNotHearTheAnswerIsNotLost) {
+  const std::string id = Submit("a");
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(book_.Lease("t", "boot", now_)->job->id(), id) << i;
+  EXPECT_EQ(book_.Find(id)->attempts(), 1);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_EQ(book_.Lease("t", "boot" + std::to_string(i), now_)->job->id(), id) << "restarted";
+  }
+  EXPECT_FALSE(book_.Lease("t", "boot5", now_).has_value());
+  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_FAILED);
+}
+
+TEST_F(JobBookTest, ATunerThatStopsGivesItsJobBack) {
+  const std::string id = Submit("a");
+  for (int i = 0; i < 20; ++i) {
+    v1::CompleteJobRequest returned;
+    *returned.mutable_lease() = book_.Lease("t" + std::to_string(i), "boot", now_)->lease;
+    returned.mutable_progress()->set_trials(3);
+    returned.set_returned(true);
+    ASSERT_TRUE(book_.Complete(returned, now_).ok());
+    ASSERT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
+    EXPECT_EQ(book_.Touch(returned.lease(), now_).status().code(), absl::StatusCode::kAborted);
+  }
+  EXPECT_EQ(book_.Find(id)->attempts(), 0);
+  EXPECT_EQ(book_.Find(id)->progress().trials(), 3);
 }
 
 TEST_F(JobBookTest, CancelStopsTheTunerAndCompleteStaysIdempotent) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t1", now_)->lease;
+  const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
   ASSERT_TRUE(book_.Cancel(id, now_).ok());
   EXPECT_EQ(book_.Touch(lease, now_).value(), true);
   v1::CompleteJobRequest complete;
@@ -138,7 +186,7 @@ TEST_F(JobBookTest, CancelStopsTheTunerAndCompleteStaysIdempotent) {
 
 TEST_F(JobBookTest, EventsAndStoredChanges) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t1", now_)->lease;
+  const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
   EXPECT_EQ(book_.TakeChanged().size(), 1u);
   EXPECT_TRUE(book_.TakeChanged().empty());
   v1::JobProgress progress;
@@ -153,7 +201,7 @@ TEST_F(JobBookTest, EventsAndStoredChanges) {
 
 TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutBlame) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t1", now_)->lease;
+  const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
   JobBook restarted(JobOptions{}, 2, CountingIds());
   restarted.Restore(*book_.Find(id));
   EXPECT_EQ(restarted.Find(id)->state(), v1::JOB_STATE_QUEUED);
@@ -161,7 +209,7 @@ TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutBlame) {
   EXPECT_EQ(restarted.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(restarted.Submit(SpecOf("a"), now_).value()->id(), id);
   EXPECT_NE(restarted.Submit(SpecOf("b"), now_).value()->id(), id);
-  EXPECT_GT(restarted.Lease("t1", now_)->lease.epoch(), lease.epoch());
+  EXPECT_GT(restarted.Lease("t1", "boot", now_)->lease.epoch(), lease.epoch());
 }
 
 }  // namespace

@@ -1,0 +1,383 @@
+// The four kinds of trouble in the queue: whose fault it is that something could not be measured, and what follows.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/farm/builders.h"
+#include "tests/farm/fake_agent.h"
+#include "tracker/queue/farm.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class TroubleTest : public FarmFixture {
+ protected:
+  // Lets the agent ask for work, and answer it with an error for as long as it gets some.
+  void FailEverything(FakeAgent& agent, v1::TroubleKind kind, int times) {
+    for (int i = 0; i < times; ++i) {
+      const Farm::Answer answer = agent.Sync(farm_, now_).value();
+      if (answer.response.leases().empty()) return;
+      agent.Fail(answer.response.leases(0), "no space", kind);
+    }
+  }
+  void WorkOff(FakeAgent& agent) {
+    for (Farm::Answer answer = agent.Sync(farm_, now_).value(); !answer.response.leases().empty();
+         answer = agent.Sync(farm_, now_).value()) {
+      agent.Finish(answer.response.leases(0));
+    }
+  }
+  v1::Device DeviceOfAgent(const std::string& id) {
+    for (const v1::Device& device : farm_.ListDevices(v1::ListDevicesRequest(), now_)) {
+      if (device.agent_id() == id) return device;
+    }
+    ADD_FAILURE() << "no agent " << id;
+    return {};
+  }
+};
+
+// The black hole: a board that answers errors quickly, beside one that works. Every batch is measured all the same.
+TEST_F(TroubleTest, ABoardThatAnswersErrorsFailsNoBatchAndGoesIntoQuarantine) {
+  FakeAgent hole("hole", "1"), good("good", "1");
+  ASSERT_TRUE(good.Sync(farm_, now_).ok());
+  std::vector<std::string> batches;
+  for (int i = 0; i < 6; ++i) batches.push_back(Submit(BatchOf(1), "b" + std::to_string(i)).value());
+  FailEverything(hole, v1::TROUBLE_KIND_BATCH, 100);
+  WorkOff(good);
+  for (const std::string& batch : batches) {
+    const v1::WaitBatchResponse finished = Wait(batch).value();
+    ASSERT_EQ(finished.finished_size(), 1);
+    EXPECT_EQ(finished.finished(0).result().error(), "");
+    EXPECT_EQ(finished.finished(0).result().outcomes_size(), 1);
+  }
+  EXPECT_EQ(DeviceOfAgent("hole").health(), v1::DEVICE_HEALTH_QUARANTINED);
+  EXPECT_THAT(DeviceOfAgent("hole").health_reason(),
+              HasSubstr("could not measure a batch that good/cpu could: no space"));
+  EXPECT_EQ(DeviceOfAgent("hole").batches_done(), 0) << "an error is nothing done";
+  EXPECT_EQ(DeviceOfAgent("good").health(), v1::DEVICE_HEALTH_GOOD);
+  Submit(BatchOf(1), "next").value();
+  EXPECT_EQ(hole.Sync(farm_, now_)->response.leases_size(), 0);
+}
+
+TEST_F(TroubleTest, ABatchThatNoDeviceCanMeasureFailsWithAllReasonsAndNoDeviceIsToBlame) {
+  std::vector<FakeAgent> agents;
+  for (const char* id : {"a", "b", "c", "d"}) agents.emplace_back(id, "1");
+  for (FakeAgent& agent : agents) ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  for (int i = 0; i < 5; ++i) {
+    const std::string batch = Submit(BatchOf(2), "b" + std::to_string(i)).value();
+    int tried = 0;
+    for (int round = 0; round < 3 && Wait(batch)->finished().empty(); ++round) {
+      for (FakeAgent& agent : agents) {
+        const Farm::Answer answer = agent.Sync(farm_, now_).value();
+        if (answer.response.leases().empty()) continue;
+        EXPECT_EQ(++tried, answer.response.leases(0).attempt());
+        agent.Fail(answer.response.leases(0), "the reference crashed on " + agent.state.agent_id(),
+                   v1::TROUBLE_KIND_BATCH);
+        ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+      }
+    }
+    EXPECT_EQ(tried, 3);
+    const v1::BatchResult result = Wait(batch)->finished(0).result();
+    EXPECT_EQ(result.outcomes_size(), 0);
+    EXPECT_THAT(result.error(), HasSubstr("on 3 devices"));
+    for (const char* id : {"a", "b", "c"}) EXPECT_THAT(result.error(), HasSubstr(fmt::format("crashed on {}", id)));
+  }
+  for (const char* id : {"a", "b", "c", "d"}) EXPECT_EQ(DeviceOfAgent(id).health(), v1::DEVICE_HEALTH_GOOD) << id;
+}
+
+TEST_F(TroubleTest, WhereThereIsOneDeviceItIsAskedTwice) {
+  FakeAgent agent("a", "1");
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  FailEverything(agent, v1::TROUBLE_KIND_BATCH, 1);
+  ASSERT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1) << "once more";
+  EXPECT_TRUE(Wait(batch)->finished().empty());
+  FailEverything(agent, v1::TROUBLE_KIND_BATCH, 1);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("2 times on 1 device"));
+  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("a/cpu: no space"));
+}
+
+TEST_F(TroubleTest, ATroubleOfTheDeviceCountsAgainstItAndTheBatchGoesOn) {
+  FakeAgent sick("sick", "1"), good("good", "1");
+  ASSERT_TRUE(good.Sync(farm_, now_).ok());
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  const v1::Lease lease = sick.Sync(farm_, now_)->response.leases(0);
+  sick.Golden().set_passed(false);
+  sick.Golden().set_reason("it computes nonsense");
+  sick.Fail(lease, "the reference crashed", v1::TROUBLE_KIND_DEVICE);
+  EXPECT_EQ(sick.Sync(farm_, now_)->response.leases_size(), 0);
+  EXPECT_THAT(DeviceOfAgent("sick").health_reason(), HasSubstr("golden kernel fails: it computes nonsense"));
+  WorkOff(good);
+  EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 2);
+}
+
+TEST_F(TroubleTest, AnAnswerWithoutAnOutcomeIsTheDevicesFaultAndIsNotRecorded) {
+  FakeAgent sloppy("sloppy", "1"), good("good", "1");
+  ASSERT_TRUE(good.Sync(farm_, now_).ok());
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  sloppy.Finish(sloppy.Sync(farm_, now_)->response.leases(0));
+  sloppy.state.mutable_finished(0)->mutable_result()->mutable_outcomes()->RemoveLast();
+  sloppy.state.set_sequence(sloppy.state.sequence() + 1);
+  EXPECT_TRUE(farm_.Acceptable(sloppy.state, now_).empty());
+  ASSERT_TRUE(sloppy.Sync(farm_, now_).ok());
+  EXPECT_EQ(DeviceOfAgent("sloppy").losses(), 1);
+  WorkOff(good);
+  EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 2);
+}
+
+TEST_F(TroubleTest, AnAgentThatStopsReturnsItsLeases) {
+  for (int i = 0; i < 10; ++i) {
+    FakeAgent agent("a", "boot" + std::to_string(i));
+    Submit(BatchOf(1), "b1").value();
+    const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+    EXPECT_EQ(lease.attempt(), 1);
+    agent.state.set_leaving(true);
+    EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
+    EXPECT_EQ(farm_.batches().queued(), 1);
+    Pass(absl::Seconds(30));
+  }
+  EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
+  EXPECT_EQ(DeviceOfAgent("a").losses(), 0);
+  EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_GOOD);
+}
+
+TEST_F(TroubleTest, QuarantineGrowsAndEndsWithAGoldenKernelThatIsRight) {
+  FakeAgent agent("a", "1"), good("good", "1");
+  agent.Golden().set_passed(true);
+  ASSERT_TRUE(good.Sync(farm_, now_).ok());
+  const auto fall_ill = [&] {
+    for (int i = 0; DeviceOfAgent("a").health() == v1::DEVICE_HEALTH_GOOD && i < 5; ++i) {
+      const std::string batch = Submit(BatchOf(1), absl::FormatTime(now_) + std::to_string(i)).value();
+      FailEverything(agent, v1::TROUBLE_KIND_BATCH, 2);
+      WorkOff(good);
+    }
+  };
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  absl::Duration before = absl::ZeroDuration();
+  for (int i = 0; i < 3; ++i) {
+    fall_ill();
+    ASSERT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_QUARANTINED) << i;
+    const absl::Time ill = now_;
+    // It is not asked before its time, and a check that comes by itself does not let it out.
+    agent.Check();
+    EXPECT_THAT(agent.Sync(farm_, now_)->response.check_device_ids(), ElementsAre());
+    EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_QUARANTINED);
+    while (agent.Sync(farm_, now_)->response.check_device_ids().empty()) {
+      Pass(absl::Minutes(1));
+      ASSERT_TRUE(good.Sync(farm_, now_).ok());
+      ASSERT_LT(now_ - ill, absl::Hours(2));
+    }
+    EXPECT_GT(now_ - ill, before * 1.5) << "every time longer";
+    before = now_ - ill;
+    EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_QUARANTINED) << "asked, and not yet answered";
+    agent.Check();
+    ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+    EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_GOOD);
+  }
+}
+
+TEST_F(TroubleTest, QuarantineEndsByHandAndOutlivesTheTracker) {
+  FakeAgent hole("hole", "1"), good("good", "1");
+  ASSERT_TRUE(good.Sync(farm_, now_).ok());
+  for (int i = 0; i < 3; ++i) Submit(BatchOf(1), "b" + std::to_string(i)).value();
+  FailEverything(hole, v1::TROUBLE_KIND_BATCH, 10);
+  WorkOff(good);
+  ASSERT_EQ(DeviceOfAgent("hole").health(), v1::DEVICE_HEALTH_QUARANTINED);
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  restarted.Restore({}, {}, farm_.TakeChangedHealth());
+  ASSERT_TRUE(FakeAgent("hole", "1").Sync(restarted, now_).ok());
+  EXPECT_EQ(restarted.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_QUARANTINED);
+  restarted.Undrain("hole");
+  EXPECT_EQ(restarted.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_GOOD);
+  EXPECT_EQ(restarted.TakeChangedHealth().count("hole/cpu"), 1u) << "to be stored";
+}
+
+TEST_F(TroubleTest, DriftTwiceInARowIsAQuarantineAndOnceIsNot) {
+  FakeAgent agent("a", "1");
+  for (int i = 0; i < 5; ++i) {
+    agent.Check(100e-6 + i * 1e-6);
+    ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  }
+  EXPECT_DOUBLE_EQ(DeviceOfAgent("a").golden_baseline_seconds(), 102e-6);
+  EXPECT_NEAR(DeviceOfAgent("a").golden_baseline_mad_seconds(), 1e-6, 1e-9);
+  for (const double seconds : {200e-6, 101e-6, 200e-6, 101e-6}) {
+    agent.Check(seconds);
+    ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+    EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_GOOD) << seconds;
+  }
+  for (int i = 0; i < 2; ++i) {
+    agent.Check(200e-6);
+    ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  }
+  EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_QUARANTINED);
+  EXPECT_THAT(DeviceOfAgent("a").health_reason(),
+              HasSubstr("takes 200.0 us, +98% of its baseline of 101.0 us, 2 times"));
+  farm_.Undrain("a");
+  agent.Check(200e-6);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  EXPECT_DOUBLE_EQ(DeviceOfAgent("a").golden_baseline_seconds(), 200e-6) << "what it is like from now on";
+}
+
+TEST_F(TroubleTest, AHotDeviceCoolsDownAndIsNotIll) {
+  FakeAgent agent("a", "1");
+  agent.Check(100e-6);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  Submit(BatchOf(1), "b1").value();
+  agent.Check(300e-6);
+  agent.Golden().set_temperature_c(97);
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
+  EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_COOLING);
+  EXPECT_THAT(DeviceOfAgent("a").health_reason(), HasSubstr("97 C"));
+  EXPECT_THAT(farm_.GetJob(job_id_, now_)->waiting_for(), HasSubstr("97 C"));
+  for (const double celsius : {92.0, 85.0}) {  // warm is not cool
+    Pass(absl::Minutes(1));
+    EXPECT_THAT(agent.Sync(farm_, now_)->response.check_device_ids(), ElementsAre("cpu"));
+    agent.Check(300e-6);
+    agent.Golden().set_temperature_c(celsius);
+    EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
+  }
+  agent.Check(100e-6);
+  agent.Golden().set_temperature_c(70);
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
+  EXPECT_EQ(DeviceOfAgent("a").record().quarantines(), 0);
+}
+
+TEST_F(TroubleTest, AThrottledDeviceGetsNoWork) {
+  FakeAgent agent("a", "1");
+  agent.Check(100e-6);
+  agent.Golden().set_throttled(true);
+  Submit(BatchOf(1), "b1").value();
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
+  EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_COOLING);
+  agent.Check(100e-6);
+  agent.Golden().set_throttled(false);
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
+}
+
+// The tracker was stopped, or its disk held it up, for longer than any lease lives.
+TEST_F(TroubleTest, AStandstillOfTheTrackerCostsNobodyAnything) {
+  std::vector<FakeAgent> agents;
+  for (int i = 0; i < 20; ++i) {
+    agents.emplace_back("a" + std::to_string(i), "1");
+    Submit(BatchOf(1), "b" + std::to_string(i)).value();
+    const v1::Lease lease = agents.back().Sync(farm_, now_)->response.leases(0);
+    *agents.back().state.add_running() = lease.reference();
+  }
+  Pass(absl::Seconds(10));
+  for (const absl::Duration stall : {absl::Seconds(21), absl::Seconds(90), absl::Hours(1)}) {
+    now_ += stall;  // and nothing is called
+    Pass(absl::Seconds(5));
+    for (FakeAgent& agent : agents) EXPECT_TRUE(agent.Sync(farm_, now_)->response.cancelled_lease_ids().empty());
+  }
+  EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
+  EXPECT_EQ(farm_.GetJob(job_id_, now_)->state(), v1::JOB_STATE_RUNNING);
+  for (const v1::Device& device : farm_.ListDevices(v1::ListDevicesRequest(), now_)) {
+    EXPECT_EQ(device.health(), v1::DEVICE_HEALTH_GOOD);
+  }
+  // Who is silent while the tracker runs is lost as ever.
+  Pass(absl::Seconds(21));
+  EXPECT_EQ(farm_.Counters(now_).leases_lost(), 20);
+}
+
+// What an agent has kept over a restart is taken under the lease it was measured under.
+TEST_F(TroubleTest, ARestartedAgentBringsWhatItHadMeasured) {
+  FakeAgent agent("a", "1"), restarted("a", "2");
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  restarted.Finish(agent.Sync(farm_, now_)->response.leases(0));
+  restarted.state.set_sequence(1);
+  EXPECT_EQ(farm_.Acceptable(restarted.state, now_).size(), 1u);
+  ASSERT_TRUE(restarted.Sync(farm_, now_).ok());
+  EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 2);
+  EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
+}
+
+TEST_F(TroubleTest, ARestartedTrackerRecordsWhatItHasForgottenAndNothingMadeUp) {
+  FakeAgent agent("a", "1"), thief("b", "1");
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  agent.Finish(lease);
+  v1::LeaseResult& result = *agent.state.mutable_finished(0);
+  *result.mutable_batch() = lease.batch();
+  result.mutable_batch()->clear_artifact();
+  *result.mutable_receipt() = lease.receipt();
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"}, stranger{FarmOptions{}, 2, CountingIds(), "another key"};
+  const auto recorded = [&](Farm& farm, const FakeAgent& from) {
+    v1::SynchronizeRequest request = from.state;
+    request.set_sequence(request.sequence() + 1);
+    return farm.Acceptable(request, now_);
+  };
+  const std::vector<Recordable> records = recorded(restarted, agent);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].batch_id, batch) << "the same measurement, under the same id";
+  EXPECT_EQ(records[0].result.device().digest(), "f");
+  EXPECT_EQ(records[0].result.device_name(), "a/cpu");
+  EXPECT_EQ(records[0].batch->candidates_size(), 2);
+  EXPECT_TRUE(recorded(stranger, agent).empty());
+  *thief.state.add_finished() = result;
+  EXPECT_TRUE(recorded(restarted, thief).empty());
+  for (const auto& forge : std::vector<void (*)(v1::LeaseResult&)>{
+           [](v1::LeaseResult& r) { r.mutable_batch()->mutable_candidates(0)->set_schedule("another"); },
+           [](v1::LeaseResult& r) { r.mutable_batch()->set_workload_digest("another"); },
+           [](v1::LeaseResult& r) { r.mutable_receipt()->set_batch_id("another"); },
+           [](v1::LeaseResult& r) { r.mutable_receipt()->set_device_id("another"); },
+           [](v1::LeaseResult& r) { r.mutable_lease()->set_lease_id("another"); },
+           [](v1::LeaseResult& r) { r.clear_receipt(); }}) {
+    FakeAgent forger = agent;
+    forge(*forger.state.mutable_finished(0));
+    EXPECT_TRUE(recorded(restarted, forger).empty());
+  }
+  const Farm::Answer answer = agent.Sync(restarted, now_).value();
+  EXPECT_THAT(answer.response.acked_lease_ids(), ElementsAre(lease.reference().lease_id()));
+  EXPECT_EQ(restarted.Counters(now_).results_recovered(), 1);
+  EXPECT_EQ(restarted.Counters(now_).results_stale(), 0);
+}
+
+// Told to keep it, the agent must not be told to forget it by the same answer.
+TEST_F(TroubleTest, AForgottenResultThatCannotBeStoredStaysWithTheAgent) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(1), "b1").value();
+  agent.Finish(agent.Sync(farm_, now_)->response.leases(0));
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  agent.state = restarted.KeepWaiting(agent.state);
+  const Farm::Answer answer = agent.Sync(restarted, now_).value();
+  EXPECT_THAT(answer.response.acked_lease_ids(), ElementsAre());
+  EXPECT_THAT(answer.response.cancelled_lease_ids(), ElementsAre());
+}
+
+TEST_F(TroubleTest, WhileNothingCanBeStoredNothingIsGivenOutAndNothingIsLate) {
+  FakeAgent agent("a", "1"), idle("b", "1");
+  const std::string batch = Submit(BatchOf(1), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  ASSERT_TRUE(idle.Sync(farm_, now_).ok());
+  farm_.SetTrouble("no space left on the disk");
+  Submit(BatchOf(1), "b2").value();
+  agent.Finish(lease);
+  const v1::SynchronizeRequest finished = agent.state;
+  for (int i = 0; i < 1000; ++i) {  // more than an hour
+    Pass(absl::Seconds(4));
+    agent.state = farm_.KeepWaiting(finished);
+    agent.state.set_sequence(finished.sequence() + i);
+    const Farm::Answer answer = agent.Sync(farm_, now_).value();
+    ASSERT_TRUE(answer.response.cancelled_lease_ids().empty()) << i;
+    ASSERT_TRUE(answer.response.acked_lease_ids().empty()) << i;
+    ASSERT_EQ(idle.Sync(farm_, now_)->response.leases_size(), 0);
+  }
+  v1::LeaseJobRequest ask;
+  ask.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  ask.set_tuner_id("another");
+  EXPECT_EQ(farm_.LeaseJob(ask, now_).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(farm_.SubmitJob(SpecOf("new"), now_).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(farm_.GetJob(job_id_, now_)->waiting_for(), HasSubstr("no space left"));
+  farm_.SetTrouble("");
+  EXPECT_EQ(idle.Sync(farm_, now_)->response.leases_size(), 1);
+  *agent.state.mutable_finished() = finished.finished();
+  agent.state.clear_running();
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 1);
+  EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
+}
+
+}  // namespace
+}  // namespace hone::tracker

@@ -1,0 +1,149 @@
+#include "tracker/queue/health.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/median.h"
+#include "tracker/queue/times.h"
+
+namespace hone::tracker {
+namespace {
+
+// The wait doubles with every quarantine, until enough was measured in peace.
+
+void Quarantine(v1::HealthRecord& health, const std::string& why, absl::Duration wait, absl::Time now,
+                const DeviceOptions& options) {
+  health.set_quarantines(health.quarantines() + 1);
+  health.set_batches_since(0);
+  for (int i = 1; i < health.quarantines() && wait < options.longest_quarantine; ++i) wait *= 2;
+  health.set_quarantine_reason(why);
+  *health.mutable_quarantined_since() = ToProto(now);
+  *health.mutable_retry_at() = ToProto(now + std::min(wait, options.longest_quarantine));
+}
+
+// One more trouble brings it back.
+void EndQuarantine(v1::HealthRecord& health, const DeviceOptions& options) {
+  health.clear_quarantine_reason();
+  health.clear_quarantined_since();
+  health.clear_retry_at();
+  health.set_troubles(options.troubles_to_quarantine - 1);
+  health.set_drifts(0);
+}
+
+// Not again before it was tried again.
+bool MayBeQuarantined(const v1::HealthRecord& health, absl::Time now) {
+  return !InQuarantine(health) || now >= FromProto(health.retry_at());
+}
+
+// By how much of the baseline the check is off, where that is too much; else 0.
+double DriftOf(const v1::HealthRecord& health, const v1::GoldenCheck& check, const DeviceOptions& options) {
+  const Baseline baseline = BaselineOf(health);
+  if (health.golden_seconds_size() < options.least_checks || health.golden_kernel() != check.kernel()) return 0;
+  const double off = check.median_seconds() - baseline.median;
+  const double allowed = std::max(options.drift_of_median * baseline.median, options.drift_in_mads * baseline.mad);
+  return std::abs(off) > allowed ? off / baseline.median : 0;
+}
+
+void Learn(v1::HealthRecord& health, const v1::GoldenCheck& check, const DeviceOptions& options) {
+  if (health.golden_kernel() != check.kernel()) health.clear_golden_seconds();
+  health.set_golden_kernel(check.kernel());
+  auto& seconds = *health.mutable_golden_seconds();
+  seconds.Add(check.median_seconds());
+  if (seconds.size() > static_cast<int>(options.baseline_checks)) seconds.erase(seconds.begin());
+}
+
+}  // namespace
+
+void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options) {
+  health.set_troubles(0);
+  if (health.quarantines() == 0) return;
+  health.set_batches_since(health.batches_since() + 1);
+  if (health.batches_since() < options.batches_to_forget_quarantines) return;
+  health.set_quarantines(0);
+  health.set_batches_since(0);
+}
+
+void CountTrouble(v1::HealthRecord& health, const std::string& why, absl::Time now, const DeviceOptions& options) {
+  health.set_troubles(health.troubles() + 1);
+  if (health.troubles() < options.troubles_to_quarantine || !MayBeQuarantined(health, now)) return;
+  Quarantine(health, fmt::format("{} troubles in a row, the last: {}", health.troubles(), why),
+             options.first_quarantine, now, options);
+}
+
+void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options) {
+  const bool was_cooling = !health.cooling_reason().empty();
+  const double drift = check.passed() ? DriftOf(health, check, options) : 0;
+  if (check.throttled()) {
+    health.set_cooling_reason("it says that it slows itself down (heat, or too little power)");
+  } else {
+    if (was_cooling && !check.has_temperature_c()) health.clear_cooling_reason();
+    TakeTemperature(health, check.has_temperature_c() ? std::optional(check.temperature_c()) : std::nullopt, options);
+  }
+  if (!check.passed()) return CountTrouble(health, "its golden kernel fails: " + check.reason(), now, options);
+  // A hot device is slow: that is no drift, and shows nothing of what it will be when it has cooled down.
+  if (!health.cooling_reason().empty()) return;
+  if (drift != 0) {
+    health.set_drifts(health.drifts() + 1);
+    if (health.drifts() < options.drifts_to_quarantine || !MayBeQuarantined(health, now)) return;
+    const double baseline = BaselineOf(health).median;
+    return Quarantine(health,
+                      fmt::format("its golden kernel takes {:.1f} us, {:+.0f}% of its baseline of {:.1f} us, {} times "
+                                  "in a row; see to the machine, or take the new speed with hone drain --undo",
+                                  check.median_seconds() * 1e6, drift * 100, baseline * 1e6, health.drifts()),
+                      options.first_drift_quarantine, now, options);
+  }
+  health.set_drifts(0);
+  if (InQuarantine(health)) {
+    if (now < FromProto(health.retry_at())) return;
+    EndQuarantine(health, options);
+  }
+  Learn(health, check, options);
+}
+
+void TakeTemperature(v1::HealthRecord& health, std::optional<double> celsius, const DeviceOptions& options) {
+  if (!celsius.has_value()) return;
+  const double limit = health.cooling_reason().empty() ? options.hot_c : options.cool_c;
+  if (*celsius >= limit) {
+    health.set_cooling_reason(fmt::format("it has {:.0f} C, and gets work below {:.0f}", *celsius, options.cool_c));
+  } else {
+    health.clear_cooling_reason();
+  }
+}
+
+void Release(v1::HealthRecord& health) { health = v1::HealthRecord(); }
+
+void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options) {
+  if (InQuarantine(health) && now >= FromProto(health.retry_at())) EndQuarantine(health, options);
+}
+
+std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now) {
+  if (check != nullptr && !check->passed()) return fmt::format("its golden kernel fails: {}", check->reason());
+  if (InQuarantine(health)) {
+    const absl::Duration left = FromProto(health.retry_at()) - now;
+    return fmt::format("{} (tried again {})", health.quarantine_reason(),
+                       left > absl::ZeroDuration()
+                           ? fmt::format("in {}", absl::FormatDuration(absl::Ceil(left, absl::Seconds(1))))
+                           : "now");
+  }
+  return health.cooling_reason();
+}
+
+bool InQuarantine(const v1::HealthRecord& health) { return !health.quarantine_reason().empty(); }
+
+bool WantsCheck(const v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now) {
+  if (InQuarantine(health)) return now >= FromProto(health.retry_at());
+  return !check.passed() || !health.cooling_reason().empty();
+}
+
+Baseline BaselineOf(const v1::HealthRecord& health) {
+  if (health.golden_seconds().empty()) return {};
+  std::vector<double> seconds(health.golden_seconds().begin(), health.golden_seconds().end());
+  const double median = Median(seconds);
+  for (double& value : seconds) value = std::abs(value - median);
+  return {median, Median(seconds)};
+}
+
+}  // namespace hone::tracker

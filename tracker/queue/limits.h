@@ -1,0 +1,72 @@
+// Every time and count that the queue decides by, in one table, each with its reason. What one identity may take of the
+// farm is a table of its own: quotas.h.
+#ifndef HONE_TRACKER_QUEUE_LIMITS_H_
+#define HONE_TRACKER_QUEUE_LIMITS_H_
+
+#include <cstddef>
+
+#include "absl/time/time.h"
+#include "tracker/queue/quotas.h"
+
+namespace hone::tracker {
+
+struct JobOptions {
+  absl::Duration lease_ttl = absl::Seconds(30);  // a tuner that compiles on all cores still reports every second
+  // Tuners lost in a row without one more trial between them: then it is the job that ends them. Whatever it measures
+  // between two losses shows that it goes on, and the count begins anew.
+  int max_fruitless = 5;
+  int max_open = kQuotas.open_jobs;      // of one submitter
+  int max_leased = kQuotas.leased_jobs;  // by all tuners of one name
+};
+
+struct DeviceOptions {
+  absl::Duration lease_ttl = absl::Seconds(20);        // five heartbeats: silent for longer means lost
+  absl::Duration offline_after = absl::Seconds(45);    // an idle agent may hang in a call for 20 s
+  absl::Duration forget_after = absl::Hours(24 * 14);  // holidays
+  // Troubles in a row, without a measured batch between: one happens to every device, three do not by chance.
+  int troubles_to_quarantine = 3;
+  absl::Duration first_quarantine = absl::Minutes(10);  // most of what mends itself has done so by then
+  absl::Duration longest_quarantine = absl::Hours(12);  // it doubles each time; a person looks at most twice a day
+  int batches_to_forget_quarantines = 20;               // measured since: the next one is short again
+  // The golden kernel drifts when its median is off the baseline by more than both. Neighbours on a busy machine cost
+  // tens of percent for a moment, a clock that is stuck or a fan that stands costs half for good.
+  double drift_of_median = 0.5;
+  double drift_in_mads = 8;
+  int drifts_to_quarantine = 2;                              // in a row: one may be a neighbour
+  int least_checks = 5;                                      // before there is a baseline to be off
+  absl::Duration first_drift_quarantine = absl::Minutes(1);  // instead: a neighbour may be gone by then
+  size_t baseline_checks = 15;                               // the newest so many make the baseline
+  double hot_c = 90;   // silicon throttles from 95 to 105; below that it slows down nothing
+  double cool_c = 80;  // hot until this: else it would be in and out
+  absl::Duration cooling_check = absl::Seconds(30);  // between two looks at a device that cools down
+};
+
+struct BatchOptions {
+  absl::Duration queue_limit = absl::Hours(12);  // waiting for a device: over night
+  absl::Duration run_floor = absl::Minutes(2);   // run limit of a visit: this, plus what its policy allows
+  absl::Duration total_limit = absl::Hours(24);  // all attempts, from submission
+  int max_attempts = 3;                          // of the whole batch, before it is split
+  int max_losses = 12;                           // of all pieces together
+  // So many different devices cannot measure it: the batch is to blame and none of them. Two could be two bad boards.
+  int devices_to_blame = 3;
+  // Where no other could take it, so often on the same, whose golden kernel is right.
+  int failures_to_blame = 2;
+  int max_open_per_job = kQuotas.open_batches;
+  int64_t max_open_bytes_per_job = kQuotas.open_batch_bytes;
+};
+
+struct FarmOptions {
+  JobOptions jobs;
+  DeviceOptions devices;
+  BatchOptions batches;
+  absl::Duration heartbeat = absl::Seconds(4);     // next_sync of a busy agent
+  absl::Duration idle_hold = absl::Seconds(20);    // longest time a call is held
+  absl::Duration fence_margin = absl::Seconds(5);  // fence_after = lease_ttl - fence_margin
+  // The shell lets time pass twice a second: when it did not for longer than this, the tracker itself stood still, and
+  // nobody can have been heard.
+  absl::Duration stall = absl::Seconds(2);
+};
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_QUEUE_LIMITS_H_
