@@ -5,7 +5,9 @@
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -17,10 +19,13 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "base/thread_pool.h"
+#include "device_agent/cpu/throttling.h"
 #include "device_agent/device.h"
 #include "device_agent/device_convert.h"
+#include "device_agent/golden.h"
 #include "device_agent/launcher.h"
 #include "device_agent/make_device.h"
+#include "device_agent/outbox.h"
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.grpc.pb.h"
@@ -40,6 +45,7 @@ struct Options {
   int threads = 0;
   std::string identity;  // a folder (pki/identity_folder.h)
   std::string token;     // to join with
+  std::string outbox;    // a folder (outbox.h)
   bool die_with_parent = false;
   std::string launcher_folder;
   int launcher_channel = -1, launcher_cancel = -1;
@@ -100,13 +106,23 @@ class OwnDevice {
       (*state.mutable_labels())[parts.first] = parts.second;
     }
     *state.mutable_self_test() = CheckedAlone(*own->device_, state.threads(), nullptr);
+    own->golden_ = GoldenBatch(fingerprint.architecture);
     return own;
   }
 
   ServedDevice Served() {
-    return {state_,
-            [this](const v1::Batch& batch, const std::stop_token& stop) { return launcher_.Run(batch, stop); },
-            {[this] { return CheckAgain(); }}};
+    ServedDevice served;
+    served.state = state_;
+    served.measure = [this](const v1::Batch& batch, const std::stop_token& stop) { return launcher_.Run(batch, stop); };
+    served.check.run = [this] { return CheckAgain(); };
+    if (golden_.has_value()) {
+      served.golden.run = [this](uint64_t number, const std::stop_token& stop) {
+        v1::GoldenCheck check = ReadGolden(*golden_, launcher_.Run(*golden_, stop), number);
+        check.set_throttled(SaysThrottled());
+        return check;
+      };
+    }
+    return served;
   }
   const v1::DeviceState& state() const { return state_; }
 
@@ -126,6 +142,7 @@ class OwnDevice {
   const TemporaryFolder folder_, visits_folder_;
   const std::unique_ptr<Device> device_;
   v1::DeviceState state_;
+  std::optional<v1::Batch> golden_;
   Launcher launcher_;  // ends before its folder goes
 };
 
@@ -162,6 +179,7 @@ absl::Status TakeIdentity(Options& options) {
   }
   options.name = name;
   HONE_ASSIGN_OR_RETURN(const pki::Settings settings, pki::ReadSettings(options.identity));
+  if (options.outbox.empty()) options.outbox = (std::filesystem::path(options.identity) / "outbox").string();
   if (options.tracker.empty()) options.tracker = settings.tracker;
   if (options.labels.empty()) options.labels = settings.labels;
   if (!options.tracker.empty()) return absl::OkStatus();
@@ -203,7 +221,11 @@ absl::Status Run(Options options, const sigset_t& signals) {
   const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
     return CallTracker(*link, request, stop);
   };
-  SyncLoop loop(identity, synchronize, std::move(served));
+  std::optional<Outbox> outbox;
+  if (!options.outbox.empty()) {
+    HONE_ASSIGN_OR_RETURN(outbox, Outbox::Open(options.outbox));
+  }
+  SyncLoop loop(identity, synchronize, std::move(served), std::move(outbox));
   std::thread stopper([&] {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -234,6 +256,10 @@ CLI::App* AddOptions(CLI::App& app, Options& options) {
   app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/agent)");
+  app.add_option(
+      "--outbox", options.outbox,
+      "folder for results until the tracker has them (default: outbox in the folder of its certificate; on a "
+      "unix socket none)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--launcher-folder", options.launcher_folder)->group("");
   app.add_option("--launcher-channel", options.launcher_channel)->group("");

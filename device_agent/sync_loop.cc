@@ -15,6 +15,8 @@ namespace {
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 constexpr absl::Duration kLongestPause = absl::Seconds(10);
+constexpr absl::Duration kRefusedPause = absl::Seconds(2);
+constexpr int kMostResultsPerCall = 64;  // the rest goes with the next: a message has its limit
 
 absl::Duration FromProto(const google::protobuf::Duration& d) {
   return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
@@ -44,14 +46,19 @@ bool SyncLoop::Worker::Holds(const std::string& lease_id) const {
          std::any_of(queued.begin(), queued.end(), [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
 }
 
-SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices)
+SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices,
+                   std::optional<Outbox> outbox)
     : identity_(std::move(identity)),
       synchronize_(std::move(synchronize)),
-      random_(std::hash<std::string>()(identity_.boot_id)) {
+      random_(std::hash<std::string>()(identity_.boot_id)),
+      outbox_(std::move(outbox)) {
   HONE_CHECK(!devices.empty());
+  if (outbox_.has_value()) finished_ = outbox_->Read();
+  if (!finished_.empty()) spdlog::info("{} results from before are offered to the tracker", finished_.size());
   for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
   for (const auto& worker : workers_) {
-    worker->last_check = Now();
+    worker->last_check = worker->last_golden = Now();
+    worker->golden_wanted = worker->served.golden.run != nullptr;
     worker->thread = std::thread([this, &worker = *worker] { MeasureLoop(worker); });
   }
 }
@@ -69,7 +76,15 @@ void SyncLoop::Stop() {
   changed_.notify_all();
 }
 
+// A device joins with its golden kernel measured.
+void SyncLoop::AwaitFirstGoldens() {
+  std::unique_lock lock(mutex_);
+  const auto wanted = [](const auto& worker) { return worker->golden_wanted; };
+  changed_.wait(lock, [&] { return stopping_ || std::none_of(workers_.begin(), workers_.end(), wanted); });
+}
+
 absl::Status SyncLoop::Run() {
+  AwaitFirstGoldens();
   absl::Duration pause = kFirstPause;
   const auto stopping = [&] {
     const std::lock_guard lock(mutex_);
@@ -92,12 +107,14 @@ absl::Status SyncLoop::Run() {
     }
     pause = kFirstPause;
     Handle(*response);
-    bool all_busy = true;
+    bool all_busy = true, refused = response->acked_lease_ids().empty();
     {
       const std::lock_guard lock(mutex_);
       for (const auto& worker : workers_) all_busy &= worker->busy();
+      refused &= !finished_.empty();
     }
-    if (all_busy) Pause(next_sync_, true);
+    // A tracker that takes no results now, as with a full disk, is not to be pressed.
+    if (all_busy || refused) Pause(refused ? kRefusedPause : next_sync_, true);
   }
   Call(true).IgnoreError();
   return absl::OkStatus();
@@ -116,6 +133,8 @@ void SyncLoop::CheckDevices(absl::Time now) {
     v1::DeviceState& state = worker->served.state;
     if (!test.passed()) spdlog::error("self-test of {} failed: {}", state.device_id(), test.reason());
     *state.mutable_self_test() = std::move(test);
+    worker->golden_wanted = worker->served.golden.run != nullptr;
+    changed_.notify_all();
   }
 }
 
@@ -156,10 +175,20 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
   for (const auto& worker : workers_) {
     *request.add_devices() = worker->served.state;
     if (worker->running.has_value() && !worker->drop.stop_requested()) *request.add_running() = *worker->running;
-    for (const Visit& visit : worker->queued) *request.add_running() = visit.reference;
+    // Who leaves returns what has not begun.
+    for (const Visit& visit : worker->queued) {
+      if (!leaving) *request.add_running() = visit.reference;
+    }
     idle |= !worker->busy();
   }
-  for (const auto& [id, result] : finished_) *request.add_finished() = result;
+  for (const auto& [id, result] : finished_) {
+    if (request.finished_size() == kMostResultsPerCall) break;
+    v1::LeaseResult& finished = *request.add_finished();
+    finished = result;
+    if (result.lease().epoch() != epoch_) continue;  // the tracker may know its lease no more
+    finished.clear_batch();
+    finished.clear_receipt();
+  }
   news_ = false;
   held_ = idle && finished_.empty() && !leaving;
   // What is finished ends a held call; the short wait is for the moment in which there is no call to end yet.
@@ -178,15 +207,31 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
     epoch_ = response.epoch();
     for (const auto& worker : workers_) Forget(*worker);
   }
-  for (const std::string& id : response.acked_lease_ids()) finished_.erase(id);
+  for (const std::string& id : response.acked_lease_ids()) Drop(id);
   for (const std::string& id : response.cancelled_lease_ids()) Cancel(id);
+  for (const std::string& id : response.check_device_ids()) {
+    for (const auto& worker : workers_) {
+      if (worker->served.state.device_id() != id) continue;
+      worker->golden_wanted = worker->served.golden.run != nullptr;
+    }
+  }
   for (const v1::Lease& lease : response.leases()) Take(lease);
   changed_.notify_all();
 }
 
 // Called with the lock held.
+void SyncLoop::Drop(const std::string& lease_id) {
+  if (finished_.erase(lease_id) > 0) Unkeep(lease_id);
+}
+
+void SyncLoop::Unkeep(const std::string& lease_id) {
+  const std::lock_guard guard(outbox_mutex_);
+  if (outbox_.has_value()) outbox_->Forget(lease_id);
+}
+
+// Called with the lock held.
 void SyncLoop::Cancel(const std::string& lease_id) {
-  finished_.erase(lease_id);
+  Drop(lease_id);
   for (const auto& worker : workers_) {
     std::erase_if(worker->queued, [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
     if (worker->running.has_value() && worker->running->lease_id() == lease_id) worker->drop.request_stop();
@@ -202,10 +247,11 @@ void SyncLoop::Take(const v1::Lease& lease) {
     v1::LeaseResult& finished = finished_[id];
     *finished.mutable_lease() = lease.reference();
     finished.mutable_result()->set_error("this agent has no device '" + lease.device_id() + "'");
+    finished.mutable_result()->set_trouble(v1::TROUBLE_KIND_DEVICE);
     return;
   }
   if (finished_.contains(id) || (*worker)->Holds(id)) return;
-  (*worker)->queued.push_back({lease.reference(), lease.batch()});
+  (*worker)->queued.push_back({lease.reference(), lease.receipt(), lease.batch()});
 }
 
 // Nothing heard for so long that the tracker has given our leases to another by now.
@@ -219,25 +265,81 @@ void SyncLoop::Fence(absl::Time now) {
 void SyncLoop::MeasureLoop(Worker& worker) {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || !worker.queued.empty(); });
+    changed_.wait(lock, [&] { return stopping_ || worker.golden_wanted || !worker.queued.empty(); });
     if (stopping_) return;
-    Visit visit = std::move(worker.queued.front());
-    worker.queued.pop_front();
-    worker.running = visit.reference;
-    worker.drop = std::stop_source();
-    const std::stop_token dropped = worker.drop.get_token();
-    lock.unlock();
-    v1::BatchResult result = worker.served.measure(visit.batch, dropped);
-    lock.lock();
-    if (!dropped.stop_requested()) {
-      v1::LeaseResult& finished = finished_[visit.reference.lease_id()];
-      *finished.mutable_lease() = visit.reference;
-      *finished.mutable_result() = std::move(result);
+    if (GoldenDue(worker)) {
+      RunGolden(worker, lock);
+    } else {
+      RunVisit(worker, lock);
     }
-    worker.running.reset();
     news_ = true;
     if (held_) call_.request_stop();
     changed_.notify_all();
+  }
+}
+
+// Called with the lock held.
+bool SyncLoop::GoldenDue(const Worker& worker) const {
+  const GoldenCheck& golden = worker.served.golden;
+  if (worker.golden_wanted) return true;
+  return golden.run != nullptr && worker.measured && Now() - worker.last_golden >= golden.every;
+}
+
+// Called with the lock held, which it gives up meanwhile, like RunVisit.
+void SyncLoop::RunGolden(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  worker.drop = std::stop_source();
+  const std::stop_token dropped = worker.drop.get_token();
+  const uint64_t number = ++worker.goldens;
+  lock.unlock();
+  v1::GoldenCheck check = worker.served.golden.run(number, dropped);
+  lock.lock();
+  if (dropped.stop_requested()) return;  // it says nothing then, and is done again
+  worker.golden_wanted = worker.measured = false;
+  worker.last_golden = Now();
+  v1::DeviceState& state = worker.served.state;
+  if (!check.passed()) spdlog::error("the golden kernel fails on {}: {}", state.device_id(), check.reason());
+  *state.mutable_golden() = std::move(check);
+}
+
+void SyncLoop::RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  Visit visit = std::move(worker.queued.front());
+  worker.queued.pop_front();
+  worker.running = visit.reference;
+  worker.measured = true;
+  worker.drop = std::stop_source();
+  const std::stop_token dropped = worker.drop.get_token();
+  lock.unlock();
+  v1::LeaseResult finished;
+  *finished.mutable_lease() = visit.reference;
+  *finished.mutable_result() = worker.served.measure(visit.batch, dropped);
+  v1::BatchResult& result = *finished.mutable_result();
+  const bool failed = !result.error().empty();
+  if (!failed && !dropped.stop_requested()) {
+    *finished.mutable_receipt() = std::move(visit.receipt);
+    *finished.mutable_batch() = std::move(visit.batch);
+    finished.mutable_batch()->clear_artifact();
+    Keep(finished);
+  }
+  lock.lock();
+  // Whose fault it is, the golden kernel says.
+  if (failed && !dropped.stop_requested() && worker.served.golden.run != nullptr) RunGolden(worker, lock);
+  const bool sick = worker.served.state.has_golden() && !worker.served.state.golden().passed();
+  if (failed) result.set_trouble(sick ? v1::TROUBLE_KIND_DEVICE : v1::TROUBLE_KIND_BATCH);
+  if (sick && failed) result.set_error(result.error() + "; its golden kernel fails too");
+  if (!dropped.stop_requested()) {
+    finished_[visit.reference.lease_id()] = std::move(finished);
+  } else if (!stopping_) {  // who stops finds it on the disk when it comes back
+    Unkeep(visit.reference.lease_id());
+  }
+  worker.running.reset();
+}
+
+// Without the lock: a disk may be slow.
+void SyncLoop::Keep(const v1::LeaseResult& result) {
+  const std::lock_guard guard(outbox_mutex_);
+  if (!outbox_.has_value()) return;
+  if (const absl::Status kept = outbox_->Keep(result); !kept.ok()) {
+    spdlog::error("a result is kept in memory only: {}", std::string(kept.message()));
   }
 }
 

@@ -1,10 +1,11 @@
 // The agent's conversation with its tracker: one loop that states what the agent and its devices are and do, and does
 // what the answer says. Every device has a worker of its own, which measures one lease after the other.
 //
-// Results are kept until the tracker acknowledges them. An agent that hears nothing for fence_after stops what it runs:
-// by then the tracker has given the lease to another. Connection errors are waited out with a growing, jittered pause,
-// for ever; only what no waiting mends ends the loop. Start at SyncLoop::Run. Not here: measuring (the launcher), the
-// device (device.h).
+// Results are kept until the tracker acknowledges them, on the disk too (outbox.h). An agent that hears nothing for
+// fence_after stops what it runs: by then the tracker has given the lease to another. Connection errors are waited out
+// with a growing, jittered pause, for ever; only what no waiting mends ends the loop. A batch that brings an error is
+// followed by the golden kernel (golden.h), which tells a trouble of the batch from one of the device. Start at
+// SyncLoop::Run. Not here: measuring (the launcher), the device (device.h).
 #ifndef HONE_DEVICE_AGENT_SYNC_LOOP_H_
 #define HONE_DEVICE_AGENT_SYNC_LOOP_H_
 
@@ -24,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/random.h"
+#include "device_agent/outbox.h"
 #include "hone/v1/agent.pb.h"
 
 namespace hone::agent {
@@ -47,16 +49,25 @@ struct SelfCheck {
   absl::Duration every = absl::Minutes(10);
 };
 
+// The golden kernel, measured on the device in turns with batches, by the same thread.
+struct GoldenCheck {
+  // number: for GoldenCheck.number. Ends soon once a stop is requested. Empty: there is none for this device.
+  std::function<v1::GoldenCheck(uint64_t number, const std::stop_token&)> run;
+  absl::Duration every = absl::Minutes(1);  // at most so often between batches
+};
+
 struct ServedDevice {
   v1::DeviceState state;
   Measure measure;
   SelfCheck check;
+  GoldenCheck golden;
 };
 
 class SyncLoop {
  public:
-  // `devices`: at least one, of different device_ids.
-  SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices);
+  // `devices`: at least one, of different device_ids. What is in the outbox is offered to the tracker first.
+  SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices,
+           std::optional<Outbox> outbox = std::nullopt);
   ~SyncLoop();
 
   // Runs until Stop; then says goodbye to the tracker once, if it can. An error means that going on is of no use:
@@ -68,6 +79,7 @@ class SyncLoop {
  private:
   struct Visit {
     v1::LeaseReference reference;
+    v1::Receipt receipt;
     v1::Batch batch;
   };
 
@@ -78,7 +90,10 @@ class SyncLoop {
     bool Holds(const std::string& lease_id) const;
 
     ServedDevice served;
-    absl::Time last_check;
+    absl::Time last_check, last_golden;
+    bool golden_wanted = false;  // somebody waits for a check of it
+    bool measured = false;       // a batch, since the last check
+    uint64_t goldens = 0;        // so far
     std::deque<Visit> queued;
     std::optional<v1::LeaseReference> running;
     std::stop_source drop;  // of what runs: its result is of no use any more
@@ -90,11 +105,18 @@ class SyncLoop {
   void Handle(const v1::SynchronizeResponse& response);
   void Take(const v1::Lease& lease);
   void Cancel(const std::string& lease_id);
+  void Drop(const std::string& lease_id);
   void Fence(absl::Time now);
   void CheckDevices(absl::Time now);
   void Forget(Worker& worker);
   bool AnyBusy() const;
   void MeasureLoop(Worker& worker);
+  bool GoldenDue(const Worker& worker) const;
+  void RunGolden(Worker& worker, std::unique_lock<std::mutex>& lock);
+  void RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock);
+  void Keep(const v1::LeaseResult& result);
+  void Unkeep(const std::string& lease_id);
+  void AwaitFirstGoldens();
   void Pause(absl::Duration duration, bool until_news);
 
   const AgentIdentity identity_;
@@ -107,6 +129,8 @@ class SyncLoop {
   uint64_t epoch_ = 0, sequence_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, v1::LeaseResult> finished_;  // by lease id, until acknowledged
+  std::mutex outbox_mutex_;                          // taken last; held while the disk works
+  std::optional<Outbox> outbox_;
   absl::Time last_answer_ = absl::InfiniteFuture();
   absl::Duration fence_after_ = absl::InfiniteDuration();
   absl::Duration next_sync_ = absl::Seconds(1);

@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "base/temporary_folder.h"
+#include "device_agent/cpu/throttling.h"
 #include "device_agent/reference_loop.h"
 
 namespace hone::agent {
@@ -23,6 +25,15 @@ class FakeRoot : public testing::Test {
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const std::string root_ = folder_ / "";
 };
+
+TEST_F(FakeRoot, ABoardSaysThatItIsThrottledNow) {
+  EXPECT_FALSE(SaysThrottled(root_)) << "it says nothing";
+  for (const auto& [word, throttled] :
+       {std::pair("0\n", false), std::pair("50000\n", false), std::pair("50005\n", true), std::pair("8\n", true)}) {
+    Put("sys/devices/platform/soc/soc:firmware/get_throttled", word);
+    EXPECT_EQ(SaysThrottled(root_), throttled) << word;
+  }
+}
 
 TEST_F(FakeRoot, BoardIsDescribed) {
   Put("proc/cpuinfo",

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -13,6 +14,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/temporary_folder.h"
 
 namespace hone::agent {
 namespace {
@@ -28,22 +31,29 @@ class PretendedTracker {
   absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request,
                                                       const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
+    if (away_ && !request.leaving()) return absl::UnavailableError("the tracker is away");
     last_ = request;
     running_.clear();
     for (const auto& running : request.running()) running_.insert(running.lease_id());
     v1::SynchronizeResponse response;
-    response.set_epoch(1);
+    response.set_epoch(epoch_);
     response.mutable_next_sync()->set_seconds(1);
     for (const v1::LeaseResult& result : request.finished()) {
       results_[result.lease().lease_id()] = result.result();
+      sent_[result.lease().lease_id()] = result;
+      if (!acknowledges_) continue;
       response.add_acked_lease_ids(result.lease().lease_id());
     }
     const auto give = [&] {
       for (const v1::Lease& lease : waiting_) *response.add_leases() = lease;
       for (const std::string& id : cancelled_) response.add_cancelled_lease_ids(id);
+      for (const std::string& id : to_check_) response.add_check_device_ids(id);
       waiting_.clear();
       cancelled_.clear();
-      return response.leases_size() + response.acked_lease_ids_size() + response.cancelled_lease_ids_size() > 0;
+      to_check_.clear();
+      return response.leases_size() + response.acked_lease_ids_size() + response.cancelled_lease_ids_size() +
+                 response.check_device_ids_size() >
+             0;
     };
     changed_.notify_all();
     if (!give()) changed_.wait_for(lock, stop, std::chrono::seconds(request.max_wait().seconds()), give);
@@ -53,11 +63,18 @@ class PretendedTracker {
   void Give(const std::string& id, const std::string& device) {
     v1::Lease lease;
     lease.mutable_reference()->set_lease_id(id);
-    lease.mutable_reference()->set_epoch(1);
+    lease.mutable_reference()->set_epoch(epoch_);
     lease.set_device_id(device);
     lease.mutable_batch()->set_workload(id);
+    lease.mutable_batch()->set_artifact("code");
+    lease.mutable_receipt()->set_signature("of " + id);
     const std::lock_guard lock(mutex_);
     waiting_.push_back(lease);
+    changed_.notify_all();
+  }
+  void Check(const std::string& device) {
+    const std::lock_guard lock(mutex_);
+    to_check_.push_back(device);
     changed_.notify_all();
   }
   void Cancel(const std::string& id) {
@@ -83,12 +100,15 @@ class PretendedTracker {
   v1::SynchronizeRequest last_;
   std::set<std::string> running_;
   std::vector<v1::Lease> waiting_;
-  std::vector<std::string> cancelled_;
+  std::vector<std::string> cancelled_, to_check_;
+  std::map<std::string, v1::LeaseResult> sent_;
+  bool away_ = false, acknowledges_ = true;
+  uint64_t epoch_ = 1;
   std::map<std::string, v1::BatchResult> results_;
 };
 
-// Measures a batch by saying who it is. Batches whose workload begins with "long" take until Finish or a stop; one that
-// begins with "late" looks at nothing before Begin.
+// Measures a batch by saying who it is, which is an error; one that begins with "good" brings an outcome. Batches whose
+// workload begins with "long" take until Finish or a stop; one that begins with "late" looks at nothing before Begin.
 class PretendedDevice {
  public:
   explicit PretendedDevice(std::string id) : id_(std::move(id)) {}
@@ -99,6 +119,20 @@ class PretendedDevice {
     device.check.run = [] { return v1::SelfTest(); };
     return device;
   }
+  // The same with a golden kernel, right or not.
+  ServedDevice WithGolden(bool right) {
+    ServedDevice device = Served();
+    device.golden.run = [this, right](uint64_t number, const std::stop_token&) {
+      ++goldens_;
+      v1::GoldenCheck check;
+      check.set_number(number);
+      check.set_passed(right);
+      return check;
+    };
+    device.golden.every = absl::Hours(1);
+    return device;
+  }
+  std::atomic<int> goldens_{0};
   void Begin() { Set(begin_); }
   void Finish() { Set(finish_); }
 
@@ -113,7 +147,11 @@ class PretendedDevice {
     if (batch.workload().starts_with("late")) changed_.wait_for(lock, kPatience, [&] { return begin_; });
     if (batch.workload().starts_with("l")) changed_.wait_for(lock, stop, kPatience, [&] { return finish_; });
     v1::BatchResult result;
-    result.set_error(batch.workload() + " on " + id_);
+    if (batch.workload().starts_with("good")) {
+      result.add_outcomes()->set_candidate_id("c");
+    } else {
+      result.set_error(batch.workload() + " on " + id_);
+    }
     return result;
   }
 
@@ -214,6 +252,116 @@ TEST_F(SyncLoopTest, LeaseOfAnUnknownDeviceIsAnsweredWithAnError) {
   tracker_.Give("a", "three");
   ASSERT_TRUE(tracker_.Finished("a"));
   EXPECT_THAT(tracker_.Result("a").error(), HasSubstr("no device 'three'"));
+}
+
+// One loop with one device, started and stopped by the test.
+class OneDevice {
+ public:
+  OneDevice(PretendedTracker& tracker, ServedDevice device, std::optional<Outbox> outbox, const std::string& boot)
+      : loop_(
+            {"agent", boot, "1"},
+            [&tracker](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
+              return tracker.Synchronize(request, stop);
+            },
+            {std::move(device)}, std::move(outbox)),
+        thread_([this] { (void)loop_.Run(); }) {}
+  ~OneDevice() {
+    loop_.Stop();
+    thread_.join();
+  }
+
+ private:
+  SyncLoop loop_;
+  std::thread thread_;
+};
+
+TEST(SyncLoopGoldenTest, ADeviceJoinsWithItsGoldenKernelMeasured) {
+  PretendedTracker tracker;
+  PretendedDevice device("one");
+  const OneDevice loop(tracker, device.WithGolden(true), std::nullopt, "boot");
+  ASSERT_TRUE(tracker.Eventually([&] { return tracker.last_.devices_size() == 1; }));
+  const std::lock_guard lock(tracker.mutex_);
+  EXPECT_EQ(tracker.last_.sequence(), 1u);
+  EXPECT_EQ(tracker.last_.devices(0).golden().number(), 1u);
+}
+
+TEST(SyncLoopGoldenTest, TellsATroubleOfTheBatchFromOneOfTheDevice) {
+  for (const bool right : {true, false}) {
+    PretendedTracker tracker;
+    PretendedDevice device("one");
+    const OneDevice loop(tracker, device.WithGolden(right), std::nullopt, "boot");
+    tracker.Give("a", "one");
+    ASSERT_TRUE(tracker.Finished("a"));
+    EXPECT_EQ(tracker.Result("a").trouble(), right ? v1::TROUBLE_KIND_BATCH : v1::TROUBLE_KIND_DEVICE);
+    EXPECT_THAT(tracker.Result("a").error(), HasSubstr(right ? "a on one" : "golden kernel fails too"));
+    const std::lock_guard lock(tracker.mutex_);
+    EXPECT_EQ(tracker.last_.devices(0).golden().number(), 2u) << "once at the beginning, once after the trouble";
+  }
+}
+
+TEST(SyncLoopGoldenTest, IsMeasuredWhenTheTrackerAsksAndBetweenBatches) {
+  PretendedTracker tracker;
+  PretendedDevice device("one");
+  ServedDevice served = device.WithGolden(true);
+  served.golden.every = absl::ZeroDuration();
+  const OneDevice loop(tracker, std::move(served), std::nullopt, "boot");
+  tracker.Check("one");
+  ASSERT_TRUE(tracker.Eventually([&] { return device.goldens_ >= 2; }));
+  for (const char* id : {"good1", "good2"}) tracker.Give(id, "one");
+  ASSERT_TRUE(tracker.Finished("good1") && tracker.Finished("good2"));
+  EXPECT_GE(device.goldens_, 3) << "at the beginning, when asked, and between the two";
+}
+
+class SyncLoopOutboxTest : public testing::Test {
+ protected:
+  std::optional<Outbox> Open() { return Outbox::Open(folder_ / "outbox").value(); }
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  PretendedTracker tracker_;
+  PretendedDevice device_{"one"};
+};
+
+TEST_F(SyncLoopOutboxTest, WhatWasNotAcknowledgedIsSentAgainByTheNextProcessWithItsReceipt) {
+  tracker_.acknowledges_ = false;
+  {
+    const OneDevice loop(tracker_, device_.Served(), Open(), "first");
+    tracker_.Give("good1", "one");
+    ASSERT_TRUE(tracker_.Finished("good1"));
+    const std::lock_guard lock(tracker_.mutex_);
+    EXPECT_FALSE(tracker_.sent_.at("good1").has_batch()) << "the tracker knows its lease";
+  }
+  tracker_.sent_.clear();
+  tracker_.results_.clear();
+  tracker_.epoch_ = 2;
+  ASSERT_EQ(Open()->Read().size(), 1u);
+  const OneDevice loop(tracker_, device_.Served(), Open(), "second");
+  ASSERT_TRUE(tracker_.Finished("good1"));
+  {
+    const std::lock_guard lock(tracker_.mutex_);
+    EXPECT_EQ(tracker_.sent_.at("good1").receipt().signature(), "of good1");
+    EXPECT_EQ(tracker_.sent_.at("good1").batch().workload(), "good1");
+    EXPECT_EQ(tracker_.sent_.at("good1").batch().artifact(), "") << "code is of no use any more";
+    tracker_.acknowledges_ = true;
+  }
+  ASSERT_TRUE(tracker_.Eventually([&] { return Open()->Read().empty(); }));
+}
+
+TEST_F(SyncLoopOutboxTest, ErrorsAreNotKept) {
+  tracker_.acknowledges_ = false;
+  const OneDevice loop(tracker_, device_.Served(), Open(), "first");
+  tracker_.Give("bad", "one");
+  ASSERT_TRUE(tracker_.Finished("bad"));
+  EXPECT_TRUE(Open()->Read().empty());
+}
+
+TEST_F(SyncLoopOutboxTest, AnAgentThatStopsNamesNothingAsRunning) {
+  {
+    const OneDevice loop(tracker_, device_.Served(), Open(), "first");
+    tracker_.Give("long", "one");
+    tracker_.Give("next", "one");
+    ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.running_.size() == 2; }));
+  }
+  EXPECT_TRUE(tracker_.last_.leaving());
+  EXPECT_TRUE(tracker_.running_.empty());
 }
 
 }  // namespace

@@ -1,0 +1,173 @@
+// Trouble with real processes: agents that stop, trackers that stand still or die, and a disk that is full.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "tests/farm/process_farm.h"
+
+namespace hone::farm {
+namespace {
+
+using agent::HandMadeBatch;
+using testing::HasSubstr;
+
+class FarmTroubleTest : public FarmProcessTest {
+ protected:
+  v1::Job JobNow() {
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_job_id(job_.id());
+    v1::Job job;
+    v1::JobService::NewStub(channel_)->Get(&context, request, &job);
+    return job;
+  }
+  int64_t Kept() {
+    return std::distance(std::filesystem::directory_iterator(folder_ / "outbox"),
+                         std::filesystem::directory_iterator());
+  }
+};
+
+TEST_F(FarmTroubleTest, ADeviceShowsItsGoldenKernel) {
+  StartTracker();
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent();
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); }));
+  const v1::Device device = Devices()[0];
+  EXPECT_TRUE(device.state().golden().passed()) << agent->Log();
+  EXPECT_GT(device.golden_baseline_seconds(), 0);
+}
+
+TEST_F(FarmTroubleTest, AnAgentThatIsStoppedReturnsItsBatch) {
+  StartTracker();
+  Connect();
+  std::unique_ptr<Process> agent = StartAgent();
+  LeaseNewJob("a");
+  const std::string batch = Submit(LongBatch(2), "b1");
+  ASSERT_TRUE(Eventually([&] { return Measuring(); }));
+  agent->Signal(SIGTERM);
+  EXPECT_EQ(agent->Wait(), 0);
+  EXPECT_EQ(Counters().batches_queued(), 1) << "at once, not when the lease is over";
+  agent = StartAgent();
+  EXPECT_EQ(Wait(batch).outcomes_size(), 2);
+  EXPECT_EQ(Counters().leases_lost(), 0);
+  EXPECT_EQ(Devices()[0].record().troubles(), 0);
+}
+
+TEST_F(FarmTroubleTest, ATrackerThatStandsStillLosesNobody) {
+  StartTracker();
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent();
+  LeaseNewJob("a");
+  const std::string batch = Submit(LongBatch(2), "b1");
+  ASSERT_TRUE(Eventually([&] { return Measuring(); }));
+  tracker_->Signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(32));  // longer than the leases of agents and tuners
+  tracker_->Signal(SIGCONT);
+  EXPECT_EQ(Wait(batch).outcomes_size(), 2) << "our own lease holds, too";
+  EXPECT_EQ(Counters().leases_lost(), 0) << tracker_->Log();
+  EXPECT_EQ(Stats().records(), 2);
+  EXPECT_EQ(Devices()[0].health(), v1::DEVICE_HEALTH_GOOD);
+}
+
+// Measured while the tracker was away, and then both were killed: it is in the records all the same, once.
+TEST_F(FarmTroubleTest, WhatWasMeasuredOutlivesAgentAndTracker) {
+  StartTracker();
+  Connect();
+  const std::vector<std::string> kept = {"--outbox", folder_ / "outbox"};
+  std::unique_ptr<Process> agent = StartAgent("test", kept);
+  LeaseNewJob("a");
+  Submit(LongBatch(2), "b1");
+  ASSERT_TRUE(Eventually([&] { return Measuring(); }));
+  tracker_->Signal(SIGSTOP);
+  ASSERT_TRUE(Eventually([&] { return Kept() == 1; })) << agent->Log();
+  for (Process* process : {agent.get(), tracker_.get()}) {
+    process->Signal(SIGKILL);
+    EXPECT_EQ(process->Wait(), -SIGKILL);
+  }
+  StartTracker();
+  Connect();
+  EXPECT_EQ(Stats().records(), 0);
+  agent = StartAgent("test", kept);
+  ASSERT_TRUE(Eventually([&] { return Kept() == 0; })) << agent->Log();
+  EXPECT_EQ(Stats().records(), 2) << tracker_->Log();
+  EXPECT_EQ(Counters().results_recovered(), 1);
+}
+
+// A disk of its own for the tracker's files.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::filesystem::path& path) : path_(path) {
+    std::filesystem::create_directory(path_);
+    mounted_ = mount("tmpfs", path_.c_str(), "tmpfs", 0, "size=4m") == 0;
+    if (!mounted_) why_ = std::strerror(errno);
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(path_.c_str(), MNT_DETACH);
+  }
+  bool mounted() const { return mounted_; }
+  const std::string& why() const { return why_; }
+  void Fill() const {
+    std::ofstream file(path_ / "filling", std::ios::binary);
+    const std::string block(4096, 'x');
+    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+  void Free() const { std::filesystem::remove(path_ / "filling"); }
+
+ private:
+  const std::filesystem::path path_;
+  bool mounted_ = false;
+  std::string why_;
+};
+
+TEST_F(FarmTroubleTest, AFullDiskIsWaitedForAndNothingIsLost) {
+  const SmallDisk disk(folder_ / "disk");
+  if (!disk.mounted()) GTEST_SKIP() << "no disk of its own can be made here: " << disk.why();
+  records_ = folder_ / "disk" / "records";
+  StartTracker();
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent();
+  LeaseNewJob("a");
+  const std::string batch = Submit(LongBatch(2), "b1");
+  ASSERT_TRUE(Eventually([&] { return Measuring(); }));
+  disk.Fill();
+  ASSERT_TRUE(Eventually([&] { return tracker_->Log().find("nothing can be stored") != std::string::npos; }))
+      << tracker_->Log();
+  EXPECT_THAT(JobNow().waiting_for(), HasSubstr("no space left on the disk"));
+  {
+    grpc::ClientContext context;
+    v1::LeaseJobRequest lease;
+    lease.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    lease.set_tuner_id("another");
+    v1::LeaseJobResponse response;
+    const grpc::Status refused = v1::TunerService::NewStub(channel_)->LeaseJob(&context, lease, &response);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_THAT(refused.error_message(), HasSubstr("not now"));
+  }
+  for (int i = 0; i < 5; ++i) {  // longer than an agent's lease
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+    grpc::ClientContext context;
+    v1::ReportProgressRequest alive;
+    *alive.mutable_lease() = lease_;
+    v1::ReportProgressResponse response;
+    v1::TunerService::NewStub(channel_)->ReportProgress(&context, alive, &response);
+  }
+  EXPECT_EQ(JobNow().state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(Counters().leases_lost(), 0);
+  disk.Free();
+  EXPECT_EQ(Wait(batch).outcomes_size(), 2) << tracker_->Log();
+  EXPECT_EQ(Stats().records(), 2);
+  EXPECT_EQ(JobNow().attempts(), 1);
+  EXPECT_EQ(JobNow().waiting_for(), "");
+  EXPECT_THAT(tracker_->Log(), HasSubstr("storing works again"));
+}
+
+}  // namespace
+}  // namespace hone::farm
