@@ -2,7 +2,7 @@
 // make-believe one.
 //
 // Errors of every call: Aborted (the lease is not live any more), Cancelled (the job was cancelled, or Abandon was
-// called), Unavailable (no tracker for minutes). Thread-safe.
+// called). A tracker that is away, or can store nothing now, is waited for, however long. Thread-safe.
 #ifndef HONE_TUNER_FARM_H_
 #define HONE_TUNER_FARM_H_
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -12,27 +13,30 @@
 namespace hone::tuner {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Minutes(2);
+constexpr absl::Duration kQuotaPatience = absl::Minutes(2);   // what is too large alone never fits
 constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // that a result is waited for when it is of no use
 
 }  // namespace
 
-FarmClient::FarmClient(Channel channel, v1::JobLease lease, std::string address)
-    : channel_(std::move(channel)), lease_(std::move(lease)), address_(std::move(address)) {}
+FarmClient::FarmClient(Channel channel, v1::JobLease lease, std::string address, Patience* patience)
+    : channel_(std::move(channel)), lease_(std::move(lease)), address_(std::move(address)), patience_(patience) {}
 
-// Calls again while the tracker cannot be reached.
+// Calls again for as long as the tracker cannot be reached, or can store nothing.
 absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call) const {
-  const absl::Time deadline = absl::Now() + kPatience;
+  const absl::Time quota_deadline = patience_->Now() + kQuotaPatience;
   absl::Duration pause = absl::Milliseconds(100);
+  std::optional<Patience::Wait> wait;
   while (!abandoned_) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(40));
     const grpc::Status status = call(&context);
     if (status.ok()) return absl::OkStatus();
     const grpc::StatusCode code = status.error_code();
-    const bool transient = code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED ||
-                           code == grpc::StatusCode::RESOURCE_EXHAUSTED;
-    if (!transient || absl::Now() > deadline) return Annotate(FromGrpc(status), "tracker " + address_);
+    const bool away = code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED;
+    const bool quota = code == grpc::StatusCode::RESOURCE_EXHAUSTED && patience_->Now() <= quota_deadline;
+    if (!away && !quota) return Annotate(FromGrpc(status), "tracker " + address_);
+    if (away && !wait.has_value()) wait.emplace(*patience_);
+    if (away) wait->Say(address_, status.error_message());
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Seconds(2));
   }
@@ -71,11 +75,11 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
   const v1::Batch batch = ToProto(given);
   const std::string client_id = fmt::format("{}-{}", lease_.lease_id(), next_batch_++);
   const absl::Time overdue = batch.useful_seconds() > 0
-                                 ? absl::Now() + absl::Seconds(batch.useful_seconds()) + kLongestOverdue
+                                 ? patience_->Now() + absl::Seconds(batch.useful_seconds()) + kLongestOverdue
                                  : absl::InfiniteFuture();
   HONE_ASSIGN_OR_RETURN(std::string id, Submit(batch, client_id));
   while (true) {
-    if (absl::Now() > overdue) return Measured{{}, "no device took it in time"};
+    if (patience_->Now() > overdue) return Measured{{}, "no device took it in time"};
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;
     request.add_batch_ids(id);

@@ -1,4 +1,5 @@
-// The Farm behind a tracker: calls that wait out a tracker that is being restarted.
+// The Farm behind a tracker: calls that wait, with unlimited patience, for a tracker that is being restarted, stands
+// still or has a full disk.
 #ifndef HONE_TUNER_FARM_CLIENT_H_
 #define HONE_TUNER_FARM_CLIENT_H_
 
@@ -13,6 +14,7 @@
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "tuner/farm.h"
+#include "tuner/patience.h"
 
 namespace hone::tuner {
 
@@ -21,8 +23,8 @@ class FarmClient : public Farm {
   // To the tracker; asked for at every call, since a renewed certificate means another channel. From any thread.
   using Channel = std::function<std::shared_ptr<grpc::Channel>()>;
 
-  // address: for messages.
-  FarmClient(Channel channel, v1::JobLease lease, std::string address);
+  // address: for messages. patience: must outlive this; its Now is the clock of the job.
+  FarmClient(Channel channel, v1::JobLease lease, std::string address, Patience* patience);
 
   absl::Status Report(const Progress& progress) override;
   absl::StatusOr<Measured> Measure(const Batch& batch) override;
@@ -47,6 +49,7 @@ class FarmClient : public Farm {
   const Channel channel_;
   const v1::JobLease lease_;
   const std::string address_;
+  Patience* const patience_;
   std::atomic<int64_t> next_batch_{0};
   std::atomic<bool> abandoned_{false};
 };

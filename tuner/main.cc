@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -20,6 +22,7 @@
 #include "tuner/build_worker.h"
 #include "tuner/convert.h"
 #include "tuner/farm_client.h"
+#include "tuner/patience.h"
 #include "tuner/tune_loop.h"
 
 namespace hone::tuner {
@@ -39,9 +42,11 @@ struct Options {
 absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJobResponse& leased,
                   BuildPool& builders) {
   const auto channel = [&link] { return link.channel(); };
-  FarmClient farm(channel, leased.lease(), options.tracker);
+  Patience patience;
+  FarmClient farm(channel, leased.lease(), options.tracker, &patience);
   Progress progress;
-  const absl::Status tuned = TuneJob(FromProto(leased.job()), farm, builders, &progress);
+  const absl::Status tuned =
+      TuneJob(FromProto(leased.job()), farm, builders, &progress, [&patience] { return patience.Now(); });
   switch (tuned.code()) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kCancelled:
@@ -51,13 +56,40 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
     default:
       break;
   }
-  FarmClient closing(channel, leased.lease(), options.tracker);  // the loop may have abandoned its own
+  FarmClient closing(channel, leased.lease(), options.tracker, &patience);  // the loop may have abandoned its own
   HONE_RETURN_IF_ERROR(closing.Complete(progress, tuned.ok() ? "" : std::string(tuned.message())));
   return tuned;
 }
 
+// The job that is being tuned: whoever ends the process gives it back first, so that another tuner takes it at once.
+class HeldJob {
+ public:
+  void Set(std::optional<v1::JobLease> lease) {
+    const std::lock_guard lock(mutex_);
+    lease_ = std::move(lease);
+  }
+  // Soon over, also without a tracker: it notices by itself then, a little later.
+  void Return(pki::FarmLink& link) {
+    const std::lock_guard lock(mutex_);
+    if (!lease_.has_value()) return;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+    v1::CompleteJobRequest request;
+    *request.mutable_lease() = *lease_;
+    request.set_returned(true);
+    v1::CompleteJobResponse response;
+    const grpc::Status status = v1::TunerService::NewStub(link.channel())->CompleteJob(&context, request, &response);
+    if (!status.ok()) spdlog::warn("the job could not be given back: {}", status.error_message());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<v1::JobLease> lease_;
+};
+
 // Takes one job if there is one, and tunes it.
-absl::Status TakeJob(const Options& options, pki::FarmLink& link, const std::string& boot_id, BuildPool& builders) {
+absl::Status TakeJob(const Options& options, pki::FarmLink& link, const std::string& boot_id, HeldJob& held,
+                     BuildPool& builders) {
   const auto stub = v1::TunerService::NewStub(link.channel());
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
@@ -70,7 +102,9 @@ absl::Status TakeJob(const Options& options, pki::FarmLink& link, const std::str
   HONE_RETURN_IF_ERROR(FromGrpc(stub->LeaseJob(&context, request, &response)));
   if (!response.has_lease()) return absl::OkStatus();
   spdlog::info("job {}: {}", response.job().id(), response.job().spec().name());
+  held.Set(response.lease());
   const absl::Status tuned = Tune(options, link, response, builders);
+  held.Set(std::nullopt);
   spdlog::info("job {} ended: {}", response.job().id(), tuned.ok() ? "done" : std::string(tuned.message()));
   return absl::OkStatus();
 }
@@ -80,13 +114,22 @@ bool Hopeless(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
 }
 
-absl::Status Run(const Options& options) {
+absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
+  HeldJob held;
+  // Nothing but the job has to be put in order at the end: the process ends right here.
+  std::thread([&signals, &link = *link, &held] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    spdlog::info("stopping on signal {}", signal);
+    held.Return(link);
+    _exit(0);
+  }).detach();
   BuildPool builders(options.build);
   const std::string boot_id = RandomId();
   absl::Duration pause = absl::Milliseconds(100);
   while (true) {
-    const absl::Status status = TakeJob(options, *link, boot_id, builders);
+    const absl::Status status = TakeJob(options, *link, boot_id, held, builders);
     if (status.ok()) {
       pause = absl::Milliseconds(100);
       continue;
@@ -139,10 +182,15 @@ int Main(int argc, char** argv) {
                        [&](const BuildRequest& request) { return Build(request, options.reproducers); });
   }
   if (!options.reproducers.empty()) options.build.command.push_back("--reproducers=" + options.reproducers);
-  // Nothing here has to be put in order at the end: SIGTERM may end the process at any moment.
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // Blocked before any thread starts, so that all threads leave them to sigwait.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   absl::Status status = TakeIdentity(options);
-  if (status.ok()) status = Run(options);
+  if (status.ok()) status = Run(options, signals);
   std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }

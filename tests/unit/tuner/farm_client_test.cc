@@ -1,0 +1,110 @@
+#include "tuner/farm_client.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "base/temporary_folder.h"
+#include "hone/v1/tuner.grpc.pb.h"
+
+namespace hone::tuner {
+namespace {
+
+// A tracker that answers `status` so many times, while a quarter of an hour passes each time, and then works.
+class TroubledTracker final : public v1::TunerService::Service {
+ public:
+  grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest*,
+                              v1::ReportProgressResponse*) override {
+    if (++calls > troubled) return grpc::Status::OK;
+    now = now.load() + 15 * 60;
+    return {code, "no space left on the disk"};
+  }
+
+  std::atomic<int> calls{0};
+  std::atomic<int64_t> now{1'000'000};  // seconds
+  int troubled = 0;
+  grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE;
+};
+
+class FarmClientTest : public testing::Test {
+ protected:
+  FarmClientTest() {
+    const std::string address = "unix:" + (folder_ / "socket").string();
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    builder.RegisterService(&tracker_);
+    server_ = builder.BuildAndStart();
+    channel_ = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+  }
+  ~FarmClientTest() override { server_->Shutdown(); }
+
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  TroubledTracker tracker_;
+  std::unique_ptr<grpc::Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  Patience patience_{[this] { return absl::FromUnixSeconds(tracker_.now); }};
+  FarmClient client_{[this] { return channel_; }, v1::JobLease(), "test", &patience_};
+};
+
+TEST_F(FarmClientTest, WaitsForATrackerThatCannotStoreHoweverLongAndOnNobodysTime) {
+  tracker_.troubled = 4;
+  const absl::Time before = patience_.Now();
+  EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
+  EXPECT_EQ(tracker_.calls, 5);
+  // What passed until the first answer is nobody's waiting yet.
+  EXPECT_EQ(patience_.Now() - before, absl::Minutes(15));
+  tracker_.now = tracker_.now + 60;
+  EXPECT_EQ(patience_.Now() - before, absl::Minutes(16));
+}
+
+TEST_F(FarmClientTest, AQuotaIsWaitedForAWhileOnly) {
+  tracker_.troubled = 100;
+  tracker_.code = grpc::StatusCode::RESOURCE_EXHAUSTED;
+  EXPECT_TRUE(absl::IsResourceExhausted(client_.Report(Progress())));
+  EXPECT_EQ(tracker_.calls, 1);
+}
+
+TEST_F(FarmClientTest, WhatNoWaitingMendsIsAnErrorAtOnce) {
+  tracker_.troubled = 100;
+  tracker_.code = grpc::StatusCode::ABORTED;
+  EXPECT_TRUE(absl::IsAborted(client_.Report(Progress())));
+  EXPECT_EQ(tracker_.calls, 1);
+}
+
+TEST_F(FarmClientTest, AbandonEndsTheWaiting) {
+  tracker_.troubled = 1'000'000;
+  std::thread abandon([&] {
+    while (tracker_.calls < 2) std::this_thread::yield();
+    client_.Abandon();
+  });
+  EXPECT_TRUE(absl::IsCancelled(client_.Report(Progress())));
+  abandon.join();
+}
+
+TEST(PatienceTest, WhatSeveralWaitForAtOnceCountsOnce) {
+  int64_t now = 0;
+  Patience patience([&] { return absl::FromUnixSeconds(now); });
+  {
+    const Patience::Wait first(patience);
+    now = 10;
+    {
+      const Patience::Wait second(patience);
+      now = 30;
+      EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(0));
+    }
+    now = 35;
+  }
+  now = 40;
+  EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(5));
+  {
+    const Patience::Wait again(patience);
+    now = 50;
+  }
+  EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(5));
+}
+
+}  // namespace
+}  // namespace hone::tuner

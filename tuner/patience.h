@@ -1,0 +1,53 @@
+// How long a tuner has waited for its tracker: one that is being restarted, stands still or has a full disk. Such time
+// is nobody's fault and nobody's budget: the clock of a job (Patience::Now) stands still meanwhile.
+//
+// Thread-safe: several calls may wait at once, and the time counts once.
+#ifndef HONE_TUNER_PATIENCE_H_
+#define HONE_TUNER_PATIENCE_H_
+
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace hone::tuner {
+
+class Patience {
+ public:
+  explicit Patience(std::function<absl::Time()> clock = absl::Now) : clock_(std::move(clock)) {}
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+
+  // The time without what was spent waiting.
+  absl::Time Now() const;
+
+  // One call that waits; until it is destroyed.
+  class Wait {
+   public:
+    explicit Wait(Patience& patience);
+    ~Wait();
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+    // Logs what is waited for, once a minute for all calls together.
+    void Say(const std::string& tracker, const std::string& why);
+
+   private:
+    Patience& patience_;
+  };
+
+ private:
+  absl::Duration Waited() const;  // with the lock held
+
+  const std::function<absl::Time()> clock_;
+  mutable std::mutex mutex_;
+  int waiting_ = 0;
+  absl::Time since_;  // when the first of those that wait began
+  absl::Time said_ = absl::InfinitePast();
+  absl::Duration before_ = absl::ZeroDuration();
+};
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_PATIENCE_H_
