@@ -19,7 +19,7 @@ std::string Storing::Note(What what, const absl::Status& stored, absl::Time now)
     if (!Trouble(now).empty()) return "";
     said_ = absl::InfinitePast();
     return fmt::format("storing works again after {}; nothing was lost",
-                       absl::FormatDuration(absl::Floor(now - side.since, absl::Seconds(1))));
+                       absl::FormatDuration(absl::Ceil(now - side.since, absl::Seconds(1))));
   }
   if (side.trouble.empty()) side.since = now;
   side.last = now;

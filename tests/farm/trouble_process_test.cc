@@ -60,6 +60,27 @@ TEST_F(FarmTroubleTest, AnAgentThatIsStoppedReturnsItsBatch) {
   EXPECT_EQ(Devices()[0].record().troubles(), 0);
 }
 
+TEST_F(FarmTroubleTest, ATunerThatIsStoppedGivesItsJobBack) {
+  StartTracker();
+  Connect();
+  v1::SubmitJobRequest submit;
+  *submit.mutable_spec() = tracker::SpecOf("a");
+  submit.mutable_spec()->set_target("cpu -mcpu=znver4 -threads=1");
+  submit.mutable_spec()->mutable_workloads(0)->set_text(
+      "workload \"twice\"\ninput x: f32[1000] in [-1, 1]\nt: f32[1000] over i:1000 = x[i] + x[i]\noutput t\n");
+  grpc::ClientContext context;
+  ASSERT_TRUE(v1::JobService::NewStub(channel_)->Submit(&context, submit, &job_).ok());
+  Process tuner({HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "1"}, folder_ / "tuner.log");
+  // It waits for a device, of which there is none.
+  ASSERT_TRUE(Eventually([&] { return JobNow().progress().activity().find("device") != std::string::npos; }))
+      << tuner.Log();
+  tuner.Signal(SIGTERM);
+  EXPECT_EQ(tuner.Wait(), 0) << tuner.Log();
+  EXPECT_EQ(JobNow().state(), v1::JOB_STATE_QUEUED) << "at once, not when the lease is over";
+  EXPECT_EQ(JobNow().attempts(), 0);
+  EXPECT_EQ(JobNow().fruitless(), 0);
+}
+
 TEST_F(FarmTroubleTest, ATrackerThatStandsStillLosesNobody) {
   StartTracker();
   Connect();
@@ -83,8 +104,9 @@ TEST_F(FarmTroubleTest, WhatWasMeasuredOutlivesAgentAndTracker) {
   const std::vector<std::string> kept = {"--outbox", folder_ / "outbox"};
   std::unique_ptr<Process> agent = StartAgent("test", kept);
   LeaseNewJob("a");
-  Submit(LongBatch(2), "b1");
+  Submit(LongBatch(6), "b1");
   ASSERT_TRUE(Eventually([&] { return Measuring(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the agent has heard of it
   tracker_->Signal(SIGSTOP);
   ASSERT_TRUE(Eventually([&] { return Kept() == 1; })) << agent->Log();
   for (Process* process : {agent.get(), tracker_.get()}) {

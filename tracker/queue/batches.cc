@@ -320,6 +320,7 @@ void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl:
   piece.lease_id.clear();
   piece.avoid.agents.insert(lease.agent_id);
   entry.losses += 1;
+  entry.lost_on.push_back(NameOf(lease.agent_id, lease.device_id));
   const bool whole = static_cast<int>(piece.candidates.size()) == entry.batch->candidates_size();
   // A half that is lost is split at once: it holds the culprit more often than not, and losses are dear. The last
   // candidate left gets a second chance, so that two unrelated losses do not condemn it.
@@ -348,6 +349,8 @@ void BatchQueue::GiveUp(const std::string& batch_id, Entry& entry, int64_t numbe
   }
   entry.pieces.erase(number);
   gave_up_.push_back(std::move(record));
+  innocent_.insert(innocent_.end(), entry.lost_on.begin(), entry.lost_on.end());
+  entry.lost_on.clear();
   given_up_ += 1;
   FinishIfDone(entry);
 }
@@ -404,6 +407,8 @@ void BatchQueue::Acknowledge(const std::string& job_id, const std::string& batch
 }
 
 std::vector<Recordable> BatchQueue::TakeGivenUp() { return std::exchange(gave_up_, {}); }
+
+std::vector<std::string> BatchQueue::TakeInnocent() { return std::exchange(innocent_, {}); }
 
 std::vector<BatchQueue::Lease> BatchQueue::TakeCancelled() { return std::exchange(cancelled_, {}); }
 

@@ -99,7 +99,9 @@ class BatchQueue {
   void Acknowledge(const std::string& job_id, const std::string& batch_id);
 
   std::vector<Recordable> TakeGivenUp();  // candidates that became LOST_DEVICE since the last call
-  std::vector<Lease> TakeCancelled();     // leases ended by DropJob or a total limit since the last call
+  // Devices that were lost with candidates which then became LOST_DEVICE, once for each loss: it was not their fault.
+  std::vector<std::string> TakeInnocent();
+  std::vector<Lease> TakeCancelled();  // leases ended by DropJob or a total limit since the last call
 
   int queued() const { return static_cast<int>(order_.size()); }  // pieces
   int running() const { return static_cast<int>(leases_.size()); }
@@ -124,7 +126,8 @@ class BatchQueue {
     std::map<int64_t, Piece> pieces;    // unfinished
     std::vector<v1::Outcome> outcomes;  // by candidate; unset while unknown
     int losses = 0;
-    v1::BatchResult result;  // outcomes filled in when finished
+    std::vector<std::string> lost_on;  // names of the devices
+    v1::BatchResult result;            // outcomes filled in when finished
     bool finished = false;
   };
   struct Order {
@@ -154,6 +157,7 @@ class BatchQueue {
   std::set<Order> order_;  // queued pieces
   std::map<std::string, Lease> leases_;
   std::vector<Recordable> gave_up_;
+  std::vector<std::string> innocent_;
   std::vector<Lease> cancelled_;
 };
 

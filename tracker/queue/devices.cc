@@ -138,6 +138,11 @@ void DeviceRegistry::CountTrouble(const std::string& name, const std::string& wh
   tracker::CountTrouble(HealthOf(name), why, now, options_);
 }
 
+void DeviceRegistry::Forgive(const std::string& name) {
+  v1::HealthRecord& health = HealthOf(name);
+  health.set_troubles(std::max(0, health.troubles() - 1));
+}
+
 std::vector<std::string> DeviceRegistry::AskForChecks(Agent& agent, absl::Time now) {
   std::vector<std::string> ids;
   for (auto& [id, device] : agent.devices) {

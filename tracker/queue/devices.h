@@ -66,6 +66,8 @@ class DeviceRegistry {
   void CountDone(const Agent& agent, Device& device, int64_t candidates, std::optional<double> celsius);
   // name: NameOf a device, which need not be there any more.
   void CountTrouble(const std::string& name, const std::string& why, absl::Time now);
+  // One trouble of it turned out to be a candidate's.
+  void Forgive(const std::string& name);
   // Its idle devices that are to measure their golden kernel now; they are not asked for again for a while.
   std::vector<std::string> AskForChecks(Agent& agent, absl::Time now);
 

@@ -464,6 +464,7 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
   }
   devices_.CountTrouble(NameOf(lease->agent_id, lease->device_id), why, now);
   batches_.Lose(lease_id, why, now);
+  for (const std::string& name : batches_.TakeInnocent()) devices_.Forgive(name);
 }
 
 void Farm::LoseOrphans(Agent& agent, absl::Time now) {

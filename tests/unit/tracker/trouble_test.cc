@@ -99,6 +99,21 @@ TEST_F(TroubleTest, WhereThereIsOneDeviceItIsAskedTwice) {
   EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("a/cpu: no space"));
 }
 
+TEST_F(TroubleTest, ACandidateThatKillsDevicesIsNotTheirTrouble) {
+  std::vector<FakeAgent> agents;
+  for (const char* id : {"a", "b", "c"}) agents.emplace_back(id, "1");
+  const std::string batch = Submit(BatchOf(1), "b1").value();
+  for (FakeAgent& agent : agents) {
+    ASSERT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1) << agent.state.agent_id();
+    Pass(absl::Seconds(22));
+  }
+  EXPECT_EQ(Wait(batch)->finished(0).result().outcomes(0).outcome().failure().kind(), v1::FAILURE_KIND_LOST_DEVICE);
+  for (const char* id : {"a", "b", "c"}) {
+    EXPECT_EQ(DeviceOfAgent(id).losses(), 1) << id;
+    EXPECT_EQ(DeviceOfAgent(id).record().troubles(), 0) << id;
+  }
+}
+
 TEST_F(TroubleTest, ATroubleOfTheDeviceCountsAgainstItAndTheBatchGoesOn) {
   FakeAgent sick("sick", "1"), good("good", "1");
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
@@ -131,8 +146,9 @@ TEST_F(TroubleTest, AnAgentThatStopsReturnsItsLeases) {
   for (int i = 0; i < 10; ++i) {
     FakeAgent agent("a", "boot" + std::to_string(i));
     Submit(BatchOf(1), "b1").value();
-    const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
-    EXPECT_EQ(lease.attempt(), 1);
+    const Farm::Answer answer = agent.Sync(farm_, now_).value();
+    ASSERT_EQ(answer.response.leases_size(), 1) << i;
+    EXPECT_EQ(answer.response.leases(0).attempt(), 1);
     agent.state.set_leaving(true);
     EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
     EXPECT_EQ(farm_.batches().queued(), 1);
@@ -222,8 +238,10 @@ TEST_F(TroubleTest, DriftTwiceInARowIsAQuarantineAndOnceIsNot) {
 
 TEST_F(TroubleTest, AHotDeviceCoolsDownAndIsNotIll) {
   FakeAgent agent("a", "1");
-  agent.Check(100e-6);
-  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  for (int i = 0; i < 5; ++i) {
+    agent.Check(100e-6);
+    ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  }
   Submit(BatchOf(1), "b1").value();
   agent.Check(300e-6);
   agent.Golden().set_temperature_c(97);
@@ -375,6 +393,7 @@ TEST_F(TroubleTest, WhileNothingCanBeStoredNothingIsGivenOutAndNothingIsLate) {
   *agent.state.mutable_finished() = finished.finished();
   agent.state.clear_running();
   ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  ASSERT_EQ(Wait(batch)->finished_size(), 1);
   EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 1);
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
 }
