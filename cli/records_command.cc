@@ -119,7 +119,9 @@ absl::Status RunQuery(const Options& given) {
   Options options = given;
   HONE_RETURN_IF_ERROR(SetFailure(options));
   HONE_ASSIGN_OR_RETURN(const auto store, OpenStore(options, OpenMode::kReadOnly));
-  HONE_ASSIGN_OR_RETURN(const std::vector<StoredRecord> rows, store->Query(options.filter));
+  options.filter.byte_limit = SIZE_MAX;  // they are printed as they come
+  HONE_ASSIGN_OR_RETURN(const records::Page page, store->Query(options.filter));
+  const std::vector<StoredRecord>& rows = page.rows;
   if (options.json) {
     ordered_json document = {{"records", ordered_json::array()}};
     for (const StoredRecord& stored : rows) {
@@ -145,7 +147,7 @@ absl::Status RunQuery(const Options& given) {
     text += fmt::format("{}  {:.12}  {}  {}  {}\n", stored.row, record.key.workload_digest, Utc(record.measured_at),
                         record.operator_label, outcome);
   }
-  if (rows.size() == options.filter.limit) {
+  if (page.more && !rows.empty()) {
     fmt::print(stderr, "stopped at {} records; --after {} shows the next\n", rows.size(), rows.back().row);
   }
   return PrintText(text);

@@ -241,12 +241,12 @@ absl::StatusOr<int64_t> Export(const Store& store, Filter filter, std::ostream& 
   filter.with_workload_text = true;
   int64_t written = 0;
   while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<StoredRecord> page, store.Query(filter));
-    if (page.empty()) break;
-    for (const StoredRecord& stored : page) out << RecordToJson(stored.record) << '\n';
+    HONE_ASSIGN_OR_RETURN(const Page page, store.Query(filter));
+    if (page.rows.empty()) break;
+    for (const StoredRecord& stored : page.rows) out << RecordToJson(stored.record) << '\n';
     if (!out) break;
-    written += static_cast<int64_t>(page.size());
-    filter.after_row = page.back().row;
+    written += static_cast<int64_t>(page.rows.size());
+    filter.after_row = page.rows.back().row;
   }
   if (!out.flush()) {
     return absl::ResourceExhaustedError(

@@ -136,7 +136,7 @@ DROP TABLE records_1;
 
 std::string FirstTables(int64_t from) {
   const std::string tables = std::string(kWorkloads) + kTexts + Measurements();
-  if (from == 0) return fmt::format("PRAGMA application_id = {};\n", kApplicationId) + tables;
+  if (from == 0) return tables;
   return "DROP VIEW best;\nALTER TABLE records RENAME TO records_1;\n" + tables + CopyOfVersion1();
 }
 
@@ -149,32 +149,25 @@ std::string NewColumns(int64_t version) {
   return sql;
 }
 
-struct Header {
-  int64_t application_id = 0;
-  int64_t version = 0;
-  int64_t objects = 0;  // tables, indexes and views
-  bool Fresh() const { return application_id == 0 && version == 0 && objects == 0; }
-};
-
-absl::StatusOr<Header> ReadHeader(const Connection& connection, const std::filesystem::path& path) {
-  Header header;
-  HONE_ASSIGN_OR_RETURN(header.application_id, connection.QueryInt("PRAGMA application_id"));
-  HONE_ASSIGN_OR_RETURN(header.version, connection.QueryInt("PRAGMA user_version"));
-  HONE_ASSIGN_OR_RETURN(header.objects, connection.QueryInt("SELECT count(*) FROM sqlite_schema"));
-  if (!header.Fresh() && header.application_id != kApplicationId) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{} is an SQLite database of another program, not a records file; pass another path", path.string()));
-  }
-  if (header.version > kSchemaVersion) {
-    return absl::FailedPreconditionError(
-        fmt::format("records file {} was written by a newer Hone (schema {}, this one knows {}); use that version, or "
-                    "carry the records over with its `hone records export`",
-                    path.string(), header.version, kSchemaVersion));
-  }
-  return header;
+absl::StatusOr<int64_t> Upgrade(const Connection& connection, int64_t from) {
+  const int64_t version = std::max(from + 1, kFirstVersion);
+  const std::string tables = version == kFirstVersion ? FirstTables(from) : NewColumns(version);
+  HONE_RETURN_IF_ERROR(connection.Execute(tables + RecordsView(version)));
+  return version;
 }
 
 }  // namespace
+
+constinit const DatabaseKind kRecordsFile = {
+    .what = "records file",
+    .when_held =
+        "wait until it ends, use another --records file, or send the work to its tracker with --tracker HOST:PORT",
+    .when_newer = "carry the records over with its `hone records export`",
+    .application_id = kApplicationId,
+    .version = kSchemaVersion,
+    .unmarked_table = "",
+    .upgrade = Upgrade,
+};
 
 std::string ColumnSql(const Column& column) {
   switch (column.storage) {
@@ -205,39 +198,6 @@ std::string DecidingSql() {
     if (SpeaksAgainst(kind)) kinds += fmt::format("{}'{}'", kinds.empty() ? "" : ", ", FailureKindName(kind));
   }
   return fmt::format("(confirmed = 1 OR failure IN ({}))", kinds);
-}
-
-absl::Status CheckOwner(const Connection& connection, const std::filesystem::path& path) {
-  return ReadHeader(connection, path).status();
-}
-
-absl::Status Migrate(const Connection& connection, const std::filesystem::path& path, int64_t wanted) {
-  HONE_ASSIGN_OR_RETURN(const Header header, ReadHeader(connection, path));
-  if (header.version >= wanted) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection));
-  for (int64_t from = header.version; from < wanted;) {
-    const int64_t version = std::max(from + 1, kFirstVersion);
-    const std::string tables = version == kFirstVersion ? FirstTables(from) : NewColumns(version);
-    HONE_RETURN_IF_ERROR(connection.Execute(tables + RecordsView(version)));
-    from = version;
-  }
-  HONE_RETURN_IF_ERROR(connection.Execute(fmt::format("PRAGMA user_version = {}", wanted)));
-  return transaction.Commit();
-}
-
-absl::Status RequireCurrent(const Connection& connection, const std::filesystem::path& path) {
-  HONE_ASSIGN_OR_RETURN(const Header header, ReadHeader(connection, path));
-  if (header.Fresh()) {
-    return absl::NotFoundError(
-        fmt::format("records file {} is empty; `hone tune` or `hone records import` fills it", path.string()));
-  }
-  if (header.version < kSchemaVersion) {
-    return absl::FailedPreconditionError(
-        fmt::format("records file {} has an old schema ({}, this Hone wants {}); open it once for writing, for example "
-                    "with: hone records import --records {} /dev/null",
-                    path.string(), header.version, kSchemaVersion, path.string()));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace hone::records

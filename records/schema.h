@@ -2,34 +2,23 @@
 //
 // docs/RECORDS.md describes the schema for people. The columns come from kColumns (record.h): one that is added with
 // `since` one above the others makes a new version of the schema. What is in files already is never edited. Start at
-// Migrate.
+// kRecordsFile; database.h opens files by it.
 #ifndef HONE_RECORDS_SCHEMA_H_
 #define HONE_RECORDS_SCHEMA_H_
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <string>
-#include <string_view>
 
-#include "absl/status/status.h"
+#include "records/database.h"
 #include "records/record.h"
-#include "records/sqlite.h"
 
 namespace hone::records {
 
-inline constexpr int64_t kApplicationId = 0x484F4E45;  // "HONE": what file(1) and we recognize the file by
+inline constexpr int64_t kApplicationId = 0x484F4E45;  // "HONE"
 inline constexpr int64_t kSchemaVersion = std::ranges::max(kColumns, {}, &Column::since).since;
 
-// kFailedPrecondition where the database belongs to another program or to a newer Hone; a file with nothing in it is
-// ours.
-absl::Status CheckOwner(const Connection& connection, const std::filesystem::path& path);
-
-// Brings the database up to `version` in one transaction: a crash leaves it as it was. Fails as CheckOwner does.
-absl::Status Migrate(const Connection& connection, const std::filesystem::path& path, int64_t version = kSchemaVersion);
-
-// For a reader, which may not migrate: CheckOwner, and the schema must be current (kNotFound for an empty file).
-absl::Status RequireCurrent(const Connection& connection, const std::filesystem::path& path);
+extern const DatabaseKind kRecordsFile;
 
 // Measurements as `m`, with their workloads as `w` and each interned text under the name of its column: what to put
 // after FROM.

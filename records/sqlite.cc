@@ -21,24 +21,23 @@ absl::Status ConstraintError(const std::string& text) {
   return status;
 }
 
-absl::Status DiskError(const std::string& path, int system_error, const char* text) {
+// `file`: what it is, and its path: "records file a.db".
+absl::Status DiskError(const std::string& file, int system_error, const char* text) {
   if (system_error == ENOSPC || system_error == EDQUOT) {
     return absl::ResourceExhaustedError(fmt::format(
-        "no space left on the disk of records file {} ({}); free some space and try again: what was stored before is "
-        "safe",
-        path, std::strerror(system_error)));
+        "no space left on the disk of {} ({}); free some space and try again: what was stored before is safe", file,
+        std::strerror(system_error)));
   }
   const char* reason = system_error != 0 ? std::strerror(system_error) : text;
-  return absl::UnavailableError(fmt::format(
-      "the disk failed under records file {} ({}); try again, and check the disk if it goes on", path, reason));
+  return absl::UnavailableError(
+      fmt::format("the disk failed under {} ({}); try again, and check the disk if it goes on", file, reason));
 }
 
-absl::Status CannotOpen(const std::string& path, int system_error) {
-  if (system_error == ENOENT) return absl::NotFoundError(fmt::format("there is no records file {}", path));
-  return absl::PermissionDeniedError(
-      fmt::format("cannot open records file {} or the -wal and -shm files beside it ({}); check the permissions of the "
-                  "file and its folder",
-                  path, system_error != 0 ? std::strerror(system_error) : "SQLite gives no reason"));
+absl::Status CannotOpen(const std::string& file, int system_error) {
+  if (system_error == ENOENT) return absl::NotFoundError(fmt::format("there is no {}", file));
+  return absl::PermissionDeniedError(fmt::format(
+      "cannot open {} or the -wal and -shm files beside it ({}); check the permissions of the file and its folder",
+      file, system_error != 0 ? std::strerror(system_error) : "SQLite gives no reason"));
 }
 
 // A file name as the path of an SQLite URI.
@@ -56,13 +55,6 @@ std::string UriPath(const std::string& path) {
 
 }  // namespace
 
-absl::Status DamagedError(const std::string& path, std::string_view finding) {
-  return absl::DataLossError(
-      fmt::format("records file {} is damaged ({}); restore a backup, or save what can be read with: sqlite3 {} "
-                  "'.recover' | sqlite3 recovered.db",
-                  path, finding, path));
-}
-
 bool IsConstraintError(const absl::Status& status) { return status.GetPayload(kConstraintMark).has_value(); }
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -71,6 +63,12 @@ void Statement::Bind(int index, std::string_view text) {
   // A null data pointer would bind NULL: an empty view must still be an empty string.
   const char* data = text.data() != nullptr ? text.data() : "";
   const int code = sqlite3_bind_text64(statement_.get(), index, data, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (bind_error_ == SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::BindBytes(int index, std::string_view bytes) {
+  const char* data = bytes.data() != nullptr ? bytes.data() : "";
+  const int code = sqlite3_bind_blob64(statement_.get(), index, data, bytes.size(), SQLITE_TRANSIENT);
   if (bind_error_ == SQLITE_OK) bind_error_ = code;
 }
 
@@ -127,6 +125,13 @@ std::string Statement::Text(int column) const {
   return std::string(reinterpret_cast<const char*>(text), static_cast<size_t>(size));
 }
 
+std::string Statement::Bytes(int column) const {
+  const void* bytes = sqlite3_column_blob(statement_.get(), column);
+  if (bytes == nullptr) return {};
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  return std::string(static_cast<const char*>(bytes), static_cast<size_t>(size));
+}
+
 int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
 double Statement::Real(int column) const { return sqlite3_column_double(statement_.get(), column); }
 
@@ -138,7 +143,7 @@ std::optional<double> Statement::OptionalReal(int column) const {
 void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 
 absl::StatusOr<Connection> Connection::Open(const std::filesystem::path& path, int flags,
-                                            std::string_view uri_parameters) {
+                                            std::string_view uri_parameters, std::string_view what) {
   const std::string name = path.string();
   std::string opened = name;
   if (!uri_parameters.empty()) {
@@ -148,7 +153,7 @@ absl::StatusOr<Connection> Connection::Open(const std::filesystem::path& path, i
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(opened.c_str(), &handle, flags | SQLITE_OPEN_EXRESCODE, nullptr);
   if (handle == nullptr) return absl::ResourceExhaustedError("out of memory while opening " + name);
-  Connection connection(name, handle);
+  Connection connection(std::string(what), name, handle);
   if (code != SQLITE_OK) return connection.Error(code);
   return connection;
 }
@@ -188,6 +193,26 @@ absl::Status Connection::Configure(int option, bool on) const {
   return code == SQLITE_OK ? absl::OkStatus() : Error(code);
 }
 
+absl::Status Connection::CopyTo(const std::filesystem::path& file) const {
+  HONE_ASSIGN_OR_RETURN(const Connection to, Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "", what_));
+  HONE_RETURN_IF_ERROR(to.Execute("PRAGMA synchronous = FULL"));
+  sqlite3_backup* backup = sqlite3_backup_init(to.handle_.get(), "main", handle_.get(), "main");
+  if (backup == nullptr) return to.Error(sqlite3_errcode(to.handle_.get()));
+  // In one step: it reads one state, and never begins again because somebody wrote.
+  const int stepped = sqlite3_backup_step(backup, -1);
+  const int finished = sqlite3_backup_finish(backup);
+  if (finished != SQLITE_OK) return to.Error(finished);
+  if (stepped != SQLITE_DONE) return to.Error(stepped);
+  return to.Execute("PRAGMA journal_mode = DELETE");  // it was copied with the mode, and shall be one file
+}
+
+absl::Status Connection::Damaged(std::string_view finding) const {
+  return absl::DataLossError(fmt::format(
+      "{} is damaged ({}); restore a backup, or save what can be read with: sqlite3 {} '.recover' | sqlite3 "
+      "recovered.db",
+      file(), finding, path_));
+}
+
 absl::Status Connection::Error(int code) const {
   const char* text = sqlite3_errmsg(handle_.get());
   switch (code & 0xff) {
@@ -196,30 +221,30 @@ absl::Status Connection::Error(int code) const {
     case SQLITE_MISMATCH:
       return ConstraintError(text);
     case SQLITE_FULL:
-      return DiskError(path_, ENOSPC, text);
+      return DiskError(file(), ENOSPC, text);
     case SQLITE_IOERR:
-      return DiskError(path_, sqlite3_system_errno(handle_.get()), text);
+      return DiskError(file(), sqlite3_system_errno(handle_.get()), text);
     case SQLITE_CANTOPEN:
-      return CannotOpen(path_, sqlite3_system_errno(handle_.get()));
+      return CannotOpen(file(), sqlite3_system_errno(handle_.get()));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
-      return absl::UnavailableError(fmt::format(
-          "records file {} is locked by another program ({}); close what has it open and try again", path_, text));
+      return absl::UnavailableError(
+          fmt::format("{} is locked by another program ({}); close what has it open and try again", file(), text));
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return absl::PermissionDeniedError(fmt::format(
-          "records file {} or its folder may not be written ({}); check the permissions of both", path_, text));
+      return absl::PermissionDeniedError(
+          fmt::format("{} or its folder may not be written ({}); check the permissions of both", file(), text));
     case SQLITE_NOTADB:
-      return absl::FailedPreconditionError(fmt::format(
-          "{} is not a records file (not an SQLite database); pass the path of one, or of a new file", path_));
+      return absl::FailedPreconditionError(
+          fmt::format("{} is not a {} (not an SQLite database); pass the path of one, or of a new file", path_, what_));
     case SQLITE_CORRUPT:
-      return DamagedError(path_, text);
+      return Damaged(text);
     case SQLITE_NOMEM:
-      return absl::ResourceExhaustedError(fmt::format("out of memory while using records file {}", path_));
+      return absl::ResourceExhaustedError(fmt::format("out of memory while using {}", file()));
     default:
-      return absl::InternalError(fmt::format("records file {}: {} (SQLite code {})", path_, text, code));
+      return absl::InternalError(fmt::format("{}: {} (SQLite code {})", file(), text, code));
   }
 }
 

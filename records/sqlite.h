@@ -1,7 +1,8 @@
 // A thin, owning face of SQLite's C interface: a connection, a prepared statement, a transaction, errors as Status.
 //
-// Only what the records room needs, and no SQL of its own. Every error says what was being done, on which file, and
-// what to do about it. Not thread-safe: Store guards it. Start at Connection::Open.
+// Only what the records and the tracker's files of state need, and no SQL of its own. Every error says what was being
+// done, on which file, and what to do about it. Not thread-safe: its owner guards it. database.h says how a file of
+// ours is opened. Start at Connection::Open.
 #ifndef HONE_RECORDS_SQLITE_H_
 #define HONE_RECORDS_SQLITE_H_
 
@@ -26,6 +27,7 @@ class Connection;
 class Statement {
  public:
   void Bind(int index, std::string_view text);
+  void BindBytes(int index, std::string_view bytes);  // as a BLOB
   void Bind(int index, int64_t value);
   void Bind(int index, double value);
   void Bind(int index, std::optional<double> value);  // NULL where empty
@@ -36,7 +38,8 @@ class Statement {
   void Reset();                 // ready to run again, all parameters NULL
 
   bool IsNull(int column) const;
-  std::string Text(int column) const;  // a copy; empty for NULL
+  std::string Text(int column) const;   // a copy; empty for NULL
+  std::string Bytes(int column) const;  // likewise, of a BLOB
   int64_t Int(int column) const;
   double Real(int column) const;
   std::optional<double> OptionalReal(int column) const;  // empty for NULL
@@ -56,7 +59,9 @@ class Statement {
 class Connection {
  public:
   // `flags` are SQLite's SQLITE_OPEN_*; `uri_parameters` ("immutable=1") may be empty. Opening reads nothing yet.
-  static absl::StatusOr<Connection> Open(const std::filesystem::path& path, int flags, std::string_view uri_parameters);
+  // what: how errors call the file.
+  static absl::StatusOr<Connection> Open(const std::filesystem::path& path, int flags, std::string_view uri_parameters,
+                                         std::string_view what = "records file");
 
   absl::StatusOr<Statement> Prepare(std::string_view sql) const;
   absl::Status Execute(const std::string& sql) const;            // any number of statements, no results
@@ -66,16 +71,23 @@ class Connection {
   bool InTransaction() const;
   absl::Status Configure(int option, bool on) const;  // SQLITE_DBCONFIG_*
 
+  // The whole database as of now into a new file, which is on the disk then. Others may write meanwhile.
+  absl::Status CopyTo(const std::filesystem::path& file) const;
+
   // The Status for SQLite's result code `code`.
   absl::Status Error(int code) const;
+  // kDataLoss: what SQLite found wrong with the file, and how to save what is left.
+  absl::Status Damaged(std::string_view finding) const;
 
  private:
   struct Close {
     void operator()(sqlite3* handle) const;
   };
-  Connection(std::string path, sqlite3* handle) : path_(std::move(path)), handle_(handle) {}
+  Connection(std::string what, std::string path, sqlite3* handle)
+      : what_(std::move(what)), path_(std::move(path)), handle_(handle) {}
+  std::string file() const { return what_ + " " + path_; }
 
-  std::string path_;
+  std::string what_, path_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
@@ -94,9 +106,6 @@ class Transaction {
 
   const Connection* connection_;  // null once committed or moved from
 };
-
-// kDataLoss: what SQLite found wrong with the file, and how to save what is left.
-absl::Status DamagedError(const std::string& path, std::string_view finding);
 
 // True for what says that one row breaks a constraint, and nothing about the file.
 bool IsConstraintError(const absl::Status& status);

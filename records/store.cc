@@ -1,7 +1,6 @@
 #include "records/store.h"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,8 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Reading that much takes a fraction of a second.
-constexpr uintmax_t kCheckedOnOpenBytes = uintmax_t{64} << 20;
+constexpr int kQuestionsAtATime = 8;
 
 // Makes the entry of a new file or folder survive a power cut. Best effort: some file systems cannot.
 void SyncFolder(const fs::path& folder) {
@@ -90,56 +88,12 @@ std::string_view ReadOnlyUri(const fs::path& path) {
   return !log && !May(path.parent_path(), W_OK) ? "immutable=1" : "";
 }
 
-absl::Status RunCheck(const Connection& connection, const fs::path& path, std::string_view pragma) {
-  HONE_ASSIGN_OR_RETURN(const std::string finding, connection.QueryText(pragma));
-  if (finding == "ok") return absl::OkStatus();
-  return DamagedError(path.string(), finding);
-}
-
-absl::Status CheckIfSmall(const Connection& connection, const fs::path& path) {
-  std::error_code error;
-  const uintmax_t size = fs::file_size(path, error);
-  if (error || size > kCheckedOnOpenBytes) return absl::OkStatus();
-  return RunCheck(connection, path, "PRAGMA quick_check(1)");
-}
-
-absl::Status ConfigureCommon(const Connection& connection) {
-  HONE_RETURN_IF_ERROR(connection.Configure(SQLITE_DBCONFIG_TRUSTED_SCHEMA, false));
-  HONE_RETURN_IF_ERROR(connection.Configure(SQLITE_DBCONFIG_DEFENSIVE, true));
-  // No mmap: an I/O error would be a signal, and a stray pointer could write into the file.
-  return connection.Execute(
-      "PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 0; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON");
-}
-
-absl::Status PrepareForWriting(const Connection& connection, const fs::path& path) {
-  HONE_RETURN_IF_ERROR(ConfigureCommon(connection));
-  HONE_RETURN_IF_ERROR(CheckOwner(connection, path));  // before anything is changed in a file that is not ours
-  HONE_ASSIGN_OR_RETURN(const std::string journal, connection.QueryText("PRAGMA journal_mode = WAL"));
-  if (journal != "wal") {
-    return absl::FailedPreconditionError(
-        fmt::format("the file system of {} cannot share memory between processes, which records need; keep the file on "
-                    "a local disk",
-                    path.string()));
-  }
-  // FULL: every commit reaches the disk before it is acknowledged. With NORMAL a power cut loses the last ones.
-  HONE_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
-  HONE_RETURN_IF_ERROR(CheckIfSmall(connection, path));
-  return Migrate(connection, path);
-}
-
-absl::Status PrepareForReading(const Connection& connection, const fs::path& path) {
-  HONE_RETURN_IF_ERROR(ConfigureCommon(connection));
-  // Only the one writer may move the log into the file: see write_lock.h.
-  HONE_RETURN_IF_ERROR(connection.Configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
-  HONE_RETURN_IF_ERROR(connection.Execute("PRAGMA wal_autocheckpoint = 0; PRAGMA query_only = ON"));
-  HONE_RETURN_IF_ERROR(RequireCurrent(connection, path));
-  return CheckIfSmall(connection, path);
-}
-
 }  // namespace
 
-Store::Store(fs::path path, OpenMode mode, std::optional<WriteLock> lock, Connection connection)
-    : path_(std::move(path)), mode_(mode), lock_(std::move(lock)), connection_(std::move(connection)) {}
+Store::Store(fs::path path, std::optional<Writer> writer, std::string reading_parameters)
+    : path_(std::move(path)),
+      writer_(std::move(writer)),
+      readers_(path_, kRecordsFile, std::move(reading_parameters), kQuestionsAtATime) {}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const fs::path& given, OpenMode mode) {
   std::error_code error;
@@ -150,29 +104,26 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const fs::path& given, OpenMo
                                                   given.empty() ? "it is empty" : error.message()));
   }
   HONE_RETURN_IF_ERROR(CheckFile(path, mode));
-  std::optional<WriteLock> lock;
   if (mode == OpenMode::kReadWrite) {
     HONE_RETURN_IF_ERROR(CreateFolders(path.parent_path()));
-    HONE_ASSIGN_OR_RETURN(lock, WriteLock::Acquire(path));
-    HONE_ASSIGN_OR_RETURN(Connection connection,
-                          Connection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ""));
-    HONE_RETURN_IF_ERROR(PrepareForWriting(connection, path));
-    return std::unique_ptr<Store>(new Store(path, mode, std::move(lock), std::move(connection)));
+    HONE_ASSIGN_OR_RETURN(Writer writer, OpenToWrite(path, kRecordsFile));
+    return std::unique_ptr<Store>(new Store(path, std::move(writer), ""));
   }
-  HONE_ASSIGN_OR_RETURN(Connection connection, Connection::Open(path, SQLITE_OPEN_READONLY, ReadOnlyUri(path)));
-  HONE_RETURN_IF_ERROR(PrepareForReading(connection, path));
-  return std::unique_ptr<Store>(new Store(path, mode, std::nullopt, std::move(connection)));
+  std::unique_ptr<Store> store(new Store(path, std::nullopt, std::string(ReadOnlyUri(path))));
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, store->readers_.Take());
+  HONE_RETURN_IF_ERROR(CheckIfSmall(*reader, path));
+  return store;
 }
 
 absl::StatusOr<AppendReport> Store::Append(std::span<const Record> records) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  if (mode_ != OpenMode::kReadWrite) {
+  const std::lock_guard<std::mutex> guard(write_mutex_);
+  if (!writer_.has_value()) {
     return absl::FailedPreconditionError(fmt::format("records file {} was opened for reading only", path_.string()));
   }
   AppendReport report;
-  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_));
+  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(writer_->connection));
   {
-    HONE_ASSIGN_OR_RETURN(RowWriter writer, RowWriter::Prepare(connection_));
+    HONE_ASSIGN_OR_RETURN(RowWriter writer, RowWriter::Prepare(writer_->connection));
     for (size_t i = 0; i < records.size(); ++i) {
       if (absl::Status invalid = Validate(records[i]); !invalid.ok()) {
         report.rejected.push_back({i, std::move(invalid)});
@@ -193,8 +144,8 @@ absl::StatusOr<AppendReport> Store::Append(std::span<const Record> records) {
 }
 
 absl::Status Store::CheckIntegrity() const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return RunCheck(connection_, path_, "PRAGMA integrity_check(1)");
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  return RunCheck(*reader, "PRAGMA integrity_check(1)");
 }
 
 }  // namespace hone::records

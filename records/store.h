@@ -3,7 +3,8 @@
 // At most one Store per file has it open for writing, on the whole machine; any number may read meanwhile, and each
 // sees a consistent state. Append returns only when its rows would survive kill -9 and a power cut. "Best" is a query
 // over all rows, never a stored answer. Not here: retention, networking, the meaning of a schedule. Threads: every
-// member may be called from any thread; calls on one Store take turns. Never use or destroy a Store in a forked child.
+// member may be called from any thread. Appends take turns; questions have connections of their own, up to eight at a
+// time, and wait for no append. Never use or destroy a Store in a forked child.
 // Errors name the file and what to do: kNotFound (no file), kFailedPrecondition (not ours, a folder, a newer schema,
 // being written by another process), kPermissionDenied, kResourceExhausted (disk full), kDataLoss (damaged file),
 // kUnavailable (locked, or the disk failed: try again).
@@ -24,9 +25,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "records/database.h"
+#include "records/readers.h"
 #include "records/record.h"
-#include "records/sqlite.h"
-#include "records/write_lock.h"
 
 namespace hone::records {
 
@@ -56,7 +57,14 @@ struct Filter {
   bool confirmed_only = false;
   int64_t after_row = 0;            // only rows above this: pass the last row seen to get the next page
   size_t limit = 1000;              // rows returned at most; above 100,000 counts as 100,000
+  size_t byte_limit = 16 << 20;     // what they may weigh together; one row is returned however much it weighs
   bool with_workload_text = false;  // fill Record::workload_text, which is the same for every row of a workload
+};
+
+// An answer of bounded size.
+struct Page {
+  std::vector<StoredRecord> rows;
+  bool more = false;  // a limit ended it: ask again with after_row, the last row of this one
 };
 
 // The winner under one key. winner.h defines it; docs/RECORDS.md, "Which record is best", tells it.
@@ -106,7 +114,7 @@ class Store {
   // workload, target, device and compiler.
   absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const;
 
-  absl::StatusOr<std::vector<StoredRecord>> Query(const Filter& filter) const;
+  absl::StatusOr<Page> Query(const Filter& filter) const;
 
   // All outcomes of one workload on every target and device, newest first: for a warm start or a cost model.
   absl::StatusOr<std::vector<StoredRecord>> ForWorkload(std::string_view digest, size_t limit = 10000) const;
@@ -122,13 +130,12 @@ class Store {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  Store(std::filesystem::path path, OpenMode mode, std::optional<WriteLock> lock, Connection connection);
+  Store(std::filesystem::path path, std::optional<Writer> writer, std::string reading_parameters);
 
-  std::filesystem::path path_;
-  OpenMode mode_;
-  std::optional<WriteLock> lock_;  // held as long as connection_ lives: declared before it
-  mutable std::mutex mutex_;
-  mutable Connection connection_;  // guarded by mutex_
+  const std::filesystem::path path_;
+  std::mutex write_mutex_;
+  std::optional<Writer> writer_;  // guarded by write_mutex_; empty where the file was opened to be read
+  mutable Readers readers_;
 };
 
 }  // namespace hone::records

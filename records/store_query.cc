@@ -65,24 +65,44 @@ Condition RowCondition(const Filter& filter) {
   return condition;
 }
 
-absl::StatusOr<std::vector<StoredRecord>> SelectRows(const Connection& connection, const Condition& condition,
-                                                     std::string_view order, size_t limit, bool with_text) {
+// What a row takes in memory or a message, roughly.
+size_t WeightOf(const Record& record) {
+  const auto* timing = std::get_if<Timing>(&record.outcome);
+  const auto* failure = std::get_if<Failure>(&record.outcome);
+  constexpr size_t kNumbers = 200;
+  return kNumbers + record.key.workload_digest.size() + record.key.target.size() +
+         record.key.device_fingerprint.size() + record.key.compiler_version.size() + record.measurement_id.size() +
+         record.batch_id.size() + record.schedule.size() + record.decisions.size() + record.operator_label.size() +
+         record.workload_text.size() + record.environment.size() + record.measured_by.size() +
+         (timing != nullptr ? timing->seconds.size() * sizeof(double) : 0) +
+         (failure != nullptr ? failure->text.size() : 0);
+}
+
+struct Limits {
+  size_t rows, bytes;
+};
+
+absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& condition, std::string_view order,
+                                Limits limits, bool with_text) {
   const std::string sql = fmt::format("{} WHERE {} ORDER BY {}", SelectRow(with_text), condition.sql, order);
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
   int index = 0;
   for (const std::string& parameter : condition.parameters) statement.Bind(++index, parameter);
-  std::vector<StoredRecord> rows;
-  while (rows.size() < std::min(limit, kMaxRows)) {
+  Page page;
+  size_t bytes = 0;
+  while (true) {
     HONE_ASSIGN_OR_RETURN(const bool more, statement.Step());
-    if (!more) break;
+    if (!more) return page;
+    page.more = page.rows.size() >= std::min(limits.rows, kMaxRows) || (bytes >= limits.bytes && !page.rows.empty());
+    if (page.more) return page;
     absl::StatusOr<StoredRecord> row = ReadRow(statement);
     if (row.ok()) {
-      rows.push_back(*std::move(row));
+      bytes += WeightOf(row->record);
+      page.rows.push_back(*std::move(row));
     } else {
       spdlog::warn("{}", row.status().ToString());  // one bad row never blocks the rest
     }
   }
-  return rows;
 }
 
 // Rows of one key, by numbers.
@@ -258,15 +278,15 @@ absl::StatusOr<std::optional<BestRecord>> Store::Best(const Key& key) const {
   Condition condition = OfWorkload(key);
   condition.And(fmt::format("m.device_id = {}", kTextId), key.device_fingerprint);
   condition.And(fmt::format("m.compiler_id = {}", kTextId), key.compiler_version);
-  const std::lock_guard<std::mutex> guard(mutex_);
-  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(connection_, condition));
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, condition));
   if (winners.empty()) return std::nullopt;
   return std::move(winners.front());
 }
 
 absl::StatusOr<std::optional<NearestRecord>> Store::BestAnyDevice(const Key& key) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(connection_, OfWorkload(key)));
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, OfWorkload(key)));
   std::optional<NearestRecord> nearest;
   for (BestRecord& winner : winners) {
     NearestRecord judged = Judge(key, std::move(winner));
@@ -276,27 +296,29 @@ absl::StatusOr<std::optional<NearestRecord>> Store::BestAnyDevice(const Key& key
 }
 
 absl::StatusOr<std::vector<BestRecord>> Store::AllBest(const Filter& filter) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(connection_, KeyCondition(filter)));
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, KeyCondition(filter)));
   if (winners.size() > filter.limit) winners.resize(filter.limit);
   return winners;
 }
 
-absl::StatusOr<std::vector<StoredRecord>> Store::Query(const Filter& filter) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return SelectRows(connection_, RowCondition(filter), "m.id", filter.limit, filter.with_workload_text);
+absl::StatusOr<Page> Store::Query(const Filter& filter) const {
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  return SelectRows(*reader, RowCondition(filter), "m.id", {filter.limit, filter.byte_limit},
+                    filter.with_workload_text);
 }
 
 absl::StatusOr<std::vector<StoredRecord>> Store::ForWorkload(std::string_view digest, size_t limit) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   Condition condition;
   condition.And("w.digest = ?", std::string(digest));
-  return SelectRows(connection_, condition, "m.id DESC", limit, /*with_text=*/false);
+  HONE_ASSIGN_OR_RETURN(Page page, SelectRows(*reader, condition, "m.id DESC", {limit, SIZE_MAX}, /*with_text=*/false));
+  return std::move(page.rows);
 }
 
 absl::StatusOr<std::string> Store::WorkloadText(std::string_view digest) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection_.Prepare("SELECT text FROM workloads WHERE digest = ?"));
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare("SELECT text FROM workloads WHERE digest = ?"));
   statement.Bind(1, digest);
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
   if (!found) return absl::NotFoundError(fmt::format("records file {} knows no workload {}", path_.string(), digest));
@@ -304,18 +326,18 @@ absl::StatusOr<std::string> Store::WorkloadText(std::string_view digest) const {
 }
 
 absl::StatusOr<Stats> Store::Summarize() const {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   Stats stats;
   for (const FailureKind kind : kAllFailureKinds) stats.failed[kind] = 0;
-  HONE_ASSIGN_OR_RETURN(Statement totals, connection_.Prepare("SELECT count(*), count(DISTINCT workload_id), "
-                                                              "count(DISTINCT device_id) FROM measurements"));
+  HONE_ASSIGN_OR_RETURN(Statement totals, (*reader).Prepare("SELECT count(*), count(DISTINCT workload_id), "
+                                                            "count(DISTINCT device_id) FROM measurements"));
   HONE_RETURN_IF_ERROR(totals.Step().status());
   stats.records = totals.Int(0);
   stats.workloads = totals.Int(1);
   stats.devices = totals.Int(2);
   HONE_ASSIGN_OR_RETURN(
       Statement failures,
-      connection_.Prepare("SELECT failure, count(*) FROM measurements WHERE failure IS NOT NULL GROUP BY failure"));
+      (*reader).Prepare("SELECT failure, count(*) FROM measurements WHERE failure IS NOT NULL GROUP BY failure"));
   while (true) {
     HONE_ASSIGN_OR_RETURN(const bool more, failures.Step());
     if (!more) return stats;

@@ -24,7 +24,8 @@ std::string Holder(int descriptor) {
 
 }  // namespace
 
-absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& file) {
+absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& file, std::string_view what,
+                                             std::string_view instead) {
   const std::string name = file.string() + ".lock";
   const int descriptor = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor < 0) {
@@ -33,18 +34,16 @@ absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& file) 
     if (error == ENOSPC || error == EDQUOT) {
       return absl::ResourceExhaustedError(message + "; free some space on that disk");
     }
-    return absl::PermissionDeniedError(message + "; records need a file and a folder that may be written");
+    return absl::PermissionDeniedError(message + "; a folder that may be written is needed");
   }
   WriteLock lock(descriptor);
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
       return absl::UnavailableError(
-          fmt::format("cannot lock {}: {}; keep records on a local disk", name, std::strerror(errno)));
+          fmt::format("cannot lock {}: {}; keep it on a local disk", name, std::strerror(errno)));
     }
-    return absl::FailedPreconditionError(fmt::format(
-        "records file {} is being written by {}; wait until it ends, use another --records file, or send the work to "
-        "its tracker with --tracker HOST:PORT",
-        file.string(), Holder(descriptor)));
+    return absl::FailedPreconditionError(
+        fmt::format("{} {} is being written by {}; {}", what, file.string(), Holder(descriptor), instead));
   }
   const std::string holder = fmt::format("process {} ({})", getpid(), program_invocation_short_name);
   // A failure here (a full disk) costs only the name in another process's message.

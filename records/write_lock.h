@@ -1,4 +1,4 @@
-// The right to write one records file, held by at most one process of this machine at a time.
+// The right to write one database file of ours, held by at most one process of this machine at a time.
 //
 // SQLite alone lets writers take turns, but its write-ahead log has been corrupted by two connections that write and
 // checkpoint at once (fixed only in 3.51.3), and two trackers over one file are a mistake anyhow. The lock is a flock
@@ -8,6 +8,7 @@
 #define HONE_RECORDS_WRITE_LOCK_H_
 
 #include <filesystem>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 
@@ -16,7 +17,9 @@ namespace hone::records {
 class WriteLock {
  public:
   // Does not wait. `file` may be missing, its folder must exist. kFailedPrecondition names the process that holds it.
-  static absl::StatusOr<WriteLock> Acquire(const std::filesystem::path& file);
+  // what: how errors call the file; instead: what to do where another process has it.
+  static absl::StatusOr<WriteLock> Acquire(const std::filesystem::path& file, std::string_view what,
+                                           std::string_view instead);
   WriteLock(WriteLock&& other) noexcept;
   WriteLock& operator=(WriteLock&& other) noexcept;
   ~WriteLock();

@@ -5,24 +5,39 @@
 #include "base/status.h"
 #include "records/record.h"
 #include "tracker/queue/jobs.h"
-#include "tracker/state_file.h"
 
 namespace hone::tracker {
 namespace {
 
-constexpr char kSchema[] = R"(
+// Files from before versions have this table already.
+constexpr char kVersion1[] = R"(
 CREATE TABLE IF NOT EXISTS acts(number INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, role TEXT NOT NULL,
   name TEXT NOT NULL, peer TEXT NOT NULL, method TEXT NOT NULL, object TEXT NOT NULL, result TEXT NOT NULL) STRICT;
 )";
+
+absl::StatusOr<int64_t> Upgrade(const records::Connection& connection, int64_t /*version*/) {
+  HONE_RETURN_IF_ERROR(connection.Execute(kVersion1));
+  return 1;
+}
 
 constexpr int kRefusalsPerMinute = 10;
 constexpr size_t kLongestText = 300;
 
 }  // namespace
 
+constinit const records::DatabaseKind kAuditFile = {
+    .what = "audit log",
+    .when_held = "two trackers cannot share a folder of certificates: stop the other",
+    .when_newer = "move the file away: a new one is begun",
+    .application_id = 0x484F4E41,  // "HONA"
+    .version = 1,
+    .unmarked_table = "acts",
+    .upgrade = Upgrade,
+};
+
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::filesystem::path& path, int64_t kept) {
-  HONE_ASSIGN_OR_RETURN(records::Connection connection, OpenStateFile(path, kSchema));
-  return std::unique_ptr<AuditLog>(new AuditLog(std::move(connection), kept));
+  HONE_ASSIGN_OR_RETURN(records::Writer file, records::OpenToWrite(path, kAuditFile));
+  return std::unique_ptr<AuditLog>(new AuditLog(std::move(file), kept));
 }
 
 bool AuditLog::TooMany(const Act& act, absl::Time now) {

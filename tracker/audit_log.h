@@ -19,9 +19,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "hone/v1/identity.pb.h"
-#include "records/sqlite.h"
+#include "records/database.h"
 
 namespace hone::tracker {
+
+extern const records::DatabaseKind kAuditFile;
 
 class AuditLog {
  public:
@@ -35,12 +37,13 @@ class AuditLog {
   absl::StatusOr<std::vector<v1::AuditEntry>> Newest(int limit);
 
  private:
-  AuditLog(records::Connection connection, int64_t kept) : connection_(std::move(connection)), kept_(kept) {}
+  AuditLog(records::Writer file, int64_t kept) : file_(std::move(file)), kept_(kept) {}
   bool TooMany(const Act& act, absl::Time now);
   absl::Status Insert(const Act& act, const absl::Status& result, absl::Time now) const;
 
   std::mutex mutex_;
-  const records::Connection connection_;
+  const records::Writer file_;
+  const records::Connection& connection_ = file_.connection;
   const int64_t kept_;
   absl::Time minute_ = absl::InfinitePast();
   std::map<std::pair<std::string, std::string>, int> refused_;  // by role and name, since minute_

@@ -5,16 +5,22 @@
 
 namespace hone::tracker {
 
-Shell::Present Callers::Present(grpc::ServerContext* context) const {
+Present Callers::PresentIn(grpc::ServerContextBase* context) const {
   if (membership_ == nullptr) return [context] { return !context->IsCancelled(); };
   const absl::StatusOr<Shown> shown = ShownIn(*context->auth_context());
   if (!shown.ok()) return [] { return false; };
-  return [context, shown = *shown, &members = membership_->members()] {
-    return !context->IsCancelled() && members.Admit(shown.identity, shown.certificate, absl::Now()).ok();
+  Register& members = membership_->members();
+  return [context, shown = *shown, &members, asked_at = int64_t{-1}]() mutable {
+    if (context->IsCancelled() || absl::Now() >= shown.certificate.until) return false;
+    const int64_t revocations = members.revocations();  // before Admit: one that comes between is asked about again
+    if (revocations == asked_at) return true;
+    if (!members.Admit(shown.identity, shown.certificate, absl::Now()).ok()) return false;
+    asked_at = revocations;
+    return true;
   };
 }
 
-void Callers::Note(const grpc::ServerContext& context, std::string_view method, std::string_view object,
+void Callers::Note(const grpc::ServerContextBase& context, std::string_view method, std::string_view object,
                    const absl::Status& result) const {
   if (membership_ == nullptr) return;
   const absl::StatusOr<Shown> shown = ShownIn(*context.auth_context());

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
+#include "tracker/held_call.h"
 #include "tracker/membership.h"
-#include "tracker/shell.h"
 
 namespace hone::tracker {
 
@@ -18,12 +18,12 @@ class Callers {
  public:
   explicit Callers(const Membership* membership) : membership_(membership) {}
 
-  // False once the caller has gone, its certificate is over, or it was revoked. `context` must outlive what is
-  // returned.
-  Shell::Present Present(grpc::ServerContext* context) const;
+  // False once the caller has gone, its certificate is over, or it was revoked. The register is asked only after one
+  // was revoked. `context` must outlive what is returned.
+  Present PresentIn(grpc::ServerContextBase* context) const;
 
   // Writes an act into the audit log. method: "JobService/Cancel".
-  void Note(const grpc::ServerContext& context, std::string_view method, std::string_view object,
+  void Note(const grpc::ServerContextBase& context, std::string_view method, std::string_view object,
             const absl::Status& result) const;
 
  private:

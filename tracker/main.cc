@@ -15,6 +15,7 @@
 #include "pki/identity_folder.h"
 #include "records/default_path.h"
 #include "tracker/access.h"
+#include "tracker/backup.h"
 #include "tracker/membership.h"
 #include "tracker/private_socket.h"
 #include "tracker/services.h"
@@ -25,7 +26,9 @@ namespace {
 
 struct Options {
   std::string listen, records, state, port_file, pki;
-  std::string certificate_life = "30d";
+  std::string backup_to, restore_from;
+  std::string certificate_life = "30d", keep_jobs_for = "90d";
+  int keep_jobs = JobOptions().most_ended;
   bool die_with_parent = false;
 };
 
@@ -43,12 +46,12 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
 }
 
 // "30d"; absl's units end at hours.
-absl::StatusOr<absl::Duration> ParseLife(const std::string& text) {
+absl::StatusOr<absl::Duration> ParseLife(const std::string& option, const std::string& text) {
   absl::Duration life;
   const bool days = !text.empty() && text.back() == 'd';
   const std::string hours = days ? text.substr(0, text.size() - 1) + "h" : text;
   if (absl::ParseDuration(hours, &life) && life > absl::ZeroDuration()) return days ? life * 24 : life;
-  return absl::InvalidArgumentError(fmt::format("--certificate-life {}: write it as 30d or 12h", text));
+  return absl::InvalidArgumentError(fmt::format("{} {}: write it as 30d or 12h", option, text));
 }
 
 struct Listening {
@@ -98,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& option
         "of one user on one machine may speak over unix:/PATH without");
   }
   MembershipOptions membership{.folder = options.pki};
-  HONE_ASSIGN_OR_RETURN(membership.machines, ParseLife(options.certificate_life));
+  HONE_ASSIGN_OR_RETURN(membership.machines, ParseLife("--certificate-life", options.certificate_life));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Membership> opened, Membership::Open(std::move(membership)));
   HONE_RETURN_IF_ERROR(opened->RenewOwn(absl::Now()));
   return opened;
@@ -116,21 +119,45 @@ int AwaitSignal(const sigset_t& signals, const Membership* membership) {
   }
 }
 
-absl::Status Run(const Options& options, const sigset_t& signals) {
-  std::filesystem::path path = options.records;
-  if (path.empty()) {
-    HONE_ASSIGN_OR_RETURN(path, records::DefaultRecordsPath());
+absl::StatusOr<TrackerFiles> FilesOf(const Options& options) {
+  TrackerFiles files{options.records, options.state, options.pki};
+  if (files.records.empty()) {
+    HONE_ASSIGN_OR_RETURN(files.records, records::DefaultRecordsPath());
   }
+  if (files.state.empty()) files.state = files.records.string() + ".farm";
+  return files;
+}
+
+absl::Status Backup(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesOf(options));
+  HONE_RETURN_IF_ERROR(MakeBackup(files, options.backup_to));
+  fmt::print("copied to {}\n", options.backup_to);
+  return absl::OkStatus();
+}
+
+absl::Status Restore(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesOf(options));
+  std::vector<std::filesystem::path> replaced;
+  HONE_RETURN_IF_ERROR(RestoreBackup(options.restore_from, files, &replaced));
+  fmt::print("restored from {}\n", options.restore_from);
+  for (const std::filesystem::path& file : replaced) fmt::print("what was there is now {}\n", file.string());
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Options& options, const sigset_t& signals) {
+  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesOf(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
-                        records::Store::Open(path, records::OpenMode::kReadWrite));
-  HONE_ASSIGN_OR_RETURN(FarmState state,
-                        FarmState::Open(options.state.empty() ? path.string() + ".farm" : options.state, absl::Now()));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(FarmOptions(), std::move(state), store.get()));
+                        records::Store::Open(files.records, records::OpenMode::kReadWrite));
+  HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
+  FarmOptions farm;
+  farm.jobs.most_ended = options.keep_jobs;
+  HONE_ASSIGN_OR_RETURN(farm.jobs.keep_ended, ParseLife("--keep-jobs-for", options.keep_jobs_for));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options));
-  const auto services = MakeServices(shell.get(), membership.get());
+  const auto services = MakeServices(shell.get(), store.get(), membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), services));
   HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
-  spdlog::info("tracker listens on {}, records in {}", listening.address, path.string());
+  spdlog::info("tracker listens on {}, records in {}", listening.address, files.records.string());
   spdlog::info("stopping on signal {}", AwaitSignal(signals, membership.get()));
   shell->Stop();
   if (listening.socket != nullptr) listening.socket->Stop();
@@ -142,7 +169,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
-  app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one")->required();
+  app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one");
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
@@ -150,11 +177,27 @@ int Main(int argc, char** argv) {
   app.add_option("--certificate-life", options.certificate_life,
                  "how long a certificate of an agent or tuner is good, which renews it in time")
       ->capture_default_str();
+  app.add_option("--keep-jobs", options.keep_jobs, "how many jobs that have ended are kept, beside those that are open")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--keep-jobs-for", options.keep_jobs_for, "and for how long after their end; records stay for ever")
+      ->capture_default_str();
+  CLI::App* backup = app.add_subcommand("backup", "copy the databases, also of a tracker that runs");
+  backup->fallthrough();
+  backup->add_option("FOLDER", options.backup_to, "is made, with the copy in it")->required();
+  CLI::App* restore =
+      app.add_subcommand("restore", "put a copy in place of the databases of a tracker that does not run");
+  restore->fallthrough();
+  restore->add_option("FOLDER", options.restore_from, "what backup made")->required();
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (!backup->parsed() && !restore->parsed() && options.listen.empty()) {
+    std::fprintf(stderr, "hone-tracker: --listen is required; see hone-tracker --help\n");
+    return 2;
   }
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
   // Blocked before any thread starts, so that all threads leave them to sigwait.
@@ -163,7 +206,9 @@ int Main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  const absl::Status status = Run(options, signals);
+  const absl::Status status = backup->parsed()    ? Backup(options)
+                              : restore->parsed() ? Restore(options)
+                                                  : Run(options, signals);
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-tracker: %s\n", std::string(status.message()).c_str());
   return 1;

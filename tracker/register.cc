@@ -9,12 +9,12 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "tracker/queue/jobs.h"
-#include "tracker/state_file.h"
 
 namespace hone::tracker {
 namespace {
 
-constexpr char kSchema[] = R"(
+// Files from before versions have these tables already.
+constexpr char kVersion1[] = R"(
 CREATE TABLE IF NOT EXISTS certificates(serial TEXT PRIMARY KEY, role TEXT NOT NULL, name TEXT NOT NULL,
   issued_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, vouched_by TEXT NOT NULL, revoked INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS certificates_by_name ON certificates(name);
@@ -23,6 +23,11 @@ CREATE TABLE IF NOT EXISTS tokens(hash TEXT PRIMARY KEY, role TEXT NOT NULL, nam
   uses_left INTEGER NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, created_by TEXT NOT NULL,
   revoked INTEGER NOT NULL) STRICT;
 )";
+
+absl::StatusOr<int64_t> Upgrade(const records::Connection& connection, int64_t /*version*/) {
+  HONE_RETURN_IF_ERROR(connection.Execute(kVersion1));
+  return 1;
+}
 
 constexpr size_t kIdDigits = 8;
 constexpr size_t kLongestHost = 50;  // leaves room for what makes a name unique
@@ -50,9 +55,19 @@ google::protobuf::Timestamp Stamp(int64_t ms) { return ToProto(absl::FromUnixMil
 
 }  // namespace
 
+constinit const records::DatabaseKind kRegisterFile = {
+    .what = "register",
+    .when_held = "two trackers cannot share a folder of certificates: stop the other",
+    .when_newer = "restore the backup from before the update",
+    .application_id = 0x484F4E52,  // "HONR"
+    .version = 1,
+    .unmarked_table = "revoked_names",
+    .upgrade = Upgrade,
+};
+
 absl::StatusOr<std::unique_ptr<Register>> Register::Open(const std::filesystem::path& path) {
-  HONE_ASSIGN_OR_RETURN(records::Connection connection, OpenStateFile(path, kSchema));
-  return std::unique_ptr<Register>(new Register(std::move(connection)));
+  HONE_ASSIGN_OR_RETURN(records::Writer file, records::OpenToWrite(path, kRegisterFile));
+  return std::unique_ptr<Register>(new Register(std::move(file)));
 }
 
 absl::Status Register::Admit(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now) {
@@ -145,6 +160,7 @@ absl::StatusOr<int64_t> Register::Revoke(const std::string& name, absl::Time now
   HONE_RETURN_IF_ERROR(certificates.Run());
   const int64_t changed = connection_.Changes();
   HONE_RETURN_IF_ERROR(transaction.Commit());
+  ++revocations_;
   return changed;
 }
 

@@ -9,11 +9,13 @@
 #ifndef HONE_TRACKER_REGISTER_H_
 #define HONE_TRACKER_REGISTER_H_
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,13 +23,16 @@
 #include "absl/time/time.h"
 #include "hone/v1/identity.pb.h"
 #include "pki/certificates.h"
-#include "records/sqlite.h"
+#include "records/database.h"
 #include "transport/farm_identity.h"
 
 namespace hone::tracker {
 
+extern const records::DatabaseKind kRegisterFile;
+
 class Register {
  public:
+  // kFailedPrecondition: another process has the file, or a newer Hone wrote it. kDataLoss: it is damaged.
   static absl::StatusOr<std::unique_ptr<Register>> Open(const std::filesystem::path& path);
 
   // --- certificates -------------------------------------------------------------------------------------------------
@@ -41,6 +46,8 @@ class Register {
   absl::StatusOr<std::string> Renew(const FarmIdentity& identity, const pki::CertificateFacts& facts, const Sign& sign,
                                     absl::Time now);
 
+  // How often somebody was revoked since the start.
+  int64_t revocations() const { return revocations_; }
   // Refuses all certificates that there are of the name, and the tokens for it; how many certificates those are.
   absl::StatusOr<int64_t> Revoke(const std::string& name, absl::Time now);
   absl::StatusOr<std::vector<v1::Identity>> Identities();  // by name; of each role and name the newest certificate
@@ -74,7 +81,7 @@ class Register {
   absl::StatusOr<Enrolled> Enrol(const Wish& wish, const Sign& sign, absl::Time now);
 
  private:
-  explicit Register(records::Connection connection) : connection_(std::move(connection)) {}
+  explicit Register(records::Writer file) : file_(std::move(file)) {}
   struct StoredToken {
     Role role;
     std::string name, created_by;
@@ -91,7 +98,9 @@ class Register {
                                             const std::string& vouched_by, absl::Time now) const;
 
   std::mutex mutex_;
-  const records::Connection connection_;
+  std::atomic<int64_t> revocations_ = 0;
+  const records::Writer file_;
+  const records::Connection& connection_ = file_.connection;
 };
 
 }  // namespace hone::tracker

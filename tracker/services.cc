@@ -1,38 +1,63 @@
 #include "tracker/services.h"
 
-#include <fmt/format.h>
+#include <future>
+#include <optional>
+#include <string>
 
 #include "base/identity.h"
-#include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/agent.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
-#include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "tracker/access.h"
 #include "tracker/callers.h"
-#include "tracker/convert.h"
 #include "tracker/identity_services.h"
+#include "tracker/record_service.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
 namespace {
 
-template <typename T>
-grpc::Status Reply(absl::StatusOr<T> result, T* response) {
+// Ends the call with what it is given.
+template <typename Response>
+Done<Response> Finish(grpc::ServerUnaryReactor* reactor, Response* response) {
+  return [reactor, response](absl::StatusOr<Response> result) {
+    if (result.ok()) *response = *std::move(result);
+    reactor->Finish(ToGrpc(result.status()));
+  };
+}
+
+grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context, const absl::Status& why) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(why));
+  return reactor;
+}
+
+// For a call on a thread that may wait, since it goes on to write the audit log.
+template <typename Response, typename Call>
+absl::StatusOr<Response> Await(const Call& call) {
+  std::promise<absl::StatusOr<Response>> promise;
+  call([&promise](absl::StatusOr<Response> result) { promise.set_value(std::move(result)); });
+  return promise.get_future().get();
+}
+
+template <typename Response>
+grpc::Status Reply(absl::StatusOr<Response> result, Response* response) {
   if (result.ok()) *response = *std::move(result);
   return ToGrpc(result.status());
 }
 
-class AgentServiceShell final : public v1::AgentService::Service {
+class AgentServiceShell final : public v1::AgentService::CallbackService {
  public:
   AgentServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
-  grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
-                           v1::SynchronizeResponse* response) override {
+  grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context, const v1::SynchronizeRequest* request,
+                                        v1::SynchronizeResponse* response) override {
     const absl::Status own = CheckName(CallerOf(*context->auth_context()), request->agent_id());
-    if (!own.ok()) return ToGrpc(own);
-    return Reply(shell_->Synchronize(*request, callers_.Present(context)), response);
+    if (!own.ok()) return Refuse(context, own);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    shell_->Synchronize(*request, callers_.PresentIn(context), Finish(reactor, response));
+    return reactor;
   }
 
  private:
@@ -40,32 +65,43 @@ class AgentServiceShell final : public v1::AgentService::Service {
   const Callers callers_;
 };
 
-class TunerServiceShell final : public v1::TunerService::Service {
+class TunerServiceShell final : public v1::TunerService::CallbackService {
  public:
   TunerServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
-  grpc::Status LeaseJob(grpc::ServerContext* context, const v1::LeaseJobRequest* request,
-                        v1::LeaseJobResponse* response) override {
+  grpc::ServerUnaryReactor* LeaseJob(grpc::CallbackServerContext* context, const v1::LeaseJobRequest* request,
+                                     v1::LeaseJobResponse* response) override {
     // NAME/ANYTHING: several tuners of one certificate.
     const std::string name = request->tuner_id().substr(0, request->tuner_id().find('/'));
     const absl::Status own = CheckName(CallerOf(*context->auth_context()), name);
-    if (!own.ok()) return ToGrpc(own);
-    return Reply(shell_->LeaseJob(*request, callers_.Present(context)), response);
+    if (!own.ok()) return Refuse(context, own);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    shell_->LeaseJob(*request, callers_.PresentIn(context), Finish(reactor, response));
+    return reactor;
   }
-  grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,
-                              v1::ReportProgressResponse* response) override {
-    return Reply(shell_->ReportProgress(*request), response);
+  grpc::ServerUnaryReactor* ReportProgress(grpc::CallbackServerContext* context,
+                                           const v1::ReportProgressRequest* request,
+                                           v1::ReportProgressResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    shell_->ReportProgress(*request, Finish(reactor, response));
+    return reactor;
   }
-  grpc::Status SubmitBatch(grpc::ServerContext*, const v1::SubmitBatchRequest* request,
-                           v1::SubmitBatchResponse* response) override {
-    return Reply(shell_->SubmitBatch(*request), response);
+  grpc::ServerUnaryReactor* SubmitBatch(grpc::CallbackServerContext* context, const v1::SubmitBatchRequest* request,
+                                        v1::SubmitBatchResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    shell_->SubmitBatch(*request, Finish(reactor, response));
+    return reactor;
   }
-  grpc::Status WaitBatch(grpc::ServerContext* context, const v1::WaitBatchRequest* request,
-                         v1::WaitBatchResponse* response) override {
-    return Reply(shell_->WaitBatch(*request, callers_.Present(context)), response);
+  grpc::ServerUnaryReactor* WaitBatch(grpc::CallbackServerContext* context, const v1::WaitBatchRequest* request,
+                                      v1::WaitBatchResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    shell_->WaitBatch(*request, callers_.PresentIn(context), Finish(reactor, response));
+    return reactor;
   }
-  grpc::Status CompleteJob(grpc::ServerContext*, const v1::CompleteJobRequest* request,
-                           v1::CompleteJobResponse*) override {
-    return ToGrpc(shell_->CompleteJob(*request));
+  grpc::ServerUnaryReactor* CompleteJob(grpc::CallbackServerContext* context, const v1::CompleteJobRequest* request,
+                                        v1::CompleteJobResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    shell_->CompleteJob(*request, Finish(reactor, response));
+    return reactor;
   }
 
  private:
@@ -73,29 +109,33 @@ class TunerServiceShell final : public v1::TunerService::Service {
   const Callers callers_;
 };
 
-class JobServiceShell final : public v1::JobService::Service {
+// Watching holds no thread; the rest may wait for the disk.
+class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1::JobService::Service> {
  public:
   JobServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
   grpc::Status Submit(grpc::ServerContext* context, const v1::SubmitJobRequest* request, v1::Job* response) override {
     v1::JobSpec spec = request->spec();
     const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     spec.set_submitted_by(caller.has_value() ? caller->name : UserName());
-    const absl::StatusOr<v1::Job> job = shell_->SubmitJob(spec);
+    const auto job = Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
     callers_.Note(*context, "JobService/Submit", job.ok() ? job->id() : spec.name(), job.status());
     return Reply(job, response);
   }
   grpc::Status List(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
-    return Reply(shell_->ListJobs(*request), response);
+    return Reply(Await<v1::ListJobsResponse>([&](auto done) { shell_->ListJobs(*request, std::move(done)); }),
+                 response);
   }
   grpc::Status Get(grpc::ServerContext*, const v1::GetJobRequest* request, v1::Job* response) override {
-    return Reply(shell_->GetJob(request->job_id()), response);
+    return Reply(Await<v1::Job>([&](auto done) { shell_->GetJob(request->job_id(), std::move(done)); }), response);
   }
-  grpc::Status Watch(grpc::ServerContext* context, const v1::WatchJobRequest* request,
-                     v1::WatchJobResponse* response) override {
-    return Reply(shell_->WatchJob(*request, callers_.Present(context)), response);
+  grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext* context, const v1::WatchJobRequest* request,
+                                  v1::WatchJobResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    shell_->WatchJob(*request, callers_.PresentIn(context), Finish(reactor, response));
+    return reactor;
   }
   grpc::Status Cancel(grpc::ServerContext* context, const v1::CancelJobRequest* request, v1::Job* response) override {
-    const absl::StatusOr<v1::Job> job = shell_->CancelJob(request->job_id());
+    const auto job = Await<v1::Job>([&](auto done) { shell_->CancelJob(request->job_id(), std::move(done)); });
     callers_.Note(*context, "JobService/Cancel", request->job_id(), job.status());
     return Reply(job, response);
   }
@@ -113,15 +153,19 @@ class AdminServiceShell final : public v1::AdminService::Service {
     *response = shell_->ListDevices(*request);
     return grpc::Status::OK;
   }
-  grpc::Status Drain(grpc::ServerContext* context, const v1::DrainRequest* request, v1::DrainResponse*) override {
-    const absl::Status drained = shell_->Drain(request->agent_id(), request->reason());
-    callers_.Note(*context, "AdminService/Drain", request->agent_id(), drained);
-    return ToGrpc(drained);
+  grpc::Status Drain(grpc::ServerContext* context, const v1::DrainRequest* request,
+                     v1::DrainResponse* response) override {
+    const auto drained = Await<v1::DrainResponse>(
+        [&](auto done) { shell_->Drain(request->agent_id(), request->reason(), std::move(done)); });
+    callers_.Note(*context, "AdminService/Drain", request->agent_id(), drained.status());
+    return Reply(drained, response);
   }
-  grpc::Status Undrain(grpc::ServerContext* context, const v1::UndrainRequest* request, v1::UndrainResponse*) override {
-    const absl::Status undrained = shell_->Undrain(request->agent_id());
-    callers_.Note(*context, "AdminService/Undrain", request->agent_id(), undrained);
-    return ToGrpc(undrained);
+  grpc::Status Undrain(grpc::ServerContext* context, const v1::UndrainRequest* request,
+                       v1::UndrainResponse* response) override {
+    const auto undrained =
+        Await<v1::UndrainResponse>([&](auto done) { shell_->Undrain(request->agent_id(), std::move(done)); });
+    callers_.Note(*context, "AdminService/Undrain", request->agent_id(), undrained.status());
+    return Reply(undrained, response);
   }
   grpc::Status GetFarm(grpc::ServerContext*, const v1::GetFarmRequest*, v1::GetFarmResponse* response) override {
     *response = shell_->Counters();
@@ -133,131 +177,17 @@ class AdminServiceShell final : public v1::AdminService::Service {
   const Callers callers_;
 };
 
-v1::RecordMatch MatchOf(records::Closeness closeness) {
-  switch (closeness) {
-    case records::Closeness::kExact:
-      return v1::RECORD_MATCH_EXACT;
-    case records::Closeness::kSameDeviceOtherCompiler:
-      return v1::RECORD_MATCH_OTHER_COMPILER;
-    case records::Closeness::kOtherDevice:
-      return v1::RECORD_MATCH_SAME_TARGET;
-  }
-  return v1::RECORD_MATCH_UNSPECIFIED;
-}
-
-// The store has a lock of its own: these calls do not wait for the farm.
-class RecordServiceShell final : public v1::RecordService::Service {
- public:
-  RecordServiceShell(records::Store* store, Callers callers) : store_(store), callers_(callers) {}
-
-  grpc::Status Append(grpc::ServerContext* context, const v1::AppendRecordsRequest* request,
-                      v1::AppendRecordsResponse* response) override {
-    const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
-    std::vector<records::Record> rows;
-    for (const v1::Record& record : request->records()) {
-      // What runs how fast is for agents to say.
-      if (caller.has_value() && caller->role == Role::kTuner && !record.outcome().has_failure()) {
-        return ToGrpc(absl::PermissionDeniedError("a tuner may append failures, and no times"));
-      }
-      auto row = FromProto(record);
-      if (!row.ok()) return ToGrpc(row.status());
-      rows.push_back(*std::move(row));
-    }
-    const auto report = store_->Append(rows);
-    if (caller.has_value() && caller->role != Role::kTuner) {
-      callers_.Note(*context, "RecordService/Append", fmt::format("{} records", rows.size()), report.status());
-    }
-    if (!report.ok()) return ToGrpc(report.status());
-    response->set_appended(static_cast<int64_t>(report->appended));
-    response->set_known(static_cast<int64_t>(report->duplicates));
-    return report->rejected.empty() ? grpc::Status::OK : ToGrpc(report->rejected.front().why);
-  }
-
-  grpc::Status Best(grpc::ServerContext*, const v1::BestRecordRequest* request,
-                    v1::BestRecordResponse* response) override {
-    const auto nearest = store_->BestAnyDevice(FromProto(request->key()));
-    if (!nearest.ok()) return ToGrpc(nearest.status());
-    const v1::RecordMatch widest =
-        request->widest() == v1::RECORD_MATCH_UNSPECIFIED ? v1::RECORD_MATCH_EXACT : request->widest();
-    if (!nearest->has_value() || MatchOf((*nearest)->closeness) > widest) return grpc::Status::OK;
-    *response = ToProto((*nearest)->best);
-    response->set_match(MatchOf((*nearest)->closeness));
-    response->set_device_similarity((*nearest)->device_similarity);
-    return grpc::Status::OK;
-  }
-
-  grpc::Status ListBest(grpc::ServerContext*, const v1::ListBestRequest* request,
-                        v1::ListBestResponse* response) override {
-    if (request->key().workload_digest().empty()) {
-      return ToGrpc(absl::InvalidArgumentError("the winners of which workload? the key has no workload digest"));
-    }
-    records::Filter filter = FilterOf(request->key());
-    filter.limit = SIZE_MAX;
-    const auto winners = store_->AllBest(filter);
-    if (!winners.ok()) return ToGrpc(winners.status());
-    for (const records::BestRecord& best : *winners) *response->add_best() = ToProto(best);
-    return grpc::Status::OK;
-  }
-
-  grpc::Status Query(grpc::ServerContext*, const v1::QueryRecordsRequest* request,
-                     v1::QueryRecordsResponse* response) override {
-    const records::Filter filter = FromProto(*request);
-    const auto rows = store_->Query(filter);
-    if (!rows.ok()) return ToGrpc(rows.status());
-    for (const records::StoredRecord& row : *rows) *response->add_records() = ToProto(row);
-    response->set_more(rows->size() == filter.limit);
-    return grpc::Status::OK;
-  }
-
-  grpc::Status Stats(grpc::ServerContext*, const v1::RecordStatsRequest*, v1::RecordStatsResponse* response) override {
-    const auto stats = store_->Summarize();
-    if (!stats.ok()) return ToGrpc(stats.status());
-    response->set_records(stats->records);
-    response->set_workloads(stats->workloads);
-    response->set_devices(stats->devices);
-    for (const auto& [kind, count] : stats->failed) {
-      v1::FailureCount* failed = response->add_failed();
-      failed->set_kind(ToProto(kind));
-      failed->set_count(count);
-    }
-    return grpc::Status::OK;
-  }
-
-  grpc::Status Export(grpc::ServerContext* context, const v1::QueryRecordsRequest* request,
-                      grpc::ServerWriter<v1::Record>* writer) override {
-    records::Filter filter = FromProto(*request);
-    int64_t left = request->limit() > 0 ? request->limit() : INT64_MAX;
-    const Shell::Present present = callers_.Present(context);
-    while (left > 0 && present()) {
-      filter.limit = static_cast<size_t>(std::min<int64_t>(left, 1000));
-      const auto rows = store_->Query(filter);
-      if (!rows.ok()) return ToGrpc(rows.status());
-      for (const records::StoredRecord& row : *rows) {
-        if (!writer->Write(ToProto(row))) return grpc::Status::CANCELLED;
-      }
-      if (rows->size() < filter.limit) break;
-      filter.after_row = rows->back().row;
-      left -= static_cast<int64_t>(rows->size());
-    }
-    if (!present()) return ToGrpc(absl::CancelledError("the caller went away, or its certificate was revoked"));
-    return grpc::Status::OK;
-  }
-
- private:
-  records::Store* const store_;
-  const Callers callers_;
-};
-
 }  // namespace
 
-std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, const Membership* membership) {
+std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::Store* store,
+                                                         const Membership* membership) {
   const Callers callers(membership);
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<AgentServiceShell>(shell, callers));
   services.push_back(std::make_unique<TunerServiceShell>(shell, callers));
   services.push_back(std::make_unique<JobServiceShell>(shell, callers));
   services.push_back(std::make_unique<AdminServiceShell>(shell, callers));
-  services.push_back(std::make_unique<RecordServiceShell>(shell->store(), callers));
+  services.push_back(MakeRecordService(store, callers));
   if (membership != nullptr) AddIdentityServices(membership, services);
   return services;
 }

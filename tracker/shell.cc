@@ -3,8 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
+#include "absl/time/clock.h"
 #include "base/identity.h"
 #include "base/status.h"
 #include "tracker/convert.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
 constexpr absl::Duration kTick = absl::Milliseconds(500);
+constexpr absl::Duration kLook = absl::Milliseconds(100);  // how exactly waiting calls are ended
 
 absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now) {
   const absl::Duration asked = absl::Seconds(max_wait.seconds()) + absl::Nanoseconds(max_wait.nanos());
@@ -22,18 +24,84 @@ absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now
 
 absl::Status Stopping() { return absl::UnavailableError("the tracker is stopping; call again"); }
 
+// Whatever the disk's trouble is, it is the tracker's, and nobody else is to blame: they call again.
+absl::Status Trouble(const absl::Status& stored) {
+  return absl::UnavailableError("the tracker cannot store anything now; call again: " + std::string(stored.message()));
+}
+
+// What an Offer asks of a call.
+v1::SynchronizeRequest WhoCalls(const v1::SynchronizeRequest& request) {
+  v1::SynchronizeRequest who;
+  who.set_agent_id(request.agent_id());
+  who.set_boot_id(request.boot_id());
+  who.set_sequence(request.sequence());
+  return who;
+}
+
 }  // namespace
 
+// One turn on the farm: holds the lock; at its end stores what changed, answers those who wait for it, and then,
+// without the lock, sends all answers.
+class Shell::Turn {
+ public:
+  explicit Turn(Shell* shell) : shell_(shell), lock_(shell->mutex_) {}
+  ~Turn() {
+    GroupCommit::Changes changes = shell_->TakeChanges(*this);
+    if (!changes.empty() || !when_stored_.empty()) {
+      shell_->commit_.Keep(std::move(changes), [told = std::move(when_stored_)](const absl::Status& stored) {
+        for (const GroupCommit::Told& tell : told) tell(stored);
+      });
+    }
+    lock_.unlock();
+    for (const std::function<void()>& answer : answers_) answer();
+  }
+  Turn(const Turn&) = delete;
+
+  template <typename Response>
+  void Answer(Done<Response> done, absl::StatusOr<Response> response) {
+    answers_.push_back([done = std::move(done), response = std::move(response)] { done(response); });
+  }
+
+  // When everything that happened until now is on the disk. If that fails the call does, and its sender calls again.
+  template <typename Response>
+  void AnswerWhenStored(Done<Response> done, absl::StatusOr<Response> response) {
+    when_stored_.push_back([done = std::move(done), response = std::move(response)](const absl::Status& stored) {
+      stored.ok() || !response.ok() ? done(response) : done(Trouble(stored));
+    });
+  }
+
+  // For who only looks: what he is told is on the disk, unless nothing can be stored now.
+  template <typename Response>
+  void AnswerLook(Done<Response> done, absl::StatusOr<Response> response) {
+    if (!shell_->commit_.Keeping() && !changes_) return Answer(std::move(done), std::move(response));
+    when_stored_.push_back(
+        [done = std::move(done), response = std::move(response)](const absl::Status&) { done(response); });
+  }
+
+  void WhenStored(GroupCommit::Told told) { when_stored_.push_back(std::move(told)); }
+  void Changed() { changes_ = true; }
+  StateChanges drained;
+  std::set<std::string> jobs;  // where something happened
+
+ private:
+  Shell* const shell_;
+  std::unique_lock<std::mutex> lock_;
+  bool changes_ = false;
+  std::vector<std::function<void()>> answers_;
+  std::vector<GroupCommit::Told> when_stored_;
+};
+
 Shell::Shell(FarmOptions options, FarmState state, records::Store* store)
-    : farm_(std::move(options), state.incarnation(), RandomId, state.receipt_key()),
-      state_(std::move(state)),
-      store_(store) {}
+    : farm_id_(state.farm_id()),
+      farm_(std::move(options), state.incarnation(), RandomId, state.receipt_key()),
+      commit_(std::move(state), store) {}
 
 absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(FarmOptions options, FarmState state, records::Store* store) {
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, state.Jobs());
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, state.TakeJobs(absl::Now()));
   HONE_ASSIGN_OR_RETURN(const auto drained, state.Drained());
   HONE_ASSIGN_OR_RETURN(auto health, state.Health());
   std::unique_ptr<Shell> shell(new Shell(std::move(options), std::move(state), store));
+  for (const v1::Job& job : jobs) shell->specs_kept_.insert(job.id());
   shell->farm_.Restore(std::move(jobs), drained, std::move(health));
   shell->ticker_ = std::thread([raw = shell.get()] { raw->TickLoop(); });
   return shell;
@@ -45,10 +113,13 @@ Shell::~Shell() {
 }
 
 void Shell::Stop() {
-  const Lock lock(mutex_);
-  stopping_ = true;
-  changed_.notify_all();
+  Turn turn(this);
+  if (std::exchange(stopping_, true)) return;
   stopped_.notify_all();
+  for (auto& [id, call] : std::exchange(agents_, {})) turn.Answer<v1::SynchronizeResponse>(call.done, Stopping());
+  for (HeldTuner& call : std::exchange(tuners_, {})) turn.Answer<v1::LeaseJobResponse>(call.done, Stopping());
+  for (auto& [id, call] : std::exchange(batch_waits_, {})) turn.Answer<v1::WaitBatchResponse>(call.done, Stopping());
+  for (auto& [id, call] : std::exchange(watches_, {})) turn.Answer<v1::WatchJobResponse>(call.done, Stopping());
 }
 
 absl::Time Shell::Now() const {
@@ -56,200 +127,295 @@ absl::Time Shell::Now() const {
 }
 
 void Shell::TickLoop() {
-  Lock lock(mutex_);
-  while (!stopping_) {
-    farm_.Tick(Now());
-    Settle().IgnoreError();  // it says so itself
-    stopped_.wait_for(lock, absl::ToChronoMilliseconds(kTick));
-  }
-}
-
-absl::Status Shell::Settle() {
-  for (Recordable& given_up : farm_.TakeGivenUp()) unstored_.push_back(std::move(given_up));
-  const absl::Status records = Append(unstored_);
-  if (records.ok()) unstored_.clear();
-  const absl::Status jobs = StoreJobs(), health = StoreHealth();
-  const absl::Status& stored = !records.ok() ? records : !jobs.ok() ? jobs : health;
-  NoteStored(Storing::What::kState, stored);
-  changed_.notify_all();
-  return stored;
-}
-
-void Shell::NoteStored(Storing::What what, const absl::Status& stored) {
-  const std::string news = storing_.Note(what, stored, Now());
-  farm_.SetTrouble(storing_.Trouble(Now()));
-  if (!news.empty()) spdlog::log(stored.ok() ? spdlog::level::info : spdlog::level::err, "{}", news);
-}
-
-absl::Status Shell::StoreHealth() {
-  const std::map<std::string, v1::HealthRecord> changed = farm_.TakeChangedHealth();
-  const absl::Status saved = state_.SaveHealth(changed);
-  if (!saved.ok()) farm_.KeepChangedHealth(changed);
-  return saved;
-}
-
-absl::Status Shell::StoreJobs() {
-  const std::vector<const v1::Job*> changed = farm_.TakeChangedJobs();
-  const absl::Status saved = state_.Save(changed);
-  if (!saved.ok()) farm_.KeepChanged(changed);
-  return saved;
-}
-
-absl::Status Shell::Append(const std::vector<Recordable>& recordables) {
-  std::vector<records::Record> rows;
-  for (const Recordable& r : recordables) {
-    std::vector<records::Record> more = ToRecords(state_.farm_id(), r);
-    rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  }
-  if (rows.empty()) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(const records::AppendReport report, store_->Append(rows));
-  for (const records::Rejected& r : report.rejected)
-    spdlog::error("a record was refused: {}", std::string(r.why.message()));
-  return absl::OkStatus();
-}
-
-void Shell::StoreResults(v1::SynchronizeRequest* request) {
-  const std::vector<Recordable> acceptable = farm_.Acceptable(*request, Now());
-  if (acceptable.empty()) return;
-  const absl::Status stored = Append(acceptable);
-  NoteStored(Storing::What::kResults, stored);
-  if (!stored.ok()) *request = farm_.KeepWaiting(std::move(*request));
-}
-
-bool Shell::Wait(Lock& lock, absl::Time deadline, const Present& present) {
-  const absl::Time now = Now();
-  if (stopping_ || now >= deadline || !present()) return false;
-  // In slices, so that a caller who went away is noticed.
-  changed_.wait_for(lock,
-                    absl::ToChronoMilliseconds(std::min(deadline - now, absl::Seconds(1)) + absl::Milliseconds(1)));
-  return !stopping_ && present();
-}
-
-absl::StatusOr<v1::SynchronizeResponse> Shell::Synchronize(const v1::SynchronizeRequest& original,
-                                                           const Present& present) {
-  v1::SynchronizeRequest request = original;
-  Lock lock(mutex_);
-  if (request.finished_size() > 0) StoreResults(&request);
-  HONE_ASSIGN_OR_RETURN(Farm::Answer answer, farm_.Synchronize(request, Now()));
-  HONE_RETURN_IF_ERROR(Settle());
-  if (answer.news) return answer.response;
-  const absl::Time deadline = std::min(DeadlineOf(request.max_wait(), Now()), Now() + answer.hold);
-  while (Wait(lock, deadline, present)) {
-    HONE_ASSIGN_OR_RETURN(std::optional<v1::SynchronizeResponse> offer, farm_.Offer(request, Now()));
-    if (offer) return *std::move(offer);
-  }
-  if (stopping_) return Stopping();
-  return answer.response;
-}
-
-absl::StatusOr<v1::LeaseJobResponse> Shell::LeaseJob(const v1::LeaseJobRequest& request, const Present& present) {
-  Lock lock(mutex_);
-  const absl::Time deadline = DeadlineOf(request.max_wait(), Now());
-  do {
-    HONE_ASSIGN_OR_RETURN(v1::LeaseJobResponse response, farm_.LeaseJob(request, Now()));
-    HONE_RETURN_IF_ERROR(Settle());
-    if (response.has_lease()) return response;
-  } while (Wait(lock, deadline, present));
-  if (stopping_) return Stopping();
-  return v1::LeaseJobResponse();
-}
-
-absl::StatusOr<v1::ReportProgressResponse> Shell::ReportProgress(const v1::ReportProgressRequest& request) {
-  const Lock lock(mutex_);
-  auto response = farm_.ReportProgress(request, Now());
-  HONE_RETURN_IF_ERROR(Settle());
-  return response;
-}
-
-absl::StatusOr<v1::SubmitBatchResponse> Shell::SubmitBatch(const v1::SubmitBatchRequest& request) {
-  const Lock lock(mutex_);
-  auto response = farm_.SubmitBatch(request, Now());
-  HONE_RETURN_IF_ERROR(Settle());
-  return response;
-}
-
-absl::StatusOr<v1::WaitBatchResponse> Shell::WaitBatch(const v1::WaitBatchRequest& request, const Present& present) {
-  Lock lock(mutex_);
-  const absl::Time deadline = DeadlineOf(request.max_wait(), Now());
+  absl::Time next = Now();
   while (true) {
-    HONE_ASSIGN_OR_RETURN(v1::WaitBatchResponse response, farm_.WaitBatch(request, Now()));
-    if (response.finished_size() > 0 || response.cancelled()) return response;
-    if (!Wait(lock, deadline, present)) break;
+    {
+      Turn turn(this);
+      if (stopping_) return;
+      const bool tick = Now() >= next;
+      EndOverdue(turn, tick);
+      if (tick) {
+        Tick(turn);
+        next = Now() + kTick;
+      }
+    }
+    std::unique_lock lock(mutex_);
+    stopped_.wait_for(lock, absl::ToChronoMilliseconds(kLook), [this] { return stopping_; });
   }
-  if (stopping_) return Stopping();
-  return v1::WaitBatchResponse();
 }
 
-absl::Status Shell::CompleteJob(const v1::CompleteJobRequest& request) {
-  const Lock lock(mutex_);
+// Tuners and watchers are few, and look whatever happened; agents are many.
+void Shell::Tick(Turn& turn) {
+  for (const std::string& agent_id : storing_) farm_.Hear(agent_id, Now());
+  farm_.Tick(Now());
+  for (const auto& [job_id, call] : batch_waits_) turn.jobs.insert(job_id);
+  for (const auto& [job_id, call] : watches_) turn.jobs.insert(job_id);
+}
+
+void Shell::EndOverdue(Turn& turn, bool look_for_callers) {
+  const absl::Time now = Now();
+  const auto end = [&](auto& calls, const auto& call_of, const auto& answer) {
+    for (auto entry = calls.begin(); entry != calls.end();) {
+      auto& call = call_of(*entry);
+      const bool over = now >= call.until || (look_for_callers && !call.present());
+      if (over) answer(call);
+      entry = over ? calls.erase(entry) : std::next(entry);
+    }
+  };
+  const auto itself = [](auto& entry) -> auto& { return entry; };
+  const auto second = [](auto& entry) -> auto& { return entry.second; };
+  const auto with_nothing = [&]<typename Q, typename R>(HeldCall<Q, R>& call) {
+    turn.Answer<R>(std::move(call.done), std::move(call.nothing));
+  };
+  end(agents_, second, with_nothing);
+  end(tuners_, itself, with_nothing);
+  end(batch_waits_, second, with_nothing);
+  // What there is to see of a job may have changed without an event.
+  end(watches_, second, [&](HeldWatch& call) { turn.AnswerLook(std::move(call.done), Watched(call.request)); });
+}
+
+// --- what a turn leaves behind ---------------------------------------------------------------------------------------
+
+GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
+  DealWork(turn);
+  DealJobs(turn);
+  GroupCommit::Changes changes{.state = std::move(turn.drained), .rows = {}};
+  for (const Recordable& given_up : farm_.TakeGivenUp()) {
+    for (records::Record& row : ToRecords(farm_id_, given_up)) changes.rows.push_back(std::move(row));
+    turn.jobs.insert(given_up.job_id);
+    turn.Changed();
+  }
+  for (const v1::Job* job : farm_.TakeChangedJobs()) {
+    turn.jobs.insert(job->id());
+    changes.state.jobs[job->id()] = ToStored(*job, specs_kept_.insert(job->id()).second);
+    turn.Changed();
+  }
+  for (const std::string& job_id : farm_.TakeForgottenJobs()) {
+    changes.state.jobs[job_id] = std::nullopt;
+    specs_kept_.erase(job_id);
+    turn.jobs.insert(job_id);
+  }
+  for (const std::string& job_id : turn.jobs) {
+    AnswerBatchWaits(turn, job_id);
+    AnswerWatches(turn, job_id);
+  }
+  return changes;
+}
+
+void Shell::DealWork(Turn& turn) {
+  const auto held = [this](const std::string& agent_id) { return agents_.contains(agent_id); };
+  while (const auto agent_id = farm_.NextConcerned(held, Now())) Offer(turn, *agent_id);
+}
+
+void Shell::Offer(Turn& turn, const std::string& agent_id) {
+  const auto held = agents_.find(agent_id);
+  if (held == agents_.end()) return;
+  absl::StatusOr<std::optional<v1::SynchronizeResponse>> offer = farm_.Offer(held->second.request, Now());
+  if (offer.ok() && !offer->has_value()) return;
+  if (offer.ok()) {
+    turn.Answer<v1::SynchronizeResponse>(std::move(held->second.done), **std::move(offer));
+  } else {
+    turn.Answer<v1::SynchronizeResponse>(std::move(held->second.done), offer.status());
+  }
+  agents_.erase(held);
+}
+
+// Each waiting tuner is asked once; what is queued goes to the first of them.
+void Shell::DealJobs(Turn& turn) {
+  if (tuners_.empty() || !farm_.jobs().waiting() || !commit_.Trouble().empty()) return;
+  for (auto call = tuners_.begin(); call != tuners_.end();) {
+    absl::StatusOr<v1::LeaseJobResponse> response = farm_.LeaseJob(call->request, Now());
+    if (response.ok() && !response->has_lease()) break;
+    turn.AnswerWhenStored(std::move(call->done), std::move(response));
+    call = tuners_.erase(call);
+  }
+}
+
+void Shell::AnswerBatchWaits(Turn& turn, const std::string& job_id) {
+  for (auto [call, end] = batch_waits_.equal_range(job_id); call != end;) {
+    absl::StatusOr<v1::WaitBatchResponse> response = farm_.WaitBatch(call->second.request, Now());
+    const bool news = !response.ok() || response->finished_size() > 0 || response->cancelled();
+    // What was given up is told as it is recorded.
+    if (news) turn.AnswerLook(std::move(call->second.done), std::move(response));
+    call = news ? batch_waits_.erase(call) : std::next(call);
+  }
+}
+
+void Shell::AnswerWatches(Turn& turn, const std::string& job_id) {
+  const v1::Job* job = farm_.jobs().Find(job_id);
+  for (auto [call, end] = watches_.equal_range(job_id); call != end;) {
+    const bool news =
+        job == nullptr || JobBook::Ended(*job) || farm_.jobs().HasEvents(job_id, call->second.request.after_sequence());
+    if (news) turn.AnswerLook(std::move(call->second.done), Watched(call->second.request));
+    call = news ? watches_.erase(call) : std::next(call);
+  }
+}
+
+// --- agents ----------------------------------------------------------------------------------------------------------
+
+void Shell::Synchronize(const v1::SynchronizeRequest& request, Present present, Done<v1::SynchronizeResponse> done) {
+  std::vector<Recordable> results;
+  if (request.finished_size() > 0) {
+    Turn turn(this);
+    results = farm_.Acceptable(request, Now());
+    if (!results.empty()) storing_.insert(request.agent_id());
+  }
+  if (results.empty()) return TakeCall(request, present, done, std::nullopt);
+  std::vector<records::Record> rows;
+  for (const Recordable& result : results) {
+    for (records::Record& row : ToRecords(farm_id_, result)) rows.push_back(std::move(row));
+  }
+  commit_.Append(std::move(rows), [this, &request, present = std::move(present), done = std::move(done)](
+                                      const absl::Status& stored) { TakeCall(request, present, done, stored); });
+}
+
+void Shell::TakeCall(const v1::SynchronizeRequest& original, const Present& present,
+                     const Done<v1::SynchronizeResponse>& done, const std::optional<absl::Status>& stored) {
+  v1::SynchronizeRequest request = original;
+  if (stored.has_value() && !stored->ok()) {
+    spdlog::error("results stay with agent {}", request.agent_id());
+    for (const v1::LeaseResult& result : request.finished()) *request.add_running() = result.lease();
+    request.clear_finished();
+  }
+  Turn turn(this);
+  if (stored.has_value()) storing_.erase(storing_.find(request.agent_id()));
+  for (const v1::LeaseResult& result : request.finished()) {
+    turn.jobs.insert(farm_.JobOfLease(result.lease().lease_id()));
+  }
+  absl::StatusOr<Farm::Answer> answer = farm_.Synchronize(request, Now());
+  if (!answer.ok()) return turn.Answer<v1::SynchronizeResponse>(done, answer.status());
+  Offer(turn, request.agent_id());  // ends its call before this one
+  const absl::Time until = std::min(DeadlineOf(request.max_wait(), Now()), Now() + answer->hold);
+  if (answer->news || until <= Now()) {
+    return turn.Answer<v1::SynchronizeResponse>(done, std::move(answer->response));
+  }
+  if (stopping_) return turn.Answer<v1::SynchronizeResponse>(done, Stopping());
+  agents_.emplace(request.agent_id(), HeldAgent{WhoCalls(request), std::move(answer->response), until, present, done});
+}
+
+// --- tuners ----------------------------------------------------------------------------------------------------------
+
+void Shell::LeaseJob(const v1::LeaseJobRequest& request, Present present, Done<v1::LeaseJobResponse> done) {
+  Turn turn(this);
+  v1::LeaseJobResponse nothing;
+  // A lease that cannot be stored would be lost with a job that is not to blame: the tuner waits for the disk.
+  if (commit_.Trouble().empty()) {
+    absl::StatusOr<v1::LeaseJobResponse> response = farm_.LeaseJob(request, Now());
+    if (!response.ok() || response->has_lease()) return turn.AnswerWhenStored(std::move(done), std::move(response));
+    nothing = *std::move(response);
+  }
+  const absl::Time until = DeadlineOf(request.max_wait(), Now());
+  if (until <= Now()) return turn.Answer<v1::LeaseJobResponse>(std::move(done), std::move(nothing));
+  if (stopping_) return turn.Answer<v1::LeaseJobResponse>(std::move(done), Stopping());
+  tuners_.push_back({request, std::move(nothing), until, std::move(present), std::move(done)});
+}
+
+void Shell::ReportProgress(const v1::ReportProgressRequest& request, Done<v1::ReportProgressResponse> done) {
+  Turn turn(this);
+  auto response = farm_.ReportProgress(request, Now());
+  turn.AnswerWhenStored(std::move(done), std::move(response));
+}
+
+// Not stored: a tuner submits its open batches again when the tracker was restarted.
+void Shell::SubmitBatch(const v1::SubmitBatchRequest& request, Done<v1::SubmitBatchResponse> done) {
+  Turn turn(this);
+  turn.Answer(std::move(done), farm_.SubmitBatch(request, Now()));
+}
+
+void Shell::WaitBatch(const v1::WaitBatchRequest& request, Present present, Done<v1::WaitBatchResponse> done) {
+  Turn turn(this);
+  absl::StatusOr<v1::WaitBatchResponse> response = farm_.WaitBatch(request, Now());
+  const absl::Time until = DeadlineOf(request.max_wait(), Now());
+  const bool news = !response.ok() || response->finished_size() > 0 || response->cancelled();
+  if (news || until <= Now()) return turn.AnswerLook(std::move(done), std::move(response));
+  if (stopping_) return turn.Answer<v1::WaitBatchResponse>(std::move(done), Stopping());
+  batch_waits_.emplace(request.lease().job_id(),
+                       HeldBatchWait{request, {}, until, std::move(present), std::move(done)});
+}
+
+void Shell::CompleteJob(const v1::CompleteJobRequest& request, Done<v1::CompleteJobResponse> done) {
+  Turn turn(this);
   const absl::Status status = farm_.CompleteJob(request, Now());
-  HONE_RETURN_IF_ERROR(Settle());
-  return status;
+  absl::StatusOr<v1::CompleteJobResponse> response = v1::CompleteJobResponse();
+  if (!status.ok()) response = status;
+  turn.AnswerWhenStored(std::move(done), std::move(response));
 }
 
-absl::StatusOr<v1::Job> Shell::SubmitJob(const v1::JobSpec& spec) {
-  const Lock lock(mutex_);
+// --- clients and operators -------------------------------------------------------------------------------------------
+
+void Shell::SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done) {
+  Turn turn(this);
   auto job = farm_.SubmitJob(spec, Now());
-  HONE_RETURN_IF_ERROR(Settle());
-  return job;
+  turn.AnswerWhenStored(std::move(done), std::move(job));
 }
 
-absl::StatusOr<v1::Job> Shell::GetJob(const std::string& job_id) {
-  const Lock lock(mutex_);
-  return farm_.GetJob(job_id, Now());
+void Shell::GetJob(const std::string& job_id, Done<v1::Job> done) {
+  Turn turn(this);
+  turn.AnswerLook(std::move(done), farm_.GetJob(job_id, Now()));
 }
 
-absl::StatusOr<v1::ListJobsResponse> Shell::ListJobs(const v1::ListJobsRequest& request) {
-  const Lock lock(mutex_);
+void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done) {
+  Turn turn(this);
   v1::ListJobsResponse response;
   for (v1::Job& job : farm_.ListJobs(request.limit(), request.only_open(), Now()))
     *response.add_jobs() = std::move(job);
+  turn.AnswerLook<v1::ListJobsResponse>(std::move(done), std::move(response));
+}
+
+absl::StatusOr<v1::WatchJobResponse> Shell::Watched(const v1::WatchJobRequest& request) {
+  HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));
+  response.set_trouble(commit_.Trouble());
   return response;
 }
 
-absl::StatusOr<v1::WatchJobResponse> Shell::WatchJob(const v1::WatchJobRequest& request, const Present& present) {
-  Lock lock(mutex_);
-  const absl::Time deadline = DeadlineOf(request.max_wait(), Now());
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));
-    response.set_trouble(farm_.trouble());
-    const bool told = response.events_size() > 0 || JobBook::Ended(response.job());
-    if (told || !Wait(lock, deadline, present)) return response;
-  }
+void Shell::WatchJob(const v1::WatchJobRequest& request, Present present, Done<v1::WatchJobResponse> done) {
+  Turn turn(this);
+  absl::StatusOr<v1::WatchJobResponse> response = Watched(request);
+  const absl::Time until = DeadlineOf(request.max_wait(), Now());
+  const bool news = !response.ok() || response->events_size() > 0 || JobBook::Ended(response->job());
+  if (news || until <= Now() || stopping_) return turn.AnswerLook(std::move(done), std::move(response));
+  watches_.emplace(request.job_id(),
+                   HeldWatch{request, *std::move(response), until, std::move(present), std::move(done)});
 }
 
-absl::StatusOr<v1::Job> Shell::CancelJob(const std::string& job_id) {
-  const Lock lock(mutex_);
+void Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {
+  Turn turn(this);
   auto job = farm_.CancelJob(job_id, Now());
-  HONE_RETURN_IF_ERROR(Settle());
-  return job;
+  turn.AnswerWhenStored(std::move(done), std::move(job));
 }
 
 v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request) {
-  const Lock lock(mutex_);
+  Turn turn(this);
   v1::ListDevicesResponse response;
   for (v1::Device& device : farm_.ListDevices(request, Now())) *response.add_devices() = std::move(device);
   response.set_trouble(farm_.trouble());
   return response;
 }
 
-absl::Status Shell::Drain(const std::string& agent_id, const std::string& reason) {
-  if (agent_id.empty()) return absl::InvalidArgumentError("no agent named: `hone devices` lists their names");
-  const Lock lock(mutex_);
-  HONE_RETURN_IF_ERROR(state_.SaveDrained(agent_id, reason));
-  farm_.Drain(agent_id, reason);
-  return Settle();
+void Shell::SetDrained(const std::string& agent_id, std::optional<std::string> reason, GroupCommit::Told told) {
+  Turn turn(this);
+  reason.has_value() ? farm_.Drain(agent_id, *reason) : farm_.Undrain(agent_id);
+  turn.drained.drained[agent_id] = std::move(reason);
+  turn.WhenStored(std::move(told));
+  Offer(turn, agent_id);
 }
 
-absl::Status Shell::Undrain(const std::string& agent_id) {
-  const Lock lock(mutex_);
-  HONE_RETURN_IF_ERROR(state_.ForgetDrained(agent_id));
-  farm_.Undrain(agent_id);
-  return Settle();
+void Shell::Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done) {
+  if (agent_id.empty()) return done(absl::InvalidArgumentError("no agent named: `hone devices` lists their names"));
+  SetDrained(agent_id, reason, [done = std::move(done)](const absl::Status& stored) {
+    stored.ok() ? done(v1::DrainResponse()) : done(Trouble(stored));
+  });
+}
+
+void Shell::Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done) {
+  if (agent_id.empty()) return done(absl::InvalidArgumentError("no agent named: `hone devices` lists their names"));
+  SetDrained(agent_id, std::nullopt, [done = std::move(done)](const absl::Status& stored) {
+    stored.ok() ? done(v1::UndrainResponse()) : done(Trouble(stored));
+  });
 }
 
 v1::GetFarmResponse Shell::Counters() {
-  const Lock lock(mutex_);
+  Turn turn(this);
   return farm_.Counters(Now());
 }
 

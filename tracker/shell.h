@@ -1,16 +1,21 @@
-// The shell around the farm: one mutex, the clock, the stores, and calls that wait. What gRPC's threads call.
+// The shell around the farm: its lock, the clock, what must be stored, and calls that wait. What gRPC's threads call.
 //
-// Every method is safe from any thread and takes its turn on the farm. Results are appended to the records before the
-// agent is told that they were accepted, and jobs are stored before anyone hears of their new state: kill -9 at any
-// moment loses nothing that was acknowledged. Waiting calls return early when the shell stops.
+// Every method is safe from any thread and returns at once; the answer comes through `done`, on any thread. The lock is
+// held for moments only: nothing is read from or written to a disk under it. Results are in the records before the farm
+// takes them, and a change of a job is stored before anyone hears of it (group_commit.h): kill -9 at any moment loses
+// nothing that was acknowledged. A call that waits holds no thread, and an event wakes only those whom it concerns.
 #ifndef HONE_TRACKER_SHELL_H_
 #define HONE_TRACKER_SHELL_H_
 
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +24,8 @@
 #include "absl/status/statusor.h"
 #include "records/store.h"
 #include "tracker/farm_state.h"
+#include "tracker/group_commit.h"
+#include "tracker/held_call.h"
 #include "tracker/queue/farm.h"
 #include "tracker/storing.h"
 
@@ -28,60 +35,72 @@ class Shell {
  public:
   // The store must outlive the shell.
   static absl::StatusOr<std::unique_ptr<Shell>> Start(FarmOptions options, FarmState state, records::Store* store);
-  ~Shell();
+  ~Shell();  // every call has its answer when it returns
   // Ends all waiting calls with kUnavailable and lets no new one wait.
   void Stop();
 
-  // Says whether the caller is still there; waiting ends when it is not.
-  using Present = std::function<bool()>;
-
-  absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request, const Present& present);
-  absl::StatusOr<v1::LeaseJobResponse> LeaseJob(const v1::LeaseJobRequest& request, const Present& present);
-  absl::StatusOr<v1::ReportProgressResponse> ReportProgress(const v1::ReportProgressRequest& request);
-  absl::StatusOr<v1::SubmitBatchResponse> SubmitBatch(const v1::SubmitBatchRequest& request);
-  absl::StatusOr<v1::WaitBatchResponse> WaitBatch(const v1::WaitBatchRequest& request, const Present& present);
-  absl::Status CompleteJob(const v1::CompleteJobRequest& request);
-  absl::StatusOr<v1::Job> SubmitJob(const v1::JobSpec& spec);
-  absl::StatusOr<v1::Job> GetJob(const std::string& job_id);
-  absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request);
-  absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, const Present& present);
-  absl::StatusOr<v1::Job> CancelJob(const std::string& job_id);
+  // A request must live until `done` is called. Waiting ends early when `present` says that the caller is gone.
+  void Synchronize(const v1::SynchronizeRequest& request, Present present, Done<v1::SynchronizeResponse> done);
+  void LeaseJob(const v1::LeaseJobRequest& request, Present present, Done<v1::LeaseJobResponse> done);
+  void ReportProgress(const v1::ReportProgressRequest& request, Done<v1::ReportProgressResponse> done);
+  void SubmitBatch(const v1::SubmitBatchRequest& request, Done<v1::SubmitBatchResponse> done);
+  void WaitBatch(const v1::WaitBatchRequest& request, Present present, Done<v1::WaitBatchResponse> done);
+  void CompleteJob(const v1::CompleteJobRequest& request, Done<v1::CompleteJobResponse> done);
+  void SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done);
+  void GetJob(const std::string& job_id, Done<v1::Job> done);
+  void ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done);
+  void WatchJob(const v1::WatchJobRequest& request, Present present, Done<v1::WatchJobResponse> done);
+  void CancelJob(const std::string& job_id, Done<v1::Job> done);
+  void Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done);
+  void Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done);
   v1::ListDevicesResponse ListDevices(const v1::ListDevicesRequest& request);
-  absl::Status Drain(const std::string& agent_id, const std::string& reason);
-  absl::Status Undrain(const std::string& agent_id);
   v1::GetFarmResponse Counters();
-  records::Store* store() { return store_; }
 
  private:
+  class Turn;
+  using HeldAgent = HeldCall<v1::SynchronizeRequest, v1::SynchronizeResponse>;
+  using HeldTuner = HeldCall<v1::LeaseJobRequest, v1::LeaseJobResponse>;
+  using HeldBatchWait = HeldCall<v1::WaitBatchRequest, v1::WaitBatchResponse>;
+  using HeldWatch = HeldCall<v1::WatchJobRequest, v1::WatchJobResponse>;
+
   Shell(FarmOptions options, FarmState state, records::Store* store);
-  using Lock = std::unique_lock<std::mutex>;
-  void TickLoop();
-  // What has to be on the disk after a change, then everyone who waits looks again.
-  absl::Status Settle();
-  absl::Status StoreJobs();
-  absl::Status StoreHealth();
   // A clock that no step of the system's clock moves: leases must not end because somebody set the time.
   absl::Time Now() const;
-  // Makes the request's results durable; what could not be stored stays with the agent.
-  void StoreResults(v1::SynchronizeRequest* request);
-  void NoteStored(Storing::What what, const absl::Status& stored);
-  absl::Status Append(const std::vector<Recordable>& recordables);
-  // Waits for a change until the deadline. False when time is up or the caller is gone.
-  bool Wait(Lock& lock, absl::Time deadline, const Present& present);
+  void TickLoop();
+  void Tick(Turn& turn);
+
+  // The second half of Synchronize, when the results in the request are stored, or cannot be.
+  // stored: nullopt where there was nothing to store.
+  void TakeCall(const v1::SynchronizeRequest& request, const Present& present,
+                const Done<v1::SynchronizeResponse>& done, const std::optional<absl::Status>& stored);
+  void SetDrained(const std::string& agent_id, std::optional<std::string> reason, GroupCommit::Told told);
+
+  // What the end of a turn does: hands over what changed, and answers waiting calls whom it concerns.
+  GroupCommit::Changes TakeChanges(Turn& turn);
+  void DealWork(Turn& turn);
+  void DealJobs(Turn& turn);
+  void Offer(Turn& turn, const std::string& agent_id);
+  void AnswerBatchWaits(Turn& turn, const std::string& job_id);
+  void AnswerWatches(Turn& turn, const std::string& job_id);
+  // Calls whose time is up; and, since that takes longer to see, those whose caller has gone.
+  void EndOverdue(Turn& turn, bool look_for_callers);
+  absl::StatusOr<v1::WatchJobResponse> Watched(const v1::WatchJobRequest& request);
 
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::condition_variable stopped_;  // for the ticker alone
+  std::condition_variable stopped_;  // for the ticker
   bool stopping_ = false;
   const absl::Time started_ = absl::Now();
   const std::chrono::steady_clock::time_point started_steady_ = std::chrono::steady_clock::now();
-  std::vector<Recordable> unstored_;  // given up, and not yet in the records
-  // Nothing is lost while storing fails: agents keep their results and the farm its changes, and both try again.
-  Storing storing_;
+  const std::string farm_id_;
   Farm farm_;
-  FarmState state_;
-  records::Store* const store_;
+  std::set<std::string> specs_kept_;                       // jobs whose specification was handed over to be stored
+  std::multiset<std::string> storing_;                     // agents whose results are on their way to the disk
+  std::map<std::string, HeldAgent> agents_;                // by agent
+  std::list<HeldTuner> tuners_;                            // for a job, in the order they came
+  std::multimap<std::string, HeldBatchWait> batch_waits_;  // by job
+  std::multimap<std::string, HeldWatch> watches_;          // by job
   std::thread ticker_;
+  GroupCommit commit_;  // last, so that what it tells at its end finds the rest
 };
 
 }  // namespace hone::tracker

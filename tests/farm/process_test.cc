@@ -111,6 +111,40 @@ TEST_F(FarmProcessTest, KilledTrackerLosesNoAcceptedResultAndJobsGoOn) {
   EXPECT_EQ(Stats().records(), 3);
 }
 
+// The agent runs all the while: it finds its tracker again, which knows less than before.
+TEST_F(FarmProcessTest, ARestoredCopyGoesOnWithTheFarmThatRuns) {
+  StartTracker();
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent();
+  LeaseNewJob("a");
+  const std::string job_id = job_.id();
+  Measure({"good"}, "b1");
+  const auto run = [&](const std::string& what) {
+    std::remove((folder_ / "copy.log").c_str());
+    Process process({HONE_TRACKER_BINARY, what, "--records", folder_ / "records", folder_ / "copy"},
+                    folder_ / "copy.log");
+    const int status = process.Wait();
+    return std::pair(status, process.Log());
+  };
+  ASSERT_EQ(run("backup").first, 0) << run("backup").second;
+  Measure({"good", "wrong"}, "b2");
+  const auto [refused, why] = run("restore");
+  EXPECT_EQ(refused, 1);
+  EXPECT_THAT(why, HasSubstr("stop the tracker"));
+  tracker_->Signal(SIGKILL);
+  tracker_->Wait();
+  const auto [restored, said] = run("restore");
+  ASSERT_EQ(restored, 0) << said;
+  EXPECT_THAT(said, HasSubstr("records.replaced-1"));
+  StartTracker();
+  Connect();
+  EXPECT_EQ(Stats().records(), 1);
+  LeaseNewJob("a");
+  EXPECT_EQ(job_.id(), job_id);
+  EXPECT_TRUE(Measure({"good"}, "b3").at("good").has_timing()) << agent->Log();
+  EXPECT_EQ(Stats().records(), 2);
+}
+
 TEST_F(FarmProcessTest, SecondAgentOfTheSameNameEndsTheFirst) {
   StartTracker();
   Connect();

@@ -132,15 +132,25 @@ absl::StatusOr<std::string> BatchQueue::Submit(const std::string& job_id, const 
 void BatchQueue::AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates,
                           std::set<std::string> lost_by, absl::Time now) {
   const int64_t number = ++next_piece_;
-  entry.pieces[number] =
-      Piece{.candidates = std::move(candidates), .avoid = {std::move(lost_by), {}}, .queued_since = now};
-  order_.insert(OrderOf(batch_id, entry, number));
+  entry.pieces[number] = Piece{.candidates = std::move(candidates), .avoid = {std::move(lost_by), {}}};
+  Enqueue(batch_id, entry, number, now);
 }
 
 void BatchQueue::Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now) {
   entry.pieces.at(piece).lease_id.clear();
   entry.pieces.at(piece).queued_since = now;
-  order_.insert(OrderOf(batch_id, entry, piece));
+  newly_queued_.push_back(*order_.insert(OrderOf(batch_id, entry, piece)).first);
+}
+
+std::optional<BatchQueue::Queued> BatchQueue::TakeQueued() {
+  while (!newly_queued_.empty()) {
+    const Order order = std::move(newly_queued_.front());
+    newly_queued_.pop_front();
+    if (!order_.contains(order)) continue;
+    const Entry& entry = batches_.at(order.batch_id);
+    return Queued{entry.batch.get(), &entry.pieces.at(order.piece).avoid};
+  }
+  return std::nullopt;
 }
 
 void BatchQueue::RemovePieces(const std::string& batch_id, Entry& entry) {

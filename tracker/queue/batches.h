@@ -10,6 +10,7 @@
 #define HONE_TRACKER_QUEUE_BATCHES_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -67,6 +68,7 @@ class BatchQueue {
   const Lease* Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch, const Fits& fits,
                     absl::Time now);
   const Lease* FindLease(const std::string& lease_id) const;  // nullptr: not live
+  const std::string& JobOf(const Lease& lease) const { return batches_.at(lease.batch_id).job_id; }
   // The batch an agent gets: the candidates of the leased piece, and the time that is left for them.
   v1::Batch BatchOf(const Lease& lease, absl::Time now) const;
 
@@ -102,6 +104,13 @@ class BatchQueue {
   // Devices that were lost with candidates which then became LOST_DEVICE, once for each loss: it was not their fault.
   std::vector<std::string> TakeInnocent();
   std::vector<Lease> TakeCancelled();  // leases ended by DropJob or a total limit since the last call
+
+  // A piece that was queued since the last call and still is; nullopt: no more. Valid until the next change.
+  struct Queued {
+    const v1::Batch* batch;
+    const Avoid* avoid;
+  };
+  std::optional<Queued> TakeQueued();
 
   int queued() const { return static_cast<int>(order_.size()); }  // pieces
   int running() const { return static_cast<int>(leases_.size()); }
@@ -154,7 +163,8 @@ class BatchQueue {
   int64_t next_batch_ = 0, next_piece_ = 0, given_up_ = 0;
   std::map<std::string, Entry> batches_;
   std::map<std::pair<std::string, std::string>, std::string> by_client_id_;
-  std::set<Order> order_;  // queued pieces
+  std::set<Order> order_;           // queued pieces
+  std::deque<Order> newly_queued_;  // may name pieces that are queued no more
   std::map<std::string, Lease> leases_;
   std::vector<Recordable> gave_up_;
   std::vector<std::string> innocent_;

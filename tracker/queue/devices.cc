@@ -203,10 +203,6 @@ std::map<std::string, v1::HealthRecord> DeviceRegistry::TakeChangedHealth() {
   return changed;
 }
 
-void DeviceRegistry::KeepChangedHealth(const std::map<std::string, v1::HealthRecord>& changed) {
-  for (const auto& [name, health] : changed) changed_health_.insert(name);
-}
-
 void DeviceRegistry::DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const {
   proto.set_health_reason(Problem(agent, device, now));
   proto.set_health(v1::DEVICE_HEALTH_GOOD);

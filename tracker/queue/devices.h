@@ -89,7 +89,6 @@ class DeviceRegistry {
   // Health records that changed since the last call and are to be stored, by name of the device; one without fields is
   // to be forgotten.
   std::map<std::string, v1::HealthRecord> TakeChangedHealth();
-  void KeepChangedHealth(const std::map<std::string, v1::HealthRecord>& changed);
   void RestoreHealth(const std::string& name, v1::HealthRecord health) { health_[name] = std::move(health); }
 
   std::vector<v1::Device> List(const v1::ListDevicesRequest& request, absl::Time now) const;

@@ -229,15 +229,50 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
   for (auto& [id, device] : agent.devices) {
     if (!device.lease_id.empty() || !devices_.Serves(agent, device, now)) continue;
     const auto fits = [&](const v1::Batch& batch, const Avoid& avoid) {
-      if (!CouldTake(device, batch)) return false;
-      const bool avoided = avoid.agents.contains(agent.id) || avoid.devices.contains(NameOf(agent.id, id));
-      return !avoided || !AnotherCouldTake(batch, avoid, now);
+      return CanTake(agent, device, batch, avoid, now);
     };
     const BatchQueue::Lease* lease = batches_.Pick(agent.id, id, agent.epoch, fits, now);
     if (lease == nullptr) continue;
     device.lease_id = lease->id;
     AddLease(*lease, response);
   }
+}
+
+bool Farm::CanTake(const Agent& agent, const Device& device, const v1::Batch& batch,
+                   const Avoid& avoid, absl::Time now) const {
+  if (!CouldTake(device, batch)) return false;
+  const std::string name = NameOf(agent.id, device.state.device_id());
+  const bool avoided = avoid.agents.contains(agent.id) || avoid.devices.contains(name);
+  return !avoided || !AnotherCouldTake(batch, avoid, now);
+}
+
+std::string Farm::JobOfLease(const std::string& lease_id) const {
+  const BatchQueue::Lease* lease = batches_.FindLease(lease_id);
+  return lease == nullptr ? "" : batches_.JobOf(*lease);
+}
+
+void Farm::Hear(const std::string& agent_id, absl::Time now) {
+  if (Agent* agent = devices_.Find(agent_id)) agent->last_seen = Forward(now);
+}
+
+std::optional<std::string> Farm::NextConcerned(const std::function<bool(const std::string&)>& held, absl::Time now) {
+  now = Forward(now);
+  const std::map<std::string, Agent>& agents = devices_.agents();
+  while (const std::optional<BatchQueue::Queued> piece = batches_.TakeQueued()) {
+    auto next = agents.upper_bound(last_concerned_);
+    for (size_t seen = 0; seen < agents.size(); ++seen, ++next) {
+      if (next == agents.end()) next = agents.begin();
+      const auto& [id, agent] = *next;
+      const auto idle = [&](const auto& entry) {
+        return entry.second.lease_id.empty() && CanTake(agent, entry.second, *piece->batch, *piece->avoid, now) &&
+               devices_.Serves(agent, entry.second, now);
+      };
+      if (!held(id) || !std::any_of(agent.devices.begin(), agent.devices.end(), idle)) continue;
+      last_concerned_ = id;
+      return last_concerned_;
+    }
+  }
+  return std::nullopt;
 }
 
 bool Farm::AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const {

@@ -10,6 +10,7 @@
 #ifndef HONE_TRACKER_QUEUE_FARM_H_
 #define HONE_TRACKER_QUEUE_FARM_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,6 +55,13 @@ class Farm {
     absl::Duration hold = absl::ZeroDuration();
   };
   absl::StatusOr<Answer> Synchronize(const v1::SynchronizeRequest& request, absl::Time now);
+  // The job whose work a live lease is; "" for any other.
+  std::string JobOfLease(const std::string& lease_id) const;
+  // The agent's call is open, and will be answered as soon as its results are stored: it is not silent.
+  void Hear(const std::string& agent_id, absl::Time now);
+  // An agent to make an Offer to, among those whose calls are `held`: one with an idle device for a piece of work that
+  // was queued since the last call. Each piece is asked about once; nullopt: that was all.
+  std::optional<std::string> NextConcerned(const std::function<bool(const std::string&)>& held, absl::Time now);
   // Something to say to an agent whose call is held back? nullopt: hold on. kAborted: a newer call overtook it.
   absl::StatusOr<std::optional<v1::SynchronizeResponse>> Offer(const v1::SynchronizeRequest& held, absl::Time now);
 
@@ -85,13 +93,10 @@ class Farm {
   // Lets time pass: silent agents and tuners, overdue leases. To be called about twice a second.
   void Tick(absl::Time now);
   std::vector<const v1::Job*> TakeChangedJobs() { return jobs_.TakeChanged(); }
-  // They could not be stored: TakeChangedJobs will name them again.
-  void KeepChanged(const std::vector<const v1::Job*>& jobs) { jobs_.KeepChanged(jobs); }
+  // Ids of jobs that ended long ago and are there no more.
+  std::vector<std::string> TakeForgottenJobs() { return jobs_.TakeForgotten(); }
   std::vector<Recordable> TakeGivenUp() { return batches_.TakeGivenUp(); }
   std::map<std::string, v1::HealthRecord> TakeChangedHealth() { return devices_.TakeChangedHealth(); }
-  void KeepChangedHealth(const std::map<std::string, v1::HealthRecord>& changed) {
-    devices_.KeepChangedHealth(changed);
-  }
 
   // For the simulator's invariants.
   const BatchQueue& batches() const { return batches_; }
@@ -116,6 +121,8 @@ class Farm {
   void LoseLease(const std::string& lease_id, const std::string& why, absl::Time now);
   void LoseOrphans(Agent& agent, absl::Time now);
   void DropReleasedJobs();
+  bool CanTake(const Agent& agent, const Device& device, const v1::Batch& batch, const Avoid& avoid,
+               absl::Time now) const;
   bool AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const;
   std::string WaitingFor(const v1::Job& job, absl::Time now) const;
   v1::Job Described(const v1::Job& job, absl::Time now) const;
@@ -129,6 +136,7 @@ class Farm {
   JobBook jobs_;
   DeviceRegistry devices_;
   BatchQueue batches_;
+  std::string last_concerned_;  // where the search for the next one goes on, so that all get their turn
   int64_t accepted_ = 0, stale_ = 0, lost_ = 0, recovered_ = 0;
 };
 

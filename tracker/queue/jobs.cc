@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/status.h"
@@ -49,7 +50,8 @@ void JobBook::Restore(v1::Job job) {
   entry.job = std::move(job);
   entry.number = next_number_++;
   entry.last_sequence = FirstSequence();
-  by_request_id_[entry.job.spec().request_id()] = id;
+  // A damaged one has lost what it was asked for by.
+  if (const std::string& request = entry.job.spec().request_id(); !request.empty()) by_request_id_[request] = id;
 }
 
 absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Time now) {
@@ -182,7 +184,27 @@ void JobBook::Expire(absl::Time now) {
     if (entry.job.state() == v1::JOB_STATE_RUNNING && now - entry.last_heard > options_.lease_ttl)
       LoseTuner(entry, now);
   }
+  ForgetEnded(now);
 }
+
+void JobBook::ForgetEnded(absl::Time now) {
+  std::vector<std::pair<absl::Time, std::string>> ended;
+  for (const auto& [id, entry] : jobs_) {
+    if (Ended(entry.job)) ended.emplace_back(FromProto(entry.job.ended()), id);
+  }
+  std::sort(ended.begin(), ended.end(), std::greater<>());
+  const auto kept = static_cast<size_t>(options_.most_ended);
+  for (size_t i = 0; i < ended.size(); ++i) {
+    const auto& [when, id] = ended[i];
+    if (i < kept && now - when <= options_.keep_ended) continue;
+    by_request_id_.erase(jobs_.at(id).job.spec().request_id());
+    jobs_.erase(id);
+    changed_.erase(id);
+    forgotten_.push_back(id);
+  }
+}
+
+std::vector<std::string> JobBook::TakeForgotten() { return std::exchange(forgotten_, {}); }
 
 void JobBook::LoseTuner(Entry& entry, absl::Time now) {
   entry.lease_id.clear();
@@ -256,6 +278,16 @@ std::vector<v1::JobEvent> JobBook::Events(const std::string& job_id, int64_t aft
   return events;
 }
 
+bool JobBook::HasEvents(const std::string& job_id, int64_t after) const {
+  const auto found = jobs_.find(job_id);
+  return found != jobs_.end() && !found->second.events.empty() && found->second.events.back().sequence() > after;
+}
+
+bool JobBook::waiting() const {
+  return std::any_of(jobs_.begin(), jobs_.end(),
+                     [](const auto& entry) { return entry.second.job.state() == v1::JOB_STATE_QUEUED; });
+}
+
 int JobBook::open() const {
   return static_cast<int>(
       std::count_if(jobs_.begin(), jobs_.end(), [](const auto& e) { return !Ended(e.second.job); }));
@@ -268,10 +300,6 @@ std::vector<const v1::Job*> JobBook::TakeChanged() {
   for (const std::string& id : changed_) changed.push_back(&jobs_.at(id).job);
   changed_.clear();
   return changed;
-}
-
-void JobBook::KeepChanged(const std::vector<const v1::Job*>& jobs) {
-  for (const v1::Job* job : jobs) changed_.insert(job->id());
 }
 
 }  // namespace hone::tracker

@@ -51,7 +51,7 @@ class JobBook {
   absl::StatusOr<bool> Report(const v1::JobLease& lease, const v1::JobProgress& progress, absl::Time now);
   absl::Status Complete(const v1::CompleteJobRequest& request, absl::Time now);
   absl::StatusOr<const v1::Job*> Cancel(const std::string& job_id, absl::Time now);
-  // Ends the leases of silent tuners.
+  // Ends the leases of silent tuners, and forgets jobs that ended long ago.
   void Expire(absl::Time now);
   // The tracker stood still for so long: nobody was heard because nobody listened.
   void GiveBack(absl::Duration stall, absl::Time now);
@@ -59,13 +59,18 @@ class JobBook {
   const v1::Job* Find(const std::string& job_id) const;               // nullptr when unknown
   std::vector<const v1::Job*> List(int limit, bool only_open) const;  // newest first; limit 0: all
   std::vector<v1::JobEvent> Events(const std::string& job_id, int64_t after) const;
+  // Whether the job has events after that number.
+  bool HasEvents(const std::string& job_id, int64_t after) const;
   int open() const;
+  bool waiting() const;  // whether a job waits for a tuner
 
   // Jobs whose lease ended since the last call: their batches are of no use any more.
   std::vector<std::string> TakeReleased();
   // Jobs that changed since the last call and are to be stored.
   std::vector<const v1::Job*> TakeChanged();
-  void KeepChanged(const std::vector<const v1::Job*>& jobs);
+
+  // Ids of jobs that were forgotten since the last call.
+  std::vector<std::string> TakeForgotten();
 
   static bool Ended(const v1::Job& job);
 
@@ -87,6 +92,7 @@ class JobBook {
   void AddEvent(Entry& entry, v1::JobEvent event, absl::Time now);
   void LoseTuner(Entry& entry, absl::Time now);
   void ReturnJob(Entry& entry, absl::Time now);
+  void ForgetEnded(absl::Time now);
   static v1::JobLease LeaseOf(const Entry& entry);
   // Events are not stored: their numbers go on above all those of the incarnation before.
   int64_t FirstSequence() const { return static_cast<int64_t>(incarnation_ << 32); }
@@ -99,7 +105,7 @@ class JobBook {
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
   std::set<std::string> changed_;
-  std::vector<std::string> released_;
+  std::vector<std::string> released_, forgotten_;
 };
 
 }  // namespace hone::tracker

@@ -17,6 +17,8 @@ struct JobOptions {
   int max_fruitless = 5;
   int max_open = kQuotas.open_jobs;      // of one submitter
   int max_leased = kQuotas.leased_jobs;  // by all tuners of one name
+  int most_ended = 1000;                 // kept after their end, the newest: a year of a busy lab's nights
+  absl::Duration keep_ended = absl::Hours(24 * 90);  // long enough for a report of the quarter
 };
 
 struct DeviceOptions {

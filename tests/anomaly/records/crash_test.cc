@@ -86,10 +86,10 @@ TEST(CrashTest, EveryAcknowledgedRowSurvivesAKill) {
   const auto store = Store::Open(file, OpenMode::kReadWrite);
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_TRUE((*store)->CheckIntegrity().ok());
-  const auto rows = (*store)->Query({.limit = 100'000});
-  ASSERT_EQ(rows->size(), static_cast<size_t>(total * kBatchRows));
-  for (size_t i = 0; i < rows->size(); ++i) {
-    ASSERT_EQ((*rows)[i].record.measurement_id, fmt::format("batch-7/{}", i));
+  const std::vector<StoredRecord> rows = (*store)->Query({.limit = 100'000, .byte_limit = SIZE_MAX})->rows;
+  ASSERT_EQ(rows.size(), static_cast<size_t>(total * kBatchRows));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_EQ(rows[i].record.measurement_id, fmt::format("batch-7/{}", i));
   }
 }
 

@@ -45,7 +45,12 @@ int Read(sqlite3_file* file, void* to, int size, sqlite3_int64 offset) {
 }
 
 int Write(sqlite3_file* file, const void* from, int size, sqlite3_int64 offset) {
-  if (const int code = Of(file)->vfs->Check(FaultVfs::Operation::kWrite); code != SQLITE_OK) return code;
+  const std::lock_guard lock(Of(file)->vfs->mutex());
+  const int code = Of(file)->vfs->Check(FaultVfs::Operation::kWrite);
+  if (code != SQLITE_OK) {
+    if (Of(file)->vfs->writes_half()) Methods(file)->xWrite(Real(file), from, size / 2, offset);
+    return code;
+  }
   if (FaultVfs::Disk* disk = Of(file)->disk) {
     disk->pending.push_back({offset, std::string(static_cast<const char*>(from), static_cast<size_t>(size))});
   }
@@ -53,12 +58,14 @@ int Write(sqlite3_file* file, const void* from, int size, sqlite3_int64 offset) 
 }
 
 int Truncate(sqlite3_file* file, sqlite3_int64 size) {
+  const std::lock_guard lock(Of(file)->vfs->mutex());
   if (const int code = Of(file)->vfs->Check(FaultVfs::Operation::kTruncate); code != SQLITE_OK) return code;
   if (FaultVfs::Disk* disk = Of(file)->disk) disk->pending.push_back({size, ""});
   return Methods(file)->xTruncate(Real(file), size);
 }
 
 int Sync(sqlite3_file* file, int /*flags*/) {
+  const std::lock_guard lock(Of(file)->vfs->mutex());
   if (const int code = Of(file)->vfs->Check(FaultVfs::Operation::kSync); code != SQLITE_OK) return code;
   if (FaultVfs::Disk* disk = Of(file)->disk) {
     for (const FaultVfs::Change& change : disk->pending) Apply(disk->synced, change);
@@ -111,6 +118,7 @@ int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int*
   FaultFile* opened = Of(file);
   std::memset(opened, 0, sizeof(FaultFile));
   opened->vfs = self;
+  const std::lock_guard lock(self->mutex());
   const bool existed = name != nullptr && std::filesystem::exists(name);
   const int code = self->real()->xOpen(self->real(), name, opened->real(), flags, out_flags);
   opened->base.pMethods = opened->real()->pMethods != nullptr ? &kMethods : nullptr;
@@ -125,6 +133,7 @@ int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int*
 
 int Delete(sqlite3_vfs* vfs, const char* name, int sync_folder) {
   auto* self = static_cast<FaultVfs*>(vfs->pAppData);
+  const std::lock_guard lock(self->mutex());
   if (const int code = self->Check(FaultVfs::Operation::kDelete); code != SQLITE_OK) return code;
   self->disk(name) = {.exists = false};
   return self->real()->xDelete(self->real(), name, sync_folder);
@@ -145,19 +154,24 @@ FaultVfs::FaultVfs() : real_(sqlite3_vfs_find(nullptr)), vfs_(*real_) {
 FaultVfs::~FaultVfs() { sqlite3_vfs_unregister(&vfs_); }
 
 void FaultVfs::Arm(Fault fault, int n) {
+  const std::lock_guard lock(mutex_);
   fault_ = fault;
   countdown_ = n;
   hit_ = false;
 }
 
 int FaultVfs::Check(Operation operation) {
+  syncs_ += operation == Operation::kSync;
   const int error = operation == Operation::kWrite      ? SQLITE_IOERR_WRITE
                     : operation == Operation::kSync     ? SQLITE_IOERR_FSYNC
                     : operation == Operation::kTruncate ? SQLITE_IOERR_TRUNCATE
                                                         : SQLITE_IOERR_DELETE;
   if (dark_) return error;
-  const bool concerned = fault_ == Fault::kPowerCut ||
-                         (fault_ == Fault::kSyncError ? operation == Operation::kSync : operation == Operation::kWrite);
+  const Operation hit_by = fault_ == Fault::kSyncError       ? Operation::kSync
+                           : fault_ == Fault::kTruncateError ? Operation::kTruncate
+                           : fault_ == Fault::kDeleteError   ? Operation::kDelete
+                                                             : Operation::kWrite;
+  const bool concerned = fault_ == Fault::kPowerCut || operation == hit_by;
   if (!concerned || countdown_ == 0 || --countdown_ > 0) return SQLITE_OK;
   hit_ = true;
   dark_ = fault_ == Fault::kPowerCut;

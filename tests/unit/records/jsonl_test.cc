@@ -90,8 +90,8 @@ TEST(ExportImportTest, CarriesAllRecordsAndMergesTwice) {
   EXPECT_EQ(Import(*to, second)->duplicates, 2500u);
   EXPECT_EQ(to->Summarize()->records, 2501);
   const auto rows = to->Query({.after_row = 2, .limit = 3000, .with_workload_text = true});
-  ASSERT_THAT(*rows, SizeIs(2499));
-  for (size_t i = 0; i < rows->size(); ++i) ASSERT_EQ((*rows)[i].record, records[i + 1]);
+  ASSERT_THAT(rows->rows, SizeIs(2499));
+  for (size_t i = 0; i < rows->rows.size(); ++i) ASSERT_EQ(rows->rows[i].record, records[i + 1]);
 }
 
 TEST(ExportImportTest, ExportFollowsTheFilter) {

@@ -236,7 +236,7 @@ std::string SchemaOf(const Connection& connection) {
 TEST_F(OpenTest, TheSchemaIsTheReleasedOne) {
   const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "");
   ASSERT_TRUE(connection.ok());
-  ASSERT_EQ(Migrate(*connection, File(), 2), absl::OkStatus());
+  ASSERT_EQ(Migrate(*connection, File(), kRecordsFile, 2), absl::OkStatus());
   EXPECT_EQ(SchemaOf(*connection), ReleasedSchema(2));
 }
 
@@ -272,13 +272,14 @@ INSERT INTO records VALUES
   timing.seed = ~uint64_t{0};
   const auto store = Store::Open(File(), OpenMode::kReadWrite);
   ASSERT_TRUE(store.ok()) << store.status();
-  const auto rows = (*store)->Query({});
-  ASSERT_TRUE(rows.ok() && rows->size() == 2) << rows.status();
-  EXPECT_EQ((*rows)[0].row, 7);
-  EXPECT_EQ((*rows)[0].record, timing);
-  EXPECT_EQ((*rows)[1].row, 9);
-  EXPECT_EQ((*rows)[1].record.outcome, Outcome(Failure{FailureKind::kCrashed, "signal 11"}));
-  EXPECT_EQ((*rows)[1].record.seed, 5u);
+  const auto page = (*store)->Query({});
+  ASSERT_TRUE(page.ok() && page->rows.size() == 2) << page.status();
+  const std::vector<StoredRecord>& rows = page->rows;
+  EXPECT_EQ(rows[0].row, 7);
+  EXPECT_EQ(rows[0].record, timing);
+  EXPECT_EQ(rows[1].row, 9);
+  EXPECT_EQ(rows[1].record.outcome, Outcome(Failure{FailureKind::kCrashed, "signal 11"}));
+  EXPECT_EQ(rows[1].record.seed, 5u);
   EXPECT_EQ((*(*store)->Best(timing.key))->stored.row, 7);
   EXPECT_TRUE((*store)->CheckIntegrity().ok());
   // It is the same as one made today, but for the order of its tables.

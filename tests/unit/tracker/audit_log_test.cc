@@ -17,6 +17,7 @@ TEST(AuditLogTest, TellsTheNewestFirstAndForgetsTheOldest) {
     log->Add({"client", "ann", "ipv4:1", "JobService/Cancel", fmt::format("job{}", i)}, absl::OkStatus(),
              kNow + absl::Seconds(i));
   }
+  log.reset();
   log = AuditLog::Open(folder / "audit.db", 3).value();
   const auto entries = log->Newest(10).value();
   ASSERT_EQ(entries.size(), 3u);

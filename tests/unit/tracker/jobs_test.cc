@@ -8,7 +8,9 @@
 namespace hone::tracker {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 class JobBookTest : public testing::Test {
  protected:
@@ -210,6 +212,38 @@ TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutBlame) {
   EXPECT_EQ(restarted.Submit(SpecOf("a"), now_).value()->id(), id);
   EXPECT_NE(restarted.Submit(SpecOf("b"), now_).value()->id(), id);
   EXPECT_GT(restarted.Lease("t1", "boot", now_)->lease.epoch(), lease.epoch());
+}
+
+TEST_F(JobBookTest, EndedJobsAreForgottenByNumberAndAge) {
+  JobBook book(JobOptions{.most_ended = 2, .keep_ended = absl::Hours(24)}, 1, CountingIds());
+  std::vector<std::string> ids;
+  for (const char* name : {"open", "a", "b", "c"}) {
+    now_ += absl::Hours(1);
+    ids.push_back(book.Submit(SpecOf(name), now_).value()->id());
+    if (ids.size() == 1) continue;
+    ASSERT_TRUE(book.Cancel(ids.back(), now_).ok());
+  }
+  book.Expire(now_);
+  EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[1])) << "the oldest of three";
+  EXPECT_TRUE(book.TakeForgotten().empty());
+  EXPECT_EQ(book.Find(ids[1]), nullptr);
+  EXPECT_THAT(book.TakeChanged(), SizeIs(3)) << "nobody stores what is forgotten";
+  EXPECT_NE(book.Submit(SpecOf("a"), now_).value()->id(), ids[1]) << "its request is a new one";
+  book.Expire(now_ + absl::Hours(24));
+  EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[2])) << "too old";
+  EXPECT_NE(book.Find(ids[0]), nullptr) << "one that is open stays";
+  EXPECT_NE(book.Find(ids[3]), nullptr);
+}
+
+TEST_F(JobBookTest, TellsWhetherThereIsNewsAndWork) {
+  EXPECT_FALSE(book_.waiting());
+  const std::string id = Submit("a");
+  EXPECT_TRUE(book_.waiting());
+  EXPECT_TRUE(book_.HasEvents(id, 0));
+  EXPECT_FALSE(book_.HasEvents(id, book_.Events(id, 0).back().sequence()));
+  EXPECT_FALSE(book_.HasEvents("nonsense", 0));
+  ASSERT_TRUE(book_.Lease("t1", now_).has_value());
+  EXPECT_FALSE(book_.waiting());
 }
 
 }  // namespace

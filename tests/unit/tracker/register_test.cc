@@ -18,7 +18,10 @@ const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
 class RegisterTest : public testing::Test {
  protected:
-  void Reopen() { members_ = Register::Open(folder_ / "register.db").value(); }
+  void Reopen() {
+    members_.reset();
+    members_ = Register::Open(folder_ / "register.db").value();
+  }
   Register::Sign Signer(absl::Time from = kNow) {
     return [this, from](const FarmIdentity& identity) {
       return authority_.SignMember(pki::MakeRequest(pki::MakeKey()).value(), identity, {from, from + absl::Hours(24)});

@@ -1,11 +1,16 @@
 #include "tracker/shell.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 #include <atomic>
 #include <filesystem>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -18,6 +23,20 @@
 namespace hone::tracker {
 namespace {
 
+const Present kPresent = [] { return true; };
+
+// The answer of a call, waited for.
+template <typename Response, typename Call>
+absl::StatusOr<Response> Await(const Call& call) {
+  const auto promise = std::make_shared<std::promise<absl::StatusOr<Response>>>();
+  call(Done<Response>([promise](absl::StatusOr<Response> result) { promise->set_value(std::move(result)); }));
+  return promise->get_future().get();
+}
+
+absl::StatusOr<v1::Job> Submit(Shell& shell, const std::string& name) {
+  return Await<v1::Job>([&](auto done) { shell.SubmitJob(SpecOf(name), done); });
+}
+
 class ShellTest : public testing::Test {
  protected:
   ShellTest() { store_ = records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value(); }
@@ -26,20 +45,21 @@ class ShellTest : public testing::Test {
   void MeasureTwo(const std::string& state) {
     FarmState opened = FarmState::Open(folder_ / state, absl::Now()).value();
     const auto shell = Shell::Start(FarmOptions(), std::move(opened), store_.get()).value();
-    EXPECT_EQ(Measure(*shell, state, [] { return true; }), 1);
+    EXPECT_EQ(Measure(*shell, state, kPresent), 1);
   }
 
   // The same in a farm that runs: how many results were acknowledged.
-  static int Measure(Shell& shell, const std::string& name, const Shell::Present& present) {
-    EXPECT_TRUE(shell.SubmitJob(SpecOf("job" + name)).ok());
+  static int Measure(Shell& shell, const std::string& name, const Present& present) {
+    EXPECT_TRUE(Submit(shell, "job" + name).ok());
     v1::LeaseJobRequest lease_job;
     lease_job.set_protocol_version(v1::PROTOCOL_VERSION_1);
     lease_job.set_tuner_id("tuner" + name);
     v1::SubmitBatchRequest submit;
-    *submit.mutable_lease() = shell.LeaseJob(lease_job, present)->lease();
+    *submit.mutable_lease() =
+        Await<v1::LeaseJobResponse>([&](auto done) { shell.LeaseJob(lease_job, present, done); })->lease();
     submit.set_client_batch_id("first");
     *submit.mutable_batch() = BatchOf(2);
-    EXPECT_TRUE(shell.SubmitBatch(submit).ok());
+    EXPECT_TRUE(Await<v1::SubmitBatchResponse>([&](auto done) { shell.SubmitBatch(submit, done); }).ok());
     v1::SynchronizeRequest agent;
     agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
     agent.set_agent_id("agent" + name);
@@ -48,7 +68,7 @@ class ShellTest : public testing::Test {
     int acknowledged = 0;
     for (uint64_t sequence = 1; acknowledged == 0 && sequence < 10 && present(); ++sequence) {
       agent.set_sequence(sequence);
-      const auto answer = shell.Synchronize(agent, present);
+      const auto answer = Await<v1::SynchronizeResponse>([&](auto done) { shell.Synchronize(agent, present, done); });
       EXPECT_TRUE(answer.ok()) << answer.status();
       if (!answer.ok()) break;
       agent.set_epoch(answer->epoch());
@@ -108,153 +128,202 @@ TEST_F(ShellTest, LeasesCannotBeGuessed) {
       Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   std::set<std::string> ids;
   for (const std::string name : {"a", "b"}) {
-    ASSERT_TRUE(shell->SubmitJob(SpecOf(name)).ok());
+    ASSERT_TRUE(Submit(*shell, name).ok());
     v1::LeaseJobRequest request;
     request.set_protocol_version(v1::PROTOCOL_VERSION_1);
     request.set_tuner_id(name);
-    const std::string id = shell->LeaseJob(request, [] { return true; })->lease().lease_id();
+    const std::string id =
+        Await<v1::LeaseJobResponse>([&](auto done) { shell->LeaseJob(request, kPresent, done); })->lease().lease_id();
     EXPECT_EQ(id.size(), 32u) << "128 bits";
     ids.insert(id);
   }
   EXPECT_EQ(ids.size(), 2u);
 }
 
-// No file can grow while one of these lives: what a full disk does to everything that is written.
-class FullDisk {
- public:
-  FullDisk() {
-    signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit none = {0, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &none);
+// Calls that wait, and what they were answered.
+class HeldCallsTest : public ShellTest {
+ protected:
+  void Start() {
+    FarmState state = FarmState::Open(folder_ / "jobs", absl::Now()).value();
+    shell_ = Shell::Start(FarmOptions(), std::move(state), store_.get()).value();
   }
-  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+  // An agent calls, is told its epoch, and calls again with nothing to do.
+  void Hold(const std::string& agent_id, const std::string& target = "cpu") {
+    v1::SynchronizeRequest& request = requests_[agent_id];
+    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request.set_agent_id(agent_id);
+    request.set_boot_id("boot");
+    request.mutable_max_wait()->set_seconds(20);
+    *request.add_devices() = DeviceOf();
+    request.mutable_devices(0)->set_target(target);
+    request.set_sequence(1);
+    request.set_epoch(
+        Await<v1::SynchronizeResponse>([&](auto done) { shell_->Synchronize(request, kPresent, done); })->epoch());
+    Call(agent_id, 2);
+  }
+  void Call(const std::string& agent_id, uint64_t sequence, const Present& present = kPresent) {
+    v1::SynchronizeRequest request = requests_[agent_id];
+    request.set_sequence(sequence);
+    const auto stays = std::make_shared<v1::SynchronizeRequest>(request);
+    shell_->Synchronize(*stays, present,
+                        [this, stays, agent_id](const absl::StatusOr<v1::SynchronizeResponse>& answer) {
+                          const std::lock_guard lock(mutex_);
+                          answers_[agent_id].push_back(answer);
+                        });
+  }
+  std::vector<absl::StatusOr<v1::SynchronizeResponse>> Answers(const std::string& agent_id) {
+    const std::lock_guard lock(mutex_);
+    return answers_[agent_id];
+  }
+  int Answered() {
+    const std::lock_guard lock(mutex_);
+    int answered = 0;
+    for (const auto& [agent_id, answers] : answers_) answered += static_cast<int>(answers.size());
+    return answered;
+  }
+  v1::JobLease LeaseNewJob() {
+    EXPECT_TRUE(Submit(*shell_, "job").ok());
+    v1::LeaseJobRequest request;
+    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request.set_tuner_id("tuner");
+    return Await<v1::LeaseJobResponse>([&](auto done) { shell_->LeaseJob(request, kPresent, done); })->lease();
+  }
+  std::string SubmitBatch(const v1::JobLease& lease, const std::string& id, const std::string& target = "cpu") {
+    v1::SubmitBatchRequest submit;
+    *submit.mutable_lease() = lease;
+    submit.set_client_batch_id(id);
+    *submit.mutable_batch() = BatchOf(2);
+    submit.mutable_batch()->mutable_requirements()->set_target(target);
+    return Await<v1::SubmitBatchResponse>([&](auto done) { shell_->SubmitBatch(submit, done); })->batch_id();
+  }
 
- private:
-  rlimit before_{};
+  std::mutex mutex_;
+  std::map<std::string, v1::SynchronizeRequest> requests_;
+  std::map<std::string, std::vector<absl::StatusOr<v1::SynchronizeResponse>>> answers_;
+  std::unique_ptr<Shell> shell_;
 };
 
-TEST_F(ShellTest, AFullDiskBurnsNothingLosesNothingAndIsSaid) {
-  const auto shell =
-      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
-  const auto present = [] { return true; };
-  const std::string measured = shell->SubmitJob(SpecOf("measured"))->id();
-  v1::LeaseJobRequest lease_job;
-  lease_job.set_protocol_version(v1::PROTOCOL_VERSION_1);
-  lease_job.set_tuner_id("tuner");
-  v1::SubmitBatchRequest submit;
-  *submit.mutable_lease() = shell->LeaseJob(lease_job, present)->lease();
-  submit.set_client_batch_id("first");
-  *submit.mutable_batch() = BatchOf(2);
-  ASSERT_TRUE(shell->SubmitBatch(submit).ok());
-  const std::string queued = shell->SubmitJob(SpecOf("queued"))->id();
-  v1::SynchronizeRequest agent;
-  agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
-  agent.set_agent_id("agent");
-  agent.set_boot_id("boot");
-  *agent.add_devices() = DeviceOf();
-  agent.set_sequence(1);
-  const auto leased = shell->Synchronize(agent, present);
-  ASSERT_EQ(leased->leases_size(), 1);
-  agent.set_epoch(leased->epoch());
-  v1::LeaseResult* finished = agent.add_finished();
-  *finished->mutable_lease() = leased->leases(0).reference();
-  *finished->mutable_result() = TimedResult(leased->leases(0).batch());
-  {
-    const FullDisk full;
-    lease_job.set_tuner_id("another");
-    for (int i = 0; i < 20; ++i) {
-      agent.set_sequence(agent.sequence() + 1);
-      const auto answer = shell->Synchronize(agent, present);
-      if (answer.ok()) {
-        EXPECT_EQ(answer->acked_lease_ids_size() + answer->cancelled_lease_ids_size() + answer->leases_size(), 0);
-      } else {
-        EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable);
-      }
-      EXPECT_EQ(shell->LeaseJob(lease_job, present).status().code(), absl::StatusCode::kUnavailable);
-    }
-    EXPECT_EQ(shell->SubmitJob(SpecOf("third")).status().code(), absl::StatusCode::kUnavailable);
-    EXPECT_NE(shell->ListDevices(v1::ListDevicesRequest()).trouble(), "");
-    EXPECT_NE(shell->GetJob(queued)->waiting_for().find("the tracker's disk"), std::string::npos);
-    EXPECT_EQ(shell->GetJob(queued)->state(), v1::JOB_STATE_QUEUED);
-    EXPECT_EQ(shell->GetJob(queued)->attempts(), 0);
-    EXPECT_EQ(shell->GetJob(measured)->state(), v1::JOB_STATE_RUNNING);
-  }
-  int acknowledged = 0;
-  for (int i = 0; i < 10 && acknowledged == 0; ++i) {
-    agent.set_sequence(agent.sequence() + 1);
-    const auto answer = shell->Synchronize(agent, present);
-    if (answer.ok()) acknowledged = answer->acked_lease_ids_size();
-  }
-  EXPECT_EQ(acknowledged, 1);
-  EXPECT_EQ(store_->Summarize()->records, 2);
-  EXPECT_EQ(shell->ListDevices(v1::ListDevicesRequest()).trouble(), "");
-  EXPECT_EQ(shell->LeaseJob(lease_job, present)->job().id(), queued);
-  EXPECT_EQ(shell->GetJob(queued)->attempts(), 1);
-  EXPECT_EQ(shell->Counters().leases_lost(), 0);
+// The answer is there when the event has returned: nobody looks again and again.
+TEST_F(HeldCallsTest, WorkWakesOneWhomItConcerns) {
+  Start();
+  for (int i = 0; i < 100; ++i) Hold(fmt::format("cpu{}", i));
+  Hold("gpu", "gpu");
+  ASSERT_EQ(Answered(), 0);
+  const v1::JobLease lease = LeaseNewJob();
+  SubmitBatch(lease, "first");
+  EXPECT_EQ(Answered(), 1);
+  SubmitBatch(lease, "second");
+  EXPECT_EQ(Answered(), 2) << "another one, since the first is busy";
+  EXPECT_EQ(Answers("gpu").size(), 0u);
+  SubmitBatch(lease, "third", "gpu");
+  ASSERT_EQ(Answers("gpu").size(), 1u);
+  EXPECT_EQ(Answers("gpu")[0]->leases_size(), 1);
+  SubmitBatch(lease, "nobody's", "npu");
+  EXPECT_EQ(Answered(), 3);
+  shell_->Stop();
+  EXPECT_EQ(Answered(), 101) << "everyone, once";
+  EXPECT_TRUE(absl::IsUnavailable(Answers("cpu99").back().status()));
 }
 
-// Recorded, and the agent did not hear of it: it brings the result to the tracker's next starts again and again.
-TEST_F(ShellTest, WhatComesAgainAfterARestartIsRecordedOnce) {
-  const auto start = [&] {
-    return Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
-  };
-  const auto present = [] { return true; };
-  v1::SynchronizeRequest agent;
-  agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
-  agent.set_agent_id("agent");
-  agent.set_boot_id("boot");
-  agent.set_sequence(1);
-  *agent.add_devices() = DeviceOf();
-  {
-    const auto shell = start();
-    ASSERT_TRUE(shell->SubmitJob(SpecOf("job")).ok());
-    v1::LeaseJobRequest lease_job;
-    lease_job.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    lease_job.set_tuner_id("tuner");
-    v1::SubmitBatchRequest submit;
-    *submit.mutable_lease() = shell->LeaseJob(lease_job, present)->lease();
-    submit.set_client_batch_id("first");
-    *submit.mutable_batch() = BatchOf(2);
-    ASSERT_TRUE(shell->SubmitBatch(submit).ok());
-    const v1::Lease lease = shell->Synchronize(agent, present)->leases(0);
-    v1::LeaseResult& finished = *agent.add_finished();
-    *finished.mutable_lease() = lease.reference();
-    *finished.mutable_result() = TimedResult(lease.batch());
-    *finished.mutable_batch() = lease.batch();
-    *finished.mutable_receipt() = lease.receipt();
-  }
-  for (int i = 0; i < 3; ++i) {
-    agent.set_boot_id("boot" + std::to_string(i));
-    const auto answer = start()->Synchronize(agent, present);
-    ASSERT_TRUE(answer.ok()) << answer.status();
-    EXPECT_EQ(answer->acked_lease_ids_size(), 1);
-    EXPECT_EQ(store_->Summarize()->records, 2) << i;
-  }
+TEST_F(HeldCallsTest, ANewerCallEndsTheOlderAndADrainTellsItsAgent) {
+  Start();
+  Hold("a");
+  Hold("b");
+  Call("a", 3);
+  ASSERT_EQ(Answers("a").size(), 1u);
+  EXPECT_TRUE(absl::IsAborted(Answers("a")[0].status())) << Answers("a")[0].status();
+  ASSERT_TRUE(Await<v1::DrainResponse>([&](auto done) { shell_->Drain("a", "hot", done); }).ok());
+  ASSERT_EQ(Answers("a").size(), 2u);
+  EXPECT_TRUE(Answers("a")[1]->drained());
+  EXPECT_EQ(Answers("b").size(), 0u);
 }
 
-TEST_F(ShellTest, TheHealthOfDevicesOutlivesTheTracker) {
-  const auto quarantined = [&](Shell& shell, const std::string& boot, bool passed) {
-    v1::SynchronizeRequest agent;
-    agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    agent.set_agent_id("agent");
-    agent.set_boot_id(boot);
-    *agent.add_devices() = DeviceOf();
-    for (uint64_t number = 1; number <= 3; ++number) {
-      agent.mutable_devices(0)->mutable_golden()->set_number(number);
-      agent.mutable_devices(0)->mutable_golden()->set_passed(passed);
-      agent.set_sequence(number);
-      EXPECT_TRUE(shell.Synchronize(agent, [] { return true; }).ok());
-    }
-    return shell.ListDevices(v1::ListDevicesRequest()).devices(0).health() == v1::DEVICE_HEALTH_QUARANTINED;
+TEST_F(HeldCallsTest, WhoIsGoneOrNotWelcomeIsNotWaitedFor) {
+  Start();
+  Hold("a");
+  std::atomic<bool> present = true;
+  Call("a", 3, [&present] { return present.load(); });
+  ASSERT_EQ(Answers("a").size(), 1u) << "the call before";
+  present = false;
+  while (Answers("a").size() < 2) absl::SleepFor(absl::Milliseconds(10));
+  SubmitBatch(LeaseNewJob(), "first");
+  EXPECT_EQ(Answers("a").size(), 2u) << "there is nobody to give it to";
+}
+
+TEST_F(HeldCallsTest, ResultsAndCancelsWakeTheTunerThatWaitsForThem) {
+  Start();
+  Hold("a");
+  const v1::JobLease lease = LeaseNewJob();
+  v1::WaitBatchRequest wait;
+  *wait.mutable_lease() = lease;
+  wait.add_batch_ids(SubmitBatch(lease, "first"));
+  wait.mutable_max_wait()->set_seconds(20);
+  std::promise<absl::StatusOr<v1::WaitBatchResponse>> result, cancelled;
+  shell_->WaitBatch(wait, kPresent, [&](auto answer) { result.set_value(answer); });
+  v1::SynchronizeRequest& agent = requests_["a"];
+  const v1::Lease given = Answers("a")[0]->leases(0);
+  *agent.add_finished()->mutable_lease() = given.reference();
+  *agent.mutable_finished(0)->mutable_result() = TimedResult(given.batch());
+  Call("a", 3);
+  EXPECT_EQ(result.get_future().get()->finished_size(), 1);
+  EXPECT_EQ(store_->Summarize()->records, 2) << "on the disk before anyone hears of it";
+  wait.clear_batch_ids();
+  shell_->WaitBatch(wait, kPresent, [&](auto answer) { cancelled.set_value(answer); });
+  ASSERT_TRUE(Await<v1::Job>([&](auto done) { shell_->CancelJob(lease.job_id(), done); }).ok());
+  EXPECT_TRUE(cancelled.get_future().get()->cancelled());
+}
+
+TEST_F(HeldCallsTest, ANewJobWakesOneTunerAndAWatcherHearsOfIt) {
+  Start();
+  std::promise<absl::StatusOr<v1::LeaseJobResponse>> leased;
+  std::atomic<int> others = 0;
+  v1::LeaseJobRequest first, second;
+  for (v1::LeaseJobRequest* request : {&first, &second}) {
+    request->set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request->set_tuner_id(request == &first ? "first" : "second");
+    request->mutable_max_wait()->set_seconds(20);
+  }
+  shell_->LeaseJob(first, kPresent, [&](auto answer) { leased.set_value(answer); });
+  shell_->LeaseJob(second, kPresent, [&](const auto&) { ++others; });
+  const v1::Job job = *Submit(*shell_, "a");
+  const v1::JobLease lease = leased.get_future().get()->lease();
+  EXPECT_EQ(lease.job_id(), job.id());
+  EXPECT_EQ(others, 0);
+  v1::WatchJobRequest watch;
+  watch.set_job_id(job.id());
+  watch.mutable_max_wait()->set_seconds(20);
+  watch.set_after_sequence(Await<v1::WatchJobResponse>([&](auto done) { shell_->WatchJob(watch, kPresent, done); })
+                               ->events()
+                               .rbegin()
+                               ->sequence());
+  std::promise<absl::StatusOr<v1::WatchJobResponse>> told;
+  shell_->WatchJob(watch, kPresent, [&](auto answer) { told.set_value(answer); });
+  v1::ReportProgressRequest report;
+  *report.mutable_lease() = lease;
+  report.mutable_progress()->set_trials(7);
+  ASSERT_TRUE(Await<v1::ReportProgressResponse>([&](auto done) { shell_->ReportProgress(report, done); }).ok());
+  EXPECT_EQ(told.get_future().get()->job().progress().trials(), 7);
+  shell_.reset();
+  FarmState state = FarmState::Open(folder_ / "jobs", absl::Now()).value();
+  EXPECT_EQ((*state.TakeJobs(absl::Now()))[0].progress().trials(), 7);
+}
+
+TEST_F(HeldCallsTest, ForgottenJobsLeaveTheFileToo) {
+  FarmOptions options;
+  options.jobs.most_ended = 1;
+  shell_ = Shell::Start(options, FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  for (const char* name : {"a", "b"}) {
+    const std::string id = Submit(*shell_, name)->id();
+    ASSERT_TRUE(Await<v1::Job>([&](auto done) { shell_->CancelJob(id, done); }).ok());
+  }
+  const auto jobs = [&] {
+    return Await<v1::ListJobsResponse>([&](auto done) { shell_->ListJobs(v1::ListJobsRequest(), done); })->jobs_size();
   };
-  const auto start = [&] {
-    return Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
-  };
-  EXPECT_TRUE(quarantined(*start(), "first", false));
-  EXPECT_TRUE(quarantined(*start(), "second", true)) << "well, and not yet tried again";
-  ASSERT_TRUE(start()->Undrain("agent").ok());
-  EXPECT_FALSE(quarantined(*start(), "third", true));
+  while (jobs() > 1) absl::SleepFor(absl::Milliseconds(20));
+  shell_.reset();
+  FarmState state = FarmState::Open(folder_ / "jobs", absl::Now()).value();
+  ASSERT_EQ(state.TakeJobs(absl::Now())->size(), 1u);
+  EXPECT_EQ((*state.TakeJobs(absl::Now()))[0].spec().name(), "b");
 }
 
 // As gRPC's threads call it: agents and tuners that work, people who watch, and a stop while they do. Work is waited
@@ -269,12 +338,12 @@ TEST_F(ShellTest, ManyThreadsMayCallAtOnce) {
     workers.emplace_back([&, i] { Measure(*shell, std::to_string(i), present); });
     watchers.emplace_back([&, i] {
       v1::WatchJobRequest watch;
-      watch.set_job_id(shell->SubmitJob(SpecOf("watched" + std::to_string(i)))->id());
+      watch.set_job_id(Submit(*shell, "watched" + std::to_string(i))->id());
       while (present()) {
-        (void)shell->WatchJob(watch, present);
+        (void)Await<v1::WatchJobResponse>([&](auto done) { shell->WatchJob(watch, present, done); });
         (void)shell->ListDevices(v1::ListDevicesRequest());
         (void)shell->Counters();
-        (void)shell->ListJobs(v1::ListJobsRequest());
+        (void)Await<v1::ListJobsResponse>([&](auto done) { shell->ListJobs(v1::ListJobsRequest(), done); });
       }
     });
   }

@@ -1,0 +1,143 @@
+#include "records/database.h"
+
+#include <sqlite3.h>
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/status.h"
+#include "fmt/format.h"
+
+namespace hone::records {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Reading that much takes a fraction of a second.
+constexpr uintmax_t kCheckedOnOpenBytes = uintmax_t{64} << 20;
+
+struct Header {
+  int64_t application_id = 0;
+  int64_t version = 0;
+  int64_t objects = 0;  // tables, indexes and views
+  bool unmarked = false;
+  bool Fresh() const { return application_id == 0 && version == 0 && (objects == 0 || unmarked); }
+};
+
+absl::StatusOr<Header> ReadHeader(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
+  Header header;
+  HONE_ASSIGN_OR_RETURN(header.application_id, connection.QueryInt("PRAGMA application_id"));
+  HONE_ASSIGN_OR_RETURN(header.version, connection.QueryInt("PRAGMA user_version"));
+  HONE_ASSIGN_OR_RETURN(header.objects, connection.QueryInt("SELECT count(*) FROM sqlite_schema"));
+  if (!kind.unmarked_table.empty()) {
+    HONE_ASSIGN_OR_RETURN(
+        const int64_t found,
+        connection.QueryInt(fmt::format("SELECT count(*) FROM sqlite_schema WHERE name = '{}'", kind.unmarked_table)));
+    header.unmarked = found > 0;
+  }
+  if (!header.Fresh() && header.application_id != kind.application_id) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} is an SQLite database of another program, not a {}; pass another path", path.string(), kind.what));
+  }
+  if (header.version > kind.version) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} {} was written by a newer Hone (schema {}, this one knows {}); use that version, or {}",
+                    kind.what, path.string(), header.version, kind.version, kind.when_newer));
+  }
+  return header;
+}
+
+absl::Status ConfigureCommon(const Connection& connection) {
+  HONE_RETURN_IF_ERROR(connection.Configure(SQLITE_DBCONFIG_TRUSTED_SCHEMA, false));
+  HONE_RETURN_IF_ERROR(connection.Configure(SQLITE_DBCONFIG_DEFENSIVE, true));
+  // No mmap: an I/O error would be a signal, and a stray pointer could write into the file.
+  return connection.Execute(
+      "PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 0; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON");
+}
+
+absl::Status PrepareToWrite(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
+  HONE_RETURN_IF_ERROR(ConfigureCommon(connection));
+  HONE_RETURN_IF_ERROR(CheckOwner(connection, path, kind));  // before anything is changed in a file that is not ours
+  HONE_ASSIGN_OR_RETURN(const std::string journal, connection.QueryText("PRAGMA journal_mode = WAL"));
+  if (journal != "wal") {
+    return absl::FailedPreconditionError(
+        fmt::format("the file system of {} cannot share memory between processes, which a {} needs; keep the file on a "
+                    "local disk",
+                    path.string(), kind.what));
+  }
+  // FULL: every commit reaches the disk before it is acknowledged. With NORMAL a power cut loses the last ones.
+  HONE_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
+  HONE_RETURN_IF_ERROR(CheckIfSmall(connection, path));
+  return Migrate(connection, path, kind, kind.version);
+}
+
+}  // namespace
+
+absl::Status CheckOwner(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
+  return ReadHeader(connection, path, kind).status();
+}
+
+absl::Status Migrate(const Connection& connection, const fs::path& path, const DatabaseKind& kind, int64_t version) {
+  HONE_ASSIGN_OR_RETURN(const Header header, ReadHeader(connection, path, kind));
+  if (header.version >= version) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection));
+  for (int64_t now = header.version; now < version;) {
+    HONE_ASSIGN_OR_RETURN(now, kind.upgrade(connection, now));
+  }
+  HONE_RETURN_IF_ERROR(connection.Execute(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kind.application_id, version)));
+  return transaction.Commit();
+}
+
+absl::Status RequireCurrent(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
+  HONE_ASSIGN_OR_RETURN(const Header header, ReadHeader(connection, path, kind));
+  if (header.Fresh()) {
+    return absl::NotFoundError(fmt::format("{} {} is empty: nothing was written to it yet", kind.what, path.string()));
+  }
+  if (header.version < kind.version) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} {} has an old schema ({}, this Hone wants {}); open it once "
+                    "for writing, for example with: hone records import --records {} "
+                    "/dev/null",
+                    kind.what, path.string(), header.version, kind.version, path.string()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunCheck(const Connection& connection, std::string_view pragma) {
+  HONE_ASSIGN_OR_RETURN(const std::string finding, connection.QueryText(pragma));
+  return finding == "ok" ? absl::OkStatus() : connection.Damaged(finding);
+}
+
+absl::Status CheckIfSmall(const Connection& connection, const fs::path& path) {
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  if (error || size > kCheckedOnOpenBytes) return absl::OkStatus();
+  return RunCheck(connection, "PRAGMA quick_check(1)");
+}
+
+absl::StatusOr<Writer> OpenToWrite(const fs::path& path, const DatabaseKind& kind) {
+  HONE_ASSIGN_OR_RETURN(WriteLock lock, WriteLock::Acquire(path, kind.what, kind.when_held));
+  HONE_ASSIGN_OR_RETURN(Connection connection,
+                        Connection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "", kind.what));
+  HONE_RETURN_IF_ERROR(PrepareToWrite(connection, path, kind));
+  return Writer{std::move(lock), std::move(connection)};
+}
+
+absl::StatusOr<Connection> OpenToCopy(const fs::path& path, const DatabaseKind& kind, std::string_view uri_parameters) {
+  HONE_ASSIGN_OR_RETURN(Connection connection, Connection::Open(path, SQLITE_OPEN_READONLY, uri_parameters, kind.what));
+  HONE_RETURN_IF_ERROR(ConfigureCommon(connection));
+  HONE_RETURN_IF_ERROR(connection.Configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
+  HONE_RETURN_IF_ERROR(connection.Execute("PRAGMA wal_autocheckpoint = 0; PRAGMA query_only = ON"));
+  HONE_RETURN_IF_ERROR(CheckOwner(connection, path, kind));
+  return connection;
+}
+
+absl::StatusOr<Connection> OpenToRead(const fs::path& path, const DatabaseKind& kind, std::string_view uri_parameters) {
+  HONE_ASSIGN_OR_RETURN(Connection connection, OpenToCopy(path, kind, uri_parameters));
+  HONE_RETURN_IF_ERROR(RequireCurrent(connection, path, kind));
+  return connection;
+}
+
+}  // namespace hone::records

@@ -1,0 +1,186 @@
+// hone-farm-load: agents and tuners that do nothing but talk, for seeing what a tracker bears. Starts the tracker
+// itself, on a socket, with fresh databases; prints one JSON document.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/status.h"
+#include "base/temporary_folder.h"
+#include "hone/v1/record.grpc.pb.h"
+#include "tests/bench/farm/load_agents.h"
+#include "tests/bench/farm/load_tuners.h"
+#include "transport/transport.h"
+
+namespace hone::farm {
+namespace {
+
+struct Options {
+  std::string tracker;
+  int agents = 200, tuners = 4, candidates = 16, query_rows = 100'000;
+  double seconds = 20, outcomes = 0;
+  bool query = false;
+};
+
+// A tracker of our own, in a folder that goes with it.
+class Tracker {
+ public:
+  explicit Tracker(const std::string& binary) {
+    address_ = "unix:" + (folder_ / "socket").string();
+    const std::string records = folder_ / "records.db", port = folder_ / "port";
+    pid_ = fork();
+    HONE_CHECK(pid_ >= 0);
+    if (pid_ == 0) {
+      execl(binary.c_str(), binary.c_str(), "--listen", address_.c_str(), "--records", records.c_str(), "--port-file",
+            port.c_str(), "--die-with-parent", nullptr);
+      _exit(127);
+    }
+    while (!std::filesystem::exists(port)) {
+      HONE_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);
+      usleep(10'000);
+    }
+  }
+  ~Tracker() {
+    kill(pid_, SIGTERM);
+    waitpid(pid_, nullptr, 0);
+  }
+  const std::string& address() const { return address_; }
+
+  double CpuSeconds() const {
+    std::ifstream stat(fmt::format("/proc/{}/stat", pid_));
+    std::string text;
+    std::getline(stat, text);
+    std::istringstream fields(text.substr(text.rfind(')') + 2));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) fields >> skipped;
+    int64_t user = 0, system = 0;
+    fields >> user >> system;
+    return static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
+  double Status(const std::string& name) const {  // kB, or a count
+    std::ifstream status(fmt::format("/proc/{}/status", pid_));
+    for (std::string line; std::getline(status, line);) {
+      if (line.rfind(name + ":", 0) == 0) return std::stod(line.substr(name.size() + 1));
+    }
+    return 0;
+  }
+
+ private:
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  std::string address_;
+  pid_t pid_ = -1;
+};
+
+// All records, page after page, again and again; how many queries were answered in full.
+class Asker {
+ public:
+  Asker(const std::string& address, int rows) : thread_([this, address, rows] { Run(address, rows); }) {}
+  ~Asker() { Join(); }
+  void Join() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  int64_t rows() const { return rows_; }
+
+ private:
+  void Run(const std::string& address, int rows) {
+    const auto stub = v1::RecordService::NewStub(OpenChannel(address, {}).value());
+    v1::QueryRecordsRequest request;
+    while (!stopping_) {
+      request.set_limit(rows);
+      v1::QueryRecordsResponse response;
+      grpc::ClientContext context;
+      HONE_CHECK(stub->Query(&context, request, &response).ok());
+      rows_ += response.records_size();
+      request.set_after_row(response.more() ? response.records().rbegin()->row() : 0);
+    }
+  }
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int64_t> rows_ = 0;
+  std::thread thread_;
+};
+
+double Quantile(const std::vector<double>& sorted, double share) {
+  return sorted.empty() ? 0 : sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
+}
+
+// What happens in so many seconds.
+nlohmann::ordered_json Watch(const Tracker& tracker, Tally& tally, double seconds, const std::string& what) {
+  tally.Reset();
+  const double cpu = tracker.CpuSeconds();
+  const Clock::time_point begin = Clock::now();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
+  const std::vector<double> latencies = tally.TakeLatencies();
+  return {{"what", what},
+          {"seconds", passed},
+          {"outcomes_per_second", static_cast<double>(tally.acknowledged()) / passed},
+          {"leases", latencies.size()},
+          {"lease_ms_p50", Quantile(latencies, 0.5)},
+          {"lease_ms_p99", Quantile(latencies, 0.99)},
+          {"lease_ms_max", Quantile(latencies, 1)},
+          {"failed_calls", tally.failed()},
+          {"tracker_cores", (tracker.CpuSeconds() - cpu) / passed},
+          {"tracker_mb", tracker.Status("VmRSS") / 1024},
+          {"tracker_threads", tracker.Status("Threads")}};
+}
+
+int Run(const Options& options) {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  Tally tally;
+  const Tracker tracker(options.tracker);
+  const LoadAgents agents(tracker.address(), options.agents, &tally);
+  while (agents.registered() < options.agents) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  nlohmann::ordered_json document = {{"agents", options.agents}, {"parts", nlohmann::ordered_json::array()}};
+  if (options.outcomes == 0) {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    document["parts"].push_back(Watch(tracker, tally, options.seconds, "idle"));
+  } else {
+    const LoadTuners tuners(tracker.address(), options.tuners, options.outcomes, options.candidates, &tally);
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    document["asked_outcomes_per_second"] = options.outcomes;
+    document["parts"].push_back(Watch(tracker, tally, options.seconds, "load"));
+    if (options.query) {
+      Asker asker(tracker.address(), options.query_rows);
+      nlohmann::ordered_json part = Watch(tracker, tally, options.seconds, "load and a query of the records");
+      asker.Join();
+      part["queried_rows_per_second"] = static_cast<double>(asker.rows()) / options.seconds;
+      document["parts"].push_back(part);
+    }
+    document["batches_behind"] = tuners.behind();
+  }
+  document["last_failure"] = tally.last_failure();
+  fmt::print("{}\n", document.dump(2));
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  options.tracker = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "hone-tracker";
+  CLI::App app("Agents and tuners that do nothing but talk to a tracker.", "hone-farm-load");
+  app.add_option("--tracker", options.tracker, "the program");
+  app.add_option("--agents", options.agents, "each with a connection of its own")->capture_default_str();
+  app.add_option("--outcomes", options.outcomes, "a second, to be submitted; 0: all are idle")->capture_default_str();
+  app.add_option("--tuners", options.tuners)->capture_default_str();
+  app.add_option("--candidates", options.candidates, "in a batch")->capture_default_str();
+  app.add_option("--seconds", options.seconds, "of each part")->capture_default_str();
+  app.add_flag("--query", options.query, "a second part, in which the records are queried all the time");
+  app.add_option("--query-rows", options.query_rows, "asked for at a time")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return Run(options);
+}
+
+}  // namespace
+}  // namespace hone::farm
+
+int main(int argc, char** argv) { return hone::farm::Main(argc, argv); }

@@ -1,0 +1,63 @@
+// Agents that measure nothing: each has a connection of its own, as on a machine of its own, holds its call, answers
+// every lease at once, and notes when it came.
+#ifndef HONE_TESTS_BENCH_FARM_LOAD_AGENTS_H_
+#define HONE_TESTS_BENCH_FARM_LOAD_AGENTS_H_
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "hone/v1/agent.grpc.pb.h"
+
+namespace hone::farm {
+
+using Clock = std::chrono::steady_clock;
+
+// What was seen, by all agents and tuners; any thread.
+class Tally {
+ public:
+  // Called when a batch is sent off; the number travels in it.
+  uint64_t Begin();
+  void Leased(uint64_t batch);
+  void Acknowledged(int outcomes) { acknowledged_ += outcomes; }
+  void Failed(const grpc::Status& status);
+  // From here on: forgets what was seen before.
+  void Reset();
+
+  int64_t acknowledged() const { return acknowledged_; }
+  int64_t failed() const { return failed_; }
+  std::string last_failure();
+  std::vector<double> TakeLatencies();  // milliseconds from submission to lease, sorted
+
+ private:
+  std::atomic<int64_t> acknowledged_ = 0, failed_ = 0;
+  std::mutex mutex_;
+  std::vector<Clock::time_point> begun_;
+  std::vector<double> latencies_;
+  std::string last_failure_;
+};
+
+class LoadAgents {
+ public:
+  // `address` as for OpenChannel, without TLS. `tally` must outlive it.
+  LoadAgents(const std::string& address, int agents, Tally* tally);
+  ~LoadAgents();  // ends all calls
+  int registered() const { return registered_; }
+
+ private:
+  struct Agent;
+  void Call(Agent& agent);
+  void Answered(Agent& agent, const grpc::Status& status);
+
+  Tally* const tally_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int> registered_ = 0, open_ = 0;
+  std::vector<std::unique_ptr<Agent>> agents_;
+};
+
+}  // namespace hone::farm
+
+#endif  // HONE_TESTS_BENCH_FARM_LOAD_AGENTS_H_

@@ -1,0 +1,112 @@
+#include "tracker/group_commit.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "base/status.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr std::chrono::milliseconds kTryAgain(500);
+
+template <typename T>
+void MoveTo(std::vector<T>& to, std::vector<T>&& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+}  // namespace
+
+GroupCommit::GroupCommit(FarmState state, records::Store* store)
+    : state_(std::move(state)), store_(store), thread_([this] { Loop(); }) {}
+
+GroupCommit::~GroupCommit() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  come_.notify_all();
+  thread_.join();
+}
+
+void GroupCommit::Append(std::vector<records::Record> rows, Told told) {
+  const std::lock_guard lock(mutex_);
+  MoveTo(next_.results, std::move(rows));
+  next_.results_told.push_back(std::move(told));
+  come_.notify_one();
+}
+
+void GroupCommit::Keep(Changes changes, Told told) {
+  const std::lock_guard lock(mutex_);
+  next_.kept.state.Add(std::move(changes.state));
+  MoveTo(next_.kept.rows, std::move(changes.rows));
+  next_.kept_told.push_back(std::move(told));
+  come_.notify_one();
+}
+
+bool GroupCommit::Keeping() const {
+  const std::lock_guard lock(mutex_);
+  return keeping_ || !next_.kept.empty();
+}
+
+std::string GroupCommit::Trouble() const {
+  const std::lock_guard lock(mutex_);
+  return std::string((records_stored_.ok() ? state_stored_ : records_stored_).message());
+}
+
+void GroupCommit::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    // What could not be written waits here too, without anyone who asks for it.
+    const auto something = [this] { return stopping_ || !next_.empty(); };
+    if (next_.kept.empty()) {
+      come_.wait(lock, something);
+    } else {
+      come_.wait_for(lock, kTryAgain, something);
+    }
+    if (stopping_ && next_.empty() && next_.kept.empty()) return;
+    const bool last = stopping_;
+    Group group = std::exchange(next_, {});
+    keeping_ = !group.kept.empty();
+    lock.unlock();
+    Commit(std::move(group));
+    lock.lock();
+    if (last && next_.empty()) return;
+  }
+}
+
+absl::Status GroupCommit::AppendRows(const Group& group) {
+  if (group.results.empty() && group.kept.rows.empty()) return absl::OkStatus();
+  std::vector<records::Record> rows = group.results;
+  rows.insert(rows.end(), group.kept.rows.begin(), group.kept.rows.end());
+  HONE_ASSIGN_OR_RETURN(const records::AppendReport report, store_->Append(rows));
+  for (const records::Rejected& r : report.rejected)
+    spdlog::error("a record was refused: {}", std::string(r.why.message()));
+  return absl::OkStatus();
+}
+
+void GroupCommit::Commit(Group group) {
+  const bool rows = !group.results.empty() || !group.kept.rows.empty();
+  const absl::Status records = AppendRows(group), state = state_.Save(group.kept.state);
+  if (!records.ok()) spdlog::error("results cannot be stored now: {}", std::string(records.message()));
+  if (!state.ok()) spdlog::error("the state of the farm cannot be stored now: {}", std::string(state.message()));
+  const absl::Status kept = !group.kept.rows.empty() && !records.ok() ? records : state;
+  {
+    const std::lock_guard lock(mutex_);
+    keeping_ = false;
+    if (rows) records_stored_ = records;
+    if (!group.kept.state.empty()) state_stored_ = state;
+    if (!records.ok()) MoveTo(next_.kept.rows, std::move(group.kept.rows));
+    if (!state.ok()) {  // what came meanwhile is newer
+      group.kept.state.Add(std::exchange(next_.kept.state, {}));
+      next_.kept.state = std::move(group.kept.state);
+    }
+  }
+  for (const Told& told : group.results_told) told(records);
+  for (const Told& told : group.kept_told) told(kept);
+}
+
+}  // namespace hone::tracker

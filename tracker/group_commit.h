@@ -1,0 +1,74 @@
+// Makes things durable, many at a time: what comes while one commit is on its way goes into the next, with one
+// transaction and one sync of the disk for all of it (one each for the records and for the state of the farm).
+//
+// Two promises, for two kinds of things. Results stay with their agent until they are accepted: where a commit fails,
+// those in it are dropped here and the caller is told. Changes of the farm have happened: where a commit fails, they
+// stay, go into the next one, and are tried again twice a second until the disk takes them. Safe from any thread.
+// Not here: what a change means. Start at Append and Keep.
+#ifndef HONE_TRACKER_GROUP_COMMIT_H_
+#define HONE_TRACKER_GROUP_COMMIT_H_
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "records/store.h"
+#include "tracker/farm_state.h"
+
+namespace hone::tracker {
+
+class GroupCommit {
+ public:
+  // The store must outlive it.
+  GroupCommit(FarmState state, records::Store* store);
+  ~GroupCommit();  // after one last commit of what is there; everyone is told
+
+  // Called once, on the thread of this class, which it must not hold up; it may call Append and Keep.
+  using Told = std::function<void(const absl::Status&)>;
+
+  // told: whether the rows are on the disk.
+  void Append(std::vector<records::Record> rows, Told told);
+
+  struct Changes {
+    StateChanges state;
+    std::vector<records::Record> rows;
+    bool empty() const { return state.empty() && rows.empty(); }
+  };
+  // told: whether everything that was given to Keep until now is on the disk. With no changes, it only asks that.
+  void Keep(Changes changes, Told told);
+
+  // Whether something that was given to Keep is not on the disk yet.
+  bool Keeping() const;
+  // Why the last commit failed, of either file; "" when nothing does.
+  std::string Trouble() const;
+
+ private:
+  struct Group {
+    std::vector<records::Record> results;
+    std::vector<Told> results_told;
+    Changes kept;
+    std::vector<Told> kept_told;
+    bool empty() const { return results_told.empty() && kept_told.empty(); }
+  };
+  void Loop();
+  absl::Status AppendRows(const Group& group);
+  void Commit(Group group);
+
+  FarmState state_;  // of the thread alone
+  records::Store* const store_;
+  mutable std::mutex mutex_;
+  std::condition_variable come_;
+  Group next_;
+  bool stopping_ = false;
+  bool keeping_ = false;                        // a commit with changes is on its way
+  absl::Status records_stored_, state_stored_;  // how the last commits went
+  std::thread thread_;
+};
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_GROUP_COMMIT_H_

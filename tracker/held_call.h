@@ -1,0 +1,30 @@
+// A call that waits for something to happen: who calls, what it gets when nothing does, and until when.
+#ifndef HONE_TRACKER_HELD_CALL_H_
+#define HONE_TRACKER_HELD_CALL_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace hone::tracker {
+
+// Says whether the caller is still there, and welcome. Must be cheap: it is asked twice a second.
+using Present = std::function<bool()>;
+
+// Takes the answer of a call, once, on any thread. Must not wait.
+template <typename Response>
+using Done = std::function<void(absl::StatusOr<Response>)>;
+
+template <typename Request, typename Response>
+struct HeldCall {
+  Request request;
+  Response nothing;  // the answer when time is up
+  absl::Time until;
+  Present present;
+  Done<Response> done;
+};
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_HELD_CALL_H_
