@@ -12,6 +12,7 @@ namespace hone::tracker {
 namespace {
 
 constexpr std::chrono::milliseconds kTryAgain(500);
+constexpr std::chrono::seconds kResultsComeAgain(15);  // agents send theirs every few seconds
 
 template <typename T>
 void MoveTo(std::vector<T>& to, std::vector<T>&& from) {
@@ -54,7 +55,8 @@ bool GroupCommit::Keeping() const {
 
 std::string GroupCommit::Trouble() const {
   const std::lock_guard lock(mutex_);
-  return std::string((records_stored_.ok() ? state_stored_ : records_stored_).message());
+  const bool of_old = std::chrono::steady_clock::now() - records_tried_ > kResultsComeAgain;
+  return std::string((records_stored_.ok() || of_old ? state_stored_ : records_stored_).message());
 }
 
 void GroupCommit::Loop() {
@@ -97,7 +99,10 @@ void GroupCommit::Commit(Group group) {
   {
     const std::lock_guard lock(mutex_);
     keeping_ = false;
-    if (rows) records_stored_ = records;
+    if (rows) {
+      records_stored_ = records;
+      records_tried_ = std::chrono::steady_clock::now();
+    }
     if (!group.kept.state.empty()) state_stored_ = state;
     if (!records.ok()) MoveTo(next_.kept.rows, std::move(group.kept.rows));
     if (!state.ok()) {  // what came meanwhile is newer

@@ -8,6 +8,7 @@
 #ifndef HONE_TRACKER_GROUP_COMMIT_H_
 #define HONE_TRACKER_GROUP_COMMIT_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -43,7 +44,8 @@ class GroupCommit {
 
   // Whether something that was given to Keep is not on the disk yet.
   bool Keeping() const;
-  // Why the last commit failed, of either file; "" when nothing does.
+  // Why the last commit failed, of either file; "" when nothing does. Results that could not be stored come again with
+  // their agents: where none has come for a while, nothing is known against the disk.
   std::string Trouble() const;
 
  private:
@@ -66,6 +68,7 @@ class GroupCommit {
   bool stopping_ = false;
   bool keeping_ = false;                        // a commit with changes is on its way
   absl::Status records_stored_, state_stored_;  // how the last commits went
+  std::chrono::steady_clock::time_point records_tried_;
   std::thread thread_;
 };
 

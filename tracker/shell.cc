@@ -167,11 +167,24 @@ void Shell::EndOverdue(Turn& turn, bool look_for_callers) {
   const auto with_nothing = [&]<typename Q, typename R>(HeldCall<Q, R>& call) {
     turn.Answer<R>(std::move(call.done), std::move(call.nothing));
   };
-  end(agents_, second, with_nothing);
+  if (look_for_callers) end(agents_, second, with_nothing);
+  EndOverdueAgents(turn);
   end(tuners_, itself, with_nothing);
   end(batch_waits_, second, with_nothing);
   // What there is to see of a job may have changed without an event.
   end(watches_, second, [&](HeldWatch& call) { turn.AnswerLook(std::move(call.done), Watched(call.request)); });
+}
+
+// There are thousands: only those are looked at whose time it is.
+void Shell::EndOverdueAgents(Turn& turn) {
+  const absl::Time now = Now();
+  while (!agent_deadlines_.empty() && agent_deadlines_.begin()->first <= now) {
+    const auto call = agents_.find(agent_deadlines_.begin()->second);
+    agent_deadlines_.erase(agent_deadlines_.begin());
+    if (call == agents_.end() || call->second.until > now) continue;  // it was answered before
+    turn.Answer<v1::SynchronizeResponse>(std::move(call->second.done), std::move(call->second.nothing));
+    agents_.erase(call);
+  }
 }
 
 // --- what a turn leaves behind ---------------------------------------------------------------------------------------
@@ -290,6 +303,7 @@ void Shell::TakeCall(const v1::SynchronizeRequest& original, const Present& pres
     return turn.Answer<v1::SynchronizeResponse>(done, std::move(answer->response));
   }
   if (stopping_) return turn.Answer<v1::SynchronizeResponse>(done, Stopping());
+  agent_deadlines_.emplace(until, request.agent_id());
   agents_.emplace(request.agent_id(), HeldAgent{WhoCalls(request), std::move(answer->response), until, present, done});
 }
 

@@ -84,6 +84,7 @@ class Shell {
   void AnswerWatches(Turn& turn, const std::string& job_id);
   // Calls whose time is up; and, since that takes longer to see, those whose caller has gone.
   void EndOverdue(Turn& turn, bool look_for_callers);
+  void EndOverdueAgents(Turn& turn);
   absl::StatusOr<v1::WatchJobResponse> Watched(const v1::WatchJobRequest& request);
 
   std::mutex mutex_;
@@ -93,12 +94,13 @@ class Shell {
   const std::chrono::steady_clock::time_point started_steady_ = std::chrono::steady_clock::now();
   const std::string farm_id_;
   Farm farm_;
-  std::set<std::string> specs_kept_;                       // jobs whose specification was handed over to be stored
-  std::multiset<std::string> storing_;                     // agents whose results are on their way to the disk
-  std::map<std::string, HeldAgent> agents_;                // by agent
-  std::list<HeldTuner> tuners_;                            // for a job, in the order they came
-  std::multimap<std::string, HeldBatchWait> batch_waits_;  // by job
-  std::multimap<std::string, HeldWatch> watches_;          // by job
+  std::set<std::string> specs_kept_;                        // jobs whose specification was handed over to be stored
+  std::multiset<std::string> storing_;                      // agents whose results are on their way to the disk
+  std::map<std::string, HeldAgent> agents_;                 // by agent
+  std::multimap<absl::Time, std::string> agent_deadlines_;  // of calls that are, or were, held
+  std::list<HeldTuner> tuners_;                             // for a job, in the order they came
+  std::multimap<std::string, HeldBatchWait> batch_waits_;   // by job
+  std::multimap<std::string, HeldWatch> watches_;           // by job
   std::thread ticker_;
   GroupCommit commit_;  // last, so that what it tells at its end finds the rest
 };
