@@ -1,5 +1,7 @@
 #include "records/store.h"
 
+#include <sqlite3.h>
+
 #include <atomic>
 #include <thread>
 
