@@ -286,7 +286,8 @@ absl::StatusOr<std::map<std::string, v1::HealthRecord>> FarmState::Health() cons
     HONE_ASSIGN_OR_RETURN(const bool row, select.Step());
     if (!row) return health;
     if (health[select.Text(0)].ParseFromString(select.Bytes(1))) continue;
-    spdlog::error("the health of {} cannot be read in the state file and is forgotten: it is checked anew", select.Text(0));
+    spdlog::error("the health of {} cannot be read in the state file and is forgotten: it is checked anew",
+                  select.Text(0));
     health.erase(select.Text(0));
   }
 }

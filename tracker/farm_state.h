@@ -1,5 +1,5 @@
-// What of the farm survives a restart besides records: jobs, drained agents, the health of devices, when it was started,
-// and its id. One small SQLite file, which one tracker at a time has open.
+// What of the farm survives a restart besides records: jobs, drained agents, the health of devices, when it was
+// started, and its id. One small SQLite file, which one tracker at a time has open.
 //
 // Leases, batches and agents are not here on purpose: after a restart agents register again and tuners submit their
 // open batches again (proto/hone/v1/tuner.proto). What a job asks for is written once; where it stands is a row of its

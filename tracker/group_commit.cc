@@ -12,7 +12,11 @@ namespace hone::tracker {
 namespace {
 
 constexpr std::chrono::milliseconds kTryAgain(500);
-constexpr std::chrono::seconds kResultsComeAgain(15);  // agents send theirs every few seconds
+
+// By a clock that nobody sets.
+absl::Time Now() {
+  return absl::FromUnixNanos(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
 
 template <typename T>
 void MoveTo(std::vector<T>& to, std::vector<T>&& from) {
@@ -55,8 +59,7 @@ bool GroupCommit::Keeping() const {
 
 std::string GroupCommit::Trouble() const {
   const std::lock_guard lock(mutex_);
-  const bool of_old = std::chrono::steady_clock::now() - records_tried_ > kResultsComeAgain;
-  return std::string((records_stored_.ok() || of_old ? state_stored_ : records_stored_).message());
+  return storing_.Trouble(Now());
 }
 
 void GroupCommit::Loop() {
@@ -90,20 +93,20 @@ absl::Status GroupCommit::AppendRows(const Group& group) {
   return absl::OkStatus();
 }
 
+// Under the lock.
+void GroupCommit::Note(Storing::What what, const absl::Status& stored) {
+  const std::string news = storing_.Note(what, stored, Now());
+  if (!news.empty()) spdlog::log(stored.ok() ? spdlog::level::info : spdlog::level::err, "{}", news);
+}
+
 void GroupCommit::Commit(Group group) {
-  const bool rows = !group.results.empty() || !group.kept.rows.empty();
   const absl::Status records = AppendRows(group), state = state_.Save(group.kept.state);
-  if (!records.ok()) spdlog::error("results cannot be stored now: {}", std::string(records.message()));
-  if (!state.ok()) spdlog::error("the state of the farm cannot be stored now: {}", std::string(state.message()));
   const absl::Status kept = !group.kept.rows.empty() && !records.ok() ? records : state;
   {
     const std::lock_guard lock(mutex_);
     keeping_ = false;
-    if (rows) {
-      records_stored_ = records;
-      records_tried_ = std::chrono::steady_clock::now();
-    }
-    if (!group.kept.state.empty()) state_stored_ = state;
+    if (!group.results.empty()) Note(Storing::What::kResults, records);
+    if (!group.kept.empty()) Note(Storing::What::kState, kept);
     if (!records.ok()) MoveTo(next_.kept.rows, std::move(group.kept.rows));
     if (!state.ok()) {  // what came meanwhile is newer
       group.kept.state.Add(std::exchange(next_.kept.state, {}));

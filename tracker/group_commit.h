@@ -8,7 +8,6 @@
 #ifndef HONE_TRACKER_GROUP_COMMIT_H_
 #define HONE_TRACKER_GROUP_COMMIT_H_
 
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -19,6 +18,7 @@
 #include "absl/status/status.h"
 #include "records/store.h"
 #include "tracker/farm_state.h"
+#include "tracker/storing.h"
 
 namespace hone::tracker {
 
@@ -44,8 +44,7 @@ class GroupCommit {
 
   // Whether something that was given to Keep is not on the disk yet.
   bool Keeping() const;
-  // Why the last commit failed, of either file; "" when nothing does. Results that could not be stored come again with
-  // their agents: where none has come for a while, nothing is known against the disk.
+  // Why nothing can be stored now; "" when it can (storing.h).
   std::string Trouble() const;
 
  private:
@@ -59,6 +58,7 @@ class GroupCommit {
   void Loop();
   absl::Status AppendRows(const Group& group);
   void Commit(Group group);
+  void Note(Storing::What what, const absl::Status& stored);
 
   FarmState state_;  // of the thread alone
   records::Store* const store_;
@@ -66,9 +66,8 @@ class GroupCommit {
   std::condition_variable come_;
   Group next_;
   bool stopping_ = false;
-  bool keeping_ = false;                        // a commit with changes is on its way
-  absl::Status records_stored_, state_stored_;  // how the last commits went
-  std::chrono::steady_clock::time_point records_tried_;
+  bool keeping_ = false;  // a commit with changes is on its way
+  Storing storing_;
   std::thread thread_;
 };
 

@@ -44,7 +44,9 @@ v1::SynchronizeRequest WhoCalls(const v1::SynchronizeRequest& request) {
 // without the lock, sends all answers.
 class Shell::Turn {
  public:
-  explicit Turn(Shell* shell) : shell_(shell), lock_(shell->mutex_) {}
+  explicit Turn(Shell* shell) : shell_(shell), lock_(shell->mutex_) {
+    shell->farm_.SetTrouble(shell->commit_.Trouble());
+  }
   ~Turn() {
     GroupCommit::Changes changes = shell_->TakeChanges(*this);
     if (!changes.empty() || !when_stored_.empty()) {
@@ -203,6 +205,11 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
     changes.state.jobs[job->id()] = ToStored(*job, specs_kept_.insert(job->id()).second);
     turn.Changed();
   }
+  for (const auto& [device, health] : farm_.TakeChangedHealth()) {
+    std::string record = health.SerializeAsString();
+    changes.state.health[device] = record.empty() ? std::nullopt : std::optional(std::move(record));
+    turn.Changed();
+  }
   for (const std::string& job_id : farm_.TakeForgottenJobs()) {
     changes.state.jobs[job_id] = std::nullopt;
     specs_kept_.erase(job_id);
@@ -216,6 +223,7 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
 }
 
 void Shell::DealWork(Turn& turn) {
+  if (!farm_.trouble().empty()) return;  // none is given out now
   const auto held = [this](const std::string& agent_id) { return agents_.contains(agent_id); };
   while (const auto agent_id = farm_.NextConcerned(held, Now())) Offer(turn, *agent_id);
 }
@@ -235,7 +243,7 @@ void Shell::Offer(Turn& turn, const std::string& agent_id) {
 
 // Each waiting tuner is asked once; what is queued goes to the first of them.
 void Shell::DealJobs(Turn& turn) {
-  if (tuners_.empty() || !farm_.jobs().waiting() || !commit_.Trouble().empty()) return;
+  if (tuners_.empty() || !farm_.jobs().waiting() || !farm_.trouble().empty()) return;
   for (auto call = tuners_.begin(); call != tuners_.end();) {
     absl::StatusOr<v1::LeaseJobResponse> response = farm_.LeaseJob(call->request, Now());
     if (response.ok() && !response->has_lease()) break;
@@ -284,13 +292,9 @@ void Shell::Synchronize(const v1::SynchronizeRequest& request, Present present, 
 
 void Shell::TakeCall(const v1::SynchronizeRequest& original, const Present& present,
                      const Done<v1::SynchronizeResponse>& done, const std::optional<absl::Status>& stored) {
-  v1::SynchronizeRequest request = original;
-  if (stored.has_value() && !stored->ok()) {
-    spdlog::error("results stay with agent {}", request.agent_id());
-    for (const v1::LeaseResult& result : request.finished()) *request.add_running() = result.lease();
-    request.clear_finished();
-  }
   Turn turn(this);
+  v1::SynchronizeRequest request = original;
+  if (stored.has_value() && !stored->ok()) request = farm_.KeepWaiting(std::move(request));
   if (stored.has_value()) storing_.erase(storing_.find(request.agent_id()));
   for (const v1::LeaseResult& result : request.finished()) {
     turn.jobs.insert(farm_.JobOfLease(result.lease().lease_id()));
@@ -311,17 +315,13 @@ void Shell::TakeCall(const v1::SynchronizeRequest& original, const Present& pres
 
 void Shell::LeaseJob(const v1::LeaseJobRequest& request, Present present, Done<v1::LeaseJobResponse> done) {
   Turn turn(this);
-  v1::LeaseJobResponse nothing;
-  // A lease that cannot be stored would be lost with a job that is not to blame: the tuner waits for the disk.
-  if (commit_.Trouble().empty()) {
-    absl::StatusOr<v1::LeaseJobResponse> response = farm_.LeaseJob(request, Now());
-    if (!response.ok() || response->has_lease()) return turn.AnswerWhenStored(std::move(done), std::move(response));
-    nothing = *std::move(response);
-  }
+  absl::StatusOr<v1::LeaseJobResponse> response = farm_.LeaseJob(request, Now());
+  if (!response.ok()) return turn.Answer<v1::LeaseJobResponse>(std::move(done), std::move(response));
+  if (response->has_lease()) return turn.AnswerWhenStored(std::move(done), std::move(response));
   const absl::Time until = DeadlineOf(request.max_wait(), Now());
-  if (until <= Now()) return turn.Answer<v1::LeaseJobResponse>(std::move(done), std::move(nothing));
+  if (until <= Now()) return turn.Answer<v1::LeaseJobResponse>(std::move(done), std::move(response));
   if (stopping_) return turn.Answer<v1::LeaseJobResponse>(std::move(done), Stopping());
-  tuners_.push_back({request, std::move(nothing), until, std::move(present), std::move(done)});
+  tuners_.push_back({request, *std::move(response), until, std::move(present), std::move(done)});
 }
 
 void Shell::ReportProgress(const v1::ReportProgressRequest& request, Done<v1::ReportProgressResponse> done) {
@@ -378,7 +378,7 @@ void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsRespon
 
 absl::StatusOr<v1::WatchJobResponse> Shell::Watched(const v1::WatchJobRequest& request) {
   HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));
-  response.set_trouble(commit_.Trouble());
+  response.set_trouble(farm_.trouble());
   return response;
 }
 

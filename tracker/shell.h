@@ -27,7 +27,6 @@
 #include "tracker/group_commit.h"
 #include "tracker/held_call.h"
 #include "tracker/queue/farm.h"
-#include "tracker/storing.h"
 
 namespace hone::tracker {
 

@@ -238,8 +238,8 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
   }
 }
 
-bool Farm::CanTake(const Agent& agent, const Device& device, const v1::Batch& batch,
-                   const Avoid& avoid, absl::Time now) const {
+bool Farm::CanTake(const Agent& agent, const Device& device, const v1::Batch& batch, const Avoid& avoid,
+                   absl::Time now) const {
   if (!CouldTake(device, batch)) return false;
   const std::string name = NameOf(agent.id, device.state.device_id());
   const bool avoided = avoid.agents.contains(agent.id) || avoid.devices.contains(name);

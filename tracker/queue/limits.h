@@ -15,9 +15,9 @@ struct JobOptions {
   // Tuners lost in a row without one more trial between them: then it is the job that ends them. Whatever it measures
   // between two losses shows that it goes on, and the count begins anew.
   int max_fruitless = 5;
-  int max_open = kQuotas.open_jobs;      // of one submitter
-  int max_leased = kQuotas.leased_jobs;  // by all tuners of one name
-  int most_ended = 1000;                 // kept after their end, the newest: a year of a busy lab's nights
+  int max_open = kQuotas.open_jobs;                  // of one submitter
+  int max_leased = kQuotas.leased_jobs;              // by all tuners of one name
+  int most_ended = 1000;                             // kept after their end, the newest: a year of a busy lab's nights
   absl::Duration keep_ended = absl::Hours(24 * 90);  // long enough for a report of the quarter
 };
 

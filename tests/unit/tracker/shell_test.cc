@@ -37,6 +37,19 @@ absl::StatusOr<v1::Job> Submit(Shell& shell, const std::string& name) {
   return Await<v1::Job>([&](auto done) { shell.SubmitJob(SpecOf(name), done); });
 }
 
+absl::StatusOr<v1::Job> GetJob(Shell& shell, const std::string& id) {
+  return Await<v1::Job>([&](auto done) { shell.GetJob(id, done); });
+}
+absl::StatusOr<v1::LeaseJobResponse> LeaseJob(Shell& shell, const v1::LeaseJobRequest& request) {
+  return Await<v1::LeaseJobResponse>([&](auto done) { shell.LeaseJob(request, kPresent, done); });
+}
+absl::StatusOr<v1::SubmitBatchResponse> SubmitBatch(Shell& shell, const v1::SubmitBatchRequest& request) {
+  return Await<v1::SubmitBatchResponse>([&](auto done) { shell.SubmitBatch(request, done); });
+}
+absl::StatusOr<v1::SynchronizeResponse> Synchronize(Shell& shell, const v1::SynchronizeRequest& request) {
+  return Await<v1::SynchronizeResponse>([&](auto done) { shell.Synchronize(request, kPresent, done); });
+}
+
 class ShellTest : public testing::Test {
  protected:
   ShellTest() { store_ = records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value(); }
@@ -138,6 +151,142 @@ TEST_F(ShellTest, LeasesCannotBeGuessed) {
     ids.insert(id);
   }
   EXPECT_EQ(ids.size(), 2u);
+}
+
+// No file can grow while one of these lives: what a full disk does to everything that is written.
+class FullDisk {
+ public:
+  FullDisk() {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none = {0, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(ShellTest, AFullDiskBurnsNothingLosesNothingAndIsSaid) {
+  const auto shell =
+      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  const std::string measured = Submit(*shell, "measured")->id();
+  v1::LeaseJobRequest lease_job;
+  lease_job.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  lease_job.set_tuner_id("tuner");
+  v1::SubmitBatchRequest submit;
+  *submit.mutable_lease() = LeaseJob(*shell, lease_job)->lease();
+  submit.set_client_batch_id("first");
+  *submit.mutable_batch() = BatchOf(2);
+  ASSERT_TRUE(SubmitBatch(*shell, submit).ok());
+  const std::string queued = Submit(*shell, "queued")->id();
+  v1::SynchronizeRequest agent;
+  agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  agent.set_agent_id("agent");
+  agent.set_boot_id("boot");
+  *agent.add_devices() = DeviceOf();
+  agent.set_sequence(1);
+  const auto leased = Synchronize(*shell, agent);
+  ASSERT_EQ(leased->leases_size(), 1);
+  agent.set_epoch(leased->epoch());
+  v1::LeaseResult* finished = agent.add_finished();
+  *finished->mutable_lease() = leased->leases(0).reference();
+  *finished->mutable_result() = TimedResult(leased->leases(0).batch());
+  {
+    const FullDisk full;
+    lease_job.set_tuner_id("another");
+    for (int i = 0; i < 20; ++i) {
+      agent.set_sequence(agent.sequence() + 1);
+      const auto answer = Synchronize(*shell, agent);
+      if (answer.ok()) {
+        EXPECT_EQ(answer->acked_lease_ids_size() + answer->cancelled_lease_ids_size() + answer->leases_size(), 0);
+      } else {
+        EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable);
+      }
+      EXPECT_EQ(LeaseJob(*shell, lease_job).status().code(), absl::StatusCode::kUnavailable);
+    }
+    EXPECT_EQ(Submit(*shell, "third").status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_NE(shell->ListDevices(v1::ListDevicesRequest()).trouble(), "");
+    EXPECT_NE(GetJob(*shell, queued)->waiting_for().find("the tracker's disk"), std::string::npos);
+    EXPECT_EQ(GetJob(*shell, queued)->state(), v1::JOB_STATE_QUEUED);
+    EXPECT_EQ(GetJob(*shell, queued)->attempts(), 0);
+    EXPECT_EQ(GetJob(*shell, measured)->state(), v1::JOB_STATE_RUNNING);
+  }
+  int acknowledged = 0;
+  for (int i = 0; i < 10 && acknowledged == 0; ++i) {
+    agent.set_sequence(agent.sequence() + 1);
+    const auto answer = Synchronize(*shell, agent);
+    if (answer.ok()) acknowledged = answer->acked_lease_ids_size();
+  }
+  EXPECT_EQ(acknowledged, 1);
+  EXPECT_EQ(store_->Summarize()->records, 2);
+  EXPECT_EQ(shell->ListDevices(v1::ListDevicesRequest()).trouble(), "");
+  EXPECT_EQ(LeaseJob(*shell, lease_job)->job().id(), queued);
+  EXPECT_EQ(GetJob(*shell, queued)->attempts(), 1);
+  EXPECT_EQ(shell->Counters().leases_lost(), 0);
+}
+
+// Recorded, and the agent did not hear of it: it brings the result to the tracker's next starts again and again.
+TEST_F(ShellTest, WhatComesAgainAfterARestartIsRecordedOnce) {
+  const auto start = [&] {
+    return Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  };
+  v1::SynchronizeRequest agent;
+  agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  agent.set_agent_id("agent");
+  agent.set_boot_id("boot");
+  agent.set_sequence(1);
+  *agent.add_devices() = DeviceOf();
+  {
+    const auto shell = start();
+    ASSERT_TRUE(Submit(*shell, "job").ok());
+    v1::LeaseJobRequest lease_job;
+    lease_job.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    lease_job.set_tuner_id("tuner");
+    v1::SubmitBatchRequest submit;
+    *submit.mutable_lease() = LeaseJob(*shell, lease_job)->lease();
+    submit.set_client_batch_id("first");
+    *submit.mutable_batch() = BatchOf(2);
+    ASSERT_TRUE(SubmitBatch(*shell, submit).ok());
+    const v1::Lease lease = Synchronize(*shell, agent)->leases(0);
+    v1::LeaseResult& finished = *agent.add_finished();
+    *finished.mutable_lease() = lease.reference();
+    *finished.mutable_result() = TimedResult(lease.batch());
+    *finished.mutable_batch() = lease.batch();
+    *finished.mutable_receipt() = lease.receipt();
+  }
+  for (int i = 0; i < 3; ++i) {
+    agent.set_boot_id("boot" + std::to_string(i));
+    const auto answer = Synchronize(*start(), agent);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->acked_lease_ids_size(), 1);
+    EXPECT_EQ(store_->Summarize()->records, 2) << i;
+  }
+}
+
+TEST_F(ShellTest, TheHealthOfDevicesOutlivesTheTracker) {
+  const auto quarantined = [&](Shell& shell, const std::string& boot, bool passed) {
+    v1::SynchronizeRequest agent;
+    agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    agent.set_agent_id("agent");
+    agent.set_boot_id(boot);
+    *agent.add_devices() = DeviceOf();
+    for (uint64_t number = 1; number <= 3; ++number) {
+      agent.mutable_devices(0)->mutable_golden()->set_number(number);
+      agent.mutable_devices(0)->mutable_golden()->set_passed(passed);
+      agent.set_sequence(number);
+      EXPECT_TRUE(Synchronize(shell, agent).ok());
+    }
+    return shell.ListDevices(v1::ListDevicesRequest()).devices(0).health() == v1::DEVICE_HEALTH_QUARANTINED;
+  };
+  const auto start = [&] {
+    return Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  };
+  EXPECT_TRUE(quarantined(*start(), "first", false));
+  EXPECT_TRUE(quarantined(*start(), "second", true)) << "well, and not yet tried again";
+  ASSERT_TRUE(Await<v1::UndrainResponse>([shell = start()](auto done) { shell->Undrain("agent", done); }).ok());
+  EXPECT_FALSE(quarantined(*start(), "third", true));
 }
 
 // Calls that wait, and what they were answered.
