@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/ir/copy_queue.h"
 #include "compiler/ir/expr.h"
 #include "compiler/ir/race_log.h"
 
@@ -36,7 +37,8 @@ struct Frame {
   int element = 0;                  // of vectors
   std::string error;                // of the first illegal access; evaluation goes on with 0 until a statement looks
   bool failed = false;
-  RaceLog* races = nullptr;  // of a Func with a grid
+  RaceLog* races = nullptr;  // of a Func with a grid or with copies
+  CopyQueue copies;          // of this lane
 };
 
 struct Code;
@@ -52,7 +54,7 @@ struct AccessCode {
 
   // The element's place in the buffer, row-major; -1, and frame.failed set, if it is out of bounds or lanes race for
   // it.
-  enum class Use : uint8_t { kRead, kWrite };
+  enum class Use : uint8_t { kRead, kWrite, kCopy };
   int64_t Offset(Frame& frame, Use use) const;
   // For an element by its place: false, and frame.failed set, if it is outside the buffer or lanes race for it.
   bool Touch(Frame& frame, int64_t offset, Use use) const;

@@ -51,7 +51,17 @@ bool AccessCode::Touch(Frame& frame, int64_t offset, Use use) const {
   if (offset < 0 || offset >= NumElements(*buffer)) {
     frame.error = fmt::format("element {} is outside buffer '{}' of {}", offset, buffer->name, NumElements(*buffer));
   } else if (frame.races != nullptr) {
-    frame.error = use == Use::kRead ? frame.races->Read(buffer, offset) : frame.races->Write(buffer, offset);
+    switch (use) {
+      case Use::kRead:
+        frame.error = frame.races->Read(buffer, offset);
+        break;
+      case Use::kWrite:
+        frame.error = frame.races->Write(buffer, offset);
+        break;
+      case Use::kCopy:
+        frame.error = frame.races->BeginCopy(buffer, offset);
+        break;
+    }
   }
   frame.failed = !frame.error.empty();
   return !frame.failed;

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "compiler/ir/eval_code.h"
 #include "compiler/ir/eval_contract.h"
+#include "compiler/ir/eval_copy.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
 
@@ -56,6 +57,20 @@ class StmtCompiler {
         [&](const Contract& n) -> absl::StatusOr<Exec> {
           HONE_ASSIGN_OR_RETURN(eval::ContractCode code, eval::ContractCode::Compile(n, exprs_));
           return Exec([code = std::move(code)](Frame& frame) { return code.Run(frame); });
+        },
+        [&](const Copy& n) -> absl::StatusOr<Exec> {
+          HONE_ASSIGN_OR_RETURN(eval::CopyCode code, eval::CopyCode::Compile(n, exprs_));
+          return Exec([code = std::move(code)](Frame& frame) { return code.Run(frame); });
+        },
+        [](const Commit&) -> absl::StatusOr<Exec> {
+          return Exec([](Frame& frame) {
+            frame.copies.Commit();
+            return true;
+          });
+        },
+        [](const Wait& n) -> absl::StatusOr<Exec> {
+          return Exec(
+              [pending = n.pending](Frame& frame) { return Fits(frame, frame.copies.Wait(pending, frame.races)); });
         });
   }
 
@@ -73,13 +88,29 @@ class StmtCompiler {
             return true;
           });
         },
-        [&](const Store&) { return LaneAfterLane(s); }, [&](const Contract&) { return LaneAfterLane(s); });
+        [&](const Store&) { return LaneAfterLane(s); }, [&](const Contract&) { return LaneAfterLane(s); },
+        [&](const Copy&) { return LaneAfterLane(s); }, [&](const Commit&) { return LaneAfterLane(s); },
+        [&](const Wait&) { return LaneAfterLane(s); });
   }
 
  private:
   static bool Fail(Group& group, std::string error) {
     group.error = std::move(error);
     return false;
+  }
+  static bool Fits(Frame& frame, std::string error) {
+    if (!error.empty()) {
+      frame.error = std::move(error);
+      frame.failed = true;
+    }
+    return !frame.failed;
+  }
+
+  // "" or why the buffer's memory cannot end here.
+  static std::string StillFilled(const Frame& frame, const BufferNode* buffer) {
+    if (!frame.copies.Fills(buffer)) return "";
+    return fmt::format("the memory of '{}' ends while a copy to it is under way: nobody has waited for it",
+                       buffer->name);
   }
 
   absl::StatusOr<GroupExec> LaneAfterLane(const Stmt& s) {
@@ -160,7 +191,11 @@ class StmtCompiler {
         group.lanes[lane].buffers[slot] = memory.data() + (shared ? 0 : lane * bytes);
       }
       group.races.Forget(buffer.get());
-      return body(group);
+      if (!body(group)) return false;
+      for (const Frame& frame : group.lanes) {
+        if (std::string error = StillFilled(frame, buffer.get()); !error.empty()) return Fail(group, std::move(error));
+      }
+      return true;
     });
   }
 
@@ -258,10 +293,10 @@ class StmtCompiler {
     const int64_t bytes = NumBytes(*alloc.buffer);
     const auto slot = static_cast<size_t>(exprs_.BindBuffer(alloc.buffer.get()));
     HONE_ASSIGN_OR_RETURN(Exec body, Compile(alloc.body));
-    return Exec([slot, bytes, body = std::move(body)](Frame& frame) {
+    return Exec([slot, bytes, buffer = alloc.buffer, body = std::move(body)](Frame& frame) {
       Bytes memory(static_cast<size_t>(bytes), kUninitialized);
       frame.buffers[slot] = memory.data();
-      return body(frame);
+      return body(frame) && (buffer->scope != Scope::kShared || Fits(frame, StillFilled(frame, buffer.get())));
     });
   }
 
@@ -323,6 +358,8 @@ absl::Status Run(const Func& func, std::span<const std::span<std::byte>> args) {
   if (func.grid.defined()) return RunGrid(func, compiler, args);
   HONE_ASSIGN_OR_RETURN(const Exec exec, compiler.Compile(func.body));
   Frame frame;
+  RaceLog races;  // of one lane: who uses what is still being copied
+  if (AnyStmt(func.body, [](const Stmt& s) { return s.As<Copy>() != nullptr; })) frame.races = &races;
   frame.vars.resize(static_cast<size_t>(compiler.exprs().var_slots()));
   frame.buffers.resize(static_cast<size_t>(compiler.exprs().buffer_slots()));
   for (size_t i = 0; i < args.size(); ++i) frame.buffers[i] = args[i].data();

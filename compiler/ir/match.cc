@@ -48,6 +48,15 @@ Stmt MapContract(const Stmt& s, const Contract& contract, const ExprFn& f) {
   return changed ? MakeContract(mapped.instruction, mapped.sum, mapped.a, mapped.b) : s;
 }
 
+Stmt MapCopy(const Stmt& s, const Copy& copy, const ExprFn& f) {
+  std::vector<Expr> indices;
+  bool changed = MapList(copy.indices, f, &indices);
+  Expr source = f(copy.source);
+  Expr mask = copy.mask.defined() ? f(copy.mask) : Expr();
+  changed |= !source.SameHandle(copy.source) || !mask.SameHandle(copy.mask);
+  return changed ? MakeCopy(copy.buffer, std::move(indices), std::move(source), std::move(mask), copy.count) : s;
+}
+
 Stmt MapBlock(const Stmt& s, const Block& block, const StmtFn& f) {
   std::vector<Stmt> stmts;
   stmts.reserve(block.stmts.size());
@@ -129,7 +138,9 @@ Stmt MapChildren(const Stmt& s, const StmtFn& stmt_fn, const ExprFn& expr_fn) {
         if (value.SameHandle(n.value) && body.SameHandle(n.body)) return s;
         return MakeLet(n.var, std::move(value), std::move(body));
       },
-      [&](const Barrier&) { return s; }, [&](const Contract& n) { return MapContract(s, n, expr_fn); });
+      [&](const Barrier&) { return s; }, [&](const Contract& n) { return MapContract(s, n, expr_fn); },
+      [&](const Copy& n) { return MapCopy(s, n, expr_fn); }, [&](const Commit&) { return s; },
+      [&](const Wait&) { return s; });
 }
 
 void ForEachChild(const Expr& e, const std::function<void(const Expr&)>& f) {
@@ -191,7 +202,13 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
         expr_fn(n.sum.first);
         expr_fn(n.a.first);
         expr_fn(n.b.first);
-      });
+      },
+      [&](const Copy& n) {
+        for (const Expr& index : n.indices) expr_fn(index);
+        expr_fn(n.source);
+        if (n.mask.defined()) expr_fn(n.mask);
+      },
+      [](const Commit&) {}, [](const Wait&) {});
 }
 
 void ForEachExpr(const Expr& e, const std::function<void(const Expr&)>& f) {

@@ -17,6 +17,12 @@ bool RaceLog::Apart(const Access& other) const {
   return other.epoch == epoch_ && (other.several || other.lane != lane_);
 }
 
+std::string RaceLog::UnderWay(const BufferNode* buffer, int64_t offset, const char* what, const Access& copy) const {
+  return fmt::format(
+      "lane {} of group {} {} element {} of '{}', which lane {} is still copying: it has not waited for it", lane_,
+      group_, what, offset, buffer->name, copy.lane);
+}
+
 std::string RaceLog::Describe(const BufferNode* buffer, int64_t offset, const char* what, const Access& other,
                               const char* did) const {
   return fmt::format("race on element {} of '{}': lane {} of group {} {} what lane {} of group {} {}", offset,
@@ -27,6 +33,7 @@ std::string RaceLog::Describe(const BufferNode* buffer, int64_t offset, const ch
 std::string RaceLog::Read(const BufferNode* buffer, int64_t offset) {
   if (buffer->scope == Scope::kLocal) return "";
   Cell& cell = At(buffer, offset);
+  if (cell.write.under_way) return UnderWay(buffer, offset, "reads", cell.write);
   if (Apart(cell.write)) return Describe(buffer, offset, "reads", cell.write, "wrote");
   const bool groups = cell.read.groups || (cell.read.group >= 0 && cell.read.group != group_);
   const bool same_time = cell.read.group == group_ && cell.read.epoch == epoch_;
@@ -36,10 +43,24 @@ std::string RaceLog::Read(const BufferNode* buffer, int64_t offset) {
 }
 
 std::string RaceLog::Write(const BufferNode* buffer, int64_t offset) {
-  if (buffer->scope == Scope::kLocal) return "";
+  return buffer->scope == Scope::kLocal ? "" : Change(buffer, offset, "writes");
+}
+
+std::string RaceLog::BeginCopy(const BufferNode* buffer, int64_t offset) {
+  std::string raced = Change(buffer, offset, "copies to");
+  At(buffer, offset).write.under_way = true;
+  return raced;
+}
+
+void RaceLog::EndCopy(const BufferNode* buffer, int64_t offset) {
+  At(buffer, offset).write = {group_, lane_, epoch_, false};
+}
+
+std::string RaceLog::Change(const BufferNode* buffer, int64_t offset, const char* what) {
   Cell& cell = At(buffer, offset);
-  if (Apart(cell.write)) return Describe(buffer, offset, "writes", cell.write, "wrote");
-  if (Apart(cell.read)) return Describe(buffer, offset, "writes", cell.read, "read");
+  if (cell.write.under_way) return UnderWay(buffer, offset, what, cell.write);
+  if (Apart(cell.write)) return Describe(buffer, offset, what, cell.write, "wrote");
+  if (Apart(cell.read)) return Describe(buffer, offset, what, cell.read, "read");
   cell.write = {group_, lane_, epoch_, false};
   return "";
 }

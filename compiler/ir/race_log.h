@@ -1,7 +1,8 @@
 // Which lane touched which element since the last barrier: how the interpreter finds lanes that race.
 //
 // Two accesses to one element race if one of them writes, different lanes make them, and no barrier of their group lies
-// between; lanes of different groups never have a barrier between them. Not thread-safe.
+// between; lanes of different groups never have a barrier between them. An element that a lane is copying to is
+// nobody's until that lane has waited for it. Not thread-safe.
 #ifndef HONE_COMPILER_IR_RACE_LOG_H_
 #define HONE_COMPILER_IR_RACE_LOG_H_
 
@@ -29,18 +30,24 @@ class RaceLog {
   // "" or what raced. `offset` counts elements. Local buffers belong to one lane and never race.
   std::string Read(const BufferNode* buffer, int64_t offset);
   std::string Write(const BufferNode* buffer, int64_t offset);
+  // The lane begins to copy to the element; it is written when the copy ends.
+  std::string BeginCopy(const BufferNode* buffer, int64_t offset);
+  void EndCopy(const BufferNode* buffer, int64_t offset);
 
  private:
   struct Access {
     int64_t group = -1, lane = -1, epoch = -1;  // group -1: none yet
     bool several = false;                       // other lanes of the group too, since the last barrier
     bool groups = false;                        // other groups too
+    bool under_way = false;                     // a copy that has not ended
   };
   struct Cell {
     Access write, read;
   };
   Cell& At(const BufferNode* buffer, int64_t offset);
   bool Apart(const Access& other) const;
+  std::string Change(const BufferNode* buffer, int64_t offset, const char* what);
+  std::string UnderWay(const BufferNode* buffer, int64_t offset, const char* what, const Access& copy) const;
   std::string Describe(const BufferNode* buffer, int64_t offset, const char* what, const Access& other,
                        const char* did) const;
 

@@ -251,6 +251,11 @@ Expr SimplifyLogic(const Expr& e, const Binary& node, const Ranges& ranges) {
   return a.SameHandle(node.a) && b.SameHandle(node.b) ? e : MakeBinary(node.op, a, b);
 }
 
+bool IsEmpty(const Stmt& s) {
+  const Block* block = s.As<Block>();
+  return !s.defined() || (block != nullptr && block->stmts.empty());
+}
+
 Stmt SimplifyFor(const Stmt& s, const For& loop, const Ranges& ranges) {
   const Expr extent = Simplify(loop.extent, ranges);
   const Interval bounds = BoundsOf(extent, ranges);
@@ -261,7 +266,7 @@ Stmt SimplifyFor(const Stmt& s, const For& loop, const Ranges& ranges) {
   Ranges inner = ranges;
   inner[loop.var] = {0, bounds.high - 1};
   const Stmt body = Simplify(loop.body, inner);
-  if (const Block* block = body.As<Block>(); block != nullptr && block->stmts.empty()) return body;
+  if (IsEmpty(body)) return body;
   if (extent.SameHandle(loop.extent) && body.SameHandle(loop.body)) return s;
   return MakeFor(loop.var, extent, loop.kind, body);
 }
@@ -424,7 +429,9 @@ Stmt Simplify(const Stmt& s, const Ranges& ranges) {
           if (*c != 0) return Simplify(branch.then_case, ranges);
           return branch.else_case.defined() ? Simplify(branch.else_case, ranges) : MakeBlock({});
         }
-        return MapChildren(s, stmt_fn, expr_fn);
+        const Stmt mapped = MapChildren(s, stmt_fn, expr_fn);
+        const If& kept = *mapped.As<If>();
+        return IsEmpty(kept.then_case) && IsEmpty(kept.else_case) ? MakeBlock({}) : mapped;
       },
       [&](const Let& let) { return SimplifyLet(s, let, ranges); },
       [&](const auto&) { return MapChildren(s, stmt_fn, expr_fn); });

@@ -46,7 +46,7 @@ Interval BoundsOf(const Linear& linear, const Ranges& ranges);
 std::optional<int64_t> ConstantValue(const Expr& index, const Ranges& ranges = {});
 
 Expr Simplify(const Expr& e, const Ranges& ranges = {});
-// Uses the ranges of the loops it passes; drops loops without iterations, branches not taken, empty blocks.
+// Uses the ranges of the loops it passes; drops loops without iterations, branches not taken, and what is empty.
 Stmt Simplify(const Stmt& s, const Ranges& ranges = {});
 
 }  // namespace hone::ir

@@ -42,6 +42,12 @@ bool Equal(const MatrixOperand& a, const MatrixOperand& b) {
 bool EqualNodes(const Contract& a, const Contract& b) {
   return a.instruction == b.instruction && Equal(a.sum, b.sum) && Equal(a.a, b.a) && Equal(a.b, b.b);
 }
+bool EqualNodes(const Copy& a, const Copy& b) {
+  return a.buffer == b.buffer && a.count == b.count && EqualLists(a.indices, b.indices) && Equal(a.source, b.source) &&
+         Equal(a.mask, b.mask);
+}
+bool EqualNodes(const Commit&, const Commit&) { return true; }
+bool EqualNodes(const Wait& a, const Wait& b) { return a.pending == b.pending; }
 
 }  // namespace
 
@@ -101,8 +107,30 @@ Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperan
   return Make(Contract{instruction, std::move(sum), std::move(a), std::move(b)});
 }
 
+Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count) {
+  const Load* load = source.As<Load>();
+  HONE_CHECK(buffer != nullptr && load != nullptr && !load->mask.defined());
+  HONE_CHECK(AccessType(*buffer, indices, {}) == source.type() && source.type().width == 1);
+  HONE_CHECK(!mask.defined() || mask.type() == kBoolType);
+  if (const IntImm* always = mask.As<IntImm>(); always != nullptr && always->value != 0) mask = {};
+  return Make(Copy{std::move(buffer), std::move(indices), std::move(source), std::move(mask), count});
+}
+
+Stmt MakeCommit() { return Make(Commit{}); }
+Stmt MakeWait(int64_t pending) { return Make(Wait{pending}); }
+
+Stmt AsStore(const Copy& copy) {
+  const Load& load = *copy.source.As<Load>();
+  HONE_CHECK(copy.indices.size() == 1 && load.indices.size() == 1);
+  const int width = static_cast<int>(copy.count);
+  const auto elements = [&](const Expr& first) { return width == 1 ? first : MakeRamp(first, Expr(1), width); };
+  const Expr mask = copy.mask.defined() ? MakeBroadcast(copy.mask, width) : Expr();
+  return MakeStore(copy.buffer, {elements(copy.indices[0])}, MakeLoad(load.buffer, {elements(load.indices[0])}, mask));
+}
+
 Buffer WrittenBy(const Stmt& s) {
   if (const Store* store = s.As<Store>()) return store->buffer;
+  if (const Copy* copy = s.As<Copy>()) return copy->buffer;
   if (const Contract* contract = s.As<Contract>()) return contract->sum.first.As<Load>()->buffer;
   return nullptr;
 }

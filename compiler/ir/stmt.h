@@ -94,8 +94,28 @@ struct Contract {
   MatrixOperand sum, a, b;
 };
 
+// The lane begins to copy `count` elements that lie side by side, from memory that all groups see to its group's shared
+// memory, and goes on. Where mask (if defined) is false nothing is read, and zeros arrive. They are there once the lane
+// has waited for them; until then nobody reads or writes the place, nor writes the source.
+struct Copy {
+  Buffer buffer;
+  std::vector<Expr> indices;  // of the first element
+  Expr source;                // a scalar Load, without mask, of the first element
+  Expr mask;                  // scalar; may be undefined
+  int64_t count;              // 4, 8 or 16 bytes of elements (kCopyBytes)
+};
+inline constexpr int64_t kCopyBytes[] = {4, 8, 16};
+// The copies that the lane began since its last Commit, or ever, are a bundle, which may be empty. All lanes of a group
+// take the same way to it.
+struct Commit {};
+// The lane goes on when at most `pending` of its bundles, the latest, are still under way. Other lanes see what arrived
+// after a Barrier. All lanes of a group take the same way to it.
+struct Wait {
+  int64_t pending = 0;
+};
+
 struct StmtNode {
-  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract> value;
+  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Copy, Commit, Wait> value;
 };
 
 template <typename T>
@@ -111,8 +131,15 @@ Stmt MakeAlloc(Buffer buffer, Stmt body);
 Stmt MakeLet(std::string var, Expr value, Stmt body);
 Stmt MakeBarrier();
 Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b);
+// A mask that is constantly true is none.
+Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count);
+Stmt MakeCommit();
+Stmt MakeWait(int64_t pending);
 
-// The buffer that the statement itself writes to, not the statements in it: of a Store or a Contract; else null.
+// What the copy comes to where the lane does not go on meanwhile: a load and a store. Of flat indices.
+Stmt AsStore(const Copy& copy);
+
+// The buffer that the statement itself writes to, not the statements in it: of a Store, Contract or Copy; else null.
 Buffer WrittenBy(const Stmt& s);
 
 // How often a Func is run at once: by every lane of every group, each knowing itself by the two variables below.

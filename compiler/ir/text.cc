@@ -61,6 +61,14 @@ void WriteContract(const Contract& node, Printer* out) {
   WriteOperand(node.b, out);
 }
 
+void WriteCopy(const Copy& node, Printer* out) {
+  const Load& source = *node.source.As<Load>();
+  out->Write(fmt::format("copy {} ", node.count));
+  out->WriteAccess(node.buffer, node.indices, {});
+  out->Write(" = ");
+  out->WriteAccess(source.buffer, source.indices, node.mask);
+}
+
 void WriteStmt(const Stmt& s, int indent, Printer* out) {
   Indent(indent, out);
   Match(
@@ -93,7 +101,9 @@ void WriteStmt(const Stmt& s, int indent, Printer* out) {
         out->Write(n.value);
         WriteBody(n.body, indent, out);
       },
-      [&](const Barrier&) { out->Write("barrier"); }, [&](const Contract& n) { WriteContract(n, out); });
+      [&](const Barrier&) { out->Write("barrier"); }, [&](const Contract& n) { WriteContract(n, out); },
+      [&](const Copy& n) { WriteCopy(n, out); }, [&](const Commit&) { out->Write("commit"); },
+      [&](const Wait& n) { out->Write(fmt::format("wait {}", n.pending)); });
   out->Write("\n");
 }
 

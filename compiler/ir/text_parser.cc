@@ -63,6 +63,9 @@ class FuncParser {
       if (tokens_.Accept("let")) return ParseLet();
       if (tokens_.Accept("barrier")) return MakeBarrier();
       if (tokens_.Accept("contract")) return ParseContract();
+      if (tokens_.Accept("copy")) return ParseCopy();
+      if (tokens_.Accept("commit")) return MakeCommit();
+      if (tokens_.Accept("wait")) return ParseWait();
       if (tokens_.Accept("block")) {
         HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of the block"));
         return ParseBody(std::move(name));
@@ -134,6 +137,28 @@ class FuncParser {
     HONE_RETURN_IF_ERROR(tokens_.Expect("*"));
     HONE_ASSIGN_OR_RETURN(b.first, exprs_.ParseFirstOfRows(&b.stride));
     return MakeContract(*instruction, std::move(sum), std::move(a), std::move(b));
+  }
+
+  absl::StatusOr<Stmt> ParseCopy() {
+    HONE_ASSIGN_OR_RETURN(const int64_t count, tokens_.ExpectInteger("how many elements one copy has"));
+    HONE_ASSIGN_OR_RETURN(ExprParser::Access place, exprs_.ParseAccess());
+    HONE_RETURN_IF_ERROR(tokens_.Expect("="));
+    HONE_ASSIGN_OR_RETURN(ExprParser::Access source, exprs_.ParseAccess());
+    if (place.mask.defined()) return TokenStream::ErrorAt(place.at, "the place of a copy has no condition");
+    if (place.type.width != 1 || source.type.width != 1) {
+      return TokenStream::ErrorAt(place.at, "a copy is named by its first elements, not by vectors");
+    }
+    if (place.type != source.type) {
+      return TokenStream::ErrorAt(
+          place.at, fmt::format("the place is {} but the source is {}", ToString(place.type), ToString(source.type)));
+    }
+    return MakeCopy(std::move(place.buffer), std::move(place.indices),
+                    MakeLoad(std::move(source.buffer), std::move(source.indices)), std::move(source.mask), count);
+  }
+
+  absl::StatusOr<Stmt> ParseWait() {
+    HONE_ASSIGN_OR_RETURN(const int64_t pending, tokens_.ExpectInteger("how many bundles may be under way"));
+    return MakeWait(pending);
   }
 
   absl::StatusOr<Stmt> ParseStore() {

@@ -1,10 +1,12 @@
 #include "compiler/ir/verify.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/status.h"
 #include "compiler/ir/expr_checker.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/multiple.h"
 #include "compiler/ir/op_names.h"
 #include "compiler/ir/typing.h"
 #include "fmt/format.h"
@@ -68,7 +70,12 @@ class FuncVerifier {
         },
         [&](const Contract& n) {
           return Annotate(CheckContract(n), fmt::format("contract {}", EntryOf(n.instruction).name));
-        });
+        },
+        [&](const Copy& n) {
+          return Annotate(CheckCopy(n), fmt::format("copy to '{}'", n.buffer == nullptr ? "" : n.buffer->name));
+        },
+        [](const Commit&) { return absl::OkStatus(); },
+        [](const Wait& n) { return n.pending >= 0 ? absl::OkStatus() : Illegal("a wait for {} bundles", n.pending); });
   }
 
   absl::Status CheckBinding(const std::string& var, Type type, const Stmt& body) {
@@ -137,6 +144,35 @@ class FuncVerifier {
     return absl::OkStatus();
   }
 
+  absl::Status CheckCopy(const Copy& copy) {
+    const Load* source = copy.source.As<Load>();
+    if (copy.buffer == nullptr || source == nullptr || source->mask.defined()) {
+      return absl::InvalidArgumentError("its source is not named by its first element");
+    }
+    for (const Expr& index : copy.indices) HONE_RETURN_IF_ERROR(exprs_.Check(index));
+    HONE_RETURN_IF_ERROR(exprs_.CheckAccess("copy", copy.buffer, copy.indices, {}));
+    HONE_RETURN_IF_ERROR(exprs_.Check(copy.source));
+    if (copy.mask.defined()) {
+      HONE_RETURN_IF_ERROR(exprs_.Check(copy.mask));
+      if (copy.mask.type() != kBoolType) return IllegalExpr(copy.mask, "the condition of a copy is a bool");
+    }
+    const BufferNode &to = *copy.buffer, &from = *source->buffer;
+    if (AccessType(to, copy.indices, {}) != copy.source.type() || copy.source.type().width != 1) {
+      return Illegal("of {} from {} '{}'", Name(to.dtype), ToString(copy.source.type()), from.name);
+    }
+    if (to.scope != Scope::kShared) return Illegal("which is {}: copies go to shared memory", Name(to.scope));
+    if (from.scope != Scope::kParam && from.scope != Scope::kWorkspace) {
+      return Illegal("from {} '{}': copies come from memory that all groups see", Name(from.scope), from.name);
+    }
+    const int64_t bytes = copy.count * SizeOf(to.dtype);
+    if (copy.count < 1 || std::ranges::find(kCopyBytes, bytes) == std::end(kCopyBytes)) {
+      return Illegal("of {} bytes; a copy has {}", bytes, fmt::join(kCopyBytes, ", "));
+    }
+    if (!IsMultipleOf(to, copy.indices, copy.count)) return Illegal("its place may not be aligned to {} bytes", bytes);
+    if (IsMultipleOf(from, source->indices, copy.count)) return absl::OkStatus();
+    return Illegal("its source in '{}' may not be aligned to {} bytes", from.name, bytes);
+  }
+
   absl::Status CheckAlloc(const Alloc& alloc) {
     if (alloc.buffer == nullptr) return absl::InvalidArgumentError("alloc without a buffer");
     const BufferNode& buffer = *alloc.buffer;
@@ -159,6 +195,7 @@ class FuncVerifier {
 
 absl::Status Verify(const Func& func, const GridLimits& limits) {
   absl::Status status = FuncVerifier().Run(func);
+  if (status.ok()) status = VerifyCopies(func);
   if (status.ok() && func.grid.defined()) status = VerifyGrid(func, limits);
   return Annotate(status, fmt::format("func '{}'", func.name));
 }

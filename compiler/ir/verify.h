@@ -16,12 +16,18 @@ struct GridLimits {
 
 // Every variable bound before use and not again inside its own scope; loads and stores only of params and enclosing
 // Allocs, with one index per dimension (or one flat index once flattened); types and widths agree; masks are bool; no
-// kParallel in kParallel; a barrier only in a Func with a grid. With a grid, also: no more lanes and shared memory than
-// the limits; no barrier and no shared Alloc where lanes of a group may part; no loop left to bind.
+// kParallel in kParallel; a barrier only in a Func with a grid; copies to shared memory from what all groups see, of a
+// size that there is, at places that are surely aligned; no read of what surely no wait came before. With a grid, also:
+// no more lanes and shared memory than the limits; no barrier, commit, wait and no shared Alloc where lanes of a group
+// may part; no loop left to bind.
 absl::Status Verify(const Func& func, const GridLimits& limits = {});
 
 // The rules of the grid alone; part of Verify.
 absl::Status VerifyGrid(const Func& func, const GridLimits& limits);
+
+// That no shared buffer is read while every copy to it is still under way; part of Verify. What only some iterations or
+// lanes do wrong is for the interpreter to find.
+absl::Status VerifyCopies(const Func& func);
 
 }  // namespace hone::ir
 

@@ -68,11 +68,15 @@ class GridVerifier {
           if (divergent) divergent_.erase(n.var);
           return status;
         },
-        [&](const Barrier&) {
-          if (why_divergent_.empty()) return absl::OkStatus();
-          return Illegal("a barrier where lanes of a group may part: inside {}", why_divergent_);
-        },
-        [](const Contract&) { return absl::OkStatus(); });
+        [&](const Barrier&) { return Together("a barrier"); }, [](const Contract&) { return absl::OkStatus(); },
+        [](const Copy&) { return absl::OkStatus(); }, [&](const Commit&) { return Together("a commit"); },
+        [&](const Wait&) { return Together("a wait"); });
+  }
+
+  // Lanes that count bundles differently would wait for different ones.
+  absl::Status Together(std::string_view what) const {
+    if (why_divergent_.empty()) return absl::OkStatus();
+    return Illegal("{} where lanes of a group may part: inside {}", what, why_divergent_);
   }
 
   // Checks `s` knowing that lanes part before it for the reason given, if any.

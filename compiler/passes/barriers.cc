@@ -11,25 +11,35 @@ namespace {
 
 using Buffers = std::set<const ir::BufferNode*>;
 
-bool Meet(const Buffers& a, const Buffers& b) {
+bool Overlap(const Buffers& a, const Buffers& b) {
   for (const ir::BufferNode* buffer : a) {
     if (b.contains(buffer)) return true;
   }
   return false;
 }
 
-// Shared buffers that some lane reads or writes.
+// Shared buffers that some lane reads, writes or begins to copy to.
 struct Effects {
-  Buffers reads, writes;
+  Buffers reads, writes, copies;
 
   void Add(const Effects& other) {
     reads.insert(other.reads.begin(), other.reads.end());
     writes.insert(other.writes.begin(), other.writes.end());
+    copies.insert(other.copies.begin(), other.copies.end());
   }
-  // Whether lanes that do `next` must wait until all have done this.
+  // Whether lanes that do `next` must wait until all have done this. A copy that is under way meets nothing: who reads
+  // its elements before it is waited for is wrong, with a barrier or without.
   bool Before(const Effects& next) const {
-    return Meet(writes, next.reads) || Meet(writes, next.writes) || Meet(reads, next.writes);
+    return Overlap(writes, next.reads) || Overlap(writes, next.writes) || Overlap(writes, next.copies) ||
+           Overlap(reads, next.writes) || Overlap(reads, next.copies);
   }
+  // A lane has waited: what it copied is written now. Some may be under way still.
+  void Arrive(const ir::Wait& wait) {
+    writes.insert(copies.begin(), copies.end());
+    if (wait.pending == 0) copies.clear();
+  }
+  // All lanes have met.
+  void Meet() { reads = {}, writes = {}; }
 };
 
 void AddReads(const ir::Expr& e, Effects* effects) {
@@ -42,7 +52,7 @@ void AddReads(const ir::Expr& e, Effects* effects) {
 Effects EffectsOf(const ir::Stmt& s) {
   Effects effects;
   if (const ir::Buffer written = ir::WrittenBy(s); written != nullptr && written->scope == ir::Scope::kShared) {
-    effects.writes.insert(written.get());
+    (s.As<ir::Copy>() != nullptr ? effects.copies : effects.writes).insert(written.get());
   }
   ir::ForEachChild(
       s, [&](const ir::Stmt& child) { effects.Add(EffectsOf(child)); },
@@ -59,16 +69,22 @@ bool OnlySomeLanes(const ir::Stmt& s) {
 bool IsFill(const ir::Stmt& s) {
   const ir::Block* block = s.As<ir::Block>();
   const bool is_stage = block != nullptr && !block->name.empty();
-  return (is_stage || OnlySomeLanes(s)) && !EffectsOf(s).writes.empty();
+  if (!is_stage && !OnlySomeLanes(s)) return false;
+  const Effects effects = EffectsOf(s);
+  return !effects.writes.empty() || !effects.copies.empty();
 }
 
-// Whether barriers may be needed inside: the statement holds stages that fill shared memory. Anything else is one step
-// of every lane, and so is what only some lanes do, where no barrier may stand.
+// Whether barriers may be needed inside: the statement holds stages that fill shared memory, or waits. Anything else is
+// one step of every lane, and so is what only some lanes do, where no barrier may stand.
 bool HasSteps(const ir::Stmt& s) {
   if (OnlySomeLanes(s)) return false;
   bool found = false;
   ir::ForEachChild(
-      s, [&](const ir::Stmt& child) { found = found || IsFill(child) || HasSteps(child); }, [](const ir::Expr&) {});
+      s,
+      [&](const ir::Stmt& child) {
+        found = found || child.As<ir::Wait>() != nullptr || IsFill(child) || HasSteps(child);
+      },
+      [](const ir::Expr&) {});
   return found;
 }
 
@@ -122,15 +138,22 @@ class BarrierInserter {
 
   // One step of every lane. What it both writes and reads is each lane's own part.
   ir::Stmt Step(const ir::Stmt& s) {
+    if (const ir::Wait* wait = s.As<ir::Wait>()) {
+      since_.Arrive(*wait);
+      return s;
+    }
     const Effects effects = EffectsOf(s);
     const bool wait = since_.Before(effects);
-    if (wait) since_ = {};
+    if (wait) since_.Meet();
     since_.Add(effects);
     return wait ? ir::MakeBlock({ir::MakeBarrier(), s}) : s;
   }
 
-  // The next iteration follows the last one.
+  // The next iteration follows the last one, with its copies under way. What those write once they are waited for
+  // meets what it should inside the body.
   ir::Stmt Loop(const ir::For& loop) {
+    const Buffers copied = EffectsOf(loop.body).copies;
+    since_.copies.insert(copied.begin(), copied.end());
     ir::Stmt body = Insert(loop.body);
     Effects head;
     Head(body, &head);
@@ -139,7 +162,7 @@ class BarrierInserter {
       Append(body, &stmts);
       stmts.push_back(ir::MakeBarrier());
       body = ir::MakeBlock(std::move(stmts));
-      since_ = {};
+      since_.Meet();
     }
     return ir::MakeFor(loop.var, loop.extent, loop.kind, body);
   }

@@ -27,6 +27,9 @@ ir::Expr FlattenExpr(const ir::Expr& e) {
 
 ir::Stmt Flatten(const ir::Stmt& s) {
   const ir::Stmt mapped = ir::MapChildren(s, Flatten, FlattenExpr);
+  if (const ir::Copy* copy = mapped.As<ir::Copy>()) {
+    return ir::MakeCopy(copy->buffer, FlatIndex(*copy->buffer, copy->indices), copy->source, copy->mask, copy->count);
+  }
   const ir::Store* store = mapped.As<ir::Store>();
   return store != nullptr
              ? ir::MakeStore(store->buffer, FlatIndex(*store->buffer, store->indices), store->value, store->mask)

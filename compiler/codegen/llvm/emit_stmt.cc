@@ -71,7 +71,9 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
         ranges_.erase(let.var);
       },
       [](const ir::Barrier&) { HONE_CHECK(false); },  // no grid reaches this back end
-      [&](const ir::Contract& contract) { EmitContract(contract); });
+      [&](const ir::Contract& contract) { EmitContract(contract); },
+      [](const ir::Copy&) { HONE_CHECK(false); },  // nor has it shared memory
+      [](const ir::Commit&) { HONE_CHECK(false); }, [](const ir::Wait&) { HONE_CHECK(false); });
 }
 
 // for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over the elements of a vector, as one vector load

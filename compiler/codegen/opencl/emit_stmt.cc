@@ -70,6 +70,8 @@ std::string WhatIsNotLowered(const ir::Func& func) {
         found = fmt::format("'{}' is in the workspace", alloc->buffer->name);
     } else if (const ir::Store* store = s.As<ir::Store>()) {
       access(*store->buffer, store->indices.size());
+    } else if (const ir::Copy* copy = s.As<ir::Copy>()) {
+      access(*copy->buffer, copy->indices.size());
     } else if (const ir::Contract* contract = s.As<ir::Contract>()) {
       found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(contract->instruction).name);
     }
@@ -209,7 +211,9 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       },
       [&](const ir::Let& let) { EmitLet(let); },
       [&](const ir::Barrier&) { Line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); },
-      [](const ir::Contract&) { HONE_CHECK(false); });  // Check refuses it
+      [](const ir::Contract&) { HONE_CHECK(false); },  // Check refuses it
+      // A work-item has no copies that go on without it: what it copies has arrived before it goes on.
+      [&](const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {});
 }
 
 void Emitter::EmitFor(const ir::For& loop) {

@@ -1,0 +1,61 @@
+#include "compiler/ir/copy_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr int kUnderWay = 0xff;
+
+size_t BytesOf(const CopyQueue::Entry& entry) { return static_cast<size_t>(entry.count * SizeOf(entry.buffer->dtype)); }
+
+}  // namespace
+
+void CopyQueue::Begin(Entry entry) {
+  const size_t bytes = BytesOf(entry);
+  if (entry.from != nullptr) entry.seen.assign(entry.from, entry.from + bytes);
+  std::memset(entry.to, kUnderWay, bytes);
+  open_.push_back(std::move(entry));
+}
+
+void CopyQueue::Commit() { bundles_.push_back(std::exchange(open_, {})); }
+
+std::string CopyQueue::Wait(int64_t pending, RaceLog* races) {
+  while (static_cast<int64_t>(bundles_.size()) > pending) {
+    for (const Entry& entry : bundles_.front()) {
+      if (std::string error = Arrive(entry, races); !error.empty()) return error;
+    }
+    bundles_.pop_front();
+  }
+  return "";
+}
+
+bool CopyQueue::Fills(const BufferNode* buffer) const {
+  const auto fills = [&](const Entry& entry) { return entry.buffer == buffer; };
+  return std::ranges::any_of(open_, fills) ||
+         std::ranges::any_of(bundles_, [&](const auto& bundle) { return std::ranges::any_of(bundle, fills); });
+}
+
+std::string CopyQueue::Arrive(const Entry& entry, RaceLog* races) {
+  for (int64_t i = 0; races != nullptr && i < entry.count; ++i) {
+    races->EndCopy(entry.buffer, entry.to_offset + i);
+    if (entry.from == nullptr) continue;
+    if (std::string raced = races->Read(entry.source, entry.from_offset + i); !raced.empty()) return raced;
+  }
+  if (entry.from == nullptr) {
+    std::memset(entry.to, 0, BytesOf(entry));
+    return "";
+  }
+  if (std::memcmp(entry.from, entry.seen.data(), BytesOf(entry)) != 0) {
+    return fmt::format("'{}' changed at element {} while it was copied to '{}'", entry.source->name, entry.from_offset,
+                       entry.buffer->name);
+  }
+  std::memcpy(entry.to, entry.from, BytesOf(entry));
+  return "";
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,26 @@
+// How the interpreter begins an asynchronous copy: which elements it moves. When they arrive is the queue's
+// (copy_queue.h).
+#ifndef HONE_COMPILER_IR_EVAL_COPY_H_
+#define HONE_COMPILER_IR_EVAL_COPY_H_
+
+#include "absl/status/statusor.h"
+#include "compiler/ir/eval_code.h"
+#include "compiler/ir/stmt.h"
+
+namespace hone::ir::eval {
+
+class CopyCode {
+ public:
+  static absl::StatusOr<CopyCode> Compile(const Copy& copy, ExprCompiler& exprs);
+  // Begins the copy. False, and frame.failed set, if an element lies outside its buffer or lanes race for it.
+  bool Run(Frame& frame) const;
+
+ private:
+  AccessCode place_, source_;
+  const Code* mask_ = nullptr;
+  int64_t count_ = 0;
+};
+
+}  // namespace hone::ir::eval
+
+#endif  // HONE_COMPILER_IR_EVAL_COPY_H_

@@ -1,0 +1,133 @@
+// That nobody reads what surely has not arrived: what the order of copies, commits and waits tells without running.
+//
+// Follows every loop through its first iteration, in which the bundles can be counted. Where they cannot (after a loop
+// that commits, in a branch inside such a loop) everything counts as arrived.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/ir/match.h"
+#include "compiler/ir/verify.h"
+#include "fmt/format.h"
+
+namespace hone::ir {
+namespace {
+
+bool Commits(const Stmt& s) {
+  return AnyStmt(s, [](const Stmt& x) { return x.As<Commit>() != nullptr; });
+}
+
+class CopyVerifier {
+ public:
+  absl::Status Check(const Stmt& s) {
+    HONE_RETURN_IF_ERROR(CheckReads(s));
+    if (const For* loop = s.As<For>()) return CheckFor(*loop);
+    if (const If* branch = s.As<If>()) return CheckIf(*branch);
+    if (const Alloc* alloc = s.As<Alloc>()) return CheckAlloc(*alloc);
+    if (const Copy* copy = s.As<Copy>()) {
+      first_.try_emplace(copy->buffer.get(), committed_);
+    } else if (s.As<Commit>() != nullptr) {
+      ++committed_;
+    } else if (const Wait* wait = s.As<Wait>()) {
+      arrived_ = std::max(arrived_, counted_ ? committed_ - wait->pending : committed_);
+      left_ = wait->pending;
+    } else if (const Buffer written = WrittenBy(s)) {
+      first_[written.get()] = -1;  // not by copies alone
+    }
+    return CheckChildren(s);
+  }
+
+ private:
+  absl::Status CheckChildren(const Stmt& s) {
+    absl::Status status;
+    const Block* block = s.As<Block>();
+    ForEachChild(
+        s,
+        [&](const Stmt& child) {
+          if (!status.ok()) return;
+          status = Check(child);
+          if (block != nullptr && !block->name.empty())
+            status = Annotate(status, fmt::format("block '{}'", block->name));
+        },
+        [](const Expr&) {});
+    return status;
+  }
+
+  bool Arrived(const BufferNode* buffer) const {
+    const auto first = first_.find(buffer);
+    return first == first_.end() || first->second < arrived_;
+  }
+
+  // What the statement itself reads.
+  absl::Status CheckReads(const Stmt& s) const {
+    absl::Status status;
+    ForEachChild(
+        s, [](const Stmt&) {},
+        [&](const Expr& child) {
+          ForEachExpr(child, [&](const Expr& e) {
+            const Load* load = e.As<Load>();
+            if (load == nullptr || Arrived(load->buffer.get())) return;
+            status = absl::InvalidArgumentError(
+                fmt::format("'{}' is read while every copy to it is under way: {}", load->buffer->name,
+                            left_ < 0 ? "nobody has waited for one"
+                                      : fmt::format("the wait before leaves {} of {}", left_, committed_)));
+          });
+        });
+    return status;
+  }
+
+  absl::Status CheckFor(const For& loop) {
+    const bool counted = counted_;
+    const bool commits = Commits(loop.body);
+    // A loop that has no iteration the first time it is come to may have some later.
+    const bool surely = loop.extent.As<IntImm>() != nullptr;
+    if (in_committing_loop_ && !surely) counted_ = false;
+    const bool outer = in_committing_loop_;
+    in_committing_loop_ |= commits;
+    const absl::Status status = Check(loop.body);
+    in_committing_loop_ = outer;
+    counted_ = counted && !commits;
+    return status;
+  }
+
+  absl::Status CheckIf(const If& branch) {
+    const bool counted = counted_;
+    if (in_committing_loop_) counted_ = false;  // it may be taken in later iterations only
+    const int64_t committed = committed_, arrived = arrived_;
+    HONE_RETURN_IF_ERROR(Check(branch.then_case));
+    const int64_t then_committed = std::exchange(committed_, committed),
+                  then_arrived = std::exchange(arrived_, arrived);
+    if (branch.else_case.defined()) HONE_RETURN_IF_ERROR(Check(branch.else_case));
+    counted_ = counted && committed_ == committed && then_committed == committed;
+    committed_ = std::max(committed_, then_committed);
+    arrived_ = std::max(arrived_, then_arrived);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckAlloc(const Alloc& alloc) {
+    const BufferNode* const buffer = alloc.buffer.get();
+    first_.erase(buffer);
+    HONE_RETURN_IF_ERROR(Check(alloc.body));
+    const bool arrived = Arrived(buffer);
+    first_.erase(buffer);
+    if (arrived) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        fmt::format("the memory of '{}' ends while every copy to it is under way", buffer->name));
+  }
+
+  // By buffer: after how many commits the first copy to it began; -1 where it is written otherwise too.
+  std::map<const BufferNode*, int64_t> first_;
+  int64_t committed_ = 0;
+  int64_t arrived_ = 0;  // bundles that may have arrived
+  int64_t left_ = -1;    // under way after the last wait; -1: there was none
+  bool counted_ = true;  // committed_ is exact
+  bool in_committing_loop_ = false;
+};
+
+}  // namespace
+
+absl::Status VerifyCopies(const Func& func) { return CopyVerifier().Check(func.body); }
+
+}  // namespace hone::ir
