@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/op_names.h"
+#include "compiler/schedule/copy.h"
 #include "compiler/schedule/instruction.h"
 
 namespace hone::passes {
@@ -26,14 +27,13 @@ class LoopBuilder {
       if (state.IsOutput(buffer.get()) || nest.prepared) {
         storage_[buffer.get()] = buffer;
       } else {
-        std::vector<int64_t> shape = nest.storage_shape;
-        if (!shape.empty()) shape.back() += nest.pad;
-        storage_[buffer.get()] = ir::MakeBuffer(buffer->name, buffer->dtype, std::move(shape), nest.scope);
+        storage_[buffer.get()] =
+            ir::MakeBuffer(buffer->name, buffer->dtype, schedule::StoredShape(state, nest), nest.scope);
       }
     }
   }
 
-  // Why an instruction does not fit where it is used; OK if all do. After Roots.
+  // Why an instruction or a copy does not fit where it is used; OK if all do. After Roots.
   const absl::Status& status() const { return status_; }
 
   ir::Stmt Roots(bool prepared) {
@@ -55,7 +55,7 @@ class LoopBuilder {
   // Where the sums begin: outside the first loop that reduces, and outside an instruction.
   static size_t FirstReduction(const Nest& nest) {
     const auto it = std::find_if(nest.loops.begin(), nest.loops.end(), [](const Loop& l) { return l.reduce; });
-    return std::min(static_cast<size_t>(it - nest.loops.begin()), nest.loops.size() - nest.InstructionLoops());
+    return std::min(static_cast<size_t>(it - nest.loops.begin()), nest.loops.size() - nest.StatementLoops());
   }
 
   ir::Stmt Emit(const Nest& nest) { return ir::MakeBlock({Inside(nest, 0)}, nest.stage.buffer->name); }
@@ -65,29 +65,84 @@ class LoopBuilder {
     const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
     std::vector<ir::Stmt> stmts;
     if (reduces && position == FirstReduction(nest)) stmts.push_back(Initialize(nest, position));
-    if (position == nest.loops.size() - nest.InstructionLoops()) {
-      stmts.push_back(Guarded(nest, nest.instruction.has_value() ? Instruction(nest) : Update(nest)));
+    if (position == nest.loops.size() - nest.StatementLoops()) {
+      stmts.push_back(Guarded(nest, Innermost(nest)));
     } else {
-      const Loop& loop = nest.loops[position];
-      stmts.push_back(
-          ir::MakeFor(loop.name, loop.extent, loop.kind, WithProducers(nest, loop, Inside(nest, position + 1))));
+      stmts.push_back(Around(nest, nest.loops[position], Inside(nest, position + 1)));
     }
     return ir::MakeBlock(std::move(stmts));
   }
 
-  ir::Stmt WithProducers(const Nest& nest, const Loop& loop, ir::Stmt body) {
-    std::vector<ir::Stmt> stmts;
-    std::vector<ir::Buffer> buffers;
+  ir::Stmt Innermost(const Nest& nest) {
+    if (nest.copy > 0) return Copy(nest);
+    return nest.instruction.has_value() ? Instruction(nest) : Update(nest);
+  }
+
+  // Of the stages that are computed at the loop, those that are copied, or the others.
+  std::vector<const Nest*> Producers(const Nest& nest, const Loop& loop, bool copied) const {
+    std::vector<const Nest*> producers;
     for (const Nest& producer : state_.nests) {
       if (producer.at_stage != nest.stage.buffer->name || producer.at_loop != loop.name) continue;
-      stmts.push_back(Emit(producer));
-      buffers.push_back(storage_.at(producer.stage.buffer.get()));
+      if ((producer.copy > 0) == copied) producers.push_back(&producer);
     }
-    if (stmts.empty()) return body;
-    stmts.push_back(std::move(body));
-    ir::Stmt result = ir::MakeBlock(std::move(stmts));
-    for (const ir::Buffer& buffer : buffers) result = ir::MakeAlloc(buffer, result);
-    return result;
+    return producers;
+  }
+
+  ir::Stmt WithBuffers(const std::vector<const Nest*>& producers, ir::Stmt body) const {
+    for (const Nest* producer : producers) {
+      body = ir::MakeAlloc(storage_.at(producer->stage.buffer.get()), std::move(body));
+    }
+    return body;
+  }
+
+  // The loop around what is inside it and what is computed at it. Copies come first: they read nothing of the others.
+  ir::Stmt Around(const Nest& nest, const Loop& loop, ir::Stmt inside) {
+    const std::vector<const Nest*> copied = Producers(nest, loop, true), computed = Producers(nest, loop, false);
+    std::vector<ir::Stmt> stmts;
+    for (const Nest* producer : computed) stmts.push_back(Emit(*producer));
+    stmts.push_back(std::move(inside));
+    ir::Stmt body = WithBuffers(computed, ir::MakeBlock(std::move(stmts)));
+    if (copied.empty()) return ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body));
+    if (loop.buffers > 1) return Pipelined(loop, copied, std::move(body));
+    std::vector<ir::Stmt> filled;
+    AppendCopies(loop, copied, ir::MakeVar(loop.name), &filled);
+    filled.push_back(ir::MakeWait(0));
+    filled.push_back(std::move(body));
+    return ir::MakeFor(loop.name, loop.extent, loop.kind, WithBuffers(copied, ir::MakeBlock(std::move(filled))));
+  }
+
+  // Begins the copies for iteration `at` of the loop, if there is one, as a bundle.
+  void AppendCopies(const Loop& loop, const std::vector<const Nest*>& copied, const ir::Expr& at,
+                    std::vector<ir::Stmt>* stmts) {
+    const ir::Var* own = at.As<ir::Var>();
+    for (const Nest* producer : copied) {
+      ir::Stmt copies = Emit(*producer);
+      if (own == nullptr) copies = Where(ir::Substitute(copies, {{loop.name, at}}), at < loop.extent);
+      stmts->push_back(std::move(copies));
+    }
+    stmts->push_back(ir::MakeCommit());
+  }
+
+  // The copies in `s` happen only under the condition. It stands around each alone: a barrier that is needed before
+  // them has its place before all.
+  static ir::Stmt Where(const ir::Stmt& s, const ir::Expr& condition) {
+    if (s.As<ir::Copy>() != nullptr) return ir::MakeIf(condition, s);
+    return ir::MapChildren(
+        s, [&](const ir::Stmt& child) { return Where(child, condition); }, [](const ir::Expr& e) { return e; });
+  }
+
+  // With n buffers the copies for an iteration begin n - 1 iterations before, once its own have arrived: the lanes meet
+  // in between, so that the buffer which is filled anew has been read by all. One barrier an iteration.
+  ir::Stmt Pipelined(const Loop& loop, const std::vector<const Nest*>& copied, ir::Stmt body) {
+    const int64_t ahead = loop.buffers - 1;
+    std::vector<ir::Stmt> stmts;
+    for (int64_t i = 0; i < ahead; ++i) AppendCopies(loop, copied, ir::Expr(i), &stmts);
+    std::vector<ir::Stmt> iteration = {ir::MakeWait(ahead - 1)};
+    AppendCopies(loop, copied, ir::MakeVar(loop.name) + ir::Expr(ahead), &iteration);
+    iteration.push_back(std::move(body));
+    body = ir::MakeBlock(std::move(iteration));
+    stmts.push_back(ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body)));
+    return WithBuffers(copied, ir::MakeBlock(std::move(stmts)));
   }
 
   // The identity of the reduction, stored over all loops of the nest that are inside its first reduction loop.
@@ -133,6 +188,14 @@ class LoopBuilder {
     return ir::MakeBlock({});
   }
 
+  ir::Stmt Copy(const Nest& nest) {
+    auto copy = schedule::CopyOf(state_, nest, storage_.at(nest.stage.buffer.get()),
+                                 [&](const ir::Expr& load) { return ReadStored(load); });
+    if (copy.ok()) return *std::move(copy);
+    if (status_.ok()) status_ = Annotate(copy.status(), "stage " + nest.stage.buffer->name);
+    return ir::MakeBlock({});
+  }
+
   static ir::Stmt Guarded(const Nest& nest, ir::Stmt stmt) {
     for (const ir::Expr& guard : nest.guards) stmt = ir::MakeIf(guard, stmt);
     return stmt;
@@ -140,11 +203,9 @@ class LoopBuilder {
 
   std::vector<ir::Expr> Indices(const Nest& nest, const ir::VarMap& rename) const {
     std::vector<ir::Expr> indices;
-    for (size_t d = 0; d < nest.stage.axes.size(); ++d) {
-      ir::Expr index = nest.bindings.at(nest.stage.axes[d].name);
-      if (!nest.AtRoot()) index = index - nest.origin[d];
-      indices.push_back(ir::Substitute(index, rename));
-    }
+    for (const ir::Axis& axis : nest.stage.axes) indices.push_back(nest.bindings.at(axis.name));
+    indices = schedule::StoredIndices(state_, nest, std::move(indices));
+    for (ir::Expr& index : indices) index = ir::Substitute(index, rename);
     return indices;
   }
 
@@ -159,12 +220,8 @@ class LoopBuilder {
     if (load == nullptr) return mapped;
     const auto it = storage_.find(load->buffer.get());
     if (it == storage_.end()) return mapped;
-    std::vector<ir::Expr> indices = load->indices;
-    const Nest* nest = state_.FindNest(load->buffer.get());
-    if (!nest->AtRoot()) {
-      for (size_t d = 0; d < indices.size(); ++d) indices[d] = indices[d] - nest->origin[d];
-    }
-    return ir::MakeLoad(it->second, std::move(indices));
+    const Nest& nest = *state_.FindNest(load->buffer.get());
+    return ir::MakeLoad(it->second, schedule::StoredIndices(state_, nest, load->indices));
   }
 
   const State& state_;
@@ -179,6 +236,11 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
                                                   *nest.instruction) == target.tensor_instructions.end()) {
       return absl::FailedPreconditionError(fmt::format("stage {} uses instruction {}, which the target does not have",
                                                        nest.stage.buffer->name, ir::EntryOf(*nest.instruction).name));
+    }
+    if (nest.copy > 0 && target.memory.shared_bytes == 0) {
+      return absl::FailedPreconditionError(
+          fmt::format("stage {} is copied asynchronously to shared memory, which the target does not have",
+                      nest.stage.buffer->name));
     }
     if (!nest.AtRoot() && nest.scope == ir::Scope::kLocal) {
       int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);

@@ -26,6 +26,8 @@ absl::Status Apply(const Rfactor& step, State& state);
 absl::Status Apply(const Recode& step, State& state);
 absl::Status Apply(const Distribute& step, State& state);
 absl::Status Apply(const Tensorize& step, State& state);
+absl::Status Apply(const CopyAsync& step, State& state);
+absl::Status Apply(const Pipeline& step, State& state);
 
 absl::Status Apply(const Step& step, State& state);
 // All steps on a fresh state. The error names the step.

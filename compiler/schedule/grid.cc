@@ -11,13 +11,10 @@ int64_t Extent(const Nest& nest, ir::LoopKind kind) {
   return extent;
 }
 
-int64_t StoredBytes(const Nest& nest) {
-  int64_t elements = 1;
-  for (size_t d = 0; d < nest.storage_shape.size(); ++d) {
-    const bool row = d + 1 == nest.storage_shape.size();
-    elements *= nest.storage_shape[d] + (row ? nest.pad : 0);
-  }
-  return elements * ir::SizeOf(nest.stage.buffer->dtype);
+int64_t StoredBytes(const State& state, const Nest& nest) {
+  int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
+  for (const int64_t extent : StoredShape(state, nest)) bytes *= extent;
+  return bytes;
 }
 
 }  // namespace
@@ -39,7 +36,7 @@ std::vector<Grid> Grids(const State& state) {
     int64_t filling = 1;  // lanes, should the stage itself have none
     for (const Nest& inside : state.nests) {
       if (inside.AtRoot() || inside.scope != ir::Scope::kShared || &RootOf(state, inside) != &nest) continue;
-      grid.shared_bytes += StoredBytes(inside);
+      grid.shared_bytes += StoredBytes(state, inside);
       filling = std::max(filling, Extent(inside, ir::LoopKind::kLane));
     }
     if (grid.lanes == 1) grid.lanes = filling;

@@ -55,6 +55,8 @@ size_t Nest::InstructionLoops() const {
   return (entry.m > 1 ? 1 : 0) + (entry.n > 1 ? 1 : 0) + (entry.k > 1 ? 1 : 0);
 }
 
+size_t Nest::StatementLoops() const { return copy > 1 ? 1 : InstructionLoops(); }
+
 bool State::IsBound() const {
   return std::any_of(nests.begin(), nests.end(),
                      [](const Nest& n) { return n.HasLoop(ir::LoopKind::kGroup) || n.HasLoop(ir::LoopKind::kLane); });
@@ -80,14 +82,16 @@ State Start(const ir::Workload& workload) {
   return state;
 }
 
-absl::Status CheckNoInstruction(const Nest& nest, size_t position) {
-  if (position + nest.InstructionLoops() < nest.loops.size()) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("loop {} is a part of instruction {}", nest.loops[position].name,
-                                                   ir::EntryOf(*nest.instruction).name));
+absl::Status CheckNoStatement(const Nest& nest, size_t position) {
+  if (position + nest.StatementLoops() < nest.loops.size()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("loop {} is a part of {}", nest.loops[position].name,
+                  nest.instruction.has_value() ? fmt::format("instruction {}", ir::EntryOf(*nest.instruction).name)
+                                               : fmt::format("a copy of {} elements", nest.copy)));
 }
 
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
-  if (absl::Status status = CheckNoInstruction(nest, position); !status.ok()) return status;
+  if (absl::Status status = CheckNoStatement(nest, position); !status.ok()) return status;
   for (const Nest& other : state.nests) {
     if (other.at_stage != nest.stage.buffer->name) continue;
     for (size_t i = position; i < nest.loops.size(); ++i) {
@@ -98,6 +102,35 @@ absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
     }
   }
   return absl::OkStatus();
+}
+
+namespace {
+
+// How many of the nest's stage there are in memory, one for each of several iterations.
+int64_t Buffers(const State& state, const Nest& nest) {
+  if (nest.copy == 0 || nest.AtRoot()) return 1;
+  for (const Loop& loop : state.FindNest(nest.at_stage)->loops) {
+    if (loop.name == nest.at_loop) return loop.buffers;
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::vector<int64_t> StoredShape(const State& state, const Nest& nest) {
+  std::vector<int64_t> shape = nest.storage_shape;
+  if (!shape.empty()) shape.back() += nest.pad;
+  if (const int64_t buffers = Buffers(state, nest); buffers > 1) shape.insert(shape.begin(), buffers);
+  return shape;
+}
+
+std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::vector<ir::Expr> indices) {
+  if (nest.AtRoot()) return indices;
+  for (size_t d = 0; d < indices.size(); ++d) indices[d] = indices[d] - nest.origin[d];
+  if (const int64_t buffers = Buffers(state, nest); buffers > 1) {
+    indices.insert(indices.begin(), ir::FloorMod(ir::MakeVar(nest.at_loop), ir::Expr(buffers)));
+  }
+  return indices;
 }
 
 ir::Buffer FindRead(const ir::Stage& stage, std::string_view name) {

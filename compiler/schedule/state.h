@@ -25,6 +25,7 @@ struct Loop {
   int64_t max_extent;
   ir::LoopKind kind = ir::LoopKind::kSerial;
   bool reduce = false;
+  int64_t buffers = 1;  // of every stage that is copied here: more than 1: while iterations before still compute
 };
 
 // One stage and how it is computed.
@@ -41,11 +42,14 @@ struct Nest {
   int64_t pad = 0;                                   // elements added to every stored row
   bool prepared = false;                             // computed once from constants, before the kernel runs
   std::optional<ir::TensorInstruction> instruction;  // that the innermost loops are
+  int64_t copy = 0;                                  // elements of one asynchronous copy; 0: the stage is computed
   bool touched = false;                              // a loop step has been applied: region steps come too late
   bool AtRoot() const { return at_stage.empty(); }
   bool HasLoop(ir::LoopKind kind) const;
   // How many of the innermost loops are the instruction; 0 without one.
   size_t InstructionLoops() const;
+  // How many of the innermost loops are one statement: the instruction, or a copy of several elements.
+  size_t StatementLoops() const;
 };
 
 struct State {
@@ -70,10 +74,15 @@ struct State {
 State Start(const ir::Workload& workload);
 // A fresh nest for a stage.
 Nest MakeNest(ir::Stage stage);
-// Loops that are a part of an instruction cannot change any more, and loops at or around the place of a stage that is
-// computed inside this nest appear in that stage's region and cannot either: FailedPrecondition then.
-absl::Status CheckNoInstruction(const Nest& nest, size_t position);
+// Loops that are a part of an instruction or a copy cannot change any more, and loops at or around the place of a stage
+// that is computed inside this nest appear in that stage's region and cannot either: FailedPrecondition then.
+absl::Status CheckNoStatement(const Nest& nest, size_t position);
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position);
+// The shape in memory of what is stored of the nest's stage: rows with their padding; as many of it as the loop has
+// buffers, if it is copied there.
+std::vector<int64_t> StoredShape(const State& state, const Nest& nest);
+// Where in it an element of the stage is, inside the loop that the stage is computed at.
+std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::vector<ir::Expr> indices);
 // Known before the kernel runs: a constant, or computed from constants alone.
 bool IsFixed(const State& state, const ir::BufferNode* buffer);
 // The buffer of that name that the value of a stage loads from; null if it does not.

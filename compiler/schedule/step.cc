@@ -106,12 +106,22 @@ std::optional<Step> ParseRfactor(const Words& w) {
   return Rfactor{std::string(w[1]), std::string(w[2]), *factor, w[4] == "inner"};
 }
 
+// VERB NAME NUMBER, as a step of these two members.
+template <typename S>
+std::optional<Step> ParseCounted(const Words& w) {
+  const auto count = w.size() == 3 ? ParseInt(w[2]) : std::nullopt;
+  if (!count.has_value()) return std::nullopt;
+  return S{std::string(w[1]), *count};
+}
+
 std::optional<Step> ParseStep(const Words& w) {
   const std::string_view verb = w[0];
   const auto word = [&](size_t i) { return std::string(w[i]); };
   if (verb == "split") return ParseSplit(w);
   if (verb == "pack") return ParsePack(w);
   if (verb == "rfactor") return ParseRfactor(w);
+  if (verb == "copy_async") return ParseCounted<CopyAsync>(w);
+  if (verb == "pipeline") return ParseCounted<Pipeline>(w);
   if (verb == "reorder" && w.size() > 2) {
     Reorder reorder;
     for (size_t i = 1; i < w.size(); ++i) reorder.loops.push_back(word(i));
@@ -174,6 +184,8 @@ std::string Print(const Step& step) {
           [](const Recode& s) { return fmt::format("recode {} {}", s.buffer, s.stage); },
           [](const Distribute& s) { return "distribute " + s.stage; },
           [](const Tensorize& s) { return fmt::format("tensorize {} {}", s.stage, ir::EntryOf(s.instruction).name); },
+          [](const CopyAsync& s) { return fmt::format("copy_async {} {}", s.stage, s.count); },
+          [](const Pipeline& s) { return fmt::format("pipeline {} {}", s.loop, s.buffers); },
       },
       step);
 }

@@ -99,8 +99,21 @@ struct Tensorize {
   ir::TensorInstruction instruction;
 };
 
+// The stage, which only moves what it loads, to shared memory: asynchronously, `count` elements of its innermost loop
+// at once.
+struct CopyAsync {
+  std::string stage;
+  int64_t count;
+};
+// The stages that are copied at the loop have so many buffers: the copies for an iteration begin `buffers` - 1
+// iterations before.
+struct Pipeline {
+  std::string loop;
+  int64_t buffers;
+};
+
 using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack,
-                          Rfactor, Recode, Distribute, Tensorize>;
+                          Rfactor, Recode, Distribute, Tensorize, CopyAsync, Pipeline>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

@@ -36,6 +36,9 @@ struct Memory {
   // How many times faster a lane reads what its group shares than what lies in a cache; 1: it is a part of global
   // memory, and copying there gains nothing.
   int shared_gain = 1;
+  // The most that a lane moves from global to shared memory by one instruction that it need not wait for; 0: there is
+  // none, and an asynchronous copy is a load and a store where it stands.
+  int64_t async_copy_bytes = 0;
   int64_t local_bytes = 1 << 20;  // that buffers inside loops may take, of each thread or lane
   int64_t l1_bytes = 32 << 10;    // data cache of a core or unit
   int64_t l2_bytes = 512 << 10;   // of a core; of a device with lanes: of all its units

@@ -66,10 +66,11 @@ absl::Status Apply(const Annotate& step, State& state) {
   Nest* nest = state.FindLoop(step.loop, &position);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
   Loop& loop = nest->loops[position];
-  if (loop.kind != ir::LoopKind::kSerial) {
-    return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
+  if (loop.kind != ir::LoopKind::kSerial || loop.buffers > 1) {
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} is {} already", loop.name, loop.buffers > 1 ? "pipelined" : "annotated"));
   }
-  if (absl::Status status = CheckNoInstruction(*nest, position); !status.ok()) return status;
+  if (absl::Status status = CheckNoStatement(*nest, position); !status.ok()) return status;
   if (step.kind == ir::LoopKind::kParallel) {
     if (absl::Status status = CheckParallel(*nest, position); !status.ok()) return status;
   }

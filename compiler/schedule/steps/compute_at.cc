@@ -230,7 +230,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   if (at.kind == ir::LoopKind::kVectorized || at.kind == ir::LoopKind::kUnrolled) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
   }
-  if (absl::Status status = CheckNoInstruction(*target, position); !status.ok()) return status;
+  if (absl::Status status = CheckNoStatement(*target, position); !status.ok()) return status;
   const Inside where{state, *target, position, producer->scope == ir::Scope::kShared};
   HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, where).Run());
 

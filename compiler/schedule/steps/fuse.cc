@@ -24,7 +24,7 @@ absl::Status Apply(const Fuse& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("loop {} or {} has no constant extent", outer.name, inner.name));
   }
   if (absl::Status status = CheckFree(state, *nest, position); !status.ok()) return status;
-  if (absl::Status status = CheckNoInstruction(*nest, position + 1); !status.ok()) return status;
+  if (absl::Status status = CheckNoStatement(*nest, position + 1); !status.ok()) return status;
   const int64_t extent = outer.max_extent * inner.max_extent;
   Loop fused{outer.name + "_" + inner.name, ir::Expr(extent), extent, ir::LoopKind::kSerial, outer.reduce};
   const ir::Expr f = ir::MakeVar(fused.name);

@@ -30,7 +30,7 @@ absl::Status Apply(const Reorder& step, State& state) {
     }
   }
   for (const size_t place : places) {
-    if (absl::Status status = CheckNoInstruction(*nest, place); !status.ok()) return status;
+    if (absl::Status status = CheckNoStatement(*nest, place); !status.ok()) return status;
   }
   std::vector<Loop> picked;
   for (const size_t place : places) picked.push_back(nest->loops[place]);

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 #include "base/random.h"
 #include "compiler/codegen/opencl/emit.h"
@@ -19,8 +20,11 @@
 #include "compiler/ir/typing.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/flatten.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/schedule/apply.h"
 #include "tests/unit/drivers/opencl_device.h"
 #include "tests/unit/ir/random_ir.h"
+#include "tests/unit/space/pipelines.h"
 
 namespace hone::codegen {
 namespace {
@@ -293,6 +297,46 @@ TEST_F(OpenClCode, SharedMemoryAndBarriers) {
        " if lane.id == 0 { y[0] = s[0] } } }"});
 }
 
+// In the interpreter they arrive at the wait.
+TEST_F(OpenClCode, CopiesArriveWhereTheyStand) {
+  const auto pipeline = [](std::string_view dtype, int count) {
+    return fmt::format(
+        "func f(x: {0}[384], y: {0}[384]) grid 2 lanes 4 {{ alloc s: {0}[2,64] shared {{"
+        " copy {1} s[lane.id * {1}] = x[lane.id * {1}] commit for k in 3 {{ wait 0 barrier"
+        " if k + 1 < 3 {{ copy {1} s[(k + 1) %% 2 * 64 + lane.id * {1}] ="
+        " x[(k + 1) * 64 + lane.id * {1} where lane.id < 3] }} commit"
+        " for i in {1} {{ y[group.id * 192 + k * 64 + i * 4 + lane.id] ="
+        " s[k %% 2 * 64 + {1} * 4 - 1 - i * 4 - lane.id] }} }} }} }}",
+        dtype, count);
+  };
+  CheckText({pipeline("f32", 1), pipeline("f32", 2), pipeline("f32", 4), pipeline("f16", 8), pipeline("bf16", 2),
+             pipeline("i8", 16), pipeline("u8", 4), pipeline("i64", 2), pipeline("bool", 8), pipeline("i64", 1)});
+}
+
+TEST_F(OpenClCode, PipelinedSchedules) {
+  std::vector<ir::Func> funcs;
+  const std::tuple<const char*, std::string, const char*> cases[] = {
+      {testing::kEven, testing::kByFour, "pipeline ko"},
+      {testing::kOdd, testing::kByOne, "pipeline ko"},
+      {testing::kConv, testing::kConvTiles, "pipeline rco"}};
+  for (const auto& [text, schedule, pipeline] : cases) {
+    for (const int buffers : {1, 2, 3}) {
+      const std::string steps = buffers == 1 ? schedule : fmt::format("{}{} {}\n", schedule, pipeline, buffers);
+      const auto workload = ir::ParseWorkload(text);
+      const auto read = schedule::ParseSchedule(steps);
+      ASSERT_TRUE(workload.ok() && read.ok());
+      const auto state = schedule::Replay(*workload, *read);
+      ASSERT_TRUE(state.ok()) << state.status();
+      auto module = passes::Lower(*state, target::TypicalTarget(target::Kind::kOpenCl), "kernel", {.verify = true});
+      ASSERT_TRUE(module.ok()) << module.status();
+      ASSERT_EQ(module->main.size(), 1);
+      funcs.push_back(std::move(module->main[0]));
+      funcs.back().name = fmt::format("kernel_{}", funcs.size());
+    }
+  }
+  Check(funcs);
+}
+
 TEST_F(OpenClCode, VectorsMaskedStridedAndOverlapping) {
   std::vector<std::string> texts;
   for (const char* type : {"f32", "i8", "bool", "f16", "bf16", "i64", "f64"}) {
@@ -438,11 +482,34 @@ void scale(__global const float* restrict x, __global float* restrict y) {
 )");
 }
 
+TEST(OpenClText, CopiesAreLoadsAndStores) {
+  const auto func = ir::ParseFunc(
+      "func f(x: f32[64], y: f32[64]) grid 1 lanes 8 { alloc s: f32[32] shared {"
+      " copy 4 s[lane.id * 4] = x[lane.id * 4 where lane.id < 5] commit wait 0 barrier y[lane.id] = s[lane.id] } }");
+  ASSERT_TRUE(func.ok()) << func.status();
+  const auto source = EmitOpenCl(std::span(&*func, 1));
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_EQ(*source, R"(#pragma OPENCL FP_CONTRACT ON
+
+__kernel __attribute__((reqd_work_group_size(8, 1, 1)))
+void f(__global const float* restrict x, __global float* restrict y) {
+  __local float s[32];
+  const int lane_id = (int)get_local_id(0);
+  vstore4((lane_id < 5) ? vload4(0, x + lane_id * 4) : (float4)(0), 0, s + lane_id * 4);
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  y[lane_id] = s[lane_id];
+}
+)");
+}
+
 TEST(OpenClText, SaysWhatItCannotPrint) {
   const std::pair<const char*, const char*> cases[] = {
       {"func f(y: f32[4]) { y[0] = 1f32 }", "func 'f' has no grid"},
       {"func f(y: f32[2,2]) grid 1 lanes 1 { y[0, 1] = 1f32 }", "an access to 'y' with 2 indices"},
       {"func f(y: f32[4]) grid 1 lanes 1 { vectorized i in 4 { y[i] = 1f32 } }", "loop 'i' is still vectorized"},
+      {"func f(x: f32[8], y: f32[4]) grid 1 lanes 1 { alloc s: f32[2,4] shared { copy 4 s[1, 0] = x[0] commit wait 0 } "
+       "}",
+       "an access to 's' with 2 indices"},
       {"func double(y: f32[4]) grid 1 lanes 1 { y[0] = 1f32 }", "cannot have a kernel of that name"}};
   for (const auto& [text, message] : cases) {
     const auto func = ir::ParseFunc(text);

@@ -1,0 +1,127 @@
+#include "compiler/schedule/copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/ir/multiple.h"
+#include "compiler/ir/op_names.h"
+
+namespace hone::schedule {
+namespace {
+
+bool IsZero(const ir::Expr& e) {
+  const ir::IntImm* i = e.As<ir::IntImm>();
+  const ir::FloatImm* f = e.As<ir::FloatImm>();
+  return (i != nullptr && i->value == 0) || (f != nullptr && ir::Equal(e, ir::MakeZero(e.type())));
+}
+
+bool HasLoad(const ir::Expr& e) {
+  bool found = false;
+  ir::ForEachExpr(e, [&](const ir::Expr& x) { found |= x.As<ir::Load>() != nullptr; });
+  return found;
+}
+
+// select(condition, load, 0), or the load alone.
+struct Moved {
+  ir::Expr load, condition;
+};
+absl::StatusOr<Moved> MovedBy(const Nest& nest) {
+  Moved moved{ir::Substitute(nest.stage.value, nest.bindings), {}};
+  while (const ir::Select* select = moved.load.As<ir::Select>()) {
+    if (!IsZero(select->on_false) || HasLoad(select->condition)) break;
+    moved.condition = moved.condition.defined() ? moved.condition && select->condition : select->condition;
+    moved.load = select->on_true;
+  }
+  if (nest.stage.reduction == ir::Reduction::kNone && moved.load.As<ir::Load>() != nullptr) return moved;
+  return absl::FailedPreconditionError(
+      fmt::format("stage {} computes: a copy moves what it loads as it is, or zeros", nest.stage.buffer->name));
+}
+
+// Whether the element's place moves by one with every iteration of the loop.
+bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& ranges) {
+  ir::Linear place;
+  int64_t row = 1, step = 0;
+  for (size_t d = load.indices.size(); d-- > 0;) {
+    place.Add(ir::ToLinear(ir::Simplify(load.indices[d], ranges), ranges), row);
+    row *= load.buffer->shape[d];
+  }
+  for (const auto& [atom, factor] : place.terms) {
+    if (!ir::UsesVar(atom, loop)) continue;
+    if (atom.As<ir::Var>() == nullptr) return false;
+    step += factor;
+  }
+  return step == 1;
+}
+
+// The load of the first element of `count` that lie side by side, at a place that is surely aligned to all of them.
+absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64_t count, const ir::Ranges& ranges) {
+  const ir::Load* load = e.As<ir::Load>();
+  const std::string& name = load->buffer->name;
+  if (!loop.empty() && !LiesAlong(*load, loop, ranges)) {
+    return absl::FailedPreconditionError(
+        fmt::format("what loop {} goes through does not lie side by side in {}", loop, name));
+  }
+  std::vector<ir::Expr> indices = load->indices;
+  for (ir::Expr& index : indices) {
+    if (!loop.empty()) index = ir::Substitute(index, {{loop, ir::Expr(0)}});
+    index = ir::Simplify(index, ranges);
+  }
+  if (ir::IsMultipleOf(*load->buffer, indices, count)) return ir::MakeLoad(load->buffer, std::move(indices));
+  return absl::FailedPreconditionError(fmt::format(
+      "a copy of {} elements of {} may begin where {} does not divide: copy fewer at once", count, name, count));
+}
+
+}  // namespace
+
+absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& loop, int64_t count,
+                                const ir::Ranges& ranges) {
+  if (loop.empty() || !ir::UsesVar(condition, loop)) return condition;
+  const ir::Binary* binary = condition.As<ir::Binary>();
+  if (binary != nullptr && binary->op == ir::BinaryOp::kAnd) {
+    HONE_ASSIGN_OR_RETURN(const ir::Expr a, ForAll(binary->a, loop, count, ranges));
+    HONE_ASSIGN_OR_RETURN(const ir::Expr b, ForAll(binary->b, loop, count, ranges));
+    return a && b;
+  }
+  const auto differs = [&] {
+    return absl::FailedPreconditionError(
+        fmt::format("a condition holds for a part of the {} elements of one copy only: copy fewer at once", count));
+  };
+  if (binary == nullptr || binary->a.type() != ir::kIndexType) return differs();
+  // count * q + i < 0 for 0 <= i < count says the same as q < 0.
+  const bool strict = binary->op == ir::BinaryOp::kLt || binary->op == ir::BinaryOp::kGe;
+  const bool other = binary->op == ir::BinaryOp::kLe || binary->op == ir::BinaryOp::kGt;
+  if (!strict && !other) return differs();
+  const ir::Expr difference = ir::Simplify(binary->a - binary->b - ir::Expr(strict ? 0 : 1), ranges);
+  const auto slope =
+      ir::ConstantValue(ir::Substitute(difference, {{loop, ir::MakeVar(loop) + ir::Expr(1)}}) - difference, ranges);
+  const ir::VarMap first = {{loop, ir::Expr(0)}};
+  if (slope != 1 || !ir::IsMultipleOf(ir::Simplify(ir::Substitute(difference, first), ranges), count)) return differs();
+  return ir::Substitute(condition, first);
+}
+
+absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::Buffer& storage,
+                                const std::function<ir::Expr(const ir::Expr&)>& load) {
+  const ir::Ranges ranges = state.LoopRanges();
+  const std::string loop = nest.copy > 1 ? nest.loops.back().name : "";
+  HONE_ASSIGN_OR_RETURN(Moved moved, MovedBy(nest));
+  moved.load = load(moved.load);
+  const ir::BufferNode& source = *moved.load.As<ir::Load>()->buffer;
+  if (source.scope == ir::Scope::kShared || source.scope == ir::Scope::kLocal) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} reads {} memory of {}: copies come from memory that all groups see",
+                    nest.stage.buffer->name, ir::Name(source.scope), source.name));
+  }
+  std::vector<ir::Expr> axes;
+  for (const ir::Axis& axis : nest.stage.axes) axes.push_back(nest.bindings.at(axis.name));
+  const ir::Expr place = ir::MakeLoad(storage, StoredIndices(state, nest, std::move(axes)));
+  HONE_ASSIGN_OR_RETURN(const ir::Expr to, First(place, loop, nest.copy, ranges));
+  HONE_ASSIGN_OR_RETURN(const ir::Expr from, First(moved.load, loop, nest.copy, ranges));
+  if (moved.condition.defined()) {
+    HONE_ASSIGN_OR_RETURN(moved.condition, ForAll(moved.condition, loop, nest.copy, ranges));
+  }
+  return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy);
+}
+
+}  // namespace hone::schedule

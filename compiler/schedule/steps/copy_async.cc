@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/schedule/apply.h"
+#include "compiler/schedule/copy.h"
+
+namespace hone::schedule {
+namespace {
+
+absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
+  if (nest.copy > 0 || nest.instruction.has_value()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} is a statement of its own already", step.stage));
+  }
+  if (nest.AtRoot() || nest.scope != ir::Scope::kShared) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is not computed inside a loop and stored in shared memory", step.stage));
+  }
+  const int64_t bytes = step.count * ir::SizeOf(nest.stage.buffer->dtype);
+  if (step.count < 1 || std::ranges::find(ir::kCopyBytes, bytes) == std::end(ir::kCopyBytes)) {
+    return absl::FailedPreconditionError(fmt::format("one copy of {} elements is {} bytes; there are {}", step.count,
+                                                     bytes, fmt::join(ir::kCopyBytes, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+// One copy is all iterations of the innermost loop.
+absl::Status CheckLoop(const Nest& nest, int64_t count) {
+  const Loop* last = nest.loops.empty() ? nullptr : &nest.loops.back();
+  const ir::IntImm* extent = last == nullptr ? nullptr : last->extent.As<ir::IntImm>();
+  if (extent != nullptr && extent->value == count && last->kind == ir::LoopKind::kSerial) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("the innermost loop of stage {} has not {} iterations, unannotated", nest.stage.buffer->name, count));
+}
+
+}  // namespace
+
+absl::Status Apply(const CopyAsync& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  HONE_RETURN_IF_ERROR(CheckStage(step, *nest));
+  if (step.count > 1) {
+    HONE_RETURN_IF_ERROR(CheckLoop(*nest, step.count));
+    HONE_RETURN_IF_ERROR(CheckFree(state, *nest, nest->loops.size() - 1));
+    for (ir::Expr& guard : nest->guards) {
+      HONE_ASSIGN_OR_RETURN(guard, ForAll(guard, nest->loops.back().name, step.count, state.LoopRanges()));
+    }
+  }
+  nest->copy = step.count;
+  nest->touched = true;
+  const ir::Buffer& stage = nest->stage.buffer;
+  const ir::Buffer storage = ir::MakeBuffer(stage->name, stage->dtype, StoredShape(state, *nest), ir::Scope::kShared);
+  const auto stored = [&](const ir::Expr& e) {
+    const ir::Load& load = *e.As<ir::Load>();
+    const Nest* source = state.FindNest(load.buffer.get());
+    if (source == nullptr || source->AtRoot()) return e;
+    return ir::MakeLoad(
+        ir::MakeBuffer(load.buffer->name, load.buffer->dtype, StoredShape(state, *source), source->scope),
+        StoredIndices(state, *source, load.indices));
+  };
+  return CopyOf(state, *nest, storage, stored).status();
+}
+
+}  // namespace hone::schedule
