@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/schedule/grid.h"
 #include "compiler/space/sketch.h"
 
 namespace hone::space {
@@ -215,32 +216,84 @@ class LaneTile {
     return absl::OkStatus();
   }
 
-  // All lanes fill what goes through shared memory, neighbours taking neighbouring vectors.
+  // All lanes fill what goes through shared memory, neighbours taking neighbouring vectors; by copies ahead of time
+  // where the target has them and that is chosen.
   absl::Status FillShared() {
+    const int64_t buffers = ChooseBuffers();
+    bool copies = false;
     for (const std::string& name : shared_) {
-      const schedule::Nest& nest = sketch_.Get(name);
-      std::vector<std::string> loops;
-      for (const schedule::Loop& loop : nest.loops) loops.push_back(loop.name);
-      const int64_t row = nest.loops.back().max_extent;
-      const std::vector<int64_t> all = {1, 2, 4};
-      std::vector<int64_t> widths;
-      for (const int64_t w : all) {
-        if (row % w == 0) widths.push_back(w);
+      const std::vector<int64_t> counts = buffers > 0 ? CopyCounts(name) : std::vector<int64_t>();
+      if (counts.empty()) {
+        HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".width", Widths(name), 4), false)));
+      } else {
+        HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".copy", counts, counts.back()), true)));
+        copies = true;
       }
-      const int64_t width = Choose(name + ".width", widths, 4);
-      std::string last = loops.back();
-      if (width > 1) {
-        HONE_RETURN_IF_ERROR(sketch_.Do(Split{last, width, Tail::kMask}));
-        loops.back() = last + "o";
-      }
-      std::string fused = loops[0];
-      for (size_t i = 1; i < loops.size(); ++i) {
-        HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{fused, loops[i]}));
-        fused += "_" + loops[i];
-      }
-      HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{fused, ir::LoopKind::kLane}));
-      if (width > 1) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{last + "i", ir::LoopKind::kVectorized}));
     }
+    return copies ? sketch_.Do(schedule::Pipeline{step_axis_ + "o", buffers}) : absl::OkStatus();
+  }
+
+  // How many buffers the copies have that go on while lanes compute; 0: no such copies.
+  int64_t ChooseBuffers() {
+    if (sketch_.target.memory.async_copy_bytes == 0 || shared_.empty()) return 0;
+    int64_t bytes = 1;
+    for (const schedule::Grid& grid : schedule::Grids(sketch_.state)) bytes = std::max(bytes, grid.shared_bytes);
+    const int64_t fit = sketch_.target.memory.shared_bytes / bytes;
+    return Choose("buffers", {0, 2, 3, 4}, fit < 2 ? 0 : std::min<int64_t>(fit, 3));
+  }
+
+  std::vector<int64_t> Widths(const std::string& name) const {
+    std::vector<int64_t> widths;
+    for (const int64_t w : {1, 2, 4}) {
+      if (sketch_.Get(name).loops.back().max_extent % w == 0) widths.push_back(w);
+    }
+    return widths;
+  }
+
+  // How many elements one copy may have, ascending; none if the stage is no plain copy.
+  std::vector<int64_t> CopyCounts(const std::string& name) const {
+    std::vector<int64_t> counts;
+    const int64_t size = ir::SizeOf(sketch_.Get(name).stage.buffer->dtype);
+    for (const int64_t bytes : ir::kCopyBytes) {
+      const int64_t count = bytes / size;
+      if (bytes > sketch_.target.memory.async_copy_bytes || bytes % size != 0 ||
+          sketch_.Get(name).loops.back().max_extent % count != 0) {
+        continue;
+      }
+      schedule::State state = sketch_.state;
+      const schedule::Schedule steps = FillSteps(name, count, true);
+      const bool fits =
+          std::ranges::all_of(steps, [&](const schedule::Step& step) { return schedule::Apply(step, state).ok(); });
+      if (fits) counts.push_back(count);
+    }
+    return counts;
+  }
+
+  schedule::Schedule FillSteps(const std::string& name, int64_t width, bool copy) const {
+    schedule::Schedule steps;
+    std::vector<std::string> loops;
+    for (const schedule::Loop& loop : sketch_.Get(name).loops) loops.push_back(loop.name);
+    const std::string last = loops.back();
+    if (width > 1) {
+      steps.push_back(Split{last, width, Tail::kMask});
+      loops.back() = last + "o";
+    }
+    std::string fused = loops[0];
+    for (size_t i = 1; i < loops.size(); ++i) {
+      steps.push_back(schedule::Fuse{fused, loops[i]});
+      fused += "_" + loops[i];
+    }
+    steps.push_back(Annotate{fused, ir::LoopKind::kLane});
+    if (copy) {
+      steps.push_back(schedule::CopyAsync{name, width});
+    } else if (width > 1) {
+      steps.push_back(Annotate{last + "i", ir::LoopKind::kVectorized});
+    }
+    return steps;
+  }
+
+  absl::Status Do(const schedule::Schedule& steps) {
+    for (const schedule::Step& step : steps) HONE_RETURN_IF_ERROR(sketch_.Do(step));
     return absl::OkStatus();
   }
 

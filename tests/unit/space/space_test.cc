@@ -19,6 +19,7 @@
 namespace hone::space {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -157,6 +158,51 @@ TEST_P(LaneSpaceTest, RandomCandidatesAreCorrect) {
     EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule::Print(candidate->schedule);
   }
   EXPECT_GE(built, 6) << "most random decisions should lead somewhere";
+}
+
+// Where lanes copy ahead of time, interpreted with late arrival.
+TEST_P(LaneSpaceTest, CopiesAheadOfTimeAreCorrect) {
+  const ir::Workload workload = Parsed();
+  target::Target target = Lanes();
+  target.memory.async_copy_bytes = 16;
+  Random random(19);
+  for (int i = 0; i < 12; ++i) {
+    Chooser chooser(nullptr, i == 0 ? nullptr : &random);
+    const auto candidate = Build(workload, target, chooser);
+    if (!candidate.ok()) continue;
+    const absl::Status status = testing::CheckLowered(workload, candidate->schedule, target);
+    if (status.code() == absl::StatusCode::kFailedPrecondition) continue;
+    EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule::Print(candidate->schedule);
+  }
+}
+
+TEST(LaneTile, CopiesAheadOfTimeWhereTheTargetCan) {
+  const auto workload = ir::ParseWorkload(R"(workload "matmul"
+input x: f32[64,64] in [-1, 1]
+input w: f32[64,64] in [-1, 1]
+t: f32[64,64] over i:64, j:64 = sum k:64 of x[i, k] * w[k, j]
+output t
+)");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  target::Target target = target::TypicalTarget(target::Kind::kOpenCl);
+  const auto schedule = [&](Decisions given) {
+    given.insert(given.begin(), {"space", 3, {}});
+    Chooser chooser(&given);
+    const auto candidate = Build(*workload, target, chooser);
+    if (!candidate.ok()) return candidate.status().ToString();
+    EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, target), absl::OkStatus());
+    return schedule::Print(candidate->schedule);
+  };
+  EXPECT_THAT(schedule({}), Not(HasSubstr("copy_async")));
+  EXPECT_THAT(schedule({{"buffers", 3, {}}}), Not(HasSubstr("pipeline")));
+  target.memory.async_copy_bytes = 16;
+  EXPECT_THAT(schedule({}),
+              AllOf(HasSubstr("copy_async xrtc 4\n"), HasSubstr("copy_async wrtc 4\n"), HasSubstr("pipeline kco 3\n")));
+  EXPECT_THAT(schedule({{"buffers", 2, {}}, {"xrtc.copy", 1, {}}}),
+              AllOf(HasSubstr("copy_async xrtc 1\n"), HasSubstr("pipeline kco 2\n")));
+  EXPECT_THAT(schedule({{"buffers", 0, {}}}), Not(HasSubstr("copy_async")));
+  target.memory.async_copy_bytes = 8;
+  EXPECT_THAT(schedule({}), HasSubstr("copy_async xrtc 2\n"));
 }
 
 // What a search has to build to find out that it is too large is a trial lost.
