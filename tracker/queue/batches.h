@@ -80,7 +80,6 @@ class BatchQueue {
   // The device could not measure the piece: it is queued again for others, or the batch ends with the reasons of all.
   // another: whether there is a device that has not tried it.
   void FailOn(const Lease& lease, const std::string& why, bool another, absl::Time now);
-  const std::string& JobOf(const Lease& lease) const { return batches_.at(lease.batch_id).job_id; }
   const Avoid& AvoidedBy(const Lease& lease) const;
   const v1::Batch& Leased(const Lease& lease) const { return *batches_.at(lease.batch_id).batch; }
   // The result in the form it is recorded in, without taking it.

@@ -242,7 +242,7 @@ TEST_F(JobBookTest, TellsWhetherThereIsNewsAndWork) {
   EXPECT_TRUE(book_.HasEvents(id, 0));
   EXPECT_FALSE(book_.HasEvents(id, book_.Events(id, 0).back().sequence()));
   EXPECT_FALSE(book_.HasEvents("nonsense", 0));
-  ASSERT_TRUE(book_.Lease("t1", now_).has_value());
+  ASSERT_TRUE(book_.Lease("t1", "boot", now_).has_value());
   EXPECT_FALSE(book_.waiting());
 }
 
