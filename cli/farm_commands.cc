@@ -101,6 +101,19 @@ std::string HealthName(const v1::Device& device) {
   }
 }
 
+std::string SandboxName(const v1::Sandbox& sandbox) {
+  switch (sandbox.level()) {
+    case v1::SANDBOX_LEVEL_NONE:
+      return "none";
+    case v1::SANDBOX_LEVEL_FILTER:
+      return "filter";
+    case v1::SANDBOX_LEVEL_WALL:
+      return "wall";
+    default:
+      return "unknown";
+  }
+}
+
 // Microseconds of the golden kernel: the newest check, and what it usually takes.
 nlohmann::ordered_json GoldenToJson(const v1::Device& device) {
   if (!device.state().has_golden()) return nullptr;
@@ -123,6 +136,14 @@ std::string GoldenToText(const v1::Device& device) {
   return fmt::format("{:.1f} us {:+.0f}%", golden.median_seconds() * 1e6, drift * 100);
 }
 
+nlohmann::ordered_json MissingLayers(const v1::Sandbox& sandbox) {
+  nlohmann::ordered_json missing = nlohmann::ordered_json::object();
+  for (const v1::SandboxLayer& layer : sandbox.layers()) {
+    if (!layer.holds()) missing[layer.name()] = layer.detail();
+  }
+  return missing;
+}
+
 absl::Status Devices(Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto admin = v1::AdminService::NewStub(channel);
@@ -132,8 +153,8 @@ absl::Status Devices(Options& options) {
   const grpc::Status status = admin->ListDevices(&context, v1::ListDevicesRequest(), &response);
   if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  std::string text = fmt::format("{:<16} {:<10} {:<12} {:>8} {:>16}  {}\n", "agent", "activity", "health", "batches",
-                                 "golden", "device");
+  std::string text = fmt::format("{:<16} {:<10} {:<12} {:<8} {:>8} {:>16}  {}\n", "agent", "activity", "health",
+                                 "sandbox", "batches", "golden", "device");
   for (const v1::Device& d : response.devices()) {
     const std::string health = HealthName(d);
     document.push_back({{"agent", d.agent_id()},
@@ -141,16 +162,18 @@ absl::Status Devices(Options& options) {
                         {"activity", ActivityName(d.activity())},
                         {"health", health},
                         {"reason", d.health_reason()},
+                        {"sandbox", SandboxName(d.state().sandbox())},
+                        {"missing_layers", MissingLayers(d.state().sandbox())},
                         {"target", d.state().target()},
                         {"fingerprint", d.state().fingerprint().text()},
                         {"threads", d.state().threads()},
                         {"batches", d.batches_done()},
                         {"losses", d.losses()},
                         {"golden", GoldenToJson(d)}});
-    text +=
-        fmt::format("{:<16} {:<10} {:<12} {:>8} {:>16}  {}, {} threads{}\n", d.agent_id(), ActivityName(d.activity()),
-                    health, d.batches_done(), GoldenToText(d), d.state().fingerprint().cpu_model(), d.state().threads(),
-                    d.health_reason().empty() ? "" : ": " + d.health_reason());
+    text += fmt::format("{:<16} {:<10} {:<12} {:<8} {:>8} {:>16}  {}, {} threads{}\n", d.agent_id(),
+                        ActivityName(d.activity()), health, SandboxName(d.state().sandbox()), d.batches_done(),
+                        GoldenToText(d), d.state().fingerprint().cpu_model(), d.state().threads(),
+                        d.health_reason().empty() ? "" : ": " + d.health_reason());
   }
   if (!response.trouble().empty())
     text += "everybody waits: the tracker can store nothing: " + response.trouble() + "\n";

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "device_agent/device_facts.h"
+#include "device_agent/evidence.h"
 #include "device_agent/guarded_memory.h"
 #include "device_agent/sandbox.h"
 #include "device_agent/visit_batch.h"
@@ -33,8 +34,10 @@ class LoadedKernel {
   // Mean seconds of one of `calls` calls in a row, on constants as cold as the batch asks for: outputs are worthless
   // afterwards. `calls` is at least 1.
   virtual absl::StatusOr<double> Time(int64_t calls) = 0;
-  // What it has written that is not its to write: guard zones, and inputs where nothing keeps it from that.
-  virtual absl::StatusOr<std::optional<VisitFailure>> Damage() = 0;
+  // Shows what lies around every buffer that it may write, and around those that it could (evidence.h).
+  virtual absl::Status ShowGuards(Evidence& evidence) = 0;
+  // Whether it has changed an input, where nothing keeps it from that; how, in words.
+  virtual absl::StatusOr<std::optional<VisitFailure>> ChangedInput() = 0;
 };
 
 class Session {
@@ -80,8 +83,10 @@ class Device {
   // Measures it, with up to `threads` threads where it has such; nothing else should run.
   virtual SelfTestResult SelfTest(int threads) = 0;
 
-  // In the launcher.
+  // In the agent, where the system shows them.
   virtual Sensors ReadSensors() const = 0;
+
+  // In the launcher.
   virtual SandboxPolicy sandbox() const = 0;
   // Longest that Load may take, building included.
   virtual double load_seconds() const = 0;

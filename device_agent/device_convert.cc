@@ -40,4 +40,36 @@ v1::SelfTest ToProto(const SelfTestResult& test) {
   return message;
 }
 
+v1::Sandbox ToProto(const std::vector<SandboxLayer>& layers) {
+  v1::Sandbox message;
+  switch (LevelOf(layers)) {
+    case SandboxLevel::kNone:
+      message.set_level(v1::SANDBOX_LEVEL_NONE);
+      break;
+    case SandboxLevel::kFilter:
+      message.set_level(v1::SANDBOX_LEVEL_FILTER);
+      break;
+    case SandboxLevel::kWall:
+      message.set_level(v1::SANDBOX_LEVEL_WALL);
+      break;
+  }
+  for (const SandboxLayer& layer : layers) {
+    v1::SandboxLayer& added = *message.add_layers();
+    added.set_name(std::string(Name(layer.layer)));
+    added.set_holds(layer.holds);
+    added.set_detail(layer.detail);
+  }
+  return message;
+}
+
+std::vector<SandboxLayer> FromProto(const v1::Sandbox& sandbox) {
+  std::vector<SandboxLayer> layers;
+  for (const v1::SandboxLayer& layer : sandbox.layers()) {
+    for (const Layer known : kAllLayers) {
+      if (layer.name() == Name(known)) layers.push_back({known, layer.holds(), layer.detail()});
+    }
+  }
+  return layers;
+}
+
 }  // namespace hone::agent

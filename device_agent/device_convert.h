@@ -1,8 +1,11 @@
-// The facts of a device (device_facts.h) as messages.
+// The facts of a device (device_facts.h), and of the wall around its kernels (sandbox.h), as messages.
 #ifndef HONE_DEVICE_AGENT_DEVICE_CONVERT_H_
 #define HONE_DEVICE_AGENT_DEVICE_CONVERT_H_
 
+#include <vector>
+
 #include "device_agent/device_facts.h"
+#include "device_agent/sandbox.h"
 #include "hone/v1/agent.pb.h"
 #include "hone/v1/types.pb.h"
 
@@ -10,6 +13,8 @@ namespace hone::agent {
 
 v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint);
 v1::SelfTest ToProto(const SelfTestResult& test);
+v1::Sandbox ToProto(const std::vector<SandboxLayer>& layers);
+std::vector<SandboxLayer> FromProto(const v1::Sandbox& sandbox);  // without layers that are not known here
 
 }  // namespace hone::agent
 

@@ -14,14 +14,22 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int64_t kHugePage = 2 << 20;
-constexpr int64_t kGuard = 64 * 1024;     // catches strides, costs address space only
-constexpr int64_t kCanary = 64;           // least on each side
-constexpr unsigned char kPattern = 0xc5;  // neither 0 nor a likely value of any type
+constexpr int64_t kGuard = 64 * 1024;  // catches strides, costs address space only
+constexpr int64_t kCanary = 64;        // least on each side
 constexpr size_t kMaxRegions = 4096;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
+
+std::optional<int64_t> BrokenGuard(const GuardZones& zones) {
+  const auto broken = [](char c) { return c != kGuardPattern; };
+  if (const auto at = std::find_if(zones.back.begin(), zones.back.end(), broken); at != zones.back.end())
+    return at - zones.back.begin();
+  if (const auto at = std::find_if(zones.front.rbegin(), zones.front.rend(), broken); at != zones.front.rend())
+    return -1 - (at - zones.front.rbegin());
+  return std::nullopt;
+}
 
 RegionTable::RegionTable() { regions_.reserve(kMaxRegions); }
 
@@ -77,8 +85,8 @@ absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(RegionTable& table, const st
     return absl::ResourceExhaustedError(fmt::format("too many buffers; '{}' is one too many", name));
   }
   GuardedBuffer buffer(&table, region);
-  memset(buffer.CanaryBegin(), kPattern, front);
-  memset(buffer.data() + bytes, kPattern, buffer.CanaryEnd() - (buffer.data() + bytes));
+  memset(buffer.CanaryBegin(), kGuardPattern, front);
+  memset(buffer.data() + bytes, kGuardPattern, buffer.CanaryEnd() - (buffer.data() + bytes));
   return buffer;
 }
 
@@ -105,15 +113,9 @@ absl::Status GuardedBuffer::Protect() {
   return absl::ResourceExhaustedError(fmt::format("cannot protect '{}'", region_.name));
 }
 
-std::optional<int64_t> GuardedBuffer::BrokenCanary() const {
-  const auto broken = [](char c) { return static_cast<unsigned char>(c) != kPattern; };
-  const char* end = region_.data + region_.bytes;
-  if (const char* p = std::find_if(end, static_cast<const char*>(CanaryEnd()), broken); p != CanaryEnd())
-    return p - end;
-  for (const char* p = region_.data - 1; p >= CanaryBegin(); --p) {
-    if (broken(*p)) return p - region_.data;
-  }
-  return std::nullopt;
+GuardZones GuardedBuffer::guards() const {
+  const char* const end = region_.data + region_.bytes;
+  return {{region_.body, region_.data}, {end, region_.body_end}};
 }
 
 static_assert(kCanary % HONE_BUFFER_ALIGNMENT == 0);

@@ -1,6 +1,6 @@
 // Buffers for kernels that cannot be trusted: each lies between two canary zones, and these between two guard areas.
 //
-// A write just beside the buffer changes a canary and is found by BrokenCanary; one further out hits a guard page and
+// A write just beside the buffer changes a canary and is found by BrokenGuard; one further out hits a guard page and
 // faults, and Locate tells what was hit. Memory is anonymous and private, as in the runtime, so that timings agree.
 // Buffers start at different offsets within their pages: otherwise all would compete for the same cache sets.
 #ifndef HONE_DEVICE_AGENT_GUARDED_MEMORY_H_
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,16 @@
 #include "absl/status/statusor.h"
 
 namespace hone::agent {
+
+inline constexpr char kGuardPattern = '\xc5';  // what guard zones hold: neither 0 nor a likely value of any type
+
+// The bytes before a buffer and behind it that a kernel must leave alone.
+struct GuardZones {
+  std::span<const char> front, back;
+};
+// Distance of a changed byte from the buffer, the first behind it, else the nearest before it: negative before it, at
+// least 0 behind its end. Nothing if none was changed.
+std::optional<int64_t> BrokenGuard(const GuardZones& zones);
 
 // Where an address lies relative to a buffer.
 enum class Place : int32_t { kBefore = 1, kInside = 2, kAfter = 3 };
@@ -65,9 +76,7 @@ class GuardedBuffer {
   // Makes the buffer read-only: a kernel that writes it faults.
   absl::Status Protect();
 
-  // Distance of the changed byte from the buffer if a canary was changed: negative before it, at least 0 behind its
-  // end.
-  std::optional<int64_t> BrokenCanary() const;
+  GuardZones guards() const;
 
  private:
   GuardedBuffer(RegionTable* table, const Region& region) : table_(table), region_(region) {}

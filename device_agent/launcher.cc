@@ -16,6 +16,8 @@
 #include "base/frame.h"
 #include "base/host_lock.h"
 #include "base/status.h"
+#include "device_agent/device_convert.h"
+#include "device_agent/plausible.h"
 #include "device_agent/sandbox.h"
 #include "device_agent/visit.h"
 #include "device_agent/visit_convert.h"
@@ -30,6 +32,23 @@ bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
 bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
   std::string bytes;
   return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
+}
+
+// Of the first process of a namespace, where all that a driver started and forgot is among ours.
+void EndStrays() {
+  if (getpid() != 1) return;
+  kill(-1, SIGKILL);
+  while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+}
+
+void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
+  for (v1::CandidateOutcome& outcome : *result.mutable_outcomes()) {
+    if (!outcome.outcome().has_timing()) continue;
+    v1::Timing& timing = *outcome.mutable_outcome()->mutable_timing();
+    if (sensors.temperature_c) timing.set_temperature_c(*sensors.temperature_c);
+    if (sensors.clock_mhz) timing.set_clock_mhz(*sensors.clock_mhz);
+  }
 }
 
 }  // namespace
@@ -57,14 +76,15 @@ absl::Status Launcher::Start() {
   }
   const std::string channel = fmt::format("--launcher-channel={}", sockets[1]),
                     cancel = fmt::format("--launcher-cancel={}", pipes[0]);
-  const std::string device = fmt::format("--device={}", device_), folder = fmt::format("--launcher-folder={}", folder_);
+  const std::string device = fmt::format("--device={}", options_.device),
+                    folder = fmt::format("--launcher-folder={}", options_.folder);
   const std::array<const char*, 6> arguments = {"hone-agent",    device.c_str(), folder.c_str(),
                                                 channel.c_str(), cancel.c_str(), nullptr};
   const pid_t pid = fork();
   if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
     fcntl(sockets[1], F_SETFD, 0);
     fcntl(pipes[0], F_SETFD, 0);
-    execv("/proc/self/exe", const_cast<char* const*>(arguments.data()));
+    execv(options_.program.c_str(), const_cast<char* const*>(arguments.data()));
     _exit(127);
   }
   close(sockets[1]);
@@ -75,7 +95,14 @@ absl::Status Launcher::Start() {
   pid_ = pid;
   channel_ = sockets[0];
   cancel_ = pipes;
-  return absl::OkStatus();
+  if (ReceiveMessage(channel_, &sandbox_)) return absl::OkStatus();
+  Stop();
+  return absl::UnavailableError("the launcher process ended before it was ready");
+}
+
+absl::StatusOr<v1::Sandbox> Launcher::Open() {
+  if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
+  return sandbox_;
 }
 
 absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const std::stop_token& stop) {
@@ -97,7 +124,11 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
 
 v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& stop) {
   auto result = Exchange(batch, stop);
-  if (result.ok()) return *std::move(result);
+  if (result.ok()) {
+    AddSensors(options_.sensors ? options_.sensors() : Sensors(), *result);
+    RefuseImplausible(batch, options_.peak_gflops, *result);
+    return *std::move(result);
+  }
   spdlog::error("{}", std::string(result.status().message()));
   v1::BatchResult failed;
   failed.set_error(std::string(result.status().message()));
@@ -110,8 +141,11 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
-  const std::vector<std::string> layers = ConfineLauncher(device.sandbox());
-  spdlog::info("launcher of {} confined by: {}", device.id(), fmt::format("{}", fmt::join(layers, ", ")));
+  const std::vector<SandboxLayer> layers = ConfineLauncher(device.sandbox());
+  for (const SandboxLayer& layer : layers) {
+    if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);
+  }
+  if (!SendMessage(channel, ToProto(layers))) return 1;
   Visitor::Options options;
   // Half of the machine for one child: a kernel that eats memory fails before the machine does.
   options.memory_limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
@@ -124,6 +158,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
         spdlog::warn("{}", std::string(status.message()));
     }
     const v1::BatchResult result = Measure(visitor, batch, cancel);
+    EndStrays();
     if (lock.ok()) lock->Unlock();
     if (!SendMessage(channel, result)) return 1;
   }

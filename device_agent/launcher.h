@@ -3,14 +3,16 @@
 //
 // gRPC does not survive fork, and whoever forks for every visit must have one thread. So the agent starts itself once
 // more (exec, hence a clean process) as the launcher and speaks with it over a socket: a batch goes in, a result comes
-// out. If the launcher dies, the visit has an error and the next one gets a new launcher. Start at Launcher::Run (the
-// agent's side) and LauncherMain (the process itself).
+// out. If the launcher dies, the visit has an error and the next one gets a new launcher. What needs the whole system,
+// sensors and the device's measured speed, is added here, in the agent. Start at Launcher::Run (the agent's side) and
+// LauncherMain (the process itself).
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_H_
 
 #include <sys/types.h>
 
 #include <array>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "device_agent/device.h"
+#include "hone/v1/agent.pb.h"
 #include "hone/v1/measure.pb.h"
 
 namespace hone::agent {
@@ -25,12 +28,19 @@ namespace hone::agent {
 // For one thread at a time.
 class Launcher {
  public:
-  // device, folder: as MakeDevice takes them.
-  Launcher(std::string device, std::string folder) : device_(std::move(device)), folder_(std::move(folder)) {}
+  struct Options {
+    std::string device, folder;              // as MakeDevice takes them
+    std::string program = "/proc/self/exe";  // that runs LauncherMain
+    std::function<Sensors()> sensors;        // read after every visit; may be empty
+    double peak_gflops = 0;                  // of the device; 0: not known, and no time is too short
+  };
+  explicit Launcher(Options options) : options_(std::move(options)) {}
   ~Launcher();
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
+  // Starts the process if there is none. What walls its kernels in.
+  absl::StatusOr<v1::Sandbox> Open();
   // Measures the batch; starts the process first if there is none. Never fails as a call: see BatchResult.error, which
   // is "cancelled" soon after a stop was requested.
   v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop);
@@ -40,9 +50,10 @@ class Launcher {
   void Stop();
   absl::StatusOr<v1::BatchResult> Exchange(const v1::Batch& batch, const std::stop_token& stop);
 
-  const std::string device_, folder_;
+  const Options options_;
   pid_t pid_ = -1;
   int channel_ = -1;
+  v1::Sandbox sandbox_;
   // A pipe with a byte in it while the visit is to end. The launcher watches it; only we write and empty it, so that a
   // byte always means the visit that was asked for last.
   std::array<int, 2> cancel_{-1, -1};

@@ -46,6 +46,7 @@ struct Options {
   std::string identity;  // a folder (pki/identity_folder.h)
   std::string token;     // to join with
   std::string outbox;    // a folder (outbox.h)
+  SandboxLevel required = SandboxLevel::kNone;
   bool die_with_parent = false;
   std::string launcher_folder;
   int launcher_channel = -1, launcher_cancel = -1;
@@ -94,18 +95,20 @@ class OwnDevice {
     HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
     HONE_ASSIGN_OR_RETURN(TemporaryFolder visits_folder, TemporaryFolder::Create());
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, MakeDevice(text, folder.path()));
-    std::unique_ptr<OwnDevice> own(new OwnDevice(text, std::move(folder), std::move(visits_folder), std::move(device)));
-    v1::DeviceState& state = own->state_;
-    state.set_device_id(own->device_->id());
+    v1::DeviceState state;
+    state.set_device_id(device->id());
     state.set_target(options.target);
-    HONE_ASSIGN_OR_RETURN(const DeviceFingerprint fingerprint, own->device_->Fingerprint());
+    HONE_ASSIGN_OR_RETURN(const DeviceFingerprint fingerprint, device->Fingerprint());
     *state.mutable_fingerprint() = ToProto(fingerprint);
     state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
     for (const std::string& label : options.labels) {
       HONE_ASSIGN_OR_RETURN(const auto parts, ParseLabel(label));
       (*state.mutable_labels())[parts.first] = parts.second;
     }
-    *state.mutable_self_test() = CheckedAlone(*own->device_, state.threads(), nullptr);
+    *state.mutable_self_test() = CheckedAlone(*device, state.threads(), nullptr);
+    std::unique_ptr<OwnDevice> own(
+        new OwnDevice(text, std::move(folder), std::move(visits_folder), std::move(device), std::move(state)));
+    HONE_RETURN_IF_ERROR(own->WallIn(options.required));
     own->golden_ = GoldenBatch(fingerprint.architecture);
     return own;
   }
@@ -128,11 +131,23 @@ class OwnDevice {
 
  private:
   OwnDevice(const std::string& text, TemporaryFolder folder, TemporaryFolder visits_folder,
-            std::unique_ptr<Device> device)
+            std::unique_ptr<Device> device, v1::DeviceState state)
       : folder_(std::move(folder)),
         visits_folder_(std::move(visits_folder)),
         device_(std::move(device)),
-        launcher_(text, visits_folder_.path()) {}
+        state_(std::move(state)),
+        launcher_({.device = text,
+                   .folder = visits_folder_.path(),
+                   .sensors = [this] { return device_->ReadSensors(); },
+                   .peak_gflops = state_.self_test().peak_gflops()}) {}
+  // What the system has for it, and whether that will do.
+  absl::Status WallIn(SandboxLevel required) {
+    HONE_ASSIGN_OR_RETURN(*state_.mutable_sandbox(), launcher_.Open());
+    const std::string missing = Missing(FromProto(state_.sandbox()), required);
+    if (missing.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(fmt::format(
+        "--require-sandbox {}: {} lacks {}; docs/SANDBOX.md says what to do", Name(required), device_->id(), missing));
+  }
   v1::SelfTest CheckAgain() {
     *state_.mutable_self_test() = CheckedAlone(*device_, state_.threads(), &state_.self_test());
     return state_.self_test();
@@ -260,6 +275,10 @@ CLI::App* AddOptions(CLI::App& app, Options& options) {
       "--outbox", options.outbox,
       "folder for results until the tracker has them (default: outbox in the folder of its certificate; on a "
       "unix socket none)");
+  app.add_option_function<std::string>(
+         "--require-sandbox", [&options](const std::string& name) { options.required = *ParseSandboxLevel(name); },
+         "refuse to start where kernels are walled in less than this (default: none)")
+      ->check(CLI::IsMember({"none", "filter", "wall"}));
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--launcher-folder", options.launcher_folder)->group("");
   app.add_option("--launcher-channel", options.launcher_channel)->group("");

@@ -1,233 +1,156 @@
 #include "device_agent/sandbox.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <linux/landlock.h>
-#include <sched.h>
-#include <seccomp.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <string_view>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
 
 #include "base/resource_limit.h"
+#include "device_agent/landlock.h"
+#include "device_agent/namespaces.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr uid_t kNobody = 65534;
 constexpr uint64_t kMostFileBytes = 256 << 20;  // of what a driver keeps
 
-bool LeaveNetwork() {
-  if (unshare(CLONE_NEWNET | CLONE_NEWIPC) == 0) return true;
-  return unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) == 0;
+constexpr std::array<std::pair<SandboxLevel, std::string_view>, 3> kLevels = {
+    {{SandboxLevel::kNone, "none"}, {SandboxLevel::kFilter, "filter"}, {SandboxLevel::kWall, "wall"}}};
+
+// What there is for it: one of the layers in each of these. Files and the network have two guards.
+std::vector<std::vector<Layer>> Needed(SandboxLevel level) {
+  std::vector<std::vector<Layer>> needed;
+  if (level >= SandboxLevel::kFilter) needed = {{Layer::kSystemCalls}, {Layer::kNoPrivileges}};
+  if (level >= SandboxLevel::kWall) {
+    needed.insert(needed.end(), {{Layer::kFiles, Layer::kLandlock},
+                                 {Layer::kNetwork, Layer::kSystemCalls},
+                                 {Layer::kProcesses, Layer::kOwnUser},
+                                 {Layer::kIpc, Layer::kSystemCalls}});
+  }
+  return needed;
 }
 
-// Only for a launcher started by root; a user's agent keeps the user's rights, which Landlock narrows.
-bool LeaveRoot(const SandboxPolicy& policy) {
-  if (geteuid() != 0) return true;
-  for (const std::string& folder : policy.writable) {
-    if (chown(folder.c_str(), kNobody, kNobody) != 0) return false;
-  }
-  if (setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
-      setresuid(kNobody, kNobody, kNobody) != 0) {
-    return false;
-  }
-  // Changing the user made the process undumpable, and with it /proc/self/fd unreadable, where artifacts are opened.
-  return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
+bool Holds(const std::vector<SandboxLayer>& layers, Layer layer) {
+  return std::any_of(layers.begin(), layers.end(),
+                     [&](const SandboxLayer& one) { return one.layer == layer && one.holds; });
 }
 
-constexpr uint64_t kReading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_DIR;
-constexpr uint64_t kWriting = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |
-                              LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_SYM |
-                              LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR;
-constexpr uint64_t kOfFiles = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE;
-
-bool AllowBeneath(int ruleset, const std::string& path, uint64_t access) {
-  const int fd = open(path.c_str(), O_PATH | O_CLOEXEC);
-  if (fd < 0) return false;
-  landlock_path_beneath_attr rule{};
-  rule.allowed_access = access;
-  rule.parent_fd = fd;
-  bool added = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
-  if (!added) {
-    rule.allowed_access = access & kOfFiles;  // a file takes no directory rights
-    added = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+// By a child that tries, as whether there is a listener shows only then.
+SandboxLayer TrySystemCalls(const SandboxPolicy& policy) {
+  enum { kNamed = 0, kBlind = 1, kOpen = 2 };
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const absl::StatusOr<int> listener = ConfineChild(policy, {});
+    _exit(!listener.ok() ? kOpen : *listener >= 0 ? kNamed : kBlind);
   }
-  close(fd);
-  return added;
-}
-
-bool LeaveFiles(const SandboxPolicy& policy) {
-  const long version = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  if (version < 1) return false;
-  constexpr uint64_t kVersion1 = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
-  uint64_t writing = kWriting;
-  landlock_ruleset_attr attributes{};
-  attributes.handled_access_fs = kVersion1;
-#ifdef LANDLOCK_ACCESS_FS_REFER
-  // Without it no file moves from one folder to another, as caches do when a file is complete.
-  if (version >= 2) {
-    attributes.handled_access_fs |= LANDLOCK_ACCESS_FS_REFER;
-    writing |= LANDLOCK_ACCESS_FS_REFER;
+  int status = 0;
+  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-#endif
-  const int ruleset = static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0));
-  if (ruleset < 0) return false;
-  // What the loader needs for an artifact that is linked with the C or math library.
-  for (const char* path : {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"}) {
-    AllowBeneath(ruleset, path, kReading);
+  if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == kOpen) {
+    return {Layer::kSystemCalls, false, "the system takes no filter (seccomp)"};
   }
-  for (const std::string& path : policy.readable) AllowBeneath(ruleset, path, kReading);
-  for (const std::string& path : policy.writable) AllowBeneath(ruleset, path, kReading | writing);
-  for (const std::string& path : policy.nodes) {
-    AllowBeneath(ruleset, path, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
-  }
-  const bool confined = syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
-  close(ruleset);
-  return confined;
-}
-
-// Names, because not every architecture has every call; libseccomp skips those it does not know here.
-constexpr const char* kForbidden[] = {"accept",
-                                      "accept4",
-                                      "acct",
-                                      "add_key",
-                                      "adjtimex",
-                                      "bind",
-                                      "bpf",
-                                      "chroot",
-                                      "clock_adjtime",
-                                      "clock_settime",
-                                      "connect",
-                                      "delete_module",
-                                      "fanotify_init",
-                                      "finit_module",
-                                      "init_module",
-                                      "io_setup",
-                                      "io_uring_enter",
-                                      "io_uring_register",
-                                      "io_uring_setup",
-                                      "ioperm",
-                                      "iopl",
-                                      "kcmp",
-                                      "kexec_file_load",
-                                      "kexec_load",
-                                      "keyctl",
-                                      "listen",
-                                      "lookup_dcookie",
-                                      "memfd_secret",
-                                      "mount",
-                                      "mount_setattr",
-                                      "move_mount",
-                                      "move_pages",
-                                      "mq_open",
-                                      "msgget",
-                                      "name_to_handle_at",
-                                      "open_by_handle_at",
-                                      "open_tree",
-                                      "perf_event_open",
-                                      "personality",
-                                      "pidfd_getfd",
-                                      "pidfd_send_signal",
-                                      "pivot_root",
-                                      "process_madvise",
-                                      "process_vm_readv",
-                                      "process_vm_writev",
-                                      "ptrace",
-                                      "quotactl",
-                                      "reboot",
-                                      "request_key",
-                                      "semget",
-                                      "setdomainname",
-                                      "sethostname",
-                                      "setns",
-                                      "settimeofday",
-                                      "shmget",
-                                      "socket",
-                                      "swapoff",
-                                      "swapon",
-                                      "syslog",
-                                      "umount2",
-                                      "unshare",
-                                      "userfaultfd",
-                                      "uselib",
-                                      "vhangup"};
-
-bool LeaveSystemCalls(const SandboxPolicy& policy) {
-  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-  if (filter == nullptr) return false;
-  const auto forbid = [&](const char* name) {
-    const int number = seccomp_syscall_resolve_name(name);
-    if (number != __NR_SCMP_ERROR) (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
-  };
-  for (const char* name : kForbidden) forbid(name);
-  if (!policy.programs) {
-    for (const char* name : {"execve", "execveat"}) forbid(name);
-  }
-  const bool loaded = seccomp_load(filter) == 0;
-  seccomp_release(filter);
-  return loaded;
-}
-
-// Threads are needed, processes only where other programs are; signals only to oneself (abort).
-bool LeaveProcesses(const SandboxPolicy& policy) {
-  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-  if (filter == nullptr) return false;
-  const auto forbid = [&](int number, int error) { (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(error), number, 0); };
-  if (!policy.programs) {
-#ifdef CLONE_THREAD
-    (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                           SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-#endif
-    forbid(SCMP_SYS(clone3), ENOSYS);  // its flags are in memory, which a filter cannot see; libc falls back to clone
-    for (const int number : {SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(prlimit64)}) forbid(number, EPERM);
-  }
-  for (const int number : {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(setpgid), SCMP_SYS(rt_sigqueueinfo),
-                           SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(setrlimit), SCMP_SYS(setsid), SCMP_SYS(setpriority)}) {
-    forbid(number, EPERM);
-  }
-  // A program that the driver runs may end itself too, under another number: it has nobody else's.
-  if (!policy.programs) {
-    (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
-                           SCMP_A0(SCMP_CMP_NE, static_cast<scmp_datum_t>(getpid())));
-  }
-  const bool loaded = seccomp_load(filter) == 0;
-  seccomp_release(filter);
-  return loaded;
+  return {Layer::kSystemCalls, true, WEXITSTATUS(status) == kNamed ? "" : "without a listener"};
 }
 
 }  // namespace
 
-std::vector<std::string> ConfineLauncher(const SandboxPolicy& policy) {
-  std::vector<std::string> layers;
-  const auto add = [&](bool holds, std::string_view name) {
-    if (holds) layers.emplace_back(name);
-  };
-  add(LeaveNetwork(), "no-network");
-  add(LeaveRoot(policy), "no-root");
-  add(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no-new-privileges");
-  add(LeaveFiles(policy), "landlock");
-  add(LeaveSystemCalls(policy), "seccomp");
+std::vector<std::string> SandboxPolicy::AllReadable() const {
+  std::vector<std::string> all = {
+      "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/sys/devices/system/cpu"};
+  all.insert(all.end(), readable.begin(), readable.end());
+  return all;
+}
+
+std::string_view Name(Layer layer) {
+  switch (layer) {
+    case Layer::kSystemCalls:
+      return "system-calls";
+    case Layer::kNoPrivileges:
+      return "no-privileges";
+    case Layer::kOwnUser:
+      return "own-user";
+    case Layer::kProcesses:
+      return "processes";
+    case Layer::kNetwork:
+      return "network";
+    case Layer::kIpc:
+      return "ipc";
+    case Layer::kFiles:
+      return "files";
+    case Layer::kLandlock:
+      return "landlock";
+  }
+  return "unknown";
+}
+
+std::string_view Name(SandboxLevel level) { return kLevels.at(static_cast<size_t>(level)).second; }
+
+std::optional<SandboxLevel> ParseSandboxLevel(std::string_view name) {
+  for (const auto& [level, text] : kLevels) {
+    if (text == name) return level;
+  }
+  return std::nullopt;
+}
+
+SandboxLevel LevelOf(const std::vector<SandboxLayer>& layers) {
+  SandboxLevel reached = SandboxLevel::kNone;
+  for (const auto& [level, text] : kLevels) {
+    if (Missing(layers, level).empty()) reached = level;
+  }
+  return reached;
+}
+
+std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level) {
+  std::string missing;
+  for (const std::vector<Layer>& any_of : Needed(level)) {
+    if (std::any_of(any_of.begin(), any_of.end(), [&](Layer one) { return Holds(layers, one); })) continue;
+    std::string names;
+    for (const Layer one : any_of) {
+      names += fmt::format("{}{}", names.empty() ? "" : " or ", Name(one));
+      for (const SandboxLayer& layer : layers) {
+        if (layer.layer == one && !layer.detail.empty()) names += fmt::format(" ({})", layer.detail);
+      }
+    }
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", names);
+  }
+  return missing;
+}
+
+std::vector<SandboxLayer> ConfineLauncher(const SandboxPolicy& policy) {
+  std::vector<SandboxLayer> layers;
+  EnterOwnWorld(policy, layers);
+  const absl::StatusOr<int> landlock = RestrictWithLandlock(policy);
+  layers.push_back({Layer::kLandlock, landlock.ok(),
+                    landlock.ok() ? fmt::format("version {}", *landlock) : std::string(landlock.status().message())});
+  // Its children shall not read its memory and environment in /proc.
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  layers.push_back(TrySystemCalls(policy));
   return layers;
 }
 
-void ConfineChild(const SandboxPolicy& policy, const ChildLimits& limits) {
+absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits& limits) {
   const pid_t parent = getppid();
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (getppid() != parent) _exit(1);  // it died before the line above
+  if (getppid() != parent) _exit(1);   // it died before the line above
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else it could not open /proc/self/fd, where the artifact is
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   LimitResource(RLIMIT_CORE, 0);
   LimitResource(RLIMIT_FSIZE, policy.writable.empty() ? 0 : kMostFileBytes);
   LimitResource(RLIMIT_NOFILE, static_cast<rlim_t>(policy.open_files));
   LimitResource(RLIMIT_MEMLOCK, 0);
+  LimitResource(RLIMIT_MSGQUEUE, 0);
+  LimitResource(RLIMIT_SIGPENDING, 64);
   if (limits.memory_bytes > 0 && !policy.own_address_space) LimitMemory(limits.memory_bytes);
-  if (limits.cpu_seconds > 0) LimitResource(RLIMIT_CPU, limits.cpu_seconds);
-  LeaveProcesses(policy);
+  // It also keeps files from moving between folders, as a driver's compiler must; a driver has no signals to others.
+  if (policy.writable.empty()) KeepSignalsIn();
+  return AllowSystemCalls(policy.calls, limits.channel);
 }
 
 }  // namespace hone::agent

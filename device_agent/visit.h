@@ -7,40 +7,16 @@
 #define HONE_DEVICE_AGENT_VISIT_H_
 
 #include <cstdint>
-#include <list>
-#include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "device_agent/device.h"
+#include "device_agent/reference_cache.h"
 #include "device_agent/visit_batch.h"
+#include "device_agent/visit_child.h"
 
 namespace hone::agent {
 
-// Filled inputs and reference outputs of workloads measured lately, so that the slow reference runs once per workload.
-// Memory of this process, inherited read-only by its children.
-class ReferenceCache {
- public:
-  explicit ReferenceCache(int64_t capacity_bytes) : capacity_(capacity_bytes) {}
-  ~ReferenceCache();
-  ReferenceCache(const ReferenceCache&) = delete;
-  ReferenceCache& operator=(const ReferenceCache&) = delete;
-
-  static std::string KeyOf(const VisitBatch& batch);
-  char* Find(const std::string& key);  // nullptr when not there; makes it the youngest
-  // Takes over a mapping of `bytes`. Drops the oldest ones beyond the capacity, never the one just added.
-  void Add(const std::string& key, char* mapping, int64_t bytes);
-
- private:
-  struct Entry {
-    std::string key;
-    char* mapping;
-    int64_t bytes;
-  };
-  const int64_t capacity_;
-  int64_t bytes_ = 0;
-  std::list<Entry> entries_;  // youngest first
-};
+class Progress;
 
 class Visitor {
  public:
@@ -58,7 +34,8 @@ class Visitor {
   VisitResult Run(const VisitBatch& batch, int cancel_fd);
 
  private:
-  absl::StatusOr<char*> ReferenceData(const VisitBatch& batch, double deadline, int artifact_fd, int cancel_fd);
+  absl::StatusOr<const ReferenceData*> ComputeReference(ChildTask task, int cancel_fd);
+  void BuildAhead(ChildTask task, Progress& progress, int cancel_fd);
 
   const Device& device_;
   const Options options_;

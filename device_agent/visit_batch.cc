@@ -7,8 +7,9 @@ namespace hone::agent {
 DataLayout LayOut(const VisitBatch& batch) {
   DataLayout layout;
   for (const VisitBuffer& buffer : batch.buffers) {
-    layout.offsets.push_back(layout.bytes);
-    layout.bytes += (buffer.bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+    int64_t& bytes = buffer.role == BufferRole::kOutput ? layout.output_bytes : layout.input_bytes;
+    layout.offsets.push_back(bytes);
+    bytes += (buffer.bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
   }
   return layout;
 }

@@ -50,8 +50,8 @@ struct VisitPolicy {
 };
 
 struct VisitBatch {
-  std::string workload_digest;
-  std::string_view artifact;  // the caller's
+  std::string workload_digest;  // of the workload's text as it came, whatever the batch says of it
+  std::string_view artifact;    // the caller's
   std::vector<VisitBuffer> buffers;
   VisitKernel reference;
   std::vector<VisitCandidate> candidates;
@@ -62,10 +62,10 @@ struct VisitBatch {
   bool final = false;
 };
 
-// Where each of the batch's buffers lies in the block of filled inputs and reference outputs.
+// Where each of the batch's buffers lies in its block: one for inputs and constants, another for outputs.
 struct DataLayout {
   std::vector<int64_t> offsets;  // by buffer, multiples of HONE_BUFFER_ALIGNMENT
-  int64_t bytes = 0;
+  int64_t input_bytes = 0, output_bytes = 0;
 };
 DataLayout LayOut(const VisitBatch& batch);
 
@@ -104,7 +104,6 @@ struct VisitResult {
   std::string error;                        // then there are no outcomes
   std::vector<VisitOutcome> outcomes;       // by candidate
   double reference_seconds = 0, drift = 0;  // of the device's reference loop
-  Sensors sensors;                          // after the visit
   double seconds = 0;                       // of the visit
 };
 

@@ -16,7 +16,6 @@
 
 #include "base/median.h"
 #include "base/status.h"
-#include "device_agent/elements.h"
 #include "device_agent/guarded_memory.h"
 #include "device_agent/reference_loop.h"
 #include "device_agent/sandbox.h"
@@ -62,13 +61,15 @@ bool LivesOn(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
 
-// Nothing of the launcher's is left open but what the task names and standard error.
-void CloseOtherFiles(int first, int second) {
-  const int low = std::min(first, second), high = std::max(first, second);
+// Nothing of the launcher's is left open but what the task names and standard error. In the place of standard input and
+// output is the artifact, which nobody can write: what is opened next must not take their numbers.
+void CloseOtherFiles(int channel, int artifact) {
+  const int low = std::min(channel, artifact), high = std::max(channel, artifact);
   const auto close_range = [](unsigned from, unsigned to) {
     if (from <= to) syscall(SYS_close_range, from, to, 0);
   };
-  close_range(0, 1);
+  dup2(artifact, STDIN_FILENO);
+  dup2(artifact, STDOUT_FILENO);
   close_range(3, low - 1);
   close_range(low + 1, high - 1);
   close_range(high + 1, ~0u);
@@ -80,13 +81,16 @@ class Child {
   Child(const ChildTask& task, SessionPurpose purpose) : task_(task), voice_(task.channel), purpose_(purpose) {}
 
   absl::Status Open() {
-    voice_.Calling(-1, kOpenSeconds);
     CloseOtherFiles(task_.channel, task_.artifact_fd);
     const SandboxPolicy policy = task_.device->sandbox();
-    ConfineChild(policy, {task_.memory_limit, 0});
+    const absl::StatusOr<int> listener = ConfineChild(policy, {task_.memory_limit, task_.channel});
+    voice_.Confined(listener.value_or(-1));
+    voice_.Calling(-1, kOpenSeconds);
     TellFaults(voice_, regions_);
-    HONE_ASSIGN_OR_RETURN(session_, task_.device->Open({task_.batch, task_.artifact_fd, task_.data, task_.memory_limit,
-                                                        purpose_, &regions_}));
+    HONE_ASSIGN_OR_RETURN(session_, task_.device->Open({task_.batch, task_.artifact_fd, task_.inputs,
+                                                        task_.memory_limit, purpose_, &regions_}));
+    HONE_RETURN_IF_ERROR(EndSetup(policy.calls, task_.channel, listener.value_or(-1)));
+    voice_.Ready();
     return absl::OkStatus();
   }
   Voice& voice() { return voice_; }
@@ -99,6 +103,16 @@ class Child {
   const SessionPurpose purpose_;
   std::unique_ptr<Session> session_;
 };
+
+absl::Status ShowAll(const VisitBatch& batch, Session& session, LoadedKernel& kernel, Evidence& evidence) {
+  evidence.Begin();
+  for (size_t i = 0; i < batch.buffers.size(); ++i) {
+    if (batch.buffers[i].role != BufferRole::kOutput) continue;
+    HONE_ASSIGN_OR_RETURN(const char* output, session.Output(static_cast<int>(i)));
+    evidence.ShowOutput(i, output);
+  }
+  return kernel.ShowGuards(evidence);
+}
 
 class Race {
  public:
@@ -205,48 +219,35 @@ class Race {
     LoadedKernel* kernel = Ready(candidate, lost);
     if (kernel == nullptr) return !lost;
     const double timeout = policy_.timeout_seconds;
-    voice_.Calling(candidate, kSlack + 2 * timeout + static_cast<double>(layout_.bytes) * 1e-9);
+    voice_.Calling(candidate, kSlack + 2 * timeout + static_cast<double>(layout_.output_bytes) * 1e-9);
     absl::Status called = session_.ClearOutputs();
     const double start = SecondsNow();
     if (called.ok()) called = kernel->Call();
     const double cold = SecondsNow() - start;
     if (!called.ok()) return Broken(candidate, called);
-    if (!Undamaged(candidate, *kernel)) return false;
-    double max_error = 0;
-    const absl::StatusOr<std::string> difference = Verify(max_error);
-    if (!difference.ok()) return Broken(candidate, difference.status());
-    VisitFailure failure{FailureKind::kWrongOutput, *difference};
-    if (difference->empty() && cold > timeout) {
-      failure = {FailureKind::kRunTimeout, fmt::format("one call took {:.3g} s; allowed are {:.3g} s", cold, timeout)};
-    }
-    if (!failure.text.empty()) {
-      voice_.Failed(candidate, failure);
+    if (!LeftInputs(candidate, *kernel)) return false;
+    if (const absl::Status shown = Show(*kernel); !shown.ok()) return Broken(candidate, shown);
+    voice_.Shown(candidate);
+    if (const VisitAnswer answer = voice_.Answer(); answer != VisitAnswer::kGood) {
       Unload(candidate);
-      return true;
+      return answer == VisitAnswer::kFailed;
     }
-    return FirstTimes(candidate, *kernel, cold, max_error);
+    if (cold <= timeout) return FirstTimes(candidate, *kernel, cold);
+    voice_.Failed(candidate, {FailureKind::kRunTimeout,
+                              fmt::format("one call took {:.3g} s; allowed are {:.3g} s", cold, timeout)});
+    Unload(candidate);
+    return true;
   }
 
   // False: told as failed.
-  bool Undamaged(int candidate, LoadedKernel& kernel) {
-    const absl::StatusOr<std::optional<VisitFailure>> damage = kernel.Damage();
-    if (!damage.ok()) return Broken(candidate, damage.status());
-    if (damage->has_value()) voice_.Failed(candidate, **damage);
-    return !damage->has_value();
+  bool LeftInputs(int candidate, LoadedKernel& kernel) {
+    const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.ChangedInput();
+    if (!changed.ok()) return Broken(candidate, changed.status());
+    if (changed->has_value()) voice_.Failed(candidate, **changed);
+    return !changed->has_value();
   }
 
-  // What differs, in words.
-  absl::StatusOr<std::string> Verify(double& max_error) const {
-    for (size_t i = 0; i < batch_.buffers.size(); ++i) {
-      if (batch_.buffers[i].role != BufferRole::kOutput) continue;
-      HONE_ASSIGN_OR_RETURN(const char* output, session_.Output(static_cast<int>(i)));
-      const Comparison comparison =
-          Compare(batch_.buffers[i], batch_.tolerance, output, task_.data + layout_.offsets[i]);
-      if (!comparison.equal) return comparison.text;
-      max_error = std::max(max_error, comparison.max_error);
-    }
-    return std::string();
-  }
+  absl::Status Show(LoadedKernel& kernel) { return ShowAll(batch_, session_, kernel, *task_.evidence); }
 
   // `repeats` of the kernel into `seconds`. False: told as failed.
   bool Repeat(int candidate, LoadedKernel& kernel, int64_t calls, int repeats, std::vector<double>& seconds) {
@@ -263,7 +264,7 @@ class Race {
   }
 
   // cold: what the call took that was verified; of a slow kernel it may have to do.
-  bool FirstTimes(int candidate, LoadedKernel& kernel, double cold, double max_error) {
+  bool FirstTimes(int candidate, LoadedKernel& kernel, double cold) {
     const double budget = policy_.min_seconds_first;
     voice_.Calling(candidate, 0.5 + 4 * policy_.timeout_seconds + 4 * budget);
     const bool cold_will_do = cold >= kSlowCall && (IsHopeless(candidate, cold) || SecondsLeft() < cold);
@@ -284,8 +285,11 @@ class Race {
       seconds.clear();
       if (!Repeat(candidate, kernel, calls, count, seconds)) return false;
     }
-    if (!Undamaged(candidate, kernel)) return false;
-    voice_.Times(candidate, calls, false, seconds, max_error);
+    if (!LeftInputs(candidate, kernel)) return false;
+    task_.evidence->Begin();
+    if (const absl::Status shown = kernel.ShowGuards(*task_.evidence); !shown.ok()) return Broken(candidate, shown);
+    voice_.Times(candidate, calls, false, seconds);
+    if (voice_.Answer() != VisitAnswer::kGood) return false;
     Qualify(candidate, calls, Median(seconds));
     if (hopeless || kept_bytes_ > kKeptBytes) Unload(candidate);
     return true;
@@ -314,7 +318,7 @@ class Race {
       if (final_round && !TimeReference()) return false;
     }
     for (size_t i = 0; i < field.size() && !seconds[i].empty(); ++i) {
-      voice_.Times(field[i].candidate, field[i].calls, final_round, seconds[i], 0);
+      voice_.Times(field[i].candidate, field[i].calls, final_round, seconds[i]);
       field[i].median = Median(seconds[i]);
     }
     return true;
@@ -373,10 +377,8 @@ class Race {
   int64_t kept_bytes_ = 0;
 };
 
-// Leaves the reference kernel's outputs in the task's data.
-absl::Status ComputeReference(const ChildTask& task, Child& child) {
+absl::Status CallReference(const ChildTask& task, Child& child) {
   const VisitBatch& batch = *task.batch;
-  const DataLayout layout = LayOut(batch);
   HONE_RETURN_IF_ERROR(child.Open());
   child.voice().Loading(-1, task.device->load_seconds());
   HONE_ASSIGN_OR_RETURN(const auto kernel, child.session().Load(batch.reference));
@@ -384,32 +386,22 @@ absl::Status ComputeReference(const ChildTask& task, Child& child) {
   HONE_RETURN_IF_ERROR(kernel->Prepare());
   HONE_RETURN_IF_ERROR(child.session().ClearOutputs());
   HONE_RETURN_IF_ERROR(kernel->Call());
-  HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> damage, kernel->Damage());
-  if (damage.has_value()) return absl::OutOfRangeError(damage->text);
-  for (size_t i = 0; i < batch.buffers.size(); ++i) {
-    if (batch.buffers[i].role != BufferRole::kOutput) continue;
-    HONE_ASSIGN_OR_RETURN(const char* output, child.session().Output(static_cast<int>(i)));
-    memcpy(task.data + layout.offsets[i], output, static_cast<size_t>(batch.buffers[i].bytes));
-  }
-  return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> changed, kernel->ChangedInput());
+  if (changed.has_value()) return absl::OutOfRangeError(changed->text);
+  return ShowAll(batch, child.session(), *kernel, *task.evidence);
 }
 
 }  // namespace
 
 void RunReferenceChild(const ChildTask& task) {
-  const VisitBatch& batch = *task.batch;
-  const DataLayout layout = LayOut(batch);
-  for (size_t i = 0; i < batch.buffers.size(); ++i) {
-    if (batch.buffers[i].role == BufferRole::kOutput) continue;
-    Fill(batch.buffers[i], static_cast<int>(i), batch.fill_seed, task.data + layout.offsets[i]);
-  }
   Child child(task, SessionPurpose::kReference);
-  const absl::Status status = ComputeReference(task, child);
-  if (status.ok()) {
-    child.voice().Done();
-  } else {
+  if (const absl::Status status = CallReference(task, child); !status.ok()) {
     child.voice().BatchFailed(std::string(status.message()));
+    _exit(0);
   }
+  child.voice().Shown(-1);
+  (void)child.voice().Answer();
+  child.voice().Done();
   _exit(0);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device_agent/device.h"
+#include "device_agent/evidence.h"
 #include "device_agent/visit_batch.h"
 
 namespace hone::agent {
@@ -26,16 +27,17 @@ struct ChildTask {
   const VisitBatch* batch = nullptr;
   const Device* device = nullptr;
   int artifact_fd = -1;
-  int channel = -1;          // packets of VisitMessage to the launcher
-  char* data = nullptr;      // laid out by LayOut; the reference child writes it, the measuring one only reads
-  int64_t memory_limit = 0;  // bytes of address space; 0 for none
+  int channel = -1;                                           // packets of VisitMessage to the launcher
+  const char* inputs = nullptr;                               // laid out by LayOut
+  Evidence* evidence = nullptr;                               // not for a building child
+  int64_t memory_limit = 0;                                   // bytes of address space; 0 for none
   double deadline = std::numeric_limits<double>::infinity();  // of SecondsNow; what is not begun by then stays undone
   std::vector<int> to_verify;                                 // indices of candidates
   std::vector<Verified> verified;
 };
 
 // All run in a freshly forked child and never return.
-// Fills the inputs into `data`, runs the reference kernel, and writes its outputs into `data`.
+// Runs the reference kernel once and shows its outputs.
 [[noreturn]] void RunReferenceChild(const ChildTask& task);
 // Loads the candidates to verify, one after the other, so that their code is built; tells of those that have none.
 [[noreturn]] void RunBuildingChild(const ChildTask& task);

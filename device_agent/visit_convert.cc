@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/kernel_interface.h"
 #include "base/status.h"
 
@@ -133,8 +134,6 @@ v1::Timing ToProto(const VisitTiming& timing, const VisitResult& result) {
   proto.set_max_error(timing.max_error);
   proto.set_reference_seconds(result.reference_seconds);
   proto.set_drift(result.drift);
-  if (result.sensors.temperature_c) proto.set_temperature_c(*result.sensors.temperature_c);
-  if (result.sensors.clock_mhz) proto.set_clock_mhz(*result.sensors.clock_mhz);
   return proto;
 }
 
@@ -142,7 +141,7 @@ v1::Timing ToProto(const VisitTiming& timing, const VisitResult& result) {
 
 absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch) {
   VisitBatch result;
-  result.workload_digest = batch.workload_digest();
+  result.workload_digest = Sha256Hex(batch.workload());
   result.artifact = batch.artifact();
   result.tolerance = {batch.tolerance().rtol(), batch.tolerance().atol()};
   result.fill_seed = batch.fill_seed();

@@ -14,10 +14,14 @@ inline constexpr int kMaxRepeats = 64;  // in one message
 
 struct VisitMessage {
   enum class Type : int32_t {
-    kBegin = 1,  // about to work on `candidate` (-1: on none); nothing more for `limit_seconds` means it hangs
-    kFailed,     // `candidate` failed with `failure_kind` and `text`; candidate -1: the batch cannot be measured
-    kFault,      // a signal, from its handler; the child exits after it
-    kTimes,      // `candidate` is verified (the first time) and these repeats are to be appended
+    kConfined = 1,  // the first; the listener for its system calls comes with it, if there is one
+    kReady,         // all is set up: from now on kernels run
+    kBegin,         // about to work on `candidate` (-1: on none); nothing more for `limit_seconds` means it hangs
+    kFailed,        // `candidate` failed with `failure_kind` and `text`; candidate -1: the batch cannot be measured
+    kFault,         // a signal, from its handler; the child exits after it
+    kShown,         // the evidence holds what `candidate` (-1: the reference) has computed; an answer is awaited
+    kTimes,      // these repeats are to be appended; the first time of a candidate, the evidence holds what lies around
+                 // its buffers now, and an answer is awaited
     kReference,  // repeats of the reference loop
     kDone,
   };
@@ -32,14 +36,20 @@ struct VisitMessage {
   int32_t place;     // Place, 0 when the address lies in none of our buffers
   int64_t distance;
   // kTimes, kReference
-  int64_t calls;        // per repeat
+  int64_t calls;        // per repeat; kFault of SIGSYS: the number of the call
   int32_t interleaved;  // 1: taken in the last round, in turns
   int32_t count;
-  double max_error;
   double seconds[kMaxRepeats];
   char text[192];  // kFailed: the message; kFault: name of the buffer
 };
 static_assert(std::is_trivially_copyable_v<VisitMessage>);
+
+// What the launcher answers, as one packet.
+enum class VisitAnswer : int32_t {
+  kGood = 1,  // so far
+  kFailed,    // the candidate has, and the process may go on with the next
+  kLost,      // the candidate has, and the process is of no use any more
+};
 
 }  // namespace hone::agent
 

@@ -1,5 +1,6 @@
 #include "device_agent/voice.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -44,6 +45,7 @@ void OnFault(int signal, siginfo_t* details, void* context) {
       memcpy(message.text, hit->region->name, sizeof(hit->region->name));
     }
   }
+  if (signal == SIGSYS) message.calls = details->si_syscall;
   fault_context.voice->Send(message);
   _exit(kExitAfterFault);
 }
@@ -73,14 +75,54 @@ void Voice::Failed(int candidate, const VisitFailure& failure) {
 
 void Voice::BatchFailed(const std::string& text) { Failed(-1, {FailureKind::kCrashed, text}); }
 
-void Voice::Times(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds,
-                  double max_error) {
+void Voice::Confined(int listener) const {
+  VisitMessage message{};
+  message.type = VisitMessage::Type::kConfined;
+  if (listener < 0) return Send(message);
+  iovec bytes{&message, sizeof(message)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr packet{};
+  packet.msg_iov = &bytes;
+  packet.msg_iovlen = 1;
+  packet.msg_control = control;
+  packet.msg_controllen = sizeof(control);
+  cmsghdr* const header = CMSG_FIRSTHDR(&packet);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(header), &listener, sizeof(int));
+  sendmsg(channel_, &packet, MSG_NOSIGNAL);
+  close(listener);
+}
+
+void Voice::Ready() const {
+  VisitMessage message{};
+  message.type = VisitMessage::Type::kReady;
+  Send(message);
+}
+
+void Voice::Shown(int candidate) const {
+  VisitMessage message{};
+  message.type = VisitMessage::Type::kShown;
+  message.candidate = candidate;
+  Send(message);
+}
+
+VisitAnswer Voice::Answer() const {
+  int32_t answer = 0;
+  ssize_t size = 0;
+  while ((size = recv(channel_, &answer, sizeof(answer), 0)) < 0 && errno == EINTR) {
+  }
+  if (size != sizeof(answer)) _exit(1);
+  return static_cast<VisitAnswer>(answer);
+}
+
+void Voice::Times(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds) {
   VisitMessage message{};
   message.type = VisitMessage::Type::kTimes;
   message.candidate = candidate;
   message.calls = calls;
   message.interleaved = interleaved;
-  message.max_error = max_error;
   message.count = static_cast<int32_t>(std::min<size_t>(seconds.size(), kMaxRepeats));
   std::copy_n(seconds.begin(), message.count, message.seconds);
   Send(message);

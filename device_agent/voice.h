@@ -21,7 +21,13 @@ class Voice {
   void Calling(int candidate, double limit_seconds) { Begin(candidate, limit_seconds, false); }
   void Failed(int candidate, const VisitFailure& failure);
   void BatchFailed(const std::string& text);
-  void Times(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds, double max_error);
+  void Times(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds);
+  // `listener` (or -1) for its system calls goes to the launcher, and is closed here.
+  void Confined(int listener) const;
+  void Ready() const;
+  void Shown(int candidate) const;
+  // What the launcher says to Shown or to the first Times; the process ends if it is gone.
+  VisitAnswer Answer() const;
   void Reference(double seconds);
   void Done();
   void Send(const VisitMessage& message) const;

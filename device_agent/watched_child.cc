@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "device_agent/reference_loop.h"
+#include "device_agent/system_calls.h"
 
 namespace hone::agent {
 
@@ -42,6 +43,7 @@ absl::StatusOr<WatchedChild> WatchedChild::Start(const std::function<void(int ch
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return absl::UnavailableError(fmt::format("cannot make a socket pair: {}", strerror(errno)));
   }
+  const double started = SecondsNow();
   const pid_t pid = fork();
   if (pid < 0) {
     const std::string why = strerror(errno);
@@ -55,37 +57,86 @@ absl::StatusOr<WatchedChild> WatchedChild::Start(const std::function<void(int ch
     _exit(1);
   }
   close(ends[1]);
-  return WatchedChild(pid, ends[0]);
+  return WatchedChild(pid, ends[0], started);
 }
 
 WatchedChild::WatchedChild(WatchedChild&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), channel_(std::exchange(other.channel_, -1)) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      channel_(std::exchange(other.channel_, -1)),
+      listener_(std::exchange(other.listener_, -1)),
+      setting_up_(other.setting_up_),
+      first_(other.first_),
+      started_(other.started_),
+      forbidden_(std::move(other.forbidden_)) {}
 
 WatchedChild::~WatchedChild() {
   if (pid_ > 0) {
     Kill();
     (void)Ending();
   }
-  if (channel_ >= 0) close(channel_);
+  for (const int file : {channel_, listener_}) {
+    if (file >= 0) close(file);
+  }
+}
+
+// Files that come with it, other than the first one's, are a kernel's doing: the system closes them.
+ssize_t WatchedChild::Receive(VisitMessage& message) {
+  iovec bytes{&message, sizeof(message)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr packet{};
+  packet.msg_iov = &bytes;
+  packet.msg_iovlen = 1;
+  if (first_) {
+    packet.msg_control = control;
+    packet.msg_controllen = sizeof(control);
+  }
+  const ssize_t size = recvmsg(channel_, &packet, MSG_TRUNC | MSG_CMSG_CLOEXEC);
+  if (size < 0 && errno == EINTR) return size;
+  const cmsghdr* const header = std::exchange(first_, false) ? CMSG_FIRSTHDR(&packet) : nullptr;
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    memcpy(&listener_, CMSG_DATA(header), sizeof(int));
+  }
+  return size;
+}
+
+// Whether it stands at a call that it may not make; lets it go on with one that it may.
+bool WatchedChild::Stopped() {
+  const absl::StatusOr<StoppedCall> call = ReceiveStoppedCall(listener_);
+  if (!call.ok()) {  // killed meanwhile, or all who could call are gone
+    close(std::exchange(listener_, -1));
+    return false;
+  }
+  if (setting_up_ && call->for_setup) {
+    LetGoOn(listener_, *call);
+    return false;
+  }
+  forbidden_ = call->name;
+  return true;
 }
 
 WatchedChild::Event WatchedChild::Next(VisitMessage& message, double seconds, int cancel_fd) {
   const double deadline = SecondsNow() + seconds;
   for (;;) {
-    std::array<pollfd, 2> files{{{channel_, POLLIN, 0}, {cancel_fd, POLLIN, 0}}};
+    std::array<pollfd, 3> files{{{channel_, POLLIN, 0}, {cancel_fd, POLLIN, 0}, {listener_, POLLIN, 0}}};
     const double left = std::max(0.0, deadline - SecondsNow());
-    const int ready =
-        poll(files.data(), cancel_fd >= 0 ? 2 : 1, static_cast<int>(std::ceil(std::min(left, 3600.0) * 1e3)));
+    const int wait = static_cast<int>(std::ceil(std::min(left, 3600.0) * 1e3));
+    const int ready = poll(files.data(), files.size(), wait);  // passes over files that are -1
     if (ready < 0 && errno == EINTR) continue;
     if (files[0].revents != 0) {
-      const ssize_t size = recv(channel_, &message, sizeof(message), MSG_TRUNC);
+      const ssize_t size = Receive(message);
       if (size < 0 && errno == EINTR) continue;
-      // Anything but a whole packet means the child is gone, or is no child of ours any more.
-      return size == sizeof(message) ? Event::kMessage : Event::kEnded;
+      if (size <= 0) return Event::kEnded;
+      if (size != sizeof(message)) message = VisitMessage{};  // of no type: it makes no sense
+      return Event::kMessage;
     }
     if (files[1].revents != 0) return Event::kCancelled;
+    if (files[2].revents != 0 && Stopped()) return Event::kForbidden;
     if (left <= 0) return Event::kSilent;
   }
+}
+
+void WatchedChild::Answer(VisitAnswer answer) const {
+  send(channel_, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void WatchedChild::Kill() {

@@ -15,7 +15,7 @@ namespace hone::agent {
 
 class WatchedChild {
  public:
-  enum class Event { kMessage, kSilent, kEnded, kCancelled };
+  enum class Event { kMessage, kSilent, kEnded, kCancelled, kForbidden };
 
   // Forks; `body` runs in the child with its end of the channel and must not return. kUnavailable: no process or
   // socket.
@@ -24,17 +24,30 @@ class WatchedChild {
   WatchedChild& operator=(WatchedChild&&) = delete;
   ~WatchedChild();  // kills it if it lives
 
-  // The next packet, or: nothing for `seconds` (kSilent), `cancel_fd` readable (kCancelled), or the child is gone and
-  // every packet was read (kEnded).
+  // The next packet, or: nothing for `seconds` (kSilent), `cancel_fd` readable (kCancelled), the child is gone and
+  // every packet was read (kEnded), or it stands at a system call that it may not make (kForbidden).
   Event Next(VisitMessage& message, double seconds, int cancel_fd);
+  const std::string& forbidden() const { return forbidden_; }  // the name of that call
+  // From now on it may make only the calls that running kernels need.
+  void EndSetup() { setting_up_ = false; }
+  // To a message that awaits an answer.
+  void Answer(VisitAnswer answer) const;
+  double started() const { return started_; }  // of SecondsNow
   void Kill();
   // After kEnded or Kill: "was killed by SIGSEGV", "ended with status 3". Waits for it.
   std::string Ending();
 
  private:
-  WatchedChild(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
+  WatchedChild(pid_t pid, int channel, double started) : pid_(pid), channel_(channel), started_(started) {}
+  ssize_t Receive(VisitMessage& message);
+  bool Stopped();
+
   pid_t pid_;
   int channel_;
+  int listener_ = -1;  // system_calls.h; of the child's first packet
+  bool setting_up_ = true, first_ = true;
+  double started_;
+  std::string forbidden_;
 };
 
 std::string SignalName(int signal);  // "SIGSEGV"

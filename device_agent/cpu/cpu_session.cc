@@ -29,14 +29,6 @@ void PinToFirstCpu() {
   }
 }
 
-std::optional<VisitFailure> DamageAt(const std::string& name, const GuardedBuffer& buffer) {
-  const std::optional<int64_t> offset = buffer.BrokenCanary();
-  if (!offset.has_value()) return std::nullopt;
-  return VisitFailure{FailureKind::kOutOfBoundsWrite,
-                      *offset < 0 ? fmt::format("wrote {} bytes before {}", -*offset, name)
-                                  : fmt::format("wrote {} bytes past the end of {}", *offset + 1, name)};
-}
-
 }  // namespace
 
 class CpuSession::Kernel : public LoadedKernel {
@@ -75,7 +67,9 @@ class CpuSession::Kernel : public LoadedKernel {
       HONE_ASSIGN_OR_RETURN(const GuardedBuffer workspace, GuardedBuffer::Create(regions(), "workspace of prepare",
                                                                                  interface_.prepare_workspace_bytes));
       for (const HoneKernel launch : prepare_) launch(buffers_.data(), workspace.data(), session_.pool_->parallel());
-      if (auto damage = DamageAt("workspace of prepare", workspace)) return absl::OutOfRangeError(damage->text);
+      if (const auto at = BrokenGuard(workspace.guards())) {
+        return absl::OutOfRangeError(WroteBeside("workspace of prepare", *at).text);
+      }
     }
     for (GuardedBuffer& packed : packed_) HONE_RETURN_IF_ERROR(packed.Protect());
     return absl::OkStatus();
@@ -96,18 +90,21 @@ class CpuSession::Kernel : public LoadedKernel {
     return (SecondsNow() - start) / static_cast<double>(calls);
   }
 
-  // Inputs are read-only, canaries included: writing there is a fault.
-  absl::StatusOr<std::optional<VisitFailure>> Damage() override {
+  absl::Status ShowGuards(Evidence& evidence) override {
     for (size_t i = 0; i < session_.shared_.size(); ++i) {
       const VisitBuffer& buffer = session_.batch_.buffers[i];
       if (buffer.role != BufferRole::kOutput) continue;
-      if (auto damage = DamageAt(fmt::format("output '{}'", buffer.name), session_.shared_[i])) return damage;
+      evidence.ShowGuards(fmt::format("output '{}'", buffer.name), session_.shared_[i].guards());
     }
     for (size_t i = 0; i < packed_.size(); ++i) {
-      if (auto damage = DamageAt(fmt::format("packed buffer {}", i), packed_[i])) return damage;
+      evidence.ShowGuards(fmt::format("packed buffer {}", i), packed_[i].guards());
     }
-    return workspace_.has_value() ? DamageAt("workspace", *workspace_) : std::nullopt;
+    if (workspace_.has_value()) evidence.ShowGuards("workspace", workspace_->guards());
+    return absl::OkStatus();
   }
+
+  // Inputs are read-only, guard zones included: writing there is a fault.
+  absl::StatusOr<std::optional<VisitFailure>> ChangedInput() override { return std::nullopt; }
 
  private:
   RegionTable& regions() const { return *session_.options_.regions; }

@@ -10,6 +10,7 @@
 #include "base/code_kind.h"
 #include "base/digest.h"
 #include "base/status.h"
+#include "device_agent/opencl/calls_of_drivers.h"
 #include "device_agent/opencl/driver.h"
 #include "device_agent/opencl/opencl_session.h"
 #include "drivers/opencl_roofline.h"
@@ -77,7 +78,7 @@ SandboxPolicy OpenClDevice::sandbox() const {
                      "/sys/devices", "/sys/bus/pci",    "/proc/cpuinfo",     "/proc/self"};
   policy.writable = {folder_};
   policy.nodes = {"/dev/dri", "/dev/kfd", "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/null"};
-  policy.programs = true;
+  policy.calls = kCallsOfDrivers;
   policy.own_address_space = true;
   policy.open_files = 256;
   return policy;

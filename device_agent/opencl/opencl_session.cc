@@ -21,7 +21,6 @@ namespace cl = drivers::opencl;
 
 // A buffer's part must start at a multiple of what the device says; this is one of any that there is.
 constexpr size_t kGuard = 4096;
-constexpr char kPattern = '\xc5';
 constexpr int64_t kMostVariants = 64;
 
 std::span<const std::byte> BytesAt(const char* data, size_t bytes) {
@@ -37,16 +36,12 @@ absl::Status OutOfMemory(const drivers::Error& error) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<int64_t>> CanaryBuffer::BrokenCanary(const cl::Device& device) const {
-  std::vector<char> canary(kGuard);
-  const auto broken = [](char c) { return c != kPattern; };
-  HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, kGuard + data.bytes(), BytesOf(canary))));
-  if (const auto at = std::find_if(canary.begin(), canary.end(), broken); at != canary.end())
-    return std::optional<int64_t>(at - canary.begin());
-  HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, 0, BytesOf(canary))));
-  if (const auto at = std::find_if(canary.rbegin(), canary.rend(), broken); at != canary.rend())
-    return std::optional<int64_t>(-1 - (at - canary.rbegin()));
-  return std::optional<int64_t>();
+absl::Status CanaryBuffer::Show(const cl::Device& device, Evidence& evidence) const {
+  std::vector<char> front(kGuard), back(kGuard);
+  HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, 0, BytesOf(front))));
+  HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, kGuard + data.bytes(), BytesOf(back))));
+  evidence.ShowGuards(name, {front, back});
+  return absl::OkStatus();
 }
 
 class OpenClSession::Kernel : public LoadedKernel {
@@ -88,17 +83,13 @@ class OpenClSession::Kernel : public LoadedKernel {
     return SecondsOf(timing) / static_cast<double>(calls);
   }
 
-  absl::StatusOr<std::optional<VisitFailure>> Damage() override {
-    for (const std::span<const CanaryBuffer> group :
-         {std::span<const CanaryBuffer>(session_.shared_), std::span<const CanaryBuffer>(own_)}) {
-      for (const CanaryBuffer& buffer : group) {
-        HONE_ASSIGN_OR_RETURN(const std::optional<int64_t> at, buffer.BrokenCanary(device_));
-        if (!at.has_value()) continue;
-        return VisitFailure{FailureKind::kOutOfBoundsWrite,
-                            *at < 0 ? fmt::format("wrote {} bytes before {}", -*at, buffer.name)
-                                    : fmt::format("wrote {} bytes past the end of {}", *at + 1, buffer.name)};
-      }
-    }
+  absl::Status ShowGuards(Evidence& evidence) override {
+    for (const CanaryBuffer& buffer : session_.shared_) HONE_RETURN_IF_ERROR(buffer.Show(device_, evidence));
+    for (const CanaryBuffer& buffer : own_) HONE_RETURN_IF_ERROR(buffer.Show(device_, evidence));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::optional<VisitFailure>> ChangedInput() override {
     for (size_t i = 0; i < session_.shared_.size(); ++i) {
       const VisitBuffer& buffer = session_.batch_.buffers[i];
       if (buffer.role == BufferRole::kOutput) continue;
@@ -220,8 +211,8 @@ absl::StatusOr<CanaryBuffer> OpenClSession::Allocate(const std::string& name, in
   buffer.name = name;
   const auto size = static_cast<size_t>(bytes);
   HONE_RETURN_IF_ERROR(OutOfMemory(device_.Allocate(size + 2 * kGuard, &buffer.whole)));
-  HONE_RETURN_IF_ERROR(
-      OutOfMemory(device_.Fill(buffer.whole, 0, size + 2 * kGuard, std::byte{static_cast<unsigned char>(kPattern)})));
+  HONE_RETURN_IF_ERROR(OutOfMemory(
+      device_.Fill(buffer.whole, 0, size + 2 * kGuard, std::byte{static_cast<unsigned char>(kGuardPattern)})));
   HONE_RETURN_IF_ERROR(ToStatus(device_.Slice(buffer.whole, kGuard, size, &buffer.data)));
   return buffer;
 }

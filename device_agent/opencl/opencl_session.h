@@ -19,8 +19,7 @@ namespace hone::agent {
 struct CanaryBuffer {
   std::string name;  // for messages
   drivers::opencl::Buffer whole, data;
-  // Distance of a changed byte from the buffer, as of GuardedBuffer.
-  absl::StatusOr<std::optional<int64_t>> BrokenCanary(const drivers::opencl::Device& device) const;
+  absl::Status Show(const drivers::opencl::Device& device, Evidence& evidence) const;
 };
 
 class OpenClSession : public Session {

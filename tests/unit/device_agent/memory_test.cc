@@ -17,13 +17,13 @@ TEST_P(GuardedMemoryTest, WholeBufferIsUsableAndSurroundingsAreWatched) {
   GuardedBuffer buffer = *GuardedBuffer::Create(table_, "b", bytes);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
   std::memset(buffer.data(), 1, bytes);
-  EXPECT_FALSE(buffer.BrokenCanary().has_value());
+  EXPECT_FALSE(BrokenGuard(buffer.guards()).has_value());
   const char saved = buffer.data()[bytes];
   buffer.data()[bytes] = 0;
-  EXPECT_EQ(buffer.BrokenCanary(), 0);
+  EXPECT_EQ(BrokenGuard(buffer.guards()), 0);
   buffer.data()[bytes] = saved;
   buffer.data()[-1] = 0;
-  EXPECT_EQ(buffer.BrokenCanary(), -1);
+  EXPECT_EQ(BrokenGuard(buffer.guards()), -1);
 }
 
 TEST_P(GuardedMemoryTest, PlacesAreLocated) {

@@ -222,7 +222,7 @@ TEST_F(VisitTest, AllBadIsStillAnAnswer) {
 TEST_F(VisitTest, BatchThatCannotBeMeasured) {
   v1::Batch batch = HandMadeBatch({"good"});
   *batch.mutable_reference() = HandMadeKernel("crash");
-  batch.set_workload_digest("other");
+  batch.set_workload("other");
   EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("reference kernel failed: crashed with SIGSEGV"));
   *batch.mutable_reference() = HandMadeKernel("hang");
   batch.mutable_policy()->set_reference_timeout_seconds(0.05);
@@ -257,6 +257,24 @@ TEST_F(VisitTest, ReferenceIsRunOncePerWorkloadAndSeed) {
   Run(batch);
   batch.set_fill_seed(8);
   EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("reference"));
+}
+
+// What a batch claims, and what its reference computes, is its own affair.
+TEST_F(VisitTest, NoBatchMakesAnothersKernelsWrong) {
+  v1::Batch liar = HandMadeBatch({"wrong"});
+  *liar.mutable_reference() = HandMadeKernel("wrong");
+  liar.set_workload("another");  // under the same digest
+  EXPECT_TRUE(Run(liar).at("wrong").has_timing());
+  EXPECT_TRUE(Run(HandMadeBatch({"good"})).at("good").has_timing());
+  liar.set_workload(HandMadeBatch({"good"}).workload());  // and with the same text
+  liar.set_fill_seed(8);
+  EXPECT_TRUE(Run(liar).at("wrong").has_timing());
+  v1::Batch honest = HandMadeBatch({"good", "wrong", "packed_double"});
+  honest.set_fill_seed(8);
+  const auto outcomes = Run(honest);
+  EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
+  EXPECT_TRUE(outcomes.at("packed_double").has_timing());
+  EXPECT_EQ(outcomes.at("wrong").failure().kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
 }
 
 TEST_F(VisitTest, CancelStopsAHangingKernel) {

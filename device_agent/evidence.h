@@ -1,0 +1,61 @@
+// What a visit's child shows the launcher of a kernel that has run: its outputs, and what lies around every buffer. The
+// child copies it into memory that both have; the launcher, which has never mapped a kernel's code, judges it.
+//
+// The reference's outputs are not in here, nor anywhere else in the child: a kernel cannot copy what it is compared
+// with. Nothing here is believed: sizes are checked, and what is missing counts against the kernel.
+#ifndef HONE_DEVICE_AGENT_EVIDENCE_H_
+#define HONE_DEVICE_AGENT_EVIDENCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "device_agent/guarded_memory.h"
+#include "device_agent/visit_batch.h"
+
+namespace hone::agent {
+
+class Evidence {
+ public:
+  // For the kernels of `batch`, which must outlive it; shared with the processes forked from now on.
+  // kResourceExhausted: no memory.
+  static absl::StatusOr<Evidence> Create(const VisitBatch& batch);
+  Evidence(Evidence&& other) noexcept;
+  Evidence& operator=(Evidence&&) = delete;
+  ~Evidence();
+
+  // In the child. Begin forgets the guard zones shown before; name: of the buffer, for messages.
+  void Begin();
+  void ShowOutput(size_t buffer, const char* bytes);
+  void ShowGuards(const std::string& name, const GuardZones& zones);
+
+  // In the launcher. What of the outputs differs from `expected`, laid out as LayOut says; nothing is left to show
+  // again.
+  std::optional<VisitFailure> JudgeOutputs(const char* expected, double& max_error);
+  // What was written beside the buffers of a kernel with that interface.
+  std::optional<VisitFailure> JudgeGuards(const KernelInterface& interface) const;
+  // The outputs, to where LayOut's offsets count from; nothing is left of them.
+  void TakeOutputs(char* to);
+
+ private:
+  struct Zones;
+  Evidence(const VisitBatch& batch, char* memory, int64_t bytes, size_t most);
+  void Scrub();
+  uint32_t& count() const;
+  Zones* zones() const;
+
+  const VisitBatch* batch_;
+  DataLayout layout_;
+  char* memory_;
+  int64_t bytes_;
+  size_t most_;  // buffers of which zones fit
+};
+
+// "wrote 3 bytes past the end of output 'y'"
+VisitFailure WroteBeside(const std::string& name, int64_t distance);
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_EVIDENCE_H_

@@ -1,0 +1,169 @@
+#include "device_agent/namespaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "base/resource_limit.h"
+#include "base/status.h"
+#include "device_agent/file_system.h"
+
+namespace hone::agent {
+namespace {
+
+// Above what systems, containers and people number; one for each agent.
+constexpr uid_t kFirstOwnUser = 0x7000'0000;
+constexpr uid_t kNobody = 65534;
+constexpr uint64_t kMostTasks = 4096;  // threads and processes of the own user
+
+std::string Because() { return strerror(errno); }
+
+// The system kills it when `parent` ends.
+void EndWith(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (getppid() != parent) _exit(1);  // it died before the line above
+}
+
+bool Become(uid_t user, const SandboxPolicy& policy) {
+  for (const std::string& folder : policy.writable) {
+    if (chown(folder.c_str(), user, user) != 0) return false;
+  }
+  return setgroups(0, nullptr) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0;
+}
+
+// Of a launcher that root started; `agent`: its process, whose launchers share a user. A container may have few users.
+SandboxLayer LeaveRoot(const SandboxPolicy& policy, pid_t agent) {
+  const auto own = kFirstOwnUser + static_cast<uid_t>(agent);
+  if (Become(own, policy) || Become(kNobody, policy)) {
+    return {Layer::kOwnUser, true, fmt::format("user {}", getuid())};
+  }
+  return {Layer::kOwnUser, false, Because()};
+}
+
+void Write(const char* path, const std::string& text) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  [[maybe_unused]] const ssize_t written = write(fd, text.data(), text.size());
+  close(fd);
+}
+
+bool EnterUserNamespace() {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  if (unshare(CLONE_NEWUSER) != 0) return false;
+  Write("/proc/self/setgroups", "deny");
+  Write("/proc/self/uid_map", fmt::format("{} {} 1", kNobody, user));
+  Write("/proc/self/gid_map", fmt::format("{} {} 1", kNobody, group));
+  return true;
+}
+
+void DropCapabilities() {
+  for (int capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) {
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
+  syscall(SYS_capset, &header, none.data());
+}
+
+bool HasCapabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> held{};
+  if (syscall(SYS_capget, &header, held.data()) != 0) return true;
+  for (const auto& half : held) {
+    if ((half.effective | half.permitted) != 0) return true;
+  }
+  return false;
+}
+
+// The old process: nothing of the launcher's stays open, so that its end is seen at once.
+[[noreturn]] void AwaitEnd(pid_t pid, int alive) {
+  syscall(SYS_close_range, 0, alive - 1, 0);
+  syscall(SYS_close_range, alive + 1, ~0U, 0);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) _exit(128 + WTERMSIG(status));
+  _exit(WEXITSTATUS(status));
+}
+
+// A pipe that says whether the old process lives: from within the namespace it is not to be seen. -1: there is no
+// namespace, and this is the old process.
+int EnterProcesses(SandboxLayer& layer) {
+  const pid_t agent = getppid();
+  std::array<int, 2> alive{};
+  if (unshare(CLONE_NEWPID) != 0 || pipe2(alive.data(), O_CLOEXEC) != 0) {
+    layer.detail = Because();
+    return -1;
+  }
+  const pid_t pid = fork();
+  if (pid < 0) {
+    layer.detail = Because();
+    return -1;
+  }
+  if (pid > 0) {
+    EndWith(agent);  // again: a new user namespace has cleared it
+    AwaitEnd(pid, alive[1]);
+  }
+  close(alive[1]);
+  layer.holds = true;
+  return alive[0];
+}
+
+SandboxLayer Enter(Layer layer, int flag) {
+  const bool entered = unshare(flag) == 0;
+  return {layer, entered, entered ? "" : Because()};
+}
+
+}  // namespace
+
+void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers) {
+  const bool root = geteuid() == 0;
+  const pid_t agent = getppid();
+  SandboxLayer user{Layer::kOwnUser, false, "the agent's own user: only root can take another"};
+  SandboxLayer network = Enter(Layer::kNetwork, CLONE_NEWNET);
+  const bool unaided = network.holds;
+  bool own_tasks = root;
+  if (!unaided) {
+    if (root) user = LeaveRoot(policy, agent);
+    own_tasks |= EnterUserNamespace();
+    network = Enter(Layer::kNetwork, CLONE_NEWNET);
+  }
+  const SandboxLayer ipc = Enter(Layer::kIpc, CLONE_NEWIPC);
+  SandboxLayer files{Layer::kFiles, false, "a driver's compiler runs programs that look around them"};
+  if (policy.calls.empty()) files = Enter(Layer::kFiles, CLONE_NEWNS);
+  SandboxLayer processes{Layer::kProcesses, false, ""};
+  const int alive = EnterProcesses(processes);
+  if (files.holds) {
+    if (const absl::Status entered = EnterOwnFiles(policy); !entered.ok()) {
+      files = {Layer::kFiles, false, std::string(entered.message())};
+    }
+  }
+  if (root && unaided) user = LeaveRoot(policy, agent);
+  DropCapabilities();
+  const bool bare = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !HasCapabilities();
+  if (own_tasks) LimitResource(RLIMIT_NPROC, kMostTasks);
+  if (alive >= 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    pollfd gone{alive, POLLIN, 0};
+    if (poll(&gone, 1, 0) != 0) _exit(1);
+  } else {
+    EndWith(agent);
+  }
+  const SandboxLayer privileges{Layer::kNoPrivileges, bare, bare ? "" : "capabilities are left"};
+  layers.insert(layers.end(), {privileges, user, processes, network, ipc, files});
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,22 @@
+// A world of its own for the launcher and its children: namespaces of Linux, a file system with nothing in it but what
+// the policy names, and a user who owns nothing.
+//
+// As root it becomes another user; as an ordinary user it enters a user namespace, in which it may do the rest. Each
+// part is tried by itself, since systems forbid some of them, and told as a layer. Start at EnterOwnWorld.
+#ifndef HONE_DEVICE_AGENT_NAMESPACES_H_
+#define HONE_DEVICE_AGENT_NAMESPACES_H_
+
+#include <vector>
+
+#include "device_agent/sandbox.h"
+
+namespace hone::agent {
+
+// For a process with one thread. Where there is a namespace of processes, returns in a new process, the first of it;
+// the old one closes its files, waits for the new one's end, and ends likewise. Files that are open stay open in the
+// new one. Either ends when the process that started this one does.
+void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers);
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_NAMESPACES_H_

@@ -1,0 +1,49 @@
+#include "device_agent/plausible.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hone::agent {
+namespace {
+
+// Fast algorithms save up to three quarters of the operations of a convolution, and a peak may have been measured on a
+// device that was busy.
+constexpr double kFewerOperations = 8;
+constexpr double kNarrowTypes = 16;  // tensor instructions on 8 bits, beside multiply-adds on f32
+// A core stores at most about a byte for every operation of its peak.
+constexpr double kBytesPerOperation = 8;
+
+}  // namespace
+
+double LeastSeconds(const v1::Batch& batch, double peak_gflops) {
+  if (!(peak_gflops > 0)) return 0;
+  const double peak = peak_gflops * 1e9;
+  double output_bytes = 0;
+  bool narrow = false;
+  for (const v1::Buffer& buffer : batch.buffers()) {
+    if (buffer.role() == v1::Buffer::ROLE_OUTPUT) output_bytes += static_cast<double>(buffer.bytes());
+    narrow |= buffer.dtype() != v1::DTYPE_F32 && buffer.dtype() != v1::DTYPE_F64;
+  }
+  const double computing = batch.flops() / (peak * kFewerOperations * (narrow ? kNarrowTypes : 1));
+  return std::max(computing, output_bytes / (peak * kBytesPerOperation));
+}
+
+void RefuseImplausible(const v1::Batch& batch, double peak_gflops, v1::BatchResult& result) {
+  const double least = LeastSeconds(batch, peak_gflops);
+  for (v1::CandidateOutcome& outcome : *result.mutable_outcomes()) {
+    const auto& seconds = outcome.outcome().timing().seconds();
+    if (!outcome.outcome().has_timing() || seconds.empty()) continue;
+    const double fastest = *std::min_element(seconds.begin(), seconds.end());
+    if (fastest >= least) continue;
+    v1::Failure failure;
+    failure.set_kind(v1::FAILURE_KIND_CRASHED);
+    failure.set_text(
+        fmt::format("claims {:.3g} s for one call; with its peak of {:.4g} GFLOP/s the device needs more "
+                    "than {:.3g} s",
+                    fastest, peak_gflops, least));
+    *outcome.mutable_outcome()->mutable_failure() = failure;
+  }
+}
+
+}  // namespace hone::agent

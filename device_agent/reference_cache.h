@@ -1,0 +1,55 @@
+// Filled inputs and reference outputs of workloads measured lately, so that the slow reference runs once per workload.
+//
+// A workload is known by the digest of its text as it came, and by how its buffers are filled. Memory of this process:
+// children inherit the inputs, read-only, and not the outputs.
+#ifndef HONE_DEVICE_AGENT_REFERENCE_CACHE_H_
+#define HONE_DEVICE_AGENT_REFERENCE_CACHE_H_
+
+#include <cstdint>
+#include <list>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "device_agent/visit_batch.h"
+
+namespace hone::agent {
+
+struct ReferenceData {
+  char* inputs = nullptr;  // laid out by LayOut, like the outputs
+  char* outputs = nullptr;
+};
+
+class ReferenceCache {
+ public:
+  explicit ReferenceCache(int64_t capacity_bytes) : capacity_(capacity_bytes) {}
+  ~ReferenceCache();
+  ReferenceCache(const ReferenceCache&) = delete;
+  ReferenceCache& operator=(const ReferenceCache&) = delete;
+
+  // With its inputs filled and its outputs to be written. Belongs to the caller, until Add. kResourceExhausted: no
+  // memory.
+  static absl::StatusOr<ReferenceData> Prepare(const VisitBatch& batch);
+  static void Free(const VisitBatch& batch, const ReferenceData& data);
+
+  static std::string KeyOf(const VisitBatch& batch);
+  const ReferenceData* Find(const std::string& key);  // nullptr when not there; makes it the youngest
+  // Takes over `data`, in the place of what the key has. Drops the oldest ones beyond the capacity, never the one just
+  // added.
+  const ReferenceData* Add(const VisitBatch& batch, const ReferenceData& data);
+
+ private:
+  struct Entry {
+    std::string key;
+    ReferenceData data;
+    int64_t input_bytes, output_bytes;
+  };
+  void Drop(std::list<Entry>::iterator entry);
+
+  const int64_t capacity_;
+  int64_t bytes_ = 0;
+  std::list<Entry> entries_;  // youngest first
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_REFERENCE_CACHE_H_

@@ -1,0 +1,71 @@
+// Follows one child to its end and books what it says: believes no number without checking it, looks at the evidence
+// itself, and ends what is silent, spends more time than a kernel can need, or makes a forbidden system call.
+#ifndef HONE_DEVICE_AGENT_WATCH_H_
+#define HONE_DEVICE_AGENT_WATCH_H_
+
+#include <optional>
+#include <string>
+
+#include "device_agent/device.h"
+#include "device_agent/evidence.h"
+#include "device_agent/progress.h"
+#include "device_agent/watched_child.h"
+
+namespace hone::agent {
+
+struct ChildEnd {
+  enum { kDone, kReplace, kGiveUp, kOutOfTime, kCancelled, kDoubt } what;
+  std::string error;  // kGiveUp
+};
+
+class Watch {
+ public:
+  struct Options {
+    double kill_at = 0;            // when the child must have ended, of SecondsNow
+    double deadline = 0;           // before which it must not leave candidates out, of SecondsNow
+    int cancel_fd = -1;            // or -1
+    Evidence* evidence = nullptr;  // null: it shows none
+    const char* expected =
+        nullptr;            // the outputs, as LayOut says; null: it computes them, and only its guards are judged
+    bool doubtful = false;  // `expected` came with another batch: the child whose outputs differ ends as kDoubt
+  };
+  // All must outlive it.
+  Watch(Progress& progress, const VisitBatch& batch, const Device& device, const Options& options);
+
+  ChildEnd Follow(WatchedChild& child);
+
+ private:
+  ChildEnd Blamed(const VisitFailure& blame);
+  ChildEnd Ended(WatchedChild& child);
+  ChildEnd Forbidden(WatchedChild& child);
+  VisitFailure Silence() const;
+  std::optional<ChildEnd> Begun(const VisitMessage& message);
+  std::optional<ChildEnd> Take(const VisitMessage& message, WatchedChild& child);
+  std::optional<ChildEnd> Judge(const VisitMessage& message, WatchedChild& child);
+  std::optional<ChildEnd> TakeTimes(const VisitMessage& message, WatchedChild& child);
+  std::optional<ChildEnd> TakeDone() const;
+  std::optional<VisitFailure> Look(const VisitMessage& message);
+  double Clamp(double seconds) const;
+  double Allowance() const;
+  double Left() const;
+
+  Progress& progress_;
+  const VisitBatch& batch_;
+  const double load_seconds_;
+  const Options options_;
+  double limit_ = 30;
+  double begun_;  // when the last step was begun
+  // When the last candidate's turn was over, by our answer: the next one's cannot have begun before. A message says
+  // less, as it may be read late.
+  double turn_begun_ = 0;
+  double spent_ = 0;  // seconds of calls of current_, without the last step
+  int steps_ = 0;     // of current_
+  int current_ = -1;
+  bool loading_ = false;
+  bool failed_one_ = false;
+  bool shown_ = false;  // it has shown the reference's outputs
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_WATCH_H_

@@ -1,0 +1,94 @@
+#include "device_agent/evidence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "device_agent/reference_cache.h"
+#include "tests/unit/device_agent/hand_made_kernels.h"
+
+namespace hone::agent {
+namespace {
+
+using testing::HasSubstr;
+
+class EvidenceTest : public testing::Test {
+ protected:
+  EvidenceTest() {
+    batch_.buffers = {{"x", BufferRole::kInput, "f32", 1000, 4000, -1, 1},
+                      {"w", BufferRole::kConstant, "f32", 1000, 4000, -1, 1},
+                      {"y", BufferRole::kOutput, "f32", 1000, 4000}};
+    batch_.reference = {HandMadeInterface("reference")};
+    batch_.candidates = {{"packed_double", {HandMadeInterface("packed_double")}}};
+    batch_.tolerance = {1e-5, 1e-6};
+  }
+  const KernelInterface& reference() const { return batch_.reference.interface; }
+
+  VisitBatch batch_;
+  const std::string zone_ = std::string(64, kGuardPattern);
+  const GuardZones intact_{{zone_.data(), 64}, {zone_.data(), 64}};
+};
+
+TEST_F(EvidenceTest, WhatIsMissingOrTooSmallCountsAgainstTheKernel) {
+  Evidence evidence = Evidence::Create(batch_).value();
+  evidence.Begin();
+  EXPECT_THAT(evidence.JudgeGuards(reference()).value().text, HasSubstr("tampered"));
+  evidence.ShowGuards("output 'y'", intact_);
+  EXPECT_FALSE(evidence.JudgeGuards(reference()).has_value());
+  EXPECT_TRUE(evidence.JudgeGuards(batch_.candidates[0].kernel.interface).has_value()) << "it has a packed buffer too";
+  evidence.Begin();
+  evidence.ShowGuards("output 'y'", {{zone_.data(), 1}, {zone_.data(), 64}});
+  EXPECT_THAT(evidence.JudgeGuards(reference()).value().text, HasSubstr("tampered"));
+}
+
+TEST_F(EvidenceTest, ChangedBytesAreFoundOnBothSides) {
+  Evidence evidence = Evidence::Create(batch_).value();
+  std::string changed = zone_;
+  changed[60] = 0;
+  evidence.Begin();
+  evidence.ShowGuards("output 'y'", {{changed.data(), 64}, {zone_.data(), 64}});
+  EXPECT_EQ(evidence.JudgeGuards(reference()).value().text, "wrote 4 bytes before output 'y'");
+  evidence.Begin();
+  evidence.ShowGuards("output 'y'", {{zone_.data(), 64}, {changed.data(), 64}});
+  EXPECT_EQ(evidence.JudgeGuards(reference()).value().text, "wrote 61 bytes past the end of output 'y'");
+}
+
+TEST_F(EvidenceTest, OutputsAreJudgedOnceAndLeaveNothing) {
+  Evidence evidence = Evidence::Create(batch_).value();
+  const std::vector<float> y(1000, 2.5F);
+  const char* const bytes = reinterpret_cast<const char*>(y.data());
+  double max_error = 0;
+  evidence.ShowOutput(2, bytes);
+  EXPECT_FALSE(evidence.JudgeOutputs(bytes, max_error).has_value());
+  EXPECT_THAT(evidence.JudgeOutputs(bytes, max_error).value().text, HasSubstr("element 0 is nan"));
+  evidence.ShowOutput(2, bytes);
+  std::vector<float> taken(1008);  // blocks end at multiples of HONE_BUFFER_ALIGNMENT
+  evidence.TakeOutputs(reinterpret_cast<char*>(taken.data()));
+  taken.resize(1000);
+  EXPECT_EQ(taken, y);
+  EXPECT_TRUE(evidence.JudgeOutputs(bytes, max_error).has_value()) << "a later child could show the reference's";
+}
+
+TEST_F(EvidenceTest, AChildHasTheInputsAndNotTheReferencesOutputs) {
+  const ReferenceData data = ReferenceCache::Prepare(batch_).value();
+  memset(data.outputs, 1, 4000);
+  const auto status_of = [](const char* byte) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(*const_cast<const volatile char*>(byte) == 1 ? 1 : 0);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return status;
+  };
+  EXPECT_TRUE(WIFEXITED(status_of(data.inputs)));
+  const int status = status_of(data.outputs);
+  EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0) << "it read them";
+  ReferenceCache::Free(batch_, data);
+}
+
+}  // namespace
+}  // namespace hone::agent

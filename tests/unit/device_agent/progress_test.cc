@@ -1,0 +1,103 @@
+#include "device_agent/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <variant>
+
+#include "device_agent/plausible.h"
+#include "device_agent/sandbox.h"
+#include "tests/unit/device_agent/hand_made_kernels.h"
+
+namespace hone::agent {
+namespace {
+
+VisitMessage Times(double seconds, int count = 1) {
+  VisitMessage message{};
+  message.type = VisitMessage::Type::kTimes;
+  message.calls = 1;
+  message.count = count;
+  for (int i = 0; i < count && i < kMaxRepeats; ++i) message.seconds[i] = seconds;
+  return message;
+}
+
+class ProgressTest : public testing::Test {
+ protected:
+  ProgressTest() { batch_.candidates.resize(2); }
+  VisitBatch batch_;
+};
+
+TEST_F(ProgressTest, TimesAreOfThoseFoundRight) {
+  Progress progress(batch_);
+  EXPECT_FALSE(progress.AddTimes(Times(0.1), 1));
+  progress.SetRight(0, 0);
+  EXPECT_TRUE(progress.AddTimes(Times(0.1), 1));
+  progress.Fail(0, {FailureKind::kCrashed, "x"});
+  progress.SetRight(0, 0);
+  EXPECT_FALSE(progress.AddTimes(Times(0.1), 1)) << "a failure stays one";
+}
+
+TEST_F(ProgressTest, TimesMustBeTrue) {
+  Progress progress(batch_);
+  progress.SetRight(0, 0);
+  for (const double seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), 1.01}) {
+    EXPECT_FALSE(progress.AddTimes(Times(seconds), 1)) << seconds;
+  }
+  EXPECT_FALSE(progress.AddTimes(Times(0.3, 4), 1)) << "together longer than there was time";
+  EXPECT_FALSE(progress.AddTimes(Times(0.1, 0), 1));
+  EXPECT_FALSE(progress.AddTimes(Times(1e-9, kMaxRepeats + 1), 1));
+  VisitMessage other = Times(0.1);
+  other.candidate = 7;
+  EXPECT_FALSE(progress.AddTimes(other, 1));
+}
+
+TEST_F(ProgressTest, NoNumberOfMessagesMakesAResultLarge) {
+  Progress progress(batch_);
+  progress.SetRight(0, 0);
+  for (int i = 0; i < 10'000; ++i) (void)progress.AddTimes(Times(1e-9, kMaxRepeats), 1);
+  EXPECT_LE(std::get<VisitTiming>(progress.Result().outcomes[0]).seconds.size(), 1000U);
+  int taken = 0;
+  for (int i = 0; i < 100'000; ++i) taken += progress.AddReference(Times(1e-12)) ? 1 : 0;
+  EXPECT_LE(taken, 10'000);
+}
+
+TEST(Plausible, NoKernelBeatsTheDevicesPeak) {
+  v1::Batch batch = HandMadeBatch({"good"});
+  batch.set_flops(1e9);
+  EXPECT_EQ(LeastSeconds(batch, 0), 0) << "a peak that nobody knows";
+  const double least = LeastSeconds(batch, 100);
+  EXPECT_GT(least, 1e9 / 100e9 / 20);
+  EXPECT_LT(least, 1e9 / 100e9 / 4) << "fast algorithms compute less";
+  v1::BatchResult result;
+  for (const double seconds : {least * 0.9, least * 1.1}) {
+    result.add_outcomes()->mutable_outcome()->mutable_timing()->add_seconds(seconds);
+  }
+  RefuseImplausible(batch, 100, result);
+  EXPECT_TRUE(result.outcomes(0).outcome().has_failure());
+  EXPECT_TRUE(result.outcomes(1).outcome().has_timing());
+}
+
+TEST(SandboxLevels, AreWhatTheirLayersMake) {
+  std::vector<SandboxLayer> layers;
+  for (const Layer layer : kAllLayers) layers.push_back({layer, true, ""});
+  EXPECT_EQ(LevelOf(layers), SandboxLevel::kWall);
+  EXPECT_EQ(Missing(layers, SandboxLevel::kWall), "");
+  const auto without = [&](std::initializer_list<Layer> missing) {
+    std::vector<SandboxLayer> some = layers;
+    for (SandboxLayer& layer : some) {
+      for (const Layer one : missing) {
+        if (layer.layer == one) layer = {one, false, "it is forbidden"};
+      }
+    }
+    return some;
+  };
+  EXPECT_EQ(LevelOf(without({Layer::kLandlock})), SandboxLevel::kWall) << "there is the file system of its own";
+  EXPECT_EQ(LevelOf(without({Layer::kLandlock, Layer::kFiles})), SandboxLevel::kFilter);
+  EXPECT_EQ(LevelOf(without({Layer::kSystemCalls})), SandboxLevel::kNone);
+  EXPECT_EQ(Missing(without({Layer::kLandlock, Layer::kFiles}), SandboxLevel::kWall),
+            "files (it is forbidden) or landlock (it is forbidden)");
+  EXPECT_EQ(LevelOf({}), SandboxLevel::kNone);
+}
+
+}  // namespace
+}  // namespace hone::agent

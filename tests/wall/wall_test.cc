@@ -1,0 +1,211 @@
+// The wall around kernels: every evil one is stopped and recorded as what it is, whoever runs the agent and whatever
+// the system forbids; and nothing outlives the agent.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "base/temporary_folder.h"
+#include "device_agent/launcher.h"
+#include "tests/unit/device_agent/hand_made_kernels.h"
+#include "tests/wall/evil_kernels.h"
+
+namespace hone::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr uid_t kSomebody = 54321;  // an ordinary user without files or processes
+
+// How the launcher is started: by whom, and on which system.
+struct Circumstances {
+  std::string name;
+  bool as_root;
+  std::string forbidden;  // words of without-calls
+  v1::SandboxLevel level;
+
+  friend void PrintTo(const Circumstances& circumstances, std::ostream* out) { *out << circumstances.name; }
+};
+
+class WallTest : public testing::TestWithParam<Circumstances> {
+ protected:
+  void SetUp() override {
+    if (getuid() != 0 && GetParam().as_root) GTEST_SKIP() << "needs root";
+    // Others than root reach it.
+    ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+    victim_ = folder_ / "records";
+    std::ofstream(victim_) << "records\n";
+    chmod(victim_.c_str(), 0644);
+    if (getuid() == 0 && !GetParam().as_root) {
+      ASSERT_EQ(chown(victim_.c_str(), kSomebody, kSomebody), 0);
+    }
+    launcher_ = std::make_unique<Launcher>(
+        Launcher::Options{.device = "cpu", .folder = folder_.path(), .program = Program(), .peak_gflops = 50});
+  }
+  // A script that takes the agent's arguments.
+  std::string Program() {
+    for (const char* binary : {HONE_AGENT_BINARY, HONE_WITHOUT_CALLS_BINARY}) {
+      fs::copy_file(binary, folder_ / fs::path(binary).filename().string(), fs::copy_options::overwrite_existing);
+    }
+    const fs::path script = folder_ / "launch";
+    std::string command = "exec";
+    if (!GetParam().as_root && getuid() == 0) {
+      command += fmt::format(" setpriv --reuid={0} --regid={0} --clear-groups", kSomebody);
+    }
+    if (!GetParam().forbidden.empty()) {
+      command += fmt::format(" {} {} --", (folder_ / "without-calls").string(), GetParam().forbidden);
+    }
+    std::ofstream(script) << "#!/bin/sh\n" << command << " " << (folder_ / "hone-agent").string() << " \"$@\"\n";
+    chmod(script.c_str(), 0755);
+    return script;
+  }
+  v1::Batch Batch(const std::vector<std::string>& kernels, const std::string& constructor = "") {
+    v1::Batch batch = HandMadeBatch(kernels);
+    batch.set_artifact(EvilArtifact(victim_, constructor));
+    return batch;
+  }
+  v1::BatchResult Run(const v1::Batch& batch) { return launcher_->Run(batch, std::stop_token()); }
+  std::map<std::string, v1::Outcome> Measure(const std::vector<std::string>& kernels, double timeout_seconds = 0.3) {
+    v1::Batch batch = Batch(kernels);
+    batch.mutable_policy()->set_timeout_seconds(timeout_seconds);
+    const v1::BatchResult result = Run(batch);
+    EXPECT_EQ(result.error(), "");
+    std::map<std::string, v1::Outcome> outcomes;
+    for (const v1::CandidateOutcome& outcome : result.outcomes()) outcomes[outcome.candidate_id()] = outcome.outcome();
+    return outcomes;
+  }
+  void ExpectVictimUnharmed() {
+    std::stringstream text;
+    text << std::ifstream(victim_).rdbuf();
+    EXPECT_EQ(text.str(), "records\n");
+    EXPECT_EQ(fs::status(victim_).permissions(), fs::perms(0644));
+    EXPECT_FALSE(fs::exists(victim_.string() + ".too"));
+    EXPECT_FALSE(fs::exists("/tmp/hone-escaped"));
+  }
+
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  fs::path victim_;
+  std::unique_ptr<Launcher> launcher_;
+};
+
+TEST_P(WallTest, ItIsAsHighAsTheSystemAllows) {
+  const absl::StatusOr<v1::Sandbox> sandbox = launcher_->Open();
+  ASSERT_TRUE(sandbox.ok()) << sandbox.status();
+  EXPECT_EQ(sandbox->level(), GetParam().level) << sandbox->DebugString();
+  for (const v1::SandboxLayer& layer : sandbox->layers()) {
+    EXPECT_TRUE(layer.holds() || !layer.detail().empty()) << layer.name();
+  }
+}
+
+TEST_P(WallTest, EveryEvilKernelIsStoppedAndRecordedAsWhatItIs) {
+  std::vector<std::string> kernels = {"good"};
+  for (const Deed& deed : Deeds()) kernels.push_back(deed.kernel);
+  const auto outcomes = Measure(kernels);
+  for (const Deed& deed : Deeds()) {
+    if (deed.kernel == "do_unshare" && GetParam().forbidden.starts_with("unshare"))
+      continue;  // the system refuses it before ours can ask
+    ASSERT_TRUE(outcomes.contains(deed.kernel)) << deed.kernel;
+    const v1::Outcome& outcome = outcomes.at(deed.kernel);
+    ASSERT_TRUE(outcome.has_failure()) << deed.kernel << " was not stopped";
+    EXPECT_EQ(outcome.failure().kind(), deed.kind) << deed.kernel << ": " << outcome.failure().text();
+    EXPECT_THAT(outcome.failure().text(), HasSubstr(deed.text)) << deed.kernel;
+  }
+  EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
+  ExpectVictimUnharmed();
+}
+
+// Each alone: they speak as candidate 0.
+TEST_P(WallTest, LiesAreFoundOut) {
+  const std::map<std::string, std::string> lies = {
+      {"no_time", "times that cannot be"},   {"time_before_proof", "times that cannot be"},
+      {"long_time", "times that cannot be"}, {"stale_proof", "tampered with the guard zones"},
+      {"done_early", "makes no sense"},      {"extend_time", "longer than"},
+      {"flood", "makes no sense"},           {"too_fast", "claims 1e-12 s for one call"},
+  };
+  for (const auto& [kernel, text] : lies) {
+    const auto outcomes = Measure({kernel}, kernel == "extend_time" ? 0.05 : 0.3);
+    ASSERT_TRUE(outcomes.contains(kernel)) << kernel;
+    ASSERT_TRUE(outcomes.at(kernel).has_failure()) << kernel << " was believed";
+    EXPECT_THAT(outcomes.at(kernel).failure().text(), HasSubstr(text)) << kernel;
+  }
+  EXPECT_TRUE(Measure({"good"}).at("good").has_timing());
+}
+
+// While an artifact is loaded, more calls are allowed.
+TEST_P(WallTest, ConstructorsReachNothing) {
+  const auto error = [&](const std::string& constructor) { return Run(Batch({"good"}, constructor)).error(); };
+  EXPECT_THAT(error("syscall(SYS_ptrace, 16, 1, 0, 0);"), HasSubstr("made the system call ptrace"));
+  EXPECT_THAT(error("open(VICTIM, O_WRONLY | O_TRUNC);"), HasSubstr("made the system call openat"));
+  EXPECT_THAT(error("fork();"), HasSubstr("made the system call clone"));
+  EXPECT_THAT(error("socket(AF_UNIX, SOCK_STREAM, 0);"), HasSubstr("made the system call socket"));
+  ExpectVictimUnharmed();
+  if (GetParam().level != v1::SANDBOX_LEVEL_WALL) return;
+  for (const char* path : {"VICTIM", "\"/etc/passwd\"", "\"/proc/1/environ\"", "\"/root\"", "\"/home\"", "\"/tmp\""}) {
+    const v1::BatchResult result = Run(Batch({"if_opened"}, fmt::format("opened = open({}, O_RDONLY) >= 0;", path)));
+    ASSERT_EQ(result.outcomes_size(), 1) << result.error();
+    EXPECT_TRUE(result.outcomes(0).outcome().has_failure()) << path;
+  }
+}
+
+int ProcessesWith(const std::string& word) {
+  int count = 0;
+  for (const auto& process : fs::directory_iterator("/proc")) {
+    std::stringstream text;
+    text << std::ifstream(process.path() / "cmdline").rdbuf();
+    count += text.str().find(word) != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 600; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+TEST_P(WallTest, NothingOutlivesAKilledAgent) {
+  v1::Batch batch = Batch({"endless"});
+  batch.mutable_policy()->set_timeout_seconds(1000);
+  const pid_t agent = fork();
+  if (agent == 0) {
+    Run(batch);
+    _exit(0);
+  }
+  const std::string word = "--launcher-folder=" + folder_.path().string();
+  // The launcher, and a child of it that calls a kernel; where there is a namespace of processes, also who waits for
+  // it.
+  ASSERT_TRUE(Eventually([&] { return ProcessesWith(word) >= 2; }));
+  kill(agent, SIGKILL);
+  waitpid(agent, nullptr, 0);
+  EXPECT_TRUE(Eventually([&] { return ProcessesWith(word) == 0; })) << ProcessesWith(word) << " live on";
+}
+
+constexpr auto kWall = v1::SANDBOX_LEVEL_WALL;
+
+INSTANTIATE_TEST_SUITE_P(
+    Systems, WallTest,
+    testing::Values(Circumstances{"Root", true, "", kWall}, Circumstances{"User", false, "", kWall},
+                    Circumstances{"RootWithoutNamespaces", true, "unshare", kWall},
+                    Circumstances{"UserWithoutNamespaces", false, "unshare", v1::SANDBOX_LEVEL_FILTER},
+                    Circumstances{"UserWithoutLandlock", false, "landlock_create_ruleset", kWall},
+                    Circumstances{"UserWithoutBoth", false, "unshare landlock_create_ruleset",
+                                  v1::SANDBOX_LEVEL_FILTER},
+                    Circumstances{"UserWithoutListener", false, "listener", kWall}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace hone::agent
