@@ -1,6 +1,6 @@
 // The system calls of OpenCL drivers, beyond what setting up any child needs: a compiler that keeps files and runs a
-// linker, threads that come and go, and the nodes of devices. Learned from PoCL and NVIDIA's driver; a call that is
-// missing for another one is named by the error of the batch.
+// linker, threads that come and go, and the nodes of devices. What PoCL calls was seen; what NVIDIA's driver calls is
+// taken from its documents and was not run. A call that is missing for a driver is named by the error of the batch.
 #ifndef HONE_DEVICE_AGENT_OPENCL_CALLS_OF_DRIVERS_H_
 #define HONE_DEVICE_AGENT_OPENCL_CALLS_OF_DRIVERS_H_
 
