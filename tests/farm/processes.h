@@ -35,7 +35,7 @@ class Process {
 #ifdef __SANITIZE_THREAD__
 inline constexpr int kPatienceSeconds = 120;
 #else
-inline constexpr int kPatienceSeconds = 20;
+inline constexpr int kPatienceSeconds = 60;
 #endif
 
 // Asks `condition` again and again until it holds; false when it did not for kPatienceSeconds.

@@ -161,8 +161,10 @@ TEST(RequiredFeatures, FollowTheTargetsOwn) {
 
 TEST(HostCpu, IsWhatLlvmSees) {
   const Target host = ParseTarget("cpu").value();
-  if (target::FindMicroarchitecture(host.arch, HostCpuName()) != nullptr) {
-    EXPECT_EQ(host.cpu, HostCpuName());
+  // LLVM 19 generates code for Emerald Rapids by that name, and calls a host that is one by its predecessor's.
+  const std::string llvm = host.cpu == "emeraldrapids" && HostCpuName() == "sapphirerapids" ? host.cpu : HostCpuName();
+  if (target::FindMicroarchitecture(host.arch, llvm) != nullptr) {
+    EXPECT_EQ(host.cpu, llvm);
   }
   EXPECT_THAT(RequiredFeatures(host), ::testing::IsSubsetOf(HostFeatureNames()));
 }
