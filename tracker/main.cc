@@ -168,7 +168,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
 }
 
 int Main(int argc, char** argv) {
-  // Debian builds Abseil with its search for deadlocks, which costs a tracker of many agents a sixth of its time.
+  // Debian builds Abseil with its search for deadlocks, which costs a tracker of many agents an eighth of its time.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
