@@ -21,6 +21,7 @@ namespace hone::agent {
 namespace {
 
 constexpr char kEnding[] = ".result";
+constexpr char kFreshEnding[] = ".new";  // of a file that is not whole yet
 
 absl::Status DiskError(const std::filesystem::path& path, const char* what) {
   return absl::UnavailableError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
@@ -28,7 +29,7 @@ absl::Status DiskError(const std::filesystem::path& path, const char* what) {
 
 // The bytes and the name are on the disk when it returns OK.
 absl::Status WriteDurably(const std::filesystem::path& path, const std::string& bytes) {
-  const std::filesystem::path fresh = path.string() + ".new";
+  const std::filesystem::path fresh = path.string() + kFreshEnding;
   const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return DiskError(fresh, "write");
   size_t written = 0;
@@ -45,7 +46,11 @@ absl::Status WriteDurably(const std::filesystem::path& path, const std::string& 
     unlink(fresh.c_str());
     return failed;
   }
-  if (rename(fresh.c_str(), path.c_str()) != 0) return DiskError(fresh, "rename");
+  if (rename(fresh.c_str(), path.c_str()) != 0) {
+    const absl::Status unnamed = DiskError(fresh, "rename");
+    unlink(fresh.c_str());
+    return unnamed;
+  }
   const int folder = open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return DiskError(path.parent_path(), "open");
   const absl::Status synced = fsync(folder) == 0 ? absl::OkStatus() : DiskError(path.parent_path(), "write");
@@ -66,6 +71,10 @@ absl::StatusOr<Outbox> Outbox::Open(std::filesystem::path folder, Limits limits)
   if (error || chmod(folder.c_str(), 0700) != 0) {
     return absl::UnavailableError(fmt::format("cannot make folder {} for results that wait for the tracker: {}",
                                               folder.string(), error ? error.message() : std::strerror(errno)));
+  }
+  // Of an agent that was killed while it wrote.
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == kFreshEnding) unlink(entry.path().c_str());
   }
   return Outbox(std::move(folder), limits);
 }

@@ -55,6 +55,15 @@ TEST_F(OutboxTest, HalfAFileIsNoResultAndIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(path_ / "bb.result.broken"));
 }
 
+TEST_F(OutboxTest, WhatAKilledAgentBeganToWriteIsGoneWhenItComesBack) {
+  ASSERT_TRUE(Outbox::Open(path_).ok());
+  std::ofstream(path_ / "cc.result.new") << "killed while it wrote";
+  std::ofstream(path_ / "dd.result.broken") << "for somebody to look at";
+  ASSERT_TRUE(Outbox::Open(path_).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_ / "cc.result.new"));
+  EXPECT_TRUE(std::filesystem::exists(path_ / "dd.result.broken"));
+}
+
 TEST_F(OutboxTest, IsBoundedAndTheOldestGo) {
   Outbox few = Outbox::Open(path_, {.results = 3, .bytes = 1 << 20}).value();
   for (int i = 0; i < 6; ++i) {
