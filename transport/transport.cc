@@ -13,11 +13,14 @@
 namespace hone {
 namespace {
 
-constexpr int kKeepaliveMs = 10'000;
+// Longer than a call is held (20 s): whoever calls again and again needs no pings besides, which cost a tracker with
+// thousands of agents half of its idle time.
+constexpr int kKeepaliveMs = 30'000;
+constexpr int kPingTimeoutMs = 10'000;
 // On either side, of a server less often. Without these a peer whose cable is pulled stays "connected" for a quarter of
 // an hour.
 constexpr std::pair<const char*, int> kKeepalive[] = {{GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs},
-                                                      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs},
+                                                      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs},
                                                       {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
                                                       {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0}};
 // A server only has to get rid of connections whose other side is gone; who measures is known by its calls. Each of
