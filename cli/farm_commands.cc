@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -30,8 +31,8 @@ absl::StatusOr<JobClient> Client(Options& options) {
 }
 
 absl::Status Submit(Options& options) {
-  if (options.search.trials == 0 && options.search.time.empty()) {
-    return UsageError("the job has no budget; give --trials N, or --time 10m, or both");
+  if (!options.search.HasEnd()) {
+    return UsageError("the job has no budget; give --trials N, --time 10m or --until 07:00");
   }
   HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.search));
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
@@ -43,11 +44,12 @@ absl::Status Jobs(Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(!options.all));
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  std::string text = fmt::format("{:<20} {:<10} {:>8}  {:<12}  {}\n", "job", "state", "trials", "by", "model");
+  std::string text =
+      fmt::format("{:<20} {:<10} {:>8} {:>8}  {:<12}  {}\n", "job", "state", "priority", "trials", "by", "model");
   for (const v1::Job& job : jobs) {
     document.push_back(JobToJson(job));
-    text += fmt::format("{:<20} {:<10} {:>8}  {:<12}  {}{}\n", job.id(), StateName(job.state()),
-                        job.progress().trials(), job.spec().submitted_by(), job.spec().name(),
+    text += fmt::format("{:<20} {:<10} {:>8} {:>8}  {:<12}  {}{}\n", job.id(), StateName(job.state()),
+                        job.spec().priority(), job.progress().trials(), job.spec().submitted_by(), job.spec().name(),
                         job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for());
   }
   return options.json ? PrintJson({{"jobs", document}}) : PrintText(text);
@@ -144,6 +146,20 @@ nlohmann::ordered_json MissingLayers(const v1::Sandbox& sandbox) {
   return missing;
 }
 
+nlohmann::ordered_json LabelsToJson(const v1::DeviceState& device) {
+  nlohmann::ordered_json labels = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : std::map(device.labels().begin(), device.labels().end())) labels[name] = value;
+  return labels;
+}
+
+std::string LabelsToText(const v1::DeviceState& device) {
+  std::string text;
+  for (const auto& [name, value] : std::map(device.labels().begin(), device.labels().end())) {
+    text += fmt::format(", {}={}", name, value);
+  }
+  return text;
+}
+
 absl::Status Devices(Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto admin = v1::AdminService::NewStub(channel);
@@ -165,15 +181,17 @@ absl::Status Devices(Options& options) {
                         {"sandbox", SandboxName(d.state().sandbox())},
                         {"missing_layers", MissingLayers(d.state().sandbox())},
                         {"target", d.state().target()},
+                        {"labels", LabelsToJson(d.state())},
                         {"fingerprint", d.state().fingerprint().text()},
                         {"threads", d.state().threads()},
                         {"batches", d.batches_done()},
                         {"losses", d.losses()},
                         {"golden", GoldenToJson(d)}});
-    text += fmt::format("{:<16} {:<10} {:<12} {:<8} {:>8} {:>16}  {}, {} threads{}\n", d.agent_id(),
-                        ActivityName(d.activity()), health, SandboxName(d.state().sandbox()), d.batches_done(),
-                        GoldenToText(d), d.state().fingerprint().cpu_model(), d.state().threads(),
-                        d.health_reason().empty() ? "" : ": " + d.health_reason());
+    text +=
+        fmt::format("{:<16} {:<10} {:<12} {:<8} {:>8} {:>16}  {}: {}, {} threads{}{}\n", d.agent_id(),
+                    ActivityName(d.activity()), health, SandboxName(d.state().sandbox()), d.batches_done(),
+                    GoldenToText(d), d.state().device_id(), d.state().fingerprint().cpu_model(), d.state().threads(),
+                    LabelsToText(d.state()), d.health_reason().empty() ? "" : ": " + d.health_reason());
   }
   if (!response.trouble().empty())
     text += "everybody waits: the tracker can store nothing: " + response.trouble() + "\n";

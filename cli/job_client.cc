@@ -12,6 +12,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/until.h"
 #include "compiler/graph/plan.h"
 #include "transport/transport.h"
 
@@ -74,7 +75,11 @@ std::string Line(const v1::Job& job) {
 
 void SearchOptions::AddTo(CLI::App* command) {
   command->add_option("--trials", trials, "most candidates to measure; 0 for no limit")->check(CLI::NonNegativeNumber);
-  command->add_option("--time", time, "longest time to tune: 90s, 10m, 1h30m");
+  command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m");
+  command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00");
+  command->add_option("--device", devices,
+                      "device of the farm to tune on: AGENT or AGENT/DEVICE, several for any of them; or LABEL=VALUE, "
+                      "several for all of them");
   command->add_option("--seed", seed, "seed of the search")->capture_default_str();
   command
       ->add_option("--space", space,
@@ -97,6 +102,18 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const SearchO
   spec.set_seed(search.seed);
   spec.set_priority(search.priority);
   if (search.space != "all") (*spec.mutable_options())["space"] = search.space;
+  for (const std::string& device : search.devices) {
+    const size_t equals = device.find('=');
+    if (equals == std::string::npos) {
+      spec.add_devices(device);
+    } else {
+      (*spec.mutable_labels())[device.substr(0, equals)] = device.substr(equals + 1);
+    }
+  }
+  if (!search.until.empty()) {
+    HONE_ASSIGN_OR_RETURN(const absl::Time until, ParseUntil(search.until, absl::Now(), absl::LocalTimeZone()));
+    spec.mutable_until()->set_seconds(absl::ToUnixSeconds(until));
+  }
   if (!search.time.empty()) {
     absl::Duration time;
     if (!absl::ParseDuration(search.time, &time) || time <= absl::ZeroDuration()) {
@@ -229,19 +246,24 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
                          {"roofline_share", progress.roofline_share()},
                          {"schedule", progress.best_schedule()}});
   }
-  return {{"model", job.spec().name()},
-          {"target", job.spec().target()},
-          {"job", job.id()},
-          {"state", StateName(job.state())},
-          {"submitted_by", job.spec().submitted_by()},
-          {"waiting_for", job.waiting_for()},
-          {"trials", p.trials()},
-          {"failed", failed},
-          {"seconds", p.seconds()},
-          {"trials_per_second", p.trials_per_second()},
-          {"latency_ms_before", optional_ms(p.has_latency_before_seconds(), p.latency_before_seconds())},
-          {"latency_ms_after", optional_ms(p.has_latency_after_seconds(), p.latency_after_seconds())},
-          {"workloads", workloads}};
+  return {
+      {"model", job.spec().name()},
+      {"target", job.spec().target()},
+      {"job", job.id()},
+      {"state", StateName(job.state())},
+      {"submitted_by", job.spec().submitted_by()},
+      {"priority", job.spec().priority()},
+      {"until", job.spec().has_until() ? nlohmann::ordered_json(absl::FormatTime(
+                                             absl::FromUnixSeconds(job.spec().until().seconds()), absl::UTCTimeZone()))
+                                       : nullptr},
+      {"waiting_for", job.waiting_for()},
+      {"trials", p.trials()},
+      {"failed", failed},
+      {"seconds", p.seconds()},
+      {"trials_per_second", p.trials_per_second()},
+      {"latency_ms_before", optional_ms(p.has_latency_before_seconds(), p.latency_before_seconds())},
+      {"latency_ms_after", optional_ms(p.has_latency_after_seconds(), p.latency_after_seconds())},
+      {"workloads", workloads}};
 }
 
 std::string JobToText(const v1::Job& job) {

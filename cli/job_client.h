@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,9 +21,12 @@ namespace hone::cli {
 struct SearchOptions {
   int64_t trials = 0;  // 0: no limit
   std::string time;    // "10m"; empty: no limit
+  std::string until;   // "07:00" (until.h); empty: no such time
   uint64_t seed = 1;
   int priority = 0;
-  std::string space = "all";  // or "template", "sketch"
+  std::string space = "all";         // or "template", "sketch"
+  std::vector<std::string> devices;  // names, and labels as NAME=VALUE
+  bool HasEnd() const { return trials > 0 || !time.empty() || !until.empty(); }
   void AddTo(CLI::App* command);
 };
 

@@ -73,7 +73,10 @@ absl::Status Tune(Options options) {
         "--reproducers and --tracker exclude each other: tuners of that farm compile the candidates; give it to them "
         "(hone-tuner --reproducers)");
   }
-  if (options.search.trials == 0 && options.search.time.empty()) options.search.time = "10m";
+  if (!options.tracker.given() && !options.search.devices.empty()) {
+    return UsageError("--device names devices of a farm: give its --tracker; without one, --target says what is tuned");
+  }
+  if (!options.search.HasEnd()) options.search.time = "10m";
   HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.search));
   const InterruptHandler handler;
   HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, spec));

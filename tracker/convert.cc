@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -132,6 +133,8 @@ std::string EnvironmentOf(const v1::BatchResult& result) {
   add("huge_pages", device.huge_pages());
   add("memory_bytes", device.memory_bytes() > 0 ? std::to_string(device.memory_bytes()) : "");
   add("agent", result.agent_version());
+  // In order, so that the same environment is the same text.
+  for (const auto& [name, value] : std::map(result.environment().begin(), result.environment().end())) add(name, value);
   return text;
 }
 

@@ -151,6 +151,7 @@ StoredJob ToStored(const v1::Job& job, bool with_spec) {
   if (job.has_ended()) *state.mutable_ended() = job.ended();
   state.set_attempts(job.attempts());
   state.set_fruitless(job.fruitless());
+  if (job.has_needs()) *state.mutable_needs() = job.needs();
   return {with_spec ? job.spec().SerializeAsString() : "", state.SerializeAsString()};
 }
 

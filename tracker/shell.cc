@@ -200,8 +200,8 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
     turn.jobs.insert(given_up.job_id);
     turn.Changed();
   }
+  turn.jobs.merge(farm_.TakeJobNews());
   for (const v1::Job* job : farm_.TakeChangedJobs()) {
-    turn.jobs.insert(job->id());
     changes.state.jobs[job->id()] = ToStored(*job, specs_kept_.insert(job->id()).second);
     turn.Changed();
   }
@@ -245,6 +245,11 @@ void Shell::Offer(Turn& turn, const std::string& agent_id) {
 void Shell::DealJobs(Turn& turn) {
   if (tuners_.empty() || !farm_.jobs().waiting() || !farm_.trouble().empty()) return;
   for (auto call = tuners_.begin(); call != tuners_.end();) {
+    if (!call->present()) {  // a job given to who has gone would wait until that is noticed
+      turn.Answer<v1::LeaseJobResponse>(std::move(call->done), std::move(call->nothing));
+      call = tuners_.erase(call);
+      continue;
+    }
     absl::StatusOr<v1::LeaseJobResponse> response = farm_.LeaseJob(call->request, Now());
     if (response.ok() && !response->has_lease()) break;
     turn.AnswerWhenStored(std::move(call->done), std::move(response));

@@ -44,7 +44,8 @@ struct Requirements {
   std::string architecture;
   std::vector<std::string> cpu_features;  // as /proc/cpuinfo spells them
   std::map<std::string, std::string> labels;
-  std::string fingerprint_digest;  // empty: of any kind
+  std::vector<std::string> devices;  // names, one of which is the device's; none: any
+  std::string fingerprint_digest;    // empty: of any kind
   int threads = 1;
 };
 

@@ -141,6 +141,8 @@ Job FromProto(const v1::Job& job) {
   result.seed = spec.seed();
   result.priority = spec.priority();
   result.labels.insert(spec.labels().begin(), spec.labels().end());
+  result.devices.assign(spec.devices().begin(), spec.devices().end());
+  result.device_digest = job.needs().fingerprint_digest();
   result.options.insert(spec.options().begin(), spec.options().end());
   result.earlier.trials = job.progress().trials();
   result.earlier.seconds = job.progress().seconds();
@@ -172,6 +174,7 @@ v1::Requirements ToProto(const Requirements& requirements) {
   result.set_architecture(requirements.architecture);
   result.mutable_cpu_features()->Assign(requirements.cpu_features.begin(), requirements.cpu_features.end());
   result.mutable_labels()->insert(requirements.labels.begin(), requirements.labels.end());
+  result.mutable_devices()->Assign(requirements.devices.begin(), requirements.devices.end());
   result.set_fingerprint_digest(requirements.fingerprint_digest);
   result.set_threads(requirements.threads);
   return result;

@@ -64,6 +64,8 @@ class Farm {
   // Into the records, like what devices measure.
   virtual absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
                                       const std::vector<BuildFailed>& failures) = 0;
+  // The job is not ours any more: it waits for a device that is so, and then goes to whoever tunes.
+  virtual absl::Status GiveBack(const Requirements& needs) = 0;
   // Ends the calls under way and all later ones with Cancelled.
   virtual void Abandon() = 0;
 };

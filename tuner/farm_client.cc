@@ -13,8 +13,13 @@
 namespace hone::tuner {
 namespace {
 
-constexpr absl::Duration kQuotaPatience = absl::Minutes(2);   // what is too large alone never fits
+constexpr absl::Duration kQuotaPatience = absl::Minutes(2);  // what is too large alone never fits
+constexpr absl::Duration kMostWait = absl::Seconds(1);       // so that the job's clock is told soon that it stood still
 constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // that a result is waited for when it is of no use
+
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
 
 }  // namespace
 
@@ -49,7 +54,17 @@ absl::Status FarmClient::Report(const Progress& progress) {
   *request.mutable_progress() = ToProto(progress);
   v1::ReportProgressResponse response;
   HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->ReportProgress(context, request, &response); }));
+  patience_->SetWaitedForDevices(FromProto(response.waited()));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
+}
+
+absl::Status FarmClient::GiveBack(const Requirements& needs) {
+  v1::CompleteJobRequest request;
+  *request.mutable_lease() = lease_;
+  request.set_returned(true);
+  *request.mutable_needs() = ToProto(needs);
+  v1::CompleteJobResponse response;
+  return Persist([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); });
 }
 
 absl::Status FarmClient::Complete(const Progress& progress, const std::string& error) {
@@ -83,7 +98,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;
     request.add_batch_ids(id);
-    request.mutable_max_wait()->set_seconds(overdue == absl::InfiniteFuture() ? 5 : 1);
+    request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(kMostWait));
     v1::WaitBatchResponse response;
     const absl::Status status = Persist([&](auto* context) { return Tuner()->WaitBatch(context, request, &response); });
     if (absl::IsNotFound(status)) {  // the tracker was restarted and knows the batch no more
@@ -92,6 +107,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     }
     HONE_RETURN_IF_ERROR(status);
     if (response.cancelled()) return absl::CancelledError("the job was cancelled");
+    patience_->SetWaitedForDevices(FromProto(response.waited()));
     if (response.finished().empty()) continue;
     Measured result = FromProto(response.finished(0).result());
     request.clear_batch_ids();

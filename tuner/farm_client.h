@@ -33,6 +33,7 @@ class FarmClient : public Farm {
   absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) override;
   absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
                               const std::vector<BuildFailed>& failures) override;
+  absl::Status GiveBack(const Requirements& needs) override;
   void Abandon() override { abandoned_ = true; }
 
   // Ends the job. error: "" for success.

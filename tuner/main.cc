@@ -1,4 +1,4 @@
-// hone-tuner: leases jobs from a tracker and tunes them, one after another. Stateless; many may run.
+// hone-tuner: leases jobs from a tracker and tunes them, several at a time. Stateless; many may run.
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <condition_variable>
+#include <map>
 #include <mutex>
-#include <optional>
 #include <thread>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "base/identity.h"
@@ -32,6 +34,7 @@ struct Options {
   std::string tracker, name;
   std::string identity;  // a folder (pki/identity_folder.h)
   BuildOptions build;
+  int jobs = 4;  // at a time
   bool die_with_parent = false;
   int build_worker = -1;
   std::string reproducers;
@@ -45,8 +48,12 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
   Patience patience;
   FarmClient farm(channel, leased.lease(), options.tracker, &patience);
   Progress progress;
-  const absl::Status tuned =
-      TuneJob(FromProto(leased.job()), farm, builders, &progress, [&patience] { return patience.Now(); });
+  Job job = FromProto(leased.job());
+  if (leased.has_until_left()) {
+    const v1::LeaseJobResponse& l = leased;
+    job.until = absl::Now() + absl::Seconds(l.until_left().seconds()) + absl::Nanoseconds(l.until_left().nanos());
+  }
+  const absl::Status tuned = TuneJob(job, farm, builders, &progress, [&patience] { return patience.Now(); });
   switch (tuned.code()) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kCancelled:
@@ -61,50 +68,83 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
   return tuned;
 }
 
-// The job that is being tuned: whoever ends the process gives it back first, so that another tuner takes it at once.
-class HeldJob {
+// The jobs that are being tuned, and the calls that ask for one, by tuner: whoever ends the process takes back the
+// questions, so that it gets no job any more, and gives back the jobs, so that others take them at once. Thread-safe.
+class HeldJobs {
  public:
-  void Set(std::optional<v1::JobLease> lease) {
+  // Before the call; false: the process ends, ask no more.
+  bool Ask(const std::string& tuner, grpc::ClientContext* call) {
     const std::lock_guard lock(mutex_);
-    lease_ = std::move(lease);
+    if (!stopping_) asking_[tuner] = call;
+    return !stopping_;
+  }
+  // After it.
+  void Answered(const std::string& tuner, const v1::LeaseJobResponse& response) {
+    const std::lock_guard lock(mutex_);
+    asking_.erase(tuner);
+    if (response.has_lease()) leases_[tuner] = response.lease();
+    answered_.notify_all();
+  }
+  void Drop(const std::string& tuner) {
+    const std::lock_guard lock(mutex_);
+    leases_.erase(tuner);
   }
   // Soon over, also without a tracker: it notices by itself then, a little later.
   void Return(pki::FarmLink& link) {
-    const std::lock_guard lock(mutex_);
-    if (!lease_.has_value()) return;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
-    v1::CompleteJobRequest request;
-    *request.mutable_lease() = *lease_;
-    request.set_returned(true);
-    v1::CompleteJobResponse response;
-    const grpc::Status status = v1::TunerService::NewStub(link.channel())->CompleteJob(&context, request, &response);
-    if (!status.ok()) spdlog::warn("the job could not be given back: {}", status.error_message());
+    std::unique_lock lock(mutex_);
+    stopping_ = true;
+    const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(2);
+    for (const auto& [tuner, call] : asking_) call->TryCancel();
+    answered_.wait_until(lock, deadline, [this] { return asking_.empty(); });
+    for (const auto& [tuner, lease] : leases_) {
+      grpc::ClientContext context;
+      context.set_deadline(deadline);
+      v1::CompleteJobRequest request;
+      *request.mutable_lease() = lease;
+      request.set_returned(true);
+      v1::CompleteJobResponse response;
+      const grpc::Status status = v1::TunerService::NewStub(link.channel())->CompleteJob(&context, request, &response);
+      if (!status.ok()) spdlog::warn("job {} could not be given back: {}", lease.job_id(), status.error_message());
+    }
   }
 
  private:
   std::mutex mutex_;
-  std::optional<v1::JobLease> lease_;
+  std::condition_variable answered_;
+  bool stopping_ = false;
+  std::map<std::string, grpc::ClientContext*> asking_;
+  std::map<std::string, v1::JobLease> leases_;
+};
+
+// What all jobs of this process share. One pool of builders: what one job compiles fills the time in which another's
+// candidates are measured.
+struct Shared {
+  const Options& options;
+  pki::FarmLink& link;
+  const std::string boot_id;
+  HeldJobs held;
+  BuildPool builders;
 };
 
 // Takes one job if there is one, and tunes it.
-absl::Status TakeJob(const Options& options, pki::FarmLink& link, const std::string& boot_id, HeldJob& held,
-                     BuildPool& builders) {
-  const auto stub = v1::TunerService::NewStub(link.channel());
+absl::Status TakeJob(const std::string& tuner, Shared& shared) {
+  const auto stub = v1::TunerService::NewStub(shared.link.channel());
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::LeaseJobRequest request;
   request.set_protocol_version(v1::PROTOCOL_VERSION_1);
-  request.set_tuner_id(options.name);
-  request.set_boot_id(boot_id);
+  request.set_tuner_id(tuner);
+  request.set_boot_id(shared.boot_id);
   request.mutable_max_wait()->set_seconds(20);
   v1::LeaseJobResponse response;
-  HONE_RETURN_IF_ERROR(FromGrpc(stub->LeaseJob(&context, request, &response)));
+  if (!shared.held.Ask(tuner, &context)) return absl::CancelledError("the process ends");
+  const grpc::Status asked = stub->LeaseJob(&context, request, &response);
+  shared.held.Answered(tuner, response);
+  HONE_RETURN_IF_ERROR(FromGrpc(asked));
   if (!response.has_lease()) return absl::OkStatus();
   spdlog::info("job {}: {}", response.job().id(), response.job().spec().name());
-  held.Set(response.lease());
-  const absl::Status tuned = Tune(options, link, response, builders);
-  held.Set(std::nullopt);
+  const absl::Status tuned = Tune(shared.options, shared.link, response, shared.builders);
+  shared.held.Drop(tuner);
   spdlog::info("job {} ended: {}", response.job().id(), tuned.ok() ? "done" : std::string(tuned.message()));
   return absl::OkStatus();
 }
@@ -114,32 +154,46 @@ bool Hopeless(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
 }
 
-absl::Status Run(const Options& options, const sigset_t& signals) {
-  HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
-  HeldJob held;
-  // Nothing but the job has to be put in order at the end: the process ends right here.
-  std::thread([&signals, &link = *link, &held] {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    spdlog::info("stopping on signal {}", signal);
-    held.Return(link);
-    _exit(0);
-  }).detach();
-  BuildPool builders(options.build);
-  const std::string boot_id = RandomId();
+// One tuner of the process, until there is no hope.
+absl::Status TakeJobs(const std::string& tuner, Shared& shared) {
   absl::Duration pause = absl::Milliseconds(100);
   while (true) {
-    const absl::Status status = TakeJob(options, *link, boot_id, held, builders);
+    const absl::Status status = TakeJob(tuner, shared);
     if (status.ok()) {
       pause = absl::Milliseconds(100);
       continue;
     }
     if (Hopeless(status)) return status;
-    spdlog::warn("tracker {}: {}; next try in {}", options.tracker, std::string(status.message()),
+    spdlog::warn("tracker {}: {}; next try in {}", shared.options.tracker, std::string(status.message()),
                  absl::FormatDuration(pause));
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Seconds(10));
   }
+}
+
+int Finish(const absl::Status& status) {
+  std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+// Returns only with an error from before anything has begun. Nothing but the jobs has to be put in order at the end:
+// the process ends where that is known, whatever else it does.
+absl::Status Run(const Options& options, const sigset_t& signals) {
+  HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
+  Shared shared{options, *link, RandomId(), {}, BuildPool(options.build)};
+  std::vector<std::thread> tuners;
+  for (int i = 1; i <= options.jobs; ++i) {
+    tuners.emplace_back([&shared, tuner = fmt::format("{}/{}", options.name, i)] {
+      const absl::Status hopeless = TakeJobs(tuner, shared);
+      shared.held.Return(shared.link);
+      _exit(Finish(hopeless));
+    });
+  }
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("stopping on signal {}", signal);
+  shared.held.Return(*link);
+  _exit(0);
 }
 
 // Completes what the command line says by what is in the folder of the identity; over a socket, which shows none, there
@@ -168,6 +222,9 @@ int Main(int argc, char** argv) {
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--jobs", options.jobs, "jobs tuned at a time: one's builds run while another's kernels are measured")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
   app.add_option("--reproducers", options.reproducers, "folder for a file that shows the failure of a pass again");
   app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/tuner)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
@@ -191,8 +248,7 @@ int Main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   absl::Status status = TakeIdentity(options);
   if (status.ok()) status = Run(options, signals);
-  std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
-  return absl::IsInvalidArgument(status) ? 2 : 1;
+  return Finish(status);
 }
 
 }  // namespace

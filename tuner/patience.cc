@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 namespace hone::tuner {
 namespace {
 
@@ -13,7 +15,12 @@ absl::Duration Patience::Waited() const { return waiting_ > 0 ? before_ + (clock
 
 absl::Time Patience::Now() const {
   const std::lock_guard lock(mutex_);
-  return clock_() - Waited();
+  return clock_() - Waited() - for_devices_;
+}
+
+void Patience::SetWaitedForDevices(absl::Duration waited) {
+  const std::lock_guard lock(mutex_);
+  for_devices_ = std::max(for_devices_, waited);
 }
 
 Patience::Wait::Wait(Patience& patience) : patience_(patience) {

@@ -1,5 +1,6 @@
-// How long a tuner has waited for its tracker: one that is being restarted, stands still or has a full disk. Such time
-// is nobody's fault and nobody's budget: the clock of a job (Patience::Now) stands still meanwhile.
+// How long a job has waited: for a tracker that is being restarted, stands still or has a full disk; and, as the
+// tracker says, for others on its device or for a device that is away. Such time is nobody's fault and nobody's budget:
+// the clock of a job (Patience::Now) stands still meanwhile; where the tracker says so later, it goes back by that.
 //
 // Thread-safe: several calls may wait at once, and the time counts once.
 #ifndef HONE_TUNER_PATIENCE_H_
@@ -22,6 +23,9 @@ class Patience {
 
   // The time without what was spent waiting.
   absl::Time Now() const;
+
+  // All that the tracker has counted, which only grows; an answer that was overtaken changes nothing.
+  void SetWaitedForDevices(absl::Duration waited);
 
   // One call that waits; until it is destroyed.
   class Wait {
@@ -46,6 +50,7 @@ class Patience {
   absl::Time since_;  // when the first of those that wait began
   absl::Time said_ = absl::InfinitePast();
   absl::Duration before_ = absl::ZeroDuration();
+  absl::Duration for_devices_ = absl::ZeroDuration();
 };
 
 }  // namespace hone::tuner

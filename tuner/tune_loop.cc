@@ -37,6 +37,8 @@ constexpr size_t kLeastSamples = 32;    // that a cost model learns from
 constexpr double kTrainGrowth = 1.3;    // samples per training, as a factor of those of the one before
 constexpr int kMostLostBatches = 3;     // in a row, of one workload
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
+constexpr int kAsksForDevice = 10;  // one that registers just now need not cost a tuner's turn
+constexpr absl::Duration kAskForDeviceEvery = absl::Milliseconds(200);
 
 // Searching and learning take all cores: they must not run beside a timing on this machine.
 class Undisturbed {
@@ -51,11 +53,12 @@ class Undisturbed {
 
 class TuneLoop {
  public:
-  TuneLoop(const Job& job, Farm& farm, BuildPool& builders, const Clock& clock)
+  TuneLoop(const Job& job, Farm& farm, BuildPool& builders, const Clock& clock, const Clock& wall_clock)
       : job_(job),
         farm_(farm),
         builders_(builders),
         clock_(clock),
+        wall_clock_(wall_clock),
         lock_(HostLock::Open()),
         budget_(job),
         failed_(job.earlier.failed) {}
@@ -105,6 +108,8 @@ class TuneLoop {
       if (!task.ok())
         return Annotate(task.status(), fmt::format("workload {} ({})", given.digest.substr(0, 12), given.op));
       task->description.requirements.labels = job_.labels;
+      task->description.requirements.devices = job_.devices;
+      task->description.requirements.fingerprint_digest = job_.device_digest;
       task->description.search_seed = job_.seed;
       task->description.fill_seed = 1;  // the same for all batches: a device fills and computes the reference once
       task->description.priority = job_.priority;
@@ -119,10 +124,11 @@ class TuneLoop {
     return tasks_.empty() ? absl::InvalidArgumentError("the job has no workloads") : absl::OkStatus();
   }
 
-  // Records are kept per kind of device. One kind is chosen, and all batches go to it: others would not be comparable.
+  // Records are kept per kind of device. One kind is chosen, and all batches go to it, also those of later attempts:
+  // others would not be comparable. Where none is there, somebody else's job can be tuned meanwhile.
   absl::Status AwaitDevice() {
     activity_ = "waiting for a device that fits";
-    while (true) {
+    for (int asked = 0; asked < kAsksForDevice; ++asked) {
       HONE_ASSIGN_OR_RETURN(const auto device, farm_.FindDevice(tasks_[0].description.requirements));
       if (device.has_value()) {
         device_ = *device;
@@ -135,8 +141,10 @@ class TuneLoop {
         return absl::OkStatus();
       }
       HONE_RETURN_IF_ERROR(farm_.Report(Standing()));
-      absl::SleepFor(absl::Milliseconds(200));
+      absl::SleepFor(kAskForDeviceEvery);
     }
+    HONE_RETURN_IF_ERROR(farm_.GiveBack(tasks_[0].description.requirements));
+    return absl::AbortedError("it was given back until a device is there that fits");
   }
 
   RecordKey KeyOf(const Task& task) const {
@@ -244,7 +252,13 @@ class TuneLoop {
     visits.Start(std::move(visit));
   }
 
-  double SearchSecondsLeft() const { return budget_.SecondsLeft(Seconds(), ConfirmSeconds()); }
+  double SearchSecondsLeft() const { return SecondsLeft(ConfirmSeconds()); }
+
+  // Of the budget, which waiting does not count against, and until the time at which the job must end.
+  double SecondsLeft(double reserve) const {
+    const double until = absl::ToDoubleSeconds(job_.until - wall_clock_());
+    return std::min(budget_.SecondsLeft(Seconds(), reserve), until - std::min(reserve, std::max(0.0, until) / 4));
+  }
 
   // However slow its kernels are, a workload leaves time for the first measurements of the others.
   void LimitTime(const Task& task, Visit& visit) const {
@@ -369,7 +383,7 @@ class TuneLoop {
   }
 
   absl::Status ConfirmWith(Visits& visits) {
-    const absl::Time deadline = clock_() + absl::Seconds(budget_.SecondsLeft(Seconds(), 0) + kOverdraft);
+    const absl::Time deadline = clock_() + absl::Seconds(SecondsLeft(0) + kOverdraft);
     size_t next = 0;
     while (true) {
       for (; next < tasks_.size() && visits.open() < kVisitsAhead; ++next) {
@@ -455,6 +469,7 @@ class TuneLoop {
   Farm& farm_;
   BuildPool& builders_;
   const Clock& clock_;
+  const Clock& wall_clock_;
   absl::StatusOr<HostLock> lock_;
   Budget budget_;
   target::Target target_;
@@ -471,8 +486,9 @@ class TuneLoop {
 
 }  // namespace
 
-absl::Status TuneJob(const Job& job, Farm& farm, BuildPool& builders, Progress* progress, const Clock& clock) {
-  TuneLoop loop(job, farm, builders, clock);
+absl::Status TuneJob(const Job& job, Farm& farm, BuildPool& builders, Progress* progress, const Clock& clock,
+                     const Clock& wall_clock) {
+  TuneLoop loop(job, farm, builders, clock, wall_clock);
   const absl::Status status = loop.Run();
   *progress = loop.Standing();
   if (status.ok()) progress->activity.clear();

@@ -81,11 +81,11 @@ absl::Status Validate(const v1::Batch& batch) {
 }
 
 bool BatchQueue::Order::operator<(const Order& other) const {
-  return std::tuple(-priority, number, piece) < std::tuple(-other.priority, other.number, other.piece);
+  return std::tie(other.priority, user, number, piece) < std::tie(priority, other.user, other.number, other.piece);
 }
 
 BatchQueue::Order BatchQueue::OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const {
-  return Order{entry.batch->priority(), entry.number, piece, batch_id};
+  return Order{entry.batch->priority(), entry.user, entry.number, piece, batch_id};
 }
 
 absl::Status BatchQueue::CheckQuotas(const std::string& job_id, const v1::Batch& batch) const {
@@ -107,8 +107,9 @@ absl::Status BatchQueue::CheckQuotas(const std::string& job_id, const v1::Batch&
                   job_id, bytes >> 20, options_.max_open_bytes_per_job >> 20));
 }
 
-absl::StatusOr<std::string> BatchQueue::Submit(const std::string& job_id, const std::string& client_id, v1::Batch batch,
+absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::string& client_id, v1::Batch batch,
                                                absl::Time now) {
+  const std::string& job_id = owner.job_id;
   if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
   if (auto known = by_client_id_.find({job_id, client_id}); known != by_client_id_.end()) return known->second;
   HONE_RETURN_IF_ERROR(Validate(batch));
@@ -118,9 +119,11 @@ absl::StatusOr<std::string> BatchQueue::Submit(const std::string& job_id, const 
   by_client_id_[{job_id, client_id}] = id;
   Entry& entry = batches_[id];
   entry.job_id = job_id;
+  entry.user = owner.user;
   entry.client_id = client_id;
   entry.number = number;
   entry.submitted = now;
+  entry.waited_before = turns_.Waited(job_id);
   entry.outcomes.resize(batch.candidates_size());
   std::vector<int> all(batch.candidates_size());
   std::iota(all.begin(), all.end(), 0);
@@ -139,6 +142,7 @@ void BatchQueue::AddPiece(const std::string& batch_id, Entry& entry, std::vector
 void BatchQueue::Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now) {
   entry.pieces.at(piece).lease_id.clear();
   entry.pieces.at(piece).queued_since = now;
+  turns_.Queued(entry.job_id, entry.user);
   newly_queued_.push_back(*order_.insert(OrderOf(batch_id, entry, piece)).first);
 }
 
@@ -155,10 +159,8 @@ std::optional<BatchQueue::Queued> BatchQueue::TakeQueued() {
 
 void BatchQueue::RemovePieces(const std::string& batch_id, Entry& entry) {
   for (const auto& [number, piece] : entry.pieces) {
-    order_.erase(OrderOf(batch_id, entry, number));
-    if (piece.lease_id.empty()) continue;
-    cancelled_.push_back(leases_.at(piece.lease_id));
-    leases_.erase(piece.lease_id);
+    if (order_.erase(OrderOf(batch_id, entry, number)) > 0) turns_.Withdrawn(entry.job_id);
+    if (!piece.lease_id.empty()) cancelled_.push_back(EndLease(piece.lease_id));
   }
   entry.pieces.clear();
 }
@@ -173,24 +175,58 @@ void BatchQueue::DropJob(const std::string& job_id) {
     by_client_id_.erase({job_id, batch->second.client_id});
     batch = batches_.erase(batch);
   }
+  turns_.Forget(job_id);
+}
+
+BatchQueue::Lease BatchQueue::EndLease(const std::string& lease_id) {
+  const auto found = leases_.find(lease_id);
+  Lease lease = std::move(found->second);
+  leases_.erase(found);
+  turns_.Ended(JobOf(lease));
+  return lease;
 }
 
 const BatchQueue::Lease* BatchQueue::Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch,
                                           const Fits& fits, absl::Time now) {
-  for (auto order = order_.begin(); order != order_.end(); ++order) {
-    Entry& entry = batches_.at(order->batch_id);
-    Piece& piece = entry.pieces.at(order->piece);
-    if (!fits(*entry.batch, piece.avoid)) continue;
-    const std::string id = draw_id_();
-    piece.lease_id = id;
-    piece.attempts += 1;
-    Lease& lease = leases_[id];
-    lease = Lease{id,  order->batch_id,       order->piece, agent_id, device_id, epoch, piece.attempts,
-                  now, RunLimit(entry, piece)};
-    order_.erase(order);
-    return &lease;
+  const Lease lease{.agent_id = agent_id, .device_id = device_id, .epoch = epoch, .started = now};
+  for (auto level = order_.begin(); level != order_.end();) {
+    // Pieces of one priority stand user by user.
+    const int priority = level->priority;
+    std::vector<std::pair<double, std::set<Order>::iterator>> users;
+    while (level != order_.end() && level->priority == priority) {
+      const std::string& user = level->user;
+      users.emplace_back(turns_.UsedBy(user), level);
+      level = std::find_if(level, order_.end(),
+                           [&](const Order& other) { return other.priority != priority || other.user != user; });
+    }
+    // Of users who had the same, as at the beginning, the one whose piece is oldest.
+    std::sort(users.begin(), users.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.first, a.second->number, a.second->piece) <
+             std::tie(b.first, b.second->number, b.second->piece);
+    });
+    for (const auto& [used, first] : users) {
+      for (auto order = first; order != order_.end() && order->priority == priority && order->user == first->user;
+           ++order) {
+        const Entry& entry = batches_.at(order->batch_id);
+        if (fits(*entry.batch, entry.pieces.at(order->piece).avoid)) return LeasePiece(order, lease);
+      }
+    }
   }
   return nullptr;
+}
+
+const BatchQueue::Lease* BatchQueue::LeasePiece(std::set<Order>::iterator order, Lease lease) {
+  Entry& entry = batches_.at(order->batch_id);
+  Piece& piece = entry.pieces.at(order->piece);
+  piece.lease_id = lease.id = draw_id_();
+  piece.attempts += 1;
+  lease.batch_id = order->batch_id;
+  lease.piece = order->piece;
+  lease.attempt = piece.attempts;
+  lease.run_limit = RunLimit(entry, piece);
+  order_.erase(order);
+  turns_.Began(entry.job_id);
+  return &(leases_[piece.lease_id] = std::move(lease));
 }
 
 absl::Duration BatchQueue::RunLimit(const Entry& entry, const Piece& piece) const {
@@ -211,8 +247,8 @@ v1::Batch BatchQueue::BatchOf(const Lease& lease, absl::Time now) const {
   const Piece& piece = entry.pieces.at(lease.piece);
   v1::Batch batch = *entry.batch;
   if (batch.useful_seconds() > 0) {
-    const double left =
-        std::max(kLeastVisitSeconds, batch.useful_seconds() - absl::ToDoubleSeconds(now - entry.submitted));
+    const absl::Duration spent = now - entry.submitted - (turns_.Waited(entry.job_id) - entry.waited_before);
+    const double left = std::max(kLeastVisitSeconds, batch.useful_seconds() - absl::ToDoubleSeconds(spent));
     const double limit = batch.policy().visit_seconds();
     batch.mutable_policy()->set_visit_seconds(limit > 0 ? std::min(limit, left) : left);
   }
@@ -242,10 +278,9 @@ std::string BatchQueue::Missing(const Lease& lease, const v1::BatchResult& resul
 }
 
 std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_reference, const v1::BatchResult& result) {
-  const Lease lease = lease_reference;  // the caller's reference dies with the lease
+  const Lease lease = EndLease(std::string(lease_reference.id));  // the caller's reference dies with it
   Entry& entry = batches_.at(lease.batch_id);
   const Piece piece = entry.pieces.at(lease.piece);
-  leases_.erase(lease.id);
   entry.pieces.erase(lease.piece);
   *entry.result.mutable_device() = result.device();
   entry.result.set_device_name(result.device_name());
@@ -260,8 +295,7 @@ std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_referen
 }
 
 void BatchQueue::FailOn(const Lease& lease_reference, const std::string& why, bool another, absl::Time now) {
-  const Lease lease = lease_reference;  // the caller's reference dies with the lease
-  leases_.erase(lease.id);
+  const Lease lease = EndLease(std::string(lease_reference.id));  // the caller's reference dies with it
   Entry& entry = batches_.at(lease.batch_id);
   Piece& piece = entry.pieces.at(lease.piece);
   piece.lease_id.clear();
@@ -288,10 +322,8 @@ void BatchQueue::NoteAnswered(const std::string& lease_id) {
 }
 
 void BatchQueue::Return(const std::string& lease_id, absl::Time now) {
-  const auto found = leases_.find(lease_id);
-  if (found == leases_.end()) return;
-  const Lease lease = found->second;
-  leases_.erase(found);
+  if (!leases_.contains(lease_id)) return;
+  const Lease lease = EndLease(lease_id);
   Entry& entry = batches_.at(lease.batch_id);
   entry.pieces.at(lease.piece).attempts -= 1;
   Enqueue(lease.batch_id, entry, lease.piece, now);
@@ -321,10 +353,8 @@ void BatchQueue::FailBatch(const std::string& batch_id, Entry& entry, const std:
 }
 
 void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl::Time now) {
-  auto found = leases_.find(lease_id);
-  if (found == leases_.end()) return;
-  const Lease lease = found->second;
-  leases_.erase(found);
+  if (!leases_.contains(lease_id)) return;
+  const Lease lease = EndLease(lease_id);
   Entry& entry = batches_.at(lease.batch_id);
   Piece& piece = entry.pieces.at(lease.piece);
   piece.lease_id.clear();

@@ -26,6 +26,7 @@
 #include "hone/v1/measure.pb.h"
 #include "tracker/queue/draw_id.h"
 #include "tracker/queue/limits.h"
+#include "tracker/queue/turns.h"
 
 namespace hone::tracker {
 
@@ -47,23 +48,32 @@ class BatchQueue {
   struct Lease {
     std::string id;
     std::string batch_id;
-    int64_t piece;
+    int64_t piece = 0;
     std::string agent_id, device_id;
-    uint64_t epoch;
-    int attempt;
+    uint64_t epoch = 0;
+    int attempt = 0;
     absl::Time started;
     absl::Duration run_limit;
     bool answered = false;  // its result is there, and waits to be stored
   };
 
-  BatchQueue(BatchOptions options, DrawId draw_id) : options_(options), draw_id_(std::move(draw_id)) {}
+  BatchQueue(BatchOptions options, DrawId draw_id)
+      : options_(options), draw_id_(std::move(draw_id)), turns_(options.share_half_life) {}
 
+  // Whose the batch is.
+  struct Owner {
+    std::string job_id, user;
+  };
   // Idempotent by (job, client id). Errors as in tuner.proto.
-  absl::StatusOr<std::string> Submit(const std::string& job_id, const std::string& client_id, v1::Batch batch,
-                                     absl::Time now);
+  absl::StatusOr<std::string> Submit(const Owner& owner, const std::string& client_id, v1::Batch batch, absl::Time now);
   void DropJob(const std::string& job_id);  // its leases end too; see TakeCancelled
 
-  // Leases the first piece, by priority and age, that `fits` accepts.
+  // Time goes by: to be called before anything changes at `now`.
+  void Pass(absl::Time now) { turns_.Pass(now); }
+  const Turns& turns() const { return turns_; }
+
+  // Leases the first piece that `fits` accepts: by priority; of equals one of the user who has had least of the devices
+  // lately; of one user's the oldest.
   using Fits = std::function<bool(const v1::Batch& batch, const Avoid& avoid)>;
   const Lease* Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch, const Fits& fits,
                     absl::Time now);
@@ -127,10 +137,11 @@ class BatchQueue {
     absl::Time queued_since;
   };
   struct Entry {
-    std::string job_id, client_id;
+    std::string job_id, user, client_id;
     int64_t number = 0;
     std::shared_ptr<const v1::Batch> batch;  // null once finished
     absl::Time submitted;
+    absl::Duration waited_before;       // by its job, when it was submitted
     std::map<int64_t, Piece> pieces;    // unfinished
     std::vector<v1::Outcome> outcomes;  // by candidate; unset while unknown
     int losses = 0;
@@ -140,11 +151,14 @@ class BatchQueue {
   };
   struct Order {
     int priority;
+    std::string user;
     int64_t number, piece;
     std::string batch_id;
     bool operator<(const Order& other) const;
   };
 
+  const Lease* LeasePiece(std::set<Order>::iterator order, Lease lease);
+  Lease EndLease(const std::string& lease_id);
   Order OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const;
   void Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now);
   absl::Status CheckQuotas(const std::string& job_id, const v1::Batch& batch) const;
@@ -165,6 +179,7 @@ class BatchQueue {
   std::set<Order> order_;           // queued pieces
   std::deque<Order> newly_queued_;  // may name pieces that are queued no more
   std::map<std::string, Lease> leases_;
+  Turns turns_;
   std::vector<Recordable> gave_up_;
   std::vector<std::string> innocent_;
   std::vector<Lease> cancelled_;

@@ -222,7 +222,7 @@ std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& reque
   std::vector<v1::Device> list;
   for (const auto& [id, agent] : agents_) {
     for (const auto& [device_id, device] : agent.devices) {
-      if (request.has_for_work() && !(Serves(agent, device, now) && Matches(request.for_work(), device.state))) {
+      if (request.has_for_work() && !(Serves(agent, device, now) && Matches(request.for_work(), id, device.state))) {
         continue;
       }
       v1::Device& proto = list.emplace_back();
@@ -243,7 +243,12 @@ std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& reque
   return list;
 }
 
-bool Matches(const v1::Requirements& requirements, const v1::DeviceState& device) {
+bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device) {
+  const auto& names = requirements.devices();
+  const auto named = [&](const std::string& name) {
+    return name == agent_id || name == NameOf(agent_id, device.device_id());
+  };
+  if (!names.empty() && std::none_of(names.begin(), names.end(), named)) return false;
   const v1::DeviceFingerprint& fingerprint = device.fingerprint();
   if (!requirements.target().empty() && requirements.target() != device.target()) return false;
   if (!requirements.architecture().empty() && requirements.architecture() != fingerprint.architecture()) return false;
@@ -263,6 +268,8 @@ bool Matches(const v1::Requirements& requirements, const v1::DeviceState& device
 
 std::string Describe(const v1::Requirements& requirements) {
   std::vector<std::string> parts;
+  if (!requirements.devices().empty())
+    parts.push_back(fmt::format("name {}", fmt::join(requirements.devices(), " or ")));
   if (!requirements.target().empty()) parts.push_back(fmt::format("target '{}'", requirements.target()));
   if (!requirements.architecture().empty())
     parts.push_back(fmt::format("architecture {}", requirements.architecture()));

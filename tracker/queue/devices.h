@@ -107,9 +107,9 @@ class DeviceRegistry {
   std::set<std::string> changed_health_;
 };
 
-// Whether the device fulfils every condition.
-bool Matches(const v1::Requirements& requirements, const v1::DeviceState& device);
-// The conditions in words: "target 'x86-64', label gpu=none".
+// Whether the agent's device fulfils every condition.
+bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device);
+// The conditions in words: "device board, label gpu=none".
 std::string Describe(const v1::Requirements& requirements);
 
 }  // namespace hone::tracker

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "tracker/queue/receipt.h"
+#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -30,8 +31,31 @@ absl::Status NotNow(const std::string& trouble) {
       fmt::format("not now, nothing can be stored: {}; call again, nothing is lost", trouble));
 }
 
-bool CouldTake(const Device& device, const v1::Batch& batch) {
-  return Matches(batch.requirements(), device.state) && batch.threads() <= device.state.threads();
+bool CouldTake(const std::string& agent_id, const Device& device, const v1::Batch& batch) {
+  return Matches(batch.requirements(), agent_id, device.state) && batch.threads() <= device.state.threads();
+}
+
+std::string NameOf(v1::SandboxLevel level) {
+  switch (level) {
+    case v1::SANDBOX_LEVEL_NONE:
+      return "none";
+    case v1::SANDBOX_LEVEL_FILTER:
+      return "filter";
+    case v1::SANDBOX_LEVEL_WALL:
+      return "wall";
+    default:
+      return "";
+  }
+}
+
+// How the device was, as its agent said last: beside an odd number it tells whether the device was odd too.
+void SetDevice(const v1::DeviceState& device, v1::BatchResult& result) {
+  *result.mutable_device() = device.fingerprint();
+  auto& environment = *result.mutable_environment();
+  if (const std::string level = NameOf(device.sandbox().level()); !level.empty()) environment["sandbox"] = level;
+  if (!device.golden().passed()) return;
+  environment["golden_us"] = fmt::format("{:.3g}", device.golden().median_seconds() * 1e6);
+  if (device.golden().throttled()) environment["throttled"] = "yes";
 }
 
 std::optional<double> HottestOf(const v1::BatchResult& result) {
@@ -60,18 +84,23 @@ void Farm::Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::s
   for (v1::Job& job : jobs) jobs_.Restore(std::move(job));
   for (auto& [name, record] : health) devices_.RestoreHealth(name, std::move(record));
   for (const auto& [agent_id, reason] : drained) devices_.Drain(agent_id, reason);
+  CheckQueued(absl::InfinitePast());  // nobody has registered yet
 }
 
 // The shell calls twice a second at least. Where it did not, the tracker stood still (stopped, swapped out, or waiting
 // for its disk): nobody could be heard, so that nobody is late.
 absl::Time Farm::Forward(absl::Time now) {
   const absl::Duration gap = now - last_now_;
-  if (last_now_ != absl::InfinitePast() && gap > options_.stall) {
+  const bool stood_still = last_now_ != absl::InfinitePast() && gap > options_.stall;
+  if (stood_still) {
     jobs_.GiveBack(gap, now);
     devices_.GiveBack(gap, now);
     batches_.GiveBack(gap);
+    for (auto& [job_id, since] : absent_since_) since += gap;
   }
-  return last_now_ = std::max(last_now_, now);
+  last_now_ = std::max(last_now_, now);
+  batches_.Pass(last_now_);
+  return last_now_;
 }
 
 // A lease is the agent's to answer in the registration it was given in, or with the first call of the next one: what a
@@ -93,14 +122,14 @@ std::optional<Recordable> Farm::Vouched(const v1::SynchronizeRequest& request, c
   recordable.result.set_device_name(NameOf(request.agent_id(), receipt.device_id()));
   recordable.result.set_agent_version(request.agent_version());
   for (const v1::DeviceState& device : request.devices()) {
-    if (device.device_id() == receipt.device_id()) *recordable.result.mutable_device() = device.fingerprint();
+    if (device.device_id() == receipt.device_id()) SetDevice(device, recordable.result);
   }
   return recordable;
 }
 
 v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lease, v1::BatchResult result) const {
   auto device = agent.devices.find(lease.device_id);
-  if (device != agent.devices.end()) *result.mutable_device() = device->second.state.fingerprint();
+  if (device != agent.devices.end()) SetDevice(device->second.state, result);
   result.set_device_name(fmt::format("{}/{}", agent.id, lease.device_id));
   result.set_agent_version(agent.version);
   return result;
@@ -138,7 +167,10 @@ v1::SynchronizeRequest Farm::KeepWaiting(v1::SynchronizeRequest request) {
 
 absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& request, absl::Time now) {
   now = Forward(now);
+  const Agent* known = devices_.Find(request.agent_id());
+  const bool was_there = known != nullptr && devices_.Online(*known, now) && known->boot_id == request.boot_id();
   HONE_ASSIGN_OR_RETURN(Agent * agent, devices_.Register(request, now));
+  if (!was_there) CheckQueued(now);  // somebody may have waited for it
   Answer answer;
   answer.response.set_epoch(agent->epoch);
   TakeResults(*agent, request, answer.response, now);
@@ -240,7 +272,7 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
 
 bool Farm::CanTake(const Agent& agent, const Device& device, const v1::Batch& batch, const Avoid& avoid,
                    absl::Time now) const {
-  if (!CouldTake(device, batch)) return false;
+  if (!CouldTake(agent.id, device, batch)) return false;
   const std::string name = NameOf(agent.id, device.state.device_id());
   const bool avoided = avoid.agents.contains(agent.id) || avoid.devices.contains(name);
   return !avoided || !AnotherCouldTake(batch, avoid, now);
@@ -280,7 +312,7 @@ bool Farm::AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Ti
     if (avoid.agents.contains(agent_id)) continue;
     for (const auto& [id, device] : agent.devices) {
       if (avoid.devices.contains(NameOf(agent_id, id))) continue;
-      if (devices_.Serves(agent, device, now) && CouldTake(device, batch)) return true;
+      if (devices_.Serves(agent, device, now) && CouldTake(agent_id, device, batch)) return true;
     }
   }
   return false;
@@ -342,13 +374,16 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
   if (!trouble_.empty()) return NotNow(trouble_);
   HONE_RETURN_IF_ERROR(jobs_.CheckQuota(request.tuner_id()));
-  const std::optional<JobBook::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now);
+  const std::optional<JobBook::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now, Used());
   DropReleasedJobs();
   v1::LeaseJobResponse response;
   Set(response.mutable_lease_ttl(), options_.jobs.lease_ttl);
   if (!grant) return response;
   *response.mutable_lease() = grant->lease;
   *response.mutable_job() = *grant->job;
+  if (grant->job->spec().has_until()) {
+    Set(response.mutable_until_left(), std::max(absl::ZeroDuration(), FromProto(grant->job->spec().until()) - now));
+  }
   return response;
 }
 
@@ -360,6 +395,7 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
                                                   : jobs_.Touch(request.lease(), now));
   v1::ReportProgressResponse response;
   response.set_cancelled(cancelled);
+  Set(response.mutable_waited(), batches_.turns().Waited(request.lease().job_id()));
   return response;
 }
 
@@ -367,10 +403,13 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
   now = Forward(now);
   HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
   if (cancelled) return absl::AbortedError(fmt::format("job '{}' was cancelled", request.lease().job_id()));
+  const std::string& job_id = request.lease().job_id();
+  const v1::Requirements needs = request.batch().requirements();
   v1::SubmitBatchResponse response;
-  HONE_ASSIGN_OR_RETURN(
-      *response.mutable_batch_id(),
-      batches_.Submit(request.lease().job_id(), request.client_batch_id(), std::move(*request.mutable_batch()), now));
+  HONE_ASSIGN_OR_RETURN(*response.mutable_batch_id(),
+                        batches_.Submit({job_id, jobs_.Find(job_id)->spec().submitted_by()}, request.client_batch_id(),
+                                        std::move(*request.mutable_batch()), now));
+  jobs_.Pin(job_id, needs);
   return response;
 }
 
@@ -381,6 +420,7 @@ absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest
   response.set_cancelled(cancelled);
   if (cancelled) return response;
   const std::string& job_id = request.lease().job_id();
+  Set(response.mutable_waited(), batches_.turns().Waited(job_id));
   for (const std::string& batch_id : request.acked_batch_ids()) batches_.Acknowledge(job_id, batch_id);
   for (const std::string& batch_id : request.batch_ids()) {
     HONE_ASSIGN_OR_RETURN(std::optional<v1::BatchResult> result, batches_.Result(job_id, batch_id));
@@ -400,6 +440,7 @@ absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time
   }
   HONE_RETURN_IF_ERROR(jobs_.Complete(request, now));
   DropReleasedJobs();
+  if (request.returned()) CheckQueued(now);
   return absl::OkStatus();
 }
 
@@ -407,6 +448,7 @@ absl::StatusOr<v1::Job> Farm::SubmitJob(const v1::JobSpec& spec, absl::Time now)
   now = Forward(now);
   if (!trouble_.empty()) return NotNow(trouble_);
   HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Submit(spec, now));
+  CheckQueued(now);
   return Described(*job, now);
 }
 
@@ -444,31 +486,6 @@ v1::Job Farm::Described(const v1::Job& job, absl::Time now) const {
   v1::Job described = job;
   described.set_waiting_for(WaitingFor(job, now));
   return described;
-}
-
-std::string Farm::WaitingFor(const v1::Job& job, absl::Time now) const {
-  if (!trouble_.empty() && !JobBook::Ended(job)) return fmt::format("the tracker's disk: {}", trouble_);
-  if (job.state() == v1::JOB_STATE_QUEUED) return "a tuner";
-  if (job.state() != v1::JOB_STATE_RUNNING) return "";
-  for (const v1::Requirements* requirements : batches_.Waiting(job.id())) {
-    bool matched = false;
-    std::string problem;
-    for (const auto& [agent_id, agent] : devices_.agents()) {
-      for (const auto& [id, device] : agent.devices) {
-        if (!Matches(*requirements, device.state)) continue;
-        if (devices_.Serves(agent, device, now)) matched = true;
-        const std::string health = devices_.Problem(agent, device, now);
-        problem = fmt::format("{}/{} is {}", agent_id, id,
-                              !devices_.Online(agent, now) ? "offline"
-                              : devices_.drained(agent_id) ? "drained"
-                              : agent.leaving              ? "leaving"
-                                                           : fmt::format("out of work: {}", health));
-      }
-    }
-    if (matched) continue;
-    return fmt::format("a device for {}{}", Describe(*requirements), problem.empty() ? "" : "; " + problem);
-  }
-  return "";
 }
 
 v1::GetFarmResponse Farm::Counters(absl::Time now) const {
@@ -528,6 +545,8 @@ void Farm::Tick(absl::Time now) {
   }
   for (const std::string& lease_id : batches_.Expire(now))
     LoseLease(lease_id, "the visit took longer than its limit", now);
+  if (trouble_.empty()) jobs_.Preempt(now, AbsentForLong(now), Used());  // else all stays as it is
+  CheckQueued(now);
   DropReleasedJobs();
   devices_.Expire(now);
 }

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,6 +94,8 @@ class Farm {
   // Lets time pass: silent agents and tuners, overdue leases. To be called about twice a second.
   void Tick(absl::Time now);
   std::vector<const v1::Job*> TakeChangedJobs() { return jobs_.TakeChanged(); }
+  // Ids of jobs of which there is news for who watches them.
+  std::set<std::string> TakeJobNews() { return jobs_.TakeNews(); }
   // Ids of jobs that ended long ago and are there no more.
   std::vector<std::string> TakeForgottenJobs() { return jobs_.TakeForgotten(); }
   std::vector<Recordable> TakeGivenUp() { return batches_.TakeGivenUp(); }
@@ -124,8 +127,16 @@ class Farm {
   bool CanTake(const Agent& agent, const Device& device, const v1::Batch& batch, const Avoid& avoid,
                absl::Time now) const;
   bool AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const;
-  std::string WaitingFor(const v1::Job& job, absl::Time now) const;
   v1::Job Described(const v1::Job& job, absl::Time now) const;
+
+  // waits.cc: who waits for what, and what follows from it.
+  std::string WaitingFor(const v1::Job& job, absl::Time now) const;
+  std::string TurnOf(const v1::Job& job, absl::Time now) const;
+  std::string Absent(const v1::Requirements& requirements, absl::Time now) const;
+  const v1::Requirements* AbsentFor(const v1::Job& job, absl::Time now) const;
+  void CheckQueued(absl::Time now);
+  JobBook::Absent AbsentForLong(absl::Time now);
+  JobBook::Used Used() const;
 
   std::optional<Recordable> Vouched(const v1::SynchronizeRequest& request, const v1::LeaseResult& finished) const;
 
@@ -136,6 +147,7 @@ class Farm {
   JobBook jobs_;
   DeviceRegistry devices_;
   BatchQueue batches_;
+  std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take
   std::string last_concerned_;  // where the search for the next one goes on, so that all get their turn
   int64_t accepted_ = 0, stale_ = 0, lost_ = 0, recovered_ = 0;
 };

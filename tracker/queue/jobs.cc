@@ -20,8 +20,8 @@ absl::Status Validate(const v1::JobSpec& spec) {
   if (spec.workloads().empty()) return absl::InvalidArgumentError("job has no workload; nothing is to be tuned");
   if (spec.threads() < 1) return absl::InvalidArgumentError("job asks for less than one thread");
   if (spec.trials() < 0) return absl::InvalidArgumentError("job has a negative number of trials");
-  if (spec.trials() == 0 && !spec.has_time_budget()) {
-    return absl::InvalidArgumentError("job has no budget; give trials or time_budget");
+  if (spec.trials() == 0 && !spec.has_time_budget() && !spec.has_until()) {
+    return absl::InvalidArgumentError("job has no budget; give trials, time_budget or until");
   }
   for (const v1::WorkloadSpec& workload : spec.workloads()) {
     if (workload.digest().empty() || workload.text().empty() || workload.count() < 1) {
@@ -59,6 +59,10 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   if (auto known = by_request_id_.find(spec.request_id()); known != by_request_id_.end()) {
     return &jobs_.at(known->second).job;
   }
+  if (spec.has_until() && FromProto(spec.until()) <= now) {
+    return absl::InvalidArgumentError(fmt::format("the job shall end at {}, which is over; give a later time",
+                                                  absl::FormatTime(FromProto(spec.until()), absl::UTCTimeZone())));
+  }
   const auto open = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
     return !Ended(entry.second.job) && entry.second.job.spec().submitted_by() == spec.submitted_by();
   });
@@ -84,26 +88,106 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   return &entry.job;
 }
 
-std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
-  Entry* best = nullptr;
-  for (auto& [id, entry] : jobs_) {
-    if (entry.job.state() == v1::JOB_STATE_RUNNING && entry.tuner_id == tuner_id) {
-      entry.boot_id == boot_id ? ReturnJob(entry, now) : LoseTuner(entry, now);
-    }
-    if (entry.job.state() != v1::JOB_STATE_QUEUED) continue;
-    const auto rank = [](const Entry& e) { return std::pair(-e.job.spec().priority(), e.number); };
-    if (best == nullptr || rank(entry) < rank(*best)) best = &entry;
+std::map<std::string, int> JobBook::RunningByUser() const {
+  std::map<std::string, int> running;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.job.state() == v1::JOB_STATE_RUNNING) ++running[entry.job.spec().submitted_by()];
   }
-  if (best == nullptr) return std::nullopt;
-  best->tuner_id = tuner_id;
-  best->boot_id = boot_id;
-  best->last_heard = now;
-  best->lease_id = draw_id_();
-  best->epoch = incarnation_ << 32 | ++next_epoch_;
-  best->job.set_attempts(best->job.attempts() + 1);
-  if (!best->job.has_started()) *best->job.mutable_started() = ToProto(now);
-  SetState(*best, v1::JOB_STATE_RUNNING, now);
-  return Grant{LeaseOf(*best), &best->job};
+  return running;
+}
+
+JobBook::Rank JobBook::RankOf(const Entry& entry, const std::map<std::string, int>& running, const Used& used) const {
+  const std::string& user = entry.job.spec().submitted_by();
+  const auto tuned = running.find(user);
+  return {-entry.job.spec().priority(), tuned == running.end() ? 0 : tuned->second, used ? used(user) : 0.0,
+          entry.number};
+}
+
+const JobBook::Entry* JobBook::First(const std::map<std::string, int>& running, const Used& used) const {
+  const Entry* best = nullptr;
+  for (const auto& [id, entry] : jobs_) {
+    if (!Ready(entry)) continue;
+    if (best == nullptr || RankOf(entry, running, used) < RankOf(*best, running, used)) best = &entry;
+  }
+  return best;
+}
+
+int JobBook::Before(const std::string& job_id, const Used& used) const {
+  const std::map<std::string, int> running = RunningByUser();
+  const Rank own = RankOf(jobs_.at(job_id), running, used);
+  return static_cast<int>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& other) {
+    return Ready(other.second) && RankOf(other.second, running, used) < own;
+  }));
+}
+
+std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
+                                             const Used& used) {
+  for (auto& [id, entry] : jobs_) {
+    if (entry.job.state() != v1::JOB_STATE_RUNNING || entry.tuner_id != tuner_id) continue;
+    entry.boot_id == boot_id ? ReturnJob(entry, now) : LoseTuner(entry, now);
+  }
+  const Entry* first = First(RunningByUser(), used);
+  if (first == nullptr) return std::nullopt;
+  Entry& entry = jobs_.at(first->job.id());
+  entry.tuner_id = tuner_id;
+  entry.boot_id = boot_id;
+  entry.last_heard = entry.leased = now;
+  entry.lease_id = draw_id_();
+  entry.epoch = incarnation_ << 32 | ++next_epoch_;
+  entry.job.set_attempts(entry.job.attempts() + 1);
+  if (!entry.job.has_started()) *entry.job.mutable_started() = ToProto(now);
+  SetState(entry, v1::JOB_STATE_RUNNING, now);
+  return Grant{LeaseOf(entry), &entry.job};
+}
+
+void JobBook::SetBlocked(const std::string& job_id, const std::string& why, absl::Time now) {
+  Entry& entry = jobs_.at(job_id);
+  if (!why.empty()) {
+    entry.ready = absl::InfinitePast();
+  } else if (entry.ready == absl::InfinitePast()) {
+    entry.ready = now;
+  }
+  entry.blocked = why;
+}
+
+void JobBook::Pin(const std::string& job_id, const v1::Requirements& needs) {
+  v1::Job& job = jobs_.at(job_id).job;
+  if (!job.needs().fingerprint_digest().empty() || needs.fingerprint_digest().empty()) return;
+  *job.mutable_needs() = needs;
+  changed_.insert(job_id);
+}
+
+// Of those that may be displaced by `first`: the one of the lowest priority, of who has most, that was leased last.
+JobBook::Entry* JobBook::Last(const Entry& first, const std::map<std::string, int>& running, const Used& used) {
+  const auto tuned = [&](const Entry& entry) { return std::get<1>(RankOf(entry, running, used)); };
+  const auto rank = [&](const Entry& entry) {
+    return std::tuple(-entry.job.spec().priority(), tuned(entry), entry.leased);
+  };
+  Entry* last = nullptr;
+  for (auto& [id, entry] : jobs_) {
+    if (entry.job.state() != v1::JOB_STATE_RUNNING) continue;
+    const int more = first.job.spec().priority() - entry.job.spec().priority();
+    if (more < 0 || (more == 0 && tuned(entry) < tuned(first) + 2)) continue;
+    if (last == nullptr || rank(*last) < rank(entry)) last = &entry;
+  }
+  return last;
+}
+
+void JobBook::Preempt(absl::Time now, const Absent& absent, const Used& used) {
+  const std::map<std::string, int> running = RunningByUser();
+  const Entry* first = First(running, used);
+  if (first == nullptr) return;
+  const absl::Duration waited = std::min(now - first->ready, now - preempted_);
+  Entry* last = nullptr;
+  if (!absent.empty() && waited >= options_.park_when_wanted_for) {
+    last = &jobs_.at(absent.begin()->first);
+    *last->job.mutable_needs() = absent.begin()->second;
+  } else if (waited >= options_.preempt_after) {
+    last = Last(*first, running, used);
+  }
+  if (last == nullptr) return;
+  preempted_ = now;
+  ReturnJob(*last, now);
 }
 
 absl::Status JobBook::CheckQuota(const std::string& tuner_id) const {
@@ -152,7 +236,11 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
   Entry& entry = jobs_.at(lease.job_id());
   if (progress.trials() > entry.job.progress().trials()) entry.job.set_fruitless(0);
   *entry.job.mutable_progress() = progress;
-  changed_.insert(lease.job_id());
+  // What a person sees change every second is not worth a write of the whole job each time.
+  if (now - entry.stored >= options_.store_progress_every) {
+    entry.stored = now;
+    changed_.insert(lease.job_id());
+  }
   v1::JobEvent event;
   *event.mutable_progress() = progress;
   AddEvent(entry, std::move(event), now);
@@ -164,6 +252,7 @@ absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time
   if (Ended(entry->job)) return absl::OkStatus();  // the call came twice, or the job was cancelled meanwhile
   if (request.has_progress()) *entry->job.mutable_progress() = request.progress();
   if (request.returned()) {
+    if (request.has_needs()) *entry->job.mutable_needs() = request.needs();
     ReturnJob(*entry, now);
     return absl::OkStatus();
   }
@@ -183,8 +272,25 @@ void JobBook::Expire(absl::Time now) {
   for (auto& [id, entry] : jobs_) {
     if (entry.job.state() == v1::JOB_STATE_RUNNING && now - entry.last_heard > options_.lease_ttl)
       LoseTuner(entry, now);
+    EndInTime(entry, now);
   }
   ForgetEnded(now);
+}
+
+// A tuner ends its job in time by itself; one that waits, or whose tuner is late, ends here, with what it has.
+void JobBook::EndInTime(Entry& entry, absl::Time now) {
+  const v1::JobSpec& spec = entry.job.spec();
+  if (Ended(entry.job) || !spec.has_until()) return;
+  const bool tuned = entry.job.state() == v1::JOB_STATE_RUNNING;
+  if (now < FromProto(spec.until()) + (tuned ? options_.until_grace : absl::ZeroDuration())) return;
+  const bool measured = entry.job.progress().trials() > 0;
+  if (!measured) {
+    entry.job.set_error(fmt::format("its time was over before anything was measured; it waited for {}",
+                                    tuned                   ? "its first result"
+                                    : entry.blocked.empty() ? "a tuner"
+                                                            : entry.blocked));
+  }
+  SetState(entry, measured ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
 }
 
 void JobBook::ForgetEnded(absl::Time now) {
@@ -200,6 +306,7 @@ void JobBook::ForgetEnded(absl::Time now) {
     by_request_id_.erase(jobs_.at(id).job.spec().request_id());
     jobs_.erase(id);
     changed_.erase(id);
+    news_.erase(id);
     forgotten_.push_back(id);
   }
 }
@@ -234,6 +341,8 @@ void JobBook::GiveBack(absl::Duration stall, absl::Time now) {
 
 void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
   if (entry.job.state() == v1::JOB_STATE_RUNNING) released_.push_back(entry.job.id());
+  if (state == v1::JOB_STATE_QUEUED) entry.ready = now;
+  entry.blocked.clear();
   entry.job.set_state(state);
   changed_.insert(entry.job.id());
   v1::JobEvent event;
@@ -245,6 +354,7 @@ void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
 }
 
 void JobBook::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
+  news_.insert(entry.job.id());
   event.set_sequence(++entry.last_sequence);
   *event.mutable_time() = ToProto(now);
   entry.events.push_back(std::move(event));
@@ -284,8 +394,15 @@ bool JobBook::HasEvents(const std::string& job_id, int64_t after) const {
 }
 
 bool JobBook::waiting() const {
-  return std::any_of(jobs_.begin(), jobs_.end(),
-                     [](const auto& entry) { return entry.second.job.state() == v1::JOB_STATE_QUEUED; });
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return Ready(entry.second); });
+}
+
+std::vector<const v1::Job*> JobBook::InState(v1::JobState state) const {
+  std::vector<const v1::Job*> jobs;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.job.state() == state) jobs.push_back(&entry.job);
+  }
+  return jobs;
 }
 
 int JobBook::open() const {

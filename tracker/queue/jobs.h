@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,9 +43,25 @@ class JobBook {
 
   // kInvalidArgument; kResourceExhausted: the submitter has too many open ones.
   absl::StatusOr<const v1::Job*> Submit(const v1::JobSpec& spec, absl::Time now);
-  // The open job of highest priority, the oldest of equals. A lease the tuner still holds is given up first: another
-  // boot of it was lost, the same one did not hear the answer.
-  std::optional<Grant> Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
+  // What a user has had of the devices lately; by default nobody had any.
+  using Used = std::function<double(const std::string& user)>;
+  // The first of the jobs that can be leased: of highest priority; of these of the user of whom fewest are tuned now,
+  // then who has had least of the devices; the oldest of these. A lease the tuner still holds is given up first:
+  // another boot of it was lost, the same one did not hear the answer.
+  std::optional<Grant> Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
+                             const Used& used = nullptr);
+  // Why a queued job is not to be leased now; "" when it may be.
+  void SetBlocked(const std::string& job_id, const std::string& why, absl::Time now);
+  const std::string& blocked(const std::string& job_id) const { return jobs_.at(job_id).blocked; }
+  // How many queued jobs would be leased before this one.
+  int Before(const std::string& job_id, const Used& used) const;
+  // What the job's devices must be from now on; later calls change nothing.
+  void Pin(const std::string& job_id, const v1::Requirements& needs);
+  // Running jobs that no device is there for, and what they need.
+  using Absent = std::map<std::string, v1::Requirements>;
+  // Where a job has waited for a tuner for a while, takes one, without blame, from a job that gives way: first from one
+  // that no device is there for; then from one of lower priority, or of a user who has at least two more than its own.
+  void Preempt(absl::Time now, const Absent& absent, const Used& used);
   // kResourceExhausted: the other tuners of its name (what comes before a '/') hold as many leases as one may have.
   absl::Status CheckQuota(const std::string& tuner_id) const;
   // A sign of life under a lease: true when the job was cancelled (the tuner must stop). kAborted: not live.
@@ -62,12 +80,15 @@ class JobBook {
   // Whether the job has events after that number.
   bool HasEvents(const std::string& job_id, int64_t after) const;
   int open() const;
-  bool waiting() const;  // whether a job waits for a tuner
+  bool waiting() const;  // whether a job waits for nothing but a tuner
+  std::vector<const v1::Job*> InState(v1::JobState state) const;
 
   // Jobs whose lease ended since the last call: their batches are of no use any more.
   std::vector<std::string> TakeReleased();
   // Jobs that changed since the last call and are to be stored.
   std::vector<const v1::Job*> TakeChanged();
+  // Ids of jobs that have new events since the last call.
+  std::set<std::string> TakeNews() { return std::exchange(news_, {}); }
 
   // Ids of jobs that were forgotten since the last call.
   std::vector<std::string> TakeForgotten();
@@ -83,9 +104,22 @@ class JobBook {
     uint64_t epoch = 0;
     std::string tuner_id, boot_id;
     absl::Time last_heard;
+    absl::Time leased = absl::InfinitePast();
+    absl::Time ready = absl::InfinitePast();   // since when it waits for nothing but a tuner
+    absl::Time stored = absl::InfinitePast();  // when its progress was handed over to be stored
+    std::string blocked;                       // why it is not to be leased
     std::deque<v1::JobEvent> events;
     int64_t last_sequence = 0;
   };
+
+  static bool Ready(const Entry& entry) { return entry.job.state() == v1::JOB_STATE_QUEUED && entry.blocked.empty(); }
+  // Smaller goes first: priority, how many jobs of the user are tuned, what he had of the devices, age.
+  using Rank = std::tuple<int, int, double, int64_t>;
+  Rank RankOf(const Entry& entry, const std::map<std::string, int>& running, const Used& used) const;
+  std::map<std::string, int> RunningByUser() const;
+  const Entry* First(const std::map<std::string, int>& running, const Used& used) const;
+  Entry* Last(const Entry& first, const std::map<std::string, int>& running, const Used& used);
+  void EndInTime(Entry& entry, absl::Time now);
 
   absl::StatusOr<Entry*> Live(const v1::JobLease& lease);
   void SetState(Entry& entry, v1::JobState state, absl::Time now);
@@ -104,7 +138,8 @@ class JobBook {
   uint64_t next_epoch_ = 0;
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
-  std::set<std::string> changed_;
+  std::set<std::string> changed_, news_;
+  absl::Time preempted_ = absl::InfinitePast();
   std::vector<std::string> released_, forgotten_;
 };
 

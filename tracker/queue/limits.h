@@ -15,6 +15,17 @@ struct JobOptions {
   // Tuners lost in a row without one more trial between them: then it is the job that ends them. Whatever it measures
   // between two losses shows that it goes on, and the count begins anew.
   int max_fruitless = 5;
+  absl::Duration store_progress_every = absl::Seconds(5);  // of numbers for people: what counts is in the records
+  // Without a device for what a running job would measure, before another job may get its tuner: an agent that is
+  // started anew is back sooner.
+  absl::Duration park_after = absl::Seconds(15);
+  // So long such another job waits: a tuner that is free would have taken it, and one that was told to stop needs some
+  // seconds.
+  absl::Duration park_when_wanted_for = absl::Seconds(5);
+  // For a tuner, before a job gives way: one that is about to end may do so, and what is on a device then is measured
+  // again, so that it must not happen all the time.
+  absl::Duration preempt_after = absl::Seconds(30);
+  absl::Duration until_grace = absl::Seconds(60);    // for a tuner to confirm its winners and end the job by itself
   int max_open = kQuotas.open_jobs;                  // of one submitter
   int max_leased = kQuotas.leased_jobs;              // by all tuners of one name
   int most_ended = 1000;                             // kept after their end, the newest: a year of a busy lab's nights
@@ -53,6 +64,9 @@ struct BatchOptions {
   int devices_to_blame = 3;
   // Where no other could take it, so often on the same, whose golden kernel is right.
   int failures_to_blame = 2;
+  // What a user had of the devices counts half after so long: whoever had them all day shares with who comes now within
+  // minutes, and it is so short that nothing is lost with a restart of the tracker.
+  absl::Duration share_half_life = absl::Minutes(10);
   int max_open_per_job = kQuotas.open_batches;
   int64_t max_open_bytes_per_job = kQuotas.open_batch_bytes;
 };

@@ -77,6 +77,8 @@ Recordable Measured(const v1::Timing& timing) {
   device.set_smt("on");
   device.set_memory_bytes(int64_t{64} << 30);
   recordable.result.set_agent_version("0.2.0");
+  (*recordable.result.mutable_environment())["sandbox"] = "wall";
+  (*recordable.result.mutable_environment())["golden_us"] = "12.3";
   return recordable;
 }
 
@@ -88,7 +90,8 @@ TEST(ToRecordsTest, NothingThatAnAgentTellsIsDropped) {
   EXPECT_EQ(record.measurement_id, "farm/b1/c0");
   EXPECT_TRUE(record.is_default);
   EXPECT_EQ(record.environment,
-            "kernel=6.1.0-18-amd64 governor=performance smt=on memory_bytes=68719476736 agent=0.2.0");
+            "kernel=6.1.0-18-amd64 governor=performance smt=on memory_bytes=68719476736 agent=0.2.0 golden_us=12.3 "
+            "sandbox=wall");
   const auto& timing = std::get<Timing>(record.outcome);
   EXPECT_THAT(timing.seconds, testing::ElementsAre(3e-3, 1e-3, 1.5e-3));
   EXPECT_EQ(timing.first_interleaved, 1);

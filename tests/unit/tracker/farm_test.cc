@@ -91,9 +91,12 @@ TEST_F(FarmTest, AnAgentsLeaseIsItsIdItsEpochAndItsAgent) {
 TEST_F(FarmTest, ADeviceGetsTheTimeThatIsLeftAndMayNotGetToAllCandidates) {
   v1::Batch batch = BatchOf(2);
   batch.set_useful_seconds(10);
-  const std::string id = Submit(batch, "b1").value();
-  Pass(absl::Seconds(4));
   FakeAgent agent("a", "1");
+  Submit(BatchOf(1), "b0").value();
+  const v1::Lease before = agent.Sync(farm_, now_)->response.leases(0);
+  const std::string id = Submit(batch, "b1").value();
+  Pass(absl::Seconds(4));  // in which the job's other batch is measured
+  agent.Finish(before);
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
   EXPECT_DOUBLE_EQ(lease.batch().policy().visit_seconds(), 6);
   agent.Finish(lease);
@@ -336,6 +339,22 @@ TEST_F(FarmTest, RefusesBatchesThatContradictThemselves) {
               HasSubstr("outputs go last"));
 }
 
+TEST_F(FarmTest, AResultSaysHowItsDeviceWas) {
+  FakeAgent agent("a", "1");
+  agent.Check(123.456e-6);
+  agent.state.mutable_devices(0)->mutable_sandbox()->set_level(v1::SANDBOX_LEVEL_WALL);
+  Submit(BatchOf(1), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  agent.Finish(lease);
+  agent.state.set_sequence(agent.state.sequence() + 1);
+  const std::vector<Recordable> results = farm_.Acceptable(agent.state, now_);
+  ASSERT_EQ(results.size(), 1u);
+  const auto& environment = results[0].result.environment();
+  EXPECT_EQ(environment.at("golden_us"), "123");
+  EXPECT_EQ(environment.at("sandbox"), "wall");
+  EXPECT_FALSE(environment.contains("throttled"));
+}
+
 TEST_F(FarmTest, SubmissionIsIdempotentAndBounded) {
   const std::string first = Submit(BatchOf(1), "b0").value();
   EXPECT_EQ(Submit(BatchOf(1), "b0").value(), first);
@@ -350,12 +369,12 @@ TEST(BatchQuotaTest, OpenBatchesOfAJobWeighSoMuch) {
   v1::Batch batch = BatchOf(1);
   batch.set_artifact(std::string(2 << 20, 'x'));
   const absl::Time now = absl::FromUnixSeconds(1'000'000);
-  ASSERT_TRUE(queue.Submit("j", "b1", batch, now).ok());
-  const absl::Status refused = queue.Submit("j", "b2", batch, now).status();
+  ASSERT_TRUE(queue.Submit({"j", "ann"}, "b1", batch, now).ok());
+  const absl::Status refused = queue.Submit({"j", "ann"}, "b2", batch, now).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("4 MiB of code, and may have 3"));
-  EXPECT_TRUE(queue.Submit("j", "b3", BatchOf(1), now).ok());
-  EXPECT_TRUE(queue.Submit("other", "b2", batch, now).ok());
+  EXPECT_TRUE(queue.Submit({"j", "ann"}, "b3", BatchOf(1), now).ok());
+  EXPECT_TRUE(queue.Submit({"other", "ann"}, "b2", batch, now).ok());
 }
 
 TEST_F(FarmTest, QueueClockAndTotalClock) {

@@ -17,7 +17,8 @@ namespace {
 class TroubledTracker final : public v1::TunerService::Service {
  public:
   grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest*,
-                              v1::ReportProgressResponse*) override {
+                              v1::ReportProgressResponse* response) override {
+    response->mutable_waited()->set_seconds(waited);
     if (++calls > troubled) return grpc::Status::OK;
     now = now.load() + 15 * 60;
     return {code, "no space left on the disk"};
@@ -26,6 +27,7 @@ class TroubledTracker final : public v1::TunerService::Service {
   std::atomic<int> calls{0};
   std::atomic<int64_t> now{1'000'000};  // seconds
   int troubled = 0;
+  std::atomic<int64_t> waited{0};  // seconds that it says the job waited for devices
   grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE;
 };
 
@@ -58,6 +60,17 @@ TEST_F(FarmClientTest, WaitsForATrackerThatCannotStoreHoweverLongAndOnNobodysTim
   EXPECT_EQ(patience_.Now() - before, absl::Minutes(15));
   tracker_.now = tracker_.now + 60;
   EXPECT_EQ(patience_.Now() - before, absl::Minutes(16));
+}
+
+TEST_F(FarmClientTest, WhatTheJobWaitedForDevicesIsNotItsTime) {
+  const absl::Time before = patience_.Now();
+  tracker_.now = tracker_.now + 60;
+  tracker_.waited = 45;
+  EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
+  EXPECT_EQ(patience_.Now() - before, absl::Seconds(15));
+  tracker_.waited = 40;  // an answer that was overtaken
+  EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
+  EXPECT_EQ(patience_.Now() - before, absl::Seconds(15));
 }
 
 TEST_F(FarmClientTest, AQuotaIsWaitedForAWhileOnly) {

@@ -136,6 +136,11 @@ absl::StatusOr<std::optional<PastWinner>> PretendedFarm::Best(const RecordKey& k
   return PastWinner{best.schedule, best.decisions, true, winner->seconds, winner->default_seconds, winner->confirmed};
 }
 
+absl::Status PretendedFarm::GiveBack(const Requirements& needs) {
+  given_back = needs;
+  return absl::OkStatus();
+}
+
 absl::Status PretendedFarm::RecordFailures(const RecordKey& key, const Batch&,
                                            const std::vector<BuildFailed>& failures) {
   const std::lock_guard guard(mutex);

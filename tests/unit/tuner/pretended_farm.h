@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class PretendedFarm : public Farm {
   absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) override;
   absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
                               const std::vector<BuildFailed>& failures) override;
+  absl::Status GiveBack(const Requirements& needs) override;
   void Abandon() override { abandoned = true; }
 
   struct Record {
@@ -45,6 +47,7 @@ class PretendedFarm : public Farm {
   std::vector<Batch> batches;
   std::vector<Record> records;
   std::vector<Progress> reports;
+  std::optional<Requirements> given_back;  // what it needs
   std::atomic<bool> abandoned{false};
 };
 

@@ -26,7 +26,7 @@ v1::DeviceState Device(const testing::FakeMachine& machine, target::Arch arch) {
 }
 
 bool MayRun(const target::Target& target, const v1::DeviceState& device) {
-  return tracker::Matches(ToProto(DescribeWorkload(Workload(), target).requirements), device);
+  return tracker::Matches(ToProto(DescribeWorkload(Workload(), target).requirements), "board", device);
 }
 
 bool MayRun(const std::string& target, const v1::DeviceState& device) {

@@ -211,6 +211,33 @@ TEST_F(TuneLoopTest, WaitsForADevice) {
   EXPECT_THAT(farm_.reports[0].activity, HasSubstr("waiting for a device"));
 }
 
+TEST_F(TuneLoopTest, AJobWithoutADeviceIsGivenBack) {
+  farm_.asks_before_device = 1'000'000;
+  job_.labels["room"] = "lab";
+  job_.devices = {"board"};
+  job_.device_digest = "kind";
+  EXPECT_EQ(Tune().code(), absl::StatusCode::kAborted);
+  ASSERT_TRUE(farm_.given_back.has_value());
+  EXPECT_EQ(farm_.given_back->architecture, "x86_64");
+  EXPECT_EQ(farm_.given_back->labels, job_.labels);
+  EXPECT_EQ(farm_.given_back->devices, job_.devices);
+  EXPECT_EQ(farm_.given_back->fingerprint_digest, "kind") << "it stays with the kind that has measured";
+  EXPECT_TRUE(farm_.batches.empty());
+}
+
+// The job's own clock stands still while it waits; the one on the wall does not.
+TEST_F(TuneLoopTest, AJobEndsAtItsTimeThoughItsBudgetIsNotSpent) {
+  job_.trials = 0;
+  job_.seconds = 1e6;
+  job_.until = absl::UnixEpoch() + absl::Seconds(60);
+  farm_.seconds = [](const Batch& b, const std::string& text) { return 300 * PretendedSeconds(b, text); };
+  const absl::Status tuned =
+      TuneJob(job_, farm_, builders_, &progress_, [this] { return farm_.Now(); }, [this] { return farm_.Now(); });
+  ASSERT_EQ(tuned, absl::OkStatus());
+  EXPECT_LE(farm_.now, job_.until + absl::Seconds(10));
+  EXPECT_GT(progress_.trials, 0);
+}
+
 TEST_F(TuneLoopTest, ACancelledJobStopsAndKeepsItsProgress) {
   std::atomic<int> calls = 0;  // visits are measured by several threads
   farm_.on_measure = [&] { return ++calls > 2 ? absl::CancelledError("the job was cancelled") : absl::OkStatus(); };

@@ -1,0 +1,131 @@
+// Jobs beside each other, with real processes: a tracker, agents and a tuner.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <time.h>
+
+#include "tests/farm/process_farm.h"
+
+namespace hone::farm {
+namespace {
+
+using testing::HasSubstr;
+
+std::string MatMul(int columns) {
+  return fmt::format(
+      "workload \"matmul\"\ninput x: f32[64,128] in [-1, 1]\nconst w: f32[128,{0}] in [-1, 1]\n"
+      "t: f32[64,{0}] over i:64, j:{0} = sum k:128 of x[i, k] * w[k, j]\noutput t\n",
+      columns);
+}
+
+class FarmSchedulingTest : public FarmProcessTest {
+ protected:
+  // A job for this machine, unless it asks for more.
+  std::string SubmitJob(v1::JobSpec spec) {
+    grpc::ClientContext context;
+    v1::SubmitJobRequest submit;
+    *submit.mutable_spec() = std::move(spec);
+    v1::Job job;
+    const grpc::Status status = v1::JobService::NewStub(channel_)->Submit(&context, submit, &job);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return job.id();
+  }
+  // Jobs with other numbers of columns have other records.
+  static v1::JobSpec SpecFor(const std::string& name, int columns, const std::string& target = "cpu -threads=1") {
+    v1::JobSpec spec = tracker::SpecOf(name);
+    spec.set_target(target);
+    spec.set_trials(4);
+    spec.mutable_workloads(0)->set_text(MatMul(columns));
+    return spec;
+  }
+  v1::Job Job(const std::string& id) {
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_job_id(id);
+    v1::Job job;
+    v1::JobService::NewStub(channel_)->Get(&context, request, &job);
+    return job;
+  }
+  bool Becomes(const std::string& id, v1::JobState state) {
+    return Eventually([&] { return Job(id).state() == state; });
+  }
+  std::unique_ptr<Process> StartTuner(const std::string& jobs) {
+    return std::make_unique<Process>(
+        std::vector<std::string>{HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "2", "--jobs", jobs},
+        folder_ / "tuner.log");
+  }
+};
+
+TEST_F(FarmSchedulingTest, AnAbsentBoardBlocksNobody) {
+  StartTracker();
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent("hall", {"--label", "room=hall"});
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
+  const std::string other_kind = SubmitJob(SpecFor("other kind", 96, "arm64 -mcpu=cortex-a76 -threads=1"));
+  v1::JobSpec spec = SpecFor("other room", 96);
+  (*spec.mutable_labels())["room"] = "lab";
+  const std::string other_room = SubmitJob(spec);
+  const std::string here = SubmitJob(SpecFor("here", 64));
+  const std::unique_ptr<Process> tuner = StartTuner("1");
+  ASSERT_TRUE(Becomes(here, v1::JOB_STATE_SUCCEEDED)) << tuner->Log();
+  EXPECT_EQ(Job(other_kind).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_THAT(Job(other_kind).waiting_for(), HasSubstr("a device for architecture aarch64"));
+  EXPECT_EQ(Job(other_kind).attempts(), 0);
+  EXPECT_EQ(Job(other_room).waiting_for(), "a device for label room=lab");
+  EXPECT_FALSE(Job(other_room).has_started()) << "no tuner looked at it";
+  const std::unique_ptr<Process> lab = StartAgent("lab", {"--label", "room=lab"});
+  ASSERT_TRUE(Becomes(other_room, v1::JOB_STATE_SUCCEEDED)) << tuner->Log() << lab->Log();
+  EXPECT_GE(Job(other_room).progress().trials(), 4);
+  for (const v1::Device& device : Devices()) EXPECT_GT(device.batches_done(), 0) << device.agent_id();
+}
+
+TEST_F(FarmSchedulingTest, OneTunerTunesSeveralJobsAtOnceAndGivesAllBackWhenItIsStopped) {
+  StartTracker();
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent();
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
+  std::vector<std::string> jobs;
+  for (const int columns : {64, 96}) {
+    v1::JobSpec spec = SpecFor(fmt::format("{} columns", columns), columns);
+    spec.set_trials(100'000);
+    jobs.push_back(SubmitJob(spec));
+  }
+  const std::unique_ptr<Process> tuner = StartTuner("2");
+  const auto tuned = [&](const std::string& id) {
+    const v1::Job job = Job(id);
+    return job.state() == v1::JOB_STATE_RUNNING && job.progress().trials() > 0;
+  };
+  ASSERT_TRUE(Eventually([&] { return tuned(jobs[0]) && tuned(jobs[1]); })) << tuner->Log();
+  tuner->Signal(SIGTERM);
+  EXPECT_EQ(tuner->Wait(), 0) << tuner->Log();
+  for (const std::string& id : jobs) {
+    EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED) << "at once, not when the lease is over";
+    EXPECT_EQ(Job(id).attempts(), 0);
+    EXPECT_EQ(Job(id).needs().fingerprint_digest(), Devices()[0].state().fingerprint().digest());
+  }
+}
+
+TEST_F(FarmSchedulingTest, AJobEndsAtItsTimeWithWhatItHas) {
+  StartTracker();
+  Connect();
+  const std::unique_ptr<Process> agent = StartAgent();
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
+  v1::JobSpec spec = SpecFor("a", 64);
+  for (int columns = 80; columns < 400; columns += 16) {  // more than can be searched in that time
+    *spec.add_workloads() = spec.workloads(0);
+    spec.mutable_workloads(spec.workloads_size() - 1)->set_text(MatMul(columns));
+  }
+  spec.set_trials(1'000'000);
+  spec.mutable_until()->set_seconds(time(nullptr) + 20);
+  const std::string id = SubmitJob(spec);
+  const std::unique_ptr<Process> tuner = StartTuner("1");
+  ASSERT_TRUE(Eventually([&] { return Job(id).has_ended(); })) << tuner->Log();
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_SUCCEEDED) << Job(id).error();
+  EXPECT_GT(Job(id).progress().trials(), 0);
+  EXPECT_TRUE(Job(id).progress().has_latency_after_seconds());
+}
+
+}  // namespace
+}  // namespace hone::farm

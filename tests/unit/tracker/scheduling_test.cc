@@ -1,0 +1,371 @@
+// Which job gets a tuner and which batch a device, who waits and for what.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/farm/fake_agent.h"
+#include "tracker/queue/shares.h"
+#include "tracker/queue/times.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A farm with users, tuners and boards in words.
+class SchedulingTest : public testing::Test {
+ protected:
+  std::string Submit(const std::string& name, const std::string& user, int priority = 0,
+                     const std::function<void(v1::JobSpec&)>& more = {}) {
+    v1::JobSpec spec = SpecOf(name, priority);
+    spec.set_submitted_by(user);
+    if (more) more(spec);
+    const absl::StatusOr<v1::Job> job = farm_.SubmitJob(spec, now_);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.ok() ? job->id() : "";
+  }
+  std::string SubmitFor(const std::string& name, const std::string& room) {
+    return Submit(name, "ann", 0, [&](v1::JobSpec& spec) { (*spec.mutable_labels())["room"] = room; });
+  }
+  // The id of the job that the tuner got, "" for none.
+  std::string Lease(const std::string& tuner) {
+    v1::LeaseJobRequest request;
+    request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    request.set_tuner_id(tuner);
+    const v1::LeaseJobResponse response = farm_.LeaseJob(request, now_).value();
+    leases_[response.job().id()] = response.lease();
+    last_ = response;
+    return response.job().id();
+  }
+  absl::Status GiveBack(const std::string& job_id, const v1::Requirements& needs) {
+    v1::CompleteJobRequest request;
+    *request.mutable_lease() = leases_[job_id];
+    request.set_returned(true);
+    *request.mutable_needs() = needs;
+    return farm_.CompleteJob(request, now_);
+  }
+  static v1::Batch BatchFor(const std::string& room, const std::string& fingerprint = "f") {
+    v1::Batch batch = BatchOf(1);
+    if (!room.empty()) (*batch.mutable_requirements()->mutable_labels())["room"] = room;
+    batch.mutable_requirements()->set_fingerprint_digest(fingerprint);
+    return batch;
+  }
+  std::string Measure(const std::string& job_id, const std::string& client_id, const v1::Batch& batch) {
+    v1::SubmitBatchRequest request;
+    *request.mutable_lease() = leases_[job_id];
+    request.set_client_batch_id(client_id);
+    *request.mutable_batch() = batch;
+    return farm_.SubmitBatch(request, now_).value().batch_id();
+  }
+  absl::StatusOr<v1::ReportProgressResponse> Alive(const std::string& job_id, int64_t trials = -1) {
+    v1::ReportProgressRequest alive;
+    *alive.mutable_lease() = leases_[job_id];
+    if (trials >= 0) alive.mutable_progress()->set_trials(trials);
+    return farm_.ReportProgress(alive, now_);
+  }
+  double Waited(const std::string& job_id) {
+    const v1::ReportProgressResponse response = Alive(job_id).value();
+    return static_cast<double>(response.waited().seconds()) + response.waited().nanos() * 1e-9;
+  }
+  // With tuners that stay alive, and these agents.
+  void Pass(absl::Duration duration, const std::vector<FakeAgent*>& agents = {}) {
+    for (const absl::Time end = now_ + duration; now_ < end;) {
+      now_ += absl::Seconds(1);
+      for (const auto& [job_id, lease] : leases_) (void)Alive(job_id);
+      for (FakeAgent* agent : agents) {
+        const Farm::Answer answer = agent->Sync(farm_, now_).value();
+        for (const v1::Lease& given : answer.response.leases()) *agent->state.add_running() = given.reference();
+      }
+      farm_.Tick(now_);
+    }
+  }
+  static FakeAgent Board(const std::string& name, const std::string& room) {
+    FakeAgent agent(name, "1");
+    (*agent.state.mutable_devices(0)->mutable_labels())["room"] = room;
+    return agent;
+  }
+  v1::Job Job(const std::string& id) { return farm_.GetJob(id, now_).value(); }
+
+  Farm farm_{FarmOptions{}, 1, CountingIds(), "key"};
+  absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+  std::map<std::string, v1::JobLease> leases_;
+  v1::LeaseJobResponse last_;
+};
+
+TEST_F(SchedulingTest, AJobWhoseBoardIsAwayTakesNoTuner) {
+  FakeAgent here = Board("here", "hall");
+  ASSERT_TRUE(here.Sync(farm_, now_).ok());
+  const std::string away = SubmitFor("away", "lab"), other = SubmitFor("other", "hall");
+  EXPECT_THAT(Job(away).waiting_for(), HasSubstr("a device for label room=lab"));
+  EXPECT_FALSE(Job(other).waiting_for().empty());
+  EXPECT_EQ(Lease("t/1"), other);
+  EXPECT_EQ(Lease("t/2"), "") << "nothing can be done for the other one";
+  EXPECT_FALSE(farm_.jobs().waiting());
+  FakeAgent lab = Board("lab", "lab");
+  ASSERT_TRUE(lab.Sync(farm_, now_).ok());
+  EXPECT_TRUE(farm_.jobs().waiting()) << "at once";
+  EXPECT_EQ(Job(away).waiting_for(), "a tuner");
+  EXPECT_EQ(Lease("t/2"), away);
+}
+
+TEST_F(SchedulingTest, AJobThatATunerFoundNoDeviceForWaitsForOne) {
+  const std::string id = Submit("a", "ann");
+  ASSERT_EQ(Lease("t"), id);
+  v1::Requirements needs;
+  needs.set_architecture("x86_64");
+  needs.add_cpu_features("avx512f");
+  ASSERT_TRUE(GiveBack(id, needs).ok());
+  EXPECT_EQ(Lease("t"), "");
+  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("architecture x86_64, feature avx512f"));
+  EXPECT_EQ(Job(id).attempts(), 0) << "nobody is to blame";
+  FakeAgent board("board", "1");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  EXPECT_EQ(Lease("t"), "") << "it lacks the feature";
+  board.state.mutable_devices(0)->mutable_fingerprint()->add_cpu_features("avx512f");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  Pass(absl::Seconds(1), {&board});
+  EXPECT_EQ(Lease("t"), id);
+}
+
+TEST_F(SchedulingTest, AJobWhoseBoardGoesAwayIsTakenFromItsTunerAndStaysWithItsKind) {
+  FakeAgent board("board", "1");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  const std::string id = Submit("a", "ann");
+  ASSERT_EQ(Lease("t"), id);
+  ASSERT_TRUE(Alive(id, 7).ok());
+  Measure(id, "b1", BatchFor(""));
+  Pass(absl::Seconds(40), {&board});
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
+  Pass(absl::Minutes(3));  // it is gone, with what it had
+  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is offline"));
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING) << "nobody else wants the tuner";
+  FakeAgent hall = Board("hall", "hall");
+  hall.state.mutable_devices(0)->mutable_fingerprint()->set_digest("h");
+  ASSERT_TRUE(hall.Sync(farm_, now_).ok());
+  SubmitFor("nowhere", "cellar");
+  Pass(absl::Seconds(10), {&hall});
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING) << "one that can do nothing either does not want it";
+  const std::string wants = SubmitFor("wants", "hall");
+  Pass(absl::Seconds(10), {&hall});
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(Lease("t"), wants);
+  EXPECT_EQ(Alive(id).status().code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is offline"));
+  EXPECT_EQ(Job(id).progress().trials(), 7);
+  EXPECT_EQ(Job(id).fruitless(), 0);
+  FakeAgent other("other", "1");  // of another kind
+  other.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");
+  ASSERT_TRUE(other.Sync(farm_, now_).ok());
+  EXPECT_EQ(Lease("t2"), "");
+  FakeAgent again("again", "1");
+  ASSERT_TRUE(again.Sync(farm_, now_).ok());
+  EXPECT_EQ(Lease("t2"), id);
+  EXPECT_EQ(last_.job().needs().fingerprint_digest(), "f");
+}
+
+TEST_F(SchedulingTest, AShortAbsenceCostsNothing) {
+  FakeAgent board("board", "1");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  const std::string id = Submit("a", "ann");
+  ASSERT_EQ(Lease("t"), id);
+  Measure(id, "b1", BatchFor(""));
+  board.state.set_leaving(true);
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  Pass(absl::Seconds(10));
+  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is leaving"));
+  board = FakeAgent("board", "2");
+  Pass(absl::Seconds(30), {&board});
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
+}
+
+TEST_F(SchedulingTest, TheKindOfDeviceIsKeptOverLostTuners) {
+  FakeAgent board("board", "1");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  const std::string id = Submit("a", "ann");
+  ASSERT_EQ(Lease("t"), id);
+  Measure(id, "b1", BatchFor("", "f"));
+  for (int i = 0; i < 60; ++i) farm_.Tick(now_ += absl::Seconds(1));  // the tuner is silent
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  ASSERT_EQ(Lease("t2"), id);
+  EXPECT_EQ(last_.job().needs().fingerprint_digest(), "f");
+}
+
+TEST_F(SchedulingTest, JobsNameDevices) {
+  const auto on = [](const std::string& name) { return [name](v1::JobSpec& spec) { spec.add_devices(name); }; };
+  FakeAgent board("board", "1");
+  *board.state.add_devices() = DeviceOf("gpu");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  const std::string nowhere = Submit("a", "ann", 0, on("desk")), any = Submit("b", "ann", 0, on("board"));
+  const std::string gpu = Submit("c", "ann", 0, on("board/gpu"));
+  EXPECT_THAT(Job(nowhere).waiting_for(), HasSubstr("a device for name desk"));
+  EXPECT_EQ(Lease("t/1"), any);
+  EXPECT_EQ(Lease("t/2"), gpu);
+  EXPECT_EQ(Lease("t/3"), "");
+  v1::Batch batch = BatchOf(1);
+  batch.mutable_requirements()->add_devices("board/gpu");
+  for (int i = 0; i < 2; ++i) Measure(gpu, fmt::format("b{}", i), batch);
+  const Farm::Answer answer = board.Sync(farm_, now_).value();
+  ASSERT_EQ(answer.response.leases_size(), 1) << "the other device is not its own";
+  EXPECT_EQ(answer.response.leases(0).device_id(), "gpu");
+}
+
+TEST_F(SchedulingTest, TunersGoByPriorityThenToWhoHasFewestJobsTuned) {
+  const std::string a1 = Submit("a1", "ann"), a2 = Submit("a2", "ann"), a3 = Submit("a3", "ann");
+  const std::string b1 = Submit("b1", "bob"), urgent = Submit("urgent", "ann", 5);
+  EXPECT_EQ(Lease("t/1"), urgent);
+  EXPECT_EQ(Lease("t/2"), b1) << "ann has one";
+  EXPECT_EQ(Lease("t/3"), a1);
+  EXPECT_EQ(Job(a2).waiting_for(), "a tuner");
+  EXPECT_EQ(Job(a3).waiting_for(), "a tuner; 1 other goes first");
+}
+
+TEST_F(SchedulingTest, AJobOfHigherPriorityGetsATunerFromOneOfLower) {
+  const std::string low = Submit("low", "ann"), middle = Submit("middle", "ann", 1);
+  ASSERT_EQ(Lease("t/1"), middle);
+  ASSERT_EQ(Lease("t/2"), low);
+  Submit("also low", "ann");
+  Pass(absl::Minutes(2));
+  EXPECT_EQ(Job(low).state(), v1::JOB_STATE_RUNNING) << "equals of one user wait for each other's end";
+  const std::string urgent = Submit("urgent", "ann", 5);
+  Pass(absl::Seconds(25));
+  EXPECT_EQ(Job(low).state(), v1::JOB_STATE_RUNNING);
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(Job(low).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(Job(middle).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(Lease("t/2"), urgent);
+  Pass(absl::Minutes(2));
+  EXPECT_EQ(Job(middle).state(), v1::JOB_STATE_RUNNING) << "nobody who may displace it waits";
+}
+
+TEST_F(SchedulingTest, WhoHoldsAllTunersGivesOneToAnotherUser) {
+  std::string last;
+  for (int i = 0; i < 3; ++i) {
+    Submit(fmt::format("a{}", i), "ann");
+    last = Lease(fmt::format("t/{}", i));
+    now_ += absl::Seconds(1);
+  }
+  const std::string bob = Submit("b", "bob");
+  Pass(absl::Seconds(35));
+  EXPECT_EQ(Job(last).state(), v1::JOB_STATE_QUEUED) << "the one that was begun last";
+  EXPECT_EQ(Lease("t/2"), bob);
+  Submit("b2", "bob");
+  Pass(absl::Minutes(2));
+  EXPECT_EQ(Job(bob).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(farm_.jobs().InState(v1::JOB_STATE_RUNNING).size(), 3u) << "one to two is as even as it gets";
+}
+
+TEST_F(SchedulingTest, UsersShareADeviceByTheTimeTheyHadOnIt) {
+  FakeAgent board("board", "1");
+  const std::string ann = Submit("a", "ann"), ann2 = Submit("a2", "ann"), bob = Submit("b", "bob");
+  for (const char* tuner : {"t/1", "t/2", "t/3"}) ASSERT_NE(Lease(tuner), "");
+  for (int i = 0; i < 30; ++i) {
+    for (const std::string& id : {ann, ann2, bob}) Measure(id, fmt::format("b{}", i), BatchFor(""));
+  }
+  std::map<std::string, double> seconds;
+  for (int i = 0; i < 30; ++i) {
+    // Bob's batches take three times as long.
+    const Farm::Answer answer = board.Sync(farm_, now_).value();
+    ASSERT_EQ(answer.response.leases_size(), 1);
+    const v1::Lease lease = answer.response.leases(0);
+    for (const std::string& id : {ann, ann2, bob}) ASSERT_TRUE(Alive(id).ok());
+    const double took = lease.receipt().job_id() == bob ? 3 : 1;
+    seconds[lease.receipt().job_id()] += took;
+    now_ += absl::Seconds(took / 2);  // the farm hears of it now and then
+    farm_.Tick(now_);
+    now_ += absl::Seconds(took / 2);
+    farm_.Tick(now_);
+    board.Finish(lease);
+  }
+  EXPECT_NEAR(seconds[bob], seconds[ann] + seconds[ann2], 4);
+  EXPECT_NEAR(seconds[ann], seconds[ann2], 2) << "one user's batches go by age";
+}
+
+TEST_F(SchedulingTest, WhatAUserHadIsForgottenByAndBy) {
+  Shares shares(absl::Minutes(10));
+  shares.Add("ann", absl::Minutes(8), now_);
+  EXPECT_DOUBLE_EQ(shares.Of("ann", now_), 480);
+  EXPECT_DOUBLE_EQ(shares.Of("ann", now_ + absl::Minutes(10)), 240);
+  EXPECT_DOUBLE_EQ(shares.Of("ann", now_ + absl::Minutes(30)), 60);
+  shares.Add("ann", absl::Seconds(1), now_ + absl::Minutes(30));
+  EXPECT_DOUBLE_EQ(shares.Of("ann", now_ + absl::Minutes(30)), 61);
+  EXPECT_EQ(shares.Of("bob", now_), 0);
+}
+
+TEST_F(SchedulingTest, TimeOnOthersTurnIsNotTheJobs) {
+  FakeAgent board("board", "1");
+  const std::string ann = Submit("a", "ann"), bob = Submit("b", "bob");
+  ASSERT_EQ(Lease("t/1"), ann);
+  ASSERT_EQ(Lease("t/2"), bob);
+  Measure(ann, "b", BatchFor(""));
+  const v1::Lease lease = board.Sync(farm_, now_)->response.leases(0);
+  ASSERT_EQ(lease.receipt().job_id(), ann);
+  v1::Batch limited = BatchFor("");
+  limited.set_useful_seconds(100);
+  Measure(bob, "b", limited);
+  *board.state.add_running() = lease.reference();
+  Pass(absl::Seconds(20), {&board});
+  EXPECT_DOUBLE_EQ(Waited(bob), 20);
+  EXPECT_DOUBLE_EQ(Waited(ann), 0);
+  EXPECT_THAT(Job(bob).waiting_for(), HasSubstr("its turn on board/cpu, which measures for job " + ann + " of ann"));
+  EXPECT_THAT(Job(ann).waiting_for(), IsEmpty());
+  board.Finish(lease);
+  const v1::Lease next = board.Sync(farm_, now_)->response.leases(0);
+  EXPECT_EQ(next.receipt().job_id(), bob);
+  EXPECT_DOUBLE_EQ(next.batch().policy().visit_seconds(), 100) << "it waited, and may still take what it asked for";
+  *board.state.add_running() = next.reference();
+  Pass(absl::Seconds(5), {&board});
+  EXPECT_DOUBLE_EQ(Waited(bob), 20);
+}
+
+TEST_F(SchedulingTest, AJobEndsWhenItsTimeIsOverWhateverItDoes) {
+  const auto until = [&](absl::Duration left) {
+    return [this, left](v1::JobSpec& spec) {
+      spec.set_trials(0);
+      *spec.mutable_until() = ToProto(now_ + left);
+    };
+  };
+  v1::JobSpec late = SpecOf("late");
+  until(absl::ZeroDuration())(late);
+  EXPECT_THAT(std::string(farm_.SubmitJob(late, now_).status().message()), HasSubstr("which is over"));
+  const std::string tuned = Submit("a", "ann", 0, until(absl::Minutes(10)));
+  const std::string away = Submit("b", "ann", 0, [&](v1::JobSpec& spec) {
+    until(absl::Minutes(10))(spec);
+    spec.add_devices("desk");
+  });
+  now_ += absl::Minutes(1);
+  ASSERT_EQ(Lease("t"), tuned);
+  EXPECT_EQ(last_.until_left().seconds(), 9 * 60);
+  ASSERT_TRUE(Alive(tuned, 5).ok());
+  Pass(absl::Minutes(9) + absl::Seconds(30));
+  EXPECT_EQ(Job(away).state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(Job(away).error(), HasSubstr("it waited for a device for name desk"));
+  EXPECT_EQ(Job(tuned).state(), v1::JOB_STATE_RUNNING) << "its tuner may still confirm its winners";
+  Pass(absl::Minutes(1));
+  EXPECT_EQ(Job(tuned).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Alive(tuned).status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(SchedulingTest, WhatAPersonSeesIsNotStoredEverySecond) {
+  const std::string id = Submit("a", "ann");
+  ASSERT_EQ(Lease("t"), id);
+  farm_.TakeChangedJobs();
+  farm_.TakeJobNews();
+  int stored = 0;
+  for (int i = 0; i < 20; ++i) {
+    now_ += absl::Seconds(0.5);
+    ASSERT_TRUE(Alive(id, i).ok());
+    stored += static_cast<int>(farm_.TakeChangedJobs().size());
+    EXPECT_THAT(farm_.TakeJobNews(), testing::ElementsAre(id)) << "who watches it hears of it";
+  }
+  EXPECT_EQ(stored, 2);
+  v1::CompleteJobRequest complete;
+  *complete.mutable_lease() = leases_[id];
+  complete.mutable_progress()->set_trials(20);
+  ASSERT_TRUE(farm_.CompleteJob(complete, now_).ok());
+  ASSERT_THAT(farm_.TakeChangedJobs(), testing::SizeIs(1));
+}
+
+}  // namespace
+}  // namespace hone::tracker
