@@ -171,6 +171,7 @@ TEST_F(SchedulingTest, AShortAbsenceCostsNothing) {
   const std::string id = Submit("a", "ann");
   ASSERT_EQ(Lease("t"), id);
   Measure(id, "b1", BatchFor(""));
+  Submit("wants a tuner too", "ann");
   board.state.set_leaving(true);
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   Pass(absl::Seconds(10));
