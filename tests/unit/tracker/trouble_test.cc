@@ -352,6 +352,25 @@ TEST_F(TroubleTest, ARestartedTrackerRecordsWhatItHasForgottenAndNothingMadeUp) 
   EXPECT_EQ(restarted.Counters(now_).results_stale(), 0);
 }
 
+// An agent that has not heard of the restart yet sends its result without the receipt. It may not forget it for that.
+TEST_F(TroubleTest, ARestartedTrackerAsksForTheReceiptFirst) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(2), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  agent.Finish(lease);
+  EXPECT_THAT(agent.Sync(restarted, now_)->response.acked_lease_ids(), testing::IsEmpty());
+  EXPECT_EQ(restarted.Counters(now_).results_stale(), 0);
+  agent.Finish(lease);
+  *agent.state.mutable_finished(0)->mutable_batch() = lease.batch();
+  *agent.state.mutable_finished(0)->mutable_receipt() = lease.receipt();
+  EXPECT_THAT(agent.Sync(restarted, now_)->response.acked_lease_ids(), ElementsAre(lease.reference().lease_id()));
+  EXPECT_EQ(restarted.Counters(now_).results_recovered(), 1);
+  // What has none, an error, may be forgotten once it knows.
+  agent.Finish(lease);
+  EXPECT_THAT(agent.Sync(restarted, now_)->response.acked_lease_ids(), ElementsAre(lease.reference().lease_id()));
+}
+
 // Told to keep it, the agent must not be told to forget it by the same answer.
 TEST_F(TroubleTest, AForgottenResultThatCannotBeStoredStaysWithTheAgent) {
   FakeAgent agent("a", "1");
