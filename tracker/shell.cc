@@ -438,4 +438,9 @@ v1::GetFarmResponse Shell::Counters() {
   return farm_.Counters(Now());
 }
 
+void Shell::Look(const std::function<void(const Farm&, absl::Time now)>& look) {
+  const std::lock_guard lock(mutex_);
+  look(farm_, Now());
+}
+
 }  // namespace hone::tracker

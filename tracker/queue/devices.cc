@@ -183,6 +183,9 @@ void DeviceRegistry::Expire(absl::Time now) {
                                   [](const auto& device) { return device.second.lease_id.empty(); });
     return idle && agent.orphaned_leases.empty() && now - agent.last_seen > options_.forget_after;
   });
+  for (auto& [name, health] : health_) {
+    if (FollowClock(health, now)) changed_health_.insert(name);
+  }
   for (const auto& [id, agent] : agents_) {
     for (const auto& [device_id, device] : agent.devices) {
       const std::string name = NameOf(id, device_id);

@@ -190,8 +190,10 @@ absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& req
 void Farm::TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response,
                        absl::Time now) {
   for (const v1::LeaseResult& finished : request.finished()) {
-    response.add_acked_lease_ids(finished.lease().lease_id());
     const BatchQueue::Lease* lease = LiveLease(agent, finished.lease());
+    // Its agent has not heard yet that it is registered anew, and shows no receipt: with the next call it does.
+    if (lease == nullptr && request.epoch() != agent.epoch && !finished.has_batch()) continue;
+    response.add_acked_lease_ids(finished.lease().lease_id());
     if (lease == nullptr) {
       Vouched(request, finished).has_value() ? ++recovered_ : ++stale_;
       continue;

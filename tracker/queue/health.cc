@@ -119,6 +119,14 @@ void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions
   if (InQuarantine(health) && now >= FromProto(health.retry_at())) EndQuarantine(health, options);
 }
 
+bool FollowClock(v1::HealthRecord& health, absl::Time now) {
+  if (!InQuarantine(health) || FromProto(health.quarantined_since()) <= now) return false;
+  const absl::Duration wait = FromProto(health.retry_at()) - FromProto(health.quarantined_since());
+  *health.mutable_quarantined_since() = ToProto(now);
+  *health.mutable_retry_at() = ToProto(now + wait);
+  return true;
+}
+
 std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now) {
   if (check != nullptr && !check->passed()) return fmt::format("its golden kernel fails: {}", check->reason());
   if (InQuarantine(health)) {

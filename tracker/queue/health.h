@@ -30,6 +30,10 @@ void Release(v1::HealthRecord& health);
 // Where there is no golden kernel to end a quarantine, time does.
 void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options);
 
+// The clock was set back, while the tracker was not there to see it, to before the quarantine began: it begins now, and
+// takes as long as it was to. False: it was not, and nothing changed.
+bool FollowClock(v1::HealthRecord& health, absl::Time now);
+
 // Why it gets no work, or "". `check`: the device's newest; null where it has no golden kernel.
 std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now);
 bool InQuarantine(const v1::HealthRecord& health);

@@ -6,6 +6,7 @@
 #include "tests/farm/builders.h"
 #include "tests/farm/fake_agent.h"
 #include "tracker/queue/farm.h"
+#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -350,6 +351,41 @@ TEST_F(TroubleTest, ARestartedTrackerRecordsWhatItHasForgottenAndNothingMadeUp) 
   EXPECT_THAT(answer.response.acked_lease_ids(), ElementsAre(lease.reference().lease_id()));
   EXPECT_EQ(restarted.Counters(now_).results_recovered(), 1);
   EXPECT_EQ(restarted.Counters(now_).results_stale(), 0);
+}
+
+// An agent that has not heard of the restart yet sends its result without the receipt. It may not forget it for that.
+TEST_F(TroubleTest, ARestartedTrackerAsksForTheReceiptFirst) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(2), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  agent.Finish(lease);
+  EXPECT_THAT(agent.Sync(restarted, now_)->response.acked_lease_ids(), testing::IsEmpty());
+  EXPECT_EQ(restarted.Counters(now_).results_stale(), 0);
+  agent.Finish(lease);
+  *agent.state.mutable_finished(0)->mutable_batch() = lease.batch();
+  *agent.state.mutable_finished(0)->mutable_receipt() = lease.receipt();
+  EXPECT_THAT(agent.Sync(restarted, now_)->response.acked_lease_ids(), ElementsAre(lease.reference().lease_id()));
+  EXPECT_EQ(restarted.Counters(now_).results_recovered(), 1);
+  // What has none, an error, may be forgotten once it knows.
+  agent.Finish(lease);
+  EXPECT_THAT(agent.Sync(restarted, now_)->response.acked_lease_ids(), ElementsAre(lease.reference().lease_id()));
+}
+
+// A tracker that was restarted after its machine's clock was set back by hours.
+TEST_F(TroubleTest, AQuarantineIsNoLongerForAClockThatWasSetBack) {
+  v1::HealthRecord health;
+  health.set_quarantine_reason("three troubles");
+  *health.mutable_quarantined_since() = tracker::ToProto(now_ + absl::Hours(5));
+  *health.mutable_retry_at() = tracker::ToProto(now_ + absl::Hours(5) + absl::Minutes(10));
+  Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+  restarted.Restore({}, {}, {{"a/cpu", health}});
+  restarted.Tick(now_);
+  const v1::HealthRecord followed = restarted.TakeChangedHealth()["a/cpu"];
+  EXPECT_EQ(tracker::FromProto(followed.retry_at()), now_ + absl::Minutes(10));
+  EXPECT_EQ(followed.quarantine_reason(), "three troubles");
+  restarted.Tick(now_ + absl::Seconds(1));
+  EXPECT_TRUE(restarted.TakeChangedHealth().empty());
 }
 
 // Told to keep it, the agent must not be told to forget it by the same answer.

@@ -1,0 +1,245 @@
+#include "tests/simulation/checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "tracker/queue/health.h"
+#include "tracker/queue/times.h"
+
+namespace hone::simulation {
+namespace {
+
+// By then a change of the farm is on the disk, when nothing is wrong with that.
+constexpr absl::Duration kSurelyStored = absl::Seconds(20);
+
+bool Lasting(const v1::LeaseResult& result) { return result.result().error().empty(); }
+
+}  // namespace
+
+void Checker::TrackerStarts() {
+  here_.clear();
+  live_.clear();
+  accepted_ = lost_ = 0;
+  quarantines_.clear();
+}
+
+void Checker::Look(const tracker::Farm& farm, absl::Time now) {
+  std::set<std::string> ended = live_;
+  for (const auto& [id, lease] : farm.batches().leases()) {
+    if (ended.erase(id) == 0) Grant(farm, lease, now);
+  }
+  if (!ended.empty()) End(farm, ended);
+  const v1::GetFarmResponse counters = farm.Counters(now);
+  accepted_ = counters.results_accepted();
+  lost_ = counters.leases_lost();
+  CheckLeases(farm);
+  NoteQuarantines(farm, now);
+}
+
+// A piece has at most one live lease, and a device too; both sides agree on which.
+void Checker::CheckLeases(const tracker::Farm& farm) {
+  std::set<std::pair<std::string, int64_t>> pieces;
+  std::set<std::string> devices;
+  for (const auto& [id, lease] : farm.batches().leases()) {
+    const std::string name = tracker::NameOf(lease.agent_id, lease.device_id);
+    if (!pieces.emplace(lease.batch_id, lease.piece).second) world_->Violate("two live leases of one piece: " + id);
+    if (!devices.insert(name).second) world_->Violate("two live leases of device " + name);
+  }
+  size_t held = 0;
+  for (const auto& [agent_id, agent] : farm.devices().agents()) {
+    for (const auto& [id, device] : agent.devices) {
+      if (device.lease_id.empty()) continue;
+      ++held;
+      const auto* lease = farm.batches().FindLease(device.lease_id);
+      if (lease == nullptr) world_->Violate(fmt::format("{}/{} holds a dead lease", agent_id, id));
+      if (lease != nullptr && (lease->agent_id != agent_id || lease->device_id != id)) {
+        world_->Violate(fmt::format("{}/{} holds the lease of {}/{}", agent_id, id, lease->agent_id, lease->device_id));
+      }
+    }
+  }
+  if (held != farm.batches().leases().size()) world_->Violate("a live lease is no device's");
+}
+
+void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now) {
+  const std::string name = tracker::NameOf(lease.agent_id, lease.device_id);
+  const std::string job_id = farm.batches().JobOf(lease);
+  world_->Note(fmt::format("lease {:.8} of {}.{} to {}", lease.id, lease.batch_id, lease.piece, name));
+  ++leases_;
+  if (!here_.emplace(lease.id, Lease{lease.batch_id, job_id, name, lease.agent_id, lease.piece, true}).second) {
+    world_->Violate("a lease came back to life: " + lease.id);
+  }
+  live_.insert(lease.id);
+  // No work goes to a device that is ill, nor to who is drained or leaves; nor for who was told that his job is
+  // cancelled.
+  const tracker::Agent& agent = farm.devices().agents().at(lease.agent_id);
+  const tracker::Device& device = agent.devices.at(lease.device_id);
+  const std::string problem = farm.devices().Problem(agent, device, now);
+  if (!problem.empty()) world_->Violate(fmt::format("work went to {}, which is ill: {}", name, problem));
+  if (drained_.contains(lease.agent_id)) world_->Violate(fmt::format("work went to {}, which is drained", name));
+  if (agent.leaving) world_->Violate(fmt::format("work went to {}, which is leaving", name));
+  if (cancelled_.contains(job_id)) world_->Violate(fmt::format("work went out for {}, which was cancelled", job_id));
+  if (!farm.trouble().empty()) world_->Violate("work went out while nothing can be stored");
+  // A quarantine outlives the tracker.
+  if (const auto stored = stored_quarantines_.find(name); stored != stored_quarantines_.end()) {
+    if (now < stored->second.retry_at) {
+      world_->Violate(fmt::format("work went to {} before its quarantine ended: {}", name, stored->second.reason));
+    }
+    stored_quarantines_.erase(stored);
+  }
+  // Who fell silent has stopped before another begins.
+  const v1::Batch batch = farm.batches().BatchOf(lease, now);
+  for (const auto& [other, candidates] : running_) {
+    if (other == name || !candidates.contains(batch.candidates(0).id())) continue;
+    const auto silent = farm.devices().agents().find(other.substr(0, other.find('/')));
+    if (silent == farm.devices().agents().end() || !farm.devices().Silent(silent->second, now)) continue;
+    const auto had = std::any_of(here_.begin(), here_.end(), [&](const auto& entry) {
+      return entry.second.batch_id == lease.batch_id && entry.second.device == other;
+    });
+    if (had) world_->Violate(fmt::format("{} still measures what it lost by silence, and {} has it now", other, name));
+  }
+}
+
+void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended) {
+  const v1::GetFarmResponse counters = farm.Counters(absl::InfinitePast());
+  const int64_t accepted = counters.results_accepted() - accepted_;
+  const bool by_results = counters.leases_lost() == lost_ && accepted == static_cast<int64_t>(ended.size());
+  for (const std::string& id : ended) {
+    Lease& lease = here_.at(id);
+    lease.live = false;
+    live_.erase(id);
+    world_->Note(fmt::format("lease {:.8} of {} ends{}", id, lease.device, by_results ? " with a result" : ""));
+    // What is accepted is recorded.
+    const auto result = brought_.find(id);
+    if (by_results && result != brought_.end() && Lasting(result->second)) {
+      MustBeRecorded(result->second, lease.batch_id, "it was accepted");
+    }
+  }
+}
+
+void Checker::NoteQuarantines(const tracker::Farm& farm, absl::Time now) {
+  for (const v1::Device& device : farm.ListDevices({}, now)) {
+    const std::string name = tracker::NameOf(device.agent_id(), device.state().device_id());
+    if (!tracker::InQuarantine(device.record())) {
+      quarantines_.erase(name);
+      const auto stored = stored_quarantines_.find(name);
+      if (stored == stored_quarantines_.end()) continue;
+      // Health survives restarts: of the tracker, and of the agent.
+      if (now < stored->second.retry_at) {
+        world_->Violate(fmt::format("{} left its quarantine before its time: {}", name, stored->second.reason));
+      }
+      stored_quarantines_.erase(stored);
+      continue;
+    }
+    const absl::Time retry_at = tracker::FromProto(device.record().retry_at());
+    auto [seen, first] = quarantines_.try_emplace(name);
+    if (first || seen->second.retry_at != retry_at) {
+      seen->second = {device.record().quarantine_reason(), retry_at, world_->now()};
+      world_->Note(fmt::format("{} is in quarantine: {}", name, seen->second.reason));
+    }
+    if (!farm.trouble().empty()) seen->second.since = world_->now();
+    if (world_->now() - seen->second.since >= kSurelyStored) stored_quarantines_[name] = seen->second;
+  }
+}
+
+void Checker::UndrainBegins(const std::string& agent) {
+  drained_.erase(agent);
+  std::erase_if(stored_quarantines_, [&](const auto& entry) { return entry.first.starts_with(agent + "/"); });
+  std::erase_if(quarantines_, [&](const auto& entry) { return entry.first.starts_with(agent + "/"); });
+}
+
+void Checker::Brought(const v1::SynchronizeRequest& request) {
+  for (const v1::LeaseResult& result : request.finished()) brought_[result.lease().lease_id()] = result;
+}
+
+// What an agent may forget is recorded, unless this tracker itself had ended the lease.
+void Checker::Answered(const v1::SynchronizeRequest& request, const v1::SynchronizeResponse& response) {
+  for (const v1::LeaseResult& result : request.finished()) {
+    const std::string& id = result.lease().lease_id();
+    const auto& acked = response.acked_lease_ids();
+    if (!Lasting(result) || here_.contains(id) || std::find(acked.begin(), acked.end(), id) == acked.end()) continue;
+    MustBeRecorded(result, result.receipt().batch_id(), "its agent may forget it");
+  }
+}
+
+void Checker::MustBeRecorded(const v1::LeaseResult& result, const std::string& batch_id, const std::string& why) {
+  for (const v1::CandidateOutcome& outcome : result.result().outcomes()) {
+    must_be_recorded_[batch_id + "/" + outcome.candidate_id()] = fmt::format(
+        "{} (lease {:.8}, at {:.3f})", why, result.lease().lease_id(), absl::ToDoubleSeconds(world_->now()));
+  }
+}
+
+double Checker::NewTime(const std::string& candidate_id) {
+  const double time = 1e-3 * (1 + 1e-9 * static_cast<double>(++next_time_));
+  times_[candidate_id].insert(time);
+  return time;
+}
+
+// A device does one thing at a time.
+void Checker::Begins(const std::string& device, const v1::Batch& batch) {
+  std::set<std::string>& hands = running_[device];
+  if (!hands.empty()) world_->Violate(device + " measures two things at once");
+  for (const v1::Candidate& candidate : batch.candidates()) hands.insert(candidate.id());
+}
+
+void Checker::Ends(const std::string& device, const v1::Batch& /*batch*/) { running_.erase(device); }
+
+void Checker::AgentDied(const std::string& agent) {
+  std::erase_if(running_, [&](const auto& entry) { return entry.first.starts_with(agent + "/"); });
+}
+
+// A batch comes back once, with an outcome for each candidate, in order; and what a tuner is told is recorded.
+void Checker::Told(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result, bool may_fail) {
+  if (!told_batches_.insert(batch_id).second) world_->Violate("a batch was finished twice: " + batch_id);
+  if (!result.error().empty()) {
+    if (!may_fail) world_->Violate(fmt::format("batch {} failed: {}", batch_id, result.error()));
+    return;
+  }
+  if (result.outcomes_size() != batch.candidates_size()) {
+    return world_->Violate(fmt::format("batch {} has {} outcomes for {} candidates", batch_id, result.outcomes_size(),
+                                       batch.candidates_size()));
+  }
+  for (int i = 0; i < result.outcomes_size(); ++i) {
+    const std::string& candidate = batch.candidates(i).id();
+    if (result.outcomes(i).candidate_id() != candidate) world_->Violate("outcomes are out of order in " + batch_id);
+    must_be_recorded_[batch_id + "/" + candidate] = "a tuner was told";
+    const v1::Outcome& outcome = result.outcomes(i).outcome();
+    if (outcome.has_timing() && !times_[candidate].contains(outcome.timing().seconds(0))) {
+      world_->Violate("a time that nobody measured: " + candidate);
+    }
+    ++told_count_;
+  }
+}
+
+// Who was told of a job finds it again; and an end is an end.
+void Checker::JobSeen(const v1::Job& job) {
+  if (!tracker::JobBook::Ended(job)) {
+    if (ends_.contains(job.id())) world_->Violate(fmt::format("job {} had ended, and goes on", job.id()));
+    return;
+  }
+  const auto [end, first] = ends_.emplace(job.id(), job.state());
+  if (!first && end->second != job.state()) world_->Violate(fmt::format("job {} ended twice, differently", job.id()));
+}
+
+// Every outcome is recorded once, and is what a device measured; all that had to be recorded is.
+void Checker::AtEnd(const records::Store& store, const std::string& farm_id) {
+  if (const absl::Status sound = store.CheckIntegrity(); !sound.ok()) world_->Violate("records: " + sound.ToString());
+  std::set<std::string> ids;
+  const auto page = store.Query({.limit = 100'000, .byte_limit = SIZE_MAX});
+  if (!page.ok()) return world_->Violate("records: " + page.status().ToString());
+  for (const records::StoredRecord& row : page->rows) {
+    const std::string id = row.record.measurement_id.substr(farm_id.size() + 1);
+    if (!ids.insert(id).second) world_->Violate("recorded twice: " + id);
+    const auto* timing = std::get_if<records::Timing>(&row.record.outcome);
+    const std::string candidate = id.substr(id.find('/') + 1);
+    if (timing != nullptr && !times_[candidate].contains(timing->seconds.at(0))) {
+      world_->Violate("recorded, and nobody measured it: " + id);
+    }
+  }
+  for (const auto& [id, why] : must_be_recorded_) {
+    if (!ids.contains(id)) world_->Violate(fmt::format("not recorded, though {}: {}", why, id));
+  }
+}
+
+}  // namespace hone::simulation
