@@ -86,7 +86,7 @@ void WriteLoops(const NestFacts& facts, FeatureWriter& out) {
   double parallel = 1, unrolled = 1, vectorized = 1, serial = 1, outer_reduce = 1, inner_serial = 1, loops = 0;
   for (const LoopFacts& loop : facts.loops) {
     loops += loop.length > 1 ? 1 : 0;
-    if (loop.instruction) {
+    if (loop.statement) {
       vectorized *= loop.extent;
       continue;
     }
@@ -204,7 +204,7 @@ Totals Sum(const schedule::State& state, const std::vector<NestFacts>& nests, co
     t.memory += costs[i].memory_bytes;
     for (const Access& access : facts.accesses) t.bytes += access.local ? 0 : access.Bytes(0);
     double stored = ir::SizeOf(facts.nest->stage.buffer->dtype);
-    for (const int64_t extent : facts.nest->storage_shape) stored *= static_cast<double>(extent);
+    for (const int64_t extent : schedule::StoredShape(state, *facts.nest)) stored *= static_cast<double>(extent);
     const bool output = state.IsOutput(facts.nest->stage.buffer.get());
     if (facts.nest->AtRoot() && !output) t.workspace += stored;
     if (!facts.nest->AtRoot()) t.local += stored;

@@ -18,6 +18,8 @@ using Features = std::vector<float>;
 
 // Feature 0 is the draft model's natural logarithm of seconds.
 inline constexpr size_t kDraftLogSeconds = 0;
+// The logarithm to base 2 of 1 + the bytes that stages take that are computed inside loops.
+inline constexpr size_t kLogLocalBytes = 10;
 extern const size_t kFeatureCount;
 
 Features ExtractFeatures(const schedule::State& state, const target::Target& target);

@@ -103,7 +103,7 @@ class Analyzer {
       const bool together = !own && nest_.scope == ir::Scope::kShared && loop.kind == ir::LoopKind::kLane;
       const int64_t extent = together ? 1 : loop.max_extent;
       facts_.loops.push_back({static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own,
-                              own, own && i + nest.InstructionLoops() >= nest.loops.size()});
+                              own, own && i + nest.StatementLoops() >= nest.loops.size()});
       extents_.push_back(together ? ir::Expr(1) : loop.extent);
       slots_.push_back(loop.name);
     }
@@ -267,7 +267,7 @@ class Analyzer {
     while (tile.begin > 0) {
       const LoopFacts& loop = facts_.loops[tile.begin - 1];
       const bool straight =
-          loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized || loop.instruction;
+          loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized || loop.statement;
       if (!straight && loop.length != 1) break;
       --tile.begin;
     }
@@ -276,7 +276,7 @@ class Analyzer {
       const double count = Chunks(loop);
       tile.vectors *= count;
       (loop.reduce ? tile.reduce_steps : tile.outputs) *= count;
-      tile.vectorized |= loop.instruction;
+      tile.vectorized |= loop.statement;
       if (loop.kind != ir::LoopKind::kVectorized || loop.length == 1) continue;
       tile.vectorized = true;
       tile.vector_used = loop.extent / (count * facts_.width);
@@ -287,7 +287,7 @@ class Analyzer {
   }
 
   double Chunks(const LoopFacts& loop) const {
-    if (loop.instruction) return 1;
+    if (loop.statement) return 1;
     return loop.kind == ir::LoopKind::kVectorized ? std::ceil(loop.extent / facts_.width) : loop.extent;
   }
 

@@ -19,8 +19,8 @@ struct LoopFacts {
   int64_t length = 1;  // at most
   ir::LoopKind kind = ir::LoopKind::kSerial;
   bool reduce = false;
-  bool own = true;           // of this nest, not of one it is computed in
-  bool instruction = false;  // a part of one tensor instruction, which does all its iterations
+  bool own = true;         // of this nest, not of one it is computed in
+  bool statement = false;  // a part of one statement, a tensor instruction or a copy, which does all its iterations
 };
 
 // One load of the stage's value, or its store. Loops count from the outermost; `inside` d means loops d, d+1, ...

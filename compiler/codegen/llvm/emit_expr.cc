@@ -106,6 +106,26 @@ llvm::Value* Emitter::EmitIntToFloat64(llvm::Value* value, ir::Type from) {
   return EmitCast(builder_.CreateSelect(builder_.CreateICmpULT(size, number(kExact)), value, odd), from, type);
 }
 
+// Saturating; NaN gives 0. LLVM would convert a vector element by element, to i32 too, so vectors of short integers are
+// clamped as floats first: what is left fits i32, for which there are instructions. The limits are exact in f32.
+llvm::Value* Emitter::EmitFloatToInt(llvm::Value* value, ir::Type given, ir::Type result) {
+  llvm::Type* type = TypeOf(result);
+  const bool is_signed = ir::IsSignedInt(result.dtype);
+  if (given.width == 1 || ir::SizeOf(result.dtype) > 2) {
+    const auto id = is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return builder_.CreateIntrinsic(id, {type, value->getType()}, {value});
+  }
+  if (given.dtype == ir::DType::kFloat16) value = EmitCast(value, given, {ir::DType::kFloat32, given.width});
+  const double range = std::ldexp(1.0, 8 * static_cast<int>(ir::SizeOf(result.dtype)) - (is_signed ? 1 : 0));
+  llvm::Value* zero = llvm::Constant::getNullValue(value->getType());
+  llvm::Value* low = llvm::ConstantFP::get(value->getType(), is_signed ? -range : 0.0);
+  llvm::Value* high = llvm::ConstantFP::get(value->getType(), range - 1);
+  value = builder_.CreateSelect(builder_.CreateFCmpORD(value, zero), value, zero);
+  value = builder_.CreateSelect(builder_.CreateFCmpOLT(value, low), low, value);
+  value = builder_.CreateSelect(builder_.CreateFCmpOGT(value, high), high, value);
+  return builder_.CreateTrunc(builder_.CreateFPToSI(value, TypeOf({ir::DType::kInt32, result.width})), type);
+}
+
 llvm::Value* Emitter::EmitCast(llvm::Value* value, ir::Type given, ir::Type result) {
   const ir::DType from = given.dtype, to = result.dtype;
   if (to == ir::DType::kBFloat16) {
@@ -117,10 +137,7 @@ llvm::Value* Emitter::EmitCast(llvm::Value* value, ir::Type given, ir::Type resu
     return ir::IsFloat(from) ? builder_.CreateFCmpUNE(value, zero) : builder_.CreateICmpNE(value, zero);
   }
   if (ir::IsFloat(from) && ir::IsFloat(to)) return builder_.CreateFPCast(value, type);
-  if (ir::IsFloat(from)) {
-    const auto id = ir::IsSignedInt(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return builder_.CreateIntrinsic(id, {type, value->getType()}, {value});
-  }
+  if (ir::IsFloat(from)) return EmitFloatToInt(value, given, result);
   if (ir::IsFloat(to))
     return ir::IsSignedInt(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
   return ir::IsSignedInt(from) ? builder_.CreateSExtOrTrunc(value, type) : builder_.CreateZExtOrTrunc(value, type);

@@ -55,6 +55,7 @@ class Emitter {
   llvm::Value* EmitNode(const ir::Expr& e);
   llvm::Value* EmitCast(const ir::Cast& cast);
   llvm::Value* EmitCast(llvm::Value* value, ir::Type given, ir::Type result);  // given: not bf16
+  llvm::Value* EmitFloatToInt(llvm::Value* value, ir::Type given, ir::Type result);
   llvm::Value* EmitIntToFloat64(llvm::Value* value, ir::Type from);
   llvm::Value* EmitUnary(const ir::Unary& unary);
   llvm::Value* EmitBinary(const ir::Binary& binary);

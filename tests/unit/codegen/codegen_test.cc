@@ -95,7 +95,12 @@ INSTANTIATE_TEST_SUITE_P(
         Expression{"f32", "max(log(x[i, j]), y[i, j])", -1, 1}, Expression{"f32", "x[i, j] % y[i, j]", -9, 9},
         Expression{"f32", "round(x[i, j] * 2f32)", -5, 5}, Expression{"f32", "floor(x[i, j]) + ceil(y[i, j])", -5, 5},
         Expression{"f32", "fma(x[i, j], y[i, j], 1f32)", -5, 5}, Expression{"f32", "i32(x[i, j])", -3e9, 3e9, "i32"},
-        Expression{"f32", "u8(x[i, j])", -500, 500, "u8"}, Expression{"f32", "x[i, j] < y[i, j]", -1, 1, "bool"},
+        Expression{"f32", "u8(x[i, j])", -500, 500, "u8"}, Expression{"f32", "i8(x[i, j])", -300, 300, "i8"},
+        Expression{"f32", "u16(x[i, j])", -1e5, 1e5, "u16"}, Expression{"f32", "i16(x[i, j])", -5e4, 5e4, "i16"},
+        Expression{"f32", "u8(x[i, j])", -1e12, 1e12, "u8"}, Expression{"f32", "i8(x[i, j])", -1e12, 1e12, "i8"},
+        Expression{"f32", "i8(log(x[i, j]) + 100f32)", -1, 1, "i8"},
+        Expression{"f32", "u8(1f32 / (x[i, j] - x[i, j]))", -1, 1, "u8"},
+        Expression{"f32", "x[i, j] < y[i, j]", -1, 1, "bool"},
         Expression{"f32", "select(x[i, j] < 0f32, x[i, j] * 0.1f32, y[i, j])", -1, 1},
         // 1 / shows the sign of a zero.
         Expression{"f32", "1f32 / max(x[i, j] * 0f32, 0f32)", -2, -1},
@@ -270,6 +275,23 @@ TEST(VectorLoads, ElementsInOrderAreNotGathered) {
         Emit(std::span(&*func, 1), ParseTarget("x86_64 -mcpu=znver4").value(), Effort::kKernel, Output::kAssembly);
     ASSERT_TRUE(assembly.ok()) << assembly.status();
     EXPECT_EQ(assembly->find("gather"), std::string::npos) << index << "\n" << *assembly;
+  }
+}
+
+// Else LLVM takes the vector apart: 83 instructions for 16 elements instead of 10.
+TEST(VectorCasts, FloatsBecomeShortIntegersTogether) {
+  for (const char* type : {"u8", "i8", "u16", "i16"}) {
+    const auto func =
+        ir::ParseFunc(fmt::format("func f(A: f32[64], B: {0}[64]) {{ for i in 4 {{ B[ramp(i * 16, 1, 16)] = "
+                                  "{0}x16(A[ramp(i * 16, 1, 16)]) }} }}",
+                                  type));
+    ASSERT_TRUE(func.ok()) << func.status();
+    for (const char* target : {"x86_64 -mcpu=znver4", "x86_64 -mcpu=haswell"}) {
+      const auto assembly = Emit(std::span(&*func, 1), ParseTarget(target).value(), Effort::kKernel, Output::kAssembly);
+      ASSERT_TRUE(assembly.ok()) << assembly.status();
+      EXPECT_THAT(*assembly, HasSubstr("cvttps2dq")) << type << " " << target;
+      EXPECT_THAT(*assembly, ::testing::Not(HasSubstr("cvttss2si"))) << type << " " << target << "\n" << *assembly;
+    }
   }
 }
 

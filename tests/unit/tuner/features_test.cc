@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/space/space.h"
+#include "tests/unit/space/pipelines.h"
 #include "tests/unit/space/workloads.h"
 #include "tuner/draft_model.h"
 #include "tuner/index_code.h"
@@ -188,6 +189,44 @@ output t
   EXPECT_EQ(facts.operations, 1);
   EXPECT_TRUE(facts.tile.vectorized);
   EXPECT_EQ(facts.executed, 96.0 * 128 * 256);
+}
+
+schedule::State CopiedState(const std::string& steps) {
+  const auto state =
+      schedule::Replay(ir::ParseWorkload(testing::kEven).value(), schedule::ParseSchedule(steps).value());
+  EXPECT_TRUE(state.ok()) << state.status();
+  return *state;
+}
+
+TEST(NestFactsTest, CopyOfSeveralElementsIsOneOperationOfItsTile) {
+  const schedule::State state = CopiedState(testing::kByFour);
+  const std::vector<NestFacts> nests = AnalyzeNests(state, target::ParseTarget("opencl").value());
+  const NestFacts facts =
+      *std::ranges::find_if(nests, [](const NestFacts& f) { return f.nest->stage.buffer->name == "xrt"; });
+  EXPECT_TRUE(facts.loops.back().statement);
+  EXPECT_EQ(facts.tile.begin, facts.depth() - 1) << "the four elements of a copy are no loop";
+  EXPECT_EQ(facts.tile.vectors, 1);
+  EXPECT_EQ(facts.tile.loads, 1);
+  EXPECT_TRUE(facts.tile.vectorized);
+}
+
+TEST(NestFactsTest, CopiesOfOneElementStayALoop) {
+  const schedule::State state = CopiedState(testing::kByOne);
+  const std::vector<NestFacts> nests = AnalyzeNests(state, target::ParseTarget("opencl").value());
+  const NestFacts facts =
+      *std::ranges::find_if(nests, [](const NestFacts& f) { return f.nest->stage.buffer->name == "wrt"; });
+  EXPECT_FALSE(facts.loops.back().statement);
+  EXPECT_EQ(facts.tile.begin, facts.depth());
+}
+
+TEST(FeaturesTest, LocalMemoryCountsPaddingAndEveryBufferOfAPipeline) {
+  const target::Target target = target::ParseTarget("opencl").value();
+  const auto bytes = [&](const std::string& steps) {
+    return std::exp2(ExtractFeatures(CopiedState(steps), target)[kLogLocalBytes]) - 1;
+  };
+  // Tiles of 8 x 4, padded by 4, and of 4 x 8; one accumulator.
+  EXPECT_NEAR(bytes(testing::kByFour), (8 * (4 + 4) + 4 * 8 + 1) * 4, 0.1);
+  EXPECT_NEAR(bytes(testing::kByFour + "pipeline ko 3\n"), (3 * (8 * (4 + 4) + 4 * 8) + 1) * 4, 0.1);
 }
 
 TEST(NestFactsTest, ColumnsAreGatheredAndRowsAreNot) {
