@@ -28,6 +28,8 @@
 namespace hone::tuner {
 namespace {
 
+constexpr absl::Duration kConnectPatience = absl::Seconds(10);  // then the call says why there is no connection
+
 struct Options {
   std::string tracker, name;
   std::string identity;  // a folder (pki/identity_folder.h)
@@ -41,7 +43,7 @@ struct Options {
 // again.
 absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJobResponse& leased,
                   BuildPool& builders) {
-  const auto channel = [&link] { return link.channel(); };
+  const auto channel = [&link] { return link.ConnectedChannel(kConnectPatience); };
   Patience patience;
   FarmClient farm(channel, leased.lease(), options.tracker, &patience);
   Progress progress;
@@ -90,7 +92,7 @@ class HeldJob {
 // Takes one job if there is one, and tunes it.
 absl::Status TakeJob(const Options& options, pki::FarmLink& link, const std::string& boot_id, HeldJob& held,
                      BuildPool& builders) {
-  const auto stub = v1::TunerService::NewStub(link.channel());
+  const auto stub = v1::TunerService::NewStub(link.ConnectedChannel(kConnectPatience));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::LeaseJobRequest request;
