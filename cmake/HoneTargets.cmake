@@ -15,7 +15,7 @@ if(CCACHE_PROGRAM)
 endif()
 
 option(HONE_RUNTIME_ONLY "Build only base, the drivers and the runtime (for boards; needs nothing but a C++ compiler)" OFF)
-set(HONE_SANITIZE "" CACHE STRING "address or thread: build everything with that sanitizer")
+set(HONE_SANITIZE "" CACHE STRING "address or thread: build everything with that sanitizer; see also the preset fuzzers")
 if(HONE_SANITIZE)
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HONE_SANITIZE})
@@ -23,6 +23,10 @@ endif()
 
 # -Wrestrict and -Wmaybe-uninitialized are wrong about std::string and std::variant in GCC 12 (GCC bugs 105651, 105562).
 set(HONE_WARNINGS -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # of the preset fuzzers
+  # libstdc++ of GCC 12 uses what it deprecates.
+  list(APPEND HONE_WARNINGS -Wno-unknown-warning-option -Wno-deprecated-declarations)
+endif()
 
 # hone_library(NAME SOURCES a.cc b.cc [DEPS target...]): a static library with root-relative includes.
 function(hone_library name)

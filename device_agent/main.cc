@@ -54,12 +54,14 @@ struct Options {
 
 absl::StatusOr<v1::SynchronizeResponse> CallTracker(pki::FarmLink& link, const v1::SynchronizeRequest& request,
                                                     const std::stop_token& stop) {
+  // Whoever leaves does not wait for a tracker that is gone.
+  const auto channel = request.leaving() ? link.channel() : link.ConnectedChannel(absl::Seconds(10), stop);
+  const int grace = request.leaving() ? 2 : 15;
   grpc::ClientContext context;
-  const int grace = request.leaving() ? 2 : 15;  // whoever leaves does not wait for a tracker that is gone
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + grace));
   const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
   v1::SynchronizeResponse response;
-  const grpc::Status status = v1::AgentService::NewStub(link.channel())->Synchronize(&context, request, &response);
+  const grpc::Status status = v1::AgentService::NewStub(channel)->Synchronize(&context, request, &response);
   if (!status.ok()) return FromGrpc(status);
   return response;
 }

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr absl::Duration kLongestPause = absl::Minutes(1);
 constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
+constexpr absl::Duration kConnectSlice = absl::Milliseconds(200);  // between two looks whether to stop
 
 }  // namespace
 
@@ -38,6 +40,16 @@ FarmLink::~FarmLink() {
 std::shared_ptr<grpc::Channel> FarmLink::channel() {
   const std::lock_guard lock(mutex_);
   return channel_;
+}
+
+std::shared_ptr<grpc::Channel> FarmLink::ConnectedChannel(absl::Duration patience, const std::stop_token& stop) {
+  const std::shared_ptr<grpc::Channel> connected = channel();
+  const absl::Time until = absl::Now() + patience;
+  while (absl::Now() < until && !stop.stop_requested()) {
+    const auto slice = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(kConnectSlice);
+    if (connected->WaitForConnected(slice)) break;
+  }
+  return connected;
 }
 
 TlsFiles FarmLink::Files() const { return folder_.empty() ? TlsFiles() : FilesIn(folder_); }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -27,7 +28,11 @@ class FarmLink {
                                                         const std::filesystem::path& folder);
   ~FarmLink();
 
-  std::shared_ptr<grpc::Channel> channel();  // from any thread
+  // Both from any thread. The second gives the channel `patience` to connect where it is not, less once a stop is
+  // requested. gRPC moves a connection on only while somebody waits for something of it: of a program that calls now
+  // and then, and sleeps between, TLS would never be through in time.
+  std::shared_ptr<grpc::Channel> channel();
+  std::shared_ptr<grpc::Channel> ConnectedChannel(absl::Duration patience, const std::stop_token& stop = {});
 
  private:
   FarmLink(std::string address, std::filesystem::path folder)

@@ -30,6 +30,8 @@
 namespace hone::tuner {
 namespace {
 
+constexpr absl::Duration kConnectPatience = absl::Seconds(10);  // then the call says why there is no connection
+
 struct Options {
   std::string tracker, name;
   std::string identity;  // a folder (pki/identity_folder.h)
@@ -44,7 +46,7 @@ struct Options {
 // again.
 absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJobResponse& leased,
                   BuildPool& builders) {
-  const auto channel = [&link] { return link.channel(); };
+  const auto channel = [&link] { return link.ConnectedChannel(kConnectPatience); };
   Patience patience;
   FarmClient farm(channel, leased.lease(), options.tracker, &patience);
   Progress progress;
@@ -128,7 +130,7 @@ struct Shared {
 
 // Takes one job if there is one, and tunes it.
 absl::Status TakeJob(const std::string& tuner, Shared& shared) {
-  const auto stub = v1::TunerService::NewStub(shared.link.channel());
+  const auto stub = v1::TunerService::NewStub(shared.link.ConnectedChannel(kConnectPatience));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::LeaseJobRequest request;

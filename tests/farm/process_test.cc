@@ -373,6 +373,25 @@ TEST_F(FarmTlsTest, ATunerLeasesUnderItsNameAndReportsNoTimes) {
             grpc::StatusCode::PERMISSION_DENIED);
 }
 
+// By then the tuner calls seldom, and gRPC moves no connection on while nobody calls: several messages of TLS, each at
+// the next call only, would never be through in time.
+TEST_F(FarmTlsTest, ATunerFindsATrackerThatWasAwayForLong) {
+  std::vector<std::string> arguments = {HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "1"};
+  for (const std::string& more : Arguments(CertificateFor(Role::kTuner, "t"))) arguments.push_back(more);
+  const Process tuner(arguments, folder_ / "tuner.log");
+  const std::string address = address_;
+  tracker_->Signal(SIGKILL);
+  tracker_->Wait();
+  std::this_thread::sleep_for(std::chrono::seconds(15));  // its pauses grow
+  StartTracker(address, {"--pki", folder_ / "tracker"});
+  Connect(CertificateFor(Role::kAdmin, "a"));
+  grpc::ClientContext context;
+  v1::SubmitJobRequest submit;
+  *submit.mutable_spec() = tracker::SpecOf("a");
+  ASSERT_TRUE(v1::JobService::NewStub(channel_)->Submit(&context, submit, &job_).ok());
+  EXPECT_TRUE(Eventually([&] { return tuner.Log().find("job " + job_.id()) != std::string::npos; })) << tuner.Log();
+}
+
 // Two devices of one agent: each gets what it can run, and the sandbox lets the driver work.
 TEST_F(FarmProcessTest, OpenClMeasuresBesideTheCpu) {
   StartTracker();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,9 +18,13 @@ Process::Process(const std::vector<std::string>& arguments, const std::string& l
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  const pid_t parent = getpid();
   pid_ = fork();
   HONE_CHECK(pid_ >= 0);
   if (pid_ > 0) return;
+  // A test that is killed leaves nothing behind.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   dup2(file, 1);
   dup2(file, 2);

@@ -67,7 +67,7 @@ OpResult Reshape(const OpArgs& args, StageBuilder& builder) {
     }
     if (shape[d] < -1) return Malformed(fmt::format("dimension {} of the shape is {}", d, shape[d]));
     if (shape[d] != -1) {
-      known *= shape[d];
+      if (__builtin_mul_overflow(known, shape[d], &known)) return Malformed("the shape is too large to be true");
     } else if (unknown >= 0) {
       return Malformed("the shape has more than one -1");
     } else {

@@ -1,0 +1,121 @@
+// hone-farm-chaos: a farm of real processes tunes jobs while its members are killed, stand still and are restarted, the
+// network goes and the disk is full; then the same jobs undisturbed. Both must bring the same records.
+//
+// Needs root, for a network and a disk of its own. Prints JSON; exit code 1 where something was lost, came twice or
+// did not end.
+#include <spdlog/spdlog.h>
+#include <sys/mount.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/temporary_folder.h"
+#include "tests/chaos/disturbances.h"
+#include "tests/chaos/farm.h"
+
+namespace hone::chaos {
+namespace {
+
+using Clock = Disturbances::Clock;
+using nlohmann::json;
+
+struct Options {
+  FarmSize size;
+  double seconds = 600, patience = 900;
+  uint64_t seed = 1;
+  std::string folder;
+};
+
+struct Ended {
+  bool all = false, clean = false;
+  double seconds = 0;
+  std::map<RecordKey, int64_t> records;
+  std::map<std::string, int> disturbances;
+  std::vector<std::string> jobs;  // those that did not succeed, and why
+};
+
+bool Open(const v1::Job& job) { return job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_RUNNING; }
+
+// Until all jobs have ended.
+Ended Play(const Options& options, const std::filesystem::path& folder, bool disturbed) {
+  std::filesystem::create_directories(folder / "disk");
+  const bool mounted = mount("tmpfs", (folder / "disk").c_str(), "tmpfs", 0, "size=200m") == 0;
+  Ended ended;
+  {
+    Farm farm(folder, options.size);
+    farm.SubmitJobs();
+    Disturbances disturbances(&farm, disturbed && mounted ? folder / "disk" : "", options.seed);
+    const Clock::time_point begun = Clock::now();
+    const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
+    bool calm = !disturbed;
+    while (!ended.all && passed() < options.seconds + options.patience) {
+      if (!calm && passed() < options.seconds) disturbances.Tick(Clock::now());
+      if (!calm && passed() >= options.seconds) {
+        spdlog::info("no more disturbances");
+        disturbances.EndAll();
+        calm = true;
+      }
+      const std::vector<v1::Job> jobs = farm.Jobs();
+      ended.all = static_cast<int>(jobs.size()) == options.size.jobs && std::none_of(jobs.begin(), jobs.end(), Open);
+      ended.jobs.clear();
+      for (const v1::Job& job : jobs) {
+        if (job.state() == v1::JOB_STATE_SUCCEEDED) continue;
+        ended.jobs.push_back(job.spec().name() + ": " + v1::JobState_Name(job.state()) + " " + job.error() +
+                             job.waiting_for());
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    ended.seconds = passed();
+    disturbances.EndAll();
+    ended.disturbances = disturbances.counts();
+    std::this_thread::sleep_for(std::chrono::seconds(20));  // what boards still keep is told
+    ended.clean = farm.Stop();
+    ended.records = farm.Records();
+  }
+  if (mounted) umount2((folder / "disk").c_str(), MNT_DETACH);
+  return ended;
+}
+
+json ToJson(const Ended& ended) {
+  json counts = json::array();
+  for (const auto& [key, count] : ended.records) counts.push_back(count);
+  return {{"all_ended", ended.all},        {"processes_ended_well", ended.clean}, {"seconds", ended.seconds},
+          {"records_of_each_key", counts}, {"disturbances", ended.disturbances},  {"jobs_not_succeeded", ended.jobs}};
+}
+
+int Run(const Options& options) {
+  if (!EnterOwnWorld()) {
+    std::fputs("hone-farm-chaos: needs a network of its own; run it as root\n", stderr);
+    return 2;
+  }
+  TemporaryFolder temporary = TemporaryFolder::Create().value();
+  const std::filesystem::path folder = options.folder.empty() ? temporary.path().string() : options.folder;
+  const Ended disturbed = Play(options, folder / "disturbed", true);
+  const Ended calm = Play(options, folder / "calm", false);
+  const bool same = disturbed.records == calm.records;
+  const json result = {{"disturbed", ToJson(disturbed)}, {"calm", ToJson(calm)}, {"same_records", same}};
+  std::puts(result.dump(2).c_str());
+  return disturbed.all && calm.all && disturbed.jobs.empty() && calm.jobs.empty() && same ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace hone::chaos
+
+int main(int argc, char** argv) {
+  hone::chaos::Options options;
+  options.size.trials = 2000;
+  CLI::App app("A farm of real processes under disturbances, beside the same undisturbed.", "hone-farm-chaos");
+  app.add_option("--seconds", options.seconds, "of disturbances")->capture_default_str();
+  app.add_option("--patience", options.patience, "seconds after them until all jobs must have ended")
+      ->capture_default_str();
+  app.add_option("--boards", options.size.boards)->capture_default_str();
+  app.add_option("--tuners", options.size.tuners)->capture_default_str();
+  app.add_option("--jobs", options.size.jobs)->capture_default_str();
+  app.add_option("--trials", options.size.trials, "of each job")->capture_default_str();
+  app.add_option("--seed", options.seed)->capture_default_str();
+  app.add_option("--folder", options.folder, "for logs and records, which stay there (default: one that is removed)");
+  CLI11_PARSE(app, argc, argv);
+  return hone::chaos::Run(options);
+}

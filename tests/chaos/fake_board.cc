@@ -1,0 +1,131 @@
+// hone-fake-board: an agent whose device computes nothing: the real conversation with the tracker and the real outbox,
+// and times that follow from the schedule alone, so that two runs of a job measure the same.
+#include <pthread.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/cpu_features.h"
+#include "base/digest.h"
+#include "base/identity.h"
+#include "base/status.h"
+#include "device_agent/sync_loop.h"
+#include "hone/v1/agent.grpc.pb.h"
+#include "pki/farm_link.h"
+#include "pki/identity_folder.h"
+
+namespace hone::chaos {
+namespace {
+
+constexpr std::chrono::milliseconds kPerCandidate{20};
+constexpr uint64_t kOneInSoManyFails = 16;
+
+v1::Outcome OutcomeOf(const v1::Batch& batch, const v1::Candidate& candidate) {
+  const uint64_t number = std::stoull(Sha256Hex(batch.workload() + candidate.schedule()).substr(0, 15), nullptr, 16);
+  v1::Outcome outcome;
+  if (!candidate.is_default() && number % kOneInSoManyFails == 0) {
+    outcome.mutable_failure()->set_kind(v1::FAILURE_KIND_CRASHED);
+    outcome.mutable_failure()->set_text("signal 11");
+    return outcome;
+  }
+  v1::Timing& timing = *outcome.mutable_timing();
+  for (int repeat = 0; repeat < 5; ++repeat) timing.add_seconds(1e-4 + 1e-7 * static_cast<double>(number % 1000));
+  timing.set_calls_per_repeat(1);
+  timing.set_reference_seconds(1e-5);
+  timing.set_max_error(0);
+  return outcome;
+}
+
+v1::BatchResult Measure(const v1::Batch& batch, const std::stop_token& stop) {
+  v1::BatchResult result;
+  for (const v1::Candidate& candidate : batch.candidates()) {
+    std::this_thread::sleep_for(kPerCandidate);
+    if (stop.stop_requested()) {
+      result.Clear();
+      result.set_error("cancelled");
+      return result;
+    }
+    v1::CandidateOutcome& outcome = *result.add_outcomes();
+    outcome.set_candidate_id(candidate.id());
+    *outcome.mutable_outcome() = OutcomeOf(batch, candidate);
+  }
+  result.set_visit_seconds(0.02 * batch.candidates_size());
+  return result;
+}
+
+agent::ServedDevice Board() {
+  agent::ServedDevice board;
+  v1::DeviceState& state = board.state;
+  state.set_device_id("cpu");
+  state.set_threads(4);
+  v1::DeviceFingerprint& fingerprint = *state.mutable_fingerprint();
+  fingerprint.set_architecture("x86_64");
+  fingerprint.set_cpu_model("fake");
+  for (const X86Feature& feature : kX86Features) fingerprint.add_cpu_features(std::string(feature.cpuinfo));
+  fingerprint.set_text("x86_64 fake");
+  fingerprint.set_digest(Sha256Hex(fingerprint.text()));
+  state.mutable_self_test()->set_passed(true);
+  board.measure = Measure;
+  board.check.run = [test = state.self_test()] { return test; };
+  board.golden.run = [](uint64_t number, const std::stop_token&) {
+    v1::GoldenCheck check;
+    check.set_number(number);
+    check.set_passed(true);
+    check.set_kernel("fake");
+    check.set_median_seconds(1e-3);
+    check.set_mad_seconds(1e-5);
+    return check;
+  };
+  return board;
+}
+
+absl::Status Run(const std::string& tracker, const std::string& folder, const sigset_t& signals) {
+  HONE_ASSIGN_OR_RETURN(const std::string name, pki::NameIn(folder, Role::kAgent));
+  HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(tracker, folder));
+  HONE_ASSIGN_OR_RETURN(agent::Outbox outbox, agent::Outbox::Open(std::filesystem::path(folder) / "outbox"));
+  const auto synchronize = [&](const v1::SynchronizeRequest& request,
+                               const std::stop_token& stop) -> absl::StatusOr<v1::SynchronizeResponse> {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + 15));
+    const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
+    const auto channel = link->ConnectedChannel(absl::Seconds(request.leaving() ? 0 : 10), stop);
+    v1::SynchronizeResponse response;
+    const grpc::Status status = v1::AgentService::NewStub(channel)->Synchronize(&context, request, &response);
+    if (!status.ok()) return FromGrpc(status);
+    return response;
+  };
+  std::vector<agent::ServedDevice> devices;
+  devices.push_back(Board());
+  agent::SyncLoop loop({name, RandomId(), "fake"}, synchronize, std::move(devices), std::move(outbox));
+  std::thread stopper([&] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    loop.Stop();
+  });
+  const absl::Status status = loop.Run();
+  pthread_kill(stopper.native_handle(), SIGTERM);
+  stopper.join();
+  return status;
+}
+
+}  // namespace
+}  // namespace hone::chaos
+
+int main(int argc, char** argv) {
+  std::string tracker, folder;
+  CLI::App app("An agent with a device that computes nothing.", "hone-fake-board");
+  app.add_option("--tracker", tracker, "HOST:PORT")->required();
+  app.add_option("--identity", folder, "folder with its certificate")->required();
+  CLI11_PARSE(app, argc, argv);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const absl::Status status = hone::chaos::Run(tracker, folder, signals);
+  if (!status.ok()) std::fprintf(stderr, "hone-fake-board: %s\n", std::string(status.message()).c_str());
+  return status.ok() ? 0 : 1;
+}
