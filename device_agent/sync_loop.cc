@@ -61,11 +61,13 @@ SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<
     worker->golden_wanted = worker->served.golden.run != nullptr;
     worker->thread = std::thread([this, &worker = *worker] { MeasureLoop(worker); });
   }
+  fence_ = std::thread([this] { FenceLoop(); });
 }
 
 SyncLoop::~SyncLoop() {
   Stop();
   for (const auto& worker : workers_) worker->thread.join();
+  fence_.join();
 }
 
 void SyncLoop::Stop() {
@@ -91,7 +93,6 @@ absl::Status SyncLoop::Run() {
     return stopping_;
   };
   while (!stopping()) {
-    Fence(Now());
     CheckDevices(Now());
     const auto response = Call(false);
     if (stopping()) break;
@@ -254,12 +255,24 @@ void SyncLoop::Take(const v1::Lease& lease) {
   (*worker)->queued.push_back({lease.reference(), lease.receipt(), lease.batch()});
 }
 
-// Nothing heard for so long that the tracker has given our leases to another by now.
-void SyncLoop::Fence(absl::Time now) {
-  const std::lock_guard lock(mutex_);
-  if (now - last_answer_ < fence_after_ || !AnyBusy()) return;
-  spdlog::warn("the tracker has been silent for {}: dropping what runs", absl::FormatDuration(now - last_answer_));
-  for (const auto& worker : workers_) Forget(*worker);
+// Nothing heard for so long that the tracker has given our leases to another by now. By a thread of its own: the one
+// that calls may hang in a call.
+void SyncLoop::FenceLoop() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const absl::Time answered = last_answer_;
+    const auto news = [&] { return stopping_ || last_answer_ != answered; };
+    const absl::Duration left = answered + fence_after_ - Now();
+    if (left > absl::ZeroDuration()) {
+      changed_.wait_for(lock, absl::ToChronoMilliseconds(std::min(left, absl::Hours(1)) + absl::Milliseconds(1)), news);
+      continue;
+    }
+    if (AnyBusy()) {
+      spdlog::warn("the tracker has been silent for {}: dropping what runs", absl::FormatDuration(Now() - answered));
+      for (const auto& worker : workers_) Forget(*worker);
+    }
+    changed_.wait(lock, news);
+  }
 }
 
 void SyncLoop::MeasureLoop(Worker& worker) {

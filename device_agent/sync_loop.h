@@ -106,7 +106,7 @@ class SyncLoop {
   void Take(const v1::Lease& lease);
   void Cancel(const std::string& lease_id);
   void Drop(const std::string& lease_id);
-  void Fence(absl::Time now);
+  void FenceLoop();
   void CheckDevices(absl::Time now);
   void Forget(Worker& worker);
   bool AnyBusy() const;
@@ -137,6 +137,7 @@ class SyncLoop {
   std::stop_source call_;  // of the newest call
   bool held_ = false;      // a call is under way that the tracker may hold: what is finished meanwhile ends it
   bool news_ = false;      // something was finished since the last request
+  std::thread fence_;
 };
 
 }  // namespace hone::agent

@@ -38,6 +38,11 @@ class PretendedTracker {
     v1::SynchronizeResponse response;
     response.set_epoch(epoch_);
     response.mutable_next_sync()->set_seconds(1);
+    if (fence_seconds_ > 0) response.mutable_fence_after()->set_seconds(fence_seconds_);
+    if (hangs_ && !request.leaving()) {
+      changed_.wait_for(lock, stop, kPatience, [] { return false; });
+      return absl::CancelledError("by the agent");
+    }
     for (const v1::LeaseResult& result : request.finished()) {
       results_[result.lease().lease_id()] = result.result();
       sent_[result.lease().lease_id()] = result;
@@ -102,7 +107,8 @@ class PretendedTracker {
   std::vector<v1::Lease> waiting_;
   std::vector<std::string> cancelled_, to_check_;
   std::map<std::string, v1::LeaseResult> sent_;
-  bool away_ = false, acknowledges_ = true;
+  bool away_ = false, acknowledges_ = true, hangs_ = false;
+  int fence_seconds_ = 0;
   uint64_t epoch_ = 1;
   std::map<std::string, v1::BatchResult> results_;
 };
@@ -132,7 +138,7 @@ class PretendedDevice {
     device.golden.every = absl::Hours(1);
     return device;
   }
-  std::atomic<int> goldens_{0};
+  std::atomic<int> goldens_{0}, stopped_{0};
   void Begin() { Set(begin_); }
   void Finish() { Set(finish_); }
 
@@ -146,6 +152,7 @@ class PretendedDevice {
     std::unique_lock lock(mutex_);
     if (batch.workload().starts_with("late")) changed_.wait_for(lock, kPatience, [&] { return begin_; });
     if (batch.workload().starts_with("l")) changed_.wait_for(lock, stop, kPatience, [&] { return finish_; });
+    if (stop.stop_requested()) ++stopped_;
     v1::BatchResult result;
     if (batch.workload().starts_with("good")) {
       result.add_outcomes()->set_candidate_id("c");
@@ -246,6 +253,25 @@ TEST_F(SyncLoopTest, CancelThatComesBeforeTheMeasuringBeginsEndsIt) {
   ASSERT_TRUE(tracker_.Eventually([&] { return !tracker_.running_.contains("late"); }));
   one_.Begin();
   EXPECT_TRUE(tracker_.Finished("next")) << "the late one measures on";
+}
+
+// By then another has its lease, whatever becomes of the call.
+TEST_F(SyncLoopTest, WhatRunsEndsAtTheFenceThoughACallHangs) {
+  {
+    const std::lock_guard lock(tracker_.mutex_);
+    tracker_.fence_seconds_ = 2;
+  }
+  tracker_.Give("long", "one");
+  ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.running_ == std::set<std::string>{"long"}; }));
+  {
+    const std::lock_guard lock(tracker_.mutex_);
+    tracker_.hangs_ = true;
+  }
+  const auto fenced = std::chrono::steady_clock::now() + kPatience / 2;
+  while (one_.stopped_ == 0 && std::chrono::steady_clock::now() < fenced) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(one_.stopped_, 1);
 }
 
 TEST_F(SyncLoopTest, LeaseOfAnUnknownDeviceIsAnsweredWithAnError) {
