@@ -132,13 +132,17 @@ void Checker::NoteQuarantines(const tracker::Farm& farm, absl::Time now) {
       stored_quarantines_.erase(stored);
       continue;
     }
+    const absl::Time begun = tracker::FromProto(device.record().quarantined_since());
     const absl::Time retry_at = tracker::FromProto(device.record().retry_at());
     auto [seen, first] = quarantines_.try_emplace(name);
     if (first || seen->second.retry_at != retry_at) {
-      seen->second = {device.record().quarantine_reason(), retry_at, world_->now()};
+      seen->second = {device.record().quarantine_reason(), begun, retry_at, world_->now()};
       world_->Note(fmt::format("{} is in quarantine: {}", name, seen->second.reason));
     }
     if (!farm.trouble().empty()) seen->second.since = world_->now();
+    // A clock that was set back takes the quarantine with it.
+    const auto stored = stored_quarantines_.find(name);
+    if (stored != stored_quarantines_.end() && begun < stored->second.begun) stored_quarantines_.erase(stored);
     if (world_->now() - seen->second.since >= kSurelyStored) stored_quarantines_[name] = seen->second;
   }
 }

@@ -63,8 +63,8 @@ class Checker {
 
   struct Quarantine {
     std::string reason;
-    absl::Time retry_at;
-    absl::Duration since;  // by the world's time
+    absl::Time begun, retry_at;  // by the tracker's clock
+    absl::Duration since;        // by the world's time
   };
 
   World* const world_;
