@@ -13,7 +13,9 @@
 namespace hone::simulation {
 namespace {
 
-constexpr absl::Duration kLongestCalm = absl::Minutes(30);
+// A candidate that takes its agent down costs some ten leases until its batch is given up, and where one device alone
+// can take it, a quarantine after every third.
+constexpr absl::Duration kLongestCalm = absl::Hours(6);
 
 // What the programs log are notes too.
 class LogToNotes final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
