@@ -80,6 +80,13 @@ class Shell::Turn {
         [done = std::move(done), response = std::move(response)](const absl::Status&) { done(response); });
   }
 
+  // What was given up is recorded by the tracker itself: it is told when it is on the disk.
+  void AnswerBatchWait(Done<v1::WaitBatchResponse> done, absl::StatusOr<v1::WaitBatchResponse> response) {
+    const bool finished = response.ok() && response->finished_size() > 0;
+    finished ? AnswerWhenStored(std::move(done), std::move(response))
+             : AnswerLook(std::move(done), std::move(response));
+  }
+
   void WhenStored(GroupCommit::Told told) { when_stored_.push_back(std::move(told)); }
   void Changed() { changes_ = true; }
   StateChanges drained;
@@ -261,8 +268,7 @@ void Shell::AnswerBatchWaits(Turn& turn, const std::string& job_id) {
   for (auto [call, end] = batch_waits_.equal_range(job_id); call != end;) {
     absl::StatusOr<v1::WaitBatchResponse> response = farm_.WaitBatch(call->second.request, Now());
     const bool news = !response.ok() || response->finished_size() > 0 || response->cancelled();
-    // What was given up is told as it is recorded.
-    if (news) turn.AnswerLook(std::move(call->second.done), std::move(response));
+    if (news) turn.AnswerBatchWait(std::move(call->second.done), std::move(response));
     call = news ? batch_waits_.erase(call) : std::next(call);
   }
 }
@@ -346,7 +352,7 @@ void Shell::WaitBatch(const v1::WaitBatchRequest& request, Present present, Done
   absl::StatusOr<v1::WaitBatchResponse> response = farm_.WaitBatch(request, Now());
   const absl::Time until = DeadlineOf(request.max_wait(), Now());
   const bool news = !response.ok() || response->finished_size() > 0 || response->cancelled();
-  if (news || until <= Now()) return turn.AnswerLook(std::move(done), std::move(response));
+  if (news || until <= Now()) return turn.AnswerBatchWait(std::move(done), std::move(response));
   if (stopping_) return turn.Answer<v1::WaitBatchResponse>(std::move(done), Stopping());
   batch_waits_.emplace(request.lease().job_id(),
                        HeldBatchWait{request, {}, until, std::move(present), std::move(done)});
