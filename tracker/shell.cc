@@ -46,6 +46,7 @@ class Shell::Turn {
  public:
   explicit Turn(Shell* shell) : shell_(shell), lock_(shell->mutex_) {
     shell->farm_.SetTrouble(shell->commit_.Trouble());
+    if (!shell->commit_.Keeping()) shell->ends_on_their_way_.clear();
   }
   ~Turn() {
     GroupCommit::Changes changes = shell_->TakeChanges(*this);
@@ -72,12 +73,15 @@ class Shell::Turn {
     });
   }
 
-  // For who only looks: what he is told is on the disk, unless nothing can be stored now.
+  // For who only looks: what he is told is on the disk. While nothing can be stored he sees the farm as it is, but for
+  // the end of a job, which must not be taken back after a crash.
   template <typename Response>
   void AnswerLook(Done<Response> done, absl::StatusOr<Response> response) {
     if (!shell_->commit_.Keeping() && !changes_) return Answer(std::move(done), std::move(response));
-    when_stored_.push_back(
-        [done = std::move(done), response = std::move(response)](const absl::Status&) { done(response); });
+    absl::StatusOr<Response> meanwhile = response;
+    if (meanwhile.ok()) shell_->WithoutUnstoredEnds(*meanwhile);
+    when_stored_.push_back([done = std::move(done), response = std::move(response), meanwhile = std::move(meanwhile)](
+                               const absl::Status& stored) { done(stored.ok() ? response : meanwhile); });
   }
 
   // What was given up is recorded by the tracker itself: it is told when it is on the disk.
@@ -210,6 +214,7 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
   turn.jobs.merge(farm_.TakeJobNews());
   for (const v1::Job* job : farm_.TakeChangedJobs()) {
     changes.state.jobs[job->id()] = ToStored(*job, specs_kept_.insert(job->id()).second);
+    if (JobBook::Ended(*job)) ends_on_their_way_.insert(job->id());
     turn.Changed();
   }
   for (const auto& [device, health] : farm_.TakeChangedHealth()) {
@@ -277,7 +282,7 @@ void Shell::AnswerWatches(Turn& turn, const std::string& job_id) {
   const v1::Job* job = farm_.jobs().Find(job_id);
   for (auto [call, end] = watches_.equal_range(job_id); call != end;) {
     const bool news =
-        job == nullptr || JobBook::Ended(*job) || farm_.jobs().HasEvents(job_id, call->second.request.after_sequence());
+        job == nullptr || EndIsNews(*job) || farm_.jobs().HasEvents(job_id, call->second.request.after_sequence());
     if (news) turn.AnswerLook(std::move(call->second.done), Watched(call->second.request));
     call = news ? watches_.erase(call) : std::next(call);
   }
@@ -387,6 +392,25 @@ void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsRespon
   turn.AnswerLook<v1::ListJobsResponse>(std::move(done), std::move(response));
 }
 
+// An end that cannot be stored now is told when it can.
+bool Shell::EndIsNews(const v1::Job& job) const {
+  return JobBook::Ended(job) && (farm_.trouble().empty() || !ends_on_their_way_.contains(job.id()));
+}
+
+void Shell::WithoutUnstoredEnds(v1::Job& job) const {
+  if (!JobBook::Ended(job) || !ends_on_their_way_.contains(job.id())) return;
+  job.set_state(job.has_started() ? v1::JOB_STATE_RUNNING : v1::JOB_STATE_QUEUED);
+  job.clear_ended();
+  job.clear_error();
+  job.set_waiting_for("the tracker's disk, to store how the job ended");
+}
+
+void Shell::WithoutUnstoredEnds(v1::ListJobsResponse& response) const {
+  for (v1::Job& job : *response.mutable_jobs()) WithoutUnstoredEnds(job);
+}
+
+void Shell::WithoutUnstoredEnds(v1::WatchJobResponse& response) const { WithoutUnstoredEnds(*response.mutable_job()); }
+
 absl::StatusOr<v1::WatchJobResponse> Shell::Watched(const v1::WatchJobRequest& request) {
   HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));
   response.set_trouble(farm_.trouble());
@@ -397,7 +421,7 @@ void Shell::WatchJob(const v1::WatchJobRequest& request, Present present, Done<v
   Turn turn(this);
   absl::StatusOr<v1::WatchJobResponse> response = Watched(request);
   const absl::Time until = DeadlineOf(request.max_wait(), Now());
-  const bool news = !response.ok() || response->events_size() > 0 || JobBook::Ended(response->job());
+  const bool news = !response.ok() || response->events_size() > 0 || EndIsNews(response->job());
   if (news || until <= Now() || stopping_) return turn.AnswerLook(std::move(done), std::move(response));
   watches_.emplace(request.job_id(),
                    HeldWatch{request, *std::move(response), until, std::move(present), std::move(done)});

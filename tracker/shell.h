@@ -87,6 +87,12 @@ class Shell {
   void EndOverdue(Turn& turn, bool look_for_callers);
   void EndOverdueAgents(Turn& turn);
   absl::StatusOr<v1::WatchJobResponse> Watched(const v1::WatchJobRequest& request);
+  bool EndIsNews(const v1::Job& job) const;
+  // What is shown of jobs while their end cannot be stored: that they wait for this.
+  void WithoutUnstoredEnds(v1::Job& job) const;
+  void WithoutUnstoredEnds(v1::ListJobsResponse& response) const;
+  void WithoutUnstoredEnds(v1::WatchJobResponse& response) const;
+  static void WithoutUnstoredEnds(const v1::WaitBatchResponse&) {}  // tells nothing of ends
 
   std::mutex mutex_;
   std::condition_variable stopped_;  // for the ticker
@@ -96,6 +102,7 @@ class Shell {
   const std::string farm_id_;
   Farm farm_;
   std::set<std::string> specs_kept_;                        // jobs whose specification was handed over to be stored
+  std::set<std::string> ends_on_their_way_;                 // jobs that ended, which may not be on the disk yet
   std::multiset<std::string> storing_;                      // agents whose results are on their way to the disk
   std::map<std::string, HeldAgent> agents_;                 // by agent
   std::multimap<absl::Time, std::string> agent_deadlines_;  // of calls that are, or were, held

@@ -217,13 +217,19 @@ void Checker::Told(const std::string& batch_id, const v1::Batch& batch, const v1
 }
 
 // Who was told of a job finds it again; and an end is an end.
-void Checker::JobSeen(const v1::Job& job) {
+void Checker::JobSeen(const v1::Job& job, absl::Duration asked) {
+  const auto known = ends_.find(job.id());
   if (!tracker::JobBook::Ended(job)) {
-    if (ends_.contains(job.id())) world_->Violate(fmt::format("job {} had ended, and goes on", job.id()));
+    if (known != ends_.end() && asked > known->second.told) {
+      world_->Violate(fmt::format("job {} had ended, and goes on", job.id()));
+    }
     return;
   }
-  const auto [end, first] = ends_.emplace(job.id(), job.state());
-  if (!first && end->second != job.state()) world_->Violate(fmt::format("job {} ended twice, differently", job.id()));
+  if (known == ends_.end()) {
+    ends_[job.id()] = {job.state(), world_->now()};
+  } else if (known->second.state != job.state()) {
+    world_->Violate(fmt::format("job {} ended twice, differently", job.id()));
+  }
 }
 
 // Every outcome is recorded once, and is what a device measured; all that had to be recorded is.

@@ -41,7 +41,8 @@ class Checker {
   void DrainAnswered(const std::string& agent) { drained_.insert(agent); }
   void UndrainBegins(const std::string& agent);
   void CancelAnswered(const std::string& job_id) { cancelled_.insert(job_id); }
-  void JobSeen(const v1::Job& job);
+  // asked: when the call was sent of which it is the answer; answers may pass each other on their way.
+  void JobSeen(const v1::Job& job, absl::Duration asked);
 
   // Everything has come to rest.
   void AtEnd(const records::Store& store, const std::string& farm_id);
@@ -50,6 +51,10 @@ class Checker {
   int64_t told() const { return told_count_; }
 
  private:
+  struct JobEnd {
+    v1::JobState state;
+    absl::Duration told;
+  };
   struct Lease {
     std::string batch_id, job_id, device, agent;
     int64_t piece = 0;
@@ -79,7 +84,7 @@ class Checker {
   std::set<std::string> drained_, cancelled_, told_batches_;
   std::map<std::string, Quarantine> quarantines_;         // in this start
   std::map<std::string, Quarantine> stored_quarantines_;  // that were surely stored, until they end
-  std::map<std::string, v1::JobState> ends_;              // of jobs, as people were told
+  std::map<std::string, JobEnd> ends_;                    // of jobs, as people were told
 };
 
 }  // namespace hone::simulation

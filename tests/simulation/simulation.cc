@@ -128,14 +128,15 @@ class Director {
     const absl::Duration cancel = world_->Chance(0.2) ? world_->now() + world_->Between(1, 60) : absl::Hours(100);
     while (true) {
       world_->Sleep(world_->Between(1, 10));
-      const bool cancels = world_->now() >= cancel;
+      const absl::Duration asked = world_->now();
+      const bool cancels = asked >= cancel;
       job = AskForJob([id, cancels](auto& shell, auto done) {
         cancels ? shell.CancelJob(id, std::move(done)) : shell.GetJob(id, std::move(done));
       });
       // What was acknowledged is there.
       if (absl::IsNotFound(job.status())) return world_->Violate("a job was lost: " + id);
       if (!job.ok()) continue;
-      checker_.JobSeen(*job);
+      checker_.JobSeen(*job, asked);
       if (!tracker::JobBook::Ended(*job)) continue;
       if (cancels && job->state() == v1::JOB_STATE_CANCELLED) checker_.CancelAnswered(id);
       world_->Note(fmt::format("{} has ended: {}", id, v1::JobState_Name(job->state())));

@@ -68,12 +68,14 @@ void TunerMachine::Live() {
     request.set_tuner_id(id_);
     request.set_boot_id(boot);
     request.mutable_max_wait()->set_seconds(10);
+    const absl::Duration asked = world_->now();
     const auto lease = tracker_->Call<v1::LeaseJobRequest, v1::LeaseJobResponse>(
         line, request, absl::Seconds(25), {},
         [](tracker::Shell& shell, const v1::LeaseJobRequest& arrived, tracker::Present present,
            tracker::Done<v1::LeaseJobResponse> done) { shell.LeaseJob(arrived, std::move(present), std::move(done)); });
     if (Gone()) return;
     if (lease.ok() && lease->has_lease()) {
+      checker_->JobSeen(lease->job(), asked);
       WorkOn(*lease);
     } else {
       world_->Sleep(world_->Between(0.2, 3));
@@ -84,7 +86,6 @@ void TunerMachine::Live() {
 void TunerMachine::WorkOn(const v1::LeaseJobResponse& lease) {
   open_.clear();
   acked_.clear();
-  checker_->JobSeen(lease.job());
   while (!Gone()) {
     if (!Submit(lease)) return;
     if (Gone()) return;

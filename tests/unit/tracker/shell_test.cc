@@ -227,6 +227,41 @@ TEST_F(ShellTest, AFullDiskBurnsNothingLosesNothingAndIsSaid) {
   EXPECT_EQ(shell->Counters().leases_lost(), 0);
 }
 
+// Else a restart could take back what people were told.
+TEST_F(ShellTest, AnEndIsShownWhenItIsOnTheDisk) {
+  const auto shell =
+      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  const std::string before = Submit(*shell, "before")->id();
+  const auto cancel = [&](const std::string& id) {
+    return Await<v1::Job>([&](auto done) { shell->CancelJob(id, done); });
+  };
+  const auto watch = [&](const std::string& id) {
+    v1::WatchJobRequest request;
+    request.set_job_id(id);
+    request.set_after_sequence(1'000'000);  // events are not what is asked for
+    return Await<v1::WatchJobResponse>([&](auto done) { shell->WatchJob(request, kPresent, done); })->job().state();
+  };
+  ASSERT_TRUE(cancel(before).ok());
+  const std::string meanwhile = Submit(*shell, "meanwhile")->id();
+  {
+    const FullDisk full;
+    EXPECT_EQ(cancel(meanwhile).status().code(), absl::StatusCode::kUnavailable);
+    const auto shown = GetJob(*shell, meanwhile);
+    EXPECT_EQ(shown->state(), v1::JOB_STATE_QUEUED);
+    EXPECT_FALSE(shown->has_ended());
+    EXPECT_NE(shown->waiting_for().find("the tracker's disk"), std::string::npos);
+    EXPECT_EQ(GetJob(*shell, before)->state(), v1::JOB_STATE_CANCELLED);
+    EXPECT_EQ(watch(meanwhile), v1::JOB_STATE_QUEUED);
+    const auto listed = Await<v1::ListJobsResponse>([&](auto done) { shell->ListJobs(v1::ListJobsRequest(), done); });
+    for (const v1::Job& job : listed->jobs()) {
+      EXPECT_EQ(job.state(), job.id() == before ? v1::JOB_STATE_CANCELLED : v1::JOB_STATE_QUEUED);
+    }
+  }
+  EXPECT_TRUE(cancel(meanwhile).ok());
+  EXPECT_EQ(GetJob(*shell, meanwhile)->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(watch(meanwhile), v1::JOB_STATE_CANCELLED);
+}
+
 // Recorded, and the agent did not hear of it: it brings the result to the tracker's next starts again and again.
 TEST_F(ShellTest, WhatComesAgainAfterARestartIsRecordedOnce) {
   const auto start = [&] {
