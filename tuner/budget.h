@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "tuner/job.h"
 
@@ -19,27 +20,26 @@ class Budget {
       : trials_(job.trials > 0 ? job.trials : kUnlimited),
         seconds_(job.seconds.value_or(std::numeric_limits<double>::infinity())),
         workloads_(std::max(1.0, static_cast<double>(job.workloads.size()))),
+        spent_trials_(job.earlier.trials),
         spent_seconds_(job.earlier.seconds) {}
 
   // Trials that a run like this one makes for a workload on average; a time limit is turned into trials at a modest
-  // rate, and ends where more has been seen to bring nothing.
+  // rate. Without a number of trials, it ends where more has been seen to bring nothing.
   double TrialsPerWorkload() const {
-    const double by_time = std::min(seconds_ * kTrialsPerSecond / workloads_, kEnoughTrials);
-    return std::min(static_cast<double>(trials_) / workloads_, by_time);
+    const double by_trials = trials_ == kUnlimited ? kEnoughTrials : static_cast<double>(trials_) / workloads_;
+    return std::min(by_trials, seconds_ * kTrialsPerSecond / workloads_);
   }
 
-  // Counts what the records hold of a workload. settled: its winner has been confirmed.
-  void CountRemembered(int64_t records, bool settled) {
-    remembered_ += records;
-    if (!settled) open_ += std::max(0.0, TrialsPerWorkload() - static_cast<double>(records));
-  }
+  // tried: how many schedules of a workload the records hold. Those of the best ones that ran along, or were confirmed,
+  // count once. settled: its winner has been confirmed.
+  void CountRemembered(int64_t tried, bool settled) { remembered_.push_back({static_cast<double>(tried), settled}); }
 
   // To be called after all workloads were counted. Earlier attempts of this job are in the records like earlier runs.
   void SettleTrials() {
-    const double wanted = TrialsPerWorkload() * workloads_;
-    const double left = std::max(wanted - static_cast<double>(remembered_), open_);
-    nothing_left_ = left < 1;
-    if (trials_ != kUnlimited) trials_ = std::min(trials_, static_cast<int64_t>(left + 0.5));
+    nothing_left_ = Left(TrialsPerWorkload()) < 1;
+    if (trials_ == kUnlimited) return;
+    const auto left = static_cast<int64_t>(Left(static_cast<double>(trials_) / workloads_) + 0.5);
+    trials_ = std::max<int64_t>(0, std::min(trials_ - spent_trials_, left));
   }
   bool nothing_left() const { return nothing_left_; }
 
@@ -56,12 +56,26 @@ class Budget {
   static constexpr double kTrialsPerSecond = 15;
   static constexpr double kEnoughTrials = 250;
 
+  struct Remembered {
+    double tried;
+    bool settled;
+  };
+  // Of `each` trials for every workload. What others have too much takes nothing from one that is not settled.
+  double Left(double each) const {
+    double all = each * workloads_, unsettled = 0;
+    for (const auto& [tried, settled] : remembered_) {
+      all -= tried;
+      if (!settled) unsettled += std::max(0.0, each - tried);
+    }
+    return std::max(all, unsettled);
+  }
+
   int64_t trials_;
   double seconds_;
   double workloads_;
+  int64_t spent_trials_;
   double spent_seconds_;
-  int64_t remembered_ = 0;
-  double open_ = 0;
+  std::vector<Remembered> remembered_;
   bool nothing_left_ = false;
 };
 

@@ -95,7 +95,7 @@ std::optional<double> SecondsOf(const Outcome& outcome) {
 }
 
 void Remember(Task& task, const PastTrial& past) {
-  ++task.remembered;
+  task.remembered.insert(past.schedule);
   const std::optional<double> seconds = SecondsOf(past.outcome);
   const bool standard = past.schedule == task.standard.schedule;
   if (standard && seconds.has_value() && (past.confirmed || !task.default_seconds.has_value())) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,13 @@ struct Task {
   std::optional<double> default_seconds, best_seconds;
   std::string best_schedule;
   space::Decisions best_decisions;
-  int64_t trials = 0;      // in this job
-  int64_t remembered = 0;  // records of earlier runs, on the same kind of device
-  bool confirmed = false;  // the winner has been compared in turns with the default
-  bool settled = false;    // earlier runs have searched to the end
-  bool changed = false;    // something was measured since
-  int lost_batches = 0;    // in a row, that could not be measured at all
-  std::string trouble;     // why, of the last one
+  int64_t trials = 0;                // in this job
+  std::set<std::string> remembered;  // schedules tried by earlier runs, on the same kind of device
+  bool confirmed = false;            // the winner has been compared in turns with the default
+  bool settled = false;              // earlier runs have searched to the end
+  bool changed = false;              // something was measured since
+  int lost_batches = 0;              // in a row, that could not be measured at all
+  std::string trouble;               // why, of the last one
 };
 
 // FailedPrecondition or InvalidArgument: the text is no workload, or it has no default schedule.

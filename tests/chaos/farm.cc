@@ -129,22 +129,24 @@ bool Farm::Stop() {
   return clean;
 }
 
-std::map<RecordKey, int64_t> Farm::Records() const {
+std::map<RecordKey, Recorded> Farm::Records() const {
   const auto store = records::Store::Open(folder_ / "disk" / "records.db", records::OpenMode::kReadOnly);
   HONE_CHECK(store.ok());
   HONE_CHECK((*store)->CheckIntegrity().ok());
-  std::map<RecordKey, int64_t> counts;
+  std::map<RecordKey, Recorded> found;
   records::Filter filter;
   for (bool more = true; more;) {
     const records::Page page = (*store)->Query(filter).value();
     for (const records::StoredRecord& stored : page.rows) {
       const records::Key& key = stored.record.key;
-      ++counts[{key.workload_digest, key.target, key.device_fingerprint, key.compiler_version}];
+      Recorded& of_key = found[{key.workload_digest, key.target, key.device_fingerprint, key.compiler_version}];
+      ++of_key.records;
+      of_key.schedules.insert(stored.record.schedule);
       filter.after_row = stored.row;
     }
     more = page.more;
   }
-  return counts;
+  return found;
 }
 
 bool EnterOwnWorld() {

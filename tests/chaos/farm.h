@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -41,6 +42,12 @@ struct FarmSize {
 
 // Workload, target, device and compiler.
 using RecordKey = std::tuple<std::string, std::string, std::string, std::string>;
+// Of one key. A schedule that runs along with others, or is confirmed, has several records; how many depends on how
+// trials fall into batches.
+struct Recorded {
+  int64_t records = 0;
+  std::set<std::string> schedules;
+};
 
 class Farm {
  public:
@@ -53,8 +60,8 @@ class Farm {
   std::vector<v1::Job> Jobs();
   // Ends all processes, the tracker last; true where all ended by themselves when asked.
   bool Stop();
-  // After Stop: how many records there are of each key. Aborts where the file is damaged.
-  std::map<RecordKey, int64_t> Records() const;
+  // After Stop. Aborts where the file is damaged.
+  std::map<RecordKey, Recorded> Records() const;
 
  private:
   void MakeIdentities();

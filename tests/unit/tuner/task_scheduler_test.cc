@@ -135,6 +135,28 @@ TEST(BudgetTest, TrialsAreCountedDown) {
   EXPECT_GT(budget.SecondsLeft(1e9, 1e9), 1e9);
 }
 
+TEST(BudgetTest, WhatSomebodyAsksForIsNotCut) {
+  Budget many(JobOf(1, 2000, 0));
+  many.CountRemembered(0, false);
+  many.SettleTrials();
+  EXPECT_EQ(many.TrialsLeft(0), 2000);
+  Budget fast(JobOf(1, 2000, 10));  // whatever ends first: a fast board may make all of them
+  fast.CountRemembered(0, false);
+  fast.SettleTrials();
+  EXPECT_EQ(fast.TrialsLeft(0), 2000);
+}
+
+TEST(BudgetTest, WhatEarlierAttemptsReportedIsSpent) {
+  Job job = JobOf(2, 100, 0);
+  job.earlier.trials = 80;
+  Budget budget(job);
+  budget.CountRemembered(70, false);  // the first workloads got more than their share
+  budget.CountRemembered(10, false);
+  budget.SettleTrials();
+  EXPECT_FALSE(budget.nothing_left());
+  EXPECT_EQ(budget.TrialsLeft(0), 20);
+}
+
 TEST(BudgetTest, ASecondRunOfTheSameCommandHasNothingToDo) {
   Budget budget(JobOf(2, 100, 0));
   budget.CountRemembered(90, true);

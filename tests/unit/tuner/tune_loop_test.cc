@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "base/random.h"
 #include "compiler/space/space.h"
@@ -155,6 +157,31 @@ TEST_F(TuneLoopTest, ALargerBudgetGoesOnFromTheRecords) {
   EXPECT_FALSE(farm_.batches.empty());
   EXPECT_LE(progress_.trials, 80 - 40);
   EXPECT_GT(farm_.records.size(), before);
+}
+
+// Incumbents and confirmations are recorded too, and are no trials.
+TEST_F(TuneLoopTest, InterruptedAttemptsMakeAsManyTrialsAsOneThatIsNot) {
+  const auto tried = [&] {
+    std::set<std::string> schedules;
+    for (const PretendedFarm::Record& record : farm_.records) schedules.insert(record.trial.schedule);
+    return schedules.size();
+  };
+  job_.trials = 90;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const size_t undisturbed = tried();
+  EXPECT_EQ(undisturbed, 90u);
+  farm_.records.clear();
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    const size_t batches = farm_.batches.size() + 2;
+    farm_.on_measure = [&, batches] {
+      return farm_.batches.size() < batches ? absl::OkStatus() : absl::AbortedError("the lease is lost");
+    };
+    ASSERT_TRUE(absl::IsAborted(Tune()));
+  }
+  EXPECT_LT(tried(), undisturbed);
+  farm_.on_measure = nullptr;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_EQ(tried(), undisturbed);
 }
 
 TEST_F(TuneLoopTest, TheBudgetOfTrialsIsKept) {
