@@ -126,6 +126,7 @@ int main(int argc, char** argv) {
   app.add_option("--tuners", options.size.tuners)->capture_default_str();
   app.add_option("--jobs", options.size.jobs)->capture_default_str();
   app.add_option("--trials", options.size.trials, "of each job")->capture_default_str();
+  app.add_option("--pace", options.size.pace, "seconds that a board takes for each candidate")->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();
   app.add_option("--folder", options.folder, "for logs and records, which stay there (default: one that is removed)");
   CLI11_PARSE(app, argc, argv);

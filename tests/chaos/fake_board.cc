@@ -5,7 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -21,7 +24,6 @@
 namespace hone::chaos {
 namespace {
 
-constexpr std::chrono::milliseconds kPerCandidate{20};
 constexpr uint64_t kOneInSoManyFails = 16;
 
 v1::Outcome OutcomeOf(const v1::Batch& batch, const v1::Candidate& candidate) {
@@ -40,10 +42,14 @@ v1::Outcome OutcomeOf(const v1::Batch& batch, const v1::Candidate& candidate) {
   return outcome;
 }
 
-v1::BatchResult Measure(const v1::Batch& batch, const std::stop_token& stop) {
+// pace: what each candidate takes.
+v1::BatchResult Measure(const v1::Batch& batch, std::chrono::duration<double> pace, const std::stop_token& stop) {
   v1::BatchResult result;
+  std::mutex mutex;
+  std::condition_variable_any stopped;
   for (const v1::Candidate& candidate : batch.candidates()) {
-    std::this_thread::sleep_for(kPerCandidate);
+    std::unique_lock lock(mutex);
+    stopped.wait_for(lock, stop, pace, [] { return false; });
     if (stop.stop_requested()) {
       result.Clear();
       result.set_error("cancelled");
@@ -53,11 +59,11 @@ v1::BatchResult Measure(const v1::Batch& batch, const std::stop_token& stop) {
     outcome.set_candidate_id(candidate.id());
     *outcome.mutable_outcome() = OutcomeOf(batch, candidate);
   }
-  result.set_visit_seconds(0.02 * batch.candidates_size());
+  result.set_visit_seconds(pace.count() * batch.candidates_size());
   return result;
 }
 
-agent::ServedDevice Board() {
+agent::ServedDevice Board(std::chrono::duration<double> pace) {
   agent::ServedDevice board;
   v1::DeviceState& state = board.state;
   state.set_device_id("cpu");
@@ -69,7 +75,7 @@ agent::ServedDevice Board() {
   fingerprint.set_text("x86_64 fake");
   fingerprint.set_digest(Sha256Hex(fingerprint.text()));
   state.mutable_self_test()->set_passed(true);
-  board.measure = Measure;
+  board.measure = [pace](const v1::Batch& batch, const std::stop_token& stop) { return Measure(batch, pace, stop); };
   board.check.run = [test = state.self_test()] { return test; };
   board.golden.run = [](uint64_t number, const std::stop_token&) {
     v1::GoldenCheck check;
@@ -83,7 +89,8 @@ agent::ServedDevice Board() {
   return board;
 }
 
-absl::Status Run(const std::string& tracker, const std::string& folder, const sigset_t& signals) {
+absl::Status Run(const std::string& tracker, const std::string& folder, std::chrono::duration<double> pace,
+                 const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const std::string name, pki::NameIn(folder, Role::kAgent));
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(tracker, folder));
   HONE_ASSIGN_OR_RETURN(agent::Outbox outbox, agent::Outbox::Open(std::filesystem::path(folder) / "outbox"));
@@ -99,7 +106,7 @@ absl::Status Run(const std::string& tracker, const std::string& folder, const si
     return response;
   };
   std::vector<agent::ServedDevice> devices;
-  devices.push_back(Board());
+  devices.push_back(Board(pace));
   agent::SyncLoop loop({name, RandomId(), "fake"}, synchronize, std::move(devices), std::move(outbox));
   std::thread stopper([&] {
     int signal = 0;
@@ -117,15 +124,17 @@ absl::Status Run(const std::string& tracker, const std::string& folder, const si
 
 int main(int argc, char** argv) {
   std::string tracker, folder;
+  double pace = 0.02;
   CLI::App app("An agent with a device that computes nothing.", "hone-fake-board");
   app.add_option("--tracker", tracker, "HOST:PORT")->required();
   app.add_option("--identity", folder, "folder with its certificate")->required();
+  app.add_option("--pace", pace, "seconds for each candidate")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  const absl::Status status = hone::chaos::Run(tracker, folder, signals);
+  const absl::Status status = hone::chaos::Run(tracker, folder, std::chrono::duration<double>(pace), signals);
   if (!status.ok()) std::fprintf(stderr, "hone-fake-board: %s\n", std::string(status.message()).c_str());
   return status.ok() ? 0 : 1;
 }

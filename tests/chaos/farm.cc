@@ -79,9 +79,10 @@ Farm::Farm(const std::filesystem::path& folder, const FarmSize& size)
   }
   for (int i = 0; i < size_.boards; ++i) {
     const std::string name = fmt::format("board{}", i);
-    members_.emplace_back(
-        name, std::vector<std::string>{HONE_FAKE_BOARD_BINARY, "--tracker", address_, "--identity", folder_ / name},
-        log(name));
+    members_.emplace_back(name,
+                          std::vector<std::string>{HONE_FAKE_BOARD_BINARY, "--tracker", address_, "--identity",
+                                                   folder_ / name, "--pace", fmt::format("{}", size_.pace)},
+                          log(name));
   }
   for (Member& member : members_) member.Start();
   channel_ = OpenChannel(address_, pki::FilesIn(folder_ / "client")).value();

@@ -38,6 +38,7 @@ class Member {
 struct FarmSize {
   int boards = 20, tuners = 2, jobs = 3;
   int64_t trials = 0;  // of each job
+  double pace = 0.02;  // seconds that a board takes for a candidate
 };
 
 // Workload, target, device and compiler.
