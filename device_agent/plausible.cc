@@ -37,7 +37,7 @@ void RefuseImplausible(const v1::Batch& batch, double peak_gflops, v1::BatchResu
     const double fastest = *std::min_element(seconds.begin(), seconds.end());
     if (fastest >= least) continue;
     v1::Failure failure;
-    failure.set_kind(v1::FAILURE_KIND_CRASHED);
+    failure.set_kind(v1::FAILURE_KIND_IMPOSSIBLE_TIME);
     failure.set_text(
         fmt::format("claims {:.3g} s for one call; with its peak of {:.4g} GFLOP/s the device needs more "
                     "than {:.3g} s",

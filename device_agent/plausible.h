@@ -10,7 +10,7 @@ namespace hone::agent {
 // any reaches. 0 where the peak is not known.
 double LeastSeconds(const v1::Batch& batch, double peak_gflops);
 
-// Timings that are faster become failures.
+// Timings that are faster become failures of their kind.
 void RefuseImplausible(const v1::Batch& batch, double peak_gflops, v1::BatchResult& result);
 
 }  // namespace hone::agent

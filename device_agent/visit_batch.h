@@ -76,8 +76,10 @@ enum class FailureKind : int32_t {
   kRunTimeout,
   kWrongOutput,
   kOutOfBoundsWrite,
+  kForbiddenCall,
+  kImpossibleTime,
 };
-inline constexpr FailureKind kLastFailureKind = FailureKind::kOutOfBoundsWrite;
+inline constexpr FailureKind kLastFailureKind = FailureKind::kImpossibleTime;
 
 struct VisitFailure {
   FailureKind kind = FailureKind::kCrashed;

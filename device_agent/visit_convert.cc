@@ -121,6 +121,10 @@ v1::FailureKind ToProto(FailureKind kind) {
       return v1::FAILURE_KIND_WRONG_OUTPUT;
     case FailureKind::kOutOfBoundsWrite:
       return v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE;
+    case FailureKind::kForbiddenCall:
+      return v1::FAILURE_KIND_FORBIDDEN_CALL;
+    case FailureKind::kImpossibleTime:
+      return v1::FAILURE_KIND_IMPOSSIBLE_TIME;
   }
   HONE_CHECK(false);
   return v1::FAILURE_KIND_UNSPECIFIED;

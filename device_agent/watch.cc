@@ -27,7 +27,7 @@ std::string Clean(std::string_view text) {
 std::string Clean(const char* text, size_t capacity) { return Clean(std::string_view(text, strnlen(text, capacity))); }
 
 VisitFailure MadeCall(const std::string& name) {
-  return {FailureKind::kCrashed, fmt::format("made the system call {}, which no kernel may", name)};
+  return {FailureKind::kForbiddenCall, fmt::format("made the system call {}, which no kernel may", name)};
 }
 
 VisitFailure BlameFor(const VisitMessage& fault) {
@@ -230,7 +230,7 @@ std::optional<ChildEnd> Watch::TakeTimes(const VisitMessage& message, WatchedChi
   // The first times were taken in the candidate's turn; those of later rounds are told after the whole round.
   if (!progress_.AddTimes(message, SecondsNow() - (first ? turn_begun_ : child.started()))) {
     child.Kill();
-    return Blamed({FailureKind::kCrashed, "claims times that cannot be"});
+    return Blamed({FailureKind::kImpossibleTime, "claims times that cannot be"});
   }
   if (first) {
     if (std::optional<VisitFailure> beside = Look(message)) {

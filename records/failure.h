@@ -3,6 +3,7 @@
 #define HONE_RECORDS_FAILURE_H_
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -17,12 +18,19 @@ enum class FailureKind {
   kWrongOutput,
   kOutOfBoundsWrite,
   kLostDevice,
+  kForbiddenCall,
+  kImpossibleTime,
 };
 
 inline constexpr std::array kAllFailureKinds = {
-    FailureKind::kScheduleIllegal, FailureKind::kCompileError, FailureKind::kCompileTimeout,   FailureKind::kCrashed,
-    FailureKind::kRunTimeout,      FailureKind::kWrongOutput,  FailureKind::kOutOfBoundsWrite, FailureKind::kLostDevice,
+    FailureKind::kScheduleIllegal,  FailureKind::kCompileError, FailureKind::kCompileTimeout,
+    FailureKind::kCrashed,          FailureKind::kRunTimeout,   FailureKind::kWrongOutput,
+    FailureKind::kOutOfBoundsWrite, FailureKind::kLostDevice,   FailureKind::kForbiddenCall,
+    FailureKind::kImpossibleTime,
 };
+
+// Schema of a records file that has the kind first. A later kind stands behind the earlier ones.
+constexpr int64_t SinceSchema(FailureKind kind) { return kind >= FailureKind::kForbiddenCall ? 4 : 2; }
 
 // The name used in the database, in JSON and on the command line: "wrong_output".
 std::string_view FailureKindName(FailureKind kind);

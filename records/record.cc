@@ -24,6 +24,8 @@ constexpr std::array<std::pair<FailureKind, std::string_view>, kAllFailureKinds.
     {FailureKind::kWrongOutput, "wrong_output"},
     {FailureKind::kOutOfBoundsWrite, "out_of_bounds_write"},
     {FailureKind::kLostDevice, "lost_device"},
+    {FailureKind::kForbiddenCall, "forbidden_call"},
+    {FailureKind::kImpossibleTime, "impossible_time"},
 }};
 
 // Checks the value of one column; the name in messages is that of the lines of JSON.

@@ -31,6 +31,17 @@ CREATE TABLE texts (
 ) STRICT;
 )sql";
 
+// "'crashed', 'wrong_output'": the kinds that the version has, of those for which `wanted` is true.
+template <typename Wanted>
+std::string KindsSql(int64_t version, Wanted wanted) {
+  std::string kinds;
+  for (const FailureKind kind : kAllFailureKinds) {
+    if (SinceSchema(kind) > version || !wanted(kind)) continue;
+    kinds += fmt::format("{}'{}'", kinds.empty() ? "" : ", ", FailureKindName(kind));
+  }
+  return kinds;
+}
+
 template <typename Value>
 constexpr bool kIsOptional = std::is_same_v<Value, std::optional<double>>;
 
@@ -38,14 +49,10 @@ constexpr bool kIsOptional = std::is_same_v<Value, std::optional<double>>;
 // json_each, and none is ever lost to a mean. Their CHECK is a pattern: SQLite 3.40 does not trust its JSON functions
 // in a schema.
 template <typename Value>
-std::string TypeSql(const Column& column) {
+std::string TypeSql(const Column& column, int64_t version) {
   const std::string_view name = column.name;
   if constexpr (std::is_same_v<Value, FailureKind>) {
-    std::string kinds;
-    for (const FailureKind kind : kAllFailureKinds) {
-      kinds += fmt::format("{}'{}'", kinds.empty() ? "" : ", ", FailureKindName(kind));
-    }
-    return fmt::format("TEXT CHECK ({} IN ({}))", name, kinds);
+    return fmt::format("TEXT CHECK ({} IN ({}))", name, KindsSql(version, [](FailureKind) { return true; }));
   } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
     return fmt::format("TEXT CHECK ({} GLOB '[[][0-9]*]')", name);
   } else if constexpr (std::is_same_v<Value, std::string>) {
@@ -62,25 +69,25 @@ std::string TypeSql(const Column& column) {
 }
 
 // What only some outcomes have may be NULL, and so may what came to a table that was there already.
-std::string DefinitionSql(const Column& column) {
+std::string DefinitionSql(const Column& column, int64_t version) {
   const auto define = [&]<typename Value, typename Part>(Value Part::*) {
     const bool always = std::is_same_v<Part, Record> || std::is_same_v<Part, Key>;
     const char* null = always && column.since == kFirstVersion ? " NOT NULL" : "";
     if (column.storage == Storage::kText) {
       return fmt::format("{}_id INTEGER{} REFERENCES texts (id)", column.name, null);
     }
-    return fmt::format("{} {}{}", column.name, TypeSql<Value>(column), null);
+    return fmt::format("{} {}{}", column.name, TypeSql<Value>(column, version), null);
   };
   return std::visit(define, column.member);
 }
 
 bool InMeasurements(const Column& column) { return column.storage != Storage::kWorkload; }
 
-std::string Measurements() {
+std::string MeasurementsTable(int64_t version) {
   std::string columns;
   for (const Column& column : kColumns) {
-    if (column.since == kFirstVersion && InMeasurements(column))
-      columns += fmt::format("  {},\n", DefinitionSql(column));
+    if (column.since > version || !InMeasurements(column)) continue;
+    columns += fmt::format("  {},\n", DefinitionSql(column, version));
   }
   return fmt::format(R"sql(
 CREATE TABLE measurements (
@@ -91,14 +98,19 @@ CREATE TABLE measurements (
   CHECK ((seconds IS NULL) = (median_seconds IS NULL)),
   CHECK ((failure IS NULL) = (failure_text IS NULL))
 ) STRICT;
+)sql",
+                     columns);
+}
 
+std::string MeasurementsIndexes(int64_t version) {
+  return fmt::format(R"sql(
 CREATE UNIQUE INDEX measurements_once ON measurements (measurement);
 CREATE INDEX measurements_by_key ON measurements (workload_id, target_id, device_id, compiler_id);
 CREATE INDEX measurements_deciding ON measurements (workload_id, target_id, device_id, compiler_id) WHERE {};
 CREATE INDEX measurements_by_failure ON measurements (failure) WHERE failure IS NOT NULL;
 CREATE INDEX measurements_by_device ON measurements (device_id);
 )sql",
-                     columns, DecidingSql());
+                     DecidingSql(version));
 }
 
 // Measurements with their texts, for people.
@@ -135,23 +147,39 @@ DROP TABLE records_1;
 }
 
 std::string FirstTables(int64_t from) {
-  const std::string tables = std::string(kWorkloads) + kTexts + Measurements();
+  const std::string tables =
+      std::string(kWorkloads) + kTexts + MeasurementsTable(kFirstVersion) + MeasurementsIndexes(kFirstVersion);
   if (from == 0) return tables;
   return "DROP VIEW best;\nALTER TABLE records RENAME TO records_1;\n" + tables + CopyOfVersion1();
 }
 
-std::string NewColumns(int64_t version) {
+// A CHECK cannot be changed where it stands, so the table is made again around all its rows. The index of what decides
+// names kinds too.
+std::string NewKinds(int64_t version) {
+  std::string columns = "id, workload_id, median_seconds";
+  for (const Column& column : kColumns) {
+    if (column.since > version || !InMeasurements(column)) continue;
+    columns += fmt::format(", {}{}", column.name, column.storage == Storage::kText ? "_id" : "");
+  }
+  return "ALTER TABLE measurements RENAME TO measurements_old;\n" + MeasurementsTable(version) +
+         fmt::format("INSERT INTO measurements ({0}) SELECT {0} FROM measurements_old;\n", columns) +
+         "DROP TABLE measurements_old;\n" + MeasurementsIndexes(version);
+}
+
+std::string Additions(int64_t version) {
   std::string sql = "DROP VIEW records;\n";
   for (const Column& column : kColumns) {
     if (column.since != version) continue;
-    sql += fmt::format("ALTER TABLE measurements ADD COLUMN {};\n", DefinitionSql(column));
+    sql += fmt::format("ALTER TABLE measurements ADD COLUMN {};\n", DefinitionSql(column, version));
   }
+  if (std::ranges::any_of(kAllFailureKinds, [&](FailureKind kind) { return SinceSchema(kind) == version; }))
+    sql += NewKinds(version);
   return sql;
 }
 
 absl::StatusOr<int64_t> Upgrade(const Connection& connection, int64_t from) {
   const int64_t version = std::max(from + 1, kFirstVersion);
-  const std::string tables = version == kFirstVersion ? FirstTables(from) : NewColumns(version);
+  const std::string tables = version == kFirstVersion ? FirstTables(from) : Additions(version);
   HONE_RETURN_IF_ERROR(connection.Execute(tables + RecordsView(version)));
   return version;
 }
@@ -192,12 +220,8 @@ std::string RowSource(int64_t version) {
   return source;
 }
 
-std::string DecidingSql() {
-  std::string kinds;
-  for (const FailureKind kind : kAllFailureKinds) {
-    if (SpeaksAgainst(kind)) kinds += fmt::format("{}'{}'", kinds.empty() ? "" : ", ", FailureKindName(kind));
-  }
-  return fmt::format("(confirmed = 1 OR failure IN ({}))", kinds);
+std::string DecidingSql(int64_t version) {
+  return fmt::format("(confirmed = 1 OR failure IN ({}))", KindsSql(version, SpeaksAgainst));
 }
 
 }  // namespace hone::records

@@ -1,8 +1,8 @@
 // The tables of a records file as SQL, and how an older file becomes a current one.
 //
-// docs/RECORDS.md describes the schema for people. The columns come from kColumns (record.h): one that is added with
-// `since` one above the others makes a new version of the schema. What is in files already is never edited. Start at
-// kRecordsFile; database.h opens files by it.
+// docs/RECORDS.md describes the schema for people. The columns come from kColumns (record.h) and the kinds of failure
+// from failure.h: one that is added with `since` one above the others makes a new version of the schema. What is in
+// files already is never edited. Start at kRecordsFile; database.h opens files by it.
 #ifndef HONE_RECORDS_SCHEMA_H_
 #define HONE_RECORDS_SCHEMA_H_
 
@@ -16,7 +16,8 @@
 namespace hone::records {
 
 inline constexpr int64_t kApplicationId = 0x484F4E45;  // "HONE"
-inline constexpr int64_t kSchemaVersion = std::ranges::max(kColumns, {}, &Column::since).since;
+inline constexpr int64_t kSchemaVersion =
+    std::max(std::ranges::max(kColumns, {}, &Column::since).since, SinceSchema(kAllFailureKinds.back()));
 
 extern const DatabaseKind kRecordsFile;
 
@@ -27,7 +28,7 @@ std::string RowSource(int64_t version = kSchemaVersion);
 std::string ColumnSql(const Column& column);
 
 // Which rows of `m` decide who wins where one of them is confirmed (winner.h); an index finds these.
-std::string DecidingSql();
+std::string DecidingSql(int64_t version = kSchemaVersion);
 
 }  // namespace hone::records
 

@@ -123,7 +123,21 @@ std::vector<Candidate> NewestConfirmation(const std::vector<Candidate>& candidat
 }  // namespace
 
 bool SpeaksAgainst(FailureKind kind) {
-  return kind == FailureKind::kWrongOutput || kind == FailureKind::kOutOfBoundsWrite || kind == FailureKind::kCrashed;
+  switch (kind) {
+    case FailureKind::kCrashed:
+    case FailureKind::kWrongOutput:
+    case FailureKind::kOutOfBoundsWrite:
+    case FailureKind::kForbiddenCall:
+    case FailureKind::kImpossibleTime:
+      return true;
+    case FailureKind::kScheduleIllegal:
+    case FailureKind::kCompileError:
+    case FailureKind::kCompileTimeout:
+    case FailureKind::kRunTimeout:
+    case FailureKind::kLostDevice:
+      return false;
+  }
+  return false;
 }
 
 std::span<const double> CountingRepeats(std::span<const double> seconds, int64_t first_interleaved) {

@@ -39,7 +39,8 @@ Contender ContenderOf(const StoredRecord& stored);
 // Sets `repeats` and `in_turns`; the arguments are as in Timing.
 void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved);
 
-// Whether a schedule that failed so must not be used: a wrong output, a write out of bounds, a crash.
+// Whether a schedule that failed so must not be used: a wrong output, a write out of bounds, a crash, a forbidden call,
+// an impossible time.
 bool SpeaksAgainst(FailureKind kind);
 
 // The repeats to judge by: those taken in turns, since they saw the same machine as the others' did; all, if none were.

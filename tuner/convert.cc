@@ -17,7 +17,9 @@ constexpr std::array kFailureKinds = {
     std::pair(records::FailureKind::kRunTimeout, v1::FAILURE_KIND_RUN_TIMEOUT),
     std::pair(records::FailureKind::kWrongOutput, v1::FAILURE_KIND_WRONG_OUTPUT),
     std::pair(records::FailureKind::kOutOfBoundsWrite, v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE),
-    std::pair(records::FailureKind::kLostDevice, v1::FAILURE_KIND_LOST_DEVICE)};
+    std::pair(records::FailureKind::kLostDevice, v1::FAILURE_KIND_LOST_DEVICE),
+    std::pair(records::FailureKind::kForbiddenCall, v1::FAILURE_KIND_FORBIDDEN_CALL),
+    std::pair(records::FailureKind::kImpossibleTime, v1::FAILURE_KIND_IMPOSSIBLE_TIME)};
 static_assert(kFailureKinds.size() == records::kAllFailureKinds.size());
 
 v1::FailureKind ToProto(records::FailureKind kind) {

@@ -69,7 +69,7 @@ TEST_F(FarmProcessTest, LauncherLetsNoKernelOut) {
                                                                      {"fork_process", "clone"},
                                                                      {"kill_parent", "getppid"},
                                                                      {"run_program", "execve"}}) {
-    EXPECT_EQ(outcomes.at(evil).failure().kind(), v1::FAILURE_KIND_CRASHED) << evil;
+    EXPECT_EQ(outcomes.at(evil).failure().kind(), v1::FAILURE_KIND_FORBIDDEN_CALL) << evil;
     EXPECT_THAT(outcomes.at(evil).failure().text(), HasSubstr("made the system call " + call));
   }
   const auto files = Measure({"write_file", "read_file"}, "b2");

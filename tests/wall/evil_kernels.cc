@@ -2,36 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
-#include "base/status.h"
-#include "base/temporary_folder.h"
+#include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {
 namespace {
 
 constexpr char kSource[] = R"(
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#include "base/kernel_abi.h"
-enum { N = 1000 };
-static void compute(void* const* b, int count) {
-  const float *x = b[0], *w = b[1];
-  float* y = b[2];
-  for (int i = 0; i < count; ++i) y[i] = 2.0f * x[i] + w[i];
-}
-#define KERNEL(name) void name(void* const* b, void* workspace, HoneParallel* p)
 #define CALL(name, ...) KERNEL(do_##name) { syscall(SYS_##name, __VA_ARGS__); compute(b, N); }
 #define CALL_AS(name, call, ...) KERNEL(name) { syscall(SYS_##call, __VA_ARGS__); compute(b, N); }
 static int channel = -1, opened = 0;
@@ -43,8 +19,6 @@ __attribute__((constructor)) static void load(void) {
   }
   CONSTRUCTOR
 }
-KERNEL(reference) { compute(b, N); }
-KERNEL(good) { compute(b, N); }
 /* Files. */
 #ifdef SYS_truncate
 CALL(truncate, VICTIM, 0)
@@ -228,6 +202,7 @@ constexpr ForbiddenCall kForbiddenCalls[] = {
 };
 
 constexpr auto kCrashed = v1::FAILURE_KIND_CRASHED;
+constexpr auto kForbidden = v1::FAILURE_KIND_FORBIDDEN_CALL;
 constexpr auto kBeside = v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE;
 
 }  // namespace
@@ -250,7 +225,7 @@ const std::vector<Deed>& Deeds() {
         {"large_message", kCrashed, "makes no sense"},
     };
     for (const auto& [call, kernel] : kForbiddenCalls) {
-      all.push_back({kernel != nullptr ? kernel : fmt::format("do_{}", call), kCrashed,
+      all.push_back({kernel != nullptr ? kernel : fmt::format("do_{}", call), kForbidden,
                      fmt::format("made the system call {}, which", call)});
     }
     return all;
@@ -259,17 +234,8 @@ const std::vector<Deed>& Deeds() {
 }
 
 std::string EvilArtifact(const std::filesystem::path& victim, const std::string& constructor) {
-  const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const std::string source = folder / "kernels.c", object = folder / "kernels.so";
-  std::ofstream(source) << "#define VICTIM \"" << victim.string() << "\"\n"
-                        << "#define CONSTRUCTOR " << constructor << "\n"
-                        << "#define usleep_spin() for (volatile int i = 0; i < 100000000; ++i)\n"
-                        << kSource;
-  const std::string command = fmt::format("cc -O1 -w -shared -fPIC -I{} -o {} {}", HONE_SOURCE_DIR, object, source);
-  HONE_CHECK(std::system(command.c_str()) == 0);
-  std::stringstream bytes;
-  bytes << std::ifstream(object, std::ios::binary).rdbuf();
-  return bytes.str();
+  return CompileKernels(fmt::format("#define VICTIM \"{}\"\n#define CONSTRUCTOR {}\n", victim.string(), constructor) +
+                        "#define usleep_spin() for (volatile int i = 0; i < 100000000; ++i)\n" + kSource);
 }
 
 }  // namespace hone::agent

@@ -128,16 +128,21 @@ TEST_P(WallTest, EveryEvilKernelIsStoppedAndRecordedAsWhatItIs) {
 
 // Each alone: they speak as candidate 0.
 TEST_P(WallTest, LiesAreFoundOut) {
-  const std::map<std::string, std::string> lies = {
-      {"no_time", "times that cannot be"},   {"time_before_proof", "times that cannot be"},
-      {"long_time", "times that cannot be"}, {"stale_proof", "tampered with the guard zones"},
-      {"done_early", "makes no sense"},      {"extend_time", "longer than"},
-      {"flood", "makes no sense"},           {"too_fast", "claims 1e-12 s for one call"},
+  const std::vector<Deed> lies = {
+      {"no_time", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "times that cannot be"},
+      {"time_before_proof", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "times that cannot be"},
+      {"long_time", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "times that cannot be"},
+      {"too_fast", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "claims 1e-12 s for one call"},
+      {"stale_proof", v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, "tampered with the guard zones"},
+      {"done_early", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"extend_time", v1::FAILURE_KIND_RUN_TIMEOUT, "longer than"},
+      {"flood", v1::FAILURE_KIND_CRASHED, "makes no sense"},
   };
-  for (const auto& [kernel, text] : lies) {
+  for (const auto& [kernel, kind, text] : lies) {
     const auto outcomes = Measure({kernel}, kernel == "extend_time" ? 0.05 : 0.3);
     ASSERT_TRUE(outcomes.contains(kernel)) << kernel;
     ASSERT_TRUE(outcomes.at(kernel).has_failure()) << kernel << " was believed";
+    EXPECT_EQ(outcomes.at(kernel).failure().kind(), kind) << kernel;
     EXPECT_THAT(outcomes.at(kernel).failure().text(), HasSubstr(text)) << kernel;
   }
   EXPECT_TRUE(Measure({"good"}).at("good").has_timing());

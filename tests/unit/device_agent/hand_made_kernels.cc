@@ -14,15 +14,19 @@
 namespace hone::agent {
 namespace {
 
-constexpr char kSource[] = R"(
+constexpr char kPrelude[] = R"(
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/kernel_abi.h"
 enum { N = 1000 };
 static void compute(void* const* b, int count) {
@@ -33,6 +37,9 @@ static void compute(void* const* b, int count) {
 #define KERNEL(name) void name(void* const* b, void* workspace, HoneParallel* p)
 KERNEL(reference) { compute(b, N); }
 KERNEL(good) { compute(b, N); }
+)";
+
+constexpr char kSource[] = R"(
 KERNEL(slow) { for (volatile int i = 0; i < 200000; ++i) {} compute(b, N); }
 KERNEL(very_slow) { struct timespec start, now; clock_gettime(CLOCK_MONOTONIC, &start);
   do clock_gettime(CLOCK_MONOTONIC, &now);
@@ -84,17 +91,6 @@ KERNEL(run_program) { execl("/bin/true", "true", (char*)0); compute(b, N); raise
 KERNEL(eat_memory) { for (;;) { char* p = malloc(64 << 20); if (!p) break; memset(p, 1, 64 << 20); } }
 )";
 
-std::string Compile() {
-  const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const std::string source = folder / "kernels.c", object = folder / "kernels.so";
-  std::ofstream(source) << kSource;
-  const std::string command = fmt::format("cc -O1 -w -shared -fPIC -I{} -o {} {}", HONE_SOURCE_DIR, object, source);
-  HONE_CHECK(std::system(command.c_str()) == 0);
-  std::stringstream bytes;
-  bytes << std::ifstream(object, std::ios::binary).rdbuf();
-  return bytes.str();
-}
-
 void AddBuffer(v1::Batch& batch, const std::string& name, v1::Buffer::Role role) {
   v1::Buffer* buffer = batch.add_buffers();
   buffer->set_name(name);
@@ -108,8 +104,19 @@ void AddBuffer(v1::Batch& batch, const std::string& name, v1::Buffer::Role role)
 
 }  // namespace
 
+std::string CompileKernels(const std::string& source) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string file = folder / "kernels.c", object = folder / "kernels.so";
+  std::ofstream(file) << kPrelude << source;
+  const std::string command = fmt::format("cc -O1 -w -shared -fPIC -I{} -o {} {}", HONE_SOURCE_DIR, object, file);
+  HONE_CHECK(std::system(command.c_str()) == 0);
+  std::stringstream bytes;
+  bytes << std::ifstream(object, std::ios::binary).rdbuf();
+  return bytes.str();
+}
+
 const std::string& HandMadeArtifact() {
-  static const std::string& artifact = *new std::string(Compile());
+  static const std::string& artifact = *new std::string(CompileKernels(kSource));
   return artifact;
 }
 

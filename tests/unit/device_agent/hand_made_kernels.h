@@ -14,6 +14,10 @@ namespace hone::agent {
 // The workload: y[i] = 2 * x[i] + w[i] for 1000 floats. Bytes of a shared object; aborts the test without a compiler.
 const std::string& HandMadeArtifact();
 
+// The shared object of kernels in C. `source` follows the prelude in the .cc, which has headers, the kernels
+// `reference` and `good`, KERNEL(name) to begin another, and compute(b, N), which is what each must do.
+std::string CompileKernels(const std::string& source);
+
 // How a kernel of that name is called: one launch of the function of that name, but `two_launches` has two with a
 // workspace between them, and `packed_double` and `write_packed` pack w in a launch before. With groups and lanes: on a
 // grid, with arguments.

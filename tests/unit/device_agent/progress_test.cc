@@ -73,7 +73,7 @@ TEST(Plausible, NoKernelBeatsTheDevicesPeak) {
     result.add_outcomes()->mutable_outcome()->mutable_timing()->add_seconds(seconds);
   }
   RefuseImplausible(batch, 100, result);
-  EXPECT_TRUE(result.outcomes(0).outcome().has_failure());
+  EXPECT_EQ(result.outcomes(0).outcome().failure().kind(), v1::FAILURE_KIND_IMPOSSIBLE_TIME);
   EXPECT_TRUE(result.outcomes(1).outcome().has_timing());
 }
 

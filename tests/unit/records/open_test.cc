@@ -232,6 +232,18 @@ std::string SchemaOf(const Connection& connection) {
   return connection.QueryText("SELECT group_concat(sql, ';' || char(10)) FROM sqlite_schema").value() + "\n";
 }
 
+// Whatever the order in which its tables were made.
+std::string SortedSchemaOf(const std::filesystem::path& path) {
+  const auto connection = Connection::Open(path, SQLITE_OPEN_READONLY, "");
+  return connection->QueryText("SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema ORDER BY name)").value();
+}
+
+std::string SortedSchemaOfToday() {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  HONE_CHECK(Store::Open(folder / "records.db", OpenMode::kReadWrite).ok());
+  return SortedSchemaOf(folder / "records.db");
+}
+
 // What is in files is never edited: old ones would differ from new ones. A later schema adds to this one.
 TEST_F(OpenTest, TheSchemaIsTheReleasedOne) {
   const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "");
@@ -282,14 +294,55 @@ INSERT INTO records VALUES
   EXPECT_EQ(rows[1].record.seed, 5u);
   EXPECT_EQ((*(*store)->Best(timing.key))->stored.row, 7);
   EXPECT_TRUE((*store)->CheckIntegrity().ok());
-  // It is the same as one made today, but for the order of its tables.
-  const TemporaryFolder other = TemporaryFolder::Create().value();
-  ASSERT_TRUE(Store::Open(other / "records.db", OpenMode::kReadWrite).ok());
-  const auto schema = [](const std::filesystem::path& path) {
-    const auto connection = Connection::Open(path, SQLITE_OPEN_READONLY, "");
-    return connection->QueryText("SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema ORDER BY name)").value();
-  };
-  EXPECT_EQ(schema(File()), schema(other / "records.db"));
+  EXPECT_EQ(SortedSchemaOf(File()), SortedSchemaOfToday());
+}
+
+// A backup of then is the same as its file: it is opened, and takes today's kinds of failure beside its own.
+TEST_F(OpenTest, ABackupOfTheThirdSchemaTakesTheKindsOfFailureThatCameLater) {
+  const std::filesystem::path written = folder_ / "written.db";
+  {
+    const auto connection = Connection::Open(written, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "");
+    ASSERT_TRUE(connection.ok());
+    ASSERT_EQ(Migrate(*connection, written, kRecordsFile, 3), absl::OkStatus());
+    ASSERT_EQ(connection->Execute(R"sql(
+INSERT INTO workloads VALUES (4, 'd1ge57', 'conv2d', 2.5e8, 'workload conv2d of d1ge57');
+INSERT INTO texts VALUES (1, 'cpu'), (2, 'board'), (3, 'hone 0.1.0'), (4, ''), (5, 'agent-3');
+INSERT INTO measurements (id, workload_id, measurement, batch, target_id, device_id, compiler_id, schedule, decisions,
+  is_default, failure, failure_text, environment_id, measured_by_id, measured_at_ms, seed) VALUES
+  (7, 4, 'm/1', 'b', 1, 2, 3, 'split', 'oc=4', 0, 'crashed', 'signal 11', 4, 5, 1700000000000, -1);
+INSERT INTO measurements (id, workload_id, measurement, batch, target_id, device_id, compiler_id, schedule, decisions,
+  is_default, seconds, first_interleaved, calls_per_repeat, confirmed, verified, drift, environment_id, measured_by_id,
+  measured_at_ms, seed, median_seconds) VALUES
+  (9, 4, 'm/2', 'b', 1, 2, 3, 'fuse', 'oc=8', 0, '[0.002,0.001]', 0, 3, 1, 1, 0.25, 4, 5, 1700000000001, 5, 0.0015);
+)sql"),
+              absl::OkStatus());
+    EXPECT_TRUE(
+        IsConstraintError(connection->Execute("UPDATE measurements SET failure = 'forbidden_call' WHERE id = 7")));
+    ASSERT_EQ(connection->CopyTo(File()), absl::OkStatus());
+  }
+  const Key key = {"d1ge57", "cpu", "board", "hone 0.1.0"};
+  const auto store = Store::Open(File(), OpenMode::kReadWrite);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*(*store)->Best(key))->stored.row, 9);
+  const auto report =
+      (*store)->Append(std::vector<Record>{SampleFailure(1, "split", FailureKind::kForbiddenCall, key),
+                                           SampleFailure(2, "fuse", FailureKind::kImpossibleTime, key)});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->appended, 2u);
+  const auto page = (*store)->Query({});
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_EQ(page->rows.size(), 4u);
+  EXPECT_EQ(page->rows[0].row, 7);
+  EXPECT_EQ(page->rows[0].record.outcome, Outcome(Failure{FailureKind::kCrashed, "signal 11"}));
+  EXPECT_EQ(page->rows[0].record.seed, ~uint64_t{0});
+  EXPECT_EQ(page->rows[1].row, 9);
+  EXPECT_EQ(page->rows[1].record.measured_by, "agent-3");
+  EXPECT_EQ(std::get<Timing>(page->rows[1].record.outcome).seconds, (std::vector<double>{2e-3, 1e-3}));
+  EXPECT_EQ(std::get<Timing>(page->rows[1].record.outcome).drift, 0.25);
+  EXPECT_EQ(std::get<Failure>(page->rows[2].record.outcome).kind, FailureKind::kForbiddenCall);
+  EXPECT_EQ(std::get<Failure>(page->rows[3].record.outcome).kind, FailureKind::kImpossibleTime);
+  EXPECT_TRUE((*store)->CheckIntegrity().ok());
+  EXPECT_EQ(SortedSchemaOf(File()), SortedSchemaOfToday());
 }
 
 TEST_F(OpenTest, TheTablesRefuseWhatIsNoRecord) {

@@ -176,8 +176,9 @@ TEST_F(StoreTest, TheWinnerOfEveryKeyIsThatOfAllItsRows) {
     Key key = SampleKey();
     key.device_fingerprint = fmt::format("board {}", random.Below(4));
     const auto schedule = fmt::format("schedule {}", random.Below(40));
-    Record row = random.Below(8) == 0 ? SampleFailure(i, schedule, kAllFailureKinds[random.Below(8)], key)
-                                      : SampleTiming(i, schedule, 1e-3 * (1 + random.Uniform()), key);
+    Record row = random.Below(8) == 0
+                     ? SampleFailure(i, schedule, kAllFailureKinds[random.Below(kAllFailureKinds.size())], key)
+                     : SampleTiming(i, schedule, 1e-3 * (1 + random.Uniform()), key);
     row.batch_id = fmt::format("batch {}", i / 50);
     row.is_default = schedule == "schedule 0";
     // One board was never confirmed.
@@ -217,8 +218,8 @@ TEST_F(StoreTest, WhatIsNotVerifiedIsNeverBest) {
 }
 
 TEST_F(StoreTest, AScheduleThatProvedWrongLaterIsOut) {
-  for (const FailureKind kind :
-       {FailureKind::kWrongOutput, FailureKind::kOutOfBoundsWrite, FailureKind::kCrashed, FailureKind::kLostDevice}) {
+  for (const FailureKind kind : {FailureKind::kWrongOutput, FailureKind::kOutOfBoundsWrite, FailureKind::kCrashed,
+                                 FailureKind::kLostDevice, FailureKind::kForbiddenCall, FailureKind::kImpossibleTime}) {
     Key key = SampleKey();
     key.device_fingerprint = FailureKindName(kind);
     const int number = 10 * static_cast<int>(kind) + 1000;
