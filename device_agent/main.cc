@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "base/thread_pool.h"
+#include "device_agent/call_tracker.h"
 #include "device_agent/cpu/throttling.h"
 #include "device_agent/device.h"
 #include "device_agent/device_convert.h"
@@ -28,7 +29,7 @@
 #include "device_agent/outbox.h"
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
-#include "hone/v1/agent.grpc.pb.h"
+#include "hone/v1/agent.pb.h"
 #include "pki/farm_link.h"
 #include "pki/identity_folder.h"
 #include "pki/join.h"
@@ -51,20 +52,6 @@ struct Options {
   std::string launcher_folder;
   int launcher_channel = -1, launcher_cancel = -1;
 };
-
-absl::StatusOr<v1::SynchronizeResponse> CallTracker(pki::FarmLink& link, const v1::SynchronizeRequest& request,
-                                                    const std::stop_token& stop) {
-  // Whoever leaves does not wait for a tracker that is gone.
-  const auto channel = request.leaving() ? link.channel() : link.ConnectedChannel(absl::Seconds(10), stop);
-  const int grace = request.leaving() ? 2 : 15;
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + grace));
-  const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
-  v1::SynchronizeResponse response;
-  const grpc::Status status = v1::AgentService::NewStub(channel)->Synchronize(&context, request, &response);
-  if (!status.ok()) return FromGrpc(status);
-  return response;
-}
 
 // Measured while nothing else is timed or compiled on this host. `last`: the answer while another device of it is
 // measured, since waiting for that would keep the agent silent; null to wait.
@@ -123,7 +110,7 @@ class OwnDevice {
     if (golden_.has_value()) {
       served.golden.run = [this](uint64_t number, const std::stop_token& stop) {
         v1::GoldenCheck check = ReadGolden(*golden_, launcher_.Run(*golden_, stop), number);
-        check.set_throttled(SaysThrottled());
+        check.set_throttled(throttling_.Seen());
         return check;
       };
     }
@@ -160,6 +147,7 @@ class OwnDevice {
   const std::unique_ptr<Device> device_;
   v1::DeviceState state_;
   std::optional<v1::Batch> golden_;
+  Throttling throttling_;
   Launcher launcher_;  // ends before its folder goes
 };
 

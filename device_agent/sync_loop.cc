@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/steady_time.h"
 
 namespace hone::agent {
 namespace {
@@ -21,9 +22,6 @@ constexpr int kMostResultsPerCall = 64;  // the rest goes with the next: a messa
 absl::Duration FromProto(const google::protobuf::Duration& d) {
   return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
 }
-
-// Steady: setting the system's clock must neither fence nor keep from fencing.
-absl::Time Now() { return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()); }
 
 // Whether calling again, with any delay, could be answered otherwise.
 bool Hopeless(const absl::Status& status) {
@@ -57,7 +55,7 @@ SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<
   if (!finished_.empty()) spdlog::info("{} results from before are offered to the tracker", finished_.size());
   for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
   for (const auto& worker : workers_) {
-    worker->last_check = worker->last_golden = Now();
+    worker->last_check = worker->last_golden = SteadyNow();
     worker->golden_wanted = worker->served.golden.run != nullptr;
     worker->thread = std::thread([this, &worker = *worker] { MeasureLoop(worker); });
   }
@@ -93,7 +91,7 @@ absl::Status SyncLoop::Run() {
     return stopping_;
   };
   while (!stopping()) {
-    CheckDevices(Now());
+    CheckDevices(SteadyNow());
     const auto response = Call(false);
     if (stopping()) break;
     if (!response.ok()) {
@@ -200,7 +198,7 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
 
 void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   const std::lock_guard lock(mutex_);
-  last_answer_ = Now();
+  last_answer_ = SteadyNow();
   if (response.has_fence_after()) fence_after_ = FromProto(response.fence_after());
   if (response.has_next_sync()) next_sync_ = FromProto(response.next_sync());
   if (response.epoch() != epoch_) {
@@ -262,13 +260,14 @@ void SyncLoop::FenceLoop() {
   while (!stopping_) {
     const absl::Time answered = last_answer_;
     const auto news = [&] { return stopping_ || last_answer_ != answered; };
-    const absl::Duration left = answered + fence_after_ - Now();
+    const absl::Duration left = answered + fence_after_ - SteadyNow();
     if (left > absl::ZeroDuration()) {
       changed_.wait_for(lock, absl::ToChronoMilliseconds(std::min(left, absl::Hours(1)) + absl::Milliseconds(1)), news);
       continue;
     }
     if (AnyBusy()) {
-      spdlog::warn("the tracker has been silent for {}: dropping what runs", absl::FormatDuration(Now() - answered));
+      spdlog::warn("the tracker has been silent for {}: dropping what runs",
+                   absl::FormatDuration(SteadyNow() - answered));
       for (const auto& worker : workers_) Forget(*worker);
     }
     changed_.wait(lock, news);
@@ -295,7 +294,7 @@ void SyncLoop::MeasureLoop(Worker& worker) {
 bool SyncLoop::GoldenDue(const Worker& worker) const {
   const GoldenCheck& golden = worker.served.golden;
   if (worker.golden_wanted) return true;
-  return golden.run != nullptr && worker.measured && Now() - worker.last_golden >= golden.every;
+  return golden.run != nullptr && worker.measured && SteadyNow() - worker.last_golden >= golden.every;
 }
 
 // Called with the lock held, which it gives up meanwhile, like RunVisit.
@@ -308,7 +307,7 @@ void SyncLoop::RunGolden(Worker& worker, std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (dropped.stop_requested()) return;  // it says nothing then, and is done again
   worker.golden_wanted = worker.measured = false;
-  worker.last_golden = Now();
+  worker.last_golden = SteadyNow();
   v1::DeviceState& state = worker.served.state;
   if (!check.passed()) spdlog::error("the golden kernel fails on {}: {}", state.device_id(), check.reason());
   *state.mutable_golden() = std::move(check);

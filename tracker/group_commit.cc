@@ -7,16 +7,12 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/steady_time.h"
 
 namespace hone::tracker {
 namespace {
 
 constexpr std::chrono::milliseconds kTryAgain(500);
-
-// By a clock that nobody sets.
-absl::Time Now() {
-  return absl::FromUnixNanos(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
 
 template <typename T>
 void MoveTo(std::vector<T>& to, std::vector<T>&& from) {
@@ -59,7 +55,7 @@ bool GroupCommit::Keeping() const {
 
 std::string GroupCommit::Trouble() const {
   const std::lock_guard lock(mutex_);
-  return storing_.Trouble(Now());
+  return storing_.Trouble(SteadyNow());
 }
 
 void GroupCommit::Loop() {
@@ -95,7 +91,7 @@ absl::Status GroupCommit::AppendRows(const Group& group) {
 
 // Under the lock.
 void GroupCommit::Note(Storing::What what, const absl::Status& stored) {
-  const std::string news = storing_.Note(what, stored, Now());
+  const std::string news = storing_.Note(what, stored, SteadyNow());
   if (!news.empty()) spdlog::log(stored.ok() ? spdlog::level::info : spdlog::level::err, "{}", news);
 }
 

@@ -16,8 +16,8 @@
 #include "base/digest.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "device_agent/call_tracker.h"
 #include "device_agent/sync_loop.h"
-#include "hone/v1/agent.grpc.pb.h"
 #include "pki/farm_link.h"
 #include "pki/identity_folder.h"
 
@@ -94,16 +94,8 @@ absl::Status Run(const std::string& tracker, const std::string& folder, std::chr
   HONE_ASSIGN_OR_RETURN(const std::string name, pki::NameIn(folder, Role::kAgent));
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(tracker, folder));
   HONE_ASSIGN_OR_RETURN(agent::Outbox outbox, agent::Outbox::Open(std::filesystem::path(folder) / "outbox"));
-  const auto synchronize = [&](const v1::SynchronizeRequest& request,
-                               const std::stop_token& stop) -> absl::StatusOr<v1::SynchronizeResponse> {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + 15));
-    const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
-    const auto channel = link->ConnectedChannel(absl::Seconds(request.leaving() ? 0 : 10), stop);
-    v1::SynchronizeResponse response;
-    const grpc::Status status = v1::AgentService::NewStub(channel)->Synchronize(&context, request, &response);
-    if (!status.ok()) return FromGrpc(status);
-    return response;
+  const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
+    return agent::CallTracker(*link, request, stop);
   };
   std::vector<agent::ServedDevice> devices;
   devices.push_back(Board(pace));

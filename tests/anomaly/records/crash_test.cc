@@ -1,9 +1,7 @@
 // A writer is killed (SIGKILL) at random moments, again and again on one file: every acknowledged row stays.
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <thread>
+#include <chrono>
 
 #include "base/random.h"
 #include "base/status.h"
@@ -11,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/store.h"
+#include "tests/anomaly/records/killed_writer.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::records {
@@ -33,27 +32,12 @@ constexpr int kBatchRows = 3;
 
 // Returns the number of batches acknowledged before the kill; they are first, first + 1, ...
 int KillOneWriter(const std::filesystem::path& file, int first, std::chrono::microseconds life) {
-  int ends[2];
-  HONE_CHECK(pipe(ends) == 0);
-  const pid_t child = fork();
-  HONE_CHECK(child >= 0);
-  if (child == 0) {
-    close(ends[0]);
-    AppendForEver(file, first, ends[1]);
-  }
-  close(ends[1]);
-  std::this_thread::sleep_for(life);
-  HONE_CHECK(kill(child, SIGKILL) == 0);
-  int status = 0;
-  HONE_CHECK(waitpid(child, &status, 0) == child);
-  EXPECT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself with " << WEXITSTATUS(status);
   int acknowledged = 0;
-  int number = 0;
-  while (read(ends[0], &number, sizeof number) == sizeof number) {
-    EXPECT_EQ(number, first + acknowledged);
-    ++acknowledged;
-  }
-  close(ends[0]);
+  KillWriter<int>([&](int pipe) { AppendForEver(file, first, pipe); }, life,
+                  [&](int number) {
+                    EXPECT_EQ(number, first + acknowledged);
+                    ++acknowledged;
+                  });
   return acknowledged;
 }
 

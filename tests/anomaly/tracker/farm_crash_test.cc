@@ -1,15 +1,15 @@
 // A tracker's storing is killed (SIGKILL) at random moments, again and again on the same two databases: everything
 // acknowledged stays, nothing is there twice, and both files are sound.
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 
 #include "base/random.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
+#include "tests/anomaly/records/killed_writer.h"
 #include "tests/anomaly/tracker/session.h"
 
 namespace hone::tracker {
@@ -46,31 +46,6 @@ struct Report {
   }
 }
 
-void KillOne(const std::filesystem::path& folder, int first, std::chrono::microseconds life, Acknowledged* told) {
-  int ends[2];
-  HONE_CHECK(pipe(ends) == 0);
-  const pid_t child = fork();
-  HONE_CHECK(child >= 0);
-  if (child == 0) {
-    close(ends[0]);
-    StoreForEver(folder, first, ends[1]);
-  }
-  close(ends[1]);
-  std::thread killer([&] {
-    std::this_thread::sleep_for(life);
-    HONE_CHECK(kill(child, SIGKILL) == 0);
-  });
-  Report report;
-  while (read(ends[0], &report, sizeof report) == sizeof report) {
-    (report.results ? told->results : told->changes).insert(report.step);
-  }
-  killer.join();
-  int status = 0;
-  HONE_CHECK(waitpid(child, &status, 0) == child);
-  EXPECT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself with " << WEXITSTATUS(status);
-  close(ends[0]);
-}
-
 TEST(FarmCrashTest, EverythingAcknowledgedSurvivesAKill) {
   Random random(2025);
   auto folder = std::make_unique<TemporaryFolder>(TemporaryFolder::Create().value());
@@ -84,7 +59,11 @@ TEST(FarmCrashTest, EverythingAcknowledgedSurvivesAKill) {
     }
     // Steps that nobody acknowledged may be there or not; they are not done again.
     const int first = 1'000 * (round % 50);
-    KillOne(folder->path(), first, std::chrono::microseconds(5'000 + random.Below(60'000)), &acknowledged);
+    KillWriter<Report>([&](int pipe) { StoreForEver(folder->path(), first, pipe); },
+                       std::chrono::microseconds(5'000 + random.Below(60'000)),
+                       [&](const Report& report) {
+                         (report.results ? acknowledged.results : acknowledged.changes).insert(report.step);
+                       });
     // The change of a round's first step speaks of a step before it, which there was not.
     acknowledged.changes.erase(first);
     ExpectStored(folder->path(), acknowledged);

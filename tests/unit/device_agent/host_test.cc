@@ -27,12 +27,52 @@ class FakeRoot : public testing::Test {
 };
 
 TEST_F(FakeRoot, ABoardSaysThatItIsThrottledNow) {
-  EXPECT_FALSE(SaysThrottled(root_)) << "it says nothing";
+  Throttling throttling(root_);
+  EXPECT_FALSE(throttling.Seen()) << "it says nothing";
   for (const auto& [word, throttled] :
        {std::pair("0\n", false), std::pair("50000\n", false), std::pair("50005\n", true), std::pair("8\n", true)}) {
     Put("sys/devices/platform/soc/soc:firmware/get_throttled", word);
-    EXPECT_EQ(SaysThrottled(root_), throttled) << word;
+    EXPECT_EQ(throttling.Seen(), throttled) << word;
   }
+}
+
+TEST_F(FakeRoot, ACoolingDeviceOfProcessorsAtWorkIsThrottling) {
+  const std::string thermal = "sys/class/thermal/";
+  Put(thermal + "cooling_device0/type", "pwm-fan\n");
+  Put(thermal + "cooling_device0/cur_state", "3\n");
+  Put(thermal + "cooling_device1/type", "Processor\n");
+  Put(thermal + "cooling_device1/cur_state", "0\n");
+  Put(thermal + "cooling_device2/type", "intel_powerclamp\n");
+  Put(thermal + "cooling_device2/cur_state", "-1\n");
+  Put(thermal + "thermal_zone0/type", "cpu-thermal\n");
+  Put(thermal + "thermal_zone0/cur_state", "9\n");
+  Throttling throttling(root_);
+  EXPECT_FALSE(throttling.Seen()) << "a fan slows down nothing";
+  for (const char* type : {"cpufreq-cpu0", "thermal-cpufreq-0", "Processor", "cpu-throttle-alert", "thermal-idle-0"}) {
+    Put(thermal + "cooling_device1/type", std::string(type) + "\n");
+    for (const auto& [state, throttled] : {std::pair("2\n", true), std::pair("0\n", false)}) {
+      Put(thermal + "cooling_device1/cur_state", state);
+      EXPECT_EQ(throttling.Seen(), throttled) << type << " " << state;
+    }
+  }
+}
+
+TEST_F(FakeRoot, AThermalInterruptSinceTheLastLookIsThrottling) {
+  const std::string cpus = "sys/devices/system/cpu/";
+  Put(cpus + "cpu0/thermal_throttle/core_throttle_count", "7\n");
+  Put(cpus + "cpu0/thermal_throttle/package_throttle_count", "40\n");
+  Put(cpus + "cpu11/thermal_throttle/core_throttle_count", "0\n");
+  Put(cpus + "cpufreq/thermal_throttle/core_throttle_count", "1\n");
+  Throttling throttling(root_);
+  EXPECT_FALSE(throttling.Seen()) << "it was before the agent";
+  for (const char* counter :
+       {"cpu0/thermal_throttle/package_throttle_count", "cpu11/thermal_throttle/core_throttle_count"}) {
+    Put(cpus + counter, "41\n");
+    EXPECT_TRUE(throttling.Seen()) << counter;
+    EXPECT_FALSE(throttling.Seen()) << counter << " stands still again";
+  }
+  std::filesystem::remove_all(root_ + cpus + "cpu11");
+  EXPECT_FALSE(throttling.Seen()) << "a core was taken away";
 }
 
 TEST_F(FakeRoot, BoardIsDescribed) {

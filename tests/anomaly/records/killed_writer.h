@@ -1,0 +1,48 @@
+// A process that writes for ever, and is killed (SIGKILL) at some moment.
+#ifndef HONE_TESTS_ANOMALY_RECORDS_KILLED_WRITER_H_
+#define HONE_TESTS_ANOMALY_RECORDS_KILLED_WRITER_H_
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "base/status.h"
+
+namespace hone {
+
+// write_for_ever: in the child; writes a Report to the pipe for everything that is on the disk, and never returns.
+// told: called here for each Report, while the child lives and after. Fails the test when the child ends by itself.
+template <typename Report>
+void KillWriter(const std::function<void(int pipe)>& write_for_ever, std::chrono::microseconds life,
+                const std::function<void(const Report&)>& told) {
+  int ends[2];
+  HONE_CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  HONE_CHECK(child >= 0);
+  if (child == 0) {
+    close(ends[0]);
+    write_for_ever(ends[1]);
+    _exit(1);
+  }
+  close(ends[1]);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(life);
+    HONE_CHECK(kill(child, SIGKILL) == 0);
+  });
+  Report report;
+  while (read(ends[0], &report, sizeof report) == sizeof report) told(report);
+  killer.join();
+  int status = 0;
+  HONE_CHECK(waitpid(child, &status, 0) == child);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself with " << WEXITSTATUS(status);
+  close(ends[0]);
+}
+
+}  // namespace hone
+
+#endif  // HONE_TESTS_ANOMALY_RECORDS_KILLED_WRITER_H_
