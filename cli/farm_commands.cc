@@ -98,6 +98,8 @@ std::string HealthName(const v1::Device& device) {
       return "quarantined";
     case v1::DEVICE_HEALTH_COOLING:
       return "cooling";
+    case v1::DEVICE_HEALTH_UNWALLED:
+      return "unwalled";
     default:
       return "unknown";
   }

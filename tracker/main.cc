@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -30,6 +31,7 @@ struct Options {
   std::string backup_to, restore_from;
   std::string certificate_life = "30d", keep_jobs_for = "90d";
   int keep_jobs = JobOptions().most_ended;
+  v1::SandboxLevel required_sandbox = DeviceOptions().required_sandbox;
   bool die_with_parent = false;
 };
 
@@ -152,6 +154,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
   FarmOptions farm;
   farm.jobs.most_ended = options.keep_jobs;
+  farm.devices.required_sandbox = options.required_sandbox;
   HONE_ASSIGN_OR_RETURN(farm.jobs.keep_ended, ParseLife("--keep-jobs-for", options.keep_jobs_for));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options));
@@ -185,6 +188,14 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--keep-jobs-for", options.keep_jobs_for, "and for how long after their end; records stay for ever")
       ->capture_default_str();
+  const std::map<std::string, v1::SandboxLevel> levels = {{NameOf(v1::SANDBOX_LEVEL_NONE), v1::SANDBOX_LEVEL_NONE},
+                                                          {NameOf(v1::SANDBOX_LEVEL_FILTER), v1::SANDBOX_LEVEL_FILTER},
+                                                          {NameOf(v1::SANDBOX_LEVEL_WALL), v1::SANDBOX_LEVEL_WALL}};
+  app.add_option("--require-sandbox", options.required_sandbox,
+                 "none, filter or wall: give work only to devices whose agent reports at least that (docs/SANDBOX.md)")
+      ->type_name("LEVEL")
+      ->transform(CLI::Transformer(levels).description(""))
+      ->check(CLI::IsMember(levels).description(""));
   CLI::App* backup = app.add_subcommand("backup", "copy the databases, also of a tracker that runs");
   backup->fallthrough();
   backup->add_option("FOLDER", options.backup_to, "is made, with the copy in it")->required();

@@ -38,8 +38,11 @@ class FarmProcessTest : public testing::Test {
     ASSERT_FALSE(address_.empty()) << tracker_->Log();
   }
   void Connect(const TlsFiles& tls = {}) { channel_ = OpenChannel(address_, tls).value(); }
-  std::unique_ptr<Process> StartAgent(const std::string& name = "test", const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {HONE_AGENT_BINARY, "--tracker", address_, "--threads", "2"};
+  // through: a program, with its arguments, that runs the agent.
+  std::unique_ptr<Process> StartAgent(const std::string& name = "test", const std::vector<std::string>& more = {},
+                                      const std::vector<std::string>& through = {}) {
+    std::vector<std::string> arguments = through;
+    arguments.insert(arguments.end(), {HONE_AGENT_BINARY, "--tracker", address_, "--threads", "2"});
     if (!name.empty()) arguments.insert(arguments.end(), {"--name", name});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return std::make_unique<Process>(arguments, folder_ / "agent.log");

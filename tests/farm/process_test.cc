@@ -95,6 +95,37 @@ TEST_F(FarmProcessTest, TheWallIsReportedAndCanBeRequired) {
   }
 }
 
+// One agent on a system that forbids what the wall is made of, beside one on this system.
+TEST_F(FarmProcessTest, AFarmThatRequiresAWallGivesNoWorkToWhoHasNone) {
+  StartTracker("", {"--require-sandbox", "wall"});
+  Connect();
+  const std::unique_ptr<Process> open =
+      StartAgent("open", {}, {HONE_WITHOUT_CALLS_BINARY, "unshare", "landlock_create_ruleset", "--"});
+  ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << open->Log();
+  EXPECT_EQ(Devices()[0].health(), v1::DEVICE_HEALTH_UNWALLED) << Devices()[0].DebugString();
+  EXPECT_THAT(Devices()[0].health_reason(),
+              HasSubstr("its sandbox is filter, and the farm requires wall; missing are"));
+  LeaseNewJob("a");
+  const std::string batch = Submit(HandMadeBatch({"good"}), "b1");
+  const auto waiting_for = [&] {
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_job_id(job_.id());
+    v1::Job job;
+    EXPECT_TRUE(v1::JobService::NewStub(channel_)->Get(&context, request, &job).ok());
+    return job.waiting_for();
+  };
+  EXPECT_TRUE(Eventually([&] { return waiting_for().find("the farm requires wall") != std::string::npos; }))
+      << waiting_for();
+  EXPECT_EQ(Devices()[0].batches_done(), 0);
+  const std::unique_ptr<Process> walled = StartAgent("walled");
+  ASSERT_TRUE(Eventually([&] { return Devices().size() == 2; })) << walled->Log();
+  if (Devices()[1].state().sandbox().level() != v1::SANDBOX_LEVEL_WALL) GTEST_SKIP() << "this system has no wall";
+  EXPECT_TRUE(Wait(batch).outcomes(0).outcome().has_timing());
+  EXPECT_EQ(Devices()[0].batches_done(), 0);
+  EXPECT_EQ(Devices()[1].batches_done(), 1);
+}
+
 TEST_F(FarmProcessTest, KilledAgentLosesNothing) {
   StartTracker();
   Connect();

@@ -98,6 +98,19 @@ std::string NameOf(const std::string& agent_id, const std::string& device_id) {
   return fmt::format("{}/{}", agent_id, device_id);
 }
 
+std::string NameOf(v1::SandboxLevel level) {
+  switch (level) {
+    case v1::SANDBOX_LEVEL_NONE:
+      return "none";
+    case v1::SANDBOX_LEVEL_FILTER:
+      return "filter";
+    case v1::SANDBOX_LEVEL_WALL:
+      return "wall";
+    default:
+      return "";
+  }
+}
+
 v1::HealthRecord& DeviceRegistry::HealthOf(const std::string& name) {
   changed_health_.insert(name);
   return health_[name];
@@ -138,10 +151,7 @@ void DeviceRegistry::CountTrouble(const std::string& name, const std::string& wh
   tracker::CountTrouble(HealthOf(name), why, now, options_);
 }
 
-void DeviceRegistry::Forgive(const std::string& name) {
-  v1::HealthRecord& health = HealthOf(name);
-  health.set_troubles(std::max(0, health.troubles() - 1));
-}
+void DeviceRegistry::Forgive(const std::string& name) { tracker::Forgive(HealthOf(name)); }
 
 std::vector<std::string> DeviceRegistry::AskForChecks(Agent& agent, absl::Time now) {
   std::vector<std::string> ids;
@@ -165,8 +175,27 @@ void DeviceRegistry::Undrain(const std::string& agent_id) {
   }
 }
 
+// "" where the sandbox is what the farm requires. An agent that says nothing of it has none.
+std::string DeviceRegistry::LackOfWall(const v1::Sandbox& sandbox) const {
+  if (sandbox.level() >= options_.required_sandbox) return "";
+  std::vector<std::string> missing;
+  for (const v1::SandboxLayer& layer : sandbox.layers()) {
+    if (layer.holds()) continue;
+    missing.push_back(layer.detail().empty() ? layer.name() : fmt::format("{} ({})", layer.name(), layer.detail()));
+  }
+  const std::string level = NameOf(sandbox.level());
+  return fmt::format(
+      "its sandbox is {}, and the farm requires {}; {}; docs/SANDBOX.md says how to get them back. Then start the "
+      "agent "
+      "anew, or start hone-tracker with a lower --require-sandbox",
+      level.empty() ? "not known" : level, NameOf(options_.required_sandbox),
+      missing.empty() ? "it does not say which layers are missing"
+                      : fmt::format("missing are {}", fmt::join(missing, ", ")));
+}
+
 std::string DeviceRegistry::Problem(const Agent& agent, const Device& device, absl::Time now) const {
   if (!device.state.self_test().passed()) return fmt::format("self-test failed: {}", device.state.self_test().reason());
+  if (const std::string lack = LackOfWall(device.state.sandbox()); !lack.empty()) return lack;
   const auto known = health_.find(NameOf(agent.id, device.state.device_id()));
   return HealthProblem(known == health_.end() ? v1::HealthRecord() : known->second,
                        device.state.has_golden() ? &device.state.golden() : nullptr, now);
@@ -218,7 +247,10 @@ void DeviceRegistry::DescribeHealth(const Agent& agent, const Device& device, ab
   }
   if (proto.health_reason().empty()) return;
   const bool cooling = proto.health_reason() == proto.record().cooling_reason();
-  proto.set_health(cooling ? v1::DEVICE_HEALTH_COOLING : v1::DEVICE_HEALTH_QUARANTINED);
+  const bool unwalled = proto.health_reason() == LackOfWall(device.state.sandbox());
+  proto.set_health(unwalled  ? v1::DEVICE_HEALTH_UNWALLED
+                   : cooling ? v1::DEVICE_HEALTH_COOLING
+                             : v1::DEVICE_HEALTH_QUARANTINED);
 }
 
 std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& request, absl::Time now) const {

@@ -33,6 +33,9 @@ struct Device {
 // A device in the farm: "agent/device".
 std::string NameOf(const std::string& agent_id, const std::string& device_id);
 
+// "wall"; "" where the agent did not say.
+std::string NameOf(v1::SandboxLevel level);
+
 struct Agent {
   std::string id, boot_id, version;
   uint64_t epoch = 0;
@@ -98,6 +101,7 @@ class DeviceRegistry {
   const uint64_t incarnation_;
   uint64_t next_epoch_ = 0;
   std::map<std::string, Agent> agents_;
+  std::string LackOfWall(const v1::Sandbox& sandbox) const;
   void DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const;
   v1::HealthRecord& HealthOf(const std::string& name);  // to be changed, and then stored
   void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, bool new_boot, absl::Time now);

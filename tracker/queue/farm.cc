@@ -35,19 +35,6 @@ bool CouldTake(const std::string& agent_id, const Device& device, const v1::Batc
   return Matches(batch.requirements(), agent_id, device.state) && batch.threads() <= device.state.threads();
 }
 
-std::string NameOf(v1::SandboxLevel level) {
-  switch (level) {
-    case v1::SANDBOX_LEVEL_NONE:
-      return "none";
-    case v1::SANDBOX_LEVEL_FILTER:
-      return "filter";
-    case v1::SANDBOX_LEVEL_WALL:
-      return "wall";
-    default:
-      return "";
-  }
-}
-
 // How the device was, as its agent said last: beside an odd number it tells whether the device was odd too.
 void SetDevice(const v1::DeviceState& device, v1::BatchResult& result) {
   *result.mutable_device() = device.fingerprint();
@@ -224,8 +211,11 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
     devices_.CountDone(agent, device->second, result.outcomes_size(), HottestOf(result));
   }
   for (const auto& [other, why] : batches_.Finish(lease, Completed(agent, lease, result))) {
-    if (other == name) continue;  // it failed once and could do it the second time
-    devices_.CountTrouble(other, fmt::format("it could not measure a batch that {} could: {}", name, why), now);
+    const std::string who = other == name ? "it" : name;
+    devices_.CountTrouble(other,
+                          fmt::format("it could not measure a batch that {} could{}: {}", who,
+                                      other == name ? " when it was asked again" : "", why),
+                          now);
   }
 }
 

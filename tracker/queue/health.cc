@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -33,6 +34,12 @@ void EndQuarantine(v1::HealthRecord& health, const DeviceOptions& options) {
   health.set_drifts(0);
 }
 
+void Note(v1::HealthRecord& health, bool trouble, const DeviceOptions& options) {
+  const uint64_t newest = (uint64_t{1} << options.recent_batches) - 1;
+  const uint64_t noted = uint64_t{health.recent_troubles()} << 1 | (trouble ? 1 : 0);
+  health.set_recent_troubles(static_cast<uint32_t>(noted & newest));
+}
+
 // Not again before it was tried again.
 bool MayBeQuarantined(const v1::HealthRecord& health, absl::Time now) {
   return !InQuarantine(health) || now >= FromProto(health.retry_at());
@@ -59,6 +66,7 @@ void Learn(v1::HealthRecord& health, const v1::GoldenCheck& check, const DeviceO
 
 void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options) {
   health.set_troubles(0);
+  Note(health, false, options);
   if (health.quarantines() == 0) return;
   health.set_batches_since(health.batches_since() + 1);
   if (health.batches_since() < options.batches_to_forget_quarantines) return;
@@ -68,9 +76,21 @@ void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options) {
 
 void CountTrouble(v1::HealthRecord& health, const std::string& why, absl::Time now, const DeviceOptions& options) {
   health.set_troubles(health.troubles() + 1);
-  if (health.troubles() < options.troubles_to_quarantine || !MayBeQuarantined(health, now)) return;
-  Quarantine(health, fmt::format("{} troubles in a row, the last: {}", health.troubles(), why),
-             options.first_quarantine, now, options);
+  Note(health, true, options);
+  const int recent = std::popcount(health.recent_troubles());
+  const bool in_a_row = health.troubles() >= options.troubles_to_quarantine;
+  if (!in_a_row && recent < options.recent_troubles_to_quarantine) return;
+  if (!MayBeQuarantined(health, now)) return;
+  const std::string how_many =
+      in_a_row ? fmt::format("{} troubles in a row", health.troubles())
+               : fmt::format("{} troubles with its last {} batches", recent, std::bit_width(health.recent_troubles()));
+  Quarantine(health, fmt::format("{}, the last: {}", how_many, why), options.first_quarantine, now, options);
+}
+
+void Forgive(v1::HealthRecord& health) {
+  health.set_troubles(std::max(0, health.troubles() - 1));
+  const uint32_t recent = health.recent_troubles();
+  health.set_recent_troubles(recent == 0 ? 0 : recent & (recent - 1));
 }
 
 void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options) {

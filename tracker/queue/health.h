@@ -20,6 +20,9 @@ void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options);
 // It was lost with a batch, its golden kernel failed beside one, or it failed one that another then measured.
 void CountTrouble(v1::HealthRecord& health, const std::string& why, absl::Time now, const DeviceOptions& options);
 
+// The newest trouble turned out to be a candidate's.
+void Forgive(v1::HealthRecord& health);
+
 // Takes a check that was not taken before: failure, drift and heat; the end of quarantine and of cooling down.
 void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options);
 // A reading beside a batch; nothing where the device tells none.

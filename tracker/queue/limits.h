@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "absl/time/time.h"
+#include "hone/v1/agent.pb.h"
 #include "tracker/queue/quotas.h"
 
 namespace hone::tracker {
@@ -38,6 +39,10 @@ struct DeviceOptions {
   absl::Duration forget_after = absl::Hours(24 * 14);  // holidays
   // Troubles in a row, without a measured batch between: one happens to every device, three do not by chance.
   int troubles_to_quarantine = 3;
+  // And troubles among its newest batches, whatever lies between: who fails every second one costs everybody half of
+  // their time. A search for the candidate that kills the only board stays below, as each of its steps is one trouble.
+  int recent_batches = 30;  // 32 at most
+  int recent_troubles_to_quarantine = 10;
   absl::Duration first_quarantine = absl::Minutes(10);  // most of what mends itself has done so by then
   absl::Duration longest_quarantine = absl::Hours(12);  // it doubles each time; a person looks at most twice a day
   int batches_to_forget_quarantines = 20;               // measured since: the next one is short again
@@ -52,6 +57,8 @@ struct DeviceOptions {
   double hot_c = 90;   // silicon throttles from 95 to 105; below that it slows down nothing
   double cool_c = 80;  // hot until this: else it would be in and out
   absl::Duration cooling_check = absl::Seconds(30);  // between two looks at a device that cools down
+  // What a device's sandbox must be for work; UNSPECIFIED: nothing is required, as where all are of one team.
+  v1::SandboxLevel required_sandbox = v1::SANDBOX_LEVEL_UNSPECIFIED;
 };
 
 struct BatchOptions {

@@ -6,6 +6,7 @@
 #include "tests/farm/builders.h"
 #include "tests/farm/fake_agent.h"
 #include "tracker/queue/farm.h"
+#include "tracker/queue/health.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {
@@ -113,6 +114,94 @@ TEST_F(TroubleTest, ACandidateThatKillsDevicesIsNotTheirTrouble) {
     EXPECT_EQ(DeviceOfAgent(id).losses(), 1) << id;
     EXPECT_EQ(DeviceOfAgent(id).record().troubles(), 0) << id;
   }
+}
+
+// Every second batch is a trouble, so that there are never two in a row. It counts beyond a restart of the tracker.
+TEST_F(TroubleTest, ABoardThatFailsEverySecondBatchGoesIntoQuarantine) {
+  FakeAgent flaky("flaky", "1"), good("good", "1");
+  const auto measure = [&](int number, bool fails) {
+    const std::string batch = Submit(BatchOf(1), "b" + std::to_string(number)).value();
+    const Farm::Answer answer = flaky.Sync(farm_, now_).value();
+    if (answer.response.leases().empty()) return false;
+    if (fails) {
+      flaky.Fail(answer.response.leases(0), "no space", v1::TROUBLE_KIND_DEVICE);
+    } else {
+      flaky.Finish(answer.response.leases(0));
+    }
+    EXPECT_TRUE(flaky.Sync(farm_, now_).ok());
+    WorkOff(good);
+    return true;
+  };
+  int batches = 0;
+  while (batches < 60 && measure(batches, batches % 2 == 0)) ++batches;
+  EXPECT_EQ(batches, 19) << "the tenth trouble";
+  EXPECT_EQ(DeviceOfAgent("flaky").health(), v1::DEVICE_HEALTH_QUARANTINED);
+  EXPECT_THAT(DeviceOfAgent("flaky").health_reason(),
+              HasSubstr("10 troubles with its last 19 batches, the last: no space"));
+  EXPECT_EQ(DeviceOfAgent("good").health(), v1::DEVICE_HEALTH_GOOD);
+}
+
+TEST_F(TroubleTest, TroublesAreForgottenWithTheBatchesAndNotWithTheTracker) {
+  const DeviceOptions options;
+  v1::HealthRecord health;
+  const auto trouble_and_batches = [&](int batches) {
+    CountTrouble(health, "no space", now_, options);
+    for (int i = 0; i < batches; ++i) CountMeasured(health, options);
+  };
+  for (int i = 0; i < 50; ++i) trouble_and_batches(3);
+  EXPECT_FALSE(InQuarantine(health)) << "one in four is no illness";
+  v1::HealthRecord restored;
+  ASSERT_TRUE(restored.ParseFromString(health.SerializeAsString()));
+  health = restored;
+  for (int i = 0; i < 6; ++i) trouble_and_batches(1);
+  EXPECT_TRUE(InQuarantine(health)) << "those before the restart count";
+  for (int i = 0; i < options.recent_batches; ++i) CountMeasured(health, options);
+  EXPECT_EQ(health.recent_troubles(), 0U);
+  CountTrouble(health, "no space", now_, options);
+  Forgive(health);
+  EXPECT_EQ(health.recent_troubles(), 0U) << "it was a candidate's";
+}
+
+TEST_F(TroubleTest, ABoardThatCouldOnlyTheSecondTimeHasATrouble) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(1), "b1").value();
+  FailEverything(agent, v1::TROUBLE_KIND_BATCH, 1);
+  WorkOff(agent);
+  EXPECT_EQ(DeviceOfAgent("a").batches_done(), 1);
+  EXPECT_EQ(DeviceOfAgent("a").record().troubles(), 1);
+  EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_GOOD);
+}
+
+TEST_F(TroubleTest, ADeviceWithoutTheWallThatIsRequiredGetsNoWorkAndSaysWhy) {
+  FarmOptions options;
+  options.devices.required_sandbox = v1::SANDBOX_LEVEL_WALL;
+  Farm farm(options, 1, CountingIds(), "key");
+  FakeAgent open("open", "1"), silent("silent", "1");
+  v1::Sandbox& sandbox = *open.state.mutable_devices(0)->mutable_sandbox();
+  sandbox.set_level(v1::SANDBOX_LEVEL_FILTER);
+  v1::SandboxLayer& layer = *sandbox.add_layers();
+  layer.set_name("files");
+  layer.set_detail("namespaces are forbidden");
+  v1::JobSpec spec = SpecOf("a");
+  spec.add_devices("open");
+  const std::string job = farm.SubmitJob(spec, now_)->id();
+  for (FakeAgent* agent : {&open, &silent}) ASSERT_TRUE(agent->Sync(farm, now_).ok());
+  farm.Tick(now_);
+  const auto devices = farm.ListDevices(v1::ListDevicesRequest(), now_);
+  ASSERT_EQ(devices.size(), 2U);
+  for (const v1::Device& device : devices) {
+    EXPECT_EQ(device.health(), v1::DEVICE_HEALTH_UNWALLED) << device.agent_id();
+  }
+  EXPECT_THAT(devices[0].health_reason(),
+              HasSubstr("its sandbox is filter, and the farm requires wall; missing are files "
+                        "(namespaces are forbidden); docs/SANDBOX.md"));
+  EXPECT_THAT(devices[1].health_reason(), HasSubstr("its sandbox is not known"));
+  EXPECT_THAT(farm.GetJob(job, now_)->waiting_for(), HasSubstr("open/cpu is out of work: its sandbox is filter"));
+  sandbox.set_level(v1::SANDBOX_LEVEL_WALL);
+  ASSERT_TRUE(open.Sync(farm, now_).ok());
+  farm.Tick(now_);
+  EXPECT_EQ(farm.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_GOOD);
+  EXPECT_EQ(farm.GetJob(job, now_)->waiting_for(), "a tuner");
 }
 
 TEST_F(TroubleTest, ATroubleOfTheDeviceCountsAgainstItAndTheBatchGoesOn) {
