@@ -194,8 +194,7 @@ int Main(int argc, char** argv) {
   app.add_option("--require-sandbox", options.required_sandbox,
                  "none, filter or wall: give work only to devices whose agent reports at least that (docs/SANDBOX.md)")
       ->type_name("LEVEL")
-      ->transform(CLI::Transformer(levels).description(""))
-      ->check(CLI::IsMember(levels).description(""));
+      ->transform(CLI::CheckedTransformer(levels).description(""));
   CLI::App* backup = app.add_subcommand("backup", "copy the databases, also of a tracker that runs");
   backup->fallthrough();
   backup->add_option("FOLDER", options.backup_to, "is made, with the copy in it")->required();
