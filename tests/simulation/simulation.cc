@@ -157,7 +157,9 @@ class Director {
       world_->Sleep(absl::Seconds(1));
       if (world_->now() < until) continue;
       tracker_.Look([this](const tracker::Farm& farm, absl::Time now) {
-        for (const v1::Job& job : farm.ListJobs(0, true, now)) {
+        v1::ListJobsRequest open;
+        open.set_only_open(true);
+        for (const v1::Job& job : farm.ListJobs(open, now)) {
           world_->Note(fmt::format("{} is open, waiting for '{}'", job.id(), job.waiting_for()));
         }
       });

@@ -462,9 +462,9 @@ absl::StatusOr<v1::Job> Farm::GetJob(const std::string& job_id, absl::Time now) 
   return Described(*job, now);
 }
 
-std::vector<v1::Job> Farm::ListJobs(int limit, bool only_open, absl::Time now) const {
+std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Time now) const {
   std::vector<v1::Job> list;
-  for (const v1::Job* job : jobs_.List(limit, only_open)) list.push_back(Described(*job, now));
+  for (const v1::Job* job : jobs_.List(request)) list.push_back(Described(*job, now));
   return list;
 }
 

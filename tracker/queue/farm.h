@@ -77,7 +77,7 @@ class Farm {
   // --- clients and operators ----------------------------------------------------------------------------------------
   absl::StatusOr<v1::Job> SubmitJob(const v1::JobSpec& spec, absl::Time now);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id, absl::Time now) const;
-  std::vector<v1::Job> ListJobs(int limit, bool only_open, absl::Time now) const;
+  std::vector<v1::Job> ListJobs(const v1::ListJobsRequest& request, absl::Time now) const;
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now) const {

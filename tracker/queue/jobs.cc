@@ -366,13 +366,15 @@ const v1::Job* JobBook::Find(const std::string& job_id) const {
   return found == jobs_.end() ? nullptr : &found->second.job;
 }
 
-std::vector<const v1::Job*> JobBook::List(int limit, bool only_open) const {
+std::vector<const v1::Job*> JobBook::List(const v1::ListJobsRequest& request) const {
   std::vector<const Entry*> entries;
   for (const auto& [id, entry] : jobs_) {
-    if (!only_open || !Ended(entry.job)) entries.push_back(&entry);
+    if (request.only_open() && Ended(entry.job)) continue;
+    if (request.group().empty() || request.group() == entry.job.spec().group()) entries.push_back(&entry);
   }
   std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) { return a->number > b->number; });
-  if (limit > 0 && entries.size() > static_cast<size_t>(limit)) entries.resize(limit);
+  const auto limit = static_cast<size_t>(std::max(0, request.limit()));
+  if (limit > 0 && entries.size() > limit) entries.resize(limit);
   std::vector<const v1::Job*> jobs;
   for (const Entry* entry : entries) jobs.push_back(&entry->job);
   return jobs;

@@ -74,8 +74,8 @@ class JobBook {
   // The tracker stood still for so long: nobody was heard because nobody listened.
   void GiveBack(absl::Duration stall, absl::Time now);
 
-  const v1::Job* Find(const std::string& job_id) const;               // nullptr when unknown
-  std::vector<const v1::Job*> List(int limit, bool only_open) const;  // newest first; limit 0: all
+  const v1::Job* Find(const std::string& job_id) const;                        // nullptr when unknown
+  std::vector<const v1::Job*> List(const v1::ListJobsRequest& request) const;  // newest first
   std::vector<v1::JobEvent> Events(const std::string& job_id, int64_t after) const;
   // Whether the job has events after that number.
   bool HasEvents(const std::string& job_id, int64_t after) const;

@@ -10,7 +10,8 @@ namespace hone::tracker {
 namespace {
 
 bool AsksForDevices(const v1::Job& job) {
-  return job.has_needs() || !job.spec().labels().empty() || !job.spec().devices().empty();
+  return job.has_needs() || !job.spec().labels().empty() || !job.spec().devices().empty() ||
+         !job.spec().device_kind().empty();
 }
 
 // All that is known before a tuner has looked at the job, or what a tuner said.
@@ -19,6 +20,7 @@ v1::Requirements NeedsOf(const v1::Job& job) {
   if (job.has_needs()) return needs;
   *needs.mutable_labels() = job.spec().labels();
   *needs.mutable_devices() = job.spec().devices();
+  needs.set_fingerprint_digest(job.spec().device_kind());
   return needs;
 }
 

@@ -368,5 +368,27 @@ TEST_F(SchedulingTest, WhatAPersonSeesIsNotStoredEverySecond) {
   ASSERT_THAT(farm_.TakeChangedJobs(), testing::SizeIs(1));
 }
 
+TEST_F(SchedulingTest, OfAGroupThePartWhoseDeviceIsAwayWaitsAlone) {
+  FakeAgent here("here", "1");
+  ASSERT_TRUE(here.Sync(farm_, now_).ok());
+  const auto part = [](const std::string& kind) {
+    return [kind](v1::JobSpec& spec) {
+      spec.set_group("g1");
+      spec.set_device_kind(kind);
+    };
+  };
+  const std::string away = Submit("a", "ann", 0, part("pi")), ready = Submit("b", "ann", 0, part("f"));
+  const std::string other = Submit("c", "ann");
+  EXPECT_EQ(Job(away).waiting_for(), "a device for fingerprint pi");
+  EXPECT_EQ(Lease("t/1"), ready);
+  EXPECT_EQ(last_.job().spec().device_kind(), "f");
+  EXPECT_EQ(Lease("t/2"), other);
+  EXPECT_EQ(Lease("t/3"), "");
+  v1::ListJobsRequest group;
+  group.set_group("g1");
+  EXPECT_THAT(farm_.ListJobs(group, now_), testing::SizeIs(2));
+  EXPECT_THAT(farm_.ListJobs({}, now_), testing::SizeIs(3));
+}
+
 }  // namespace
 }  // namespace hone::tracker
