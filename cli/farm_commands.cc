@@ -264,7 +264,8 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
           options, Submit, result);
   options->model.AddTo(submit, ModelOptions::Count::kSeveral, ModelOptions::Count::kSeveral);
   options->search.AddTo(submit);
-  submit->add_option("--priority", options->search.priority, "higher goes first")->capture_default_str();
+  submit->add_option("--priority", options->search.priority, "higher goes first; above 0 for admins only")
+      ->capture_default_str();
 
   options = fresh();
   Add(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)

@@ -117,6 +117,7 @@ class Director {
   // Submits it, looks at it now and then, cancels it perhaps, until it has ended.
   void LiveOfAJob(int number) {
     v1::JobSpec spec = tracker::SpecOf(fmt::format("job{}", number), number % 2);
+    spec.set_submitted_by(world_->Chance(0.5) ? "ann" : "bob");
     if (world_->Chance(0.5)) (*spec.mutable_labels())["kind"] = world_->Chance(0.5) ? "cpu" : "gpu";
     absl::StatusOr<v1::Job> job = absl::UnknownError("");
     while (!job.ok()) {

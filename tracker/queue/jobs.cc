@@ -157,6 +157,19 @@ void JobBook::Pin(const std::string& job_id, const v1::Requirements& needs) {
   changed_.insert(job_id);
 }
 
+void JobBook::NoteKind(const std::string& job_id, const std::string& kind) {
+  const auto found = jobs_.find(job_id);
+  if (found != jobs_.end() && found->second.job.state() == v1::JOB_STATE_RUNNING) found->second.kind = kind;
+}
+
+std::string JobBook::KindOf(const std::string& job_id) const {
+  const auto found = jobs_.find(job_id);
+  if (found == jobs_.end()) return "";
+  const v1::Job& job = found->second.job;
+  if (!job.needs().fingerprint_digest().empty()) return job.needs().fingerprint_digest();
+  return job.spec().device_kind().empty() ? found->second.kind : job.spec().device_kind();
+}
+
 // Of those that may be displaced by `first`: the one of the lowest priority, of who has most, that was leased last.
 JobBook::Entry* JobBook::Last(const Entry& first, const std::map<std::string, int>& running, const Used& used) {
   const auto tuned = [&](const Entry& entry) { return std::get<1>(RankOf(entry, running, used)); };
@@ -342,6 +355,7 @@ void JobBook::GiveBack(absl::Duration stall, absl::Time now) {
 void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
   if (entry.job.state() == v1::JOB_STATE_RUNNING) released_.push_back(entry.job.id());
   if (state == v1::JOB_STATE_QUEUED) entry.ready = now;
+  entry.kind.clear();
   entry.blocked.clear();
   entry.job.set_state(state);
   changed_.insert(entry.job.id());
