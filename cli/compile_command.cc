@@ -99,7 +99,7 @@ absl::Status Compile(const Options& options) {
     targets.push_back({.target = target, .lookup = std::move(lookup), .reproducers = options.model.reproducers});
   }
   HONE_ASSIGN_OR_RETURN(const package::CompileSummary summary,
-                        package::CompileModel(options.model.model, import, targets, options.output));
+                        package::CompileModel(options.model.models.front(), import, targets, options.output));
   for (const std::string& warning : summary.warnings) fmt::print(stderr, "warning: {}\n", warning);
   return options.json ? PrintJson(ToJson(summary)) : PrintText(ToText(summary, options.output));
 }
@@ -109,7 +109,7 @@ absl::Status Compile(const Options& options) {
 void AddCompileCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("compile", "compile a model into a package, with the best recorded schedules");
-  options->model.AddTo(command, ModelOptions::TargetCount::kSeveral);
+  options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
   options->tracker.AddTo(command, false);
   command->add_option("-o,--output", options->output, "package to write")->required();
   command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)");

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/job_client.h"
 #include "cli/output.h"
+#include "cli/submission.h"
 #include "cli/tracker_options.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "transport/transport.h"
@@ -34,22 +35,46 @@ absl::Status Submit(Options& options) {
   if (!options.search.HasEnd()) {
     return UsageError("the job has no budget; give --trials N, --time 10m or --until 07:00");
   }
-  HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.search));
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
-  HONE_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(spec));
-  return options.json ? PrintJson({{"job", job.id()}, {"state", StateName(job.state())}}) : PrintText(job.id() + "\n");
+  std::vector<v1::Device> known;
+  if (AsksForKinds(options.model, options.search)) {
+    HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client.Devices());
+    known.assign(devices.devices().begin(), devices.devices().end());
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, MakeJobSpecs(options.model, options.search, parts));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs));
+  if (jobs.size() == 1) {
+    const v1::Job& job = jobs.front();
+    return options.json ? PrintJson({{"job", job.id()}, {"state", StateName(job.state())}})
+                        : PrintText(job.id() + "\n");
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::string text = jobs.front().spec().group() + "\n";
+  for (const v1::Job& job : jobs) {
+    list.push_back({{"job", job.id()},
+                    {"model", job.spec().name()},
+                    {"target", job.spec().target()},
+                    {"devices", job.spec().devices()},
+                    {"state", StateName(job.state())}});
+    text += fmt::format("  {}  {}\n", job.id(), TitleOf(job.spec()));
+  }
+  return options.json ? PrintJson({{"group", jobs.front().spec().group()}, {"jobs", list}}) : PrintText(text);
 }
 
 absl::Status Jobs(Options& options) {
+  v1::ListJobsRequest request;
+  request.set_only_open(!options.all);
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(!options.all));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(request));
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  std::string text =
-      fmt::format("{:<20} {:<10} {:>8} {:>8}  {:<12}  {}\n", "job", "state", "priority", "trials", "by", "model");
+  std::string text = fmt::format("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}\n", "job", "group", "state", "priority",
+                                 "trials", "by", "model");
   for (const v1::Job& job : jobs) {
     document.push_back(JobToJson(job));
-    text += fmt::format("{:<20} {:<10} {:>8} {:>8}  {:<12}  {}{}\n", job.id(), StateName(job.state()),
-                        job.spec().priority(), job.progress().trials(), job.spec().submitted_by(), job.spec().name(),
+    text += fmt::format("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}{}\n", job.id(),
+                        job.spec().group().empty() ? "-" : job.spec().group(), StateName(job.state()),
+                        job.spec().priority(), job.progress().trials(), job.spec().submitted_by(), TitleOf(job.spec()),
                         job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for());
   }
   return options.json ? PrintJson({{"jobs", document}}) : PrintText(text);
@@ -57,23 +82,26 @@ absl::Status Jobs(Options& options) {
 
 absl::Status Watch(Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
-  ProgressLine line;
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> meant, client.Meant(options.job));
+  ProgressLine line(meant.size());
   const auto show = [&](const v1::WatchJobResponse& heard) {
     line.Show(heard);
     return absl::OkStatus();
   };
-  const auto job = client.Watch(options.job, show, [] { return absl::OkStatus(); });
+  const auto jobs = client.Watch(std::move(meant), show, [] { return absl::OkStatus(); });
   line.Finish();
-  HONE_RETURN_IF_ERROR(job.status());
-  HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobToJson(*job)) : PrintText(JobToText(*job)));
-  return job->state() == v1::JOB_STATE_FAILED ? absl::InternalError("the job failed: " + job->error())
-                                              : absl::OkStatus();
+  HONE_RETURN_IF_ERROR(jobs.status());
+  HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(*jobs)) : PrintText(JobsToText(*jobs)));
+  return FailureAmong(*jobs);
 }
 
 absl::Status Cancel(Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
-  HONE_ASSIGN_OR_RETURN(const v1::Job job, client.Cancel(options.job));
-  return options.json ? PrintJson(JobToJson(job)) : PrintText(JobToText(job));
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Meant(options.job));
+  for (v1::Job& job : jobs) {
+    HONE_ASSIGN_OR_RETURN(job, client.Cancel(job.id()));
+  }
+  return options.json ? PrintJson(JobsToJson(jobs)) : PrintText(JobsToText(jobs));
 }
 
 std::string ActivityName(v1::DeviceActivity activity) {
@@ -163,13 +191,8 @@ std::string LabelsToText(const v1::DeviceState& device) {
 }
 
 absl::Status Devices(Options& options) {
-  HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
-  const auto admin = v1::AdminService::NewStub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
-  v1::ListDevicesResponse response;
-  const grpc::Status status = admin->ListDevices(&context, v1::ListDevicesRequest(), &response);
-  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
+  HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
+  HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse response, client.Devices());
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
   std::string text = fmt::format("{:<16} {:<10} {:<12} {:<8} {:>8} {:>16}  {}\n", "agent", "activity", "health",
                                  "sandbox", "batches", "golden", "device");
@@ -239,23 +262,25 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
   const auto fresh = [] { return std::make_shared<Options>(); };
   auto options = fresh();
   CLI::App* submit =
-      Add(app, "submit", "queue a model for tuning at a tracker and return at once", options, Submit, result);
-  options->model.AddTo(submit);
+      Add(app, "submit", "queue models for tuning at a tracker, one job for each kind of device, and return at once",
+          options, Submit, result);
+  options->model.AddTo(submit, ModelOptions::Count::kSeveral, ModelOptions::Count::kSeveral);
   options->search.AddTo(submit);
-  submit->add_option("--priority", options->search.priority, "higher goes first")->capture_default_str();
+  submit->add_option("--priority", options->search.priority, "higher goes first; above 0 for admins only")
+      ->capture_default_str();
 
   options = fresh();
   Add(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)
       ->add_flag("--all", options->all, "ended jobs too");
 
   options = fresh();
-  Add(app, "watch", "follow a job to its end", options, Watch, result)
-      ->add_option("job", options->job, "id of the job")
+  Add(app, "watch", "follow a job, or all of a group, to the end", options, Watch, result)
+      ->add_option("job", options->job, "id of a job or a group")
       ->required();
 
   options = fresh();
-  Add(app, "cancel", "end a job; what it measured is kept", options, Cancel, result)
-      ->add_option("job", options->job, "id of the job")
+  Add(app, "cancel", "end a job, or all of a group; what was measured is kept", options, Cancel, result)
+      ->add_option("job", options->job, "id of a job or a group")
       ->required();
 
   options = fresh();

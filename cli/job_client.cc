@@ -1,19 +1,17 @@
 #include "cli/job_client.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
-#include "base/identity.h"
 #include "base/status.h"
 #include "cli/command.h"
-#include "cli/until.h"
-#include "compiler/graph/plan.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
@@ -71,74 +69,50 @@ std::string Line(const v1::Job& job) {
   return p.activity().empty() ? text : text + ", " + p.activity();
 }
 
+bool HasEnded(v1::JobState state) {
+  return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED || state == v1::JOB_STATE_CANCELLED;
+}
+
+std::string JobToText(const v1::Job& job) {
+  const v1::JobProgress& p = job.progress();
+  std::string text =
+      fmt::format("{}: {}, {} trials in {} ({:.1f}/s), {}\n", TitleOf(job.spec()), StateName(job.state()), p.trials(),
+                  Clock(p.seconds()), p.trials_per_second(), Failures(p));
+  if (p.has_latency_before_seconds() && p.has_latency_after_seconds()) {
+    text += fmt::format("kernels together: {:.3f} ms untuned, {:.3f} ms tuned ({:.2f}x)\n",
+                        Milliseconds(p.latency_before_seconds()), Milliseconds(p.latency_after_seconds()),
+                        p.latency_before_seconds() / p.latency_after_seconds());
+  }
+  if (!job.error().empty()) text += job.error() + "\n";
+  return text;
+}
+
 }  // namespace
 
-void SearchOptions::AddTo(CLI::App* command) {
-  command->add_option("--trials", trials, "most candidates to measure; 0 for no limit")->check(CLI::NonNegativeNumber);
-  command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m");
-  command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00");
-  command->add_option("--device", devices,
-                      "device of the farm to tune on: AGENT or AGENT/DEVICE, several for any of them; or LABEL=VALUE, "
-                      "several for all of them");
-  command->add_option("--seed", seed, "seed of the search")->capture_default_str();
-  command
-      ->add_option("--space", space,
-                   "which schedules to search: all, template (written for an operator) or sketch (derived for any)")
-      ->check(CLI::IsMember({"all", "template", "sketch"}))
-      ->capture_default_str();
+std::string TitleOf(const v1::JobSpec& spec) {
+  // Of the target what names a kind of machine; the rest is numbers.
+  std::string title = spec.name() + " for";
+  for (const std::string& word : std::vector<std::string>(absl::StrSplit(spec.target(), ' '))) {
+    if (word.starts_with("-") && !word.starts_with("-mcpu=") && !word.starts_with("-device=")) continue;
+    title += fmt::format(" {}", word);
+  }
+  std::vector<std::string> asked(spec.devices().begin(), spec.devices().end());
+  for (const auto& [name, value] : std::map(spec.labels().begin(), spec.labels().end())) {
+    asked.push_back(fmt::format("{}={}", name, value));
+  }
+  return asked.empty() ? title : fmt::format("{} on {}", title, fmt::join(asked, ", "));
 }
 
-absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const SearchOptions& search) {
-  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
-  HONE_ASSIGN_OR_RETURN(const target::Target target, model.Target());
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan,
-                        graph::BuildPlan(model.model, import, target, Reproducing<graph::Graph>(model.reproducers)));
-  v1::JobSpec spec;
-  spec.set_request_id(RandomId());
-  spec.set_name(std::filesystem::path(model.model).filename().string());
-  spec.set_target(target::Print(target));
-  spec.set_threads(target.threads);
-  spec.set_trials(search.trials);
-  spec.set_seed(search.seed);
-  spec.set_priority(search.priority);
-  if (search.space != "all") (*spec.mutable_options())["space"] = search.space;
-  for (const std::string& device : search.devices) {
-    const size_t equals = device.find('=');
-    if (equals == std::string::npos) {
-      spec.add_devices(device);
-    } else {
-      (*spec.mutable_labels())[device.substr(0, equals)] = device.substr(equals + 1);
+absl::Status FailureAmong(const std::vector<v1::Job>& jobs) {
+  for (const v1::Job& job : jobs) {
+    if (job.state() == v1::JOB_STATE_FAILED) {
+      return absl::InternalError(fmt::format("tuning {} failed: {}", TitleOf(job.spec()), job.error()));
     }
   }
-  if (!search.until.empty()) {
-    HONE_ASSIGN_OR_RETURN(const absl::Time until, ParseUntil(search.until, absl::Now(), absl::LocalTimeZone()));
-    spec.mutable_until()->set_seconds(absl::ToUnixSeconds(until));
-  }
-  if (!search.time.empty()) {
-    absl::Duration time;
-    if (!absl::ParseDuration(search.time, &time) || time <= absl::ZeroDuration()) {
-      return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", search.time));
-    }
-    spec.mutable_time_budget()->set_seconds(absl::ToInt64Seconds(time));
-  }
-  std::vector<int64_t> counts(plan.workloads.size(), 0);
-  for (const graph::PlanCall& call : plan.calls) ++counts[static_cast<size_t>(call.workload)];
-  std::string all;
-  for (size_t i = 0; i < plan.workloads.size(); ++i) {
-    if (counts[i] == 0) continue;
-    v1::WorkloadSpec* workload = spec.add_workloads();
-    workload->set_text(ir::Print(plan.workloads[i]));
-    workload->set_digest(ir::WorkloadDigest(plan.workloads[i]));
-    workload->set_count(counts[i]);
-    workload->set_op(plan.workloads[i].op);
-    workload->set_flops(ir::CountFlops(plan.workloads[i]));
-    all += workload->digest();
-  }
-  spec.set_model_digest(Sha256Hex(all));
-  return spec;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Job> JobClient::Submit(const v1::JobSpec& spec) {
+absl::StatusOr<v1::Job> JobClient::SubmitOne(const v1::JobSpec& spec) {
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
@@ -148,6 +122,44 @@ absl::StatusOr<v1::Job> JobClient::Submit(const v1::JobSpec& spec) {
   if (const grpc::Status status = jobs_->Submit(&context, request, &job); !status.ok())
     return Annotate(FromGrpc(status), "tracker " + address_);
   return job;
+}
+
+absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::JobSpec>& specs) {
+  std::vector<v1::Job> jobs;
+  for (const v1::JobSpec& spec : specs) {
+    absl::StatusOr<v1::Job> job = SubmitOne(spec);
+    if (job.ok()) {
+      jobs.push_back(*std::move(job));
+      continue;
+    }
+    // Where no answer came, this one may be queued too, or there is no way to cancel the others now.
+    const bool unknown = absl::IsUnavailable(job.status()) || absl::IsDeadlineExceeded(job.status());
+    bool cancelled = true;
+    for (const v1::Job& earlier : jobs) cancelled &= Cancel(earlier.id()).ok();
+    if (spec.group().empty() || (cancelled && !unknown)) return job.status();
+    return Annotate(job.status(), fmt::format("some jobs may be queued (hone cancel {} ends them)", spec.group()));
+  }
+  return jobs;
+}
+
+absl::StatusOr<v1::Job> JobClient::Get(const std::string& job_id) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
+  v1::GetJobRequest request;
+  request.set_job_id(job_id);
+  v1::Job job;
+  if (const grpc::Status status = jobs_->Get(&context, request, &job); !status.ok())
+    return Annotate(FromGrpc(status), "tracker " + address_);
+  return job;
+}
+
+absl::StatusOr<std::vector<v1::Job>> JobClient::Meant(const std::string& id) {
+  v1::ListJobsRequest request;
+  request.set_group(id);
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, List(request));
+  if (!jobs.empty()) return jobs;
+  HONE_ASSIGN_OR_RETURN(v1::Job job, Get(id));
+  return std::vector<v1::Job>{std::move(job)};
 }
 
 absl::StatusOr<v1::Job> JobClient::Cancel(const std::string& job_id) {
@@ -161,52 +173,69 @@ absl::StatusOr<v1::Job> JobClient::Cancel(const std::string& job_id) {
   return job;
 }
 
-absl::StatusOr<std::vector<v1::Job>> JobClient::List(bool only_open) {
+absl::StatusOr<v1::ListDevicesResponse> JobClient::Devices() {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
-  v1::ListJobsRequest request;
-  request.set_only_open(only_open);
+  v1::ListDevicesResponse response;
+  const grpc::Status status = admin_->ListDevices(&context, v1::ListDevicesRequest(), &response);
+  if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
+  return response;
+}
+
+absl::StatusOr<std::vector<v1::Job>> JobClient::List(const v1::ListJobsRequest& request) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));
   v1::ListJobsResponse response;
   if (const grpc::Status status = jobs_->List(&context, request, &response); !status.ok())
     return Annotate(FromGrpc(status), "tracker " + address_);
   return std::vector<v1::Job>(response.jobs().begin(), response.jobs().end());
 }
 
-absl::StatusOr<v1::Job> JobClient::Watch(const std::string& job_id,
-                                         const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
-                                         const std::function<absl::Status()>& idle) {
-  int64_t seen = 0;
-  while (true) {
-    HONE_RETURN_IF_ERROR(idle());
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    v1::WatchJobRequest request;
-    request.set_job_id(job_id);
-    request.set_after_sequence(seen);
-    request.mutable_max_wait()->set_seconds(1);
-    v1::WatchJobResponse response;
-    const grpc::Status status = jobs_->Watch(&context, request, &response);
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-        status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-      absl::SleepFor(absl::Milliseconds(300));  // the tracker is being started again
-      continue;
+absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
+    std::vector<v1::Job> jobs, const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
+    const std::function<absl::Status()>& idle) {
+  std::vector<int64_t> seen(jobs.size(), 0);
+  std::vector<bool> ended(jobs.size(), false);
+  const absl::Duration wait = absl::Seconds(1) / static_cast<int64_t>(std::max<size_t>(1, jobs.size()));
+  while (std::find(ended.begin(), ended.end(), false) != ended.end()) {
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (ended[i]) continue;
+      HONE_RETURN_IF_ERROR(idle());
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+      v1::WatchJobRequest request;
+      request.set_job_id(jobs[i].id());
+      request.set_after_sequence(seen[i]);
+      request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(wait));
+      request.mutable_max_wait()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(wait) % 1'000'000'000));
+      v1::WatchJobResponse response;
+      const grpc::Status status = jobs_->Watch(&context, request, &response);
+      if (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+          status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+        absl::SleepFor(absl::Milliseconds(300));  // the tracker is being started again
+        continue;
+      }
+      if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
+      for (const v1::JobEvent& event : response.events()) seen[i] = std::max(seen[i], event.sequence());
+      HONE_RETURN_IF_ERROR(heard(response));
+      jobs[i] = response.job();
+      ended[i] = HasEnded(jobs[i].state());
     }
-    if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
-    for (const v1::JobEvent& event : response.events()) seen = std::max(seen, event.sequence());
-    HONE_RETURN_IF_ERROR(heard(response));
-    const v1::JobState state = response.job().state();
-    if (state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED || state == v1::JOB_STATE_CANCELLED)
-      return response.job();
   }
+  return jobs;
 }
 
-ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(size_t jobs) : in_place_(jobs == 1 && isatty(STDERR_FILENO) == 1), several_(jobs > 1) {}
 
 void ProgressLine::Show(const v1::WatchJobResponse& heard) {
-  if (absl::Now() < next_) return;
-  next_ = absl::Now() + (terminal_ ? absl::Milliseconds(200) : absl::Seconds(10));
-  const std::string line = Line(heard.job()) + (heard.trouble().empty() ? "" : ", trouble: " + heard.trouble());
-  if (!terminal_) {
+  absl::Time& next = next_[heard.job().id()];
+  const bool last = several_ && HasEnded(heard.job().state());
+  if (absl::Now() < next && !last) return;
+  next = absl::Now() + (in_place_ ? absl::Milliseconds(200) : absl::Seconds(10));
+  const std::string title =
+      several_ ? fmt::format("{}: {}: ", TitleOf(heard.job().spec()), StateName(heard.job().state())) : "";
+  const std::string line = title + Line(heard.job()) + (heard.trouble().empty() ? "" : ", trouble: " + heard.trouble());
+  if (!in_place_) {
     fmt::print(stderr, "{}\n", line);
     return;
   }
@@ -215,7 +244,7 @@ void ProgressLine::Show(const v1::WatchJobResponse& heard) {
 }
 
 void ProgressLine::Finish() {
-  if (terminal_ && width_ > 0) fmt::print(stderr, "\n");
+  if (in_place_ && width_ > 0) fmt::print(stderr, "\n");
 }
 
 std::string StateName(v1::JobState state) {
@@ -250,6 +279,8 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
       {"model", job.spec().name()},
       {"target", job.spec().target()},
       {"job", job.id()},
+      {"group", job.spec().group()},
+      {"devices", job.spec().devices()},
       {"state", StateName(job.state())},
       {"submitted_by", job.spec().submitted_by()},
       {"priority", job.spec().priority()},
@@ -266,16 +297,16 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
       {"workloads", workloads}};
 }
 
-std::string JobToText(const v1::Job& job) {
-  const v1::JobProgress& p = job.progress();
-  std::string text = fmt::format("{}: {}, {} trials in {} ({:.1f}/s), {}\n", job.spec().name(), StateName(job.state()),
-                                 p.trials(), Clock(p.seconds()), p.trials_per_second(), Failures(p));
-  if (p.has_latency_before_seconds() && p.has_latency_after_seconds()) {
-    text += fmt::format("kernels together: {:.3f} ms untuned, {:.3f} ms tuned ({:.2f}x)\n",
-                        Milliseconds(p.latency_before_seconds()), Milliseconds(p.latency_after_seconds()),
-                        p.latency_before_seconds() / p.latency_after_seconds());
-  }
-  if (!job.error().empty()) text += job.error() + "\n";
+nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs) {
+  if (jobs.size() == 1) return JobToJson(jobs.front());
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const v1::Job& job : jobs) list.push_back(JobToJson(job));
+  return {{"group", jobs.empty() ? "" : jobs.front().spec().group()}, {"jobs", list}};
+}
+
+std::string JobsToText(const std::vector<v1::Job>& jobs) {
+  std::string text;
+  for (const v1::Job& job : jobs) text += JobToText(job);
   return text;
 }
 

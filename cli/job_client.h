@@ -1,8 +1,10 @@
-// What `tune`, `submit` and `watch` share: a job made of a model, and a job watched to its end.
+// What `tune`, `submit`, `watch` and `cancel` share: jobs handed to a tracker, watched to their end, and shown.
+// What is in a job is submission.h's.
 #ifndef HONE_CLI_JOB_CLIENT_H_
 #define HONE_CLI_JOB_CLIENT_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,67 +12,69 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "cli/model_options.h"
 #include "grpcpp/grpcpp.h"
+#include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace hone::cli {
 
-// How long to search, and what.
-struct SearchOptions {
-  int64_t trials = 0;  // 0: no limit
-  std::string time;    // "10m"; empty: no limit
-  std::string until;   // "07:00" (until.h); empty: no such time
-  uint64_t seed = 1;
-  int priority = 0;
-  std::string space = "all";         // or "template", "sketch"
-  std::vector<std::string> devices;  // names, and labels as NAME=VALUE
-  bool HasEnd() const { return trials > 0 || !time.empty() || !until.empty(); }
-  void AddTo(CLI::App* command);
-};
-
-// Imports the model: every distinct workload with its count.
-absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const SearchOptions& search);
-
 // Movable; used by one thread at a time.
 class JobClient {
  public:
   JobClient(std::shared_ptr<grpc::Channel> channel, std::string address)
-      : jobs_(v1::JobService::NewStub(channel)), address_(std::move(address)) {}
+      : jobs_(v1::JobService::NewStub(channel)),
+        admin_(v1::AdminService::NewStub(channel)),
+        address_(std::move(address)) {}
 
-  absl::StatusOr<v1::Job> Submit(const v1::JobSpec& spec);
+  // All of one submission. When the tracker refuses one of them, those before it are cancelled.
+  absl::StatusOr<std::vector<v1::Job>> Submit(const std::vector<v1::JobSpec>& specs);
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
-  absl::StatusOr<std::vector<v1::Job>> List(bool only_open);
-  // Follows the job until it has ended. `heard` is called about every second and `idle` as often, also while there is
-  // no connection; either may end the watching with an error. Errors of the connection are waited out until then.
-  absl::StatusOr<v1::Job> Watch(const std::string& job_id,
-                                const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
-                                const std::function<absl::Status()>& idle);
+  absl::StatusOr<v1::ListDevicesResponse> Devices();
+  absl::StatusOr<std::vector<v1::Job>> List(const v1::ListJobsRequest& request);
+  // The jobs that a person means by a word: those of the group, or the job, of that id.
+  absl::StatusOr<std::vector<v1::Job>> Meant(const std::string& id);
+  // Follows the jobs until all have ended. `heard` is called about every second for each that has not, and `idle` as
+  // often, also while there is no connection; either may end the watching with an error. Errors of the connection are
+  // waited out until then.
+  absl::StatusOr<std::vector<v1::Job>> Watch(std::vector<v1::Job> jobs,
+                                             const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
+                                             const std::function<absl::Status()>& idle);
 
  private:
+  absl::StatusOr<v1::Job> SubmitOne(const v1::JobSpec& spec);
+  absl::StatusOr<v1::Job> Get(const std::string& job_id);
+
   std::unique_ptr<v1::JobService::Stub> jobs_;
+  std::unique_ptr<v1::AdminService::Stub> admin_;
   std::string address_;
 };
 
-// One line on standard error: rewritten in place on a terminal, a line every ten seconds elsewhere.
+// Progress on standard error. Of one job, on a terminal, a line that is rewritten in place; else a line for each job
+// every ten seconds.
 class ProgressLine {
  public:
-  ProgressLine();
+  explicit ProgressLine(size_t jobs);
   void Show(const v1::WatchJobResponse& heard);
   void Finish();
 
  private:
-  const bool terminal_;
-  absl::Time next_ = absl::InfinitePast();
+  const bool in_place_, several_;
+  std::map<std::string, absl::Time> next_;  // by job
   size_t width_ = 0;
 };
 
 std::string StateName(v1::JobState state);  // "running"
 // The document of `hone tune --json` (design contract): times are sums over the model's kernels.
 nlohmann::ordered_json JobToJson(const v1::Job& job);
+// Of all jobs of a group; of one alone, its own document.
+nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs);
 // The same for people.
-std::string JobToText(const v1::Job& job);
+std::string JobsToText(const std::vector<v1::Job>& jobs);
+// What the job is, in few words: "net.onnx for arm64 -mcpu=cortex-a72 on rpi4".
+std::string TitleOf(const v1::JobSpec& spec);
+// The error of a command that watched these to their end: the first that failed.
+absl::Status FailureAmong(const std::vector<v1::Job>& jobs);
 
 }  // namespace hone::cli
 

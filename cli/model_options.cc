@@ -18,6 +18,8 @@
 namespace hone::cli {
 namespace {
 
+constexpr int kMostModels = 1000;
+
 absl::StatusOr<std::vector<int64_t>> ParseShape(std::string_view text) {
   std::vector<int64_t> shape;
   while (!text.empty()) {
@@ -62,18 +64,19 @@ absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
 
 }  // namespace
 
-void ModelOptions::AddTo(CLI::App* command, TargetCount count) {
-  command->add_option("MODEL", model, "the model, an ONNX file")->required();
+void ModelOptions::AddTo(CLI::App* command, Count model_count, Count target_count) {
+  CLI::Option* model = command->add_option("MODEL", models, "the model, an ONNX file")->required();
+  model_count == Count::kOne ? model->expected(1) : model->expected(1, kMostModels);
   command->add_option("--shape", shapes, "shape of an input whose shape the model leaves open: name=1,3,224,224")
       ->expected(1)
       ->take_all();
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; it may be repeated")
       ->expected(1)
       ->take_all();
-  const bool several = count == TargetCount::kSeveral;
+  const bool several = target_count == Count::kSeveral;
   std::string text =
       "what to compile for, as 'x86_64 -mcpu=znver4' (default: cpu, this host); one of " + target::TargetWords();
-  if (several) text += "; may be given again: the package runs the first one that fits the machine";
+  if (several) text += "; may be given again";
   CLI::Option* target = command->add_option("--target", targets, text)->expected(1);
   if (several) target->take_all();
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
@@ -109,15 +112,10 @@ absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
   return options;
 }
 
-absl::StatusOr<target::Target> ModelOptions::Target() const {
-  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> all, Targets());
-  return all.front();
-}
-
 absl::StatusOr<std::vector<target::Target>> ModelOptions::Targets() const {
   std::vector<target::Target> result;
   std::set<std::string> seen;
-  for (const std::string& target : targets) {
+  for (const std::string& target : targets.empty() ? std::vector<std::string>{"cpu"} : targets) {
     absl::StatusOr<target::Target> parsed = target::ParseTarget(target);
     if (!parsed.ok()) return UsageError(std::string(parsed.status().message()));
     if (threads > 0) parsed->threads = threads;  // of the CPU; what lanes do, they do without

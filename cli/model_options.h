@@ -14,23 +14,22 @@
 namespace hone::cli {
 
 struct ModelOptions {
-  std::string model;                  // path of the ONNX file
+  std::vector<std::string> models;    // paths of ONNX files
   std::vector<std::string> shapes;    // "name=1,3,224,224"
   std::vector<std::string> bindings;  // "name=1,2,3" or "name=FILE.npy"
-  std::vector<std::string> targets = {"cpu"};
-  std::string reproducers;  // folder; empty: none
-  int threads = 0;          // overrides the target's; 0 does not
+  std::vector<std::string> targets;   // none: this host
+  std::string reproducers;            // folder; empty: none
+  int threads = 0;                    // overrides the target's; 0 does not
 
-  enum class TargetCount { kOne, kSeveral };  // how often --target may be given
-  void AddTo(CLI::App* command, TargetCount count = TargetCount::kOne);
+  enum class Count { kOne, kSeveral };  // how many of them may be given
+  void AddTo(CLI::App* command, Count models, Count targets);
 
   // --reproducers, for commands that compile here.
   void AddReproducersTo(CLI::App* command);
 
   // Reads the files that --bind names. Usage errors name the option that makes no sense.
   absl::StatusOr<graph::ImportOptions> Import() const;
-  absl::StatusOr<target::Target> Target() const;  // the only one
-  // All, in the order given; no two are the same.
+  // All, in the order given; no two are the same, and at least one.
   absl::StatusOr<std::vector<target::Target>> Targets() const;
 };
 

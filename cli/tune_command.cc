@@ -13,6 +13,7 @@
 #include "cli/job_client.h"
 #include "cli/local_farm.h"
 #include "cli/output.h"
+#include "cli/submission.h"
 #include "cli/tracker_options.h"
 #include "records/default_path.h"
 
@@ -64,6 +65,20 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::J
   return std::optional<LocalFarm>(std::move(farm));
 }
 
+absl::StatusOr<std::vector<v1::JobSpec>> Specs(Options& options) {
+  if (!options.tracker.given() && options.model.targets.size() > 1) {
+    return UsageError("several --target are for a farm: give its --tracker; this machine is one device");
+  }
+  std::vector<v1::Device> known;
+  if (AsksForKinds(options.model, options.search)) {
+    HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
+    HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, JobClient(channel, options.tracker.address).Devices());
+    known.assign(devices.devices().begin(), devices.devices().end());
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
+  return MakeJobSpecs(options.model, options.search, parts);
+}
+
 absl::Status Tune(Options options) {
   if (options.tracker.given() && !options.records.empty()) {
     return UsageError("--records and --tracker exclude each other: a tracker keeps the records of its farm");
@@ -77,19 +92,19 @@ absl::Status Tune(Options options) {
     return UsageError("--device names devices of a farm: give its --tracker; without one, --target says what is tuned");
   }
   if (!options.search.HasEnd()) options.search.time = "10m";
-  HONE_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(options.model, options.search));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, Specs(options));
   const InterruptHandler handler;
-  HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, spec));
+  HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs.front()));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
-  HONE_ASSIGN_OR_RETURN(v1::Job job, client.Submit(spec));
-  ProgressLine line;
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs));
+  ProgressLine line(jobs.size());
   bool cancelled = false;
   const auto idle = [&]() -> absl::Status {
     if (interrupted > 0 && !cancelled) {
       cancelled = true;
       fmt::print(stderr, "\nstopping; everything measured so far is kept\n");
-      HONE_RETURN_IF_ERROR(client.Cancel(job.id()).status());
+      for (const v1::Job& job : jobs) HONE_RETURN_IF_ERROR(client.Cancel(job.id()).status());
     }
     return farm.has_value() ? farm->Check() : absl::OkStatus();
   };
@@ -101,12 +116,11 @@ absl::Status Tune(Options options) {
     const bool give_up = farm.has_value() && absl::Now() - stored > kLongestTrouble;
     return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
   };
-  const auto ended = client.Watch(job.id(), heard, idle);
+  const auto ended = client.Watch(jobs, heard, idle);
   line.Finish();
   HONE_RETURN_IF_ERROR(ended.status());
-  HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobToJson(*ended)) : PrintText(JobToText(*ended)));
-  if (ended->state() == v1::JOB_STATE_FAILED) return absl::InternalError("tuning failed: " + ended->error());
-  return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(*ended)) : PrintText(JobsToText(*ended)));
+  return FailureAmong(*ended);
 }
 
 }  // namespace
@@ -114,7 +128,7 @@ absl::Status Tune(Options options) {
 void AddTuneCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("tune", "search for the fastest kernels of a model and record them");
-  options->model.AddTo(command);
+  options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
   options->tracker.AddTo(command, false);
   options->search.AddTo(command);
   command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)");

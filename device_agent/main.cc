@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "base/thread_pool.h"
+#include "compiler/target/target.h"
 #include "device_agent/call_tracker.h"
 #include "device_agent/cpu/throttling.h"
 #include "device_agent/device.h"
@@ -77,6 +78,15 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseLabel(const std::string
   return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
 }
 
+// What clients tune for who ask for this device; "" where Hone makes no code for it.
+std::string TargetText(const std::string& device, int threads, const Options& options) {
+  if (!options.target.empty()) return options.target;
+  const absl::StatusOr<target::Target> target = target::TargetOfDevice(device, threads);
+  if (target.ok()) return target::Print(*target);
+  spdlog::warn("nobody can tune for {} without --target: {}", device, std::string(target.status().message()));
+  return "";
+}
+
 // A device with its launcher. Must outlive the loop that measures with it.
 class OwnDevice {
  public:
@@ -86,10 +96,10 @@ class OwnDevice {
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, MakeDevice(text, folder.path()));
     v1::DeviceState state;
     state.set_device_id(device->id());
-    state.set_target(options.target);
     HONE_ASSIGN_OR_RETURN(const DeviceFingerprint fingerprint, device->Fingerprint());
     *state.mutable_fingerprint() = ToProto(fingerprint);
     state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
+    state.set_target(TargetText(text, state.threads(), options));
     for (const std::string& label : options.labels) {
       HONE_ASSIGN_OR_RETURN(const auto parts, ParseLabel(label));
       (*state.mutable_labels())[parts.first] = parts.second;
@@ -256,7 +266,8 @@ CLI::App* AddOptions(CLI::App& app, Options& options) {
                  "name of this agent, unique in the farm (default: its certificate's, else the host's)");
   app.add_option("--device", options.devices,
                  "what to measure on (default: cpu), of " + DeviceKinds() + "; may be repeated");
-  app.add_option("--target", options.target, "target text that this device is registered under");
+  app.add_option("--target", options.target,
+                 "what clients tune for who ask for this device (default: what the machine says of itself)");
   app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
   app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
       ->check(CLI::NonNegativeNumber);

@@ -121,6 +121,14 @@ absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_vi
       "the certificate is for '{}', not for '{}'; leave --name out, or join under that name", caller->name, name));
 }
 
+absl::Status CheckPriority(const std::optional<FarmIdentity>& caller, int priority) {
+  if (!caller.has_value() || priority <= 0 || caller->role == Role::kAdmin) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      fmt::format("priority {} is above the ordinary 0, and so an admin's to give; leave --priority out, or ask an "
+                  "admin to submit it",
+                  priority));
+}
+
 absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context) {
   const std::string_view pem = Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
   if (pem.empty()) {

@@ -35,6 +35,10 @@ std::optional<FarmIdentity> CallerOf(const grpc::AuthContext& context);
 // A caller may act under no other name than its own. kPermissionDenied.
 absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_view name);
 
+// A job above the ordinary priority, 0, goes before everybody else's, and takes tuners from them: an admin's to allow.
+// kPermissionDenied.
+absl::Status CheckPriority(const std::optional<FarmIdentity>& caller, int priority);
+
 // Who shows the certificate of a TLS connection, and that certificate. kUnauthenticated: there is none, or it does not
 // say who it is for.
 struct Shown {

@@ -117,7 +117,9 @@ class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1
     v1::JobSpec spec = request->spec();
     const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     spec.set_submitted_by(caller.has_value() ? caller->name : UserName());
-    const auto job = Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
+    const absl::Status allowed = CheckPriority(caller, spec.priority());
+    const absl::StatusOr<v1::Job> job =
+        !allowed.ok() ? allowed : Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
     callers_.Note(*context, "JobService/Submit", job.ok() ? job->id() : spec.name(), job.status());
     return Reply(job, response);
   }

@@ -387,8 +387,7 @@ void Shell::GetJob(const std::string& job_id, Done<v1::Job> done) {
 void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done) {
   Turn turn(this);
   v1::ListJobsResponse response;
-  for (v1::Job& job : farm_.ListJobs(request.limit(), request.only_open(), Now()))
-    *response.add_jobs() = std::move(job);
+  for (v1::Job& job : farm_.ListJobs(request, Now())) *response.add_jobs() = std::move(job);
   turn.AnswerLook<v1::ListJobsResponse>(std::move(done), std::move(response));
 }
 

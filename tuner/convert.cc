@@ -144,7 +144,8 @@ Job FromProto(const v1::Job& job) {
   result.priority = spec.priority();
   result.labels.insert(spec.labels().begin(), spec.labels().end());
   result.devices.assign(spec.devices().begin(), spec.devices().end());
-  result.device_digest = job.needs().fingerprint_digest();
+  result.device_digest =
+      job.needs().fingerprint_digest().empty() ? spec.device_kind() : job.needs().fingerprint_digest();
   result.options.insert(spec.options().begin(), spec.options().end());
   result.earlier.trials = job.progress().trials();
   result.earlier.seconds = job.progress().seconds();

@@ -123,6 +123,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
 absl::StatusOr<std::optional<FarmDevice>> FarmClient::FindDevice(const Requirements& requirements) {
   v1::ListDevicesRequest request;
   *request.mutable_for_work() = ToProto(requirements);
+  request.set_for_job_id(lease_.job_id());
   v1::ListDevicesResponse response;
   HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Admin()->ListDevices(context, request, &response); }));
   if (response.devices().empty()) return std::nullopt;

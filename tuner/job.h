@@ -46,7 +46,7 @@ struct Job {
   int priority = 0;
   std::map<std::string, std::string> labels;   // that the device must have
   std::vector<std::string> devices;            // names, one of which it must have; none: any
-  std::string device_digest;                   // of the kind of device that has measured for it; empty: none has
+  std::string device_digest;                   // of the kind of device that is to measure for it, or has; empty: any
   absl::Time until = absl::InfiniteFuture();   // by the wall clock: ends then, whether it had to wait or not
   std::map<std::string, std::string> options;  // one that the tuner does not know is an error
   Progress earlier;                            // of attempts before this one

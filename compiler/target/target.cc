@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "compiler/target/cpu.h"
 #include "compiler/target/target_text.h"
 
@@ -41,6 +42,16 @@ std::string Print(const Target& target) {
 Target TypicalTarget(Kind kind) { return EntryOf(kind)->typical(); }
 
 std::string DeviceOf(const Target& target) { return EntryOf(target.kind)->device(target); }
+
+absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads) {
+  const size_t colon = std::min(device.find(':'), device.size());
+  std::string text(device.substr(0, colon));
+  if (colon < device.size()) text += fmt::format(" -device={}", device.substr(colon + 1));
+  std::replace(text.begin() + static_cast<int64_t>(std::min(text.find('='), text.size())), text.end(), ' ', '-');
+  HONE_ASSIGN_OR_RETURN(Target target, ParseTarget(text));
+  if (!target.HasLanes()) target.threads = threads;
+  return target;
+}
 
 bool SameMachine(const Target& a, const Target& b) {
   return a.kind == b.kind && a.arch == b.arch && a.cpu == b.cpu && a.device == b.device;

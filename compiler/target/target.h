@@ -89,6 +89,9 @@ std::string TargetWords();
 Target TypicalTarget(Kind kind);
 // Which device of this machine runs code for the target, as `hone-agent --device` takes it.
 std::string DeviceOf(const Target& target);
+// The other way: what is best compiled for that device of this machine, with as many threads of a CPU as it serves.
+// InvalidArgument where there is no code for it, as for a CPU without AVX2.
+absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads);
 
 // Both are of the same CPU or device, however much of it they use: what was measured for one says much of the other.
 bool SameMachine(const Target& a, const Target& b);

@@ -62,7 +62,7 @@ class Session {
       case Call::kCancelJob:
         return farm_.CancelJob(Parsed<v1::CancelJobRequest>(bytes).job_id(), now_).status().IgnoreError();
       case Call::kWatchJob:
-        farm_.ListJobs(100, false, now_);
+        farm_.ListJobs(v1::ListJobsRequest(), now_);
         farm_.ListDevices({}, now_);
         farm_.Counters(now_);
         return farm_.WatchJob(Parsed<v1::WatchJobRequest>(bytes), now_).status().IgnoreError();

@@ -28,7 +28,7 @@ void Start(const std::filesystem::path& file) {
   tracker::Farm farm(tracker::FarmOptions(), state->incarnation(), tracker::CountingIds(), state->receipt_key());
   farm.Restore(*std::move(jobs), *drained, *std::move(health));
   farm.Tick(kNow + absl::Hours(1));
-  farm.ListJobs(100, false, kNow + absl::Hours(1));
+  farm.ListJobs(v1::ListJobsRequest(), kNow + absl::Hours(1));
   farm.ListDevices({}, kNow + absl::Hours(1));
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
+#include <vector>
 
 #include "tracker/queue/health.h"
 #include "tracker/queue/times.h"
@@ -14,6 +16,11 @@ namespace {
 // By then a change of the farm is on the disk, when nothing is wrong with that.
 constexpr absl::Duration kSurelyStored = absl::Seconds(20);
 
+// As tracker/queue/limits.h has it.
+constexpr absl::Duration kHalfLife = absl::Minutes(10);
+// What two ways to add up may differ by, in seconds: the queue lets time pass at every call, and this at leases.
+constexpr double kSlack = 3;
+
 bool Lasting(const v1::LeaseResult& result) { return result.result().error().empty(); }
 
 }  // namespace
@@ -23,18 +30,23 @@ void Checker::TrackerStarts() {
   live_.clear();
   accepted_ = lost_ = 0;
   quarantines_.clear();
+  had_.clear();
 }
 
 void Checker::Look(const tracker::Farm& farm, absl::Time now) {
   std::set<std::string> ended = live_;
+  std::vector<const tracker::BatchQueue::Lease*> granted;
   for (const auto& [id, lease] : farm.batches().leases()) {
-    if (ended.erase(id) == 0) Grant(farm, lease, now);
+    if (ended.erase(id) == 0) granted.push_back(&lease);
   }
-  if (!ended.empty()) End(farm, ended);
+  if (!ended.empty()) End(farm, ended, now);
+  for (const auto* lease : granted) Grant(farm, *lease, now);
+  for (const auto* lease : granted) CheckTurn(farm, *lease, now);
   const v1::GetFarmResponse counters = farm.Counters(now);
   accepted_ = counters.results_accepted();
   lost_ = counters.leases_lost();
   CheckLeases(farm);
+  CheckWaits(farm, now);
   NoteQuarantines(farm, now);
 }
 
@@ -67,7 +79,10 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
   const std::string job_id = farm.batches().JobOf(lease);
   world_->Note(fmt::format("lease {:.8} of {}.{} to {}", lease.id, lease.batch_id, lease.piece, name));
   ++leases_;
-  if (!here_.emplace(lease.id, Lease{lease.batch_id, job_id, name, lease.agent_id, lease.piece, true}).second) {
+  if (!here_
+           .emplace(lease.id, Lease{lease.batch_id, job_id, name, lease.agent_id, lease.piece, true,
+                                    lease.kind + " " + farm.jobs().Find(job_id)->spec().submitted_by(), now})
+           .second) {
     world_->Violate("a lease came back to life: " + lease.id);
   }
   live_.insert(lease.id);
@@ -101,14 +116,63 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
   }
 }
 
-void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended) {
+double Checker::HadBy(const std::string& kind_and_user, absl::Time now) const {
+  const auto decayed = [now](const Had& had) {
+    return had.seconds * std::exp2(-absl::FDivDuration(now - had.at, kHalfLife));
+  };
+  const auto found = had_.find(kind_and_user);
+  double seconds = found == had_.end() ? 0 : decayed(found->second);
+  for (const std::string& id : live_) {
+    const Lease& lease = here_.at(id);
+    if (lease.kind_and_user == kind_and_user) seconds += absl::ToDoubleSeconds(now - lease.begun);
+  }
+  return seconds;
+}
+
+// Of users of one priority who wait for the same device, the one who had less of its kind has the turn: so what they
+// have while both wait differs by a visit for each device, and no more.
+void Checker::CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now) {
+  const v1::Job& own = *farm.jobs().Find(farm.batches().JobOf(lease));
+  const tracker::Agent& agent = farm.devices().agents().at(lease.agent_id);
+  const v1::DeviceState& device = agent.devices.at(lease.device_id).state;
+  const std::string kind = device.fingerprint().digest() + " ";
+  for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
+    const std::string& other = job->spec().submitted_by();
+    if (job->spec().priority() != own.spec().priority() || other == own.spec().submitted_by()) continue;
+    const std::vector<tracker::BatchQueue::Queued> pieces = farm.batches().Waiting(job->id());
+    const bool wants = std::any_of(pieces.begin(), pieces.end(), [&](const tracker::BatchQueue::Queued& piece) {
+      return piece.avoid->agents.empty() && piece.avoid->devices.empty() &&
+             tracker::Matches(piece.batch->requirements(), lease.agent_id, device);
+    });
+    const double less = HadBy(kind + other, now), more = HadBy(kind + own.spec().submitted_by(), now);
+    if (!wants || more <= less * 1.1 + kSlack) continue;
+    world_->Violate(fmt::format("{} had {:.1f} s of {}, {} had {:.1f} s, and the first has its turn on {}/{}",
+                                own.spec().submitted_by(), more, kind, other, less, lease.agent_id, lease.device_id));
+  }
+}
+
+// Whoever waits says for what.
+void Checker::CheckWaits(const tracker::Farm& farm, absl::Time now) {
+  for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
+    for (const v1::Job* job : farm.jobs().InState(state)) {
+      if (state == v1::JOB_STATE_RUNNING && !farm.batches().turns().Waits(job->id())) continue;
+      const std::string what = farm.GetJob(job->id(), now)->waiting_for();
+      if (what.empty() || what.ends_with(' ')) world_->Violate(fmt::format("{} waits for '{}'", job->id(), what));
+    }
+  }
+}
+
+void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended, absl::Time now) {
   const v1::GetFarmResponse counters = farm.Counters(absl::InfinitePast());
   const int64_t accepted = counters.results_accepted() - accepted_;
   const bool by_results = counters.leases_lost() == lost_ && accepted == static_cast<int64_t>(ended.size());
   for (const std::string& id : ended) {
     Lease& lease = here_.at(id);
+    const double seconds = HadBy(lease.kind_and_user, now);
     lease.live = false;
     live_.erase(id);
+    had_[lease.kind_and_user] = {};
+    had_[lease.kind_and_user] = {seconds - HadBy(lease.kind_and_user, now), now};
     world_->Note(fmt::format("lease {:.8} of {} ends{}", id, lease.device, by_results ? " with a result" : ""));
     // What is accepted is recorded.
     const auto result = brought_.find(id);
@@ -119,7 +183,7 @@ void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended)
 }
 
 void Checker::NoteQuarantines(const tracker::Farm& farm, absl::Time now) {
-  for (const v1::Device& device : farm.ListDevices({}, now)) {
+  for (const v1::Device& device : farm.devices().List({}, now)) {
     const std::string name = tracker::NameOf(device.agent_id(), device.state().device_id());
     if (!tracker::InQuarantine(device.record())) {
       quarantines_.erase(name);

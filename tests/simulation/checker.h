@@ -59,10 +59,20 @@ class Checker {
     std::string batch_id, job_id, device, agent;
     int64_t piece = 0;
     bool live = false;
+    std::string kind_and_user;
+    absl::Time begun;  // by the tracker's clock
   };
+  // Seconds that a user had of a kind of device, half of which count after ten minutes.
+  struct Had {
+    double seconds = 0;
+    absl::Time at;
+  };
+  double HadBy(const std::string& kind_and_user, absl::Time now) const;
   void CheckLeases(const tracker::Farm& farm);
+  void CheckWaits(const tracker::Farm& farm, absl::Time now);
+  void CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now);
   void Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now);
-  void End(const tracker::Farm& farm, const std::set<std::string>& ended);
+  void End(const tracker::Farm& farm, const std::set<std::string>& ended, absl::Time now);
   void NoteQuarantines(const tracker::Farm& farm, absl::Time now);
   void MustBeRecorded(const v1::LeaseResult& result, const std::string& batch_id, const std::string& why);
 
@@ -75,6 +85,7 @@ class Checker {
   World* const world_;
   std::map<std::string, Lease> here_;  // leases of this start of the tracker
   std::set<std::string> live_;
+  std::map<std::string, Had> had_;  // in this start, by kind of device and user, of leases that ended
   int64_t accepted_ = 0, lost_ = 0, leases_ = 0, told_count_ = 0;
   std::map<std::string, v1::LeaseResult> brought_;       // by lease
   std::map<std::string, std::string> must_be_recorded_;  // batch id and candidate, to why

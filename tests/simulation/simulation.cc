@@ -117,6 +117,7 @@ class Director {
   // Submits it, looks at it now and then, cancels it perhaps, until it has ended.
   void LiveOfAJob(int number) {
     v1::JobSpec spec = tracker::SpecOf(fmt::format("job{}", number), number % 2);
+    spec.set_submitted_by(world_->Chance(0.5) ? "ann" : "bob");
     if (world_->Chance(0.5)) (*spec.mutable_labels())["kind"] = world_->Chance(0.5) ? "cpu" : "gpu";
     absl::StatusOr<v1::Job> job = absl::UnknownError("");
     while (!job.ok()) {
@@ -157,7 +158,9 @@ class Director {
       world_->Sleep(absl::Seconds(1));
       if (world_->now() < until) continue;
       tracker_.Look([this](const tracker::Farm& farm, absl::Time now) {
-        for (const v1::Job& job : farm.ListJobs(0, true, now)) {
+        v1::ListJobsRequest open;
+        open.set_only_open(true);
+        for (const v1::Job& job : farm.ListJobs(open, now)) {
           world_->Note(fmt::format("{} is open, waiting for '{}'", job.id(), job.waiting_for()));
         }
       });

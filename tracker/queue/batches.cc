@@ -141,7 +141,7 @@ void BatchQueue::AddPiece(const std::string& batch_id, Entry& entry, std::vector
 
 void BatchQueue::Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now) {
   entry.pieces.at(piece).lease_id.clear();
-  entry.pieces.at(piece).queued_since = now;
+  entry.pieces.at(piece).absent_since = now;
   turns_.Queued(entry.job_id, entry.user);
   newly_queued_.push_back(*order_.insert(OrderOf(batch_id, entry, piece)).first);
 }
@@ -182,20 +182,19 @@ BatchQueue::Lease BatchQueue::EndLease(const std::string& lease_id) {
   const auto found = leases_.find(lease_id);
   Lease lease = std::move(found->second);
   leases_.erase(found);
-  turns_.Ended(JobOf(lease));
+  turns_.Ended(JobOf(lease), lease.kind);
   return lease;
 }
 
-const BatchQueue::Lease* BatchQueue::Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch,
-                                          const Fits& fits, absl::Time now) {
-  const Lease lease{.agent_id = agent_id, .device_id = device_id, .epoch = epoch, .started = now};
+const BatchQueue::Lease* BatchQueue::Pick(Lease taker, const Fits& fits, absl::Time now) {
+  taker.started = now;
   for (auto level = order_.begin(); level != order_.end();) {
     // Pieces of one priority stand user by user.
     const int priority = level->priority;
     std::vector<std::pair<double, std::set<Order>::iterator>> users;
     while (level != order_.end() && level->priority == priority) {
       const std::string& user = level->user;
-      users.emplace_back(turns_.UsedBy(user), level);
+      users.emplace_back(turns_.UsedBy(user, taker.kind), level);
       level = std::find_if(level, order_.end(),
                            [&](const Order& other) { return other.priority != priority || other.user != user; });
     }
@@ -208,7 +207,7 @@ const BatchQueue::Lease* BatchQueue::Pick(const std::string& agent_id, const std
       for (auto order = first; order != order_.end() && order->priority == priority && order->user == first->user;
            ++order) {
         const Entry& entry = batches_.at(order->batch_id);
-        if (fits(*entry.batch, entry.pieces.at(order->piece).avoid)) return LeasePiece(order, lease);
+        if (fits(*entry.batch, entry.pieces.at(order->piece).avoid)) return LeasePiece(order, std::move(taker));
       }
     }
   }
@@ -225,7 +224,7 @@ const BatchQueue::Lease* BatchQueue::LeasePiece(std::set<Order>::iterator order,
   lease.attempt = piece.attempts;
   lease.run_limit = RunLimit(entry, piece);
   order_.erase(order);
-  turns_.Began(entry.job_id);
+  turns_.Began(entry.job_id, lease.kind);
   return &(leases_[piece.lease_id] = std::move(lease));
 }
 
@@ -395,7 +394,25 @@ void BatchQueue::GiveUp(const std::string& batch_id, Entry& entry, int64_t numbe
   FinishIfDone(entry);
 }
 
-std::vector<std::string> BatchQueue::Expire(absl::Time now) {
+// Waiting for a turn is not being late: who goes before has the right to. Not looked at all the time: there may be many
+// pieces and many devices.
+void BatchQueue::StopClocks(absl::Time now, const Served& served) {
+  const absl::Duration gone = looked_ == absl::InfinitePast() ? absl::ZeroDuration() : now - looked_;
+  if (looked_ != absl::InfinitePast() && gone < options_.look_for_devices_every) return;
+  looked_ = now;
+  for (auto& [id, entry] : batches_) {
+    bool turn = !entry.pieces.empty();
+    for (auto& [number, piece] : entry.pieces) {
+      const bool waits = piece.lease_id.empty() && served(*entry.batch);
+      if (waits) piece.absent_since = now;
+      turn &= waits;
+    }
+    if (turn) entry.turns += std::min(gone, now - entry.submitted - entry.turns);
+  }
+}
+
+std::vector<std::string> BatchQueue::Expire(absl::Time now, const Served& served) {
+  StopClocks(now, served);
   for (auto& [id, entry] : batches_) {
     if (entry.finished) continue;
     const auto answered = [&](const auto& piece) {
@@ -403,14 +420,16 @@ std::vector<std::string> BatchQueue::Expire(absl::Time now) {
       return lease != nullptr && lease->answered;
     };
     if (std::any_of(entry.pieces.begin(), entry.pieces.end(), answered)) continue;
-    if (now - entry.submitted > options_.total_limit) {
+    if (now - entry.submitted - entry.turns > options_.total_limit) {
       FailBatch(id, entry,
                 fmt::format("not measured within {} of its submission", absl::FormatDuration(options_.total_limit)));
       continue;
     }
     for (const auto& [number, piece] : entry.pieces) {
-      if (!piece.lease_id.empty() || now - piece.queued_since <= options_.queue_limit) continue;
-      FailBatch(id, entry, fmt::format("no device took it within {}", absl::FormatDuration(options_.queue_limit)));
+      if (!piece.lease_id.empty() || now - piece.absent_since <= options_.absence_limit) continue;
+      FailBatch(
+          id, entry,
+          fmt::format("no device that could take it was there for {}", absl::FormatDuration(options_.absence_limit)));
       break;
     }
   }
@@ -425,8 +444,9 @@ void BatchQueue::GiveBack(absl::Duration stall) {
   for (auto& [id, lease] : leases_) lease.started += stall;
   for (auto& [id, entry] : batches_) {
     entry.submitted += stall;
-    for (auto& [number, piece] : entry.pieces) piece.queued_since += stall;
+    for (auto& [number, piece] : entry.pieces) piece.absent_since += stall;
   }
+  looked_ += stall;
 }
 
 absl::StatusOr<std::optional<v1::BatchResult>> BatchQueue::Result(const std::string& job_id,
@@ -452,11 +472,11 @@ std::vector<std::string> BatchQueue::TakeInnocent() { return std::exchange(innoc
 
 std::vector<BatchQueue::Lease> BatchQueue::TakeCancelled() { return std::exchange(cancelled_, {}); }
 
-std::vector<const v1::Requirements*> BatchQueue::Waiting(const std::string& job_id) const {
-  std::vector<const v1::Requirements*> waiting;
+std::vector<BatchQueue::Queued> BatchQueue::Waiting(const std::string& job_id) const {
+  std::vector<Queued> waiting;
   for (const Order& order : order_) {
     const Entry& entry = batches_.at(order.batch_id);
-    if (entry.job_id == job_id) waiting.push_back(&entry.batch->requirements());
+    if (entry.job_id == job_id) waiting.push_back({entry.batch.get(), &entry.pieces.at(order.piece).avoid});
   }
   return waiting;
 }

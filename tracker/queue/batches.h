@@ -50,6 +50,7 @@ class BatchQueue {
     std::string batch_id;
     int64_t piece = 0;
     std::string agent_id, device_id;
+    std::string kind;  // of the device: its fingerprint's digest
     uint64_t epoch = 0;
     int attempt = 0;
     absl::Time started;
@@ -72,11 +73,10 @@ class BatchQueue {
   void Pass(absl::Time now) { turns_.Pass(now); }
   const Turns& turns() const { return turns_; }
 
-  // Leases the first piece that `fits` accepts: by priority; of equals one of the user who has had least of the devices
-  // lately; of one user's the oldest.
+  // Leases the first piece that `fits` accepts: by priority; of equals one of the user who has had least of this kind
+  // of device lately; of one user's the oldest. taker: a lease that says which device it is.
   using Fits = std::function<bool(const v1::Batch& batch, const Avoid& avoid)>;
-  const Lease* Pick(const std::string& agent_id, const std::string& device_id, uint64_t epoch, const Fits& fits,
-                    absl::Time now);
+  const Lease* Pick(Lease taker, const Fits& fits, absl::Time now);
   const Lease* FindLease(const std::string& lease_id) const;  // nullptr: not live
   const std::string& JobOf(const Lease& lease) const { return batches_.at(lease.batch_id).job_id; }
   // The batch an agent gets: the candidates of the leased piece, and the time that is left for them.
@@ -100,8 +100,11 @@ class BatchQueue {
   void Return(const std::string& lease_id, absl::Time now);
   // Ends the lease: its device is gone, or it took too long. The piece is queued again, split or given up.
   void Lose(const std::string& lease_id, const std::string& why, absl::Time now);
-  // Ends pieces that waited too long and batches that took too long. Returns leases past their run limit, still live.
-  std::vector<std::string> Expire(absl::Time now);
+  // Ends batches whose device is away for too long, or that took too long. Returns leases past their run limit, still
+  // live. served: whether a device is there that could take the batch, or no device can be asked: one that only waits
+  // for its turn is never too late.
+  using Served = std::function<bool(const v1::Batch& batch)>;
+  std::vector<std::string> Expire(absl::Time now, const Served& served);
   // The tracker stood still for so long: no clock ran.
   void GiveBack(absl::Duration stall);
 
@@ -125,22 +128,23 @@ class BatchQueue {
   int running() const { return static_cast<int>(leases_.size()); }
   int64_t given_up() const { return given_up_; }
   const std::map<std::string, Lease>& leases() const { return leases_; }
-  // Requirements of the job's pieces that wait.
-  std::vector<const v1::Requirements*> Waiting(const std::string& job_id) const;
+  // The job's pieces that wait. Valid until the next change.
+  std::vector<Queued> Waiting(const std::string& job_id) const;
 
  private:
   struct Piece {
     std::vector<int> candidates;  // indices into the batch
     int attempts = 0, failures = 0;
     Avoid avoid;
-    std::string lease_id;  // "" while queued
-    absl::Time queued_since;
+    std::string lease_id;     // "" while queued
+    absl::Time absent_since;  // while queued: since when no device is there for it
   };
   struct Entry {
     std::string job_id, user, client_id;
     int64_t number = 0;
     std::shared_ptr<const v1::Batch> batch;  // null once finished
     absl::Time submitted;
+    absl::Duration turns;               // of the time since, when it only waited for its turn
     absl::Duration waited_before;       // by its job, when it was submitted
     std::map<int64_t, Piece> pieces;    // unfinished
     std::vector<v1::Outcome> outcomes;  // by candidate; unset while unknown
@@ -157,6 +161,7 @@ class BatchQueue {
     bool operator<(const Order& other) const;
   };
 
+  void StopClocks(absl::Time now, const Served& served);
   const Lease* LeasePiece(std::set<Order>::iterator order, Lease lease);
   Lease EndLease(const std::string& lease_id);
   Order OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const;
@@ -179,6 +184,7 @@ class BatchQueue {
   std::set<Order> order_;           // queued pieces
   std::deque<Order> newly_queued_;  // may name pieces that are queued no more
   std::map<std::string, Lease> leases_;
+  absl::Time looked_ = absl::InfinitePast();  // which pieces have a device
   Turns turns_;
   std::vector<Recordable> gave_up_;
   std::vector<std::string> innocent_;

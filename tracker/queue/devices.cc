@@ -60,8 +60,10 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
   agent.id = request.agent_id();
   const bool new_boot = agent.boot_id != request.boot_id();
   if (new_boot) {
+    const bool claimed = !agent.boot_id.empty();
     HONE_RETURN_IF_ERROR(ChangeBoot(agent, request));
-    agent.epoch = incarnation_ << 32 | ++next_epoch_;
+    agent.epoch = claimed ? agent.claimed_epoch : NextEpoch();
+    agent.claimant.clear();
   } else if (request.sequence() <= agent.sequence) {
     return absl::AbortedError(fmt::format("call {} of agent '{}' was overtaken by call {}", request.sequence(),
                                           request.agent_id(), agent.sequence));
@@ -114,6 +116,21 @@ std::string NameOf(v1::SandboxLevel level) {
 v1::HealthRecord& DeviceRegistry::HealthOf(const std::string& name) {
   changed_health_.insert(name);
   return health_[name];
+}
+
+bool DeviceRegistry::Unproven(const v1::SynchronizeRequest& request) const {
+  const auto known = agents_.find(request.agent_id());
+  if (known == agents_.end() || known->second.boot_id == request.boot_id() || Overtaken(request)) return false;
+  const Agent& agent = known->second;
+  return agent.claimant != request.boot_id() || agent.claimed_epoch != request.epoch();
+}
+
+std::optional<uint64_t> DeviceRegistry::Claim(const v1::SynchronizeRequest& request) {
+  if (!Unproven(request)) return std::nullopt;
+  Agent& agent = agents_.at(request.agent_id());
+  if (agent.claimant != request.boot_id()) agent.claimed_epoch = NextEpoch();
+  agent.claimant = request.boot_id();
+  return agent.claimed_epoch;
 }
 
 bool DeviceRegistry::Overtaken(const v1::SynchronizeRequest& request) const {

@@ -39,7 +39,9 @@ std::string NameOf(v1::SandboxLevel level);
 struct Agent {
   std::string id, boot_id, version;
   uint64_t epoch = 0;
-  uint64_t sequence = 0;  // of the last call
+  std::string claimant;        // another process, which would have the name
+  uint64_t claimed_epoch = 0;  // that it was told
+  uint64_t sequence = 0;       // of the last call
   absl::Time last_seen;
   bool leaving = false;
   bool told_drained = false;  // what its last answer said
@@ -55,6 +57,11 @@ class DeviceRegistry {
 
   // Takes the agent's statement of itself. A new boot gets a new epoch. Errors as in agent.proto.
   absl::StatusOr<Agent*> Register(const v1::SynchronizeRequest& request, absl::Time now);
+
+  // A process that is not the one known of its name takes it with its second call, by the epoch that the first is
+  // answered with: what comes late from one that is dead takes no name. Where this is the first call: that epoch.
+  std::optional<uint64_t> Claim(const v1::SynchronizeRequest& request);
+  bool Unproven(const v1::SynchronizeRequest& request) const;  // whether it is such a first call
 
   // Whether Register would refuse it, for another call or another process of that name.
   bool Overtaken(const v1::SynchronizeRequest& request) const;
@@ -102,6 +109,7 @@ class DeviceRegistry {
   uint64_t next_epoch_ = 0;
   std::map<std::string, Agent> agents_;
   std::string LackOfWall(const v1::Sandbox& sandbox) const;
+  uint64_t NextEpoch() { return incarnation_ << 32 | ++next_epoch_; }
   void DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const;
   v1::HealthRecord& HealthOf(const std::string& name);  // to be changed, and then stored
   void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, bool new_boot, absl::Time now);

@@ -125,7 +125,7 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
 std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, absl::Time now) {
   Forward(now);
   std::vector<Recordable> acceptable;
-  if (devices_.Overtaken(request)) return acceptable;
+  if (devices_.Overtaken(request) || devices_.Unproven(request)) return acceptable;
   const Agent* agent = devices_.Find(request.agent_id());
   for (const v1::LeaseResult& finished : request.finished()) {
     if (!finished.result().error().empty()) continue;
@@ -155,6 +155,11 @@ v1::SynchronizeRequest Farm::KeepWaiting(v1::SynchronizeRequest request) {
 absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& request, absl::Time now) {
   now = Forward(now);
   const Agent* known = devices_.Find(request.agent_id());
+  if (const std::optional<uint64_t> epoch = devices_.Claim(request)) {
+    Answer answer{.news = true};
+    answer.response.set_epoch(*epoch);
+    return answer;
+  }
   const bool was_there = known != nullptr && devices_.Online(*known, now) && known->boot_id == request.boot_id();
   HONE_ASSIGN_OR_RETURN(Agent * agent, devices_.Register(request, now));
   if (!was_there) CheckQueued(now);  // somebody may have waited for it
@@ -255,7 +260,9 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
     const auto fits = [&](const v1::Batch& batch, const Avoid& avoid) {
       return CanTake(agent, device, batch, avoid, now);
     };
-    const BatchQueue::Lease* lease = batches_.Pick(agent.id, id, agent.epoch, fits, now);
+    const BatchQueue::Lease* lease = batches_.Pick(
+        {.agent_id = agent.id, .device_id = id, .kind = device.state.fingerprint().digest(), .epoch = agent.epoch},
+        fits, now);
     if (lease == nullptr) continue;
     device.lease_id = lease->id;
     AddLease(*lease, response);
@@ -396,10 +403,12 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
   HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
   if (cancelled) return absl::AbortedError(fmt::format("job '{}' was cancelled", request.lease().job_id()));
   const std::string& job_id = request.lease().job_id();
+  const v1::JobSpec& spec = jobs_.Find(job_id)->spec();
   const v1::Requirements needs = request.batch().requirements();
+  request.mutable_batch()->set_priority(spec.priority());  // whatever a tuner says
   v1::SubmitBatchResponse response;
   HONE_ASSIGN_OR_RETURN(*response.mutable_batch_id(),
-                        batches_.Submit({job_id, jobs_.Find(job_id)->spec().submitted_by()}, request.client_batch_id(),
+                        batches_.Submit({job_id, spec.submitted_by()}, request.client_batch_id(),
                                         std::move(*request.mutable_batch()), now));
   jobs_.Pin(job_id, needs);
   return response;
@@ -452,9 +461,9 @@ absl::StatusOr<v1::Job> Farm::GetJob(const std::string& job_id, absl::Time now) 
   return Described(*job, now);
 }
 
-std::vector<v1::Job> Farm::ListJobs(int limit, bool only_open, absl::Time now) const {
+std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Time now) const {
   std::vector<v1::Job> list;
-  for (const v1::Job* job : jobs_.List(limit, only_open)) list.push_back(Described(*job, now));
+  for (const v1::Job* job : jobs_.List(request)) list.push_back(Described(*job, now));
   return list;
 }
 
@@ -535,7 +544,7 @@ void Farm::Tick(absl::Time now) {
       }
     }
   }
-  for (const std::string& lease_id : batches_.Expire(now))
+  for (const std::string& lease_id : batches_.Expire(now, Served(now)))
     LoseLease(lease_id, "the visit took longer than its limit", now);
   if (trouble_.empty()) jobs_.Preempt(now, AbsentForLong(now), Used());  // else all stays as it is
   CheckQueued(now);

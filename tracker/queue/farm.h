@@ -77,12 +77,10 @@ class Farm {
   // --- clients and operators ----------------------------------------------------------------------------------------
   absl::StatusOr<v1::Job> SubmitJob(const v1::JobSpec& spec, absl::Time now);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id, absl::Time now) const;
-  std::vector<v1::Job> ListJobs(int limit, bool only_open, absl::Time now) const;
+  std::vector<v1::Job> ListJobs(const v1::ListJobsRequest& request, absl::Time now) const;
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
-  std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now) const {
-    return devices_.List(request, now);
-  }
+  std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
   // Why nothing can be stored now; "" when it can. While there is such trouble, no work is given out.
   void SetTrouble(const std::string& why) { trouble_ = why; }
   const std::string& trouble() const { return trouble_; }
@@ -137,6 +135,7 @@ class Farm {
   void CheckQueued(absl::Time now);
   JobBook::Absent AbsentForLong(absl::Time now);
   JobBook::Used Used() const;
+  BatchQueue::Served Served(absl::Time now) const;
 
   std::optional<Recordable> Vouched(const v1::SynchronizeRequest& request, const v1::LeaseResult& finished) const;
 

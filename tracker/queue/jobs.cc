@@ -157,6 +157,19 @@ void JobBook::Pin(const std::string& job_id, const v1::Requirements& needs) {
   changed_.insert(job_id);
 }
 
+void JobBook::NoteKind(const std::string& job_id, const std::string& kind) {
+  const auto found = jobs_.find(job_id);
+  if (found != jobs_.end() && found->second.job.state() == v1::JOB_STATE_RUNNING) found->second.kind = kind;
+}
+
+std::string JobBook::KindOf(const std::string& job_id) const {
+  const auto found = jobs_.find(job_id);
+  if (found == jobs_.end()) return "";
+  const v1::Job& job = found->second.job;
+  if (!job.needs().fingerprint_digest().empty()) return job.needs().fingerprint_digest();
+  return job.spec().device_kind().empty() ? found->second.kind : job.spec().device_kind();
+}
+
 // Of those that may be displaced by `first`: the one of the lowest priority, of who has most, that was leased last.
 JobBook::Entry* JobBook::Last(const Entry& first, const std::map<std::string, int>& running, const Used& used) {
   const auto tuned = [&](const Entry& entry) { return std::get<1>(RankOf(entry, running, used)); };
@@ -342,6 +355,7 @@ void JobBook::GiveBack(absl::Duration stall, absl::Time now) {
 void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
   if (entry.job.state() == v1::JOB_STATE_RUNNING) released_.push_back(entry.job.id());
   if (state == v1::JOB_STATE_QUEUED) entry.ready = now;
+  entry.kind.clear();
   entry.blocked.clear();
   entry.job.set_state(state);
   changed_.insert(entry.job.id());
@@ -366,13 +380,15 @@ const v1::Job* JobBook::Find(const std::string& job_id) const {
   return found == jobs_.end() ? nullptr : &found->second.job;
 }
 
-std::vector<const v1::Job*> JobBook::List(int limit, bool only_open) const {
+std::vector<const v1::Job*> JobBook::List(const v1::ListJobsRequest& request) const {
   std::vector<const Entry*> entries;
   for (const auto& [id, entry] : jobs_) {
-    if (!only_open || !Ended(entry.job)) entries.push_back(&entry);
+    if (request.only_open() && Ended(entry.job)) continue;
+    if (request.group().empty() || request.group() == entry.job.spec().group()) entries.push_back(&entry);
   }
   std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) { return a->number > b->number; });
-  if (limit > 0 && entries.size() > static_cast<size_t>(limit)) entries.resize(limit);
+  const auto limit = static_cast<size_t>(std::max(0, request.limit()));
+  if (limit > 0 && entries.size() > limit) entries.resize(limit);
   std::vector<const v1::Job*> jobs;
   for (const Entry* entry : entries) jobs.push_back(&entry->job);
   return jobs;

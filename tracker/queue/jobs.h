@@ -57,6 +57,10 @@ class JobBook {
   int Before(const std::string& job_id, const Used& used) const;
   // What the job's devices must be from now on; later calls change nothing.
   void Pin(const std::string& job_id, const v1::Requirements& needs);
+  // The kind of device that a tuner was told to take for a job that it holds; not stored: the first batch pins it.
+  void NoteKind(const std::string& job_id, const std::string& kind);
+  // That, or the kind that the job is bound to; "" while it is none.
+  std::string KindOf(const std::string& job_id) const;
   // Running jobs that no device is there for, and what they need.
   using Absent = std::map<std::string, v1::Requirements>;
   // Where a job has waited for a tuner for a while, takes one, without blame, from a job that gives way: first from one
@@ -74,8 +78,8 @@ class JobBook {
   // The tracker stood still for so long: nobody was heard because nobody listened.
   void GiveBack(absl::Duration stall, absl::Time now);
 
-  const v1::Job* Find(const std::string& job_id) const;               // nullptr when unknown
-  std::vector<const v1::Job*> List(int limit, bool only_open) const;  // newest first; limit 0: all
+  const v1::Job* Find(const std::string& job_id) const;                        // nullptr when unknown
+  std::vector<const v1::Job*> List(const v1::ListJobsRequest& request) const;  // newest first
   std::vector<v1::JobEvent> Events(const std::string& job_id, int64_t after) const;
   // Whether the job has events after that number.
   bool HasEvents(const std::string& job_id, int64_t after) const;
@@ -108,6 +112,7 @@ class JobBook {
     absl::Time ready = absl::InfinitePast();   // since when it waits for nothing but a tuner
     absl::Time stored = absl::InfinitePast();  // when its progress was handed over to be stored
     std::string blocked;                       // why it is not to be leased
+    std::string kind;                          // of device, that its tuner was told
     std::deque<v1::JobEvent> events;
     int64_t last_sequence = 0;
   };

@@ -62,9 +62,11 @@ struct DeviceOptions {
 };
 
 struct BatchOptions {
-  absl::Duration queue_limit = absl::Hours(12);  // waiting for a device: over night
+  absl::Duration absence_limit = absl::Hours(12);  // of all devices that could take a piece: over night
+  // Between two looks at which pieces that is so of: nothing to limits of hours.
+  absl::Duration look_for_devices_every = absl::Minutes(1);
   absl::Duration run_floor = absl::Minutes(2);   // run limit of a visit: this, plus what its policy allows
-  absl::Duration total_limit = absl::Hours(24);  // all attempts, from submission
+  absl::Duration total_limit = absl::Hours(24);  // all attempts, and absences, but for waiting for a turn
   int max_attempts = 3;                          // of the whole batch, before it is split
   int max_losses = 12;                           // of all pieces together
   // So many different devices cannot measure it: the batch is to blame and none of them. Two could be two bad boards.

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "tracker/queue/farm.h"
@@ -10,7 +12,8 @@ namespace hone::tracker {
 namespace {
 
 bool AsksForDevices(const v1::Job& job) {
-  return job.has_needs() || !job.spec().labels().empty() || !job.spec().devices().empty();
+  return job.has_needs() || !job.spec().labels().empty() || !job.spec().devices().empty() ||
+         !job.spec().device_kind().empty();
 }
 
 // All that is known before a tuner has looked at the job, or what a tuner said.
@@ -19,6 +22,7 @@ v1::Requirements NeedsOf(const v1::Job& job) {
   if (job.has_needs()) return needs;
   *needs.mutable_labels() = job.spec().labels();
   *needs.mutable_devices() = job.spec().devices();
+  needs.set_fingerprint_digest(job.spec().device_kind());
   return needs;
 }
 
@@ -48,8 +52,8 @@ std::string Farm::Absent(const v1::Requirements& requirements, absl::Time now) c
 
 // What no device is that serves, of the batches of a running job that wait; null where there is no such batch.
 const v1::Requirements* Farm::AbsentFor(const v1::Job& job, absl::Time now) const {
-  for (const v1::Requirements* requirements : batches_.Waiting(job.id())) {
-    if (!Absent(*requirements, now).empty()) return requirements;
+  for (const BatchQueue::Queued& piece : batches_.Waiting(job.id())) {
+    if (!Absent(piece.batch->requirements(), now).empty()) return &piece.batch->requirements();
   }
   return nullptr;
 }
@@ -67,22 +71,57 @@ std::string Farm::WaitingFor(const v1::Job& job, absl::Time now) const {
   return absent != nullptr ? Absent(*absent, now) : TurnOf(job, now);
 }
 
-// Of a job that waits for others to leave a device.
+// Of a job that waits for others to leave a device; or for the next call of an agent whose device is free.
 std::string Farm::TurnOf(const v1::Job& job, absl::Time now) const {
   if (!batches_.turns().Waits(job.id())) return "";
-  const v1::Requirements& requirements = *batches_.Waiting(job.id()).front();
-  for (const auto& [lease_id, lease] : batches_.leases()) {
-    const auto agent = devices_.agents().find(lease.agent_id);
-    if (agent == devices_.agents().end()) continue;
-    const auto device = agent->second.devices.find(lease.device_id);
-    if (device == agent->second.devices.end() || device->second.lease_id != lease_id) continue;
-    if (!Matches(requirements, lease.agent_id, device->second.state)) continue;
-    if (!devices_.Serves(agent->second, device->second, now)) continue;
-    const v1::Job* other = jobs_.Find(batches_.JobOf(lease));
-    return fmt::format("its turn on {}, which measures for job {} of {}", NameOf(lease.agent_id, lease.device_id),
-                       other->id(), other->spec().submitted_by());
+  const v1::Requirements& requirements = batches_.Waiting(job.id()).front().batch->requirements();
+  std::string free;
+  for (const auto& [agent_id, agent] : devices_.agents()) {
+    for (const auto& [id, device] : agent.devices) {
+      if (!Matches(requirements, agent_id, device.state) || !devices_.Serves(agent, device, now)) continue;
+      const BatchQueue::Lease* lease = batches_.FindLease(device.lease_id);
+      if (lease == nullptr) {
+        free = NameOf(agent_id, id);
+        continue;
+      }
+      const v1::Job* other = jobs_.Find(batches_.JobOf(*lease));
+      return fmt::format("its turn on {}, which measures for job {} of {}", NameOf(agent_id, id), other->id(),
+                         other->spec().submitted_by());
+    }
   }
-  return "";
+  return fmt::format("the next call of {}", free);
+}
+
+// Asked about many batches at a time, most of which need the same.
+BatchQueue::Served Farm::Served(absl::Time now) const {
+  return [this, now, known = std::map<std::string, bool>()](const v1::Batch& batch) mutable {
+    if (!trouble_.empty()) return true;  // no device may be asked
+    v1::Requirements needs = batch.requirements();
+    needs.set_threads(std::max(needs.threads(), batch.threads()));
+    const auto [answer, first] = known.try_emplace(needs.SerializeAsString());
+    if (first) answer->second = Absent(needs, now).empty();
+    return answer->second;
+  };
+}
+
+// Of devices that fit, those first whose kind has the fewest jobs for each of its devices, so that jobs that may go
+// anywhere do not gather on one kind.
+std::vector<v1::Device> Farm::ListDevices(const v1::ListDevicesRequest& request, absl::Time now) {
+  std::vector<v1::Device> list = devices_.List(request, now);
+  if (!request.has_for_work()) return list;
+  std::map<std::string, double> devices, jobs;
+  for (const v1::Device& device : list) ++devices[device.state().fingerprint().digest()];
+  for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
+    if (job->id() != request.for_job_id()) ++jobs[jobs_.KindOf(job->id())];
+  }
+  const std::string own = request.for_job_id().empty() ? "" : jobs_.KindOf(request.for_job_id());
+  const auto rank = [&](const v1::Device& device) {
+    const std::string& kind = device.state().fingerprint().digest();
+    return std::pair(kind != own, jobs[kind] / devices[kind]);
+  };
+  std::stable_sort(list.begin(), list.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  if (!list.empty()) jobs_.NoteKind(request.for_job_id(), list.front().state().fingerprint().digest());
+  return list;
 }
 
 // Which queued jobs may be leased. Not asked at every lease: there may be many devices.

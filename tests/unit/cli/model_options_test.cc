@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
 #include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "cli/job_client.h"
 #include "cli/npy.h"
+#include "cli/submission.h"
 #include "tests/unit/graph/model_builder.h"
 
 namespace hone::cli {
@@ -39,9 +41,11 @@ class ModelOptionsTest : public ::testing::Test {
   }
   absl::StatusOr<v1::JobSpec> Job(const std::vector<std::string>& bindings) const {
     ModelOptions options;
-    options.model = File("tile.onnx");
+    options.models = {File("tile.onnx")};
     options.bindings = bindings;
-    return MakeJobSpec(options, search_);
+    const absl::StatusOr<std::vector<Part>> parts = PartsOf(options, search_, {});
+    if (!parts.ok()) return parts.status();
+    return MakeJobSpec(options, options.models.front(), search_, parts->front());
   }
   std::string Error(const std::vector<std::string>& bindings) const {
     return std::string(Job(bindings).status().message());
@@ -93,6 +97,71 @@ TEST_F(ModelOptionsTest, TheSpaceToSearchIsInTheJob) {
   EXPECT_TRUE(Job({"repeats=1,4"})->options().empty());
   search_.space = "sketch";
   EXPECT_EQ(Job({"repeats=1,4"})->options().at("space"), "sketch");
+}
+
+// A farm's device as `hone devices` knows it.
+v1::Device DeviceOf(const std::string& agent, const std::string& kind, const std::string& target) {
+  v1::Device device;
+  device.set_agent_id(agent);
+  device.mutable_state()->set_device_id("cpu");
+  device.mutable_state()->set_target(target);
+  device.mutable_state()->mutable_fingerprint()->set_digest(kind);
+  (*device.mutable_state()->mutable_labels())["room"] = "lab";
+  return device;
+}
+
+TEST_F(ModelOptionsTest, OneJobForEachKindOfDevice) {
+  const std::string small = "arm64 -mcpu=cortex-a72 -threads=4", large = "x86_64 -mcpu=znver4 -threads=2";
+  const std::vector<v1::Device> known = {DeviceOf("pi1", "pi", small), DeviceOf("pi2", "pi", small),
+                                         DeviceOf("pi3", "pi", small), DeviceOf("server", "amd", large)};
+  ModelOptions options;
+  options.models = {File("tile.onnx"), File("tile.onnx")};
+  options.bindings = {"repeats=1,4"};
+  search_.devices = {"pi1", "server/cpu", "pi2", "room=lab"};
+  const auto parts = PartsOf(options, search_, known);
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  ASSERT_EQ(parts->size(), 2u);
+  const auto specs = MakeJobSpecs(options, search_, *parts);
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  ASSERT_EQ(specs->size(), 4u) << "two models for two kinds";
+  std::set<std::string> titles, ids;
+  for (const v1::JobSpec& spec : *specs) {
+    titles.insert(TitleOf(spec));
+    ids.insert(spec.request_id());
+    EXPECT_EQ(spec.group(), specs->front().group());
+    EXPECT_EQ(spec.device_kind(), spec.target().starts_with("arm64") ? "pi" : "amd");
+    EXPECT_EQ(spec.trials(), 1) << "each has all that was asked for";
+  }
+  EXPECT_FALSE(specs->front().group().empty());
+  EXPECT_EQ(ids.size(), 4u);
+  EXPECT_THAT(titles, testing::ElementsAre("tile.onnx for arm64 -mcpu=cortex-a72 on pi1, pi2, room=lab",
+                                           "tile.onnx for x86_64 -mcpu=znver4 on server/cpu, room=lab"));
+}
+
+TEST_F(ModelOptionsTest, ATargetSaysWhatIsTunedWhateverTheDevices) {
+  ModelOptions options;
+  options.targets = {"x86_64 -mcpu=znver4", "arm64"};
+  search_.devices = {"to come"};
+  const auto parts = PartsOf(options, search_, {});
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  ASSERT_EQ(parts->size(), 2u);
+  EXPECT_THAT((*parts)[1].devices, testing::ElementsAre("to come"));
+  EXPECT_EQ((*parts)[1].device_kind, "");
+  search_.devices.clear();
+  options.targets.clear();
+  EXPECT_EQ(PartsOf(options, search_, {})->size(), 1u);
+}
+
+TEST_F(ModelOptionsTest, ADeviceOfWhichNothingIsKnownIsAnError) {
+  ModelOptions options;
+  search_.devices = {"pi"};
+  EXPECT_THAT(std::string(PartsOf(options, search_, {}).status().message()), HasSubstr("no device 'pi'"));
+  search_.devices = {"room=hall"};
+  EXPECT_THAT(std::string(PartsOf(options, search_, {DeviceOf("pi", "pi", "arm64")}).status().message()),
+              HasSubstr("no device with these labels"));
+  search_.devices = {"pi"};
+  EXPECT_THAT(std::string(PartsOf(options, search_, {DeviceOf("pi", "pi", "")}).status().message()),
+              HasSubstr("pi/cpu does not say what is compiled for it; give --target"));
 }
 
 }  // namespace

@@ -102,6 +102,11 @@ TEST(Targets, EveryKindHasATypicalOneAndADevice) {
   EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kCpu)), "cpu");
   EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kOpenCl)), "opencl");
   EXPECT_EQ(DeviceOf(*ParseTarget("opencl -device=A-GPU")), "opencl:A-GPU");
+  EXPECT_EQ(TargetOfDevice("opencl:A GPU", 4)->device, "A-GPU");
+  EXPECT_EQ(TargetOfDevice("opencl", 4)->kind, Kind::kOpenCl);
+  EXPECT_EQ(TargetOfDevice("fpga", 4).status().code(), absl::StatusCode::kInvalidArgument);
+  const absl::StatusOr<Target> here = TargetOfDevice("cpu", 3);
+  EXPECT_TRUE(!here.ok() || Print(*here) == Print(*ParseTarget("cpu -threads=3")));
   for (const Kind kind : {Kind::kCpu, Kind::kOpenCl}) {
     const std::string text = Print(TypicalTarget(kind));
     EXPECT_EQ(Print(*ParseTarget(text)), text);

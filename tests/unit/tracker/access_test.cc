@@ -161,5 +161,17 @@ TEST(AccessTest, ACallerHasOneName) {
   EXPECT_TRUE(CheckName(std::nullopt, "anything").ok());
 }
 
+TEST(AccessTest, OnlyAdminsPutJobsBeforeEverybodyElses) {
+  for (const Role role : {Role::kClient, Role::kViewer, Role::kTuner, Role::kAgent}) {
+    const absl::Status refused = CheckPriority(FarmIdentity{role, "ann"}, 1);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("leave --priority out"));
+    EXPECT_TRUE(CheckPriority(FarmIdentity{role, "ann"}, 0).ok());
+    EXPECT_TRUE(CheckPriority(FarmIdentity{role, "ann"}, -5).ok()) << "who steps back needs no right";
+  }
+  EXPECT_TRUE(CheckPriority(FarmIdentity{Role::kAdmin, "ann"}, 100).ok());
+  EXPECT_TRUE(CheckPriority(std::nullopt, 100).ok()) << "on the socket all is one user's";
+}
+
 }  // namespace
 }  // namespace hone::tracker

@@ -281,10 +281,16 @@ TEST_F(FarmTest, RequirementsSelectTheDevice) {
 }
 
 TEST_F(FarmTest, PriorityGoesFirst) {
-  v1::Batch urgent = BatchOf(1, "urgent");
-  urgent.set_priority(3);
   Submit(BatchOf(1, "early"), "b1").value();
-  Submit(urgent, "b2").value();
+  ASSERT_TRUE(farm_.SubmitJob(SpecOf("urgent", 3), now_).ok());
+  v1::LeaseJobRequest request;
+  request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  request.set_tuner_id("other");
+  v1::SubmitBatchRequest urgent;
+  *urgent.mutable_lease() = farm_.LeaseJob(request, now_)->lease();
+  urgent.set_client_batch_id("b2");
+  *urgent.mutable_batch() = BatchOf(1, "urgent");
+  ASSERT_TRUE(farm_.SubmitBatch(urgent, now_).ok());
   FakeAgent agent("a", "1");
   EXPECT_THAT(Ids(agent.Sync(farm_, now_)->response.leases(0)), ElementsAre("urgent0"));
 }
@@ -382,7 +388,79 @@ TEST_F(FarmTest, QueueClockAndTotalClock) {
   Pass(absl::Hours(12) - absl::Seconds(2));
   EXPECT_TRUE(Wait(batch)->finished().empty());
   Pass(absl::Seconds(4));
-  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("no device took it"));
+  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("no device that could take it was there for 12h"));
+}
+
+TEST_F(FarmTest, ABatchMayWaitForItsTurnHoweverLong) {
+  // Its device is there, and measures what goes before, all day.
+  BatchOptions options;
+  BatchQueue queue(options, CountingIds());
+  const auto any = [](const v1::Batch&, const Avoid&) { return true; };
+  const auto serves = [](const v1::Batch&) { return true; };
+  ASSERT_TRUE(queue.Submit({"j1", "ann"}, "waits", BatchOf(1), now_).ok());
+  const std::string id = queue.Submit({"j2", "bob"}, "too", BatchOf(1), now_).value();
+  v1::Batch urgent = BatchOf(1);
+  urgent.set_priority(1);
+  for (int minute = 0; minute < 48 * 60; ++minute) {
+    const std::string name = std::to_string(minute);
+    const std::string first = queue.Submit({"j3", "cem"}, name, urgent, now_).value();
+    const BatchQueue::Lease lease = *queue.Pick({.agent_id = "a", .device_id = "cpu"}, any, now_);
+    ASSERT_EQ(queue.JobOf(lease), "j3");
+    now_ += absl::Minutes(1);
+    queue.Pass(now_);
+    EXPECT_TRUE(queue.Expire(now_, serves).empty());
+    queue.Finish(lease, TimedResult(urgent));
+    queue.Acknowledge("j3", first);
+  }
+  EXPECT_FALSE(queue.Result("j2", id)->has_value()) << queue.Result("j2", id)->value().error();
+}
+
+TEST_F(FarmTest, ABatchWhoseDeviceGoesAwayWaitsFromThenOn) {
+  FakeAgent agent("a", "1"), other("other", "1");
+  other.state.mutable_devices(0)->mutable_fingerprint()->set_architecture("aarch64");
+  v1::Batch batch = BatchOf(1);
+  batch.mutable_requirements()->set_architecture("x86_64");
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  Submit(batch, "b1").value();
+  ASSERT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
+  const std::string waits = Submit(batch, "b2").value();
+  for (int hour = 0; hour < 13; ++hour) {
+    ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+    for (int i = 0; i < 20; ++i) Pass(absl::Seconds(1));
+  }
+  // Nobody came: neither agent is heard from now on, and the other would not do anyway.
+  Pass(absl::Hours(12) - absl::Minutes(1));
+  EXPECT_TRUE(Wait(waits)->finished().empty());
+  Pass(absl::Minutes(4));
+  ASSERT_EQ(Wait(waits)->finished_size(), 1);
+  EXPECT_THAT(Wait(waits)->finished(0).result().error(), HasSubstr("no device that could take it was there for 12h"));
+}
+
+// After a restart of the tracker it knows neither of two processes of a name. What is on its way from the one that died
+// must not take the name from the other.
+TEST_F(FarmTest, ALateCallOfADeadProcessTakesNobodysName) {
+  for (const bool late_first : {false, true}) {
+    const std::string id = late_first ? "b" : "a";
+    FakeAgent dead(id, "dead"), alive(id, "alive");
+    dead.state.set_sequence(7);
+    dead.state.set_epoch(5);
+    if (late_first) farm_.Synchronize(dead.state, now_).IgnoreError();
+    ASSERT_TRUE(alive.Sync(farm_, now_).ok());
+    if (!late_first) farm_.Synchronize(dead.state, now_).IgnoreError();
+    const absl::StatusOr<Farm::Answer> answer = alive.Sync(farm_, now_);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    Submit(BatchOf(1), "b" + id).value();
+    EXPECT_EQ(alive.Sync(farm_, now_)->response.leases_size(), 1);
+    EXPECT_TRUE(alive.Sync(farm_, now_).ok());
+  }
+}
+
+TEST_F(FarmTest, ATunerGivesItsBatchesNoPriority) {
+  v1::Batch batch = BatchOf(1);
+  batch.set_priority(100);
+  Submit(batch, "b1").value();
+  FakeAgent agent("a", "1");
+  EXPECT_EQ(agent.Sync(farm_, now_)->response.leases(0).batch().priority(), 0) << "it is the job's";
 }
 
 TEST_F(FarmTest, ClockThatGoesBackHarmsNothing) {

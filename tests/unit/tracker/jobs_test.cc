@@ -23,7 +23,7 @@ class JobBookTest : public testing::Test {
 
 TEST_F(JobBookTest, SubmitIsIdempotentByRequest) {
   EXPECT_EQ(Submit("a"), Submit("a"));
-  EXPECT_EQ(book_.List(0, false).size(), 1u);
+  EXPECT_EQ(book_.List({}).size(), 1u);
   EXPECT_NE(Submit("a"), Submit("b"));
 }
 

@@ -368,5 +368,77 @@ TEST_F(SchedulingTest, WhatAPersonSeesIsNotStoredEverySecond) {
   ASSERT_THAT(farm_.TakeChangedJobs(), testing::SizeIs(1));
 }
 
+TEST_F(SchedulingTest, OfAGroupThePartWhoseDeviceIsAwayWaitsAlone) {
+  FakeAgent here("here", "1");
+  ASSERT_TRUE(here.Sync(farm_, now_).ok());
+  const auto part = [](const std::string& kind) {
+    return [kind](v1::JobSpec& spec) {
+      spec.set_group("g1");
+      spec.set_device_kind(kind);
+    };
+  };
+  const std::string away = Submit("a", "ann", 0, part("pi")), ready = Submit("b", "ann", 0, part("f"));
+  const std::string other = Submit("c", "ann");
+  EXPECT_EQ(Job(away).waiting_for(), "a device for fingerprint pi");
+  EXPECT_EQ(Lease("t/1"), ready);
+  EXPECT_EQ(last_.job().spec().device_kind(), "f");
+  EXPECT_EQ(Lease("t/2"), other);
+  EXPECT_EQ(Lease("t/3"), "");
+  v1::ListJobsRequest group;
+  group.set_group("g1");
+  EXPECT_THAT(farm_.ListJobs(group, now_), testing::SizeIs(2));
+  EXPECT_THAT(farm_.ListJobs({}, now_), testing::SizeIs(3));
+}
+
+TEST_F(SchedulingTest, WhatAUserHasOfOneKindOfDeviceCountsForThatKind) {
+  FakeAgent busy("busy", "1"), idle("idle", "1");
+  idle.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");
+  ASSERT_TRUE(busy.Sync(farm_, now_).ok() && idle.Sync(farm_, now_).ok());
+  // Ann has an idle kind to herself; both want the other one.
+  const std::string alone = Submit("alone", "ann"), ann = Submit("ann", "ann"), bob = Submit("bob", "bob");
+  for (const char* tuner : {"t/1", "t/2", "t/3"}) ASSERT_NE(Lease(tuner), "");
+  std::map<std::string, int> turns;
+  Measure(alone, "long", BatchFor("", "g"));
+  const v1::Lease all_day = idle.Sync(farm_, now_)->response.leases(0);
+  *idle.state.add_running() = all_day.reference();
+  for (int i = 0; i < 40; ++i) {
+    Measure(ann, "a" + std::to_string(i), BatchFor("", "f"));
+    Measure(bob, "b" + std::to_string(i), BatchFor("", "f"));
+    const v1::Lease lease = busy.Sync(farm_, now_)->response.leases(0);
+    ++turns[lease.receipt().job_id()];
+    *busy.state.add_running() = lease.reference();
+    Pass(absl::Seconds(3), {&busy, &idle});
+    busy.state.clear_running();
+    busy.Finish(lease);
+    ASSERT_TRUE(idle.Sync(farm_, now_).ok());
+  }
+  EXPECT_NEAR(turns[ann], turns[bob], 2) << "else who measures elsewhere would never have a turn here";
+}
+
+TEST_F(SchedulingTest, JobsThatAreBoundToNoKindAreSpreadOverThem) {
+  FakeAgent first("first", "1"), second("second", "1"), third("third", "1");
+  third.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");
+  for (FakeAgent* agent : {&first, &second, &third}) ASSERT_TRUE(agent->Sync(farm_, now_).ok());
+  std::map<std::string, int> kinds;
+  std::vector<std::string> jobs;
+  for (int i = 0; i < 6; ++i) {
+    Submit("j" + std::to_string(i), "ann");
+    jobs.push_back(Lease("t/" + std::to_string(i)));
+    v1::ListDevicesRequest request;
+    request.mutable_for_work();
+    request.set_for_job_id(jobs.back());
+    ++kinds[farm_.ListDevices(request, now_).front().state().fingerprint().digest()];
+  }
+  EXPECT_EQ(kinds["f"], 4) << "there are two of them";
+  EXPECT_EQ(kinds["g"], 2);
+  for (const std::string& job : jobs) {  // asked again, each is told the same
+    v1::ListDevicesRequest request;
+    request.mutable_for_work();
+    request.set_for_job_id(job);
+    --kinds[farm_.ListDevices(request, now_).front().state().fingerprint().digest()];
+  }
+  EXPECT_EQ(kinds["f"], 0);
+}
+
 }  // namespace
 }  // namespace hone::tracker
