@@ -9,6 +9,7 @@
 
 #include "base/temporary_folder.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "tuner/convert.h"
 
 namespace hone::tuner {
 namespace {
