@@ -73,6 +73,35 @@ bool HasEnded(v1::JobState state) {
   return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED || state == v1::JOB_STATE_CANCELLED;
 }
 
+nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent) {
+  return {{"proposing_seconds", spent.proposing_seconds()},
+          {"learning_seconds", spent.learning_seconds()},
+          {"building_seconds", spent.building_seconds()},
+          {"waiting_seconds", spent.waiting_seconds()},
+          {"measuring_seconds", spent.measuring_seconds()},
+          {"drawn", spent.drawn()},
+          {"illegal", spent.illegal()},
+          {"repeated", spent.repeated()}};
+}
+
+// Two lines: where the time went, and what became of the candidates that were looked at.
+std::string SpentToText(const v1::JobProgress& progress) {
+  const v1::TimeSpent& spent = progress.spent();
+  if (progress.trials() == 0 || spent.drawn() == 0) return "";
+  const auto each = [&](double seconds) {
+    return fmt::format("{:.1f} s ({:.1f} ms a trial)", seconds, seconds * 1e3 / static_cast<double>(progress.trials()));
+  };
+  const auto share = [&](int64_t count) {
+    return 100.0 * static_cast<double>(count) / static_cast<double>(spent.drawn());
+  };
+  return fmt::format(
+      "side by side: proposing {}, learning {}, building {}, waiting for a device {}, measuring {}\n"
+      "{} candidates drawn, {:.0f}% illegal, {:.0f}% drawn before\n",
+      each(spent.proposing_seconds()), each(spent.learning_seconds()), each(spent.building_seconds()),
+      each(spent.waiting_seconds()), each(spent.measuring_seconds()), spent.drawn(), share(spent.illegal()),
+      share(spent.repeated()));
+}
+
 std::string JobToText(const v1::Job& job) {
   const v1::JobProgress& p = job.progress();
   std::string text =
@@ -83,6 +112,7 @@ std::string JobToText(const v1::Job& job) {
                         Milliseconds(p.latency_before_seconds()), Milliseconds(p.latency_after_seconds()),
                         p.latency_before_seconds() / p.latency_after_seconds());
   }
+  text += SpentToText(p);
   if (!job.error().empty()) text += job.error() + "\n";
   return text;
 }
@@ -292,6 +322,7 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
       {"failed", failed},
       {"seconds", p.seconds()},
       {"trials_per_second", p.trials_per_second()},
+      {"spent", SpentToJson(p.spent())},
       {"latency_ms_before", optional_ms(p.has_latency_before_seconds(), p.latency_before_seconds())},
       {"latency_ms_after", optional_ms(p.has_latency_after_seconds(), p.latency_after_seconds())},
       {"workloads", workloads}};

@@ -90,7 +90,8 @@ using Outcomes = std::map<std::string, Outcome>;  // by candidate id
 
 struct Measured {
   Outcomes outcomes;
-  std::string error;  // why the batch could not be measured; "" if it was
+  std::string error;   // why the batch could not be measured; "" if it was
+  double seconds = 0;  // of the device
 };
 
 double BytesOf(const Batch& description);  // of all buffers

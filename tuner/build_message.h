@@ -37,7 +37,8 @@ struct BuildReply {
   std::vector<CodeRange> ranges;  // of each object in it
   KernelInterface kernel;         // of what was compiled; without a name where nothing was
   BuildFailure failure = BuildFailure::kCompileError;
-  std::string text;  // why it failed
+  std::string text;    // why it failed
+  double seconds = 0;  // that the worker was busy; the pool's, not in the message
 };
 
 std::string Encode(const BuildRequest& request);

@@ -66,6 +66,7 @@ class BuildPool::Worker {
     }
     if (!SendFrame(socket_, Encode(request))) return Died();
     absl::Duration limit = kStartLimit;
+    absl::Time started = absl::Now();
     while (true) {
       if (!Readable(socket_, limit)) {
         Stop();
@@ -76,7 +77,11 @@ class BuildPool::Worker {
       if (!ReceiveFrame(socket_, &bytes)) return Died();
       std::optional<BuildReply> reply = DecodeReply(bytes);
       if (!reply.has_value()) return Died();
-      if (reply->kind != BuildReply::Kind::kStarted) return *std::move(reply);
+      if (reply->kind != BuildReply::Kind::kStarted) {
+        reply->seconds = absl::ToDoubleSeconds(absl::Now() - started);
+        return *std::move(reply);
+      }
+      started = absl::Now();
       limit = options_.compile_timeout;
     }
   }
@@ -189,15 +194,17 @@ std::future<BuildReply> BuildPool::Submit(BuildRequest request) {
 }
 
 // Compiled once per workload, unless that failed: the machine may have been short of memory or of time.
-absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job) {
+absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job, double* seconds) {
   const std::string key = job.target + "\n" + job.workload;
   std::shared_future<BuildReply> reply;
+  bool first = false;
   {
     std::unique_lock lock(mutex_);
     if (const auto found = references_.find(key); found != references_.end()) {
       reply = found->second;
     } else {
       lock.unlock();
+      first = true;
       reply =
           Submit({BuildRequest::Kind::kCompileReference, job.workload, job.target, "", "hone_reference", {}}).share();
       lock.lock();
@@ -205,6 +212,7 @@ absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job) {
       while (reference_keys_.size() > kKeptReferences) ForgetReference(reference_keys_.front());
     }
   }
+  *seconds = first ? reply.get().seconds : 0;
   if (reply.get().kind == BuildReply::Kind::kDone) return reply.get();
   {
     const std::lock_guard guard(mutex_);
@@ -220,7 +228,8 @@ void BuildPool::ForgetReference(std::string key) {
 }
 
 absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
-  HONE_ASSIGN_OR_RETURN(const BuildReply reference, Reference(job));
+  BuiltBatch batch;
+  HONE_ASSIGN_OR_RETURN(const BuildReply reference, Reference(job, &batch.seconds));
   std::vector<std::future<BuildReply>> replies;
   for (size_t i = 0; i < job.schedules.size(); ++i) {
     replies.push_back(Submit({BuildRequest::Kind::kCompile,
@@ -230,7 +239,6 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
                               fmt::format("hone_candidate_{}", i),
                               {}}));
   }
-  BuiltBatch batch;
   batch.reference = reference.kernel;
   BuildRequest link;
   link.kind = BuildRequest::Kind::kLink;
@@ -238,6 +246,7 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
   link.objects.push_back(reference.bytes);
   for (std::future<BuildReply>& future : replies) {
     BuildReply reply = future.get();
+    batch.seconds += reply.seconds;
     BuiltCandidate& candidate = batch.candidates.emplace_back();
     candidate.ok = reply.kind == BuildReply::Kind::kDone;
     candidate.failure = reply.failure;
@@ -247,6 +256,7 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
   }
   const size_t link_count = link.objects.size();
   BuildReply linked = Submit(std::move(link)).get();
+  batch.seconds += linked.seconds;
   if (linked.kind != BuildReply::Kind::kDone) return absl::InternalError("linking a batch failed: " + linked.text);
   if (linked.ranges.size() != link_count) return absl::InternalError("linking a batch lost some of its kernels");
   batch.artifact = std::move(linked.bytes);

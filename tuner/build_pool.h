@@ -49,6 +49,7 @@ struct BuiltBatch {
   KernelInterface reference;
   CodeRange reference_code;
   std::vector<BuiltCandidate> candidates;
+  double seconds = 0;  // of all workers together, waiting for the host's lock not counted
 };
 
 // Reference kernels that a pool keeps at a time, the latest ones: more than the workloads of a few large models.
@@ -74,7 +75,8 @@ class BuildPool {
   class Worker;
 
   std::future<BuildReply> Submit(BuildRequest request);
-  absl::StatusOr<BuildReply> Reference(const BuildJob& job);
+  // *seconds: of a worker, 0 where it was compiled before.
+  absl::StatusOr<BuildReply> Reference(const BuildJob& job, double* seconds);
   void ForgetReference(std::string key);
   void Run();  // of one thread with one worker
 

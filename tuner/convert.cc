@@ -115,6 +115,30 @@ Outcome FromProto(const v1::Outcome& outcome) {
   return result;
 }
 
+v1::TimeSpent ToProto(const TimeSpent& spent) {
+  v1::TimeSpent result;
+  result.set_proposing_seconds(spent.proposing);
+  result.set_learning_seconds(spent.learning);
+  result.set_building_seconds(spent.building);
+  result.set_waiting_seconds(spent.waiting);
+  result.set_measuring_seconds(spent.measuring);
+  result.set_drawn(spent.drawn);
+  result.set_illegal(spent.illegal);
+  result.set_repeated(spent.repeated);
+  return result;
+}
+
+TimeSpent FromProto(const v1::TimeSpent& spent) {
+  return {.proposing = spent.proposing_seconds(),
+          .learning = spent.learning_seconds(),
+          .building = spent.building_seconds(),
+          .waiting = spent.waiting_seconds(),
+          .measuring = spent.measuring_seconds(),
+          .drawn = spent.drawn(),
+          .illegal = spent.illegal(),
+          .repeated = spent.repeated()};
+}
+
 v1::WorkloadProgress ToProto(const WorkloadProgress& progress) {
   v1::WorkloadProgress result;
   result.set_digest(progress.digest);
@@ -149,6 +173,7 @@ Job FromProto(const v1::Job& job) {
   result.options.insert(spec.options().begin(), spec.options().end());
   result.earlier.trials = job.progress().trials();
   result.earlier.seconds = job.progress().seconds();
+  result.earlier.spent = FromProto(job.progress().spent());
   for (const v1::FailureCount& failed : job.progress().failed()) {
     result.earlier.failed[FromProto(failed.kind())] += failed.count();
   }
@@ -169,6 +194,7 @@ v1::JobProgress ToProto(const Progress& progress) {
   if (progress.latency_before_seconds) result.set_latency_before_seconds(*progress.latency_before_seconds);
   if (progress.latency_after_seconds) result.set_latency_after_seconds(*progress.latency_after_seconds);
   result.set_activity(progress.activity);
+  *result.mutable_spent() = ToProto(progress.spent);
   return result;
 }
 
@@ -218,6 +244,7 @@ v1::Batch ToProto(const Batch& batch) {
 Measured FromProto(const v1::BatchResult& result) {
   Measured measured;
   measured.error = result.error();
+  measured.seconds = result.visit_seconds();
   for (const v1::CandidateOutcome& outcome : result.outcomes()) {
     measured.outcomes[outcome.candidate_id()] = FromProto(outcome.outcome());
   }

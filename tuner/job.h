@@ -27,6 +27,12 @@ struct WorkloadProgress {
   double roofline_share = 0;  // of the best; 0: not known
 };
 
+// Where the time went, as TimeSpent in hone/v1/job.proto says it.
+struct TimeSpent {
+  double proposing = 0, learning = 0, building = 0, waiting = 0, measuring = 0;  // seconds
+  int64_t drawn = 0, illegal = 0, repeated = 0;                                  // candidates
+};
+
 struct Progress {
   int64_t trials = 0;  // candidates with an outcome, failed ones included
   std::map<records::FailureKind, int64_t> failed;
@@ -35,6 +41,7 @@ struct Progress {
   // Of the whole model, once every workload was measured.
   std::optional<double> latency_before_seconds, latency_after_seconds;
   std::string activity;  // one line for people
+  TimeSpent spent;
 };
 
 struct Job {

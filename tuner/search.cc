@@ -209,9 +209,14 @@ std::vector<Proposal> Search::Build(const std::vector<Draw>& draws) {
   std::vector<Proposal> proposals;
   std::set<std::string> seen;
   for (std::optional<Proposal>& proposal : built) {
-    invalid_ += proposal.has_value() ? 0 : 1;
-    if (!proposal.has_value() || proposal->features.empty() || !seen.insert(proposal->schedule).second) continue;
-    proposals.push_back(*std::move(proposal));
+    ++drawn_.all;
+    if (!proposal.has_value()) {
+      ++drawn_.illegal;
+    } else if (proposal->features.empty() || !seen.insert(proposal->schedule).second) {
+      ++drawn_.repeated;
+    } else {
+      proposals.push_back(*std::move(proposal));
+    }
   }
   return proposals;
 }

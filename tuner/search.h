@@ -69,7 +69,13 @@ class Search {
   // The fastest ones, best first.
   std::vector<Proposal> Best(size_t count) const;
   size_t known() const { return known_.size(); }
-  int64_t invalid() const { return invalid_; }
+  // What was looked at, and why it came to nothing.
+  struct Drawn {
+    int64_t all = 0;
+    int64_t illegal = 0;   // no schedule
+    int64_t repeated = 0;  // a schedule that was drawn or proposed before
+  };
+  const Drawn& drawn() const { return drawn_; }
 
  private:
   enum class Phase : uint8_t { kFirst, kEvolve, kDescend, kDone };
@@ -114,7 +120,7 @@ class Search {
   std::optional<double> best_seconds_;
   double best_at_last_check_ = 0;
   int idle_rounds_ = 0;
-  int64_t invalid_ = 0;
+  Drawn drawn_;
 };
 
 }  // namespace hone::tuner

@@ -40,6 +40,19 @@ constexpr absl::Duration kReportEvery = absl::Seconds(1);
 constexpr int kAsksForDevice = 10;  // one that registers just now need not cost a tuner's turn
 constexpr absl::Duration kAskForDeviceEvery = absl::Milliseconds(200);
 
+// Adds to `seconds` what passes until it is destroyed.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += absl::ToDoubleSeconds(absl::Now() - start_); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  const absl::Time start_ = absl::Now();
+};
+
 // Searching and learning take all cores: they must not run beside a timing on this machine.
 class Undisturbed {
  public:
@@ -61,7 +74,8 @@ class TuneLoop {
         wall_clock_(wall_clock),
         lock_(HostLock::Open()),
         budget_(job),
-        failed_(job.earlier.failed) {}
+        failed_(job.earlier.failed),
+        spent_(job.earlier.spent) {}
 
   absl::Status Run() {
     HONE_RETURN_IF_ERROR(MakeTasks());
@@ -90,10 +104,28 @@ class TuneLoop {
       p.latency_after_seconds = after;
     }
     p.activity = activity_;
+    p.spent = Spent();
     return p;
   }
 
  private:
+  TimeSpent Spent() const {
+    TimeSpent spent = spent_;
+    for (const Task& task : tasks_) {
+      const Search::Drawn& drawn = task.search->drawn();
+      spent.drawn += drawn.all;
+      spent.illegal += drawn.illegal;
+      spent.repeated += drawn.repeated;
+    }
+    return spent;
+  }
+
+  void CountTime(const Visit& visit) {
+    spent_.building += visit.building_seconds;
+    spent_.waiting += visit.waiting_seconds;
+    spent_.measuring += visit.measuring_seconds;
+  }
+
   absl::Status MakeTasks() {
     space::Families families;
     for (const auto& [name, value] : job_.options) {
@@ -232,6 +264,7 @@ class TuneLoop {
     visit.task = index;
     {
       const Undisturbed lock(lock_);
+      const Stopwatch watch(spent_.proposing);
       if (task.search->known() == 0) {
         for (space::Decisions& relative : RelativesOf(task, tasks_)) task.search->AddRelative(std::move(relative));
       }
@@ -301,6 +334,7 @@ class TuneLoop {
   }
 
   absl::Status TakeRound(TaskScheduler& scheduler, Visit& visit) {
+    CountTime(visit);
     HONE_RETURN_IF_ERROR(visit.status);
     Task& task = tasks_[visit.task];
     const double drift = Drift(task, visit);
@@ -341,6 +375,7 @@ class TuneLoop {
     for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i].search->CollectSamples(static_cast<int>(i), &samples);
     if (samples.size() < kLeastSamples) return;
     const Undisturbed lock(lock_);
+    const Stopwatch watch(spent_.learning);
     BoostedModel::Options options;
     options.seed = job_.seed;
     absl::StatusOr<std::unique_ptr<BoostedModel>> trained = BoostedModel::Train(samples, options);
@@ -401,6 +436,7 @@ class TuneLoop {
       if (visits.open() == 0) return absl::OkStatus();
       activity_ = "confirming the winners";
       if (const std::optional<Visit> visit = visits.Finished(kReportEvery)) {
+        CountTime(*visit);
         HONE_RETURN_IF_ERROR(visit->status);
         Task& task = tasks_[visit->task];
         NoteTrouble(task, *visit);
@@ -480,6 +516,7 @@ class TuneLoop {
   int64_t trials_ = 0, begun_ = 0;  // of this attempt
   double trained_at_ = 0;
   std::map<records::FailureKind, int64_t> failed_;  // of earlier attempts too
+  TimeSpent spent_;                                 // likewise; what was drawn by this attempt, its searches know
   DraftModel draft_;
   std::unique_ptr<BoostedModel> boosted_;
 };

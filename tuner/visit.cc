@@ -1,5 +1,6 @@
 #include "tuner/visit.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hone::tuner {
@@ -55,6 +56,7 @@ void Visits::Run(Visit& visit) {
     visit.error = std::string(built.status().message());
     return;
   }
+  visit.building_seconds = built->seconds;
   Batch ready = visit.batch;
   ready.candidates.clear();
   ready.artifact = std::move(built->artifact);
@@ -78,6 +80,7 @@ void Visits::Run(Visit& visit) {
     if (left <= absl::ZeroDuration()) return;
     ready.useful_seconds = absl::ToDoubleSeconds(left);
   }
+  const absl::Time submitted = (*clock_)();
   absl::StatusOr<Measured> measured = farm_->Measure(ready);
   if (absl::IsInvalidArgument(measured.status())) {  // of this batch, not of the farm
     visit.error = std::string(measured.status().message());
@@ -85,6 +88,8 @@ void Visits::Run(Visit& visit) {
   }
   visit.status = measured.status();
   if (!measured.ok()) return;
+  visit.measuring_seconds = measured->seconds;
+  visit.waiting_seconds = std::max(0.0, absl::ToDoubleSeconds((*clock_)() - submitted) - measured->seconds);
   visit.error = std::move(measured->error);
   visit.outcomes.merge(measured->outcomes);
 }

@@ -37,6 +37,9 @@ struct Visit {
   RecordKey key;                                 // of records of candidates that do not compile
   absl::Status status;                           // of the farm's calls, or of building as a whole
   std::string error;                             // why the batch could not be measured, "" if it was
+  double building_seconds = 0;                   // of compilers, all together
+  double waiting_seconds = 0;                    // once it was compiled, for a device
+  double measuring_seconds = 0;                  // of the device
   Outcomes outcomes;                             // of what was compiled and measured, or failed
   absl::Time deadline = absl::InfiniteFuture();  // of the whole visit; what is not measured by then has no outcome
 };

@@ -34,6 +34,7 @@ TEST(BuildPoolTest, AnswersComeInTheOrderOfTheCandidates) {
   EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kScheduleIllegal);
   EXPECT_EQ(batch->candidates[1].text, "no loop of that name");
   EXPECT_EQ(batch->candidates[2].kernel.workspace_bytes, 3);
+  EXPECT_GT(batch->seconds, 0);
   // The artifact holds what compiled, and the reference.
   EXPECT_EQ(std::count(batch->artifact.begin(), batch->artifact.end(), '\n'), 3);
   EXPECT_THAT(batch->artifact, HasSubstr(batch->reference.name + "@"));

@@ -9,6 +9,7 @@
 
 #include "base/temporary_folder.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "tuner/convert.h"
 
 namespace hone::tuner {
 namespace {
@@ -117,6 +118,21 @@ TEST(PatienceTest, WhatSeveralWaitForAtOnceCountsOnce) {
     now = 50;
   }
   EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(5));
+}
+
+TEST(TimeSpentTest, GoesOnFromOneAttemptToTheNext) {
+  v1::Job job;
+  v1::TimeSpent& spent = *job.mutable_progress()->mutable_spent();
+  spent.set_proposing_seconds(1);
+  spent.set_learning_seconds(2);
+  spent.set_building_seconds(3);
+  spent.set_waiting_seconds(4);
+  spent.set_measuring_seconds(5);
+  spent.set_drawn(6);
+  spent.set_illegal(7);
+  spent.set_repeated(8);
+  const v1::JobProgress next = ToProto(FromProto(job).earlier);
+  EXPECT_EQ(next.spent().SerializeAsString(), spent.SerializeAsString());
 }
 
 }  // namespace

@@ -96,6 +96,7 @@ absl::StatusOr<Measured> PretendedFarm::Measure(const Batch& batch) {
                        {candidate.schedule, candidate.decisions, batch.final, std::move(outcome)}});
   }
   device.Finals();
+  result.seconds = absl::ToDoubleSeconds(device.now() - now);
   now = device.now();
   return result;
 }

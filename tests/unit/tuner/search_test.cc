@@ -69,7 +69,9 @@ TEST_F(SearchTest, FindsTheValleyInAFractionOfTheSpace) {
   EXPECT_NEAR(*search.best_seconds(), 1e-3, 1e-9) << "after " << trials << " trials";
   EXPECT_LT(trials, 800) << "it should notice that nothing is left to gain";
   EXPECT_TRUE(search.converged());
-  EXPECT_GT(search.invalid(), 0) << "invalid candidates are counted";
+  EXPECT_GT(search.drawn().illegal, 0);
+  EXPECT_GT(search.drawn().repeated, 0);
+  EXPECT_GE(search.drawn().all, search.drawn().illegal + search.drawn().repeated + trials);
 }
 
 TEST_F(SearchTest, FirstProposalIsTheDefault) {

@@ -92,6 +92,20 @@ TEST_F(TuneLoopTest, FindsWhatTheDeviceLikesAndConfirmsIt) {
   }
 }
 
+TEST_F(TuneLoopTest, SaysWhereTheTimeWent) {
+  job_.earlier.spent = {.measuring = 1e6, .drawn = 1'000'000};
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const TimeSpent& spent = progress_.spent;
+  EXPECT_GT(spent.proposing, 0);
+  EXPECT_GT(spent.learning, 0);
+  EXPECT_GT(spent.building, 0);
+  EXPECT_NEAR(spent.measuring - 1e6, absl::ToDoubleSeconds(farm_.now - absl::UnixEpoch()), 1e-6)
+      << "of earlier attempts too";
+  EXPECT_GE(spent.drawn, 1'000'000 + progress_.trials - 1) << "the default is not drawn";
+  EXPECT_GT(spent.repeated, 0);
+  EXPECT_GE(spent.illegal, 0);
+}
+
 TEST_F(TuneLoopTest, WhatIsNotFasterThanTheDefaultDoesNotWin) {
   farm_.seconds = [](const Batch&, const std::string&) { return 1e-3; };
   ASSERT_EQ(Tune(), absl::OkStatus());
