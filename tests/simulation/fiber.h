@@ -19,6 +19,7 @@ struct Fiber {
   ucontext_t context;
   char* stack = nullptr;  // null: it has not begun, or has ended
   int mutexes = 0;        // that it holds
+  int initializing = 0;   // what is done once for all seeds, one within the other; it is not left then
   uint64_t turn = 0;      // how often it was woken
   const void* waits_for = nullptr;
   bool begun = false, ended = false;

@@ -67,6 +67,18 @@ int pthread_join(pthread_t thread, void** result) {
   return 0;
 }
 
+// Whether something is initialized already depends on the seeds that ran before, so it may decide nothing.
+int pthread_once(pthread_once_t* once, void (*initialize)()) {
+  HONE_REAL(pthread_once);
+  World* const world = OnFiber();
+  if (world == nullptr) return real(once, initialize);
+  Fiber* const fiber = world->running();
+  ++fiber->initializing;
+  const int result = real(once, initialize);
+  --fiber->initializing;
+  return result;
+}
+
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   HONE_REAL(pthread_mutex_trylock);
   const int result = real(mutex);

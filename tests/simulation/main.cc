@@ -43,7 +43,7 @@ int Main(int argc, char** argv) {
     outcomes += verdict.outcomes;
     starts += verdict.starts;
     simulated += verdict.seconds;
-    if (options.only != 0) fmt::print("digest {:016x}\n", verdict.digest);
+    if (options.only != 0 || options.verbose) fmt::print("seed {} digest {:016x}\n", seed, verdict.digest);
     if (verdict.violation.empty()) continue;
     for (const std::string& note : verdict.notes) fmt::print("{}\n", note);
     fmt::print("\nseed {}, the {}. tried: {}\nto see it again: hone-farm-simulation --only-seed {}\n", seed,

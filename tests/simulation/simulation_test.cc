@@ -38,6 +38,31 @@ TEST(WorldTest, TimePassesForThreadsAndNotForUs) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::hours(1));
 }
 
+TEST(WorldTest, WhatSeedsBeforeHaveInitializedDecidesNothing) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::once_flag once;
+    std::mutex mutex;
+    const auto lock_often = [&] {
+      for (int i = 0; i < 10; ++i) const std::lock_guard lock(mutex);
+    };
+    const auto run = [&] {
+      World world(seed);
+      const auto process = std::make_shared<Process>(Process{.name = "program"});
+      for (int i = 0; i < 2; ++i) {
+        world.Spawn(process, [&] {
+          std::call_once(once, lock_often);
+          lock_often();
+        });
+      }
+      world.Run();
+      EXPECT_EQ(world.violation(), "");
+      return world.digest();
+    };
+    const uint64_t first = run();
+    EXPECT_EQ(run(), first) << "seed " << seed;
+  }
+}
+
 TEST(WorldTest, ThreadsThatWaitForEachOtherAreFound) {
   std::mutex mutex;
   std::condition_variable never;
