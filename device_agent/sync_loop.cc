@@ -154,6 +154,7 @@ absl::StatusOr<v1::SynchronizeResponse> SyncLoop::Call(bool leaving) {
   call_ = std::stop_source();
   const std::stop_token ended = call_.get_token();
   const v1::SynchronizeRequest request = Request(leaving);
+  sent_ = SteadyNow();
   lock.unlock();
   auto response = synchronize_(request, ended);
   lock.lock();
@@ -198,7 +199,8 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
 
 void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   const std::lock_guard lock(mutex_);
-  last_answer_ = SteadyNow();
+  // Not when the answer came: it may have been long on its way, while the tracker counts from when it gave it.
+  last_heard_ = sent_ + FromProto(response.held());
   if (response.has_fence_after()) fence_after_ = FromProto(response.fence_after());
   if (response.has_next_sync()) next_sync_ = FromProto(response.next_sync());
   if (response.epoch() != epoch_) {
@@ -258,16 +260,15 @@ void SyncLoop::Take(const v1::Lease& lease) {
 void SyncLoop::FenceLoop() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const absl::Time answered = last_answer_;
-    const auto news = [&] { return stopping_ || last_answer_ != answered; };
-    const absl::Duration left = answered + fence_after_ - SteadyNow();
+    const absl::Time heard = last_heard_;
+    const auto news = [&] { return stopping_ || last_heard_ != heard; };
+    const absl::Duration left = heard + fence_after_ - SteadyNow();
     if (left > absl::ZeroDuration()) {
       changed_.wait_for(lock, absl::ToChronoMilliseconds(std::min(left, absl::Hours(1)) + absl::Milliseconds(1)), news);
       continue;
     }
     if (AnyBusy()) {
-      spdlog::warn("the tracker has been silent for {}: dropping what runs",
-                   absl::FormatDuration(SteadyNow() - answered));
+      spdlog::warn("the tracker has been silent for {}: dropping what runs", absl::FormatDuration(SteadyNow() - heard));
       for (const auto& worker : workers_) Forget(*worker);
     }
     changed_.wait(lock, news);

@@ -131,7 +131,8 @@ class SyncLoop {
   std::map<std::string, v1::LeaseResult> finished_;  // by lease id, until acknowledged
   std::mutex outbox_mutex_;                          // taken last; held while the disk works
   std::optional<Outbox> outbox_;
-  absl::Time last_answer_ = absl::InfiniteFuture();
+  absl::Time sent_;                                 // the newest call
+  absl::Time last_heard_ = absl::InfiniteFuture();  // when the tracker surely heard of us last
   absl::Duration fence_after_ = absl::InfiniteDuration();
   absl::Duration next_sync_ = absl::Seconds(1);
   std::stop_source call_;  // of the newest call

@@ -323,6 +323,8 @@ void Shell::TakeCall(const v1::SynchronizeRequest& original, const Present& pres
     return turn.Answer<v1::SynchronizeResponse>(done, std::move(answer->response));
   }
   if (stopping_) return turn.Answer<v1::SynchronizeResponse>(done, Stopping());
+  const absl::Duration held = until - Now();
+  answer->response.mutable_held()->set_seconds(absl::ToInt64Seconds(held));  // less than it will be
   agent_deadlines_.emplace(until, request.agent_id());
   agents_.emplace(request.agent_id(), HeldAgent{WhoCalls(request), std::move(answer->response), until, present, done});
 }

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
+#include "device_agent/outbox.h"
+#include "device_agent/sync_loop.h"
 #include "tests/simulation/world.h"
 
 namespace hone::simulation {
@@ -93,6 +95,53 @@ TEST(WorldTest, EveryOrderOfTwoThreadsComesUp) {
   }
   EXPECT_GT(first, 20);
   EXPECT_GT(second, 20);
+}
+
+// The tracker counts an agent's silence from when it gave an answer; the agent must not count from when it came.
+TEST(SimulationTest, AnAnswerThatWasLongOnItsWayMakesTheFenceNoLater) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  absl::Duration given, stopped;
+  const auto play = [&](World& world) {
+    agent::SyncLoop* running = nullptr;
+    agent::ServedDevice device;
+    device.state.set_device_id("d0");
+    device.measure = [&](const v1::Batch&, const std::stop_token& stop) {
+      while (!stop.stop_requested()) world.Sleep(absl::Milliseconds(1));
+      stopped = world.now();
+      running->Stop();
+      return v1::BatchResult();
+    };
+    int calls = 0;
+    const auto synchronize = [&](const v1::SynchronizeRequest& request,
+                                 const std::stop_token&) -> absl::StatusOr<v1::SynchronizeResponse> {
+      v1::SynchronizeResponse response;
+      response.set_epoch(1);
+      response.mutable_fence_after()->set_seconds(15);
+      if (++calls == 1 || request.leaving()) return response;
+      if (calls > 2) {
+        world.Sleep(absl::Seconds(60));
+        return absl::UnavailableError("the line is cut");
+      }
+      world.Sleep(absl::Seconds(18));
+      given = world.now();
+      response.mutable_held()->set_seconds(18);
+      v1::Lease& lease = *response.add_leases();
+      lease.mutable_reference()->set_lease_id("lease");
+      lease.mutable_reference()->set_epoch(1);
+      lease.set_device_id("d0");
+      world.Sleep(absl::Seconds(10));
+      return response;
+    };
+    std::vector<agent::ServedDevice> devices;
+    devices.push_back(std::move(device));
+    agent::SyncLoop loop({"agent", "boot", "version"}, synchronize, std::move(devices),
+                         agent::Outbox::Open(folder / "outbox").value());
+    running = &loop;
+    EXPECT_EQ(loop.Run(), absl::OkStatus());
+  };
+  EXPECT_EQ(ViolationOf(1, play), "");
+  EXPECT_GT(stopped, given + absl::Seconds(10));
+  EXPECT_LE(stopped, given + absl::Seconds(15) + absl::Milliseconds(10));
 }
 
 TEST(SimulationTest, OneSeedDecidesEverything) {

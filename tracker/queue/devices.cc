@@ -70,7 +70,7 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
   }
   agent.sequence = request.sequence();
   agent.version = request.agent_version();
-  agent.last_seen = now;
+  agent.last_seen = agent.called = now;
   agent.leaving = request.leaving();
 
   std::map<std::string, Device> devices;

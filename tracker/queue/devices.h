@@ -39,10 +39,10 @@ std::string NameOf(v1::SandboxLevel level);
 struct Agent {
   std::string id, boot_id, version;
   uint64_t epoch = 0;
-  std::string claimant;        // another process, which would have the name
-  uint64_t claimed_epoch = 0;  // that it was told
-  uint64_t sequence = 0;       // of the last call
-  absl::Time last_seen;
+  std::string claimant;          // another process, which would have the name
+  uint64_t claimed_epoch = 0;    // that it was told
+  uint64_t sequence = 0;         // of the last call
+  absl::Time last_seen, called;  // called: when its newest call came
   bool leaving = false;
   bool told_drained = false;  // what its last answer said
   std::map<std::string, Device> devices;

@@ -364,6 +364,7 @@ absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::Syn
   if (!response) return response;
   response->set_epoch(agent->epoch);
   FillTimes(*agent, *response);
+  Set(response->mutable_held(), now - agent->called);
   return response;
 }
 
