@@ -10,7 +10,6 @@
 #include <fstream>
 #include <map>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
@@ -171,8 +170,6 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
 }
 
 int Main(int argc, char** argv) {
-  // Debian builds Abseil with its search for deadlocks, which costs a tracker of many agents an eighth of its time.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
   app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one");
