@@ -1,5 +1,5 @@
 // hone-farm-load: agents and tuners that do nothing but talk, for seeing what a tracker bears. Starts the tracker
-// itself, on a socket, with fresh databases; prints one JSON document.
+// itself, on a socket or with TLS, with fresh databases; prints one JSON document.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "hone/v1/record.grpc.pb.h"
+#include "tests/bench/farm/entrance.h"
 #include "tests/bench/farm/load_agents.h"
 #include "tests/bench/farm/load_tuners.h"
 #include "transport/transport.h"
@@ -26,32 +27,35 @@ struct Options {
   std::string tracker;
   int agents = 200, tuners = 4, candidates = 16, query_rows = 100'000;
   double seconds = 20, outcomes = 0;
-  bool query = false;
+  bool query = false, tls = false;
 };
 
 // A tracker of our own, in a folder that goes with it.
 class Tracker {
  public:
-  explicit Tracker(const std::string& binary) {
-    address_ = "unix:" + (folder_ / "socket").string();
-    const std::string records = folder_ / "records.db", port = folder_ / "port";
+  Tracker(const std::string& binary, bool tls) : entrance_(folder_.path(), tls) {
+    const std::string records = folder_ / "records.db", port = folder_ / "port", pki = entrance_.pki_folder();
     pid_ = fork();
     HONE_CHECK(pid_ >= 0);
     if (pid_ == 0) {
-      execl(binary.c_str(), binary.c_str(), "--listen", address_.c_str(), "--records", records.c_str(), "--port-file",
-            port.c_str(), "--die-with-parent", nullptr);
+      execl(binary.c_str(), binary.c_str(), "--listen", entrance_.listen().c_str(), "--records", records.c_str(),
+            "--port-file", port.c_str(), "--die-with-parent", tls ? "--pki" : nullptr, pki.c_str(), nullptr);
       _exit(127);
     }
     while (!std::filesystem::exists(port)) {
       HONE_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);
       usleep(10'000);
     }
+    std::ifstream file(port);
+    std::string address;
+    file >> address;
+    entrance_.SetAddress(address);
   }
   ~Tracker() {
     kill(pid_, SIGTERM);
     waitpid(pid_, nullptr, 0);
   }
-  const std::string& address() const { return address_; }
+  const Entrance& entrance() const { return entrance_; }
 
   double CpuSeconds() const {
     std::ifstream stat(fmt::format("/proc/{}/stat", pid_));
@@ -74,14 +78,14 @@ class Tracker {
 
  private:
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
-  std::string address_;
+  Entrance entrance_;
   pid_t pid_ = -1;
 };
 
 // All records, page after page, again and again; how many queries were answered in full.
 class Asker {
  public:
-  Asker(const std::string& address, int rows) : thread_([this, address, rows] { Run(address, rows); }) {}
+  Asker(const Entrance& entrance, int rows) : thread_([this, &entrance, rows] { Run(entrance, rows); }) {}
   ~Asker() { Join(); }
   void Join() {
     stopping_ = true;
@@ -90,8 +94,8 @@ class Asker {
   int64_t rows() const { return rows_; }
 
  private:
-  void Run(const std::string& address, int rows) {
-    const auto stub = v1::RecordService::NewStub(OpenChannel(address, {}).value());
+  void Run(const Entrance& entrance, int rows) {
+    const auto stub = v1::RecordService::NewStub(entrance.Open(Role::kClient, "asker"));
     v1::QueryRecordsRequest request;
     while (!stopping_) {
       request.set_limit(rows);
@@ -138,20 +142,26 @@ int Run(const Options& options) {
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   Tally tally;
-  const Tracker tracker(options.tracker);
-  const LoadAgents agents(tracker.address(), options.agents, &tally);
-  while (agents.registered() < options.agents) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const Tracker tracker(options.tracker, options.tls);
+  const LoadAgents agents(tracker.entrance(), options.agents, &tally);
+  while (agents.registered() < options.agents) {
+    if (tally.failed() > 100 * options.agents) {
+      fmt::print(stderr, "the tracker admits nobody: {}\n", tally.last_failure());
+      return 1;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   nlohmann::ordered_json document = {{"agents", options.agents}, {"parts", nlohmann::ordered_json::array()}};
   if (options.outcomes == 0) {
     std::this_thread::sleep_for(std::chrono::seconds(2));
     document["parts"].push_back(Watch(tracker, tally, options.seconds, "idle"));
   } else {
-    const LoadTuners tuners(tracker.address(), options.tuners, options.outcomes, options.candidates, &tally);
+    const LoadTuners tuners(tracker.entrance(), options.tuners, options.outcomes, options.candidates, &tally);
     std::this_thread::sleep_for(std::chrono::seconds(2));
     document["asked_outcomes_per_second"] = options.outcomes;
     document["parts"].push_back(Watch(tracker, tally, options.seconds, "load"));
     if (options.query) {
-      Asker asker(tracker.address(), options.query_rows);
+      Asker asker(tracker.entrance(), options.query_rows);
       nlohmann::ordered_json part = Watch(tracker, tally, options.seconds, "load and a query of the records");
       asker.Join();
       part["queried_rows_per_second"] = static_cast<double>(asker.rows()) / options.seconds;
@@ -174,6 +184,7 @@ int Main(int argc, char** argv) {
   app.add_option("--tuners", options.tuners)->capture_default_str();
   app.add_option("--candidates", options.candidates, "in a batch")->capture_default_str();
   app.add_option("--seconds", options.seconds, "of each part")->capture_default_str();
+  app.add_flag("--tls", options.tls, "mutual TLS, with a certificate for each; else a socket");
   app.add_flag("--query", options.query, "a second part, in which the records are queried all the time");
   app.add_option("--query-rows", options.query_rows, "asked for at a time")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

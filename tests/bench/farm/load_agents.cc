@@ -55,11 +55,11 @@ struct LoadAgents::Agent {
   bool registered = false;
 };
 
-LoadAgents::LoadAgents(const std::string& address, int agents, Tally* tally) : tally_(tally) {
+LoadAgents::LoadAgents(const Entrance& entrance, int agents, Tally* tally) : tally_(tally) {
   for (int i = 0; i < agents; ++i) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
-    agent.channel = OpenChannel(address, {}).value();
+    agent.channel = entrance.Open(Role::kAgent, fmt::format("load{}", i));
     agent.stub = v1::AgentService::NewStub(agent.channel);
     agent.request.set_protocol_version(v1::PROTOCOL_VERSION_1);
     agent.request.set_agent_id(fmt::format("load{}", i));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hone/v1/agent.grpc.pb.h"
+#include "tests/bench/farm/entrance.h"
 
 namespace hone::farm {
 
@@ -42,8 +43,8 @@ class Tally {
 
 class LoadAgents {
  public:
-  // `address` as for OpenChannel, without TLS. `tally` must outlive it.
-  LoadAgents(const std::string& address, int agents, Tally* tally);
+  // `tally` must outlive it.
+  LoadAgents(const Entrance& entrance, int agents, Tally* tally);
   ~LoadAgents();  // ends all calls
   int registered() const { return registered_; }
 

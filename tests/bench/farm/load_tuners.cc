@@ -18,12 +18,13 @@ namespace {
 constexpr size_t kMostOpen = 60;
 constexpr size_t kScheduleBytes = 600, kDecisionsBytes = 120, kWorkloadBytes = 2000;
 
-v1::JobLease LeaseNewJob(const std::shared_ptr<grpc::Channel>& channel, const std::string& name) {
+v1::JobLease LeaseNewJob(const Entrance& entrance, const std::shared_ptr<grpc::Channel>& channel,
+                         const std::string& name) {
   v1::SubmitJobRequest submit;
   *submit.mutable_spec() = tracker::SpecOf(name);
   v1::Job job;
   grpc::ClientContext submit_context, lease_context;
-  HONE_CHECK(v1::JobService::NewStub(channel)->Submit(&submit_context, submit, &job).ok());
+  HONE_CHECK(v1::JobService::NewStub(entrance.Open(Role::kClient, name))->Submit(&submit_context, submit, &job).ok());
   v1::LeaseJobRequest lease;
   lease.set_protocol_version(v1::PROTOCOL_VERSION_1);
   lease.set_tuner_id(name);
@@ -37,11 +38,11 @@ v1::JobLease LeaseNewJob(const std::shared_ptr<grpc::Channel>& channel, const st
 // One tuner: a thread that submits on time, and in the time between fetches results.
 class Tuner {
  public:
-  Tuner(const std::string& address, const std::string& name, int candidates, Tally* tally)
-      : channel_(OpenChannel(address, {}).value()),
+  Tuner(const Entrance& entrance, const std::string& name, int candidates, Tally* tally)
+      : channel_(entrance.Open(Role::kTuner, name)),
         stub_(v1::TunerService::NewStub(channel_)),
         name_(name),
-        lease_(LeaseNewJob(channel_, name)),
+        lease_(LeaseNewJob(entrance, channel_, name)),
         tally_(tally),
         batch_(tracker::BatchOf(candidates)) {
     batch_.set_workload(std::string(kWorkloadBytes, 'w'));
@@ -99,10 +100,10 @@ class Tuner {
 
 }  // namespace
 
-LoadTuners::LoadTuners(const std::string& address, int tuners, double outcomes_per_second, int candidates, Tally* tally)
+LoadTuners::LoadTuners(const Entrance& entrance, int tuners, double outcomes_per_second, int candidates, Tally* tally)
     : tally_(tally) {
   for (int i = 0; i < tuners; ++i) {
-    threads_.emplace_back([=, this] { Run(address, i, outcomes_per_second / candidates / tuners, candidates); });
+    threads_.emplace_back([=, this] { Run(entrance, i, outcomes_per_second / candidates / tuners, candidates); });
   }
 }
 
@@ -111,8 +112,8 @@ LoadTuners::~LoadTuners() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void LoadTuners::Run(const std::string& address, int number, double batches_per_second, int candidates) {
-  Tuner tuner(address, fmt::format("tuner{}-{}", getpid(), number), candidates, tally_);
+void LoadTuners::Run(const Entrance& entrance, int number, double batches_per_second, int candidates) {
+  Tuner tuner(entrance, fmt::format("tuner{}-{}", getpid(), number), candidates, tally_);
   const auto pause = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(1 / batches_per_second));
   Clock::time_point next = Clock::now();
   while (!stopping_) {

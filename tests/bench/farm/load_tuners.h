@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/bench/farm/entrance.h"
 #include "tests/bench/farm/load_agents.h"
 
 namespace hone::farm {
@@ -16,13 +17,13 @@ class LoadTuners {
  public:
   // Submits `outcomes_per_second` candidates, `candidates` in a batch, from `tuners` tuners with a job each; each text
   // of a candidate has about as many bytes as real ones do.
-  LoadTuners(const std::string& address, int tuners, double outcomes_per_second, int candidates, Tally* tally);
+  LoadTuners(const Entrance& entrance, int tuners, double outcomes_per_second, int candidates, Tally* tally);
   ~LoadTuners();
   // Batches that were not submitted in time, since as many were open as may be.
   int64_t behind() const { return behind_; }
 
  private:
-  void Run(const std::string& address, int number, double batches_per_second, int candidates);
+  void Run(const Entrance& entrance, int number, double batches_per_second, int candidates);
 
   Tally* const tally_;
   std::atomic<bool> stopping_ = false;

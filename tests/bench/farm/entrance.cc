@@ -1,0 +1,27 @@
+#include "tests/bench/farm/entrance.h"
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "pki/identity_folder.h"
+#include "pki/tracker_folder.h"
+
+namespace hone::farm {
+
+Entrance::Entrance(const std::filesystem::path& folder, bool tls)
+    : folder_(folder), address_(tls ? "localhost:0" : "unix:" + (folder / "socket").string()) {
+  if (!tls) return;
+  HONE_CHECK(pki::MakeTrackerFolder(folder_ / "pki", {"localhost"}, absl::Now()).ok());
+  authority_ = pki::ReadAuthority(folder_ / "pki").value();
+}
+
+std::shared_ptr<grpc::Channel> Entrance::Open(Role role, const std::string& name) const {
+  if (!authority_.has_value()) return OpenChannel(address_, {}).value();
+  const std::filesystem::path folder = folder_ / Name(role) / name;
+  if (!std::filesystem::exists(folder)) {
+    std::filesystem::create_directories(folder.parent_path());
+    HONE_CHECK(pki::IssueIdentity(*authority_, folder, {role, name}, address_, absl::Now()).ok());
+  }
+  return OpenChannel(address_, pki::FilesIn(folder)).value();
+}
+
+}  // namespace hone::farm
