@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -169,7 +170,17 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   return absl::OkStatus();
 }
 
+// Each agent has a connection, and strangers may have some: as many as the system allows, where a shell's default is
+// 1024.
+void AllowManyConnections() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int Main(int argc, char** argv) {
+  AllowManyConnections();
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
   app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one");

@@ -24,6 +24,7 @@ class Process {
   // Waits for its end: the exit status, minus the signal that killed it, or -1000 after kPatienceSeconds.
   int Wait();
   bool Running();
+  pid_t pid() const { return pid_; }
   std::string Log() const;
 
  private:
