@@ -1,4 +1,5 @@
-// Limits of this process, for a child between fork and what it is to do. Safe after fork in a process with threads.
+// Limits of this process: lowered in a child between fork and what it is to do, or raised at the start of a program.
+// Safe after fork in a process with threads.
 #ifndef HONE_BASE_RESOURCE_LIMIT_H_
 #define HONE_BASE_RESOURCE_LIMIT_H_
 
@@ -20,6 +21,15 @@ inline void LimitMemory(uint64_t bytes) {
 #else
   LimitResource(RLIMIT_AS, bytes);
 #endif
+}
+
+// As many open files, and so connections, as the system allows, where a shell's default is 1024. Returns how many.
+inline uint64_t AllowManyFiles() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  return files.rlim_max;
 }
 
 }  // namespace hone

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +11,7 @@
 #include <map>
 
 #include "absl/time/clock.h"
+#include "base/resource_limit.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "pki/identity_folder.h"
@@ -170,17 +170,8 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   return absl::OkStatus();
 }
 
-// Each agent has a connection, and strangers may have some: as many as the system allows, where a shell's default is
-// 1024.
-void AllowManyConnections() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
-}
-
 int Main(int argc, char** argv) {
-  AllowManyConnections();
+  AllowManyFiles();  // each agent has a connection, and strangers may have some
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
   app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one");

@@ -38,6 +38,25 @@ v1::SynchronizeRequest WhoCalls(const v1::SynchronizeRequest& request) {
   return who;
 }
 
+// While the end of these jobs cannot be stored, what is shown of them is that they wait for this.
+void HideEnds(const std::set<std::string>& unstored, v1::Job& job) {
+  if (!JobBook::Ended(job) || !unstored.contains(job.id())) return;
+  job.set_state(job.has_started() ? v1::JOB_STATE_RUNNING : v1::JOB_STATE_QUEUED);
+  job.clear_ended();
+  job.clear_error();
+  job.set_waiting_for("the tracker's disk, to store how the job ended");
+}
+
+void HideEnds(const std::set<std::string>& unstored, v1::ListJobsResponse& response) {
+  for (v1::Job& job : *response.mutable_jobs()) HideEnds(unstored, job);
+}
+
+void HideEnds(const std::set<std::string>& unstored, v1::WatchJobResponse& response) {
+  HideEnds(unstored, *response.mutable_job());
+}
+
+void HideEnds(const std::set<std::string>& /*unstored*/, const v1::WaitBatchResponse& /*tells of none*/) {}
+
 }  // namespace
 
 // One turn on the farm: holds the lock; at its end stores what changed, answers those who wait for it, and then,
@@ -78,10 +97,11 @@ class Shell::Turn {
   template <typename Response>
   void AnswerLook(Done<Response> done, absl::StatusOr<Response> response) {
     if (!shell_->commit_.Keeping() && !changes_) return Answer(std::move(done), std::move(response));
-    absl::StatusOr<Response> meanwhile = response;
-    if (meanwhile.ok()) shell_->WithoutUnstoredEnds(*meanwhile);
-    when_stored_.push_back([done = std::move(done), response = std::move(response), meanwhile = std::move(meanwhile)](
-                               const absl::Status& stored) { done(stored.ok() ? response : meanwhile); });
+    when_stored_.push_back([done = std::move(done), response = std::move(response),
+                            unstored = shell_->ends_on_their_way_](const absl::Status& stored) mutable {
+      if (!stored.ok() && response.ok()) HideEnds(unstored, *response);
+      done(std::move(response));
+    });
   }
 
   // What was given up is recorded by the tracker itself: it is told when it is on the disk.
@@ -397,20 +417,6 @@ void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsRespon
 bool Shell::EndIsNews(const v1::Job& job) const {
   return JobBook::Ended(job) && (farm_.trouble().empty() || !ends_on_their_way_.contains(job.id()));
 }
-
-void Shell::WithoutUnstoredEnds(v1::Job& job) const {
-  if (!JobBook::Ended(job) || !ends_on_their_way_.contains(job.id())) return;
-  job.set_state(job.has_started() ? v1::JOB_STATE_RUNNING : v1::JOB_STATE_QUEUED);
-  job.clear_ended();
-  job.clear_error();
-  job.set_waiting_for("the tracker's disk, to store how the job ended");
-}
-
-void Shell::WithoutUnstoredEnds(v1::ListJobsResponse& response) const {
-  for (v1::Job& job : *response.mutable_jobs()) WithoutUnstoredEnds(job);
-}
-
-void Shell::WithoutUnstoredEnds(v1::WatchJobResponse& response) const { WithoutUnstoredEnds(*response.mutable_job()); }
 
 absl::StatusOr<v1::WatchJobResponse> Shell::Watched(const v1::WatchJobRequest& request) {
   HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));

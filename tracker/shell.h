@@ -88,11 +88,6 @@ class Shell {
   void EndOverdueAgents(Turn& turn);
   absl::StatusOr<v1::WatchJobResponse> Watched(const v1::WatchJobRequest& request);
   bool EndIsNews(const v1::Job& job) const;
-  // What is shown of jobs while their end cannot be stored: that they wait for this.
-  void WithoutUnstoredEnds(v1::Job& job) const;
-  void WithoutUnstoredEnds(v1::ListJobsResponse& response) const;
-  void WithoutUnstoredEnds(v1::WatchJobResponse& response) const;
-  static void WithoutUnstoredEnds(const v1::WaitBatchResponse&) {}  // tells nothing of ends
 
   std::mutex mutex_;
   std::condition_variable stopped_;  // for the ticker

@@ -20,6 +20,7 @@
 #include "base/frame.h"
 #include "base/resource_limit.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 
 namespace hone::tuner {
 namespace {
@@ -66,7 +67,7 @@ class BuildPool::Worker {
     }
     if (!SendFrame(socket_, Encode(request))) return Died();
     absl::Duration limit = kStartLimit;
-    absl::Time started = absl::Now();
+    absl::Time started = SteadyNow();
     while (true) {
       if (!Readable(socket_, limit)) {
         Stop();
@@ -78,10 +79,10 @@ class BuildPool::Worker {
       std::optional<BuildReply> reply = DecodeReply(bytes);
       if (!reply.has_value()) return Died();
       if (reply->kind != BuildReply::Kind::kStarted) {
-        reply->seconds = absl::ToDoubleSeconds(absl::Now() - started);
+        reply->seconds = absl::ToDoubleSeconds(SteadyNow() - started);
         return *std::move(reply);
       }
-      started = absl::Now();
+      started = SteadyNow();
       limit = options_.compile_timeout;
     }
   }

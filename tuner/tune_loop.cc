@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/host_lock.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 #include "compiler/space/space.h"
 #include "tuner/budget.h"
 #include "tuner/cost_model.h"
@@ -44,13 +45,13 @@ constexpr absl::Duration kAskForDeviceEvery = absl::Milliseconds(200);
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() { seconds_ += absl::ToDoubleSeconds(absl::Now() - start_); }
+  ~Stopwatch() { seconds_ += absl::ToDoubleSeconds(SteadyNow() - start_); }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
   double& seconds_;
-  const absl::Time start_ = absl::Now();
+  const absl::Time start_ = SteadyNow();
 };
 
 // Searching and learning take all cores: they must not run beside a timing on this machine.

@@ -6,7 +6,6 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <sstream>
 
 #include "absl/time/clock.h"
+#include "base/resource_limit.h"
 #include "base/temporary_folder.h"
 #include "hone/v1/job.grpc.pb.h"
 #include "pki/identity_folder.h"
@@ -74,11 +74,8 @@ class FloodTest : public testing::Test {
 };
 
 TEST_F(FloodTest, TenThousandIdleConnectionsDoNoHarm) {
-  rlimit files{};
-  getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
-  const int count = static_cast<int>(std::min<rlim_t>(10'000, files.rlim_max - std::min<rlim_t>(files.rlim_max, 500)));
+  const uint64_t files = AllowManyFiles();
+  const int count = static_cast<int>(std::min<uint64_t>(10'000, files - std::min<uint64_t>(files, 500)));
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

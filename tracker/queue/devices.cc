@@ -203,8 +203,7 @@ std::string DeviceRegistry::LackOfWall(const v1::Sandbox& sandbox) const {
   const std::string level = NameOf(sandbox.level());
   return fmt::format(
       "its sandbox is {}, and the farm requires {}; {}; docs/SANDBOX.md says how to get them back. Then start the "
-      "agent "
-      "anew, or start hone-tracker with a lower --require-sandbox",
+      "agent anew, or start hone-tracker with a lower --require-sandbox",
       level.empty() ? "not known" : level, NameOf(options_.required_sandbox),
       missing.empty() ? "it does not say which layers are missing"
                       : fmt::format("missing are {}", fmt::join(missing, ", ")));

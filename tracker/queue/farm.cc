@@ -216,11 +216,8 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
     devices_.CountDone(agent, device->second, result.outcomes_size(), HottestOf(result));
   }
   for (const auto& [other, why] : batches_.Finish(lease, Completed(agent, lease, result))) {
-    const std::string who = other == name ? "it" : name;
-    devices_.CountTrouble(other,
-                          fmt::format("it could not measure a batch that {} could{}: {}", who,
-                                      other == name ? " when it was asked again" : "", why),
-                          now);
+    const std::string could = other == name ? "it could when it was asked again" : name + " could";
+    devices_.CountTrouble(other, fmt::format("it could not measure a batch that {}: {}", could, why), now);
   }
 }
 

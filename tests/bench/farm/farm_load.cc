@@ -2,7 +2,6 @@
 // itself, on a socket or with TLS, with fresh databases; prints one JSON document.
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/resource_limit.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "hone/v1/record.grpc.pb.h"
@@ -137,10 +137,7 @@ nlohmann::ordered_json Watch(const Tracker& tracker, Tally& tally, double second
 }
 
 int Run(const Options& options) {
-  rlimit files{};
-  getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
+  AllowManyFiles();
   Tally tally;
   const Tracker tracker(options.tracker, options.tls);
   const LoadAgents agents(tracker.entrance(), options.agents, &tally);
