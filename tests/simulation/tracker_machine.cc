@@ -113,7 +113,7 @@ void TrackerMachine::SetDisk(double chance, int code) {
 
 void TrackerMachine::StopAndStart() {
   const std::shared_ptr<Run> run = running_;
-  if (run == nullptr) return;
+  if (run == nullptr || std::exchange(run->stopping, true)) return;
   world_->Note("the tracker is stopped");
   world_->Spawn(run->process, [this, run] {
     run->shell->Stop();
@@ -132,6 +132,7 @@ void TrackerMachine::StopAndStart() {
 
 void TrackerMachine::StopForGood() {
   over_ = true;
+  while (starting_) world_->Sleep(absl::Milliseconds(100));
   StopAndStart();
   while (running_ != nullptr || starting_) world_->Sleep(absl::Milliseconds(100));
 }

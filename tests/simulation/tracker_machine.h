@@ -61,6 +61,7 @@ class TrackerMachine {
     std::unique_ptr<records::Store> store;
     std::unique_ptr<tracker::Shell> shell;
     const void* mutex = nullptr;
+    bool stopping = false;
     int inside = 0;                                  // calls that are within a method of the shell
     std::map<int64_t, std::function<void()>> calls;  // what ends them when it dies
   };
