@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/random.h"
+#include "base/status.h"
 
 namespace hone::agent {
 namespace {
@@ -12,15 +14,6 @@ constexpr int64_t kMostColdBytes = 64 << 20;  // beyond any cache that one model
 
 bool IsFloat(const KernelBuffer& buffer) { return buffer.dtype[0] == 'f' || buffer.dtype == "bf16"; }
 
-}  // namespace
-
-int64_t ColdBytes(const SessionOptions& options) {
-  if (options.purpose != SessionPurpose::kTiming) return 0;
-  int64_t bytes = std::min(options.batch->policy.constant_bytes_between_runs, kMostColdBytes);
-  if (options.memory_limit > 0) bytes = std::min(bytes, options.memory_limit / 16);
-  return std::max<int64_t>(bytes, 0);
-}
-
 void FillCold(char* data, int64_t bytes) {
   Random random(1);
   for (int64_t at = 0; at + 8 <= bytes; at += 8) {
@@ -28,6 +21,29 @@ void FillCold(char* data, int64_t bytes) {
     const uint64_t word = (random.Next() & 0x00ff'00ff'00ff'00ffULL) | 0x3c00'3c00'3c00'3c00ULL;
     std::memcpy(data + at, &word, sizeof word);
   }
+}
+
+}  // namespace
+
+absl::Status ColdNumbers::Provide(const VisitBatch& batch, int64_t memory_limit) {
+  wanted_ = std::clamp<int64_t>(batch.policy.constant_bytes_between_runs, 0, kMostColdBytes);
+  if (memory_limit > 0) wanted_ = std::min(wanted_, memory_limit / 16);
+  if (wanted_ == 0 || (memory_.has_value() && memory_->bytes() >= wanted_)) return absl::OkStatus();
+  memory_.reset();
+  HONE_ASSIGN_OR_RETURN(GuardedBuffer memory, GuardedBuffer::Create(regions_, "cold constants", wanted_));
+  FillCold(memory.data(), wanted_);
+  HONE_RETURN_IF_ERROR(memory.Protect());
+  memory_ = std::move(memory);
+  return absl::OkStatus();
+}
+
+std::span<char> ColdNumbers::numbers() const {
+  if (wanted_ == 0) return {};
+  return {memory_->data(), static_cast<size_t>(wanted_)};
+}
+
+void ColdNumbers::EnterIn(RegionTable& table) const {
+  if (memory_.has_value()) table.Add(memory_->region());
 }
 
 std::vector<std::pair<uint32_t, int64_t>> ColdBuffers(const KernelInterface& interface) {

@@ -1,23 +1,39 @@
-// What repeats on cold constants have in common on all devices: how many bytes come round, what they hold, and which
-// buffers of a kernel are replaced by them. What cold constants are: device_agent/cpu/cold_constants.h.
+// What repeats on cold constants have in common on all devices: the numbers that come round, and which buffers of a
+// kernel are replaced by them. What cold constants are: device_agent/cpu/cold_constants.h.
 #ifndef HONE_DEVICE_AGENT_COLD_NUMBERS_H_
 #define HONE_DEVICE_AGENT_COLD_NUMBERS_H_
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/kernel_interface.h"
-#include "device_agent/device.h"
+#include "device_agent/guarded_memory.h"
+#include "device_agent/visit_batch.h"
 
 namespace hone::agent {
 
-// Bytes to come round; 0 for constants that stay the same. No more than would leave a small board without memory for
-// the kernels themselves.
-int64_t ColdBytes(const SessionOptions& options);
+// The numbers: normal and finite in every float type, read-only. The launcher keeps them from visit to visit, and its
+// children inherit them: to fill them took a child longer than many a candidate.
+class ColdNumbers {
+ public:
+  // As many as repeats of `batch` want, if there are not enough yet; none for constants that stay the same. No more
+  // than would leave a small board without memory for the kernels themselves, of which `memory_limit` bytes are a
+  // child's; 0 for no limit. kResourceExhausted: no memory.
+  absl::Status Provide(const VisitBatch& batch, int64_t memory_limit);
+  // What Provide was asked for last.
+  std::span<char> numbers() const;
+  // In a child: that they are memory of its own which nobody may write.
+  void EnterIn(RegionTable& table) const;
 
-// Numbers that are normal and finite in every float type.
-void FillCold(char* data, int64_t bytes);
+ private:
+  RegionTable regions_;  // of the launcher
+  std::optional<GuardedBuffer> memory_;
+  int64_t wanted_ = 0;
+};
 
 // Indices and sizes of the float constants, packed ones too. Integers stay what they are: they may be indices.
 std::vector<std::pair<uint32_t, int64_t>> ColdBuffers(const KernelInterface& interface);

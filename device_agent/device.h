@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -69,6 +70,7 @@ struct SessionOptions {
   int64_t memory_limit = 0;           // bytes; 0 for none
   SessionPurpose purpose = SessionPurpose::kReference;
   RegionTable* regions = nullptr;  // guarded buffers are entered here, so that a fault can be explained
+  std::span<char> cold_numbers;    // that come round in place of constants (cold_numbers.h); read-only, may be empty
 };
 
 // Its constructor touches no driver: the launcher, which forks, holds one too.

@@ -77,6 +77,7 @@ class GuardedBuffer {
   absl::Status Protect();
 
   GuardZones guards() const;
+  const Region& region() const { return region_; }
 
  private:
   GuardedBuffer(RegionTable* table, const Region& region) : table_(table), region_(region) {}

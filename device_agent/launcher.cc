@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "base/frame.h"
 #include "base/host_lock.h"
@@ -25,6 +27,8 @@
 namespace hone::agent {
 namespace {
 
+constexpr int kKeepSeconds = 60;  // what visits keep for the next one is given back when none comes for so long
+
 bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
   return SendFrame(fd, message.SerializeAsString());
 }
@@ -32,6 +36,12 @@ bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
 bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
   std::string bytes;
   return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
+}
+
+// Whether something comes within so many seconds.
+bool Comes(int fd, int seconds) {
+  pollfd waiting{fd, POLLIN, 0};
+  return poll(&waiting, 1, seconds * 1000) != 0;
 }
 
 // Of the first process of a namespace, where all that a driver started and forgot is among ours.
@@ -150,19 +160,20 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   // Half of the machine for one child: a kernel that eats memory fails before the machine does.
   options.memory_limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
   options.cache_bytes = options.memory_limit / 8;
-  Visitor visitor(device, options);
-  v1::Batch batch;
-  while (ReceiveMessage(channel, &batch)) {
+  std::optional<Visitor> visitor;
+  for (v1::Batch batch;;) {
+    if (visitor.has_value() && !Comes(channel, kKeepSeconds)) visitor.reset();
+    if (!ReceiveMessage(channel, &batch)) return 0;
+    if (!visitor.has_value()) visitor.emplace(device, options);
     if (lock.ok()) {
       if (absl::Status status = lock->Lock(HostLock::Mode::kExclusive); !status.ok())
         spdlog::warn("{}", std::string(status.message()));
     }
-    const v1::BatchResult result = Measure(visitor, batch, cancel);
+    const v1::BatchResult result = Measure(*visitor, batch, cancel);
     EndStrays();
     if (lock.ok()) lock->Unlock();
     if (!SendMessage(channel, result)) return 1;
   }
-  return 0;
 }
 
 }  // namespace hone::agent

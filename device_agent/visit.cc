@@ -137,6 +137,7 @@ VisitResult Visitor::Run(const VisitBatch& batch, int cancel_fd) {
   task.artifact_fd = artifact.fd();
   task.evidence = &*evidence;
   task.memory_limit = options_.memory_limit;
+  task.cold_numbers = &cold_numbers_;
   task.deadline = limit > 0 ? SecondsNow() + limit : std::numeric_limits<double>::infinity();
   absl::StatusOr<const ReferenceData*> data = cache_.Find(ReferenceCache::KeyOf(batch));
   Watch::Options options;
@@ -145,6 +146,7 @@ VisitResult Visitor::Run(const VisitBatch& batch, int cancel_fd) {
   if (!data.ok()) return ErrorResult(data.status());
   task.inputs = (*data)->inputs;
   BuildAhead(task, progress, cancel_fd);
+  if (absl::Status cold = cold_numbers_.Provide(batch, options_.memory_limit); !cold.ok()) return ErrorResult(cold);
   options.kill_at = task.deadline + options_.grace_seconds;
   options.deadline = task.deadline;
   options.cancel_fd = cancel_fd;

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "device_agent/cold_numbers.h"
 #include "device_agent/device.h"
 #include "device_agent/reference_cache.h"
 #include "device_agent/visit_batch.h"
@@ -40,6 +41,7 @@ class Visitor {
   const Device& device_;
   const Options options_;
   ReferenceCache cache_;
+  ColdNumbers cold_numbers_;
 };
 
 }  // namespace hone::agent

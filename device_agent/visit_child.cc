@@ -87,8 +87,13 @@ class Child {
     voice_.Confined(listener.value_or(-1));
     voice_.Calling(-1, kOpenSeconds);
     TellFaults(voice_, regions_);
+    std::span<char> cold_numbers;
+    if (purpose_ == SessionPurpose::kTiming) {
+      task_.cold_numbers->EnterIn(regions_);
+      cold_numbers = task_.cold_numbers->numbers();
+    }
     HONE_ASSIGN_OR_RETURN(session_, task_.device->Open({task_.batch, task_.artifact_fd, task_.inputs,
-                                                        task_.memory_limit, purpose_, &regions_}));
+                                                        task_.memory_limit, purpose_, &regions_, cold_numbers}));
     HONE_RETURN_IF_ERROR(EndSetup(policy.calls, task_.channel, listener.value_or(-1)));
     voice_.Ready();
     return absl::OkStatus();

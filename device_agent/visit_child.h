@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "device_agent/cold_numbers.h"
 #include "device_agent/device.h"
 #include "device_agent/evidence.h"
 #include "device_agent/visit_batch.h"
@@ -30,6 +31,7 @@ struct ChildTask {
   int channel = -1;                                           // packets of VisitMessage to the launcher
   const char* inputs = nullptr;                               // laid out by LayOut
   Evidence* evidence = nullptr;                               // not for a building child
+  const ColdNumbers* cold_numbers = nullptr;                  // for a measuring child
   int64_t memory_limit = 0;                                   // bytes of address space; 0 for none
   double deadline = std::numeric_limits<double>::infinity();  // of SecondsNow; what is not begun by then stays undone
   std::vector<int> to_verify;                                 // indices of candidates

@@ -84,7 +84,7 @@ class CpuSession::Kernel : public LoadedKernel {
     std::vector<void*> buffers = buffers_;
     const double start = SecondsNow();
     for (int64_t i = 0; i < calls; ++i) {
-      for (const auto& [place, bytes] : cold_) buffers[place] = session_.cold_constants_->Next(bytes);
+      for (const auto& [place, bytes] : cold_) buffers[place] = session_.cold_constants_.Next(bytes);
       Run(buffers);
     }
     return (SecondsNow() - start) / static_cast<double>(calls);
@@ -115,13 +115,12 @@ class CpuSession::Kernel : public LoadedKernel {
   }
 
   void FindCold() {
-    if (!session_.cold_constants_.has_value()) return;
     int64_t sum = 0;
     for (const auto& [index, bytes] : ColdBuffers(interface_)) {
       cold_.emplace_back(index, bytes);
       sum += bytes;
     }
-    if (!session_.cold_constants_->Serve(sum)) cold_.clear();  // they displace one another as it is
+    if (!session_.cold_constants_.Serve(sum)) cold_.clear();  // they displace one another as it is
   }
 
   CpuSession& session_;
@@ -142,9 +141,6 @@ absl::StatusOr<std::unique_ptr<Session>> CpuSession::Open(const SessionOptions& 
   if (session->pool_->threads() < session->batch_.threads)
     return absl::ResourceExhaustedError("cannot start the batch's threads");
   PinToFirstCpu();
-  if (const int64_t bytes = ColdBytes(options); bytes > 0) {
-    HONE_ASSIGN_OR_RETURN(session->cold_constants_, ColdConstants::Create(*options.regions, bytes));
-  }
   return session;
 }
 

@@ -3,7 +3,6 @@
 #define HONE_DEVICE_AGENT_CPU_CPU_SESSION_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +27,8 @@ class CpuSession : public Session {
  private:
   class Kernel;
 
-  explicit CpuSession(const SessionOptions& options) : options_(options), batch_(*options.batch) {}
+  explicit CpuSession(const SessionOptions& options)
+      : options_(options), batch_(*options.batch), cold_constants_(options.cold_numbers) {}
   absl::Status LoadArtifact();
   absl::Status MakeBuffers();
   absl::StatusOr<HoneKernel> Find(const KernelLaunch& launch) const;
@@ -36,7 +36,7 @@ class CpuSession : public Session {
   const SessionOptions options_;
   const VisitBatch& batch_;
   std::vector<GuardedBuffer> shared_;  // the workload's own buffers, in the batch's order
-  std::optional<ColdConstants> cold_constants_;
+  ColdConstants cold_constants_;
   std::unique_ptr<ThreadPool> pool_;
   void* artifact_ = nullptr;  // never unloaded: the process ends with the session
 };

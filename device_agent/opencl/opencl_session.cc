@@ -231,12 +231,10 @@ absl::Status OpenClSession::MakeBuffers() {
 }
 
 absl::Status OpenClSession::MakeColdConstants() {
-  const int64_t bytes = ColdBytes(options_);
-  if (bytes == 0) return absl::OkStatus();
-  std::vector<char> numbers(static_cast<size_t>(bytes));
-  FillCold(numbers.data(), bytes);
+  const std::span<char> numbers = options_.cold_numbers;
+  if (numbers.empty()) return absl::OkStatus();
   HONE_RETURN_IF_ERROR(OutOfMemory(device_.Allocate(numbers.size(), &cold_)));
-  return ToStatus(device_.Write(cold_, 0, BytesOf(numbers)));
+  return ToStatus(device_.Write(cold_, 0, BytesAt(numbers.data(), numbers.size())));
 }
 
 absl::StatusOr<std::unique_ptr<LoadedKernel>> OpenClSession::Load(const VisitKernel& kernel) {

@@ -78,6 +78,8 @@ KERNEL(read_far) { compute(b, N); ((float*)b[2])[0] += 0 * ((const volatile floa
 KERNEL(write_input) { compute(b, N); ((float*)b[0])[3] = 0.0f; }
 KERNEL(write_packed) { ((float*)b[2])[0] = 0.0f; }
 KERNEL(crash_later) { static int calls; compute(b, N); if (++calls == 8) *(volatile int*)8 = 1; }
+KERNEL(write_cold) { static const void* first; compute(b, N); if (!first) first = b[1];
+  if (b[1] != first) ((float*)b[1])[0] = 1.0f; }
 KERNEL(scribble) { memset((void*)b, 0xee, 24); memset((char*)&b, 0xee, 64); }
 KERNEL(same_constants) { static const void* last; static int same; compute(b, N);
   same += b[1] == last; last = b[1]; if (same > 3) *(volatile int*)8 = 1; }

@@ -75,6 +75,15 @@ TEST_F(VisitTest, RepeatsRunOnConstantsThatComeRoundAsInTheModel) {
   EXPECT_TRUE(Run(batch).at("same_constants").has_failure()) << "too few to come round";
 }
 
+TEST_F(VisitTest, ConstantsThatComeRoundAreNobodysToWrite) {
+  v1::Batch batch = HandMadeBatch({"write_cold", "good", "same_constants"});
+  batch.mutable_policy()->set_constant_bytes_between_runs(100'000);
+  const auto outcomes = Run(batch);
+  EXPECT_THAT(outcomes.at("write_cold").failure().text(), HasSubstr("of cold constants"));
+  EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
+  EXPECT_TRUE(outcomes.at("same_constants").has_timing()) << outcomes.at("same_constants").DebugString();
+}
+
 TEST_F(VisitTest, IntegerConstantsMayBeIndicesAndStayTheSame) {
   v1::Batch batch = HandMadeBatch({"same_constants"});
   batch.mutable_policy()->set_constant_bytes_between_runs(100'000);
