@@ -89,7 +89,7 @@ std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<Tenso
     Port port{&program.tensors[id], "", "", 1};
     port.member = fmt::format("{}_{}", direction, Identifier(port.tensor->name));
     // Two names may become one: "a.b" and "a/b".
-    if (used.contains(Camel(port.member))) port.member += fmt::format("_{}", ports.size());
+    while (used.contains(Camel(port.member))) port.member += fmt::format("_{}", ports.size());
     used.insert(Camel(port.member));
     port.constant = "k" + Camel(port.member);
     for (const int64_t extent : port.tensor->shape) port.elements *= extent;
@@ -116,11 +116,10 @@ std::string Check(const Port& port, std::string_view direction, size_t index) {
 }
 
 // {NAME} is the namespace, {CONSTANTS}, {MEMBERS}, {CHECKS}, {INPUTS} and {OUTPUTS} come from the model.
-constexpr std::string_view kTemplate =
-    R"cpp(// Made by `hone compile --header`; do not edit. The inputs and outputs of a model: link libhone_runtime, see
-          // hone.h.
-#ifndef HONE_MODEL_{NAME } _H_
-#define HONE_MODEL_ {NAME} _H_
+constexpr std::string_view kTemplate = R"text(// Made by `hone compile --header`; do not edit.
+// The inputs and outputs of a model. Needs libhone_runtime (hone.h).
+#ifndef HONE_MODEL_{NAME}_H_
+#define HONE_MODEL_{NAME}_H_
 
 #include <hone.h>
 
@@ -128,76 +127,68 @@ constexpr std::string_view kTemplate =
 #include <cstddef>
 #include <cstdint>
 
-          namespace {
-          NAME
-          }
-          {
-            // The model, loaded from its package. Used by one thread at a time. After a failure hone_error() says why.
-            class Model {
-             public:
-              {CONSTANTS} Model() = default;
-              Model(const Model&) = delete;
-              Model& operator=(const Model&) = delete;
-              ~Model() { hone_free(model_); }
+namespace {NAME} {
 
-              // threads: 0 is one per CPU. HONE_INVALID_ARGUMENT without a text: the package is of a model with other
-              // inputs or outputs than this header; compile both together.
-              HoneStatus Load(const char* package, int32_t threads = 0) {
-                const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
-                HoneModel* loaded = nullptr;
-                const HoneStatus status = hone_load(package, &options, &loaded);
-                if (status != HONE_OK) return status;
-                if (!Fits(loaded)) {
-                  hone_free(loaded);
-                  return HONE_INVALID_ARGUMENT;
-                }
-                hone_free(model_);
-                model_ = loaded;
-                return HONE_OK;
-              }
-              // Once loaded.
-              HoneStatus Run() { return hone_run(model_); }
-              HoneModel* get() const { return model_; }
+// The model, loaded from its package. Used by one thread at a time. After a failure hone_error() says why.
+class Model {
+ public:
+{CONSTANTS}
+  Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  ~Model() { hone_free(model_); }
 
-              // Elements row by row; null where no package is loaded. Inputs are filled before Run and keep their
-              // values; outputs are those of the last Run.
-              {
-                MEMBERS
-              }
+  // threads: 0 is one per CPU. HONE_INVALID_ARGUMENT without a text: the package is of a model with other inputs or
+  // outputs than this header; compile both together.
+  HoneStatus Load(const char* package, int32_t threads = 0) {
+    const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
+    HoneModel* loaded = nullptr;
+    const HoneStatus status = hone_load(package, &options, &loaded);
+    if (status != HONE_OK) return status;
+    if (!Fits(loaded)) {
+      hone_free(loaded);
+      return HONE_INVALID_ARGUMENT;
+    }
+    hone_free(model_);
+    model_ = loaded;
+    return HONE_OK;
+  }
+  // Once loaded.
+  HoneStatus Run() { return hone_run(model_); }
+  HoneModel* get() const { return model_; }
 
-             private:
-              static bool Is(HoneStatus (*port_of)(const HoneModel*, size_t, HonePort*), const HoneModel* model,
-                             size_t index, int code, int bits, const int64_t* shape, size_t rank) {
-                HonePort port;
-                if (port_of(model, index, &port) != HONE_OK || port.dtype.code != code || port.dtype.bits != bits ||
-                    static_cast<size_t>(port.ndim) != rank) {
-                  return false;
-                }
-                for (size_t i = 0; i < rank; ++i) {
-                  if (port.shape[i] != shape[i]) return false;
-                }
-                return true;
-              }
-              static bool Fits(const HoneModel* model) {
-                return hone_input_count(model) == {INPUTS} && hone_output_count(model) == {OUTPUTS}&& { CHECKS }
-                true;
-              }
-              void* Input(size_t index) {
-                DLTensor view;
-                return model_ != nullptr && hone_get_input(model_, index, &view) == HONE_OK ? view.data : nullptr;
-              }
-              const void* Output(size_t index) const {
-                DLTensor view;
-                return model_ != nullptr && hone_get_output(model_, index, &view) == HONE_OK ? view.data : nullptr;
-              }
+  // Elements row by row; null where no package is loaded. Inputs are filled before Run and keep their values; outputs
+  // are those of the last Run.
+{MEMBERS}
+ private:
+  static bool Is(HoneStatus (*port_of)(const HoneModel*, size_t, HonePort*), const HoneModel* model, size_t index,
+                 int code, int bits, const int64_t* shape, size_t rank) {
+    HonePort port;
+    bool same = port_of(model, index, &port) == HONE_OK && port.dtype.code == code && port.dtype.bits == bits &&
+                static_cast<size_t>(port.ndim) == rank;
+    for (size_t i = 0; same && i < rank; ++i) same = port.shape[i] == shape[i];
+    return same;
+  }
+  static bool Fits(const HoneModel* model) {
+    return hone_input_count(model) == {INPUTS} && hone_output_count(model) == {OUTPUTS} &&
+{CHECKS}           true;
+  }
+  void* Input(size_t index) {
+    DLTensor view;
+    return model_ != nullptr && hone_get_input(model_, index, &view) == HONE_OK ? view.data : nullptr;
+  }
+  const void* Output(size_t index) const {
+    DLTensor view;
+    return model_ != nullptr && hone_get_output(model_, index, &view) == HONE_OK ? view.data : nullptr;
+  }
 
-              HoneModel* model_ = nullptr;
-            };
+  HoneModel* model_ = nullptr;
+};
 
-          }  // namespace {NAME}
+}  // namespace {NAME}
 
 #endif  // HONE_MODEL_{NAME}_H_
-    )cpp";
+)text";
 
 void Replace(std::string& text, std::string_view what, const std::string& with) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
