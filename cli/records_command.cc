@@ -6,7 +6,10 @@
 #include "cli/records_exchange.h"
 #include "cli/records_lock.h"
 #include "cli/records_options.h"
+#include "cli/records_prune.h"
 #include "cli/records_show.h"
+#include "cli/records_verify.h"
+#include "cli/records_why.h"
 
 namespace hone::cli {
 namespace {
@@ -54,6 +57,11 @@ class VerbAdder {
     query->add_option("--limit", options.filter.limit, "records shown at most");
     query->add_flag("--csv", options.csv, "print comma-separated values");
 
+    CLI::App* why = Add("why", "the winner of a workload, its rivals, and what decided between them", RunWhy);
+    AddFilter(why, options);
+    AddModel(why, options);
+    why->add_option("--limit", options.filter.limit, "rivals shown of each winner at most (default 5)");
+
     CLI::App* stats = Add("stats", "how many records, workloads, devices and failures", RunStats);
     stats->add_flag("--csv", options.csv, "print comma-separated values");
   }
@@ -66,6 +74,19 @@ class VerbAdder {
 
     CLI::App* from = Add("import", "add records from lines of JSON; those there already are skipped", RunImport);
     from->add_option("file", options_->file, "file to read, or - for standard input")->required();
+
+    Add("verify", "check a records file: its pages, every row, and that the winners' schedules apply", RunVerify);
+  }
+
+  void AddPrune() const {
+    CLI::App* prune = Add("prune", "remove records that decide nothing; without --yes only says how many", RunPrune);
+    AddFilter(prune, *options_);
+    options_->model.AddTargetTo(prune, ModelOptions::Count::kOne);
+    prune->add_option("--older-than", options_->older_than, "only records older than so many days")
+        ->check(CLI::Range(0, 36500));
+    prune->add_option("--keep-best", options_->keep_best, "all but the fastest so many schedules of each key")
+        ->check(CLI::NonNegativeNumber);
+    prune->add_flag("--yes", options_->yes, "remove them");
   }
 
   void AddLock() const {
@@ -96,6 +117,7 @@ void AddRecordsCommand(CLI::App& app, absl::Status* result) {
   verbs.AddShowing();
   verbs.AddExchange();
   verbs.AddLock();
+  verbs.AddPrune();
 }
 
 }  // namespace hone::cli

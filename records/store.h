@@ -27,6 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "records/database.h"
+#include "records/prune.h"
 #include "records/readers.h"
 #include "records/record.h"
 #include "records/source.h"
@@ -43,6 +44,11 @@ struct Page {
 
 // A key by the numbers that its texts have in the file: workload, target, device, compiler.
 using KeyNumbers = std::array<int64_t, 4>;
+
+struct PruneReport {
+  int64_t rows = 0, going = 0;       // of those keys: all, and those that go
+  int64_t keys = 0, keys_going = 0;  // keys, and those of which rows go
+};
 
 struct BestPage {
   std::vector<BestRecord> best;    // by numbers of their keys
@@ -83,6 +89,13 @@ class Store final : public Source {
 
   // The workload's canonical text; kNotFound where the store never saw it.
   absl::StatusOr<std::string> WorkloadText(std::string_view digest) const;
+
+  // Counts the rows that may go (Prunable) under the keys that pass the filter; with `remove`, removes them, key by
+  // key, and gives their room back to the file system. Only where a person asked for it. `remove` needs kReadWrite.
+  absl::StatusOr<PruneReport> Prune(const Filter& filter, const PruneRule& rule, bool remove);
+
+  // Shows every row, or why it cannot be read (kDataLoss naming it): other questions skip those.
+  absl::Status EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const;
 
   // Reads the whole file (Open checks only small ones): kDataLoss with SQLite's finding if it is damaged.
   absl::Status CheckIntegrity() const;

@@ -144,6 +144,8 @@ class WinnerFinder {
     return WinnerFinder(std::move(deciding), std::move(all), std::move(row));
   }
 
+  absl::StatusOr<std::vector<Contender>> All(const KeyRows& key) { return Read(all_, key); }
+
   absl::StatusOr<std::optional<BestRecord>> Find(const KeyRows& key) {
     HONE_ASSIGN_OR_RETURN(std::vector<Contender> contenders, Read(deciding_, key));
     std::optional<Winner> winner = FindWinner(contenders);
@@ -330,6 +332,44 @@ absl::StatusOr<std::vector<BestRecord>> Store::AllBest(const Filter& filter) con
   return winners;
 }
 
+absl::StatusOr<PruneReport> Store::Prune(const Filter& filter, const PruneRule& rule, bool remove) {
+  const std::lock_guard<std::mutex> guard(write_mutex_);
+  if (remove && !writer_.has_value()) {
+    return absl::FailedPreconditionError(fmt::format("records file {} was opened for reading only", path_.string()));
+  }
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  PruneReport report;
+  for (std::optional<KeyNumbers> next = KeyNumbers(); next.has_value();) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<KeyRows> keys,
+                          SelectKeys(*reader, KeyCondition(filter), *next, kKeysAtATime));
+    next = static_cast<int64_t>(keys.size()) == kKeysAtATime ? std::optional(keys.back().ids) : std::nullopt;
+    for (const KeyRows& key : keys) {
+      HONE_ASSIGN_OR_RETURN(WinnerFinder finder, WinnerFinder::Prepare(*reader));
+      HONE_ASSIGN_OR_RETURN(const std::vector<Contender> contenders, finder.All(key));
+      const std::vector<size_t> going = Prunable(contenders, rule);
+      report.rows += static_cast<int64_t>(contenders.size());
+      report.going += static_cast<int64_t>(going.size());
+      report.keys += 1;
+      report.keys_going += going.empty() ? 0 : 1;
+      if (!remove || going.empty()) continue;
+      HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(writer_->connection));
+      HONE_ASSIGN_OR_RETURN(Statement statement, writer_->connection.Prepare("DELETE FROM measurements WHERE id = ?1"));
+      for (const size_t index : going) {
+        statement.Reset();
+        statement.Bind(1, contenders[index].row);
+        HONE_RETURN_IF_ERROR(statement.Run());
+      }
+      statement.Reset();
+      HONE_RETURN_IF_ERROR(transaction.Commit());
+    }
+  }
+  if (remove && report.going > 0) {
+    HONE_RETURN_IF_ERROR(Annotate(writer_->connection.Execute("VACUUM"),
+                                  fmt::format("{} rows were removed, but the file keeps its size", report.going)));
+  }
+  return report;
+}
+
 absl::StatusOr<BestPage> Store::SomeBest(const Filter& filter, const KeyNumbers& after) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   return SelectSomeBest(*reader, KeyCondition(filter), after);
@@ -344,6 +384,25 @@ absl::Status Store::ForEach(const Filter& given, const std::function<absl::Statu
     if (!page.more || page.rows.empty()) break;
     left -= page.rows.size();
     filter.after_row = page.rows.back().row;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const int64_t last, (*reader).QueryInt("SELECT coalesce(max(id), 0) FROM measurements"));
+  constexpr int64_t kIdsAtATime = 1000;  // so that no statement holds a state of the file for long
+  HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare(SelectRow(/*with_workload_text=*/false) +
+                                                               " WHERE m.id > ?1 AND m.id <= ?2 ORDER BY m.id"));
+  for (int64_t after = 0; after < last; after += kIdsAtATime) {
+    statement.Reset();
+    statement.Bind(1, after);
+    statement.Bind(2, after + kIdsAtATime);
+    while (true) {
+      HONE_ASSIGN_OR_RETURN(const bool more, statement.Step());
+      if (!more) break;
+      visit(ReadRow(statement));
+    }
   }
   return absl::OkStatus();
 }
