@@ -17,7 +17,7 @@
 
 namespace hone::cli {
 
-enum ExitCode : int { kSuccess = 0, kWorkFailed = 1, kWrongUsage = 2 };
+enum ExitCode : int { kSuccess = 0, kWorkFailed = 1, kWrongUsage = 2, kRecordsMissing = 3 };
 
 // A command line that parses but makes no sense, say two options that exclude each other: ends as kWrongUsage. The
 // mark is a payload, not a code, since rooms below return kInvalidArgument for bad files too.
@@ -29,11 +29,21 @@ inline absl::Status UsageError(const std::string& message) {
   return status;
 }
 
+// What --require asked for is not there: ends as kRecordsMissing, so that a script can tell it from a failure.
+inline constexpr char kMissingMark[] = "hone.cli/missing";
+
+inline absl::Status RecordsMissingError(const std::string& message) {
+  absl::Status status = absl::NotFoundError(message);
+  status.SetPayload(kMissingMark, absl::Cord());
+  return status;
+}
+
 // Prints "hone: <message>" on standard error unless `status` is OK, and returns the exit code of the process.
 inline int FinishCommand(const absl::Status& status) {
   if (status.ok()) return kSuccess;
   const std::string message(status.message());
   std::fprintf(stderr, "hone: %s\n", message.c_str());
+  if (status.GetPayload(kMissingMark).has_value()) return kRecordsMissing;
   return status.GetPayload(kUsageMark).has_value() ? kWrongUsage : kWorkFailed;
 }
 

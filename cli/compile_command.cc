@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,39 +11,21 @@
 #include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
+#include "cli/record_source.h"
+#include "cli/records_lock.h"
 #include "cli/schedule_lookup.h"
-#include "cli/tracker_options.h"
+#include "deploy/package/atomic_file.h"
 #include "deploy/package/compile_model.h"
-#include "device_agent/cpu/host.h"
-#include "records/default_path.h"
 
 namespace hone::cli {
 namespace {
 
 struct Options {
   ModelOptions model;
-  TrackerOptions tracker;
-  std::string output, records;
+  RecordSourceOptions source;
+  std::string output, locked, header;
   bool json = false;
 };
-
-absl::StatusOr<package::ScheduleLookup> Lookup(const Options& options, const target::Target& target) {
-  Place place{target::Print(target), ""};
-  HONE_ASSIGN_OR_RETURN(const target::Target host, target::ParseTarget("cpu"));
-  if (SameMachine(target, host)) place.device_fingerprint = agent::DetectHost().text;
-  if (options.tracker.given()) {
-    TrackerOptions tracker = options.tracker;
-    HONE_ASSIGN_OR_RETURN(const auto channel, tracker.Connect());
-    return LookupAtTracker(v1::RecordService::NewStub(channel), place);
-  }
-  std::filesystem::path path = options.records;
-  if (path.empty()) {
-    HONE_ASSIGN_OR_RETURN(path, records::DefaultRecordsPath());
-    // Nothing was ever tuned here: defaults are what there is. A file that was asked for must exist.
-    if (!std::filesystem::exists(path)) return package::ScheduleLookup();
-  }
-  return LookupInFile(path, place);
-}
 
 // All programs together.
 package::ProgramSummary Sum(const package::CompileSummary& summary) {
@@ -62,9 +43,12 @@ nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
   for (const package::ProgramSummary& program : summary.programs) {
     nlohmann::ordered_json& added = programs.emplace_back();
     added = {{"target", program.target}, {"kernels", program.kernels}, {"records_used", program.records_used}};
-    for (const package::LaneKernel& kernel : program.lane_kernels) {
-      added["per_kernel"].push_back(
-          {{"name", kernel.name}, {"lanes", kernel.lanes}, {"shared_bytes", kernel.shared_bytes}});
+    for (const package::KernelSummary& kernel : program.per_kernel) {
+      nlohmann::ordered_json& fields = added["per_kernel"].emplace_back();
+      fields = {{"name", kernel.name}, {"workload", kernel.digest}, {"code", kernel.code_digest}};
+      if (kernel.lanes == 0) continue;
+      fields["lanes"] = kernel.lanes;
+      fields["shared_bytes"] = kernel.shared_bytes;
     }
   }
   return {{"seconds", summary.seconds},
@@ -87,19 +71,38 @@ std::string ToText(const package::CompileSummary& summary, const std::string& pa
   return text;
 }
 
-absl::Status Compile(const Options& options) {
-  if (options.tracker.given() && !options.records.empty()) {
-    return UsageError("--records and --tracker exclude each other: schedules come from one of them");
-  }
-  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, options.model.Import());
+absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> given, options.model.Targets());
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const records::Source> source, options.source.OpenIfAny());
   std::vector<package::KernelOptions> targets;
   for (const target::Target& target : given) {
-    HONE_ASSIGN_OR_RETURN(package::ScheduleLookup lookup, Lookup(options, target));
-    targets.push_back({.target = target, .lookup = std::move(lookup), .reproducers = options.model.reproducers});
+    HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
+    targets.push_back({.target = target, .lookup = source == nullptr ? nullptr : LookupIn(source, place)});
   }
+  return targets;
+}
+
+absl::StatusOr<std::vector<package::KernelOptions>> Targets(const Options& options) {
+  std::vector<package::KernelOptions> targets;
+  if (options.locked.empty()) {
+    HONE_ASSIGN_OR_RETURN(targets, Recorded(options));
+  } else {
+    if (options.source.given()) {
+      return UsageError("--locked excludes --records and --tracker: every schedule comes from the lock file");
+    }
+    HONE_ASSIGN_OR_RETURN(const LockFile lock, ReadLockFile(options.locked));
+    HONE_ASSIGN_OR_RETURN(targets, LockedTargets(lock, options.locked, options.model));
+  }
+  for (package::KernelOptions& target : targets) target.reproducers = options.model.reproducers;
+  return targets;
+}
+
+absl::Status Compile(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, options.model.Import());
+  HONE_ASSIGN_OR_RETURN(const std::vector<package::KernelOptions> targets, Targets(options));
   HONE_ASSIGN_OR_RETURN(const package::CompileSummary summary,
                         package::CompileModel(options.model.models.front(), import, targets, options.output));
+  if (!options.header.empty()) HONE_RETURN_IF_ERROR(package::WriteTextFile(summary.cpp_header, options.header));
   for (const std::string& warning : summary.warnings) fmt::print(stderr, "warning: {}\n", warning);
   return options.json ? PrintJson(ToJson(summary)) : PrintText(ToText(summary, options.output));
 }
@@ -110,9 +113,11 @@ void AddCompileCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("compile", "compile a model into a package, with the best recorded schedules");
   options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
-  options->tracker.AddTo(command, false);
+  options->source.AddTo(command);
   command->add_option("-o,--output", options->output, "package to write")->required();
-  command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)");
+  command->add_option("--header", options->header, "also write a C++ header with the model's inputs and outputs");
+  command->add_option("--locked", options->locked,
+                      "compile with exactly the schedules of this file (hone records lock), without records");
   options->model.AddReproducersTo(command);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Compile(*options); });

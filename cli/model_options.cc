@@ -67,20 +67,34 @@ absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
 void ModelOptions::AddTo(CLI::App* command, Count model_count, Count target_count) {
   CLI::Option* model = command->add_option("MODEL", models, "the model, an ONNX file")->required();
   model_count == Count::kOne ? model->expected(1) : model->expected(1, kMostModels);
+  AddInputsTo(command);
+  AddTargetTo(command, target_count);
+}
+
+void ModelOptions::AddOptionalTo(CLI::App* command, Count target_count) {
+  command->add_option("--model", models, "only what this model needs, an ONNX file")->expected(1);
+  AddInputsTo(command);
+  AddTargetTo(command, target_count);
+}
+
+void ModelOptions::AddInputsTo(CLI::App* command) {
   command->add_option("--shape", shapes, "shape of an input whose shape the model leaves open: name=1,3,224,224")
       ->expected(1)
       ->take_all();
   command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; it may be repeated")
       ->expected(1)
       ->take_all();
+  command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {
   const bool several = target_count == Count::kSeveral;
   std::string text =
       "what to compile for, as 'x86_64 -mcpu=znver4' (default: cpu, this host); one of " + target::TargetWords();
   if (several) text += "; may be given again";
   CLI::Option* target = command->add_option("--target", targets, text)->expected(1);
   if (several) target->take_all();
-  command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
-      ->check(CLI::Range(1, 1024));
 }
 
 void ModelOptions::AddReproducersTo(CLI::App* command) {

@@ -1,5 +1,5 @@
-// The options that `tune`, `compile` and `submit` share: which model, with which shapes and fixed inputs, for which
-// targets.
+// The options that `tune`, `compile`, `submit` and `records` share: which model, with which shapes and fixed inputs,
+// for which targets.
 #ifndef HONE_CLI_MODEL_OPTIONS_H_
 #define HONE_CLI_MODEL_OPTIONS_H_
 
@@ -23,6 +23,10 @@ struct ModelOptions {
 
   enum class Count { kOne, kSeveral };  // how many of them may be given
   void AddTo(CLI::App* command, Count models, Count targets);
+  // For a command that makes sense without a model too: the same as AddTo, with the model as --model.
+  void AddOptionalTo(CLI::App* command, Count targets);
+  void AddTargetTo(CLI::App* command, Count targets);
+  bool given() const { return !models.empty(); }
 
   // --reproducers, for commands that compile here.
   void AddReproducersTo(CLI::App* command);
@@ -31,6 +35,9 @@ struct ModelOptions {
   absl::StatusOr<graph::ImportOptions> Import() const;
   // All, in the order given; no two are the same, and at least one.
   absl::StatusOr<std::vector<target::Target>> Targets() const;
+
+ private:
+  void AddInputsTo(CLI::App* command);
 };
 
 }  // namespace hone::cli

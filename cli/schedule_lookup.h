@@ -2,13 +2,14 @@
 #ifndef HONE_CLI_SCHEDULE_LOOKUP_H_
 #define HONE_CLI_SCHEDULE_LOOKUP_H_
 
-#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/target/target.h"
 #include "deploy/package/compile_kernels.h"
-#include "hone/v1/record.grpc.pb.h"
+#include "records/source.h"
 
 namespace hone::cli {
 
@@ -18,12 +19,23 @@ struct Place {
   std::string device_fingerprint;
 };
 
-// From a records file. The lookup keeps it open for reading as long as it lives. kNotFound: there is no such file.
-absl::StatusOr<package::ScheduleLookup> LookupInFile(const std::filesystem::path& path, const Place& place);
+// The target's, with this machine's CPUs as the device where they are what the target is about.
+absl::StatusOr<Place> PlaceOf(const target::Target& target);
 
-// From a tracker. A tracker that does not answer is reported once, at the start, as an error.
-absl::StatusOr<package::ScheduleLookup> LookupAtTracker(std::shared_ptr<v1::RecordService::StubInterface> records,
-                                                        const Place& place);
+// A record that may serve a workload.
+struct Usable {
+  records::BestRecord best;
+  std::string how_near;  // records::ClosenessName, or "other_target"
+};
+
+// Those to try for a workload, the best first: at most one of its target, and one of another of the same architecture.
+// Of `filter`, device and compiler count: only records of those.
+absl::StatusOr<std::vector<Usable>> UsableRecords(const records::Source& source, const Place& place,
+                                                  const std::string& digest, const records::Filter& filter = {});
+std::vector<package::RecordedSchedule> SchedulesOf(const std::vector<Usable>& usable);
+
+// The same as `hone compile` asks for them. The lookup keeps the source as long as it lives.
+package::ScheduleLookup LookupIn(std::shared_ptr<const records::Source> source, const Place& place);
 
 }  // namespace hone::cli
 

@@ -11,8 +11,8 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/model_workloads.h"
 #include "cli/until.h"
-#include "compiler/graph/plan.h"
 
 namespace hone::cli {
 namespace {
@@ -101,19 +101,16 @@ absl::Status SetEnd(const SearchOptions& search, v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-void SetWorkloads(const graph::Plan& plan, v1::JobSpec& spec) {
-  std::vector<int64_t> counts(plan.workloads.size(), 0);
-  for (const graph::PlanCall& call : plan.calls) ++counts[static_cast<size_t>(call.workload)];
+void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec) {
   std::string all;
-  for (size_t i = 0; i < plan.workloads.size(); ++i) {
-    if (counts[i] == 0) continue;
-    v1::WorkloadSpec* workload = spec.add_workloads();
-    workload->set_text(ir::Print(plan.workloads[i]));
-    workload->set_digest(ir::WorkloadDigest(plan.workloads[i]));
-    workload->set_count(counts[i]);
-    workload->set_op(plan.workloads[i].op);
-    workload->set_flops(ir::CountFlops(plan.workloads[i]));
-    all += workload->digest();
+  for (const ModelWorkload& workload : workloads) {
+    v1::WorkloadSpec* added = spec.add_workloads();
+    added->set_text(workload.text);
+    added->set_digest(workload.digest);
+    added->set_count(workload.calls);
+    added->set_op(workload.op);
+    added->set_flops(workload.flops);
+    all += workload.digest;
   }
   spec.set_model_digest(Sha256Hex(all));
 }
@@ -151,9 +148,7 @@ absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const Searc
 
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::string& path, const SearchOptions& search,
                                         const Part& part) {
-  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan,
-                        graph::BuildPlan(path, import, part.target, Reproducing<graph::Graph>(model.reproducers)));
+  HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
   v1::JobSpec spec;
   spec.set_request_id(RandomId());
   spec.set_name(std::filesystem::path(path).filename().string());
@@ -166,7 +161,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
   spec.mutable_labels()->insert(part.labels.begin(), part.labels.end());
   spec.set_device_kind(part.device_kind);
   HONE_RETURN_IF_ERROR(SetEnd(search, spec));
-  SetWorkloads(plan, spec);
+  SetWorkloads(workloads, spec);
   return spec;
 }
 

@@ -16,8 +16,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
-constexpr size_t kPageRows = 1000;
 constexpr size_t kBatchRows = 500;
+constexpr size_t kBatchBytes = size_t{8} << 20;     // of lines; a batch may travel as one message
 constexpr size_t kMaxLineBytes = size_t{64} << 20;  // above the largest record that Validate lets through
 constexpr size_t kReportedLines = 100;
 
@@ -159,7 +159,7 @@ class LineReader {
 // Collects parsed records with their line numbers and appends them in batches.
 class Importer {
  public:
-  explicit Importer(Store& store) : store_(store) {}
+  explicit Importer(Source& source) : source_(source) {}
 
   absl::Status Line(size_t number, const std::string& line, bool too_long) {
     ++report_.lines;
@@ -174,16 +174,19 @@ class Importer {
     }
     batch_.push_back(*std::move(record));
     numbers_.push_back(number);
-    return batch_.size() < kBatchRows ? absl::OkStatus() : Flush();
+    bytes_ += line.size();
+    return batch_.size() < kBatchRows && bytes_ < kBatchBytes ? absl::OkStatus() : Flush();
   }
 
   absl::Status Flush() {
-    HONE_ASSIGN_OR_RETURN(const AppendReport appended, store_.Append(batch_));
+    if (batch_.empty()) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const AppendReport appended, source_.Append(batch_));
     report_.appended += appended.appended;
     report_.duplicates += appended.duplicates;
     for (const Rejected& row : appended.rejected) Reject(numbers_[row.index], std::string(row.why.message()));
     batch_.clear();
     numbers_.clear();
+    bytes_ = 0;
     return absl::OkStatus();
   }
 
@@ -199,9 +202,10 @@ class Importer {
     if (report_.first_rejected.size() < kReportedLines) report_.first_rejected.push_back({line, std::move(why)});
   }
 
-  Store& store_;
+  Source& source_;
   ImportReport report_;
   std::vector<Record> batch_;
+  size_t bytes_ = 0;
   std::vector<size_t> numbers_;  // the line of each record in batch_
 };
 
@@ -236,27 +240,24 @@ absl::StatusOr<Record> RecordFromJson(std::string_view text) {
   return record;
 }
 
-absl::StatusOr<int64_t> Export(const Store& store, Filter filter, std::ostream& out) {
-  filter.limit = kPageRows;
+absl::StatusOr<int64_t> Export(const Source& source, Filter filter, std::ostream& out) {
   filter.with_workload_text = true;
   int64_t written = 0;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const Page page, store.Query(filter));
-    if (page.rows.empty()) break;
-    for (const StoredRecord& stored : page.rows) out << RecordToJson(stored.record) << '\n';
-    if (!out) break;
-    written += static_cast<int64_t>(page.rows.size());
-    filter.after_row = page.rows.back().row;
-  }
-  if (!out.flush()) {
+  const auto full = [] {
     return absl::ResourceExhaustedError(
         "cannot write all of the export; check that its disk has room and that its reader is still there");
-  }
+  };
+  HONE_RETURN_IF_ERROR(source.ForEach(filter, [&](const StoredRecord& stored) {
+    out << RecordToJson(stored.record) << '\n';
+    ++written;
+    return out ? absl::OkStatus() : full();
+  }));
+  if (!out.flush()) return full();
   return written;
 }
 
-absl::StatusOr<ImportReport> Import(Store& store, std::istream& in) {
-  Importer importer(store);
+absl::StatusOr<ImportReport> Import(Source& source, std::istream& in) {
+  Importer importer(source);
   LineReader reader(in);
   std::string line;
   for (size_t number = 1; reader.Next(line); ++number) {

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "records/record.h"
-#include "records/store.h"
+#include "records/source.h"
 
 namespace hone::records {
 
@@ -27,9 +27,9 @@ std::string RecordToJson(const Record& record);
 // kInvalidArgument naming the field that is missing or of the wrong type. Unknown fields are ignored.
 absl::StatusOr<Record> RecordFromJson(std::string_view line);
 
-// Writes the rows that pass the filter, in the order appended (limit does not apply), and returns their number. Appends
-// may go on meanwhile: rows added after the call began may or may not be included.
-absl::StatusOr<int64_t> Export(const Store& store, Filter filter, std::ostream& out);
+// Writes the rows that pass the filter, in the order appended, and returns their number. Appends may go on meanwhile:
+// rows added after the call began may or may not be included.
+absl::StatusOr<int64_t> Export(const Source& source, Filter filter, std::ostream& out);
 
 struct BadLine {
   size_t line = 0;  // from 1
@@ -44,8 +44,8 @@ struct ImportReport {
   std::vector<BadLine> first_rejected;  // at most 100 of them
 };
 
-// Appends in batches. An error concerns the store or the stream, not a line; what was imported before it stays.
-absl::StatusOr<ImportReport> Import(Store& store, std::istream& in);
+// Appends in batches. An error concerns the source or the stream, not a line; what was imported before it stays.
+absl::StatusOr<ImportReport> Import(Source& source, std::istream& in);
 
 }  // namespace hone::records
 

@@ -11,10 +11,11 @@
 #ifndef HONE_RECORDS_STORE_H_
 #define HONE_RECORDS_STORE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,94 +27,61 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "records/database.h"
+#include "records/prune.h"
 #include "records/readers.h"
 #include "records/record.h"
+#include "records/source.h"
 
 namespace hone::records {
 
 enum class OpenMode { kReadOnly, kReadWrite };
 
-// A row that was not stored, and why; the others of its batch were.
-struct Rejected {
-  size_t index = 0;  // in the span given to Append
-  absl::Status why;
-};
-
-struct AppendReport {
-  size_t appended = 0;
-  size_t duplicates = 0;  // rows whose measurement_id the store had already: nothing was changed
-  std::vector<Rejected> rejected;
-};
-
-// Which rows; what is left empty does not restrict. Rows come in the order appended.
-struct Filter {
-  std::string workload_digest;  // or the beginning of one
-  std::string operator_label;   // part of the label
-  std::string target;
-  std::string device_fingerprint;
-  std::string compiler_version;
-  enum class Outcomes { kAll, kTimed, kFailed } outcomes = Outcomes::kAll;
-  std::optional<FailureKind> failure;
-  bool confirmed_only = false;
-  int64_t after_row = 0;            // only rows above this: pass the last row seen to get the next page
-  size_t limit = 1000;              // rows returned at most; above 100,000 counts as 100,000
-  size_t byte_limit = 16 << 20;     // what they may weigh together; one row is returned however much it weighs
-  bool with_workload_text = false;  // fill Record::workload_text, which is the same for every row of a workload
-};
-
-// An answer of bounded size.
+// An answer of bounded size: at most 100,000 rows and Filter::byte_limit, but one row however much it weighs.
 struct Page {
   std::vector<StoredRecord> rows;
   bool more = false;  // a limit ended it: ask again with after_row, the last row of this one
 };
 
-// The winner under one key. winner.h defines it; docs/RECORDS.md, "Which record is best", tells it.
-struct BestRecord {
-  StoredRecord stored;
-  double median_seconds = 0;              // of the repeats that count
-  std::optional<double> default_seconds;  // likewise, of the default schedule in the same batch, if it was there
-  bool confirmed = false;                 // won the newest final comparison
-  int64_t records = 0;                    // rows under this key, failures included
+// A key by the numbers that its texts have in the file: workload, target, device, compiler.
+using KeyNumbers = std::array<int64_t, 4>;
+
+struct PruneReport {
+  int64_t rows = 0, going = 0;       // of those keys: all, and those that go
+  int64_t keys = 0, keys_going = 0;  // keys, and those of which rows go
 };
 
-enum class Closeness { kExact, kSameDeviceOtherCompiler, kOtherDevice };
-std::string_view ClosenessName(Closeness closeness);
-
-struct NearestRecord {
-  BestRecord best;
-  Closeness closeness = Closeness::kExact;
-  double device_similarity = 1;  // 0 to 1: share of words the two fingerprints have in common; 1 for the same device
+struct BestPage {
+  std::vector<BestRecord> best;    // by numbers of their keys
+  std::optional<KeyNumbers> next;  // there may be more, after this one
 };
 
-struct Stats {
-  int64_t records = 0;
-  int64_t workloads = 0;
-  int64_t devices = 0;                    // distinct device fingerprints
-  std::map<FailureKind, int64_t> failed;  // every kind, with 0 where there is none
-};
-
-class Store {
+class Store final : public Source {
  public:
   // kReadWrite creates the file and its folders where missing, and brings an older schema up to date.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::filesystem::path& path, OpenMode mode);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Stores the rows in one transaction and returns when they are on the disk. On an error nothing of the span was
-  // acknowledged; appending it again is safe, since a measurement is stored once. Needs kReadWrite.
-  absl::StatusOr<AppendReport> Append(std::span<const Record> records);
+  std::string name() const override;
+
+  // In one transaction. Needs kReadWrite.
+  absl::StatusOr<AppendReport> Append(std::span<const Record> records) override;
 
   // The winner of exactly this key, if any.
   absl::StatusOr<std::optional<BestRecord>> Best(const Key& key) const;
 
-  // Best(key), else that of the nearest device and compiler with the same workload and target. Targets are never
-  // mixed: code for another target may not even run.
+  // Best(key), else the Nearest.
   absl::StatusOr<std::optional<NearestRecord>> BestAnyDevice(const Key& key) const;
 
-  // The winner of every key that passes the filter (outcomes, failure, confirmed_only and after_row do not apply), by
-  // workload, target, device and compiler.
-  absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const;
+  absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const override;
+  absl::Status ForEach(const Filter& filter,
+                       const std::function<absl::Status(const StoredRecord&)>& visit) const override;
+  absl::StatusOr<Stats> Summarize() const override;
 
+  // A part of AllBest, for who cannot hold it all: the winners of the next keys after that one.
+  absl::StatusOr<BestPage> SomeBest(const Filter& filter, const KeyNumbers& after) const;
+
+  // A part of ForEach.
   absl::StatusOr<Page> Query(const Filter& filter) const;
 
   // All outcomes of one workload on every target and device, newest first: for a warm start or a cost model.
@@ -122,7 +90,12 @@ class Store {
   // The workload's canonical text; kNotFound where the store never saw it.
   absl::StatusOr<std::string> WorkloadText(std::string_view digest) const;
 
-  absl::StatusOr<Stats> Summarize() const;
+  // Counts the rows that may go (Prunable) under the keys that pass the filter; with `remove`, removes them, key by
+  // key, and gives their room back to the file system. Only where a person asked for it. `remove` needs kReadWrite.
+  absl::StatusOr<PruneReport> Prune(const Filter& filter, const PruneRule& rule, bool remove);
+
+  // Shows every row, or why it cannot be read (kDataLoss naming it): other questions skip those.
+  absl::Status EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const;
 
   // Reads the whole file (Open checks only small ones): kDataLoss with SQLite's finding if it is damaged.
   absl::Status CheckIntegrity() const;

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "records/row.h"
 #include "records/schema.h"
 #include "records/store.h"
@@ -19,6 +20,7 @@ namespace hone::records {
 namespace {
 
 constexpr size_t kMaxRows = 100'000;
+constexpr size_t kRowsAtATime = 1000;
 
 // An SQL condition on measurements and the text of its `?`, in order. Integers are written into the SQL.
 struct Condition {
@@ -105,17 +107,20 @@ absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& c
   }
 }
 
-// Rows of one key, by numbers.
 struct KeyRows {
-  std::array<int64_t, 4> ids;  // workload, target, device, compiler
+  KeyNumbers ids;
   int64_t rows = 0;
 };
 
-absl::StatusOr<std::vector<KeyRows>> SelectKeys(const Connection& connection, const Condition& condition) {
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(fmt::format(
-                                                 "SELECT workload_id, target_id, device_id, compiler_id, count(*) "
-                                                 "FROM measurements m WHERE {} GROUP BY 1, 2, 3, 4",
-                                                 condition.sql)));
+// The first `limit` of them after that one, in order.
+absl::StatusOr<std::vector<KeyRows>> SelectKeys(const Connection& connection, const Condition& condition,
+                                                const KeyNumbers& after, int64_t limit) {
+  HONE_ASSIGN_OR_RETURN(Statement statement,
+                        connection.Prepare(fmt::format(
+                            "SELECT workload_id, target_id, device_id, compiler_id, count(*) "
+                            "FROM measurements m WHERE {} AND (workload_id, target_id, device_id, compiler_id) "
+                            "> ({}) GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT {}",
+                            condition.sql, fmt::join(after, ", "), limit)));
   int index = 0;
   for (const std::string& parameter : condition.parameters) statement.Bind(++index, parameter);
   std::vector<KeyRows> keys;
@@ -138,6 +143,8 @@ class WinnerFinder {
     HONE_ASSIGN_OR_RETURN(Statement row, connection.Prepare(SelectRow(false) + " WHERE m.id = ?1"));
     return WinnerFinder(std::move(deciding), std::move(all), std::move(row));
   }
+
+  absl::StatusOr<std::vector<Contender>> All(const KeyRows& key) { return Read(all_, key); }
 
   absl::StatusOr<std::optional<BestRecord>> Find(const KeyRows& key) {
     HONE_ASSIGN_OR_RETURN(std::vector<Contender> contenders, Read(deciding_, key));
@@ -182,26 +189,31 @@ class WinnerFinder {
   Statement deciding_, all_, row_;
 };
 
-// In the order in which people look for one.
-bool Before(const BestRecord& a, const BestRecord& b) {
-  const auto order = [](const BestRecord& best) {
-    const Record& r = best.stored.record;
-    return std::tie(r.operator_label, r.key.workload_digest, r.key.target, r.key.device_fingerprint,
-                    r.key.compiler_version);
-  };
-  return order(a) < order(b);
+// A snapshot that lasts for long keeps the log from being moved into the file.
+constexpr int64_t kKeysAtATime = 256;
+
+absl::StatusOr<BestPage> SelectSomeBest(const Connection& connection, const Condition& condition,
+                                        const KeyNumbers& after) {
+  HONE_ASSIGN_OR_RETURN(const Transaction snapshot, Transaction::BeginReading(connection));
+  HONE_ASSIGN_OR_RETURN(const std::vector<KeyRows> keys, SelectKeys(connection, condition, after, kKeysAtATime));
+  HONE_ASSIGN_OR_RETURN(WinnerFinder finder, WinnerFinder::Prepare(connection));
+  BestPage page;
+  for (const KeyRows& key : keys) {
+    HONE_ASSIGN_OR_RETURN(std::optional<BestRecord> winner, finder.Find(key));
+    if (winner.has_value()) page.best.push_back(*std::move(winner));
+  }
+  if (keys.size() == kKeysAtATime) page.next = keys.back().ids;
+  return page;
 }
 
 absl::StatusOr<std::vector<BestRecord>> SelectBest(const Connection& connection, const Condition& condition) {
-  HONE_ASSIGN_OR_RETURN(const Transaction snapshot, Transaction::BeginReading(connection));
-  HONE_ASSIGN_OR_RETURN(const std::vector<KeyRows> keys, SelectKeys(connection, condition));
-  HONE_ASSIGN_OR_RETURN(WinnerFinder finder, WinnerFinder::Prepare(connection));
   std::vector<BestRecord> winners;
-  for (const KeyRows& key : keys) {
-    HONE_ASSIGN_OR_RETURN(std::optional<BestRecord> winner, finder.Find(key));
-    if (winner.has_value()) winners.push_back(*std::move(winner));
+  for (std::optional<KeyNumbers> next = KeyNumbers(); next.has_value();) {
+    HONE_ASSIGN_OR_RETURN(BestPage page, SelectSomeBest(connection, condition, *next));
+    std::move(page.best.begin(), page.best.end(), std::back_inserter(winners));
+    next = page.next;
   }
-  std::sort(winners.begin(), winners.end(), Before);
+  SortForPeople(winners);
   return winners;
 }
 
@@ -274,6 +286,29 @@ std::string_view ClosenessName(Closeness closeness) {
   return {};
 }
 
+std::optional<NearestRecord> Nearest(const Key& wanted, std::vector<BestRecord> winners) {
+  std::optional<NearestRecord> nearest;
+  for (BestRecord& winner : winners) {
+    const Key& key = winner.stored.record.key;
+    if (key.workload_digest != wanted.workload_digest || key.target != wanted.target) continue;
+    NearestRecord judged = Judge(wanted, std::move(winner));
+    if (!nearest.has_value() || Nearer(wanted, judged, *nearest)) nearest = std::move(judged);
+  }
+  return nearest;
+}
+
+void SortForPeople(std::vector<BestRecord>& winners) {
+  const auto order = [](const BestRecord& best) {
+    const Record& r = best.stored.record;
+    return std::tie(r.operator_label, r.key.workload_digest, r.key.target, r.key.device_fingerprint,
+                    r.key.compiler_version);
+  };
+  std::sort(winners.begin(), winners.end(),
+            [&](const BestRecord& a, const BestRecord& b) { return order(a) < order(b); });
+}
+
+std::string Store::name() const { return fmt::format("records file {}", path_.string()); }
+
 absl::StatusOr<std::optional<BestRecord>> Store::Best(const Key& key) const {
   Condition condition = OfWorkload(key);
   condition.And(fmt::format("m.device_id = {}", kTextId), key.device_fingerprint);
@@ -287,12 +322,7 @@ absl::StatusOr<std::optional<BestRecord>> Store::Best(const Key& key) const {
 absl::StatusOr<std::optional<NearestRecord>> Store::BestAnyDevice(const Key& key) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, OfWorkload(key)));
-  std::optional<NearestRecord> nearest;
-  for (BestRecord& winner : winners) {
-    NearestRecord judged = Judge(key, std::move(winner));
-    if (!nearest.has_value() || Nearer(key, judged, *nearest)) nearest = std::move(judged);
-  }
-  return nearest;
+  return Nearest(key, std::move(winners));
 }
 
 absl::StatusOr<std::vector<BestRecord>> Store::AllBest(const Filter& filter) const {
@@ -300,6 +330,81 @@ absl::StatusOr<std::vector<BestRecord>> Store::AllBest(const Filter& filter) con
   HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, KeyCondition(filter)));
   if (winners.size() > filter.limit) winners.resize(filter.limit);
   return winners;
+}
+
+absl::StatusOr<PruneReport> Store::Prune(const Filter& filter, const PruneRule& rule, bool remove) {
+  const std::lock_guard<std::mutex> guard(write_mutex_);
+  if (remove && !writer_.has_value()) {
+    return absl::FailedPreconditionError(fmt::format("records file {} was opened for reading only", path_.string()));
+  }
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  PruneReport report;
+  for (std::optional<KeyNumbers> next = KeyNumbers(); next.has_value();) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<KeyRows> keys,
+                          SelectKeys(*reader, KeyCondition(filter), *next, kKeysAtATime));
+    next = static_cast<int64_t>(keys.size()) == kKeysAtATime ? std::optional(keys.back().ids) : std::nullopt;
+    for (const KeyRows& key : keys) {
+      HONE_ASSIGN_OR_RETURN(WinnerFinder finder, WinnerFinder::Prepare(*reader));
+      HONE_ASSIGN_OR_RETURN(const std::vector<Contender> contenders, finder.All(key));
+      const std::vector<size_t> going = Prunable(contenders, rule);
+      report.rows += static_cast<int64_t>(contenders.size());
+      report.going += static_cast<int64_t>(going.size());
+      report.keys += 1;
+      report.keys_going += going.empty() ? 0 : 1;
+      if (!remove || going.empty()) continue;
+      HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(writer_->connection));
+      HONE_ASSIGN_OR_RETURN(Statement statement, writer_->connection.Prepare("DELETE FROM measurements WHERE id = ?1"));
+      for (const size_t index : going) {
+        statement.Reset();
+        statement.Bind(1, contenders[index].row);
+        HONE_RETURN_IF_ERROR(statement.Run());
+      }
+      statement.Reset();
+      HONE_RETURN_IF_ERROR(transaction.Commit());
+    }
+  }
+  if (remove && report.going > 0) {
+    HONE_RETURN_IF_ERROR(Annotate(writer_->connection.Execute("VACUUM"),
+                                  fmt::format("{} rows were removed, but the file keeps its size", report.going)));
+  }
+  return report;
+}
+
+absl::StatusOr<BestPage> Store::SomeBest(const Filter& filter, const KeyNumbers& after) const {
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  return SelectSomeBest(*reader, KeyCondition(filter), after);
+}
+
+absl::Status Store::ForEach(const Filter& given, const std::function<absl::Status(const StoredRecord&)>& visit) const {
+  Filter filter = given;
+  for (size_t left = given.limit; left > 0;) {
+    filter.limit = std::min(left, kRowsAtATime);
+    HONE_ASSIGN_OR_RETURN(const Page page, Query(filter));
+    for (const StoredRecord& stored : page.rows) HONE_RETURN_IF_ERROR(visit(stored));
+    if (!page.more || page.rows.empty()) break;
+    left -= page.rows.size();
+    filter.after_row = page.rows.back().row;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const int64_t last, (*reader).QueryInt("SELECT coalesce(max(id), 0) FROM measurements"));
+  constexpr int64_t kIdsAtATime = 1000;  // so that no statement holds a state of the file for long
+  HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare(SelectRow(/*with_workload_text=*/false) +
+                                                               " WHERE m.id > ?1 AND m.id <= ?2 ORDER BY m.id"));
+  for (int64_t after = 0; after < last; after += kIdsAtATime) {
+    statement.Reset();
+    statement.Bind(1, after);
+    statement.Bind(2, after + kIdsAtATime);
+    while (true) {
+      HONE_ASSIGN_OR_RETURN(const bool more, statement.Step());
+      if (!more) break;
+      visit(ReadRow(statement));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Page> Store::Query(const Filter& filter) const {

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/median.h"
+#include "base/status.h"
 
 namespace hone::records {
 namespace {
@@ -74,13 +75,17 @@ Defaults DefaultsOf(const std::vector<Candidate>& candidates) {
   return defaults;
 }
 
+bool LosesToDefault(const Candidate& candidate, const Defaults& defaults) {
+  const auto standard = defaults.find(candidate.contender->batch);
+  return standard != defaults.end() && !candidate.contender->is_default && !Beats(candidate, standard->second);
+}
+
 // The fastest of those that beat the default of their own batch; a default needs to beat nobody. On a tie the earlier
 // row. Where none is left, the newest default: it is what the others did not beat. `candidates` is not empty.
 Candidate Fastest(const std::vector<Candidate>& candidates, const Defaults& defaults) {
   Candidate best;
   for (const Candidate& c : candidates) {
-    const auto standard = defaults.find(c.contender->batch);
-    if (standard != defaults.end() && !c.contender->is_default && !Beats(c, standard->second)) continue;
+    if (LosesToDefault(c, defaults)) continue;
     const bool better = best.contender == nullptr ||
                         std::tie(c.seconds, c.contender->row) < std::tie(best.seconds, best.contender->row);
     if (better) best = c;
@@ -118,6 +123,29 @@ std::vector<Candidate> NewestConfirmation(const std::vector<Candidate>& candidat
     if (better) best = &batch;
   }
   return best == nullptr ? std::vector<Candidate>() : best->candidates;
+}
+
+// How the winner was found, step by step; docs/RECORDS.md has the steps in words.
+struct Comparison {
+  std::vector<Candidate> standing;  // what may win at all
+  std::vector<Candidate> field;     // of these the ones that are compared; empty: there is no winner
+  std::vector<Candidate> newest;    // of these the newest of each schedule
+  Defaults defaults;
+  Candidate best;
+  bool confirmed = false;
+};
+
+Comparison Compare(std::span<const Contender> contenders) {
+  Comparison comparison;
+  comparison.standing = Standing(contenders);
+  if (comparison.standing.empty()) return comparison;
+  comparison.field = NewestConfirmation(comparison.standing);
+  comparison.confirmed = !comparison.field.empty();
+  if (comparison.field.empty()) comparison.field = comparison.standing;
+  comparison.defaults = DefaultsOf(comparison.field);
+  comparison.newest = NewestOfEachSchedule(comparison.field);
+  comparison.best = Fastest(comparison.newest, comparison.defaults);
+  return comparison;
 }
 
 }  // namespace
@@ -170,19 +198,56 @@ Contender ContenderOf(const StoredRecord& stored) {
 }
 
 std::optional<Winner> FindWinner(std::span<const Contender> contenders) {
-  const std::vector<Candidate> standing = Standing(contenders);
-  if (standing.empty()) return std::nullopt;
-  const std::vector<Candidate> confirmed = NewestConfirmation(standing);
-  const std::vector<Candidate>& field = confirmed.empty() ? standing : confirmed;
-  const Defaults defaults = DefaultsOf(field);
-  const Candidate best = Fastest(NewestOfEachSchedule(field), defaults);
+  const Comparison comparison = Compare(contenders);
+  if (comparison.field.empty()) return std::nullopt;
+  const Candidate& best = comparison.best;
   Winner winner{.index = static_cast<size_t>(best.contender - contenders.data()),
                 .seconds = best.seconds,
-                .confirmed = !confirmed.empty()};
-  if (const auto standard = defaults.find(best.contender->batch); standard != defaults.end()) {
-    winner.default_seconds = standard->second.seconds;
-  }
+                .confirmed = comparison.confirmed};
+  const auto standard = comparison.defaults.find(best.contender->batch);
+  if (standard != comparison.defaults.end()) winner.default_seconds = standard->second.seconds;
   return winner;
+}
+
+std::string_view VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kWinner:
+      return "winner";
+    case Verdict::kSlower:
+      return "slower";
+    case Verdict::kNotBetterThanDefault:
+      return "not_better_than_default";
+    case Verdict::kMeasuredAgain:
+      return "measured_again";
+    case Verdict::kNotCompared:
+      return "not_compared";
+    case Verdict::kCondemned:
+      return "condemned";
+    case Verdict::kUnverified:
+      return "unverified";
+    case Verdict::kFailed:
+      return "failed";
+  }
+  HONE_CHECK(!"a verdict without a name");
+  return {};
+}
+
+std::vector<Verdict> Explain(std::span<const Contender> contenders) {
+  std::vector<Verdict> verdicts;
+  for (const Contender& c : contenders) {
+    verdicts.push_back(c.repeats.empty() ? Verdict::kFailed : c.verified ? Verdict::kCondemned : Verdict::kUnverified);
+  }
+  const auto judge = [&](const std::vector<Candidate>& candidates, Verdict verdict) {
+    for (const Candidate& c : candidates) verdicts[static_cast<size_t>(c.contender - contenders.data())] = verdict;
+  };
+  const Comparison comparison = Compare(contenders);
+  judge(comparison.standing, Verdict::kNotCompared);
+  judge(comparison.field, Verdict::kMeasuredAgain);
+  for (const Candidate& c : comparison.newest) {
+    judge({c}, LosesToDefault(c, comparison.defaults) ? Verdict::kNotBetterThanDefault : Verdict::kSlower);
+  }
+  if (!comparison.field.empty()) judge({comparison.best}, Verdict::kWinner);
+  return verdicts;
 }
 
 }  // namespace hone::records

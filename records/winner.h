@@ -6,11 +6,13 @@
 #ifndef HONE_RECORDS_WINNER_H_
 #define HONE_RECORDS_WINNER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "records/record.h"
@@ -57,6 +59,25 @@ struct Winner {
 // Among the contenders of one key, in any order. Those that are confirmed or wrong are enough if a confirmed winner
 // comes out. Nothing: no verified timing that still stands.
 std::optional<Winner> FindWinner(std::span<const Contender> contenders);
+
+// What became of a contender when the winner was looked for.
+enum class Verdict {
+  kWinner,
+  kSlower,                // than the winner, by the same comparison
+  kNotBetterThanDefault,  // that of its batch
+  kMeasuredAgain,         // a later timing of its schedule counts
+  kNotCompared,           // it was not in the newest final comparison, which decides alone
+  kCondemned,             // its schedule did wrong at that time or later
+  kUnverified,
+  kFailed,
+};
+inline constexpr std::array kAllVerdicts = {
+    Verdict::kWinner,      Verdict::kSlower,    Verdict::kNotBetterThanDefault, Verdict::kMeasuredAgain,
+    Verdict::kNotCompared, Verdict::kCondemned, Verdict::kUnverified,           Verdict::kFailed};
+std::string_view VerdictName(Verdict verdict);  // "not_better_than_default"
+
+// For each contender, in their order, why it is not what FindWinner finds, or that it is.
+std::vector<Verdict> Explain(std::span<const Contender> contenders);
 
 }  // namespace hone::records
 

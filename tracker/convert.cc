@@ -32,13 +32,6 @@ const FieldDescriptor* Next(const Message& message, std::string_view& path) {
   return field;
 }
 
-absl::StatusOr<records::FailureKind> KindFromProto(v1::FailureKind kind) {
-  for (const records::FailureKind ours : records::kAllFailureKinds) {
-    if (ToProto(ours) == kind) return ours;
-  }
-  return absl::InvalidArgumentError(fmt::format("unknown failure kind {}", static_cast<int>(kind)));
-}
-
 // Takes one value of a record from the message. What is not there leaves the value as it is.
 struct Reader {
   const Message& message;
@@ -151,6 +144,34 @@ v1::FailureKind ToProto(records::FailureKind kind) {
   return result;
 }
 
+absl::StatusOr<records::FailureKind> FromProto(v1::FailureKind kind) {
+  for (const records::FailureKind ours : records::kAllFailureKinds) {
+    if (ToProto(ours) == kind) return ours;
+  }
+  return absl::InvalidArgumentError(fmt::format("unknown failure kind {}", static_cast<int>(kind)));
+}
+
+v1::RecordMatch ToProto(records::Closeness closeness) {
+  switch (closeness) {
+    case records::Closeness::kExact:
+      return v1::RECORD_MATCH_EXACT;
+    case records::Closeness::kSameDeviceOtherCompiler:
+      return v1::RECORD_MATCH_OTHER_COMPILER;
+    case records::Closeness::kOtherDevice:
+      return v1::RECORD_MATCH_SAME_TARGET;
+  }
+  return v1::RECORD_MATCH_UNSPECIFIED;
+}
+
+v1::RecordKey ToProto(const records::Key& key) {
+  v1::RecordKey message;
+  message.set_workload_digest(key.workload_digest);
+  message.set_target(key.target);
+  message.set_device_fingerprint(key.device_fingerprint);
+  message.set_compiler_version(key.compiler_version);
+  return message;
+}
+
 records::Key FromProto(const v1::RecordKey& key) {
   return {key.workload_digest(), key.target(), key.device_fingerprint(), key.compiler_version()};
 }
@@ -176,7 +197,7 @@ v1::Record ToProto(const records::StoredRecord& stored) {
 absl::StatusOr<records::Record> FromProto(const v1::Record& record) {
   records::Record result;
   if (record.outcome().has_failure()) {
-    HONE_ASSIGN_OR_RETURN(const records::FailureKind kind, KindFromProto(record.outcome().failure().kind()));
+    HONE_ASSIGN_OR_RETURN(const records::FailureKind kind, FromProto(record.outcome().failure().kind()));
     result.outcome = records::Failure{kind, ""};
   } else if (!record.outcome().has_timing()) {
     return absl::InvalidArgumentError("an outcome has neither timing nor failure");
@@ -203,21 +224,73 @@ v1::BestRecordResponse ToProto(const records::BestRecord& best) {
   response.set_median_seconds(best.median_seconds);
   if (best.default_seconds.has_value()) response.set_default_seconds(*best.default_seconds);
   response.set_confirmed(best.confirmed);
+  response.set_records(best.records);
   return response;
 }
 
-records::Filter FilterOf(const v1::RecordKey& key) {
+v1::BestRecordResponse ToProto(const records::NearestRecord& nearest) {
+  v1::BestRecordResponse response = ToProto(nearest.best);
+  response.set_match(ToProto(nearest.closeness));
+  response.set_device_similarity(nearest.device_similarity);
+  return response;
+}
+
+absl::StatusOr<records::BestRecord> FromProto(const v1::BestRecordResponse& response) {
+  records::BestRecord best;
+  HONE_ASSIGN_OR_RETURN(best.stored.record, FromProto(response.record()));
+  best.stored.row = response.record().row();
+  best.median_seconds = response.median_seconds();
+  if (response.has_default_seconds()) best.default_seconds = response.default_seconds();
+  best.confirmed = response.confirmed();
+  best.records = response.records();
+  return best;
+}
+
+v1::QueryRecordsRequest ToProto(const records::Filter& filter) {
+  v1::QueryRecordsRequest request;
+  const v1::ListBestRequest best = BestRequestOf(filter);
+  *request.mutable_key() = best.key();
+  request.set_op(best.op());
+  request.set_only_timed(filter.outcomes == records::Filter::Outcomes::kTimed);
+  request.set_only_failed(filter.outcomes == records::Filter::Outcomes::kFailed);
+  if (filter.failure.has_value()) request.set_failure(ToProto(*filter.failure));
+  request.set_only_confirmed(filter.confirmed_only);
+  request.set_after_row(filter.after_row);
+  if (filter.limit < INT32_MAX) request.set_limit(static_cast<int32_t>(filter.limit));
+  request.set_with_workload(filter.with_workload_text);
+  return request;
+}
+
+v1::ListBestRequest BestRequestOf(const records::Filter& filter) {
+  v1::ListBestRequest request;
+  *request.mutable_key() =
+      ToProto(records::Key{filter.workload_digest, filter.target, filter.device_fingerprint, filter.compiler_version});
+  request.set_op(filter.operator_label);
+  return request;
+}
+
+records::Filter FromProto(const v1::ListBestRequest& request) {
   records::Filter filter;
-  filter.workload_digest = key.workload_digest();
-  filter.target = key.target();
-  filter.device_fingerprint = key.device_fingerprint();
-  filter.compiler_version = key.compiler_version();
+  filter.workload_digest = request.key().workload_digest();
+  filter.target = request.key().target();
+  filter.device_fingerprint = request.key().device_fingerprint();
+  filter.compiler_version = request.key().compiler_version();
+  filter.operator_label = request.op();
   return filter;
 }
 
-records::Filter FromProto(const v1::QueryRecordsRequest& request) {
-  records::Filter filter = FilterOf(request.key());
+absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request) {
+  if (request.limit() < 0) return absl::InvalidArgumentError("a limit below 0 of records makes no sense");
+  v1::ListBestRequest best;
+  *best.mutable_key() = request.key();
+  best.set_op(request.op());
+  records::Filter filter = FromProto(best);
   if (request.only_timed()) filter.outcomes = records::Filter::Outcomes::kTimed;
+  if (request.only_failed()) filter.outcomes = records::Filter::Outcomes::kFailed;
+  if (request.failure() != v1::FAILURE_KIND_UNSPECIFIED) {
+    HONE_ASSIGN_OR_RETURN(filter.failure, FromProto(request.failure()));
+  }
+  filter.confirmed_only = request.only_confirmed();
   filter.after_row = request.after_row();
   if (request.limit() > 0) filter.limit = static_cast<size_t>(request.limit());
   filter.with_workload_text = request.with_workload();

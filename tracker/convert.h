@@ -1,5 +1,5 @@
-// The records room's plain values and the protocol's messages, into one another. The only place of the tracker that
-// knows both.
+// The records room's plain values and the protocol's messages, into one another: for the tracker, and for whoever asks
+// one for records.
 #ifndef HONE_TRACKER_CONVERT_H_
 #define HONE_TRACKER_CONVERT_H_
 
@@ -16,13 +16,24 @@
 namespace hone::tracker {
 
 v1::Record ToProto(const records::StoredRecord& stored);
-v1::BestRecordResponse ToProto(const records::BestRecord& best);  // without match and similarity
-// kInvalidArgument: an outcome is missing or of an unknown kind.
-absl::StatusOr<records::Record> FromProto(const v1::Record& record);
-records::Filter FromProto(const v1::QueryRecordsRequest& request);
-records::Filter FilterOf(const v1::RecordKey& key);  // empty parts match everything
-records::Key FromProto(const v1::RecordKey& key);
+v1::BestRecordResponse ToProto(const records::BestRecord& best);        // without match and similarity
+v1::BestRecordResponse ToProto(const records::NearestRecord& nearest);  // with them
+v1::RecordKey ToProto(const records::Key& key);
+v1::QueryRecordsRequest ToProto(const records::Filter& filter);
+v1::ListBestRequest BestRequestOf(const records::Filter& filter);
 v1::FailureKind ToProto(records::FailureKind kind);
+v1::RecordMatch ToProto(records::Closeness closeness);
+
+// kInvalidArgument: an outcome is missing or of an unknown kind. What the message does not say when it was measured,
+// was now.
+absl::StatusOr<records::Record> FromProto(const v1::Record& record);
+// The response must have a record. Errors as above.
+absl::StatusOr<records::BestRecord> FromProto(const v1::BestRecordResponse& response);
+// kInvalidArgument: an unknown kind of failure, or a limit below 0.
+absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request);
+records::Filter FromProto(const v1::ListBestRequest& request);
+records::Key FromProto(const v1::RecordKey& key);
+absl::StatusOr<records::FailureKind> FromProto(v1::FailureKind kind);
 
 // One record per candidate of a finished (or given up) piece of a batch of that farm. Outcomes that say nothing are
 // left out.

@@ -16,17 +16,7 @@
 namespace hone::tracker {
 namespace {
 
-v1::RecordMatch MatchOf(records::Closeness closeness) {
-  switch (closeness) {
-    case records::Closeness::kExact:
-      return v1::RECORD_MATCH_EXACT;
-    case records::Closeness::kSameDeviceOtherCompiler:
-      return v1::RECORD_MATCH_OTHER_COMPILER;
-    case records::Closeness::kOtherDevice:
-      return v1::RECORD_MATCH_SAME_TARGET;
-  }
-  return v1::RECORD_MATCH_UNSPECIFIED;
-}
+constexpr size_t kPageRows = 1000;
 
 class RecordServiceShell final : public v1::RecordService::Service {
  public:
@@ -52,7 +42,12 @@ class RecordServiceShell final : public v1::RecordService::Service {
     if (!report.ok()) return ToGrpc(report.status());
     response->set_appended(static_cast<int64_t>(report->appended));
     response->set_known(static_cast<int64_t>(report->duplicates));
-    return report->rejected.empty() ? grpc::Status::OK : ToGrpc(report->rejected.front().why);
+    for (const records::Rejected& row : report->rejected) {
+      v1::RejectedRecord* rejected = response->add_rejected();
+      rejected->set_index(static_cast<int64_t>(row.index));
+      rejected->set_why(std::string(row.why.message()));
+    }
+    return grpc::Status::OK;
   }
 
   grpc::Status Best(grpc::ServerContext*, const v1::BestRecordRequest* request,
@@ -61,30 +56,32 @@ class RecordServiceShell final : public v1::RecordService::Service {
     if (!nearest.ok()) return ToGrpc(nearest.status());
     const v1::RecordMatch widest =
         request->widest() == v1::RECORD_MATCH_UNSPECIFIED ? v1::RECORD_MATCH_EXACT : request->widest();
-    if (!nearest->has_value() || MatchOf((*nearest)->closeness) > widest) return grpc::Status::OK;
-    *response = ToProto((*nearest)->best);
-    response->set_match(MatchOf((*nearest)->closeness));
-    response->set_device_similarity((*nearest)->device_similarity);
+    if (!nearest->has_value() || ToProto((*nearest)->closeness) > widest) return grpc::Status::OK;
+    *response = ToProto(**nearest);
     return grpc::Status::OK;
   }
 
-  grpc::Status ListBest(grpc::ServerContext*, const v1::ListBestRequest* request,
-                        v1::ListBestResponse* response) override {
-    if (request->key().workload_digest().empty()) {
-      return ToGrpc(absl::InvalidArgumentError("the winners of which workload? the key has no workload digest"));
+  grpc::Status ListBest(grpc::ServerContext* context, const v1::ListBestRequest* request,
+                        grpc::ServerWriter<v1::BestRecordResponse>* writer) override {
+    const records::Filter filter = FromProto(*request);
+    const Present present = callers_.PresentIn(context);
+    for (std::optional<records::KeyNumbers> next = records::KeyNumbers(); next.has_value() && present();) {
+      const auto page = store_->SomeBest(filter, *next);
+      if (!page.ok()) return ToGrpc(page.status());
+      for (const records::BestRecord& best : page->best) {
+        if (!writer->Write(ToProto(best))) return grpc::Status::CANCELLED;
+      }
+      next = page->next;
     }
-    records::Filter filter = FilterOf(request->key());
-    filter.limit = SIZE_MAX;
-    const auto winners = store_->AllBest(filter);
-    if (!winners.ok()) return ToGrpc(winners.status());
-    for (const records::BestRecord& best : *winners) *response->add_best() = ToProto(best);
-    return grpc::Status::OK;
+    return StillThere(present);
   }
 
   grpc::Status Query(grpc::ServerContext*, const v1::QueryRecordsRequest* request,
                      v1::QueryRecordsResponse* response) override {
-    if (request->limit() < 0) return ToGrpc(absl::InvalidArgumentError("a limit below 0 of records makes no sense"));
-    const auto page = store_->Query(FromProto(*request));
+    auto filter = FromProto(*request);
+    if (!filter.ok()) return ToGrpc(filter.status());
+    if (request->limit() == 0) filter->limit = kPageRows;
+    const auto page = store_->Query(*filter);
     if (!page.ok()) return ToGrpc(page.status());
     for (const records::StoredRecord& row : page->rows) *response->add_records() = ToProto(row);
     response->set_more(page->more);
@@ -107,25 +104,24 @@ class RecordServiceShell final : public v1::RecordService::Service {
 
   grpc::Status Export(grpc::ServerContext* context, const v1::QueryRecordsRequest* request,
                       grpc::ServerWriter<v1::Record>* writer) override {
-    records::Filter filter = FromProto(*request);
-    int64_t left = request->limit() > 0 ? request->limit() : INT64_MAX;
+    const auto filter = FromProto(*request);
+    if (!filter.ok()) return ToGrpc(filter.status());
     const Present present = callers_.PresentIn(context);
-    while (left > 0 && present()) {
-      filter.limit = static_cast<size_t>(std::min<int64_t>(left, 1000));
-      const auto page = store_->Query(filter);
-      if (!page.ok()) return ToGrpc(page.status());
-      for (const records::StoredRecord& row : page->rows) {
-        if (!writer->Write(ToProto(row))) return grpc::Status::CANCELLED;
-      }
-      if (!page->more || page->rows.empty()) break;
-      filter.after_row = page->rows.back().row;
-      left -= static_cast<int64_t>(page->rows.size());
-    }
-    if (!present()) return ToGrpc(absl::CancelledError("the caller went away, or its certificate was revoked"));
-    return grpc::Status::OK;
+    int64_t rows = 0;
+    const absl::Status status = store_->ForEach(*filter, [&](const records::StoredRecord& row) {
+      const bool asks = rows++ % static_cast<int64_t>(kPageRows) == 0;
+      const bool there = (!asks || present()) && writer->Write(ToProto(row));
+      return there ? absl::OkStatus() : absl::CancelledError("");
+    });
+    return status.ok() || absl::IsCancelled(status) ? StillThere(present) : ToGrpc(status);
   }
 
  private:
+  static grpc::Status StillThere(const Present& present) {
+    return present() ? grpc::Status::OK
+                     : ToGrpc(absl::CancelledError("the caller went away, or its certificate was revoked"));
+  }
+
   records::Store* const store_;
   const Callers callers_;
 };

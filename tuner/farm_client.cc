@@ -167,7 +167,10 @@ absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch
     record.mutable_time()->set_nanos(static_cast<int32_t>(now % 1'000'000'000));
   }
   v1::AppendRecordsResponse response;
-  return Persist([&](auto* context) { return RecordsStub()->Append(context, request, &response); });
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return RecordsStub()->Append(context, request, &response); }));
+  if (response.rejected_size() == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("the tracker keeps no record of a failed build: {}", response.rejected(0).why()));
 }
 
 }  // namespace hone::tuner

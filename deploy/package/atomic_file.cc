@@ -82,4 +82,10 @@ absl::Status AtomicFile::Commit() {
   return absl::OkStatus();
 }
 
+absl::Status WriteTextFile(std::string_view text, const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  HONE_RETURN_IF_ERROR(file.Write({reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+  return file.Commit();
+}
+
 }  // namespace hone::package

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -39,6 +40,9 @@ class AtomicFile {
   std::string temporary_path_;  // empty once renamed
   int fd_;
 };
+
+// The whole of a file at once; errors as above.
+absl::Status WriteTextFile(std::string_view text, const std::string& path);
 
 }  // namespace hone::package
 

@@ -34,7 +34,8 @@ class KernelCompiler {
       HONE_RETURN_IF_ERROR(Compile(codegen::PlainSchedule(workload_, options_.target)));
       return std::move(result_);
     }
-    if (UseRecord()) return std::move(result_);
+    HONE_RETURN_IF_ERROR(UseRecord());
+    if (result_.record >= 0) return std::move(result_);
     absl::StatusOr<space::Candidate> candidate = space::Default(workload_, options_.target);
     absl::Status status = candidate.ok() ? Compile(candidate->schedule) : candidate.status();
     if (!status.ok()) {
@@ -45,17 +46,21 @@ class KernelCompiler {
   }
 
  private:
-  bool UseRecord() {
-    if (!options_.lookup) return false;
-    for (const RecordedSchedule& record : options_.lookup(result_.digest)) {
-      absl::StatusOr<schedule::Schedule> schedule = schedule::ParseSchedule(record.schedule);
+  absl::Status UseRecord() {
+    if (!options_.lookup) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const std::vector<RecordedSchedule> records, options_.lookup(result_.digest));
+    for (size_t i = 0; i < records.size(); ++i) {
+      absl::StatusOr<schedule::Schedule> schedule = schedule::ParseSchedule(records[i].schedule);
       const absl::Status status = schedule.ok() ? Compile(*schedule) : schedule.status();
-      result_.from_record = status.ok();
-      if (status.ok()) return true;
-      Warn(fmt::format("the recorded schedule ({}) does not fit any more, trying the next: {}", record.provenance,
+      if (status.ok()) {
+        result_.record = static_cast<int>(i);
+        return status;
+      }
+      if (options_.pinned) return Annotate(status, records[i].provenance);
+      Warn(fmt::format("the recorded schedule ({}) does not fit any more, trying the next: {}", records[i].provenance,
                        std::string(status.message())));
     }
-    return false;
+    return absl::OkStatus();
   }
 
   absl::Status Compile(const schedule::Schedule& schedule) {

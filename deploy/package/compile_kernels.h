@@ -1,7 +1,7 @@
 // The kernels of a plan, one per workload, generated in parallel: the best recorded schedule of each, or its default.
 //
-// Not the search (tuner/) and not the file (package_writer.h). A recorded schedule is only advice: one that does not
-// fit any more is skipped with a warning, never an error. Start with CompileKernels.
+// Not the search (tuner/) and not the file (package_writer.h). A recorded schedule is only advice, unless it is pinned:
+// one that does not fit any more is skipped with a warning. Start with CompileKernels.
 #ifndef HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_
 #define HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_
 
@@ -22,13 +22,15 @@ struct RecordedSchedule {
   std::string provenance;  // for messages: "measured on this device"
 };
 
-// The recorded schedules of a workload, best first; empty if there are none. Called from several threads at once.
-using ScheduleLookup = std::function<std::vector<RecordedSchedule>(const std::string& workload_digest)>;
+// The recorded schedules of a workload, best first; empty if there are none. An error ends the compilation. Called from
+// several threads at once.
+using ScheduleLookup = std::function<absl::StatusOr<std::vector<RecordedSchedule>>(const std::string& workload_digest)>;
 
 struct KernelOptions {
   target::Target target;
   ScheduleLookup lookup;         // may be empty: no records
   int threads = 0;               // that generate code; 0: one per CPU
+  bool pinned = false;           // the first schedule of `lookup` is used, and every workload has one; else an error
   bool plain = false;            // unscheduled loops for every workload: quick to compile, slow to run
   std::string reproducers = {};  // folder for what shows the failure of a pass again (pass_runner.h); empty: none
 };
@@ -37,7 +39,7 @@ struct CompiledKernel {
   codegen::Kernel kernel;
   std::string digest;    // of the workload
   std::string schedule;  // text of the one that was used
-  bool from_record = false;
+  int record = -1;       // which one of the lookup's answer that is; none: -1
   std::vector<std::string> warnings;
 };
 

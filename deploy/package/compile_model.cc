@@ -10,9 +10,11 @@
 #include <set>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/status.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/version.h"
+#include "deploy/package/cpp_header.h"
 #include "deploy/package/memory_plan.h"
 #include "deploy/package/package_writer.h"
 #include "deploy/package/plan_contents.h"
@@ -89,6 +91,7 @@ class PackageCompiler {
     HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads));
     PackageProgram& program = built.program;
     AddNeeds(options.target, kernels, program);
+    Summarize(kernels, target::Print(options.target));
     HONE_ASSIGN_OR_RETURN(program.code, LinkedCode(kernels, options.target));
     HONE_RETURN_IF_ERROR(PlanArena(program));
     contents_.programs.push_back(std::move(program));
@@ -96,12 +99,12 @@ class PackageCompiler {
     contents_.metadata.programs.push_back(Describe(plan, kernels, target::Print(options.target)));
     if (plans_.empty()) contents_.metadata.input_ranges = InputRanges(plan);
     plans_.push_back(std::move(plan));
-    Summarize(kernels);
     return absl::OkStatus();
   }
 
   absl::StatusOr<CompileSummary> Write(const std::string& path) {
     HONE_ASSIGN_OR_RETURN(summary_.bytes, WritePackage(contents_, path));
+    summary_.cpp_header = CppHeader(contents_.metadata.model_name, contents_.programs.front());
     return std::move(summary_);
   }
 
@@ -117,14 +120,16 @@ class PackageCompiler {
     return std::move(artifact.code);
   }
 
-  void Summarize(std::span<const CompiledKernel> kernels) {
-    ProgramSummary program = {contents_.metadata.programs.back().target, static_cast<int64_t>(kernels.size()), 0, {}};
+  void Summarize(std::span<const CompiledKernel> kernels, std::string target) {
+    ProgramSummary program = {std::move(target), static_cast<int64_t>(kernels.size()), 0, {}};
     for (const CompiledKernel& kernel : kernels) {
-      program.records_used += kernel.from_record ? 1 : 0;
-      const KernelInterface& interface = kernel.kernel.interface;
-      int64_t lanes = 0;
-      for (const KernelLaunch& launch : interface.main) lanes = std::max(lanes, launch.lanes);
-      if (lanes > 0) program.lane_kernels.push_back({interface.name, lanes, kernel.kernel.shared_bytes});
+      program.records_used += kernel.record >= 0 ? 1 : 0;
+      KernelSummary& summary = program.per_kernel.emplace_back();
+      summary = {kernel.kernel.interface.name, kernel.digest, Sha256Hex(kernel.kernel.code)};
+      for (const KernelLaunch& launch : kernel.kernel.interface.main) {
+        summary.lanes = std::max(summary.lanes, launch.lanes);
+      }
+      if (summary.lanes > 0) summary.shared_bytes = kernel.kernel.shared_bytes;
       for (const std::string& warning : kernel.warnings) {
         summary_.warnings.push_back(fmt::format("{}: {}", program.target, warning));
       }

@@ -17,16 +17,18 @@
 
 namespace hone::package {
 
-struct LaneKernel {
+struct KernelSummary {
   std::string name;
-  int64_t lanes = 0, shared_bytes = 0;  // of a group of its largest launch
+  std::string digest;                   // of its workload
+  std::string code_digest;              // of its code before it was linked with the others: what a schedule changes
+  int64_t lanes = 0, shared_bytes = 0;  // of a group of its largest launch; 0 on a target without lanes
 };
 
 struct ProgramSummary {
   std::string target;  // canonical text
   int64_t kernels = 0;
-  int64_t records_used = 0;              // kernels whose schedule came from a record
-  std::vector<LaneKernel> lane_kernels;  // all, of a target with lanes
+  int64_t records_used = 0;  // kernels whose schedule came from the lookup
+  std::vector<KernelSummary> per_kernel;
 };
 
 struct CompileSummary {
@@ -34,6 +36,7 @@ struct CompileSummary {
   uint64_t bytes = 0;  // of the package
   std::vector<ProgramSummary> programs;
   std::vector<std::string> warnings;
+  std::string cpp_header;  // cpp_header.h
 };
 
 // Compiles the model for each of `targets` (different ones, the best first) and writes the package to output_path (the

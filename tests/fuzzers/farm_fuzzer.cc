@@ -75,7 +75,7 @@ class Session {
         return;
       }
       case Call::kQueryRecords:
-        tracker::FromProto(Parsed<v1::QueryRecordsRequest>(bytes));
+        tracker::FromProto(Parsed<v1::QueryRecordsRequest>(bytes)).status().IgnoreError();
         return;
       case Call::kCount:
         return;

@@ -6,6 +6,7 @@
 #include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "records/store.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::records {

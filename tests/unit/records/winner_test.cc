@@ -227,5 +227,47 @@ TEST(WinnerTest, NeitherTheOrderNorRowsWithoutABearingChangeIt) {
   }
 }
 
+TEST(ExplainTest, EveryContenderGetsTheReasonThatKeptItFromWinning) {
+  Contender unverified = Raced(1, "u", 1);
+  unverified.verified = false;
+  const std::vector<Contender> contenders = {
+      unverified,
+      Raced(2, "wrong later", 1),
+      Wrong(3, "wrong later"),
+      Raced(4, "raced only", 1),
+      Confirmed(InBatch(OfDefault(Raced(5, "d", 10)), "old")),
+      Confirmed(InBatch(Raced(6, "of an old day", 1), "old")),
+      Confirmed(InBatch(OfDefault(Raced(10, "d", 10)), "new")),
+      Confirmed(InBatch(Raced(11, "a", 3), "new")),
+      Confirmed(InBatch(Raced(12, "a", 5), "new")),
+      Confirmed(InBatch(Raced(13, "b", 6), "new")),
+      Confirmed(InBatch(Raced(14, "c", 9.99), "new")),
+  };
+  using enum Verdict;
+  EXPECT_EQ(Explain(contenders),
+            (std::vector<Verdict>{kUnverified, kCondemned, kFailed, kNotCompared, kNotCompared, kNotCompared, kSlower,
+                                  kMeasuredAgain, kWinner, kSlower, kNotBetterThanDefault}));
+  EXPECT_EQ(FindWinner(contenders)->index, 8u);
+}
+
+TEST(ExplainTest, WithoutAWinnerNobodyIsCalledOne) {
+  EXPECT_EQ(Explain({}), std::vector<Verdict>());
+  EXPECT_EQ(Explain(std::vector{Raced(1, "a", 1), Wrong(2, "a")}),
+            (std::vector<Verdict>{Verdict::kCondemned, Verdict::kFailed}));
+}
+
+TEST(ExplainTest, TheOneWinnerIsTheOneThatIsFound) {
+  Random random(7);
+  for (int round = 0; round < 2000; ++round) {
+    const std::vector<Contender> contenders = RandomContenders(random);
+    const std::vector<Verdict> verdicts = Explain(contenders);
+    const std::optional<Winner> winner = FindWinner(contenders);
+    EXPECT_EQ(std::count(verdicts.begin(), verdicts.end(), Verdict::kWinner), winner.has_value() ? 1 : 0);
+    if (winner.has_value()) {
+      EXPECT_EQ(verdicts[winner->index], Verdict::kWinner);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::records

@@ -1,0 +1,171 @@
+#include "cli/lock_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/status.h"
+#include "deploy/package/atomic_file.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+ordered_json ToJson(const LockedWorkload& workload) {
+  ordered_json fields = {{"workload", workload.digest}, {"operator", workload.op}, {"calls", workload.calls}};
+  if (const auto& record = workload.record; record.has_value()) {
+    fields["record"] = {{"measurement", record->measurement},
+                        {"median_ms", record->median_ms},
+                        {"default_ms", record->default_ms.has_value() ? ordered_json(*record->default_ms) : nullptr},
+                        {"device", record->device},
+                        {"compiler", record->compiler},
+                        {"measured_at", record->measured_at},
+                        {"match", record->how_near}};
+  } else {
+    fields["record"] = nullptr;
+  }
+  fields["schedule"] = ordered_json::array();
+  const std::vector<std::string> lines = absl::StrSplit(absl::StripSuffix(workload.schedule, "\n"), '\n');
+  if (!workload.schedule.empty()) fields["schedule"] = lines;
+  return fields;
+}
+
+// Takes fields out of objects; the first one that is not as it must be is kept as the error.
+class Reader {
+ public:
+  explicit Reader(std::string path) : path_(std::move(path)) {}
+
+  template <typename Value>
+  Value Take(const json& object, const std::string& where, const char* name, bool (json::*is)() const noexcept) {
+    const auto field = object.is_object() ? object.find(name) : object.end();
+    if (!object.is_object() || field == object.end() || !((*field).*is)()) {
+      Complain(fmt::format("{}{} is missing or of the wrong type", where, name));
+      return Value();
+    }
+    return field->get<Value>();
+  }
+  std::string Text(const json& object, const std::string& where, const char* name) {
+    return Take<std::string>(object, where, name, &json::is_string);
+  }
+  void Complain(const std::string& what) {
+    if (!status_.ok()) return;
+    status_ =
+        absl::DataLossError(fmt::format("lock file {} is damaged: {}; take it from your version control, or make "
+                                        "it anew with `hone records lock`",
+                                        path_, what));
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  std::string path_;
+  absl::Status status_;
+};
+
+LockedRecord ReadRecord(const json& fields, const std::string& where, Reader& reader) {
+  LockedRecord record;
+  record.measurement = reader.Text(fields, where, "measurement");
+  record.median_ms = reader.Take<double>(fields, where, "median_ms", &json::is_number);
+  if (fields.is_object() && fields.contains("default_ms") && !fields["default_ms"].is_null()) {
+    record.default_ms = reader.Take<double>(fields, where, "default_ms", &json::is_number);
+  }
+  record.device = reader.Text(fields, where, "device");
+  record.compiler = reader.Text(fields, where, "compiler");
+  record.measured_at = reader.Text(fields, where, "measured_at");
+  record.how_near = reader.Text(fields, where, "match");
+  return record;
+}
+
+LockedWorkload ReadWorkload(const json& fields, const std::string& where, Reader& reader) {
+  LockedWorkload workload;
+  workload.digest = reader.Text(fields, where, "workload");
+  workload.op = reader.Text(fields, where, "operator");
+  workload.calls = reader.Take<int64_t>(fields, where, "calls", &json::is_number_integer);
+  const json lines = reader.Take<json>(fields, where, "schedule", &json::is_array);
+  for (const json& line : lines) {
+    if (line.is_string()) {
+      workload.schedule += line.get<std::string>() + "\n";
+    } else {
+      reader.Complain(where + "schedule has something else than texts");
+    }
+  }
+  if (fields.is_object() && fields.contains("record") && !fields["record"].is_null()) {
+    workload.record = ReadRecord(fields["record"], where + "record.", reader);
+  }
+  return workload;
+}
+
+LockedProgram ReadProgram(const json& fields, const std::string& where, Reader& reader) {
+  LockedProgram program;
+  program.target = reader.Text(fields, where, "target");
+  const json workloads = reader.Take<json>(fields, where, "workloads", &json::is_array);
+  std::set<std::string> seen;
+  for (size_t i = 0; i < workloads.size(); ++i) {
+    program.workloads.push_back(ReadWorkload(workloads[i], fmt::format("{}workloads[{}].", where, i), reader));
+    if (!seen.insert(program.workloads.back().digest).second) {
+      reader.Complain(fmt::format("{}workloads[{}] is there twice", where, i));
+    }
+  }
+  return program;
+}
+
+}  // namespace
+
+std::string ToText(const LockFile& lock) {
+  ordered_json document = {{"hone_lock", kFormat}, {"compiler", lock.compiler}, {"model", lock.model}};
+  document["programs"] = ordered_json::array();
+  for (const LockedProgram& program : lock.programs) {
+    ordered_json workloads = ordered_json::array();
+    for (const LockedWorkload& workload : program.workloads) workloads.push_back(ToJson(workload));
+    document["programs"].push_back({{"target", program.target}, {"workloads", std::move(workloads)}});
+  }
+  return document.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string& path) {
+  Reader reader(path);
+  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const int64_t format = reader.Take<int64_t>(document, "", "hone_lock", &json::is_number_integer);
+  HONE_RETURN_IF_ERROR(reader.status());
+  if (format != kFormat) {
+    return absl::FailedPreconditionError(
+        fmt::format("lock file {} has format {}, and this Hone reads {}; use the Hone that wrote it, or make it anew "
+                    "with `hone records lock`",
+                    path, format, kFormat));
+  }
+  LockFile lock;
+  lock.compiler = reader.Text(document, "", "compiler");
+  lock.model = reader.Text(document, "", "model");
+  const json programs = reader.Take<json>(document, "", "programs", &json::is_array);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    lock.programs.push_back(ReadProgram(programs[i], fmt::format("programs[{}].", i), reader));
+  }
+  if (lock.programs.empty()) reader.Complain("programs is empty");
+  HONE_RETURN_IF_ERROR(reader.status());
+  return lock;
+}
+
+absl::StatusOr<LockFile> ReadLockFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  if (!file || !(content << file.rdbuf())) {
+    return absl::NotFoundError(fmt::format("cannot read lock file {}: {}; `hone records lock` makes one", path,
+                                           errno != 0 ? std::strerror(errno) : "it is empty"));
+  }
+  return ParseLockFile(std::move(content).str(), path);
+}
+
+absl::Status WriteLockFile(const LockFile& lock, const std::string& path) {
+  return package::WriteTextFile(ToText(lock), path);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,42 @@
+#include "cli/model_records.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/schedule_lookup.h"
+#include "compiler/version.h"
+#include "fmt/format.h"
+
+namespace hone::cli {
+
+absl::StatusOr<ModelRecords> FindModelRecords(const RecordsOptions& options, const records::Filter& filter,
+                                              const records::Source& source) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, options.model.Targets());
+  HONE_ASSIGN_OR_RETURN(Place place, PlaceOf(targets.front()));
+  if (!filter.device_fingerprint.empty()) place.device_fingerprint = filter.device_fingerprint;
+  HONE_ASSIGN_OR_RETURN(std::vector<ModelWorkload> workloads,
+                        WorkloadsOf(options.model, options.model.models.front(), targets.front()));
+  ModelRecords found = {.target = place.target};
+  for (ModelWorkload& workload : workloads) {
+    records::Filter of_workload = filter;
+    of_workload.workload_digest = workload.digest;
+    of_workload.target = place.target;
+    of_workload.limit = SIZE_MAX;
+    HONE_ASSIGN_OR_RETURN(std::vector<records::BestRecord> winners, source.AllBest(of_workload));
+    const records::Key wanted{workload.digest, place.target, place.device_fingerprint, kCompilerVersion};
+    std::optional<records::NearestRecord> nearest = records::Nearest(wanted, std::move(winners));
+    found.missing += nearest.has_value() ? 0 : 1;
+    found.entries.push_back({std::move(workload), std::move(nearest)});
+  }
+  return found;
+}
+
+absl::Status CheckRequired(const RecordsOptions& options, const ModelRecords& found) {
+  if (!options.require || found.missing == 0) return absl::OkStatus();
+  return RecordsMissingError(
+      fmt::format("{} of the {} workloads of {} have no record for {}; `hone tune` measures them", found.missing,
+                  found.entries.size(), options.model.models.front(), found.target));
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,15 @@
+// `hone records export` and `import`: records as lines of JSON, to another place and back.
+#ifndef HONE_CLI_RECORDS_EXCHANGE_H_
+#define HONE_CLI_RECORDS_EXCHANGE_H_
+
+#include "absl/status/status.h"
+#include "cli/records_options.h"
+
+namespace hone::cli {
+
+absl::Status RunExport(const RecordsOptions& options);
+absl::Status RunImport(const RecordsOptions& options);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_RECORDS_EXCHANGE_H_

@@ -1,0 +1,181 @@
+#include "cli/records_lock.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/records_show.h"
+#include "cli/schedule_lookup.h"
+#include "compiler/graph/plan.h"
+#include "compiler/version.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr char kOtherTarget[] = "other_target";
+
+LockedRecord RecordOf(const Usable& used) {
+  const records::Record& record = used.best.stored.record;
+  LockedRecord locked = {.measurement = record.measurement_id,
+                         .device = record.key.device_fingerprint,
+                         .compiler = record.key.compiler_version,
+                         .measured_at = Utc(record.measured_at),
+                         .how_near = used.how_near,
+                         .median_ms = used.best.median_seconds * 1e3,
+                         .default_ms = std::nullopt};
+  if (used.best.default_seconds.has_value()) locked.default_ms = *used.best.default_seconds * 1e3;
+  return locked;
+}
+
+// Compiles the kernels as `hone compile` does, so that what is pinned is what that would take.
+absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const records::Filter& filter,
+                                          const records::Source* source, const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(Place place, PlaceOf(target));
+  if (!filter.device_fingerprint.empty()) place.device_fingerprint = filter.device_fingerprint;
+  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, options.model.Import());
+  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(options.model.models.front(), import, target));
+  std::mutex mutex;
+  std::map<std::string, std::vector<Usable>> known;  // by digest
+  const auto lookup = [&](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
+    if (source == nullptr) return std::vector<package::RecordedSchedule>();
+    HONE_ASSIGN_OR_RETURN(std::vector<Usable> usable, UsableRecords(*source, place, digest, filter));
+    std::vector<package::RecordedSchedule> schedules = SchedulesOf(usable);
+    const std::lock_guard lock(mutex);
+    known[digest] = std::move(usable);
+    return schedules;
+  };
+  HONE_ASSIGN_OR_RETURN(const std::vector<package::CompiledKernel> kernels,
+                        package::CompileKernels(plan.workloads, {.target = target, .lookup = lookup}));
+  LockedProgram program{place.target, {}};
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const package::CompiledKernel& kernel = kernels[i];
+    for (const std::string& warning : kernel.warnings) fmt::print(stderr, "warning: {}\n", warning);
+    LockedWorkload workload{kernel.digest, plan.workloads[i].op, 0, kernel.schedule, std::nullopt};
+    workload.calls = std::count_if(plan.calls.begin(), plan.calls.end(), [&](const graph::PlanCall& call) {
+      return static_cast<size_t>(call.workload) == i;
+    });
+    if (kernel.record >= 0) workload.record = RecordOf(known[kernel.digest][static_cast<size_t>(kernel.record)]);
+    program.workloads.push_back(std::move(workload));
+  }
+  return program;
+}
+
+bool HasRecord(const LockedWorkload& workload) {
+  return workload.record.has_value() && workload.record->how_near != kOtherTarget;
+}
+
+absl::Status PrintLocked(const RecordsOptions& options, const LockFile& lock) {
+  nlohmann::ordered_json programs = nlohmann::ordered_json::array();
+  std::string text;
+  for (const LockedProgram& program : lock.programs) {
+    const size_t all = program.workloads.size();
+    const auto found = std::count_if(program.workloads.begin(), program.workloads.end(), HasRecord);
+    programs.push_back({{"target", program.target},
+                        {"workloads", all},
+                        {"found", found},
+                        {"missing", static_cast<int64_t>(all) - found}});
+    text +=
+        fmt::format("{}: {} workloads, {} of them with a record for {}\n", options.file, all, found, program.target);
+  }
+  return options.json ? PrintJson({{"file", options.file}, {"programs", programs}}) : PrintText(text);
+}
+
+absl::Status CheckNothingMissing(const RecordsOptions& options, const LockFile& lock) {
+  if (!options.require) return absl::OkStatus();
+  for (const LockedProgram& program : lock.programs) {
+    const auto found = std::count_if(program.workloads.begin(), program.workloads.end(), HasRecord);
+    const auto missing = static_cast<int64_t>(program.workloads.size()) - found;
+    if (missing == 0) continue;
+    return RecordsMissingError(fmt::format(
+        "{} of the {} workloads of {} have no record for {}, and nothing was written; `hone tune` measures them",
+        missing, program.workloads.size(), options.model.models.front(), program.target));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const std::string& path,
+                                                    const target::Target& target) {
+  const std::string text = target::Print(target);
+  const auto program = std::find_if(lock.programs.begin(), lock.programs.end(),
+                                    [&](const LockedProgram& p) { return p.target == text; });
+  if (program == lock.programs.end()) {
+    std::vector<std::string> known;
+    for (const LockedProgram& p : lock.programs) known.push_back("\n  " + p.target);
+    return absl::NotFoundError(
+        fmt::format("{} has no target {}; lock it too (`hone records lock --target`), or leave --target out for those "
+                    "that it has:{}",
+                    path, text, fmt::join(known, "")));
+  }
+  auto schedules = std::make_shared<std::map<std::string, std::string>>();
+  for (const LockedWorkload& workload : program->workloads) (*schedules)[workload.digest] = workload.schedule;
+  const auto lookup = [schedules = std::shared_ptr<const std::map<std::string, std::string>>(schedules), path,
+                       text](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
+    const auto found = schedules->find(digest);
+    if (found == schedules->end()) {
+      return absl::NotFoundError(fmt::format(
+          "{} has no schedule for it on {}: the model, its --shape or its --bind are not those that were locked; lock "
+          "again with `hone records lock`",
+          path, text));
+    }
+    return std::vector<package::RecordedSchedule>{
+        {found->second, fmt::format("its schedule in {} does not apply; lock again with `hone records lock`", path)}};
+  };
+  return package::KernelOptions{.target = target, .lookup = lookup, .pinned = true};
+}
+
+}  // namespace
+
+absl::Status RunLock(const RecordsOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, options.model.Targets());
+  HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
+  HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());
+  LockFile lock = {.compiler = kCompilerVersion,
+                   .model = std::filesystem::path(options.model.models.front()).filename().string(),
+                   .programs = {}};
+  for (const target::Target& target : targets) {
+    HONE_ASSIGN_OR_RETURN(LockedProgram program, LockProgram(options, filter, source.get(), target));
+    lock.programs.push_back(std::move(program));
+  }
+  HONE_RETURN_IF_ERROR(CheckNothingMissing(options, lock));
+  HONE_RETURN_IF_ERROR(WriteLockFile(lock, options.file));
+  return PrintLocked(options, lock);
+}
+
+absl::StatusOr<std::vector<package::KernelOptions>> LockedTargets(const LockFile& lock, const std::string& path,
+                                                                  const ModelOptions& model) {
+  if (lock.compiler != kCompilerVersion) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} was locked for compiler '{}', and this is '{}', which may make other code of the same "
+                    "schedules; lock again "
+                    "with `hone records lock`, or, to keep the schedules as they are, write this version into its line "
+                    "\"compiler\"",
+                    path, lock.compiler, kCompilerVersion));
+  }
+  std::vector<target::Target> targets;
+  if (!model.targets.empty() || model.threads > 0) {
+    HONE_ASSIGN_OR_RETURN(targets, model.Targets());
+  } else {
+    for (const LockedProgram& program : lock.programs) {
+      absl::StatusOr<target::Target> target = target::ParseTarget(program.target);
+      if (!target.ok()) return Annotate(target.status(), path);
+      targets.push_back(*std::move(target));
+    }
+  }
+  std::vector<package::KernelOptions> result;
+  for (const target::Target& target : targets) {
+    HONE_ASSIGN_OR_RETURN(package::KernelOptions options, LockedTarget(lock, path, target));
+    result.push_back(std::move(options));
+  }
+  return result;
+}
+
+}  // namespace hone::cli

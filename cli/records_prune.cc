@@ -1,0 +1,42 @@
+#include "cli/records_prune.h"
+
+#include <chrono>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+#include "records/prune.h"
+#include "records/store.h"
+
+namespace hone::cli {
+
+absl::Status RunPrune(const RecordsOptions& options) {
+  records::PruneRule rule;
+  if (options.older_than >= 0) {
+    rule.before = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now()) -
+                  std::chrono::days(options.older_than);
+  }
+  if (options.keep_best >= 0) rule.keep_best = static_cast<size_t>(options.keep_best);
+  if (!rule.before.has_value() && !rule.keep_best.has_value()) {
+    return UsageError("which rows may go? give --older-than DAYS, --keep-best N, or both");
+  }
+  HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
+  HONE_ASSIGN_OR_RETURN(const auto store, options.source.OpenFile(options.yes ? records::OpenMode::kReadWrite
+                                                                              : records::OpenMode::kReadOnly));
+  HONE_ASSIGN_OR_RETURN(const records::PruneReport report, store->Prune(filter, rule, options.yes));
+  if (options.json) {
+    return PrintJson({{"records", report.rows},
+                      {"removed", options.yes ? report.going : 0},
+                      {"would_go", report.going},
+                      {"keys", report.keys},
+                      {"keys_with_such", report.keys_going}});
+  }
+  return PrintText(fmt::format("{}: {} of {} records {}, of {} of the {} workloads, targets, devices and compilers{}\n",
+                               store->path().string(), report.going, report.rows,
+                               options.yes ? "were removed" : "would go", report.keys_going, report.keys,
+                               options.yes ? "" : "; --yes removes them, `hone records export` keeps a copy"));
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,289 @@
+#include "cli/records_show.h"
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/median.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/csv.h"
+#include "cli/model_records.h"
+#include "cli/output.h"
+#include "fmt/chrono.h"
+#include "fmt/format.h"
+#include "records/columns.h"
+#include "records/jsonl.h"
+#include "records/winner.h"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using records::BestRecord;
+using records::Failure;
+using records::Filter;
+using records::OpenMode;
+using records::Record;
+using records::StoredRecord;
+using records::Timing;
+
+// What it was compared with.
+std::string ComparisonOf(const BestRecord& best) {
+  const char* confirmed = best.confirmed ? "confirmed" : "not confirmed";
+  if (!best.default_seconds.has_value()) return confirmed;
+  return fmt::format("{}, {:.2f}x the default", confirmed, *best.default_seconds / best.median_seconds);
+}
+
+ordered_json MissingFields(const ModelWorkload& workload) {
+  return {{"workload", workload.digest}, {"operator", workload.op}, {"calls", workload.calls}};
+}
+
+absl::Status PrintBestOfModel(const RecordsOptions& options, const ModelRecords& found) {
+  ordered_json best = ordered_json::array(), missing = ordered_json::array();
+  std::string text;
+  for (const auto& [workload, record] : found.entries) {
+    if (!record.has_value()) {
+      missing.push_back(MissingFields(workload));
+      text += fmt::format("{:.12}  {}\n    missing, called {} times\n", workload.digest, workload.op, workload.calls);
+      continue;
+    }
+    ordered_json& fields = best.emplace_back(BestFields(record->best));
+    fields["calls"] = workload.calls;
+    fields["match"] = records::ClosenessName(record->closeness);
+    text += BestText(record->best);
+  }
+  if (options.csv) return PrintCsv(best);
+  const size_t all = found.entries.size();
+  if (!options.json) {
+    HONE_RETURN_IF_ERROR(PrintText(text));
+    fmt::print(stderr, "{} of {} workloads have a record for {}\n", all - found.missing, all, found.target);
+    return absl::OkStatus();
+  }
+  return PrintJson({{"model", options.model.models.front()},
+                    {"target", found.target},
+                    {"workloads", all},
+                    {"found", all - found.missing},
+                    {"missing", found.missing},
+                    {"best", std::move(best)},
+                    {"without_record", std::move(missing)}});
+}
+
+// One row after the other as they come, in the form that was asked for: there may be millions.
+class RowPrinter {
+ public:
+  explicit RowPrinter(const RecordsOptions& options) : options_(options) {}
+
+  absl::Status Begin() {
+    if (options_.json) return Print("{\"records\": [");
+    return options_.csv ? Print(CsvLine(CsvNames())) : absl::OkStatus();
+  }
+  absl::Status Row(const StoredRecord& stored) {
+    const bool first = std::exchange(first_, false);
+    if (options_.csv) return Print(CsvLine(CsvValues(stored)));
+    if (!options_.json) return Print(TextLine(stored));
+    ordered_json fields = ordered_json::parse(records::RecordToJson(stored.record));
+    fields["row"] = stored.row;
+    return Print((first ? "\n" : ",\n") + fields.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  }
+  // fields: of the same document, beside the records.
+  absl::Status End(const ordered_json& fields) {
+    if (!options_.json) return PrintText(std::exchange(buffer_, {}));
+    std::string text = "\n]";
+    for (const auto& [name, value] : fields.items()) {
+      text += fmt::format(", {}: {}", ordered_json(name).dump(),
+                          value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    }
+    return PrintText(std::exchange(buffer_, {}) + text + "}\n");
+  }
+
+ private:
+  absl::Status Print(const std::string& text) {
+    buffer_ += text;
+    return buffer_.size() < (size_t{64} << 10) ? absl::OkStatus() : PrintText(std::exchange(buffer_, {}));
+  }
+  static std::string TextLine(const StoredRecord& stored) {
+    const Record& record = stored.record;
+    return fmt::format("{}  {:.12}  {}  {}  {}\n", stored.row, record.key.workload_digest, Utc(record.measured_at),
+                       record.operator_label, OutcomeText(record));
+  }
+  static bool InCsv(const records::Column& column) { return column.name != "text"; }
+  static std::vector<std::string> CsvNames() {
+    std::vector<std::string> names = {"id"};
+    for (const records::Column& column : records::kColumns) {
+      if (InCsv(column)) names.emplace_back(column.name);
+    }
+    return names;
+  }
+  static std::vector<std::string> CsvValues(const StoredRecord& stored) {
+    std::vector<std::string> values = {std::to_string(stored.row)};
+    for (const records::Column& column : records::kColumns) {
+      if (!InCsv(column)) continue;
+      std::string& text = values.emplace_back();
+      records::WithValue(stored.record, column, [&](const auto& value) { text = CsvText(value); });
+    }
+    return values;
+  }
+  static std::string CsvText(const std::string& value) { return value; }
+  static std::string CsvText(bool value) { return value ? "1" : "0"; }
+  static std::string CsvText(records::Instant value) { return std::to_string(value.time_since_epoch().count()); }
+  static std::string CsvText(records::FailureKind value) { return std::string(records::FailureKindName(value)); }
+  static std::string CsvText(const std::optional<double>& value) {
+    return value.has_value() ? ordered_json(*value).dump() : "";
+  }
+  template <typename Value>
+  static std::string CsvText(const Value& value) {
+    return ordered_json(value).dump();
+  }
+
+  const RecordsOptions& options_;
+  std::string buffer_;
+  bool first_ = true;
+};
+
+// Rows of each workload of the model, one workload after the other.
+absl::Status QueryModel(const RecordsOptions& options, Filter filter, const records::Source& source,
+                        RowPrinter& printer) {
+  HONE_ASSIGN_OR_RETURN(const ModelRecords found, FindModelRecords(options, filter, source));
+  filter.target = found.target;
+  ordered_json missing = ordered_json::array();
+  for (const auto& [workload, record] : found.entries) {
+    if (!record.has_value()) missing.push_back(MissingFields(workload));
+    filter.workload_digest = workload.digest;
+    HONE_RETURN_IF_ERROR(source.ForEach(filter, [&](const StoredRecord& stored) {
+      if (filter.limit != SIZE_MAX) --filter.limit;
+      return printer.Row(stored);
+    }));
+  }
+  const size_t all = found.entries.size();
+  HONE_RETURN_IF_ERROR(printer.End({{"target", found.target},
+                                    {"workloads", all},
+                                    {"found", all - found.missing},
+                                    {"missing", found.missing},
+                                    {"without_record", std::move(missing)}}));
+  return CheckRequired(options, found);
+}
+
+absl::Status CheckForm(const RecordsOptions& options) {
+  if (options.json && options.csv) return UsageError("--json and --csv exclude each other");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string Utc(records::Instant when) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(when);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
+}
+
+std::string OutcomeText(const Record& record) {
+  if (const auto* timing = std::get_if<Timing>(&record.outcome)) {
+    const auto repeats = records::CountingRepeats(timing->seconds, timing->first_interleaved);
+    return fmt::format("{:.4f} ms{}{}", Median({repeats.begin(), repeats.end()}) * 1e3,
+                       timing->verified ? "" : " unverified", timing->confirmed ? " confirmed" : "");
+  }
+  const auto& failure = std::get<Failure>(record.outcome);
+  return fmt::format("{}: {}", records::FailureKindName(failure.kind), failure.text.substr(0, failure.text.find('\n')));
+}
+
+ordered_json BestFields(const BestRecord& best) {
+  const Record& record = best.stored.record;
+  return {{"workload", record.key.workload_digest},
+          {"operator", record.operator_label},
+          {"target", record.key.target},
+          {"device", record.key.device_fingerprint},
+          {"compiler", record.key.compiler_version},
+          {"schedule", record.schedule},
+          {"median_ms", best.median_seconds * 1e3},
+          {"gflops", record.flops / best.median_seconds * 1e-9},
+          {"default_ms", best.default_seconds.has_value() ? ordered_json(*best.default_seconds * 1e3) : ordered_json()},
+          {"confirmed", best.confirmed},
+          {"records", best.records},
+          {"measured_at", Utc(record.measured_at)},
+          {"measurement", record.measurement_id}};
+}
+
+std::string BestText(const BestRecord& best) {
+  const Record& record = best.stored.record;
+  return fmt::format(
+      "{:.12}  {}\n    {:.4f} ms  {:.1f} GFLOP/s  best of {} records, {}, {}\n    target {}, device {}, {}\n    {}\n",
+      record.key.workload_digest, record.operator_label, best.median_seconds * 1e3,
+      record.flops / best.median_seconds * 1e-9, best.records, ComparisonOf(best), Utc(record.measured_at),
+      record.key.target, record.key.device_fingerprint, record.key.compiler_version,
+      record.schedule.empty() ? "(unscheduled)" : record.schedule);
+}
+
+absl::Status RunBest(const RecordsOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckForm(options));
+  HONE_ASSIGN_OR_RETURN(const Filter filter, options.ResolvedFilter());
+  HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
+  if (options.model.given()) {
+    HONE_ASSIGN_OR_RETURN(const ModelRecords found, FindModelRecords(options, filter, *source));
+    HONE_RETURN_IF_ERROR(PrintBestOfModel(options, found));
+    return CheckRequired(options, found);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<BestRecord> winners, source->AllBest(filter));
+  ordered_json list = ordered_json::array();
+  std::string text;
+  for (const BestRecord& best : winners) {
+    if (options.json || options.csv) {
+      list.push_back(BestFields(best));
+    } else {
+      text += BestText(best);
+    }
+  }
+  if (options.csv) return PrintCsv(list);
+  if (options.json) return PrintJson({{"best", std::move(list)}});
+  if (winners.empty()) fmt::print(stderr, "no verified timing matches\n");
+  return PrintText(text);
+}
+
+absl::Status RunQuery(const RecordsOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckForm(options));
+  HONE_ASSIGN_OR_RETURN(const Filter filter, options.ResolvedFilter());
+  HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
+  RowPrinter printer(options);
+  HONE_RETURN_IF_ERROR(printer.Begin());
+  if (options.model.given()) return QueryModel(options, filter, *source, printer);
+  Filter one_more = filter;
+  if (filter.limit != SIZE_MAX) ++one_more.limit;
+  size_t rows = 0;
+  int64_t last = 0;
+  HONE_RETURN_IF_ERROR(source->ForEach(one_more, [&](const StoredRecord& stored) {
+    if (++rows > filter.limit) return absl::OkStatus();
+    last = stored.row;
+    return printer.Row(stored);
+  }));
+  if (rows > filter.limit) fmt::print(stderr, "stopped at {} records; --after {} shows the next\n", filter.limit, last);
+  return printer.End(ordered_json::object());
+}
+
+absl::Status RunStats(const RecordsOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckForm(options));
+  HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
+  HONE_ASSIGN_OR_RETURN(const records::Stats stats, source->Summarize());
+  ordered_json failed = ordered_json::object();
+  for (const auto& [kind, count] : stats.failed) failed[std::string(records::FailureKindName(kind))] = count;
+  if (options.csv) {
+    ordered_json row = {{"records", stats.records}, {"workloads", stats.workloads}, {"devices", stats.devices}};
+    row.update(failed);
+    return PrintCsv({row});
+  }
+  if (options.json) {
+    return PrintJson({{"records", stats.records},
+                      {"workloads", stats.workloads},
+                      {"devices", stats.devices},
+                      {"failed", std::move(failed)}});
+  }
+  std::string text = fmt::format("{}\n{} records, {} workloads, {} devices\n", source->name(), stats.records,
+                                 stats.workloads, stats.devices);
+  for (const auto& [kind, count] : stats.failed) {
+    if (count > 0) text += fmt::format("failed: {} {}\n", count, records::FailureKindName(kind));
+  }
+  return PrintText(text);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,29 @@
+// `hone records best`, `query` and `stats`: what there is, for people (text) and for programs (JSON, CSV).
+#ifndef HONE_CLI_RECORDS_SHOW_H_
+#define HONE_CLI_RECORDS_SHOW_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/records_options.h"
+#include "nlohmann/json.hpp"
+#include "records/source.h"
+
+namespace hone::cli {
+
+absl::Status RunBest(const RecordsOptions& options);
+absl::Status RunQuery(const RecordsOptions& options);
+absl::Status RunStats(const RecordsOptions& options);
+
+// The fields of a winner in JSON, and its lines for people.
+nlohmann::ordered_json BestFields(const records::BestRecord& best);
+std::string BestText(const records::BestRecord& best);
+
+// "2027-01-31T07:00:00Z"
+std::string Utc(records::Instant when);
+// "0.1234 ms confirmed", or "crashed: the first line of the text".
+std::string OutcomeText(const records::Record& record);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_RECORDS_SHOW_H_

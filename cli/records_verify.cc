@@ -1,0 +1,112 @@
+#include "cli/records_verify.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "compiler/ir/workload.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/schedule/apply.h"
+#include "compiler/schedule/step.h"
+#include "compiler/target/target.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+#include "records/store.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr size_t kShown = 100;
+
+// What is wrong, counted, with the first of each kind in words.
+class Findings {
+ public:
+  void Add(int64_t& count, std::string what) {
+    ++count;
+    if (first.size() < kShown) first.push_back(std::move(what));
+  }
+  int64_t rows = 0, workloads = 0, winners = 0;
+  int64_t unreadable_rows = 0, wrong_workloads = 0, schedules_not_applying = 0;
+  std::vector<std::string> first;
+};
+
+absl::Status CheckText(const std::string& text, const std::string& digest) {
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(text));
+  if (ir::WorkloadDigest(workload) == digest) return absl::OkStatus();
+  return absl::DataLossError("its text has another digest");
+}
+
+absl::Status CheckSchedule(const std::string& workload_text, const records::Record& record) {
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(workload_text));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(record.key.target));
+  HONE_ASSIGN_OR_RETURN(const schedule::Schedule schedule, schedule::ParseSchedule(record.schedule));
+  HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
+  return passes::Lower(state, target, "kernel").status();
+}
+
+absl::Status CheckWinners(const records::Store& store, Findings& findings) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<records::BestRecord> winners, store.AllBest({}));
+  std::set<std::string> seen, good;
+  for (const records::BestRecord& best : winners) {
+    const records::Record& record = best.stored.record;
+    const std::string& digest = record.key.workload_digest;
+    HONE_ASSIGN_OR_RETURN(const std::string text, store.WorkloadText(digest));
+    if (seen.insert(digest).second) {
+      const absl::Status status = CheckText(text, digest);
+      if (status.ok()) good.insert(digest);
+      if (!status.ok()) {
+        findings.Add(findings.wrong_workloads,
+                     fmt::format("workload {:.12}: {}", digest, std::string(status.message())));
+      }
+    }
+    ++findings.winners;
+    if (!good.contains(digest)) continue;
+    const absl::Status status = CheckSchedule(text, record);
+    if (status.ok()) continue;
+    findings.Add(findings.schedules_not_applying,
+                 fmt::format("row {}: its schedule does not apply to workload {:.12} with this Hone (it was measured "
+                             "with {}): {}",
+                             best.stored.row, digest, record.key.compiler_version, std::string(status.message())));
+  }
+  findings.workloads = static_cast<int64_t>(seen.size());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunVerify(const RecordsOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const auto store, options.source.OpenFile(records::OpenMode::kReadOnly));
+  HONE_RETURN_IF_ERROR(store->CheckIntegrity());
+  Findings findings;
+  HONE_RETURN_IF_ERROR(store->EveryRow([&](const absl::StatusOr<records::StoredRecord>& row) {
+    ++findings.rows;
+    absl::Status status = row.status();
+    if (row.ok()) status = Annotate(records::Validate(row->record), fmt::format("row {}", row->row));
+    if (!status.ok()) findings.Add(findings.unreadable_rows, std::string(status.message()));
+  }));
+  HONE_RETURN_IF_ERROR(CheckWinners(*store, findings));
+  if (options.json) {
+    HONE_RETURN_IF_ERROR(PrintJson({{"rows", findings.rows},
+                                    {"unreadable_rows", findings.unreadable_rows},
+                                    {"workloads", findings.workloads},
+                                    {"wrong_workloads", findings.wrong_workloads},
+                                    {"winners", findings.winners},
+                                    {"schedules_not_applying", findings.schedules_not_applying},
+                                    {"first", findings.first}}));
+  } else {
+    HONE_RETURN_IF_ERROR(
+        PrintText(fmt::format("{}: its pages are whole; {} rows, {} of them unreadable; {} winners of {} workloads, {} "
+                              "workloads with a wrong text, {} schedules that do not apply\n",
+                              store->path().string(), findings.rows, findings.unreadable_rows, findings.winners,
+                              findings.workloads, findings.wrong_workloads, findings.schedules_not_applying)));
+  }
+  if (findings.first.empty()) return absl::OkStatus();
+  std::string message = "the records have faults; what cannot be read or applied is passed over by every command:";
+  for (const std::string& what : findings.first) message += "\n  " + what;
+  return absl::DataLossError(message);
+}
+
+}  // namespace hone::cli

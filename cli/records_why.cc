@@ -1,0 +1,158 @@
+#include "cli/records_why.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/median.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/model_records.h"
+#include "cli/output.h"
+#include "cli/records_show.h"
+#include "fmt/format.h"
+#include "records/winner.h"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using records::BestRecord;
+using records::StoredRecord;
+using records::Verdict;
+
+constexpr size_t kRivals = 5;
+
+std::string_view InWords(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kWinner:
+      return "wins";
+    case Verdict::kSlower:
+      return "slower in the same comparison";
+    case Verdict::kNotBetterThanDefault:
+      return "not better than the default in its batch";
+    case Verdict::kMeasuredAgain:
+      return "a later timing of the same schedule counts";
+    case Verdict::kNotCompared:
+      return "not in the newest final comparison, which decides alone";
+    case Verdict::kCondemned:
+      return "its schedule did wrong, then or later";
+    case Verdict::kUnverified:
+      return "its output was not compared with a reference";
+    case Verdict::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+struct Rival {
+  StoredRecord stored;
+  Verdict verdict;
+  double seconds = 0;  // 0: it failed
+};
+
+// All rows of the winner's key. The winner first, then the timed ones, those that came nearest to winning before
+// others, and the faster before the slower.
+absl::StatusOr<std::vector<Rival>> RivalsOf(const records::Source& source, const records::Key& key) {
+  std::vector<StoredRecord> rows;
+  const records::Filter of_key = {.workload_digest = key.workload_digest,
+                                  .target = key.target,
+                                  .device_fingerprint = key.device_fingerprint,
+                                  .compiler_version = key.compiler_version};
+  HONE_RETURN_IF_ERROR(source.ForEach(of_key, [&](const StoredRecord& row) {
+    rows.push_back(row);
+    return absl::OkStatus();
+  }));
+  std::vector<records::Contender> contenders;
+  for (const StoredRecord& row : rows) contenders.push_back(records::ContenderOf(row));
+  const std::vector<Verdict> verdicts = records::Explain(contenders);
+  std::vector<Rival> rivals;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double seconds = contenders[i].repeats.empty() ? 0 : Median(contenders[i].repeats);
+    rivals.push_back({std::move(rows[i]), verdicts[i], seconds});
+  }
+  std::sort(rivals.begin(), rivals.end(), [](const Rival& a, const Rival& b) {
+    return std::tuple(a.verdict, a.seconds, a.stored.row) < std::tuple(b.verdict, b.seconds, b.stored.row);
+  });
+  return rivals;
+}
+
+std::string DecidedBy(const BestRecord& best) {
+  return best.confirmed ? "the newest final comparison, in which finalists and default were measured in turns"
+                        : "races: nothing was compared in turns yet, which the end of a tune does";
+}
+
+ordered_json ToJson(const Rival& rival) {
+  const records::Record& record = rival.stored.record;
+  return {{"row", rival.stored.row},
+          {"verdict", records::VerdictName(rival.verdict)},
+          {"median_ms", rival.seconds > 0 ? ordered_json(rival.seconds * 1e3) : ordered_json()},
+          {"outcome", OutcomeText(record)},
+          {"is_default", record.is_default},
+          {"batch", record.batch_id},
+          {"measured_at", Utc(record.measured_at)},
+          {"measured_by", record.measured_by},
+          {"schedule", record.schedule}};
+}
+
+std::string ToText(const Rival& rival, double winner_seconds) {
+  const records::Record& record = rival.stored.record;
+  const double more = rival.seconds > 0 ? (rival.seconds / winner_seconds - 1) * 100 : 0;
+  return fmt::format("      row {}  {}{}{}: {}\n", rival.stored.row, OutcomeText(record),
+                     rival.seconds > 0 ? fmt::format(" ({:+.1f}%)", more) : "",
+                     record.is_default ? ", the default" : "", InWords(rival.verdict));
+}
+
+absl::StatusOr<std::vector<BestRecord>> WinnersMeant(const RecordsOptions& options, const records::Filter& filter,
+                                                     const records::Source& source) {
+  if (!options.model.given()) {
+    if (filter.workload_digest.empty() && filter.operator_label.empty()) {
+      return UsageError("why which? give --model FILE, --workload DIGEST or --operator TEXT");
+    }
+    records::Filter all = filter;
+    all.limit = SIZE_MAX;
+    return source.AllBest(all);
+  }
+  HONE_ASSIGN_OR_RETURN(ModelRecords found, FindModelRecords(options, filter, source));
+  HONE_RETURN_IF_ERROR(CheckRequired(options, found));
+  std::vector<BestRecord> winners;
+  for (ModelRecords::Entry& entry : found.entries) {
+    if (entry.record.has_value()) winners.push_back(std::move(entry.record->best));
+  }
+  return winners;
+}
+
+}  // namespace
+
+absl::Status RunWhy(const RecordsOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
+  HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(records::OpenMode::kReadOnly));
+  HONE_ASSIGN_OR_RETURN(const std::vector<BestRecord> winners, WinnersMeant(options, filter, *source));
+  const size_t most = filter.limit == SIZE_MAX ? kRivals : filter.limit;
+  ordered_json list = ordered_json::array();
+  std::string text;
+  for (const BestRecord& best : winners) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<Rival> rivals, RivalsOf(*source, best.stored.record.key));
+    std::map<Verdict, int64_t> counts;
+    for (const Rival& rival : rivals) ++counts[rival.verdict];
+    ordered_json& fields = list.emplace_back(BestFields(best));
+    fields["decided_by"] = best.confirmed ? "comparison" : "races";
+    for (const Verdict verdict : records::kAllVerdicts)
+      fields["counts"][records::VerdictName(verdict)] = counts[verdict];
+    fields["contenders"] = ordered_json::array();
+    text += BestText(best) + fmt::format("    decided by {}\n", DecidedBy(best));
+    for (size_t i = 0; i < std::min(rivals.size(), most + 1); ++i) {
+      fields["contenders"].push_back(ToJson(rivals[i]));
+      text += ToText(rivals[i], best.median_seconds);
+    }
+    for (const Verdict verdict : records::kAllVerdicts) {
+      if (counts[verdict] > 0) text += fmt::format("    {}: {}\n", counts[verdict], InWords(verdict));
+    }
+  }
+  if (winners.empty()) fmt::print(stderr, "no verified timing matches\n");
+  return options.json ? PrintJson({{"why", std::move(list)}}) : PrintText(text);
+}
+
+}  // namespace hone::cli

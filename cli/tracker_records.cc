@@ -1,0 +1,91 @@
+#include "cli/tracker_records.h"
+
+#include <chrono>
+
+#include "base/status.h"
+#include "tracker/convert.h"
+#include "transport/transport.h"
+
+namespace hone::cli {
+namespace {
+
+using records::BestRecord;
+using records::StoredRecord;
+using tracker::FromProto;
+using tracker::ToProto;
+
+// Of an answer that is one message. What is a stream may last: a connection that broke ends it.
+void SetDeadline(grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+}
+
+}  // namespace
+
+absl::Status TrackerRecords::Told(const grpc::Status& status) const { return Annotate(FromGrpc(status), name()); }
+
+absl::StatusOr<records::AppendReport> TrackerRecords::Append(std::span<const records::Record> records) {
+  v1::AppendRecordsRequest request;
+  for (const records::Record& record : records) *request.add_records() = ToProto(StoredRecord{0, record});
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::AppendRecordsResponse response;
+  HONE_RETURN_IF_ERROR(Told(stub_->Append(&context, request, &response)));
+  records::AppendReport report;
+  report.appended = static_cast<size_t>(response.appended());
+  report.duplicates = static_cast<size_t>(response.known());
+  for (const v1::RejectedRecord& rejected : response.rejected()) {
+    if (rejected.index() < 0 || rejected.index() >= static_cast<int64_t>(records.size())) continue;
+    report.rejected.push_back({static_cast<size_t>(rejected.index()), absl::InvalidArgumentError(rejected.why())});
+  }
+  return report;
+}
+
+absl::StatusOr<std::vector<BestRecord>> TrackerRecords::AllBest(const records::Filter& filter) const {
+  grpc::ClientContext context;
+  const auto reader = stub_->ListBest(&context, tracker::BestRequestOf(filter));
+  std::vector<BestRecord> winners;
+  for (v1::BestRecordResponse response; reader->Read(&response);) {
+    absl::StatusOr<BestRecord> best = FromProto(response);
+    if (!best.ok()) return Annotate(best.status(), name());
+    winners.push_back(*std::move(best));
+  }
+  HONE_RETURN_IF_ERROR(Told(reader->Finish()));
+  records::SortForPeople(winners);
+  if (winners.size() > filter.limit) winners.resize(filter.limit);
+  return winners;
+}
+
+absl::Status TrackerRecords::ForEach(const records::Filter& filter,
+                                     const std::function<absl::Status(const StoredRecord&)>& visit) const {
+  if (filter.limit == 0) return absl::OkStatus();  // which in a message is no limit
+  grpc::ClientContext context;
+  const auto reader = stub_->Export(&context, ToProto(filter));
+  for (v1::Record message; reader->Read(&message);) {
+    absl::StatusOr<records::Record> record = FromProto(message);
+    absl::Status status = record.ok() ? visit({message.row(), *std::move(record)}) : Annotate(record.status(), name());
+    if (status.ok()) continue;
+    context.TryCancel();
+    reader->Finish();
+    return status;
+  }
+  return Told(reader->Finish());
+}
+
+absl::StatusOr<records::Stats> TrackerRecords::Summarize() const {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::RecordStatsResponse response;
+  HONE_RETURN_IF_ERROR(Told(stub_->Stats(&context, v1::RecordStatsRequest(), &response)));
+  records::Stats stats;
+  stats.records = response.records();
+  stats.workloads = response.workloads();
+  stats.devices = response.devices();
+  for (const records::FailureKind kind : records::kAllFailureKinds) stats.failed[kind] = 0;
+  for (const v1::FailureCount& failed : response.failed()) {
+    // A newer tracker may count kinds that are unknown here.
+    if (const auto kind = FromProto(failed.kind()); kind.ok()) stats.failed[*kind] = failed.count();
+  }
+  return stats;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,37 @@
+// The records of a farm, asked of its tracker. Who may: docs/howto/give-a-farm-certificates.md.
+#ifndef HONE_CLI_TRACKER_RECORDS_H_
+#define HONE_CLI_TRACKER_RECORDS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "grpcpp/grpcpp.h"
+#include "hone/v1/record.grpc.pb.h"
+#include "records/source.h"
+
+namespace hone::cli {
+
+// Errors are those of the tracker, with its address before them. Any thread may call any member.
+class TrackerRecords final : public records::Source {
+ public:
+  TrackerRecords(const std::shared_ptr<grpc::Channel>& channel, std::string address)
+      : stub_(v1::RecordService::NewStub(channel)), address_(std::move(address)) {}
+
+  std::string name() const override { return "tracker " + address_; }
+  absl::StatusOr<records::AppendReport> Append(std::span<const records::Record> records) override;
+  absl::StatusOr<std::vector<records::BestRecord>> AllBest(const records::Filter& filter) const override;
+  absl::Status ForEach(const records::Filter& filter,
+                       const std::function<absl::Status(const records::StoredRecord&)>& visit) const override;
+  absl::StatusOr<records::Stats> Summarize() const override;
+
+ private:
+  absl::Status Told(const grpc::Status& status) const;
+
+  const std::unique_ptr<v1::RecordService::Stub> stub_;
+  const std::string address_;
+};
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_TRACKER_RECORDS_H_

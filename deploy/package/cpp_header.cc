@@ -1,0 +1,227 @@
+#include "deploy/package/cpp_header.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "deploy/runtime/dtype.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace hone::package {
+namespace {
+
+// Of half precision the bits: C++17 has no such types.
+std::string_view CppType(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "bool";
+    case DType::kInt8:
+      return "int8_t";
+    case DType::kInt16:
+      return "int16_t";
+    case DType::kInt32:
+      return "int32_t";
+    case DType::kInt64:
+      return "int64_t";
+    case DType::kUInt8:
+      return "uint8_t";
+    case DType::kUInt16:
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return "uint16_t";
+    case DType::kUInt32:
+      return "uint32_t";
+    case DType::kUInt64:
+      return "uint64_t";
+    case DType::kFloat32:
+      return "float";
+    case DType::kFloat64:
+      return "double";
+  }
+  HONE_CHECK(!"an element type without a C++ type");
+  return {};
+}
+
+std::string Identifier(std::string_view name) {
+  std::string result;
+  for (const char c : name) result += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result.front())) != 0) result.insert(0, "_");
+  return result;
+}
+
+// "input_my_image" -> "InputMyImage"
+std::string Camel(const std::string& snake) {
+  std::string result;
+  bool up = true;
+  for (const char c : snake) {
+    if (c == '_') {
+      up = true;
+    } else {
+      result += up ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+      up = false;
+    }
+  }
+  return result;
+}
+
+struct Port {
+  const PackageTensor* tensor;
+  std::string member;    // "input_image"
+  std::string constant;  // "kInputImage"
+  int64_t elements = 1;
+};
+
+// In a comment and a text of C++, whatever the model calls it.
+std::string Shown(std::string_view name) {
+  std::string result;
+  for (const char c : name) result += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32 ? '?' : c;
+  return result;
+}
+
+std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<TensorId>& ids, std::string_view direction) {
+  std::vector<Port> ports;
+  std::set<std::string> used;
+  for (const TensorId id : ids) {
+    Port port{&program.tensors[id], "", "", 1};
+    port.member = fmt::format("{}_{}", direction, Identifier(port.tensor->name));
+    // Two names may become one: "a.b" and "a/b".
+    while (used.contains(Camel(port.member))) port.member += fmt::format("_{}", ports.size());
+    used.insert(Camel(port.member));
+    port.constant = "k" + Camel(port.member);
+    for (const int64_t extent : port.tensor->shape) port.elements *= extent;
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
+std::string Constants(const Port& port, std::string_view direction) {
+  const PackageTensor& tensor = *port.tensor;
+  return fmt::format(
+      "  // {0} \"{1}\": {2}{3}\n"
+      "  static constexpr std::array<int64_t, {4}> {5}Shape = {{{6}}};\n"
+      "  static constexpr size_t {5}Size = {7};  // elements\n",
+      direction, Shown(tensor.name), Name(tensor.dtype), tensor.shape, tensor.shape.size(), port.constant,
+      fmt::join(tensor.shape, ", "), port.elements);
+}
+
+// The code that compares one port of a loaded package with this header.
+std::string Check(const Port& port, std::string_view direction, size_t index) {
+  const DLDataType type = FindDType(port.tensor->dtype)->dlpack;
+  return fmt::format("           Is(hone_{0}, model, {1}, {2}, {3}, {4}Shape.data(), {4}Shape.size()) &&\n", direction,
+                     index, static_cast<int>(type.code), static_cast<int>(type.bits), port.constant);
+}
+
+// {NAME} is the namespace, {CONSTANTS}, {MEMBERS}, {CHECKS}, {INPUTS} and {OUTPUTS} come from the model.
+constexpr std::string_view kTemplate = R"text(// Made by `hone compile --header`; do not edit.
+// The inputs and outputs of a model. Needs libhone_runtime (hone.h).
+#ifndef HONE_MODEL_{NAME}_H_
+#define HONE_MODEL_{NAME}_H_
+
+#include <hone.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace {NAME} {
+
+// The model, loaded from its package. Used by one thread at a time. After a failure hone_error() says why.
+class Model {
+ public:
+{CONSTANTS}
+  Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  ~Model() { hone_free(model_); }
+
+  // threads: 0 is one per CPU. HONE_INVALID_ARGUMENT without a text: the package is of a model with other inputs or
+  // outputs than this header; compile both together.
+  HoneStatus Load(const char* package, int32_t threads = 0) {
+    const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
+    HoneModel* loaded = nullptr;
+    const HoneStatus status = hone_load(package, &options, &loaded);
+    if (status != HONE_OK) return status;
+    if (!Fits(loaded)) {
+      hone_free(loaded);
+      return HONE_INVALID_ARGUMENT;
+    }
+    hone_free(model_);
+    model_ = loaded;
+    return HONE_OK;
+  }
+  // Once loaded.
+  HoneStatus Run() { return hone_run(model_); }
+  HoneModel* get() const { return model_; }
+
+  // Elements row by row; null where no package is loaded. Inputs are filled before Run and keep their values; outputs
+  // are those of the last Run.
+{MEMBERS}
+ private:
+  static bool Is(HoneStatus (*port_of)(const HoneModel*, size_t, HonePort*), const HoneModel* model, size_t index,
+                 int code, int bits, const int64_t* shape, size_t rank) {
+    HonePort port;
+    bool same = port_of(model, index, &port) == HONE_OK && port.dtype.code == code && port.dtype.bits == bits &&
+                static_cast<size_t>(port.ndim) == rank;
+    for (size_t i = 0; same && i < rank; ++i) same = port.shape[i] == shape[i];
+    return same;
+  }
+  static bool Fits(const HoneModel* model) {
+    return hone_input_count(model) == {INPUTS} && hone_output_count(model) == {OUTPUTS} &&
+{CHECKS}           true;
+  }
+  void* Input(size_t index) {
+    DLTensor view;
+    return model_ != nullptr && hone_get_input(model_, index, &view) == HONE_OK ? view.data : nullptr;
+  }
+  const void* Output(size_t index) const {
+    DLTensor view;
+    return model_ != nullptr && hone_get_output(model_, index, &view) == HONE_OK ? view.data : nullptr;
+  }
+
+  HoneModel* model_ = nullptr;
+};
+
+}  // namespace {NAME}
+
+#endif  // HONE_MODEL_{NAME}_H_
+)text";
+
+void Replace(std::string& text, std::string_view what, const std::string& with) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+}
+
+}  // namespace
+
+std::string CppHeader(const std::string& model_name, const PackageProgram& program) {
+  const std::vector<Port> inputs = PortsOf(program, program.inputs, "input");
+  const std::vector<Port> outputs = PortsOf(program, program.outputs, "output");
+  std::string constants, members, checks;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    constants += Constants(inputs[i], "Input");
+    checks += Check(inputs[i], "input", i);
+    members += fmt::format("  {0}* {1}() {{ return static_cast<{0}*>(Input({2})); }}\n",
+                           CppType(inputs[i].tensor->dtype), inputs[i].member, i);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    constants += Constants(outputs[i], "Output");
+    checks += Check(outputs[i], "output", i);
+    members += fmt::format("  const {0}* {1}() const {{ return static_cast<const {0}*>(Output({2})); }}\n",
+                           CppType(outputs[i].tensor->dtype), outputs[i].member, i);
+  }
+  std::string text(kTemplate);
+  Replace(text, "{NAME}", Identifier(model_name));
+  Replace(text, "{CONSTANTS}", constants);
+  Replace(text, "{MEMBERS}", members);
+  Replace(text, "{CHECKS}", checks);
+  Replace(text, "{INPUTS}", std::to_string(inputs.size()));
+  Replace(text, "{OUTPUTS}", std::to_string(outputs.size()));
+  return text;
+}
+
+}  // namespace hone::package

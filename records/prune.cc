@@ -1,0 +1,66 @@
+#include "records/prune.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/median.h"
+
+namespace hone::records {
+namespace {
+
+// The newest verified timing of each schedule, the fastest `count` of them.
+std::set<size_t> Best(std::span<const Contender> contenders, size_t count) {
+  std::map<std::string_view, size_t> newest;
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    const Contender& c = contenders[i];
+    if (!c.verified || c.repeats.empty()) continue;
+    const auto [known, added] = newest.try_emplace(c.schedule, i);
+    const Contender& other = contenders[known->second];
+    if (std::tie(c.measured_at, c.row) > std::tie(other.measured_at, other.row)) known->second = i;
+  }
+  std::vector<std::pair<double, size_t>> timed;
+  for (const auto& [schedule, i] : newest) timed.emplace_back(Median(contenders[i].repeats), i);
+  std::sort(timed.begin(), timed.end());
+  std::set<size_t> best;
+  for (size_t i = 0; i < std::min(count, timed.size()); ++i) best.insert(timed[i].second);
+  return best;
+}
+
+bool SameWinner(std::span<const Contender> contenders, const std::optional<Winner>& winner,
+                const std::vector<size_t>& going) {
+  std::vector<Contender> staying;
+  for (size_t i = 0, next = 0; i < contenders.size(); ++i) {
+    if (next < going.size() && going[next] == i) {
+      ++next;
+    } else {
+      staying.push_back(contenders[i]);
+    }
+  }
+  const std::optional<Winner> then = FindWinner(staying);
+  if (then.has_value() != winner.has_value()) return false;
+  return !then.has_value() || staying[then->index].row == contenders[winner->index].row;
+}
+
+}  // namespace
+
+std::vector<size_t> Prunable(std::span<const Contender> contenders, const PruneRule& rule) {
+  if (!rule.before.has_value() && !rule.keep_best.has_value()) return {};
+  const std::optional<Winner> winner = FindWinner(contenders);
+  const std::set<size_t> best = rule.keep_best.has_value() ? Best(contenders, *rule.keep_best) : std::set<size_t>();
+  std::vector<size_t> going;
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    const Contender& c = contenders[i];
+    const bool decides = c.confirmed || c.wrong;
+    const bool of_winner =
+        winner.has_value() && (i == winner->index || (c.is_default && c.batch == contenders[winner->index].batch));
+    const bool too_new = rule.before.has_value() && c.measured_at >= *rule.before;
+    if (!decides && !of_winner && !too_new && !best.contains(i)) going.push_back(i);
+  }
+  return SameWinner(contenders, winner, going) ? going : std::vector<size_t>();
+}
+
+}  // namespace hone::records

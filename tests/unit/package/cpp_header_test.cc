@@ -1,0 +1,73 @@
+// The C++ header of a model: names that C++ does not take, and that it compiles whatever the model is called.
+#include "deploy/package/cpp_header.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/temporary_folder.h"
+
+namespace hone::package {
+namespace {
+
+using testing::HasSubstr;
+
+PackageProgram ProgramOf(std::vector<PackageTensor> inputs, std::vector<PackageTensor> outputs) {
+  PackageProgram program;
+  for (PackageTensor& input : inputs) {
+    program.inputs.push_back(static_cast<TensorId>(program.tensors.size()));
+    program.tensors.push_back(std::move(input));
+  }
+  for (PackageTensor& output : outputs) {
+    program.outputs.push_back(static_cast<TensorId>(program.tensors.size()));
+    program.tensors.push_back(std::move(output));
+  }
+  return program;
+}
+
+bool Compiles(const std::string& header) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  std::ofstream(folder / "model.h") << header;
+  std::ofstream(folder / "main.cc") << "#include \"model.h\"\nint main() {}\n";
+  const std::string command = "c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I" HONE_SOURCE_DIR
+                              "/deploy/runtime " +
+                              (folder / "main.cc").string();
+  return std::system(command.c_str()) == 0;
+}
+
+TEST(CppHeaderTest, InputsAndOutputsAreTypedMembers) {
+  const std::string header =
+      CppHeader("net", ProgramOf({{"image", DType::kFloat32, {1, 3, 8, 8}}, {"mask", DType::kBool, {1}}},
+                                 {{"class", DType::kInt64, {}}, {"half", DType::kFloat16, {0, 2}}}));
+  EXPECT_THAT(header, HasSubstr("namespace net {"));
+  EXPECT_THAT(header, HasSubstr("float* input_image()"));
+  EXPECT_THAT(header, HasSubstr("bool* input_mask()"));
+  EXPECT_THAT(header, HasSubstr("const int64_t* output_class() const"));
+  EXPECT_THAT(header, HasSubstr("const uint16_t* output_half() const"));
+  EXPECT_THAT(header, HasSubstr("std::array<int64_t, 4> kInputImageShape = {1, 3, 8, 8};"));
+  EXPECT_THAT(header, HasSubstr("kInputImageSize = 192;"));
+  EXPECT_THAT(header, HasSubstr("kOutputClassSize = 1;"));
+  EXPECT_THAT(header, HasSubstr("kOutputHalfSize = 0;"));
+  EXPECT_TRUE(Compiles(header)) << header;
+}
+
+TEST(CppHeaderTest, AnyNamesCompile) {
+  const std::string header =
+      CppHeader("3d-net.v2", ProgramOf({{"a.b", DType::kFloat32, {1}},
+                                        {"a/b", DType::kFloat32, {1}},
+                                        {"a_B", DType::kFloat32, {1}},
+                                        {"", DType::kFloat32, {1}},
+                                        {"evil\"); */ \\\n#error", DType::kFloat32, {1}}},
+                                       {{"a.b", DType::kFloat32, {1}}, {"int", DType::kFloat32, {1}}}));
+  EXPECT_THAT(header, HasSubstr("namespace _3d_net_v2 {"));
+  EXPECT_TRUE(Compiles(header)) << header;
+}
+
+TEST(CppHeaderTest, AModelWithoutInputsCompiles) {
+  EXPECT_TRUE(Compiles(CppHeader("constants", ProgramOf({}, {{"y", DType::kFloat32, {2}}}))));
+}
+
+}  // namespace
+}  // namespace hone::package
