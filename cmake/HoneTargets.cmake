@@ -14,7 +14,13 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-option(HONE_RUNTIME_ONLY "Build only base, the drivers and the runtime (for boards; needs nothing but a C++ compiler)" OFF)
+# agent: hone-agent and what it is made of, for boards; without LLVM, XGBoost, ONNX and SQLite.
+# runtime: base, the drivers and the runtime; needs nothing but a C++ compiler.
+set(HONE_PARTS everything CACHE STRING "what is built: everything, agent, or runtime")
+set_property(CACHE HONE_PARTS PROPERTY STRINGS everything agent runtime)
+if(NOT HONE_PARTS MATCHES "^(everything|agent|runtime)$")
+  message(FATAL_ERROR "HONE_PARTS is '${HONE_PARTS}': give everything, agent or runtime")
+endif()
 set(HONE_SANITIZE "" CACHE STRING "address or thread: build everything with that sanitizer; see also the preset fuzzers")
 if(HONE_SANITIZE)
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer)

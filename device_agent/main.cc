@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,7 @@
 #include "device_agent/launcher.h"
 #include "device_agent/make_device.h"
 #include "device_agent/outbox.h"
+#include "device_agent/service.h"
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.pb.h"
@@ -47,6 +50,7 @@ struct Options {
   int threads = 0;
   std::string identity;  // a folder (pki/identity_folder.h)
   std::string token;     // to join with
+  std::string user;      // of the service
   std::string outbox;    // a folder (outbox.h)
   SandboxLevel required = SandboxLevel::kNone;
   bool die_with_parent = false;
@@ -201,6 +205,14 @@ absl::Status TakeIdentity(Options& options) {
   return absl::InvalidArgumentError("no tracker: give --tracker HOST:PORT, or join a farm (hone-agent join)");
 }
 
+// As the user of the service, where it is the service that joins: what is made must be its own.
+absl::StatusOr<std::string> JoinAs(pki::Token token, const Options& options) {
+  const pki::JoinOptions join{std::move(token), options.name, HostName(), {options.tracker, options.labels}};
+  if (options.user.empty() || geteuid() != 0) return pki::Join(options.identity, join);
+  HONE_ASSIGN_OR_RETURN(const ActAs user, ActAs::Begin(options.user));
+  return pki::Join(options.identity, join);
+}
+
 // The labels are checked here too: what is wrong with them must not be found at the first start.
 absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ParseToken(options.token));
@@ -212,16 +224,26 @@ absl::Status Join(Options options) {
   if (options.identity.empty()) {
     HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
   }
-  HONE_ASSIGN_OR_RETURN(
-      const std::string name,
-      pki::Join(options.identity, {std::move(token), options.name, HostName(), {options.tracker, options.labels}}));
-  fmt::print(
-      "joined as '{}'; hone-agent{} starts it\n", name,
-      options.identity == pki::DefaultFolder(Role::kAgent).value_or("") ? "" : " --identity " + options.identity);
+  HONE_ASSIGN_OR_RETURN(const std::string name, JoinAs(std::move(token), options));
+  // Said aloud, because it is by this name that jobs ask for it.
+  const bool other = options.name.empty() && name != HostName();
+  fmt::print("joined as '{}'{}\n", name,
+             other ? fmt::format(" (not '{}', as this host is called: another has that name, or the token gives this)",
+                                 HostName())
+                   : "");
+  if (options.user.empty()) {
+    const bool usual = options.identity == pki::DefaultFolder(Role::kAgent).value_or("");
+    fmt::print("hone-agent{} starts it\n", usual ? "" : " --identity " + options.identity);
+  } else if (RestartService()) {
+    fmt::print("the service hone-agent runs, and will after every start of this machine\n");
+  } else {
+    fmt::print("start it with: systemctl restart hone-agent\n");
+  }
   return absl::OkStatus();
 }
 
 absl::Status Run(Options options, const sigset_t& signals) {
+  const Supervisor supervisor;
   HONE_RETURN_IF_ERROR(TakeIdentity(options));
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
   TemporaryFolder::RemoveAbandoned();  // of agents that were killed
@@ -234,6 +256,7 @@ absl::Status Run(Options options, const sigset_t& signals) {
     served.push_back(device->Served());
   }
   const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
+    supervisor.Alive();  // once each turn of the loop
     return CallTracker(*link, request, stop);
   };
   std::optional<Outbox> outbox;
@@ -259,8 +282,12 @@ int RunLauncher(const Options& options) {
   return LauncherMain(**device, options.launcher_channel, options.launcher_cancel);
 }
 
-// Returns `join`.
-CLI::App* AddOptions(CLI::App& app, Options& options) {
+// Returns `join`. config: a file that is read where no --config is given, or "".
+CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config) {
+  app.set_version_flag("--version", HONE_VERSION);
+  app.set_config("--config", config,
+                 "file with lines OPTION = VALUE, of these options (root's join: " + std::string(kServiceConfig) + ")")
+      ->check(CLI::ExistingFile);
   app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
   app.add_option("--name", options.name,
                  "name of this agent, unique in the farm (default: its certificate's, else the host's)");
@@ -280,6 +307,7 @@ CLI::App* AddOptions(CLI::App& app, Options& options) {
          "--require-sandbox", [&options](const std::string& name) { options.required = *ParseSandboxLevel(name); },
          "refuse to start where kernels are walled in less than this (default: none)")
       ->check(CLI::IsMember({"none", "filter", "wall"}));
+  app.add_option("--user", options.user, "whose the identity is that root's join makes (default: root's)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--launcher-folder", options.launcher_folder)->group("");
   app.add_option("--launcher-channel", options.launcher_channel)->group("");
@@ -287,9 +315,7 @@ CLI::App* AddOptions(CLI::App& app, Options& options) {
   CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, once; then hone-agent needs no flags");
   join->add_option("tracker", options.tracker, "HOST:PORT of the tracker")->required();
   join->add_option("--token", options.token, "what hone token create --role agent printed")->required();
-  join->add_option("--name", options.name, "name of this agent, unique in the farm (default: made of the host's)");
-  join->add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
-  join->add_option("--identity", options.identity, "folder for the certificate (default: ~/.config/hone/agent)");
+  join->fallthrough();  // to --name, --label and --identity
   return join;
 }
 
@@ -302,7 +328,11 @@ int Finish(const absl::Status& status) {
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
-  const CLI::App* join = AddOptions(app, options);
+  // By root it is the service that joins, where there is one; whoever starts an agent by hand has a folder of their
+  // own.
+  const bool service_joins =
+      argc > 1 && std::string_view(argv[1]) == "join" && geteuid() == 0 && std::filesystem::exists(kServiceConfig);
+  const CLI::App* join = AddOptions(app, options, service_joins ? kServiceConfig : "");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

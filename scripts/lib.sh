@@ -43,6 +43,12 @@ install_packages() {
     fail "apt-get could not install: ${missing[*]}; its messages are above (all of these are in Debian 12's main)"
 }
 
+# debian_mirror: the first address in /etc/apt from which this machine takes the suite bookworm itself.
+debian_mirror() {
+  apt-get indextargets --format '$(SITE) $(RELEASE) $(CREATED_BY)' 2>/dev/null |
+    gawk '$2 == "bookworm" && $3 == "Packages" { print $1; exit }'
+}
+
 # build_release: configures and builds build/release; quick when nothing changed.
 build_release() {
   say "building build/release"

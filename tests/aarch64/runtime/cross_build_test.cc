@@ -27,7 +27,7 @@ class CrossBuildTest : public ::testing::Test {
       if (RunCommand(fmt::format("command -v {}", tool)).exit_code != 0) GTEST_SKIP() << tool << " is not installed";
     }
     const CommandResult configured =
-        RunCommand(fmt::format("cmake -G Ninja -S '{0}' -B '{1}' -DHONE_RUNTIME_ONLY=ON -DCMAKE_BUILD_TYPE=Release "
+        RunCommand(fmt::format("cmake -G Ninja -S '{0}' -B '{1}' -DHONE_PARTS=runtime -DCMAKE_BUILD_TYPE=Release "
                                "-DCMAKE_TOOLCHAIN_FILE='{0}/cmake/aarch64-linux-gnu.cmake'",
                                HONE_SOURCE_DIR, HONE_CROSS_BUILD_DIR));
     ASSERT_EQ(configured.exit_code, 0) << configured.output;
