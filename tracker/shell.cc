@@ -353,9 +353,12 @@ void Shell::TakeCall(const v1::SynchronizeRequest& original, const Present& pres
 
 void Shell::LeaseJob(const v1::LeaseJobRequest& request, Present present, Done<v1::LeaseJobResponse> done) {
   Turn turn(this);
+  // Cancelled before its turn came: a tuner that leaves must not get a job after it has given all back.
+  if (!present())
+    return turn.Answer<v1::LeaseJobResponse>(std::move(done), absl::CancelledError("nobody waits for it"));
   absl::StatusOr<v1::LeaseJobResponse> response = farm_.LeaseJob(request, Now());
   if (!response.ok()) return turn.Answer<v1::LeaseJobResponse>(std::move(done), std::move(response));
-  if (response->has_lease()) return turn.AnswerWhenStored(std::move(done), std::move(response));
+  if (response->has_lease() || request.leaving()) return turn.AnswerWhenStored(std::move(done), std::move(response));
   const absl::Time until = DeadlineOf(request.max_wait(), Now());
   if (until <= Now()) return turn.Answer<v1::LeaseJobResponse>(std::move(done), std::move(response));
   if (stopping_) return turn.Answer<v1::LeaseJobResponse>(std::move(done), Stopping());

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -70,52 +71,58 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
   return tuned;
 }
 
-// The jobs that are being tuned, and the calls that ask for one, by tuner: whoever ends the process takes back the
-// questions, so that it gets no job any more, and gives back the jobs, so that others take them at once. Thread-safe.
-class HeldJobs {
+v1::LeaseJobRequest RequestOf(const std::string& tuner, const std::string& boot_id) {
+  v1::LeaseJobRequest request;
+  request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  request.set_tuner_id(tuner);
+  request.set_boot_id(boot_id);
+  return request;
+}
+
+// The tuners of the process, and their calls that ask for a job: whoever ends the process takes back the questions, so
+// that it gets no job any more, and gives back the jobs, so that others take them at once. Thread-safe.
+class Leave {
  public:
   // Before the call; false: the process ends, ask no more.
   bool Ask(const std::string& tuner, grpc::ClientContext* call) {
     const std::lock_guard lock(mutex_);
-    if (!stopping_) asking_[tuner] = call;
-    return !stopping_;
+    if (!leaving_) asking_[tuner] = call;
+    return !leaving_;
   }
   // After it.
-  void Answered(const std::string& tuner, const v1::LeaseJobResponse& response) {
+  void Answered(const std::string& tuner) {
     const std::lock_guard lock(mutex_);
-    asking_.erase(tuner);
-    if (response.has_lease()) leases_[tuner] = response.lease();
+    asking_[tuner] = nullptr;
     answered_.notify_all();
   }
-  void Drop(const std::string& tuner) {
-    const std::lock_guard lock(mutex_);
-    leases_.erase(tuner);
-  }
   // Soon over, also without a tracker: it notices by itself then, a little later.
-  void Return(pki::FarmLink& link) {
+  void Take(pki::FarmLink& link, const std::string& boot_id) {
     std::unique_lock lock(mutex_);
-    stopping_ = true;
+    leaving_ = true;
     const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(2);
-    for (const auto& [tuner, call] : asking_) call->TryCancel();
-    answered_.wait_until(lock, deadline, [this] { return asking_.empty(); });
-    for (const auto& [tuner, lease] : leases_) {
+    for (const auto& [tuner, call] : asking_) {
+      if (call != nullptr) call->TryCancel();
+    }
+    answered_.wait_until(lock, deadline, [this] {
+      return std::all_of(asking_.begin(), asking_.end(), [](const auto& entry) { return entry.second == nullptr; });
+    });
+    // A question that was taken back may have been answered all the same: the tracker knows what each tuner holds.
+    for (const auto& [tuner, call] : asking_) {
       grpc::ClientContext context;
       context.set_deadline(deadline);
-      v1::CompleteJobRequest request;
-      *request.mutable_lease() = lease;
-      request.set_returned(true);
-      v1::CompleteJobResponse response;
-      const grpc::Status status = v1::TunerService::NewStub(link.channel())->CompleteJob(&context, request, &response);
-      if (!status.ok()) spdlog::warn("job {} could not be given back: {}", lease.job_id(), status.error_message());
+      v1::LeaseJobRequest request = RequestOf(tuner, boot_id);
+      request.set_leaving(true);
+      v1::LeaseJobResponse response;
+      const grpc::Status status = v1::TunerService::NewStub(link.channel())->LeaseJob(&context, request, &response);
+      if (!status.ok()) spdlog::warn("{} could not give back its job: {}", tuner, status.error_message());
     }
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable answered_;
-  bool stopping_ = false;
-  std::map<std::string, grpc::ClientContext*> asking_;
-  std::map<std::string, v1::JobLease> leases_;
+  bool leaving_ = false;
+  std::map<std::string, grpc::ClientContext*> asking_;  // of each tuner; null: it does not ask now
 };
 
 // What all jobs of this process share. One pool of builders: what one job compiles fills the time in which another's
@@ -124,7 +131,7 @@ struct Shared {
   const Options& options;
   pki::FarmLink& link;
   const std::string boot_id;
-  HeldJobs held;
+  Leave leave;
   BuildPool builders;
 };
 
@@ -133,20 +140,16 @@ absl::Status TakeJob(const std::string& tuner, Shared& shared) {
   const auto stub = v1::TunerService::NewStub(shared.link.ConnectedChannel(kConnectPatience));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-  v1::LeaseJobRequest request;
-  request.set_protocol_version(v1::PROTOCOL_VERSION_1);
-  request.set_tuner_id(tuner);
-  request.set_boot_id(shared.boot_id);
+  v1::LeaseJobRequest request = RequestOf(tuner, shared.boot_id);
   request.mutable_max_wait()->set_seconds(20);
   v1::LeaseJobResponse response;
-  if (!shared.held.Ask(tuner, &context)) return absl::CancelledError("the process ends");
+  if (!shared.leave.Ask(tuner, &context)) return absl::CancelledError("the process ends");
   const grpc::Status asked = stub->LeaseJob(&context, request, &response);
-  shared.held.Answered(tuner, response);
+  shared.leave.Answered(tuner);
   HONE_RETURN_IF_ERROR(FromGrpc(asked));
   if (!response.has_lease()) return absl::OkStatus();
   spdlog::info("job {}: {}", response.job().id(), response.job().spec().name());
   const absl::Status tuned = Tune(shared.options, shared.link, response, shared.builders);
-  shared.held.Drop(tuner);
   spdlog::info("job {} ended: {}", response.job().id(), tuned.ok() ? "done" : std::string(tuned.message()));
   return absl::OkStatus();
 }
@@ -187,14 +190,14 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   for (int i = 1; i <= options.jobs; ++i) {
     tuners.emplace_back([&shared, tuner = fmt::format("{}/{}", options.name, i)] {
       const absl::Status hopeless = TakeJobs(tuner, shared);
-      shared.held.Return(shared.link);
+      shared.leave.Take(shared.link, shared.boot_id);
       _exit(Finish(hopeless));
     });
   }
   int signal = 0;
   sigwait(&signals, &signal);
   spdlog::info("stopping on signal {}", signal);
-  shared.held.Return(*link);
+  shared.leave.Take(*link, shared.boot_id);
   _exit(0);
 }
 

@@ -29,6 +29,19 @@ class FarmTroubleTest : public FarmProcessTest {
     v1::JobService::NewStub(channel_)->Get(&context, request, &job);
     return job;
   }
+  void SubmitJobWithoutDevice(const std::string& request_id = "a") {
+    v1::SubmitJobRequest submit;
+    *submit.mutable_spec() = tracker::SpecOf(request_id);
+    submit.mutable_spec()->set_target("cpu -mcpu=znver4 -threads=1");
+    submit.mutable_spec()->mutable_workloads(0)->set_text(
+        "workload \"twice\"\ninput x: f32[1000] in [-1, 1]\nt: f32[1000] over i:1000 = x[i] + x[i]\noutput t\n");
+    grpc::ClientContext context;
+    ASSERT_TRUE(v1::JobService::NewStub(channel_)->Submit(&context, submit, &job_).ok());
+  }
+  std::unique_ptr<Process> StartTuner() const {
+    const std::vector<std::string> command = {HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "1"};
+    return std::make_unique<Process>(command, folder_ / "tuner.log");
+  }
   // Files under other names are not whole yet.
   int64_t Kept() {
     return std::count_if(std::filesystem::directory_iterator(folder_ / "outbox"), std::filesystem::directory_iterator(),
@@ -65,22 +78,34 @@ TEST_F(FarmTroubleTest, AnAgentThatIsStoppedReturnsItsBatch) {
 TEST_F(FarmTroubleTest, ATunerThatIsStoppedGivesItsJobBack) {
   StartTracker();
   Connect();
-  v1::SubmitJobRequest submit;
-  *submit.mutable_spec() = tracker::SpecOf("a");
-  submit.mutable_spec()->set_target("cpu -mcpu=znver4 -threads=1");
-  submit.mutable_spec()->mutable_workloads(0)->set_text(
-      "workload \"twice\"\ninput x: f32[1000] in [-1, 1]\nt: f32[1000] over i:1000 = x[i] + x[i]\noutput t\n");
-  grpc::ClientContext context;
-  ASSERT_TRUE(v1::JobService::NewStub(channel_)->Submit(&context, submit, &job_).ok());
-  Process tuner({HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "1"}, folder_ / "tuner.log");
-  // It waits for a device, of which there is none.
-  ASSERT_TRUE(Eventually([&] { return JobNow().progress().activity().find("device") != std::string::npos; }))
-      << tuner.Log();
-  tuner.Signal(SIGTERM);
-  EXPECT_EQ(tuner.Wait(), 0) << tuner.Log();
+  SubmitJobWithoutDevice();
+  const std::unique_ptr<Process> tuner = StartTuner();
+  ASSERT_TRUE(Eventually([&] { return JobNow().state() == v1::JOB_STATE_RUNNING; })) << tuner->Log();
+  tuner->Signal(SIGTERM);
+  EXPECT_EQ(tuner->Wait(), 0) << tuner->Log();
   EXPECT_EQ(JobNow().state(), v1::JOB_STATE_QUEUED) << "at once, not when the lease is over";
   EXPECT_EQ(JobNow().attempts(), 0);
   EXPECT_EQ(JobNow().fruitless(), 0);
+}
+
+// Also when it is stopped while it asks, and the answer is on its way or never heard.
+TEST_F(FarmTroubleTest, ATunerThatIsStoppedWhileItAsksLeavesNoJobBehind) {
+  StartTracker();
+  Connect();
+  for (int round = 0; round < 20; ++round) {
+    const std::unique_ptr<Process> tuner = StartTuner();
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));  // it asks by then, mostly
+    SubmitJobWithoutDevice(std::to_string(round));
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+    tuner->Signal(SIGTERM);
+    EXPECT_EQ(tuner->Wait(), 0) << tuner->Log();
+    EXPECT_EQ(JobNow().state(), v1::JOB_STATE_QUEUED) << round;
+    EXPECT_EQ(JobNow().attempts(), 0) << round;
+    grpc::ClientContext context;
+    v1::CancelJobRequest cancel;
+    cancel.set_job_id(job_.id());
+    ASSERT_TRUE(v1::JobService::NewStub(channel_)->Cancel(&context, cancel, &job_).ok());
+  }
 }
 
 TEST_F(FarmTroubleTest, ATrackerThatStandsStillLosesNobody) {

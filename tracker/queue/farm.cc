@@ -370,6 +370,12 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   HONE_RETURN_IF_ERROR(CheckVersion(request.protocol_version(), "tuner"));
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
   if (!trouble_.empty()) return NotNow(trouble_);
+  if (request.leaving()) {
+    jobs_.TakeBack(request.tuner_id(), request.boot_id(), now);
+    DropReleasedJobs();
+    CheckQueued(now);
+    return v1::LeaseJobResponse();
+  }
   HONE_RETURN_IF_ERROR(jobs_.CheckQuota(request.tuner_id()));
   const std::optional<JobBook::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now, Used());
   DropReleasedJobs();

@@ -120,12 +120,16 @@ int JobBook::Before(const std::string& job_id, const Used& used) const {
   }));
 }
 
-std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
-                                             const Used& used) {
+void JobBook::TakeBack(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
   for (auto& [id, entry] : jobs_) {
     if (entry.job.state() != v1::JOB_STATE_RUNNING || entry.tuner_id != tuner_id) continue;
     entry.boot_id == boot_id ? ReturnJob(entry, now) : LoseTuner(entry, now);
   }
+}
+
+std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
+                                             const Used& used) {
+  TakeBack(tuner_id, boot_id, now);
   const Entry* first = First(RunningByUser(), used);
   if (first == nullptr) return std::nullopt;
   Entry& entry = jobs_.at(first->job.id());

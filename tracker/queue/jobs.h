@@ -50,6 +50,8 @@ class JobBook {
   // another boot of it was lost, the same one did not hear the answer.
   std::optional<Grant> Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
                              const Used& used = nullptr);
+  // What that tuner holds, without giving it another.
+  void TakeBack(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   // Why a queued job is not to be leased now; "" when it may be.
   void SetBlocked(const std::string& job_id, const std::string& why, absl::Time now);
   const std::string& blocked(const std::string& job_id) const { return jobs_.at(job_id).blocked; }

@@ -174,6 +174,17 @@ TEST_F(JobBookTest, ATunerThatStopsGivesItsJobBack) {
   EXPECT_EQ(book_.Find(id)->progress().trials(), 3);
 }
 
+TEST_F(JobBookTest, ATunerThatLeavesHoldsNothing) {
+  const std::string id = Submit("a"), others = Submit("b");
+  const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
+  ASSERT_EQ(book_.Lease("other", "boot", now_)->job->id(), others);
+  book_.TakeBack("t", "boot", now_);
+  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(book_.Find(id)->attempts(), 0);
+  EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(book_.Find(others)->state(), v1::JOB_STATE_RUNNING);
+}
+
 TEST_F(JobBookTest, CancelStopsTheTunerAndCompleteStaysIdempotent) {
   const std::string id = Submit("a");
   const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;

@@ -492,6 +492,27 @@ TEST_F(HeldCallsTest, ANewJobWakesOneTunerAndAWatcherHearsOfIt) {
   EXPECT_EQ((*state.TakeJobs(absl::Now()))[0].progress().trials(), 7);
 }
 
+TEST_F(HeldCallsTest, ATunerThatLeavesGivesAllBackAndGetsNothingAfterIt) {
+  Start();
+  const v1::Job job = *Submit(*shell_, "a");
+  v1::LeaseJobRequest ask;
+  ask.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  ask.set_tuner_id("tuner");
+  ask.set_boot_id("boot");
+  v1::LeaseJobRequest leave = ask;
+  leave.set_leaving(true);
+  const auto call = [&](const v1::LeaseJobRequest& request, const Present& present) {
+    return Await<v1::LeaseJobResponse>([&](auto done) { shell_->LeaseJob(request, present, done); });
+  };
+  const auto state = [&] { return Await<v1::Job>([&](auto done) { shell_->GetJob(job.id(), done); })->state(); };
+  ASSERT_TRUE(call(ask, kPresent)->has_lease());
+  EXPECT_EQ(state(), v1::JOB_STATE_RUNNING);
+  EXPECT_FALSE(call(leave, kPresent)->has_lease());
+  EXPECT_EQ(state(), v1::JOB_STATE_QUEUED);
+  EXPECT_FALSE(call(ask, [] { return false; }).ok()) << "cancelled before, looked at after";
+  EXPECT_EQ(state(), v1::JOB_STATE_QUEUED);
+}
+
 TEST_F(HeldCallsTest, ForgottenJobsLeaveTheFileToo) {
   FarmOptions options;
   options.jobs.most_ended = 1;
