@@ -40,6 +40,14 @@ v1::SelfTest ToProto(const SelfTestResult& test) {
   return message;
 }
 
+v1::SandboxLayer ToProto(const SandboxLayer& layer) {
+  v1::SandboxLayer message;
+  message.set_name(std::string(Name(layer.layer)));
+  message.set_holds(layer.holds);
+  message.set_detail(layer.detail);
+  return message;
+}
+
 v1::Sandbox ToProto(const std::vector<SandboxLayer>& layers) {
   v1::Sandbox message;
   switch (LevelOf(layers)) {
@@ -53,12 +61,7 @@ v1::Sandbox ToProto(const std::vector<SandboxLayer>& layers) {
       message.set_level(v1::SANDBOX_LEVEL_WALL);
       break;
   }
-  for (const SandboxLayer& layer : layers) {
-    v1::SandboxLayer& added = *message.add_layers();
-    added.set_name(std::string(Name(layer.layer)));
-    added.set_holds(layer.holds);
-    added.set_detail(layer.detail);
-  }
+  for (const SandboxLayer& layer : layers) *message.add_layers() = ToProto(layer);
   return message;
 }
 

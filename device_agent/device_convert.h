@@ -13,6 +13,7 @@ namespace hone::agent {
 
 v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint);
 v1::SelfTest ToProto(const SelfTestResult& test);
+v1::SandboxLayer ToProto(const SandboxLayer& layer);
 v1::Sandbox ToProto(const std::vector<SandboxLayer>& layers);
 std::vector<SandboxLayer> FromProto(const v1::Sandbox& sandbox);  // without layers that are not known here
 

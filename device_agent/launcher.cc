@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -27,7 +28,8 @@
 namespace hone::agent {
 namespace {
 
-constexpr int kKeepSeconds = 60;  // what visits keep for the next one is given back when none comes for so long
+constexpr int64_t kMostTasks = 4096;  // of a launcher: a thread pool for each process that builds or measures
+constexpr int kKeepSeconds = 60;      // what visits keep for the next one is given back when none comes for so long
 
 bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
   return SendFrame(fd, message.SerializeAsString());
@@ -37,6 +39,8 @@ bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
   std::string bytes;
   return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
 }
+
+int64_t MachineBytes() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
 
 // Whether something comes within so many seconds.
 bool Comes(int fd, int seconds) {
@@ -72,6 +76,30 @@ void Launcher::Stop() {
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
+  group_ = absl::CancelledError("over");  // and with it whatever is left of the launcher's
+}
+
+void Launcher::MakeGroup() {
+  if (options_.groups == nullptr) return;
+  group_ = options_.groups->status();
+  if (!group_.ok()) return;
+  // The launcher keeps an eighth for its caches; the rest is for kernels that are built side by side, or for one.
+  const GroupLimits limits{.memory_bytes = MachineBytes() / 8 * 5, .tasks = kMostTasks};
+  std::string name = options_.device;
+  std::replace(name.begin(), name.end(), '/', '_');
+  group_ = (*options_.groups)->Make(name, limits);
+}
+
+SandboxLayer Launcher::GroupLayer() const {
+  SandboxLayer layer{Layer::kControlGroup, group_.ok() && group_->HasProcesses(), ""};
+  if (!group_.ok()) {
+    layer.detail = std::string(group_.status().message());
+  } else if (!layer.holds) {
+    layer.detail = "the launcher could not enter its control group";
+  } else if (!group_->unlimited().empty()) {
+    layer.detail = "no limit to " + group_->unlimited();
+  }
+  return layer;
 }
 
 absl::Status Launcher::Start() {
@@ -90,14 +118,18 @@ absl::Status Launcher::Start() {
                     folder = fmt::format("--launcher-folder={}", options_.folder);
   const std::array<const char*, 6> arguments = {"hone-agent",    device.c_str(), folder.c_str(),
                                                 channel.c_str(), cancel.c_str(), nullptr};
+  MakeGroup();
+  const int entrance = group_.ok() ? group_->OpenEntrance() : -1;
   const pid_t pid = fork();
   if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
     fcntl(sockets[1], F_SETFD, 0);
     fcntl(pipes[0], F_SETFD, 0);
+    [[maybe_unused]] const ssize_t entered = entrance < 0 ? 0 : write(entrance, "0", 1);  // GroupLayer sees it
     execv(options_.program.c_str(), const_cast<char* const*>(arguments.data()));
     _exit(127);
   }
   close(sockets[1]);
+  if (entrance >= 0) close(entrance);
   if (pid < 0) {
     for (const int fd : {sockets[0], pipes[0], pipes[1]}) close(fd);
     return absl::UnavailableError(fmt::format("cannot start the launcher: {}", std::strerror(errno)));
@@ -105,7 +137,10 @@ absl::Status Launcher::Start() {
   pid_ = pid;
   channel_ = sockets[0];
   cancel_ = pipes;
-  if (ReceiveMessage(channel_, &sandbox_)) return absl::OkStatus();
+  if (ReceiveMessage(channel_, &sandbox_)) {
+    *sandbox_.add_layers() = ToProto(GroupLayer());
+    return absl::OkStatus();
+  }
   Stop();
   return absl::UnavailableError("the launcher process ended before it was ready");
 }
@@ -158,7 +193,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   if (!SendMessage(channel, ToProto(layers))) return 1;
   Visitor::Options options;
   // Half of the machine for one child: a kernel that eats memory fails before the machine does.
-  options.memory_limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
+  options.memory_limit = MachineBytes() / 2;
   options.cache_bytes = options.memory_limit / 8;
   std::optional<Visitor> visitor;
   for (v1::Batch batch;;) {

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "device_agent/control_group.h"
 #include "device_agent/device.h"
 #include "hone/v1/agent.pb.h"
 #include "hone/v1/measure.pb.h"
@@ -33,6 +34,8 @@ class Launcher {
     std::string program = "/proc/self/exe";  // that runs LauncherMain
     std::function<Sensors()> sensors;        // read after every visit; may be empty
     double peak_gflops = 0;                  // of the device; 0: not known, and no time is too short
+    // In one of which it lives with all that it starts; must outlive it. An error: why there are none.
+    const absl::StatusOr<ControlGroups>* groups = nullptr;
   };
   explicit Launcher(Options options) : options_(std::move(options)) {}
   ~Launcher();
@@ -48,11 +51,14 @@ class Launcher {
  private:
   absl::Status Start();
   void Stop();
+  void MakeGroup();
+  SandboxLayer GroupLayer() const;
   absl::StatusOr<v1::BatchResult> Exchange(const v1::Batch& batch, const std::stop_token& stop);
 
   const Options options_;
   pid_t pid_ = -1;
   int channel_ = -1;
+  absl::StatusOr<ControlGroup> group_ = absl::FailedPreconditionError("not asked for");
   v1::Sandbox sandbox_;
   // A pipe with a byte in it while the visit is to end. The launcher watches it; only we write and empty it, so that a
   // byte always means the visit that was asked for last.

@@ -23,6 +23,7 @@
 #include "base/thread_pool.h"
 #include "compiler/target/target.h"
 #include "device_agent/call_tracker.h"
+#include "device_agent/control_group.h"
 #include "device_agent/cpu/throttling.h"
 #include "device_agent/device.h"
 #include "device_agent/device_convert.h"
@@ -91,10 +92,16 @@ std::string TargetText(const std::string& device, int threads, const Options& op
   return "";
 }
 
+absl::StatusOr<ControlGroups> TakeGroups() {
+  HONE_ASSIGN_OR_RETURN(const std::filesystem::path folder, ControlGroups::OwnFolder());
+  return ControlGroups::Take(folder);
+}
+
 // A device with its launcher. Must outlive the loop that measures with it.
 class OwnDevice {
  public:
-  static absl::StatusOr<std::unique_ptr<OwnDevice>> Create(const std::string& text, const Options& options) {
+  static absl::StatusOr<std::unique_ptr<OwnDevice>> Create(const std::string& text, const Options& options,
+                                                           const absl::StatusOr<ControlGroups>& groups) {
     HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
     HONE_ASSIGN_OR_RETURN(TemporaryFolder visits_folder, TemporaryFolder::Create());
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, MakeDevice(text, folder.path()));
@@ -110,7 +117,7 @@ class OwnDevice {
     }
     *state.mutable_self_test() = CheckedAlone(*device, state.threads(), nullptr);
     std::unique_ptr<OwnDevice> own(
-        new OwnDevice(text, std::move(folder), std::move(visits_folder), std::move(device), std::move(state)));
+        new OwnDevice(text, std::move(folder), std::move(visits_folder), std::move(device), std::move(state), groups));
     HONE_RETURN_IF_ERROR(own->WallIn(options.required));
     own->golden_ = GoldenBatch(fingerprint.architecture);
     return own;
@@ -134,7 +141,7 @@ class OwnDevice {
 
  private:
   OwnDevice(const std::string& text, TemporaryFolder folder, TemporaryFolder visits_folder,
-            std::unique_ptr<Device> device, v1::DeviceState state)
+            std::unique_ptr<Device> device, v1::DeviceState state, const absl::StatusOr<ControlGroups>& groups)
       : folder_(std::move(folder)),
         visits_folder_(std::move(visits_folder)),
         device_(std::move(device)),
@@ -142,7 +149,8 @@ class OwnDevice {
         launcher_({.device = text,
                    .folder = visits_folder_.path(),
                    .sensors = [this] { return device_->ReadSensors(); },
-                   .peak_gflops = state_.self_test().peak_gflops()}) {}
+                   .peak_gflops = state_.self_test().peak_gflops(),
+                   .groups = &groups}) {}
   // What the system has for it, and whether that will do.
   absl::Status WallIn(SandboxLevel required) {
     HONE_ASSIGN_OR_RETURN(*state_.mutable_sandbox(), launcher_.Open());
@@ -165,11 +173,12 @@ class OwnDevice {
   Launcher launcher_;  // ends before its folder goes
 };
 
-absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Options& options) {
+absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Options& options,
+                                                                    const absl::StatusOr<ControlGroups>& groups) {
   std::vector<std::unique_ptr<OwnDevice>> devices;
   std::set<std::string> ids;
   for (const std::string& text : options.devices) {
-    HONE_ASSIGN_OR_RETURN(devices.emplace_back(), OwnDevice::Create(text, options));
+    HONE_ASSIGN_OR_RETURN(devices.emplace_back(), OwnDevice::Create(text, options, groups));
     if (!ids.insert(devices.back()->state().device_id()).second) {
       return absl::InvalidArgumentError(fmt::format("--device {}: given twice", text));
     }
@@ -247,7 +256,8 @@ absl::Status Run(Options options, const sigset_t& signals) {
   HONE_RETURN_IF_ERROR(TakeIdentity(options));
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
   TemporaryFolder::RemoveAbandoned();  // of agents that were killed
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<OwnDevice>> devices, FindDevices(options));
+  const absl::StatusOr<ControlGroups> groups = TakeGroups();
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<OwnDevice>> devices, FindDevices(options, groups));
   const AgentIdentity identity{options.name, RandomId(), HONE_VERSION};
   std::vector<ServedDevice> served;
   for (const auto& device : devices) {

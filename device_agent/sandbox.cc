@@ -85,6 +85,8 @@ std::string_view Name(Layer layer) {
       return "files";
     case Layer::kLandlock:
       return "landlock";
+    case Layer::kControlGroup:
+      return "control-group";
   }
   return "unknown";
 }

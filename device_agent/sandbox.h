@@ -43,10 +43,12 @@ enum class Layer {
   kIpc,           // a namespace without others' shared memory and queues
   kFiles,         // a file system with nothing in it but what the policy names
   kLandlock,      // access to files, the network and signals, checked again
+  kControlGroup,  // one end of all its processes, and limits to them together
 };
 
-inline constexpr std::array kAllLayers = {Layer::kSystemCalls, Layer::kNoPrivileges, Layer::kOwnUser, Layer::kProcesses,
-                                          Layer::kNetwork,     Layer::kIpc,          Layer::kFiles,   Layer::kLandlock};
+inline constexpr std::array kAllLayers = {Layer::kSystemCalls, Layer::kNoPrivileges, Layer::kOwnUser,
+                                          Layer::kProcesses,   Layer::kNetwork,      Layer::kIpc,
+                                          Layer::kFiles,       Layer::kLandlock,     Layer::kControlGroup};
 
 struct SandboxLayer {
   Layer layer = Layer::kSystemCalls;

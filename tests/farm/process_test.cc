@@ -14,6 +14,8 @@
 
 #include "base/identity.h"
 #include "base/temporary_folder.h"
+#include "device_agent/control_group.h"
+#include "device_agent/sandbox.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/agent.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
@@ -85,7 +87,10 @@ TEST_F(FarmProcessTest, TheWallIsReportedAndCanBeRequired) {
   ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
   const v1::Sandbox sandbox = Devices()[0].state().sandbox();
   EXPECT_NE(sandbox.level(), v1::SANDBOX_LEVEL_UNSPECIFIED);
-  EXPECT_EQ(sandbox.layers_size(), 8);
+  EXPECT_EQ(sandbox.layers_size(), agent::kAllLayers.size());
+  const v1::SandboxLayer& group = *sandbox.layers().rbegin();
+  EXPECT_EQ(group.name(), "control-group");
+  EXPECT_EQ(group.holds(), agent::ControlGroups::OwnFolder().ok()) << group.detail();
   const std::unique_ptr<Process> picky = StartAgent("picky", {"--require-sandbox", "wall"});
   if (sandbox.level() == v1::SANDBOX_LEVEL_WALL) {
     EXPECT_TRUE(Eventually([&] { return Devices().size() == 2; })) << picky->Log();
