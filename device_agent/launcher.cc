@@ -81,8 +81,10 @@ void Launcher::Stop() {
 
 void Launcher::MakeGroup() {
   if (options_.groups == nullptr) return;
-  group_ = options_.groups->status();
-  if (!group_.ok()) return;
+  if (!options_.groups->ok()) {
+    group_ = options_.groups->status();
+    return;
+  }
   // The launcher keeps an eighth for its caches; the rest is for kernels that are built side by side, or for one.
   const GroupLimits limits{.memory_bytes = MachineBytes() / 8 * 5, .tasks = kMostTasks};
   std::string name = options_.device;
