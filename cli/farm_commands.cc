@@ -9,6 +9,8 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/job_client.h"
+#include "cli/job_text.h"
+#include "cli/job_view.h"
 #include "cli/output.h"
 #include "cli/submission.h"
 #include "cli/tracker_options.h"
@@ -83,13 +85,13 @@ absl::Status Jobs(Options& options) {
 absl::Status Watch(Options& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> meant, client.Meant(options.job));
-  ProgressLine line(meant.size());
+  JobView view(meant.size());
   const auto show = [&](const v1::WatchJobResponse& heard) {
-    line.Show(heard);
+    view.Show(heard);
     return absl::OkStatus();
   };
   const auto jobs = client.Watch(std::move(meant), show, [] { return absl::OkStatus(); });
-  line.Finish();
+  view.Finish();
   HONE_RETURN_IF_ERROR(jobs.status());
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(*jobs)) : PrintText(JobsToText(*jobs)));
   return FailureAmong(*jobs);

@@ -1,21 +1,18 @@
-// What `tune`, `submit`, `watch` and `cancel` share: jobs handed to a tracker, watched to their end, and shown.
-// What is in a job is submission.h's.
+// What `tune`, `submit`, `watch` and `cancel` share: jobs handed to a tracker and watched to their end.
+// What is in a job is submission.h's, how people see it job_text.h's and job_view.h's.
 #ifndef HONE_CLI_JOB_CLIENT_H_
 #define HONE_CLI_JOB_CLIENT_H_
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
-#include "nlohmann/json.hpp"
 
 namespace hone::cli {
 
@@ -49,32 +46,6 @@ class JobClient {
   std::unique_ptr<v1::AdminService::Stub> admin_;
   std::string address_;
 };
-
-// Progress on standard error. Of one job, on a terminal, a line that is rewritten in place; else a line for each job
-// every ten seconds.
-class ProgressLine {
- public:
-  explicit ProgressLine(size_t jobs);
-  void Show(const v1::WatchJobResponse& heard);
-  void Finish();
-
- private:
-  const bool in_place_, several_;
-  std::map<std::string, absl::Time> next_;  // by job
-  size_t width_ = 0;
-};
-
-std::string StateName(v1::JobState state);  // "running"
-// The document of `hone tune --json` (design contract): times are sums over the model's kernels.
-nlohmann::ordered_json JobToJson(const v1::Job& job);
-// Of all jobs of a group; of one alone, its own document.
-nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs);
-// The same for people.
-std::string JobsToText(const std::vector<v1::Job>& jobs);
-// What the job is, in few words: "net.onnx for arm64 -mcpu=cortex-a72 on rpi4".
-std::string TitleOf(const v1::JobSpec& spec);
-// The error of a command that watched these to their end: the first that failed.
-absl::Status FailureAmong(const std::vector<v1::Job>& jobs);
 
 }  // namespace hone::cli
 

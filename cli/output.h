@@ -1,16 +1,22 @@
 // What commands print on standard output: one JSON document, or text. A reader that got only half must not look like
-// success, so both report what the system says.
+// success, so both report what the system says. Names that others have chosen (of models, jobs, devices) are in it: on
+// a terminal they must not be able to command it.
 #ifndef HONE_CLI_OUTPUT_H_
 #define HONE_CLI_OUTPUT_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
 
 namespace hone::cli {
 
-// Unavailable if standard output does not take it all (a full disk, a closed pipe).
+// The text without what a terminal obeys: control characters, but for tabs and ends of lines, become '?'. What is
+// not UTF-8 becomes U+FFFD.
+std::string Printable(std::string_view text);
+
+// Unavailable if standard output does not take it all (a full disk, a closed pipe). A terminal gets what is Printable.
 absl::Status PrintText(const std::string& text);
 absl::Status PrintJson(const nlohmann::ordered_json& document);
 

@@ -11,6 +11,8 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/job_client.h"
+#include "cli/job_text.h"
+#include "cli/job_view.h"
 #include "cli/local_farm.h"
 #include "cli/output.h"
 #include "cli/submission.h"
@@ -98,7 +100,7 @@ absl::Status Tune(Options options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs));
-  ProgressLine line(jobs.size());
+  JobView view(jobs.size());
   bool cancelled = false;
   const auto idle = [&]() -> absl::Status {
     if (interrupted > 0 && !cancelled) {
@@ -110,14 +112,14 @@ absl::Status Tune(Options options) {
   };
   absl::Time stored = absl::Now();
   const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
-    line.Show(response);
+    view.Show(response);
     if (response.trouble().empty()) stored = absl::Now();
     // A farm waits until somebody has freed the disk. Here somebody waits for this command.
     const bool give_up = farm.has_value() && absl::Now() - stored > kLongestTrouble;
     return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
   };
   const auto ended = client.Watch(jobs, heard, idle);
-  line.Finish();
+  view.Finish();
   HONE_RETURN_IF_ERROR(ended.status());
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(*ended)) : PrintText(JobsToText(*ended)));
   return FailureAmong(*ended);

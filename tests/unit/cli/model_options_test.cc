@@ -9,7 +9,7 @@
 
 #include "base/temporary_folder.h"
 #include "cli/command.h"
-#include "cli/job_client.h"
+#include "cli/job_text.h"
 #include "cli/npy.h"
 #include "cli/submission.h"
 #include "tests/unit/graph/model_builder.h"

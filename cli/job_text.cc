@@ -1,0 +1,181 @@
+#include "cli/job_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+
+namespace hone::cli {
+namespace {
+
+std::string KindName(v1::FailureKind kind) {
+  std::string name = v1::FailureKind_Name(kind).substr(std::string("FAILURE_KIND_").size());
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+double Milliseconds(double seconds) { return seconds * 1e3; }
+
+nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent) {
+  return {{"proposing_seconds", spent.proposing_seconds()},
+          {"learning_seconds", spent.learning_seconds()},
+          {"building_seconds", spent.building_seconds()},
+          {"waiting_seconds", spent.waiting_seconds()},
+          {"measuring_seconds", spent.measuring_seconds()},
+          {"drawn", spent.drawn()},
+          {"illegal", spent.illegal()},
+          {"repeated", spent.repeated()}};
+}
+
+// Two lines: where the time went, and what became of the candidates that were looked at.
+std::string SpentToText(const v1::JobProgress& progress) {
+  const v1::TimeSpent& spent = progress.spent();
+  if (progress.trials() == 0 || spent.drawn() == 0) return "";
+  const auto each = [&](double seconds) {
+    return fmt::format("{:.1f} s ({:.1f} ms a trial)", seconds, seconds * 1e3 / static_cast<double>(progress.trials()));
+  };
+  const auto share = [&](int64_t count) {
+    return 100.0 * static_cast<double>(count) / static_cast<double>(spent.drawn());
+  };
+  return fmt::format(
+      "side by side: proposing {}, learning {}, building {}, waiting for a device {}, measuring {}\n"
+      "{} candidates drawn, {:.0f}% illegal, {:.0f}% drawn before\n",
+      each(spent.proposing_seconds()), each(spent.learning_seconds()), each(spent.building_seconds()),
+      each(spent.waiting_seconds()), each(spent.measuring_seconds()), spent.drawn(), share(spent.illegal()),
+      share(spent.repeated()));
+}
+
+std::string JobToText(const v1::Job& job) {
+  const v1::JobProgress& p = job.progress();
+  std::string text =
+      fmt::format("{}: {}, {} trials in {} ({:.1f}/s), {}\n", TitleOf(job.spec()), StateName(job.state()), p.trials(),
+                  Clock(p.seconds()), p.trials_per_second(), Failures(p));
+  if (p.has_latency_before_seconds() && p.has_latency_after_seconds()) {
+    text += fmt::format("kernels together: {:.3f} ms untuned, {:.3f} ms tuned ({:.2f}x)\n",
+                        Milliseconds(p.latency_before_seconds()), Milliseconds(p.latency_after_seconds()),
+                        p.latency_before_seconds() / p.latency_after_seconds());
+  }
+  text += SpentToText(p);
+  if (!job.error().empty()) text += job.error() + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string Clock(double seconds) {
+  const auto s = static_cast<int64_t>(std::max(0.0, seconds));
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string Failures(const v1::JobProgress& progress) {
+  int64_t total = 0;
+  std::string kinds;
+  for (const v1::FailureCount& f : progress.failed()) {
+    if (f.count() == 0) continue;
+    total += f.count();
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", f.count(), KindName(f.kind()));
+  }
+  if (total == 0) return "none failed";
+  const double share =
+      progress.trials() > 0 ? 100.0 * static_cast<double>(total) / static_cast<double>(progress.trials()) : 0;
+  return fmt::format("{:.0f}% failed ({})", share, kinds);
+}
+
+bool HasEnded(v1::JobState state) {
+  return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED || state == v1::JOB_STATE_CANCELLED;
+}
+
+std::string TitleOf(const v1::JobSpec& spec) {
+  // Of the target what names a kind of machine; the rest is numbers.
+  std::string title = spec.name() + " for";
+  for (const std::string& word : std::vector<std::string>(absl::StrSplit(spec.target(), ' '))) {
+    if (word.starts_with("-") && !word.starts_with("-mcpu=") && !word.starts_with("-device=")) continue;
+    title += fmt::format(" {}", word);
+  }
+  std::vector<std::string> asked(spec.devices().begin(), spec.devices().end());
+  for (const auto& [name, value] : std::map(spec.labels().begin(), spec.labels().end())) {
+    asked.push_back(fmt::format("{}={}", name, value));
+  }
+  return asked.empty() ? title : fmt::format("{} on {}", title, fmt::join(asked, ", "));
+}
+
+absl::Status FailureAmong(const std::vector<v1::Job>& jobs) {
+  for (const v1::Job& job : jobs) {
+    if (job.state() == v1::JOB_STATE_FAILED) {
+      return absl::InternalError(fmt::format("tuning {} failed: {}", TitleOf(job.spec()), job.error()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string StateName(v1::JobState state) {
+  std::string name = v1::JobState_Name(state).substr(std::string("JOB_STATE_").size());
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+nlohmann::ordered_json JobToJson(const v1::Job& job) {
+  const v1::JobProgress& p = job.progress();
+  const auto optional_ms = [](bool has, double seconds) {
+    return has ? nlohmann::ordered_json(Milliseconds(seconds)) : nullptr;
+  };
+  nlohmann::ordered_json failed = nlohmann::ordered_json::object();
+  for (const v1::FailureCount& f : p.failed()) failed[KindName(f.kind())] = f.count();
+  nlohmann::ordered_json workloads = nlohmann::ordered_json::array();
+  for (int i = 0; i < job.spec().workloads_size(); ++i) {
+    const v1::WorkloadSpec& spec = job.spec().workloads(i);
+    const v1::WorkloadProgress progress = i < p.workloads_size() ? p.workloads(i) : v1::WorkloadProgress();
+    const double best = progress.best_seconds();
+    workloads.push_back({{"digest", spec.digest()},
+                         {"operator", spec.op()},
+                         {"count", spec.count()},
+                         {"trials", progress.trials()},
+                         {"default_ms", optional_ms(progress.has_default_seconds(), progress.default_seconds())},
+                         {"best_ms", optional_ms(progress.has_best_seconds(), best)},
+                         {"gflops", progress.has_best_seconds() && best > 0 ? spec.flops() / best * 1e-9 : 0.0},
+                         {"roofline_share", progress.roofline_share()},
+                         {"schedule", progress.best_schedule()}});
+  }
+  return {
+      {"model", job.spec().name()},
+      {"target", job.spec().target()},
+      {"job", job.id()},
+      {"group", job.spec().group()},
+      {"devices", job.spec().devices()},
+      {"state", StateName(job.state())},
+      {"submitted_by", job.spec().submitted_by()},
+      {"priority", job.spec().priority()},
+      {"until", job.spec().has_until() ? nlohmann::ordered_json(absl::FormatTime(
+                                             absl::FromUnixSeconds(job.spec().until().seconds()), absl::UTCTimeZone()))
+                                       : nullptr},
+      {"waiting_for", job.waiting_for()},
+      {"trials", p.trials()},
+      {"failed", failed},
+      {"seconds", p.seconds()},
+      {"trials_per_second", p.trials_per_second()},
+      {"spent", SpentToJson(p.spent())},
+      {"latency_ms_before", optional_ms(p.has_latency_before_seconds(), p.latency_before_seconds())},
+      {"latency_ms_after", optional_ms(p.has_latency_after_seconds(), p.latency_after_seconds())},
+      {"workloads", workloads}};
+}
+
+nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs) {
+  if (jobs.size() == 1) return JobToJson(jobs.front());
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const v1::Job& job : jobs) list.push_back(JobToJson(job));
+  return {{"group", jobs.empty() ? "" : jobs.front().spec().group()}, {"jobs", list}};
+}
+
+std::string JobsToText(const std::vector<v1::Job>& jobs) {
+  std::string text;
+  for (const v1::Job& job : jobs) text += JobToText(job);
+  return text;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,34 @@
+// A job as people and scripts read it: one line of text for each fact, or the JSON document of the command contract.
+//
+// Values in, text out. What is shown while a job runs is job_view.h's.
+#ifndef HONE_CLI_JOB_TEXT_H_
+#define HONE_CLI_JOB_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "hone/v1/job.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace hone::cli {
+
+std::string StateName(v1::JobState state);  // "running"
+bool HasEnded(v1::JobState state);
+// What the job is, in few words: "net.onnx for arm64 -mcpu=cortex-a72 on rpi4".
+std::string TitleOf(const v1::JobSpec& spec);
+std::string Clock(double seconds);                      // "1:02:03", "2:03"
+std::string Failures(const v1::JobProgress& progress);  // "12% failed (3 crashed, 9 compile_error)"
+
+// The document of `hone tune --json` (design contract): times are sums over the model's kernels.
+nlohmann::ordered_json JobToJson(const v1::Job& job);
+// Of all jobs of a group; of one alone, its own document.
+nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs);
+// The same for people.
+std::string JobsToText(const std::vector<v1::Job>& jobs);
+// The error of a command that watched these to their end: the first that failed.
+absl::Status FailureAmong(const std::vector<v1::Job>& jobs);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_JOB_TEXT_H_

@@ -1,0 +1,224 @@
+#include "cli/job_view.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+#include "absl/time/clock.h"
+#include "cli/job_text.h"
+#include "cli/output.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr absl::Duration kBetweenPictures = absl::Milliseconds(250);
+constexpr absl::Duration kBetweenLines = absl::Seconds(10);
+
+std::string Times(double before, double after) { return after > 0 ? fmt::format("{:.2f}x", before / after) : "-"; }
+
+std::string Best(const v1::JobProgress& progress) {
+  if (!progress.has_latency_after_seconds()) return "";
+  const double after = progress.latency_after_seconds();
+  if (!progress.has_latency_before_seconds()) return fmt::format("best {:.3f} ms, ", after * 1e3);
+  const double before = progress.latency_before_seconds();
+  return fmt::format("best {:.3f} ms, untuned {:.3f} ms, {}; ", after * 1e3, before * 1e3, Times(before, after));
+}
+
+std::string Trials(const v1::Job& job) {
+  const v1::JobProgress& progress = job.progress();
+  const std::string most = job.spec().trials() > 0 ? fmt::format(" of {}", job.spec().trials()) : "";
+  return fmt::format("{}{} trials, {:.1f}/s", progress.trials(), most, progress.trials_per_second());
+}
+
+std::string Left(const v1::Job& job, absl::Time now) {
+  const std::optional<absl::Duration> left = TimeLeft(job, now);
+  return left.has_value() ? fmt::format(", {} left", Clock(absl::ToDoubleSeconds(*left))) : "";
+}
+
+std::string Doing(const v1::WatchJobResponse& heard) {
+  if (!heard.trouble().empty()) return "the tracker can store nothing: " + heard.trouble();
+  const v1::Job& job = heard.job();
+  return job.waiting_for().empty() ? job.progress().activity() : "waiting for " + job.waiting_for();
+}
+
+// A workload of a job, with what the job knows of it.
+struct Part {
+  const v1::WorkloadSpec* spec = nullptr;
+  v1::WorkloadProgress progress;
+  double share = 0;  // of the time of the model, as far as it is known
+};
+
+std::vector<Part> PartsOf(const v1::Job& job) {
+  std::vector<Part> parts;
+  double all = 0;
+  for (int i = 0; i < job.spec().workloads_size(); ++i) {
+    Part part{.spec = &job.spec().workloads(i)};
+    if (i < job.progress().workloads_size()) part.progress = job.progress().workloads(i);
+    part.share = static_cast<double>(part.spec->count()) * part.progress.best_seconds();
+    all += part.share;
+    parts.push_back(std::move(part));
+  }
+  for (Part& part : parts) part.share = all > 0 ? part.share / all : 0;
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.share > b.share; });
+  return parts;
+}
+
+std::string RowOf(const Part& part) {
+  const v1::WorkloadProgress& p = part.progress;
+  const auto ms = [](bool has, double seconds) { return has ? fmt::format("{:.4f}", seconds * 1e3) : "-"; };
+  return fmt::format("  {:>5} {:>4} {:>7} {:>11} {:>11} {:>7} {:>6}  {}",
+                     p.has_best_seconds() ? fmt::format("{:.1f}%", part.share * 100) : "-",
+                     fmt::format("x{}", part.spec->count()), p.trials(),
+                     ms(p.has_default_seconds(), p.default_seconds()), ms(p.has_best_seconds(), p.best_seconds()),
+                     p.has_default_seconds() ? Times(p.default_seconds(), p.best_seconds()) : "-",
+                     p.roofline_share() > 0 ? fmt::format("{:.0f}%", p.roofline_share() * 100) : "-", part.spec->op());
+}
+
+// At most `rows` lines, which may be none: a table of one row says too little for its head.
+std::vector<std::string> Table(const v1::Job& job, size_t rows) {
+  const std::vector<Part> parts = PartsOf(job);
+  if (rows < 3 || parts.empty()) return {};
+  std::vector<std::string> lines = {fmt::format("  {:>5} {:>4} {:>7} {:>11} {:>11} {:>7} {:>6}  {}", "share", "runs",
+                                                "trials", "untuned ms", "best ms", "faster", "of max", "workload")};
+  const bool all = parts.size() <= rows - 1;
+  const size_t shown = all ? parts.size() : rows - 2;
+  for (size_t i = 0; i < shown; ++i) lines.push_back(RowOf(parts[i]));
+  if (!all) lines.push_back(fmt::format("  and {} more", parts.size() - shown));
+  return lines;
+}
+
+std::vector<std::string> Head(const v1::WatchJobResponse& heard, absl::Time now) {
+  const v1::Job& job = heard.job();
+  const v1::JobProgress& progress = job.progress();
+  std::vector<std::string> lines = {fmt::format("{}  {}: {}, {}{}", job.id(), TitleOf(job.spec()),
+                                                StateName(job.state()), Clock(progress.seconds()), Left(job, now)),
+                                    fmt::format("  {}{}, {}", Best(progress), Trials(job), Failures(progress))};
+  if (const std::string doing = Doing(heard); !HasEnded(job.state()) && !doing.empty()) lines.push_back("  " + doing);
+  return lines;
+}
+
+// The start of a line that takes no more columns than that. Letters beyond ASCII may take two.
+std::string Cut(const std::string& line, size_t columns) {
+  size_t taken = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    const bool continues = (byte & 0xc0) == 0x80;
+    taken += byte < 0x80 ? 1 : continues ? 0 : 2;
+    if (taken > columns && !continues) return line.substr(0, i);
+  }
+  return line;
+}
+
+// A name may have ends of lines and tabs too.
+std::string OneLine(std::string_view text) {
+  std::string line = Printable(text);
+  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
+  return line;
+}
+
+Screen ScreenOf(int terminal) {
+  winsize size = {};
+  if (ioctl(terminal, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {.columns = size.ws_col, .rows = size.ws_row};
+}
+
+// Not on one that cannot move its cursor.
+bool CanRedraw(int terminal) {
+  const char* kind = std::getenv("TERM");
+  return isatty(terminal) == 1 && kind != nullptr && std::string_view(kind) != "dumb" && *kind != '\0';
+}
+
+}  // namespace
+
+std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now) {
+  if (HasEnded(job.state())) return std::nullopt;
+  const v1::JobProgress& progress = job.progress();
+  std::optional<absl::Duration> left;
+  const auto at_most = [&left](absl::Duration other) { left = left.has_value() ? std::min(*left, other) : other; };
+  if (job.spec().has_time_budget()) {
+    const auto& budget = job.spec().time_budget();
+    at_most(absl::Seconds(budget.seconds()) + absl::Nanoseconds(budget.nanos()) - absl::Seconds(progress.seconds()));
+  }
+  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
+    at_most(absl::Seconds(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second()));
+  }
+  if (job.spec().has_until()) at_most(absl::FromUnixSeconds(job.spec().until().seconds()) - now);
+  return left.has_value() ? std::optional(std::max(*left, absl::ZeroDuration())) : std::nullopt;
+}
+
+std::string Line(const v1::WatchJobResponse& heard, absl::Time now) {
+  const v1::Job& job = heard.job();
+  const std::string doing = Doing(heard);
+  return fmt::format("{}{}{}, {}{}", Best(job.progress()), Trials(job), Left(job, now), Failures(job.progress()),
+                     doing.empty() ? "" : ", " + doing);
+}
+
+std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, Screen screen, absl::Time now) {
+  std::vector<std::vector<std::string>> heads;
+  for (const v1::WatchJobResponse& heard : jobs) heads.push_back(Head(heard, now));
+  const size_t room = std::max<size_t>(screen.rows, 2) - 1;  // the cursor stands on a line of its own
+  size_t taken = std::accumulate(heads.begin(), heads.end(), size_t{0},
+                                 [](size_t sum, const std::vector<std::string>& head) { return sum + head.size(); });
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    lines.insert(lines.end(), heads[i].begin(), heads[i].end());
+    if (taken >= room || HasEnded(jobs[i].job().state())) continue;
+    // Each of the jobs that are still to come has its part of what is left.
+    const std::vector<std::string> table = Table(jobs[i].job(), (room - taken) / (jobs.size() - i));
+    lines.insert(lines.end(), table.begin(), table.end());
+    taken += table.size();
+  }
+  if (lines.size() > room) {
+    lines.resize(room - 1);
+    lines.push_back("...");
+  }
+  for (std::string& line : lines) line = Cut(OneLine(line), screen.columns);
+  return lines;
+}
+
+JobView::JobView(size_t jobs) : in_place_(CanRedraw(STDERR_FILENO)), several_(jobs > 1) {}
+
+void JobView::Show(const v1::WatchJobResponse& heard) {
+  const absl::Time now = absl::Now();
+  const std::string& id = heard.job().id();
+  const bool ended = HasEnded(heard.job().state());
+  if (!in_place_) {
+    absl::Time& next = next_[id];
+    if (now < next && !(several_ && ended)) return;
+    next = now + kBetweenLines;
+    const std::string title =
+        several_ ? fmt::format("{}: {}: ", TitleOf(heard.job().spec()), StateName(heard.job().state())) : "";
+    fmt::print(stderr, "{}\n", OneLine(title + Line(heard, now)));
+    return;
+  }
+  const auto known = std::find_if(newest_.begin(), newest_.end(),
+                                  [&id](const v1::WatchJobResponse& other) { return other.job().id() == id; });
+  if (known == newest_.end()) {
+    newest_.push_back(heard);
+  } else {
+    *known = heard;
+  }
+  if (now >= next_picture_ || ended) Redraw(now);
+}
+
+void JobView::Redraw(absl::Time now) {
+  next_picture_ = now + kBetweenPictures;
+  // Back to the first line of the last picture, and everything below it away. All in one write: nothing flickers.
+  std::string text = drawn_ > 0 ? fmt::format("\x1b[{}A\r\x1b[J", drawn_) : "\r\x1b[J";
+  const std::vector<std::string> lines = Picture(newest_, ScreenOf(STDERR_FILENO), now);
+  for (const std::string& line : lines) text += line + "\n";
+  drawn_ = lines.size();
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void JobView::Finish() {
+  if (in_place_ && !newest_.empty()) Redraw(absl::Now());
+  newest_.clear();
+}
+
+}  // namespace hone::cli

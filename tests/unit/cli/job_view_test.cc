@@ -1,0 +1,183 @@
+// What people see of running jobs: the picture that fits a screen, the line, the time that is left, and what a terminal
+// is sent.
+#include "cli/job_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cli/job_text.h"
+#include "cli/output.h"
+
+namespace hone::cli {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+void AddWorkload(v1::Job& job, std::string name, int64_t count, double untuned_ms, double best_ms) {
+  v1::WorkloadSpec* spec = job.mutable_spec()->add_workloads();
+  spec->set_op(std::move(name));
+  spec->set_count(count);
+  v1::WorkloadProgress* progress = job.mutable_progress()->add_workloads();
+  if (best_ms == 0) return;
+  progress->set_trials(40);
+  progress->set_default_seconds(untuned_ms * 1e-3);
+  progress->set_best_seconds(best_ms * 1e-3);
+  progress->set_roofline_share(0.5);
+}
+
+v1::WatchJobResponse Running(std::string id = "j1") {
+  v1::WatchJobResponse heard;
+  v1::Job& job = *heard.mutable_job();
+  job.set_id(std::move(id));
+  job.set_state(v1::JOB_STATE_RUNNING);
+  job.mutable_spec()->set_name("net.onnx");
+  job.mutable_spec()->set_target("arm64 -mcpu=cortex-a72");
+  job.mutable_progress()->set_trials(100);
+  job.mutable_progress()->set_trials_per_second(4);
+  job.mutable_progress()->set_seconds(25);
+  job.mutable_progress()->set_activity("measuring conv2d");
+  v1::FailureCount* failed = job.mutable_progress()->add_failed();
+  failed->set_kind(v1::FAILURE_KIND_CRASHED);
+  failed->set_count(10);
+  AddWorkload(job, "pool", 1, 1, 0.5);
+  AddWorkload(job, "conv2d", 4, 2, 0.5);
+  AddWorkload(job, "gemm", 1, 0, 0);
+  return heard;
+}
+
+TEST(TimeLeftTest, IsTheNearestOfTheEnds) {
+  v1::Job job = Running().job();
+  EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
+  job.mutable_spec()->mutable_until()->set_seconds(absl::ToUnixSeconds(kNow) + 3600);
+  EXPECT_EQ(TimeLeft(job, kNow), absl::Hours(1));
+  job.mutable_spec()->mutable_time_budget()->set_seconds(85);
+  EXPECT_EQ(TimeLeft(job, kNow), absl::Seconds(60));
+  job.mutable_spec()->set_trials(140);
+  EXPECT_EQ(TimeLeft(job, kNow), absl::Seconds(10));
+  EXPECT_EQ(TimeLeft(job, kNow + absl::Hours(2)), absl::ZeroDuration()) << "it is only ending";
+  job.set_state(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
+}
+
+TEST(TimeLeftTest, TrialsSayNothingBeforeThereIsAPace) {
+  v1::Job job = Running().job();
+  job.mutable_spec()->set_trials(1000);
+  job.mutable_progress()->set_trials_per_second(0);
+  EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
+}
+
+TEST(PictureTest, HasTheJobAndItsWorkloadsThoseThatMatterFirst) {
+  v1::WatchJobResponse heard = Running();
+  heard.mutable_job()->mutable_progress()->set_latency_before_seconds(0.012);
+  heard.mutable_job()->mutable_progress()->set_latency_after_seconds(0.003);
+  const std::vector<std::string> lines = Picture({heard}, {.columns = 100, .rows = 24}, kNow);
+  ASSERT_THAT(lines, SizeIs(7));
+  EXPECT_EQ(lines[0], "j1  net.onnx for arm64 -mcpu=cortex-a72: running, 0:25");
+  EXPECT_EQ(lines[1], "  best 3.000 ms, untuned 12.000 ms, 4.00x; 100 trials, 4.0/s, 10% failed (10 crashed)");
+  EXPECT_EQ(lines[2], "  measuring conv2d");
+  EXPECT_THAT(lines[3], EndsWith("workload"));
+  EXPECT_THAT(lines[4], AllOf(HasSubstr("80.0%"), HasSubstr("x4"), HasSubstr("4.00x"), EndsWith("50%  conv2d")));
+  EXPECT_THAT(lines[5], AllOf(HasSubstr("20.0%"), HasSubstr("2.00x"), EndsWith("pool")));
+  EXPECT_THAT(lines[6], AllOf(Not(HasSubstr("%")), EndsWith("-  gemm")));
+}
+
+TEST(PictureTest, FitsTheScreen) {
+  v1::WatchJobResponse large = Running();
+  for (int i = 0; i < 100; ++i) AddWorkload(*large.mutable_job(), "conv2d with a long name", 1, 1, 0.5);
+  for (const size_t jobs : {1, 2, 9, 40}) {
+    for (const size_t rows : {1, 2, 3, 5, 8, 24, 50}) {
+      for (const size_t columns : {1, 20, 79}) {
+        const std::vector<std::string> lines = Picture(std::vector(jobs, large), {columns, rows}, kNow);
+        EXPECT_LE(lines.size(), std::max<size_t>(rows, 2) - 1) << jobs << " jobs, " << rows << " rows";
+        EXPECT_THAT(lines, Each(SizeIs(testing::Le(columns))));
+      }
+    }
+  }
+  EXPECT_THAT(Picture({large}, {.columns = 100, .rows = 12}, kNow).back(), HasSubstr("and 97 more"));
+  EXPECT_THAT(Picture({large, large}, {.columns = 100, .rows = 24}, kNow), SizeIs(23)) << "the room is used";
+}
+
+TEST(PictureTest, AnEndedJobIsTwoLines) {
+  v1::WatchJobResponse heard = Running();
+  heard.mutable_job()->set_state(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(Picture({heard}, {.columns = 100, .rows = 24}, kNow), SizeIs(2));
+}
+
+TEST(PictureTest, SaysWhatItWaitsForAndWhatTroublesTheTracker) {
+  v1::WatchJobResponse heard = Running();
+  heard.mutable_job()->set_waiting_for("a device for label room=lab");
+  EXPECT_EQ(Picture({heard}, {}, kNow)[2], "  waiting for a device for label room=lab");
+  heard.set_trouble("disk full");
+  EXPECT_EQ(Picture({heard}, {}, kNow)[2], "  the tracker can store nothing: disk full");
+  EXPECT_THAT(Line(heard, kNow), EndsWith("the tracker can store nothing: disk full"));
+}
+
+TEST(PictureTest, NamesCannotCommandTheTerminal) {
+  v1::WatchJobResponse heard = Running();
+  heard.mutable_job()->mutable_spec()->set_name(
+      "a\x1b[2Jb\nc\xc2\x9b"
+      "d\xe2\x80\xae"
+      "e\xff");
+  EXPECT_THAT(Picture({heard}, {}, kNow)[0], HasSubstr("a?[2Jb?c?d?e\xef\xbf\xbd"));
+  EXPECT_EQ(Printable("Größe\t1\n"), "Größe\t1\n");
+}
+
+// All that a terminal gets from two pictures, the second shorter, and the end.
+std::string OnATerminal(const char* kind) {
+  int terminal = -1;
+  winsize size = {.ws_row = 20, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) {
+    setenv("TERM", kind, 1);
+    JobView view(1);
+    v1::WatchJobResponse heard = Running();
+    view.Show(heard);
+    heard.mutable_job()->set_state(v1::JOB_STATE_SUCCEEDED);
+    view.Show(heard);
+    _exit(0);
+  }
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = read(terminal, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(n));
+  close(terminal);
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  return text;
+}
+
+TEST(JobViewTest, RedrawsInPlaceOnATerminal) {
+  const std::string text = OnATerminal("xterm");
+  EXPECT_THAT(text, HasSubstr("running"));
+  EXPECT_THAT(text, HasSubstr("\x1b[7A\r\x1b[J"
+                              "j1"));
+  EXPECT_THAT(text, HasSubstr("succeeded"));
+}
+
+TEST(JobViewTest, WritesLinesToATerminalThatCannotRedraw) {
+  EXPECT_THAT(OnATerminal("dumb"), AllOf(HasSubstr("100 trials"), Not(HasSubstr("\x1b"))));
+}
+
+TEST(ClockTest, HasHoursWhereThereAreSome) {
+  EXPECT_EQ(Clock(59.9), "0:59");
+  EXPECT_EQ(Clock(3599), "59:59");
+  EXPECT_EQ(Clock(3723), "1:02:03");
+  EXPECT_EQ(Clock(-1), "0:00");
+}
+
+}  // namespace
+}  // namespace hone::cli
