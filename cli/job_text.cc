@@ -134,6 +134,7 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
     const double best = progress.best_seconds();
     workloads.push_back({{"digest", spec.digest()},
                          {"operator", spec.op()},
+                         {"title", spec.title()},
                          {"count", spec.count()},
                          {"trials", progress.trials()},
                          {"default_ms", optional_ms(progress.has_default_seconds(), progress.default_seconds())},

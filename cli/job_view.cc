@@ -76,7 +76,8 @@ std::string RowOf(const Part& part) {
                      fmt::format("x{}", part.spec->count()), p.trials(),
                      ms(p.has_default_seconds(), p.default_seconds()), ms(p.has_best_seconds(), p.best_seconds()),
                      p.has_default_seconds() ? Times(p.default_seconds(), p.best_seconds()) : "-",
-                     p.roofline_share() > 0 ? fmt::format("{:.0f}%", p.roofline_share() * 100) : "-", part.spec->op());
+                     p.roofline_share() > 0 ? fmt::format("{:.0f}%", p.roofline_share() * 100) : "-",
+                     part.spec->title().empty() ? part.spec->op() : part.spec->title());
 }
 
 // At most `rows` lines, which may be none: a table of one row says too little for its head.

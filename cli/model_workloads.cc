@@ -16,8 +16,8 @@ absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model
   for (size_t i = 0; i < plan.workloads.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
     if (calls[i] == 0) continue;
-    result.push_back(
-        {ir::Print(workload), ir::WorkloadDigest(workload), workload.op, calls[i], ir::CountFlops(workload)});
+    result.push_back({ir::Print(workload), ir::WorkloadDigest(workload), workload.op, ir::Title(workload), calls[i],
+                      ir::CountFlops(workload)});
   }
   return result;
 }

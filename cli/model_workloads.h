@@ -13,7 +13,7 @@ namespace hone::cli {
 
 struct ModelWorkload {
   std::string text, digest;  // canonical text, and the digest of it
-  std::string op;            // of the anchor, for people
+  std::string op, title;     // of the anchor, for people; with its extents
   int64_t calls = 0;         // of its kernel in one run of the model
   double flops = 0;          // of one call
 };

@@ -39,7 +39,8 @@ std::string ComparisonOf(const BestRecord& best) {
 }
 
 ordered_json MissingFields(const ModelWorkload& workload) {
-  return {{"workload", workload.digest}, {"operator", workload.op}, {"calls", workload.calls}};
+  return {
+      {"workload", workload.digest}, {"operator", workload.op}, {"title", workload.title}, {"calls", workload.calls}};
 }
 
 absl::Status PrintBestOfModel(const RecordsOptions& options, const ModelRecords& found) {
@@ -48,7 +49,8 @@ absl::Status PrintBestOfModel(const RecordsOptions& options, const ModelRecords&
   for (const auto& [workload, record] : found.entries) {
     if (!record.has_value()) {
       missing.push_back(MissingFields(workload));
-      text += fmt::format("{:.12}  {}\n    missing, called {} times\n", workload.digest, workload.op, workload.calls);
+      text +=
+          fmt::format("{:.12}  {}\n    missing, called {} times\n", workload.digest, workload.title, workload.calls);
       continue;
     }
     ordered_json& fields = best.emplace_back(BestFields(record->best));

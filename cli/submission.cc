@@ -11,6 +11,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/hint_files.h"
 #include "cli/model_workloads.h"
 #include "cli/until.h"
 
@@ -109,6 +110,7 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
     added->set_digest(workload.digest);
     added->set_count(workload.calls);
     added->set_op(workload.op);
+    added->set_title(workload.title);
     added->set_flops(workload.flops);
     all += workload.digest;
   }
@@ -134,6 +136,12 @@ void SearchOptions::AddTo(CLI::App* command) {
                    "which schedules to search: all, template (written for an operator) or sketch (derived for any)")
       ->check(CLI::IsMember({"all", "template", "sketch"}))
       ->capture_default_str();
+  command
+      ->add_option("--hints", hints,
+                   "log of AutoTVM or Ansor, or tuning records of MetaSchedule, whose tiles are tried first; may be "
+                   "given again")
+      ->expected(1)
+      ->take_all();
 }
 
 absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const SearchOptions& search,
@@ -168,9 +176,11 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
 absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model, const SearchOptions& search,
                                                       const std::vector<Part>& parts) {
   std::vector<v1::JobSpec> specs;
+  HONE_ASSIGN_OR_RETURN(const std::vector<tuner::TiledTask> hints, ReadHintFiles(search.hints));
   for (const std::string& path : model.models) {
     for (const Part& part : parts) {
       HONE_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(model, path, search, part));
+      if (!search.hints.empty()) HONE_RETURN_IF_ERROR(AddHints(hints, spec));
       specs.push_back(std::move(spec));
     }
   }

@@ -26,6 +26,7 @@ struct SearchOptions {
   int priority = 0;
   std::string space = "all";         // or "template", "sketch"
   std::vector<std::string> devices;  // names, and labels as NAME=VALUE
+  std::vector<std::string> hints;    // files: logs of other tuners
   bool HasEnd() const { return trials > 0 || !time.empty() || !until.empty(); }
   void AddTo(CLI::App* command);
 };
@@ -50,7 +51,7 @@ inline bool AsksForKinds(const ModelOptions& model, const SearchOptions& search)
 // Imports a model: every distinct workload with its count.
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::string& path, const SearchOptions& search,
                                         const Part& part);
-// Of all models and parts; several are a group.
+// Of all models and parts, with the hints that there are; several are a group.
 absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model, const SearchOptions& search,
                                                       const std::vector<Part>& parts);
 

@@ -157,7 +157,11 @@ Job FromProto(const v1::Job& job) {
   const v1::JobSpec& spec = job.spec();
   Job result;
   for (const v1::WorkloadSpec& workload : spec.workloads()) {
-    result.workloads.push_back({workload.digest(), workload.text(), workload.op(), workload.count()});
+    result.workloads.push_back({workload.digest(),
+                                workload.text(),
+                                workload.op(),
+                                workload.count(),
+                                {workload.hints().begin(), workload.hints().end()}});
   }
   result.target = spec.target();
   result.trials = spec.trials();

@@ -17,6 +17,8 @@ struct JobWorkload {
   std::string digest, text;
   std::string op;     // for people
   int64_t count = 1;  // times the model runs it
+  // Tiles that served elsewhere (space::TileHint), tried before anything is searched.
+  std::vector<std::string> hints = {};
 };
 
 struct WorkloadProgress {

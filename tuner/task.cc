@@ -80,6 +80,12 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
       target, options);
   task.search->AddStandard(task.standard);
   task.spaces = space::Fitting(task.workload, target, families);
+  for (const std::string& text : given.hints) {
+    HONE_ASSIGN_OR_RETURN(const space::TileHint hint, space::ParseTileHint(text));
+    for (space::Decisions& decisions : space::Hinted(task.workload, target, hint, families)) {
+      task.search->AddRelative(std::move(decisions));
+    }
+  }
   return task;
 }
 

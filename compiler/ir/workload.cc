@@ -1,5 +1,6 @@
 #include "compiler/ir/workload.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/digest.h"
@@ -7,6 +8,8 @@
 #include "compiler/ir/match.h"
 #include "compiler/ir/numeric.h"
 #include "compiler/ir/typing.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace hone::ir {
 namespace {
@@ -53,6 +56,22 @@ double OpsOf(const Expr& e, bool addressing) {
   }
   ForEachChild(e, [&](const Expr& child) { below(child, addressing); });
   return ops;
+}
+
+double Iterations(const Stage& stage) {
+  double iterations = 1;
+  for (const Axis& axis : stage.axes) iterations *= static_cast<double>(axis.extent);
+  for (const Axis& axis : stage.reduce_axes) iterations *= static_cast<double>(axis.extent);
+  return iterations;
+}
+
+// "111x111x64", without the ones; of nothing else, "1".
+std::string Extents(const std::vector<Axis>& axes) {
+  std::vector<int64_t> extents;
+  for (const Axis& axis : axes) {
+    if (axis.extent != 1) extents.push_back(axis.extent);
+  }
+  return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, "x"));
 }
 
 }  // namespace
@@ -103,13 +122,18 @@ std::string WorkloadDigest(const Workload& workload) { return Sha256Hex(Print(Ca
 double CountFlops(const Workload& workload) {
   double total = 0;
   for (const Stage& stage : workload.stages) {
-    double iterations = 1;
-    for (const Axis& axis : stage.axes) iterations *= static_cast<double>(axis.extent);
-    for (const Axis& axis : stage.reduce_axes) iterations *= static_cast<double>(axis.extent);
     const double combine = stage.reduction == Reduction::kNone ? 0 : 1;
-    total += iterations * (OpsOf(stage.value, false) + combine);
+    total += Iterations(stage) * (OpsOf(stage.value, false) + combine);
   }
   return total;
+}
+
+std::string Title(const Workload& workload) {
+  if (workload.stages.empty()) return workload.op;
+  const auto fewer = [](const Stage& a, const Stage& b) { return Iterations(a) < Iterations(b); };
+  const Stage& stage = *std::max_element(workload.stages.begin(), workload.stages.end(), fewer);
+  std::string title = fmt::format("{} {}", workload.op, Extents(stage.axes));
+  return stage.reduce_axes.empty() ? title : fmt::format("{} ({})", title, Extents(stage.reduce_axes));
 }
 
 }  // namespace hone::ir

@@ -66,6 +66,9 @@ std::string WorkloadDigest(const Workload& workload);
 absl::Status Verify(const Workload& workload);
 // Floating-point (or integer) operations of all stages, counting a multiply-add as two.
 double CountFlops(const Workload& workload);
+// What tells workloads of one operator apart for people: the extents of the stage that iterates most, those it reduces
+// over in brackets, ones left out: "conv2d 111x111x64 (3x3x3)".
+std::string Title(const Workload& workload);
 
 }  // namespace hone::ir
 

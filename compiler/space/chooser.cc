@@ -1,6 +1,7 @@
 #include "compiler/space/chooser.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -46,6 +47,32 @@ int64_t Chooser::Tile(std::string_view name, int64_t extent, int64_t limit, int6
     if (power || (tight && (t <= 16 || extent % t == 0)) || t == most) options.push_back(t);
   }
   return OneOf(name, std::move(options), preferred);
+}
+
+int64_t Chooser::Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t otherwise) const {
+  return hint_ != nullptr && hint_->extents == extents ? hint_->tile[axis] : otherwise;
+}
+
+std::string Print(const TileHint& hint) {
+  return fmt::format("{}:{}", fmt::join(hint.extents, "x"), fmt::join(hint.tile, "x"));
+}
+
+absl::StatusOr<TileHint> ParseTileHint(std::string_view text) {
+  TileHint hint;
+  std::vector<int64_t>* numbers = &hint.extents;
+  bool whole = !text.empty();
+  for (const char* at = text.data(); whole && at != text.data() + text.size();) {
+    const auto [end, error] = std::from_chars(at, text.data() + text.size(), numbers->emplace_back());
+    const char after = end == text.data() + text.size() ? '\0' : *end;
+    whole = error == std::errc() && (after == '\0' || after == 'x' || (after == ':' && numbers == &hint.extents));
+    if (after == ':') numbers = &hint.tile;
+    at = after == '\0' ? end : end + 1;
+    if (whole && after != '\0' && at == text.data() + text.size()) whole = false;
+  }
+  whole = whole && hint.extents.size() == hint.tile.size();
+  for (size_t d = 0; whole && d < hint.tile.size(); ++d) whole = hint.tile[d] >= 1 && hint.tile[d] <= hint.extents[d];
+  if (!whole) return absl::InvalidArgumentError(fmt::format("not a hint for tiles, as '56x64:7x32' is: '{}'", text));
+  return hint;
 }
 
 std::string Print(const Decisions& decisions) {

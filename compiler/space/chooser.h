@@ -24,11 +24,23 @@ struct Decision {
 };
 using Decisions = std::vector<Decision>;
 
+// How much of each axis of a reduction's output an innermost tile had that served somewhere else: another tuner's, on
+// another machine. What spaces prefer, then, as far as they can. "1x56x56x64:1x1x7x32" in text.
+struct TileHint {
+  std::vector<int64_t> extents;  // of the axes: a hint is for reductions with just these
+  std::vector<int64_t> tile;     // as many; 1 at least, the extent at most
+  bool operator==(const TileHint&) const = default;
+};
+std::string Print(const TileHint& hint);
+// InvalidArgument for anything else.
+absl::StatusOr<TileHint> ParseTileHint(std::string_view text);
+
 class Chooser {
  public:
   // given: decisions to take by name, wherever asked for; a value that is not on offer becomes the nearest that is.
-  // Other decisions are drawn from `random`, or as preferred if it is null. Both must outlive the Chooser.
-  explicit Chooser(const Decisions* given = nullptr, Random* random = nullptr) : given_(given), random_(random) {}
+  // Other decisions are drawn from `random`, or as preferred if it is null. All that is given must outlive the Chooser.
+  explicit Chooser(const Decisions* given = nullptr, Random* random = nullptr, const TileHint* hint = nullptr)
+      : given_(given), random_(random), hint_(hint) {}
 
   // One of the options (not empty, distinct), which `preferred` should be one of.
   int64_t OneOf(std::string_view name, std::vector<int64_t> options, int64_t preferred);
@@ -37,11 +49,15 @@ class Chooser {
   // little, at most `limit`.
   int64_t Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred);
 
+  // How much of an axis the hint would have in a tile, of an output whose axes have these extents; else `otherwise`.
+  int64_t Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t otherwise) const;
+
   const Decisions& decisions() const { return taken_; }
 
  private:
   const Decisions* given_;
   Random* random_;
+  const TileHint* hint_;
   Decisions taken_;
 };
 

@@ -35,6 +35,7 @@ int CountLoads(const schedule::State& state, const ir::BufferNode* buffer);
 // Steps of elements between neighbours along `axis` in the row-major buffer; nullopt if not affine in it.
 std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges);
 ir::Ranges AxisRanges(const ir::Stage& stage);
+std::vector<int64_t> ExtentsOf(const ir::Stage& stage);  // of its axes
 std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
 // Whether the stage reads `buffer` only at its own axes, in order.
 bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);

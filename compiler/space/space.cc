@@ -236,6 +236,18 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Targ
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
 }
 
+std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
+                              Families families) {
+  std::vector<Decisions> hinted;
+  for (const Entry* entry : Fitting(workload, target, families)) {
+    const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
+    Chooser chooser(&given, nullptr, &hint);
+    absl::StatusOr<Candidate> candidate = Build(workload, target, chooser, families);
+    if (candidate.ok()) hinted.push_back(std::move(candidate->decisions));
+  }
+  return hinted;
+}
+
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target) {
   // A preferred decision that cannot be lowered would be a flaw of a rule; plainer schedules are there for everyone
   // meanwhile.

@@ -61,6 +61,11 @@ inline constexpr std::string_view kSpaceDecision = "space";
 absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target, Chooser& chooser,
                                 Families families = {});
 
+// Of each entry of the families that fits, the candidate that it prefers given the hint, where there is one. Which
+// reduction the hint is for its extents say; of another workload's, it changes nothing.
+std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
+                              Families families = {});
+
 // The untuned default: every decision as preferred, of all families.
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target);
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kKeptEvents = 256;
 constexpr size_t kKeptEventsAfterEnd = 4;
+constexpr int kMostHints = 16;  // of one workload
 
 absl::Status Validate(const v1::JobSpec& spec) {
   if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
@@ -27,6 +28,10 @@ absl::Status Validate(const v1::JobSpec& spec) {
     if (workload.digest().empty() || workload.text().empty() || workload.count() < 1) {
       return absl::InvalidArgumentError(fmt::format(
           "workload '{}' of the job lacks its digest, its text or a count of at least 1", workload.digest()));
+    }
+    if (workload.hints_size() > kMostHints) {
+      return absl::InvalidArgumentError(fmt::format("workload '{}' of the job has {} hints; {} is the most",
+                                                    workload.digest(), workload.hints_size(), kMostHints));
     }
   }
   return absl::OkStatus();

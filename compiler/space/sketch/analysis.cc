@@ -49,6 +49,12 @@ ir::Ranges AxisRanges(const ir::Stage& stage) {
   return ranges;
 }
 
+std::vector<int64_t> ExtentsOf(const ir::Stage& stage) {
+  std::vector<int64_t> extents;
+  for (const ir::Axis& axis : stage.axes) extents.push_back(axis.extent);
+  return extents;
+}
+
 std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges) {
   int64_t stride = 1, total = 0;
   for (size_t d = load.indices.size(); d-- > 0;) {

@@ -107,7 +107,10 @@ void ChooseSizes(Tiling& t) {
   const ir::Stage s = t.StageOf(t.sums);
   const TileModel model(s, t.sketch.target, t.packed);
   const size_t vector = static_cast<size_t>(t.tile.vector);
+  const std::vector<int64_t> extents = ExtentsOf(s);
+  for (size_t d = 0; d < t.rank(); ++d) t.tile.sizes[d] = t.sketch.chooser.Hinted(extents, d, t.tile.sizes[d]);
   if (!t.along_reduction()) {
+    t.tile.sizes[vector] = std::max(t.tile.width, t.tile.sizes[vector] / t.tile.width * t.tile.width);
     std::vector<int64_t> options;
     for (int64_t v = 1; v <= model.MostVectors(t.tile.vector, t.tile.width); ++v) options.push_back(v);
     t.tile.sizes[vector] = t.tile.width * t.Choose("vectors", options, t.tile.vectors());

@@ -73,12 +73,18 @@ class LaneTile {
     return powers;
   }
 
+  int64_t HintedSize(int axis, int64_t otherwise) const {
+    return axis < 0 ? otherwise : sketch_.chooser.Hinted(ExtentsOf(out_), static_cast<size_t>(axis), otherwise);
+  }
+
   void ChooseTile() {
     const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
     const int64_t elements = sketch_.target.memory.registers_bytes / 8;  // half the registers for accumulators
     const int64_t columns = PowerOfTwo(Extent(vector_)), rows = PowerOfTwo(Extent(row_));
-    width_ = Choose("width", Powers(std::min<int64_t>({16, columns, elements})), sketch_.target.VectorWidth(4));
-    rows_ = Choose("rows", Powers(std::min<int64_t>({16, rows, std::max<int64_t>(1, elements / width_)})), 4);
+    width_ = Choose("width", Powers(std::min<int64_t>({16, columns, elements})),
+                    HintedSize(vector_, sketch_.target.VectorWidth(4)));
+    rows_ = Choose("rows", Powers(std::min<int64_t>({16, rows, std::max<int64_t>(1, elements / width_)})),
+                   HintedSize(row_, 4));
     lanes_x_ = Choose("lanes_x", Powers(std::min(most_lanes, std::max<int64_t>(1, columns / width_))), 16);
     lanes_y_ = Choose("lanes_y", Powers(std::min(most_lanes / lanes_x_, std::max<int64_t>(1, rows / rows_))),
                       std::max<int64_t>(1, 64 / lanes_x_));

@@ -100,6 +100,10 @@ class RegisterTile {
     return sketch_.chooser.OneOf(prefix_ + std::string(name), std::move(options), preferred);
   }
 
+  int64_t HintedSize(int axis, int64_t otherwise) const {
+    return axis < 0 ? otherwise : sketch_.chooser.Hinted(ExtentsOf(out_), static_cast<size_t>(axis), otherwise);
+  }
+
   void ChooseTile() {
     const int64_t most_elements = use_.has_value()
                                       ? ir::EntryOf(use_->instruction).n
@@ -124,15 +128,19 @@ class RegisterTile {
     }
     std::vector<int64_t> vector_options;
     for (int64_t v = 1; v <= most_vectors; ++v) vector_options.push_back(v);
+    best_vectors = HintedSize(roles_.vector, best_vectors * tile_.width) / tile_.width;
+    best_rows = HintedSize(roles_.row, best_rows);
     tile_.vectors = Choose("vectors", vector_options, best_vectors);
     const int64_t limit = RowLimit(registers, tile_.vectors);
     tile_.rows = sketch_.chooser.Tile(prefix_ + "rows", row_extent, limit, std::min(best_rows, limit));
     const int64_t most_planes = std::min(Extent(roles_.plane), limit / tile_.rows);
     const bool whole_row = tile_.rows == row_extent;
-    tile_.planes = most_planes <= 1
-                       ? 1
-                       : sketch_.chooser.Tile(prefix_ + "planes", Extent(roles_.plane), most_planes,
-                                              whole_row ? std::min<int64_t>(most_planes, PlanesToFill(limit)) : 1);
+    tile_.planes =
+        most_planes <= 1
+            ? 1
+            : sketch_.chooser.Tile(
+                  prefix_ + "planes", Extent(roles_.plane), most_planes,
+                  HintedSize(roles_.plane, whole_row ? std::min<int64_t>(most_planes, PlanesToFill(limit)) : 1));
   }
 
   // Accumulators, one register per vector of the packed operand and one for the broadcast.

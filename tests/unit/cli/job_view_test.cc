@@ -27,9 +27,10 @@ using testing::SizeIs;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
-void AddWorkload(v1::Job& job, std::string name, int64_t count, double untuned_ms, double best_ms) {
+void AddWorkload(v1::Job& job, const std::string& name, int64_t count, double untuned_ms, double best_ms) {
   v1::WorkloadSpec* spec = job.mutable_spec()->add_workloads();
-  spec->set_op(std::move(name));
+  spec->set_op(name);
+  if (name == "conv2d") spec->set_title("conv2d 14x14x256 (3x3x256)");
   spec->set_count(count);
   v1::WorkloadProgress* progress = job.mutable_progress()->add_workloads();
   if (best_ms == 0) return;
@@ -90,7 +91,8 @@ TEST(PictureTest, HasTheJobAndItsWorkloadsThoseThatMatterFirst) {
   EXPECT_EQ(lines[1], "  best 3.000 ms, untuned 12.000 ms, 4.00x; 100 trials, 4.0/s, 10% failed (10 crashed)");
   EXPECT_EQ(lines[2], "  measuring conv2d");
   EXPECT_THAT(lines[3], EndsWith("workload"));
-  EXPECT_THAT(lines[4], AllOf(HasSubstr("80.0%"), HasSubstr("x4"), HasSubstr("4.00x"), EndsWith("50%  conv2d")));
+  EXPECT_THAT(lines[4], AllOf(HasSubstr("80.0%"), HasSubstr("x4"), HasSubstr("4.00x"),
+                              EndsWith("50%  conv2d 14x14x256 (3x3x256)")));
   EXPECT_THAT(lines[5], AllOf(HasSubstr("20.0%"), HasSubstr("2.00x"), EndsWith("pool")));
   EXPECT_THAT(lines[6], AllOf(Not(HasSubstr("%")), EndsWith("-  gemm")));
 }

@@ -123,6 +123,15 @@ TEST(CountFlops, CountsAMultiplyAddAsTwo) {
   EXPECT_EQ(CountFlops(Parse(kMatmul)), 4 * 2 * 8 * 2 + 4 * 2 * 2);
 }
 
+TEST(Title, HasTheExtentsOfTheStageThatIteratesMost) {
+  EXPECT_EQ(Title(Parse(kMatmul)), "matmul 4x2 (8)");
+  EXPECT_EQ(Title(Parse("workload \"pad\" input a: f32[4] "
+                        "b: f32[1,6] over i:1, j:6 = select(j >= 1 && j < 5, a[j - 1], 0f32) output b")),
+            "pad 6");
+  EXPECT_EQ(Title(Parse("workload \"dot\" input a: f32[4] b: f32[] = sum i:4 of a[i] * a[3 - i] output b")),
+            "dot 1 (4)");
+}
+
 TEST(CountFlops, AddressingIsFree) {
   EXPECT_EQ(CountFlops(Parse("workload \"pad\" input a: f32[4] "
                              "b: f32[6] over i:6 = select(i >= 1 && i < 5, a[i - 1], 0f32) output b")),

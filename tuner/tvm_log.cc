@@ -1,0 +1,295 @@
+#include "tuner/tvm_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace hone::tuner {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLongestLine = size_t{16} << 20;
+constexpr int64_t kLargestExtent = int64_t{1} << 31;
+constexpr double kLongestRun = 1e9;  // MetaSchedule writes 1e10 seconds for a failure
+
+// Members and elements that may be missing, or of another type: null then.
+const json& At(const json& value, size_t index) {
+  static const json kNull;
+  return value.is_array() && index < value.size() ? value[index] : kNull;
+}
+const json& Member(const json& value, const char* name) {
+  static const json kNull;
+  const auto found = value.is_object() ? value.find(name) : value.end();
+  return value.is_object() && found != value.end() ? *found : kNull;
+}
+
+std::optional<std::vector<int64_t>> Numbers(const json& value) {
+  if (!value.is_array()) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const json& number : value) {
+    if (!number.is_number_integer()) return std::nullopt;
+    numbers.push_back(number.get<int64_t>());
+    if (numbers.back() < -1 || numbers.back() > kLargestExtent) return std::nullopt;
+  }
+  return numbers;
+}
+
+absl::Status Unread(std::string_view why) { return absl::InvalidArgumentError(std::string(why)); }
+
+// The mean of its runs; nullopt: it failed.
+absl::StatusOr<std::optional<double>> SecondsOf(const json& costs, const json& error) {
+  if (!costs.is_array() || costs.empty()) return Unread("its times are missing");
+  double sum = 0;
+  for (const json& cost : costs) {
+    if (!cost.is_number()) return Unread("its times are no numbers");
+    sum += cost.get<double>();
+  }
+  const double seconds = sum / static_cast<double>(costs.size());
+  const bool failed =
+      (error.is_number_integer() && error.get<int64_t>() != 0) || seconds <= 0 || seconds >= kLongestRun;
+  return failed ? std::nullopt : std::optional(seconds);
+}
+
+// ---- AutoTVM
+
+// Of a knob: how much of the axis one lane (or, on a CPU, the innermost loop) computes. Four levels are those of a GPU:
+// groups, virtual threads, threads, and the loop inside.
+int64_t InnerOf(const std::vector<int64_t>& factors) {
+  return factors.size() == 4 ? factors[1] * factors[3] : factors.back();
+}
+
+class Knobs {
+ public:
+  explicit Knobs(const json& entity) : entity_(entity) {}
+
+  // The innermost tile of the first of these knobs that there is; 1 of none. Tiles are lists of factors ("sp"), or one
+  // number ("ot").
+  int64_t Inner(std::initializer_list<std::string_view> names) const {
+    for (const std::string_view name : names) {
+      for (const json& knob : entity_) {
+        if (!At(knob, 0).is_string() || At(knob, 0).get_ref<const std::string&>() != name) continue;
+        const std::optional<std::vector<int64_t>> factors = Numbers(At(knob, 2));
+        if (factors.has_value() && !factors->empty()) return InnerOf(*factors);
+        if (At(knob, 2).is_number_integer()) return At(knob, 2).get<int64_t>();
+      }
+    }
+    return 1;
+  }
+
+ private:
+  const json& entity_;
+};
+
+std::optional<std::vector<int64_t>> ShapeOf(const json& args, size_t index, size_t rank) {
+  const json& tensor = At(args, index);
+  if (At(tensor, 0) != "TENSOR") return std::nullopt;
+  std::optional<std::vector<int64_t>> shape = Numbers(At(tensor, 1));
+  const bool whole = shape.has_value() && shape->size() == rank &&
+                     std::all_of(shape->begin(), shape->end(), [](int64_t extent) { return extent > 0; });
+  return whole ? shape : std::nullopt;
+}
+
+// A parameter along an axis (0 or 1): one number for both, or one for each; `otherwise` if it is missing. Nullopt for
+// anything else.
+std::optional<int64_t> Along(const json& value, size_t axis, int64_t otherwise) {
+  if (value.is_null()) return otherwise;
+  const std::optional<std::vector<int64_t>> numbers = Numbers(value.is_array() ? value : json::array({value}));
+  if (!numbers.has_value() || numbers->empty()) return std::nullopt;
+  const int64_t number = (*numbers)[std::min(axis, numbers->size() - 1)];
+  return number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+// Of both ends of an axis; given for both at once, or as top, left, bottom, right.
+std::optional<int64_t> Padding(const json& padding, size_t axis) {
+  const bool sides = padding.is_array() && padding.size() == 4;
+  const std::optional<int64_t> before = Along(padding, axis, 0), after = Along(padding, sides ? axis + 2 : axis, 0);
+  return before.has_value() && after.has_value() ? std::optional(*before + *after) : std::nullopt;
+}
+
+// Extents of a convolution's loops, from the arguments of its task: data, weights, strides, padding, dilation.
+struct Convolution {
+  int64_t batch, rows, columns, channels, window_rows, window_columns, inputs;
+};
+
+std::optional<Convolution> ConvolutionOf(const json& args, bool channels_last, bool depthwise) {
+  const auto data = ShapeOf(args, 0, 4), weights = ShapeOf(args, 1, 4);
+  if (!data.has_value() || !weights.has_value()) return std::nullopt;
+  const std::vector<int64_t>&d = *data, &w = *weights;
+  // Weights: outputs, inputs, rows, columns; channels last: rows, columns, inputs, outputs. Depthwise, they are
+  // channels and multipliers.
+  Convolution c = channels_last ? Convolution{d[0], d[1], d[2], depthwise ? w[2] * w[3] : w[3], w[0], w[1], w[2]}
+                                : Convolution{d[0], d[2], d[3], depthwise ? w[0] * w[1] : w[0], w[2], w[3], w[1]};
+  if (depthwise) c.inputs = 1;
+  // 0: there is no such convolution.
+  const auto output = [&](int64_t extent, int64_t window, size_t axis) -> int64_t {
+    const std::optional<int64_t> stride = Along(At(args, 2), axis, 1), padding = Padding(At(args, 3), axis),
+                                 dilation = Along(At(args, 4), axis, 1);
+    if (stride.value_or(0) < 1 || !padding.has_value() || dilation.value_or(0) < 1) return 0;
+    const int64_t last = extent + *padding - *dilation * (window - 1) - 1;  // where the last window may begin
+    return last < 0 ? 0 : last / *stride + 1;
+  };
+  c.rows = output(c.rows, c.window_rows, 0);
+  c.columns = output(c.columns, c.window_columns, 1);
+  return c.rows > 0 && c.columns > 0 ? std::optional(c) : std::nullopt;
+}
+
+absl::StatusOr<TiledTask> ReadConvolution(const json& args, const Knobs& knobs, bool channels_last, bool depthwise) {
+  const std::optional<Convolution> c = ConvolutionOf(args, channels_last, depthwise);
+  if (!c.has_value()) return Unread("its arguments are not those of a 2-D convolution on four dimensions");
+  TiledTask task;
+  task.output = {{c->batch, 1},
+                 {c->rows, knobs.Inner({"tile_oh", "tile_y"})},
+                 {c->columns, knobs.Inner({"tile_ow", "tile_x"})},
+                 {c->channels, knobs.Inner({"tile_oc", "tile_co", "tile_f", "tile_c"})}};
+  task.reduction = {c->inputs, c->window_rows, c->window_columns};
+  return task;
+}
+
+absl::StatusOr<TiledTask> ReadProduct(const json& args, const Knobs& knobs, size_t rank) {
+  const auto a = ShapeOf(args, 0, rank), b = ShapeOf(args, 1, rank);
+  if (!a.has_value() || !b.has_value()) {
+    return Unread("its arguments are not those of a matrix product: the columns of both matrices are reduced over");
+  }
+  TiledTask task;
+  if (rank == 3) task.output.push_back({a->front(), 1});
+  task.output.push_back({(*a)[rank - 2], knobs.Inner({"tile_y"})});
+  task.output.push_back({(*b)[rank - 2], knobs.Inner({"tile_x"})});
+  task.reduction = {a->back()};
+  return task;
+}
+
+absl::StatusOr<TiledTask> ReadAutoTvm(const json& line) {
+  const json& input = Member(line, "input");
+  if (!At(input, 1).is_string()) return Unread("its task has no name");
+  const std::string& name = At(input, 1).get_ref<const std::string&>();
+  const json& args = At(input, 2);
+  const json& entity = Member(Member(line, "config"), "entity");
+  if (!entity.is_array()) return Unread("its configuration has no entity");
+  const Knobs knobs(entity);
+  const std::string_view kind = std::string_view(name).substr(0, name.find('.'));
+  static const std::set<std::string_view> kConvolutions = {
+      "conv2d", "conv2d_NCHWc", "conv2d_nchw", "conv2d_nhwc", "conv2d_nchw_spatial_pack", "conv2d_nhwc_spatial_pack"};
+  static const std::set<std::string_view> kProducts = {"dense", "dense_pack", "dense_nopack", "dense_small_batch",
+                                                       "dense_large_batch"};
+  constexpr std::string_view kDepthwise = "depthwise_";
+  const bool depthwise = kind.starts_with(kDepthwise);
+  const std::string_view plain = depthwise ? kind.substr(kDepthwise.size()) : kind;
+  if (kConvolutions.contains(plain))
+    return ReadConvolution(args, knobs, plain.find("nhwc") != std::string_view::npos, depthwise);
+  if (kProducts.contains(kind)) return ReadProduct(args, knobs, 2);
+  if (kind == "batch_matmul") return ReadProduct(args, knobs, 3);
+  return Unread(fmt::format("task '{}' has no tiles that are known here", name));
+}
+
+// ---- Ansor and MetaSchedule: the factors of each loop, outermost first, but for the outermost itself in Ansor's.
+
+// CPUs have four levels of the output's loops and two of the reduction's; GPUs have five (groups, virtual threads,
+// threads, and two inside) and three.
+bool IsOutput(size_t levels) { return levels == 4 || levels == 5; }
+bool IsReduction(size_t levels) { return levels == 2 || levels == 3; }
+
+int64_t InnerOfLevels(const std::vector<int64_t>& factors) {
+  return factors.size() == 5 ? factors[1] * factors[3] * factors[4] : factors.back();
+}
+
+void AddLoop(int64_t extent, const std::vector<int64_t>& factors, TiledTask& task) {
+  if (IsOutput(factors.size())) task.output.push_back({extent, InnerOfLevels(factors)});
+  if (IsReduction(factors.size())) task.reduction.push_back(extent);
+}
+
+// A split is ["SP", stage, loop, extent, [factors of the inner loops], inner first]. The tiled stage is the first one
+// of which a loop is split into as many levels as outputs are.
+absl::StatusOr<TiledTask> ReadAnsor(const json& line) {
+  const json& steps = At(At(Member(line, "i"), 1), 1);
+  if (!steps.is_array()) return Unread("it has no steps");
+  TiledTask task;
+  std::optional<int64_t> tiled;
+  for (const json& step : steps) {
+    if (At(step, 0) != "SP" || !At(step, 1).is_number_integer() || !At(step, 3).is_number_integer()) continue;
+    std::optional<std::vector<int64_t>> factors = Numbers(At(step, 4));
+    if (!factors.has_value()) continue;
+    factors->insert(factors->begin(), 1);  // the outermost has what is left
+    const auto stage = At(step, 1).get<int64_t>();
+    if (!tiled.has_value() && IsOutput(factors->size())) tiled = stage;
+    if (tiled == stage) AddLoop(At(step, 3).get<int64_t>(), *factors, task);
+  }
+  if (!tiled.has_value()) return Unread("no stage of it is tiled in several levels");
+  return task;
+}
+
+// A record is [task, [[instructions, [[instruction, decision]...]], run_secs, target, arguments]].
+absl::StatusOr<TiledTask> ReadMetaSchedule(const json& line) {
+  const json& trace = At(At(line, 1), 0);
+  const json& instructions = At(trace, 0);
+  TiledTask task;
+  for (const json& decision : At(trace, 1)) {
+    if (!At(decision, 0).is_number_unsigned()) continue;
+    if (At(At(instructions, At(decision, 0).get<size_t>()), 0) != "SamplePerfectTile") continue;
+    const std::optional<std::vector<int64_t>> factors = Numbers(At(decision, 1));
+    if (!factors.has_value()) continue;
+    double extent = 1;
+    for (const int64_t factor : *factors) extent *= static_cast<double>(factor);
+    if (extent < 1 || extent > static_cast<double>(kLargestExtent)) return Unread("its tiles are no tiles");
+    AddLoop(static_cast<int64_t>(extent), *factors, task);
+  }
+  if (task.output.empty()) return Unread("no block of it is tiled in several levels");
+  return task;
+}
+
+// A line of the file beside MetaSchedule's records: [hash, module].
+bool IsWorkloadOfMetaSchedule(const json& line) {
+  return line.is_array() && line.size() == 2 && line[0].is_string() && line[1].is_string();
+}
+
+bool IsSensible(const TiledTask& task) {
+  return std::all_of(task.output.begin(), task.output.end(), [](const TiledAxis& axis) {
+    return axis.extent >= 1 && axis.inner >= 1 && axis.inner <= axis.extent;
+  });
+}
+
+absl::Status ReadLine(const json& line, TvmLog& log) {
+  const bool autotvm = line.is_object() && line.contains("input"), ansor = line.is_object() && line.contains("i");
+  const bool meta = line.is_array() && line.size() == 2 && line[0].is_number_integer();
+  if (!autotvm && !ansor && !meta) return Unread("it is no record of AutoTVM, Ansor or MetaSchedule");
+  const json& result = autotvm ? Member(line, "result") : Member(line, "r");
+  HONE_ASSIGN_OR_RETURN(const std::optional<double> seconds,
+                        meta ? SecondsOf(At(At(line, 1), 1), json()) : SecondsOf(At(result, 0), At(result, 1)));
+  if (!seconds.has_value()) {
+    ++log.failed;
+    return absl::OkStatus();
+  }
+  HONE_ASSIGN_OR_RETURN(TiledTask task, autotvm ? ReadAutoTvm(line) : ansor ? ReadAnsor(line) : ReadMetaSchedule(line));
+  if (!IsSensible(task)) return Unread("its tiles are larger than its loops");
+  task.seconds = *seconds;
+  log.tasks.push_back(std::move(task));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TvmLog> ReadTvmLog(std::istream& text) {
+  TvmLog log;
+  std::string line;
+  for (int64_t number = 1; std::getline(text, line); ++number) {
+    if (line.size() > kLongestLine) {
+      return absl::ResourceExhaustedError(
+          fmt::format("line {} has {} bytes: this is no log of a tuner", number, line.size()));
+    }
+    if (line.find_first_not_of(" \t\r") == std::string::npos || line.starts_with('#')) continue;
+    const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (IsWorkloadOfMetaSchedule(value)) continue;
+    const absl::Status read = value.is_discarded() ? Unread("it is not JSON") : ReadLine(value, log);
+    if (!read.ok()) log.unread[std::string(read.message())].push_back(number);
+  }
+  return log;
+}
+
+}  // namespace hone::tuner
