@@ -58,8 +58,6 @@ absl::StatusOr<std::optional<double>> SecondsOf(const json& costs, const json& e
   return failed ? std::nullopt : std::optional(seconds);
 }
 
-// ---- AutoTVM
-
 // Of a knob: how much of the axis one lane (or, on a CPU, the innermost loop) computes. Four levels are those of a GPU:
 // groups, virtual threads, threads, and the loop inside.
 int64_t InnerOf(const std::vector<int64_t>& factors) {
@@ -188,8 +186,6 @@ absl::StatusOr<TiledTask> ReadAutoTvm(const json& line) {
   if (kind == "batch_matmul") return ReadProduct(args, knobs, 3);
   return Unread(fmt::format("task '{}' has no tiles that are known here", name));
 }
-
-// ---- Ansor and MetaSchedule: the factors of each loop, outermost first, but for the outermost itself in Ansor's.
 
 // CPUs have four levels of the output's loops and two of the reduction's; GPUs have five (groups, virtual threads,
 // threads, and two inside) and three.

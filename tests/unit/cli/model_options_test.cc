@@ -99,6 +99,27 @@ TEST_F(ModelOptionsTest, TheSpaceToSearchIsInTheJob) {
   EXPECT_EQ(Job({"repeats=1,4"})->options().at("space"), "sketch");
 }
 
+TEST_F(ModelOptionsTest, HintsAreInTheJob) {
+  graph::GraphBuilder b;
+  b.Input("x", {8, 64}).Floats("w", {64, 48}, std::vector<float>(64 * 48, 0.5f));
+  b.Node("MatMul", {"x", "w"}, {"y"}).Output("y");
+  Write("product.onnx", b.Model());
+  Write(
+      "tvm.log",
+      R"({"input": ["llvm", "dense_pack.x86", [["TENSOR", [8, 64], "float32"], ["TENSOR", [48, 64], "float32"]], {}], )"
+      R"("config": {"entity": [["tile_y", "sp", [-1, 4]], ["tile_x", "sp", [-1, 16]]]}, "result": [[1e-4], 0, 1, 1]})"
+      "\nnothing\n");
+  ModelOptions options;
+  options.models = {File("product.onnx")};
+  search_.hints = {File("tvm.log")};
+  const auto specs = MakeJobSpecs(options, search_, *PartsOf(options, search_, {}));
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  EXPECT_THAT(specs->front().workloads(0).hints(), testing::ElementsAre("8x48:4x16"));
+  search_.hints = {File("none.log")};
+  EXPECT_THAT(std::string(MakeJobSpecs(options, search_, *PartsOf(options, search_, {})).status().message()),
+              HasSubstr("none.log: No such file"));
+}
+
 // A farm's device as `hone devices` knows it.
 v1::Device DeviceOf(const std::string& agent, const std::string& kind, const std::string& target) {
   v1::Device device;

@@ -41,6 +41,10 @@ TEST_F(JobBookTest, RefusesSpecsThatMeanNothing) {
   EXPECT_THAT(error([](v1::JobSpec& s) { s.set_threads(0); }), HasSubstr("thread"));
   EXPECT_THAT(error([](v1::JobSpec& s) { s.set_trials(0); }), HasSubstr("budget"));
   EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_count(0); }), HasSubstr("count"));
+  EXPECT_THAT(error([](v1::JobSpec& s) {
+                for (int i = 0; i < 17; ++i) s.mutable_workloads(0)->add_hints("1:1");
+              }),
+              HasSubstr("17 hints"));
 }
 
 TEST_F(JobBookTest, ASubmitterHasSoManyOpenJobs) {

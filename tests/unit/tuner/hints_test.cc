@@ -46,12 +46,12 @@ constexpr char kNchw[] =
     R"("NCHW", "NCHW", "float32")";
 
 TEST(TvmLogTest, ReadsConvolutionsOfAutoTvm) {
-  const TvmLog log = Read(
-      "# a comment\n\n" +
-      AutoTvm(
-          "conv2d_NCHWc.x86", kNchw,
-          R"(["tile_ic", "sp", [2, 32]], ["tile_oc", "sp", [2, 64]], ["tile_ow", "sp", [-1, 4]], ["unroll_kw", "ot", false])",
-          "0.25, 0.75], 0, 1.5"));
+  const TvmLog log =
+      Read("# a comment\n\n" +
+           AutoTvm("conv2d_NCHWc.x86", kNchw,
+                   R"(["tile_ic", "sp", [2, 32]], ["tile_oc", "sp", [2, 64]], ["tile_ow", "sp", [-1, 4]], )"
+                   R"(["unroll_kw", "ot", false])",
+                   "0.25, 0.75], 0, 1.5"));
   ASSERT_THAT(log.tasks, SizeIs(1));
   EXPECT_EQ(log.tasks[0].output, (Axes{{1, 1}, {28, 1}, {28, 4}, {128, 64}}));
   EXPECT_THAT(log.tasks[0].reduction, ElementsAre(64, 3, 3));
@@ -63,7 +63,8 @@ TEST(TvmLogTest, ReadsTheOtherLayoutsAndKinds) {
   const std::string nhwc =
       R"(["TENSOR", [1, 20, 30, 8], "float32"], ["TENSOR", [5, 3, 8, 16], "float32"], 1, [2, 1], 1)";
   const std::string depthwise =
-      R"(["TENSOR", [1, 32, 10, 12], "float32"], ["TENSOR", [32, 2, 3, 3], "float32"], [1, 1], [0, 0], [2, 2], "float32")";
+      R"(["TENSOR", [1, 32, 10, 12], "float32"], ["TENSOR", [32, 2, 3, 3], "float32"], [1, 1], [0, 0], [2, )"
+      R"(2], "float32")";
   const std::string dense = R"(["TENSOR", [8, 512], "float32"], ["TENSOR", [1000, 512], "float32"], null, "float32")";
   const std::string batch = R"(["TENSOR", [12, 128, 64], "float32"], ["TENSOR", [12, 96, 64], "float32"])";
   const std::string ok = "1e-3], 0, 1.0";
@@ -85,26 +86,30 @@ TEST(TvmLogTest, ReadsTheOtherLayoutsAndKinds) {
 }
 
 TEST(TvmLogTest, ReadsTheTiledStageOfAnsor) {
-  const TvmLog log = Read(
-      R"({"i": [["[\"0f1e\", 1, 56, 56, 64]", "llvm -mcpu=core-avx2", [2, 64, 64, 0, 0, 0, 0, 0], "", 1, []], )"
-      R"([[], [["CI", 1], ["SP", 3, 0, 1, [1, 1, 1], 1], ["SP", 3, 4, 56, [2, 7, 4], 1], ["SP", 3, 8, 48, [1, 1, 14], 1], )"
-      R"(["SP", 3, 12, 64, [2, 1, 32], 1], ["SP", 3, 16, 3, [3], 1], ["SP", 3, 18, 5, [1], 1], ["SP", 3, 20, 64, [16], 1], )"
-      R"(["RE", 3, [0, 4]], ["FSP", 5, 0, 1, 2], ["SP", 7, 0, 99, [8], 1]]]], "r": [[0.004], 0, 1.2, 1600000000], "v": "v0.6"})"
-      "\n");
+  const TvmLog log =
+      Read(R"({"i": [["[\"0f1e\", 1, 56, 56, 64]", "llvm -mcpu=core-avx2", [2, 64, 64, 0, 0, 0, 0, 0], "", 1, []], )"
+           R"([[], [["CI", 1], ["SP", 3, 0, 1, [1, 1, 1], 1], ["SP", 3, 4, 56, [2, 7, 4], 1], ["SP", 3, 8, 48, [1, )"
+           R"(1, 14], 1], )"
+           R"(["SP", 3, 12, 64, [2, 1, 32], 1], ["SP", 3, 16, 3, [3], 1], ["SP", 3, 18, 5, [1], 1], ["SP", 3, 20, )"
+           R"(64, [16], 1], )"
+           R"(["RE", 3, [0, 4]], ["FSP", 5, 0, 1, 2], ["SP", 7, 0, 99, [8], 1]]]], "r": [[0.004], 0, 1.2, )"
+           R"(1600000000], "v": "v0.6"})"
+           "\n");
   ASSERT_THAT(log.tasks, SizeIs(1));
   EXPECT_EQ(log.tasks[0].output, (Axes{{1, 1}, {56, 4}, {48, 14}, {64, 32}}));
   EXPECT_THAT(log.tasks[0].reduction, ElementsAre(3, 5, 64));
 }
 
 TEST(TvmLogTest, ReadsTheTileSamplesOfMetaSchedule) {
-  const TvmLog log = Read(
-      R"(["1234", "AAAA"])"
-      "\n"
-      R"([0, [[[["GetBlock", [], ["conv"], ["b0"]], ["SamplePerfectTile", ["l1"], [4, 64], ["v1"]], )"
-      R"(["SamplePerfectTile", ["l2"], [4, 64], ["v5"]], ["SamplePerfectTile", ["l3"], [2, 64], ["v9"]], )"
-      R"(["SampleCategorical", [], [[0, 16], [0.5, 0.5]], ["v11"]]], [[1, [2, 4, 1, 7]], [2, [1, 2, 1, 32]], [3, [16, 4]], [4, 1]]], )"
-      R"([0.002, 0.004], {"kind": "llvm"}, []]])"
-      "\n");
+  const TvmLog log =
+      Read(R"(["1234", "AAAA"])"
+           "\n"
+           R"([0, [[[["GetBlock", [], ["conv"], ["b0"]], ["SamplePerfectTile", ["l1"], [4, 64], ["v1"]], )"
+           R"(["SamplePerfectTile", ["l2"], [4, 64], ["v5"]], ["SamplePerfectTile", ["l3"], [2, 64], ["v9"]], )"
+           R"(["SampleCategorical", [], [[0, 16], [0.5, 0.5]], ["v11"]]], [[1, [2, 4, 1, 7]], [2, [1, 2, 1, 32]], )"
+           R"([3, [16, 4]], [4, 1]]], )"
+           R"([0.002, 0.004], {"kind": "llvm"}, []]])"
+           "\n");
   ASSERT_THAT(log.tasks, SizeIs(1));
   EXPECT_EQ(log.tasks[0].output, (Axes{{56, 7}, {64, 32}}));
   EXPECT_THAT(log.tasks[0].reduction, ElementsAre(64));

@@ -323,6 +323,26 @@ TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("matmul"));
 }
 
+// Rows of 3 of one vector: what no space prefers for this workload.
+TEST_F(TuneLoopTest, HintsAreInTheFirstBatch) {
+  job_.workloads[0].hints = {"64x96:3x8"};
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  std::set<std::string> hinted;  // spaces
+  for (const BatchCandidate& c : farm_.batches.front().candidates) {
+    if (c.decisions.find("vectors=1 ") == std::string::npos) continue;
+    if (c.decisions.find(" rows=3 ") != std::string::npos) hinted.insert("template");
+    if (c.decisions.find(" s3.0=3 ") != std::string::npos) hinted.insert("sketch");
+  }
+  EXPECT_THAT(hinted, ::testing::ElementsAre("sketch", "template"));
+}
+
+TEST_F(TuneLoopTest, AHintThatIsNoneIsRefused) {
+  job_.workloads[0].hints = {"64x96:3x8", "red"};
+  const absl::Status status = Tune();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'red'"));
+}
+
 TEST_F(TuneLoopTest, OnlySpacesOfTheChosenFamilyAreSearched) {
   for (const std::string family : {"template", "sketch"}) {
     SCOPED_TRACE(family);
