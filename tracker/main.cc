@@ -11,6 +11,7 @@
 #include <map>
 
 #include "absl/time/clock.h"
+#include "base/config_option.h"
 #include "base/resource_limit.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
@@ -174,6 +175,7 @@ int Main(int argc, char** argv) {
   AllowManyFiles();  // each agent has a connection, and strangers may have some
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
+  AddConfigOption(app, "", "file with lines OPTION = VALUE, of these options; the command line goes before it");
   app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one");
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
