@@ -1,0 +1,59 @@
+// What is behind the addresses of the tracker's HTTP side: a question and its sources in, an answer out. docs/API.md
+// describes every address and every field for those who ask.
+//
+// Each function may wait for a disk and is safe from any thread. What changes something is written into the audit log,
+// as the same call over gRPC is. Pages are limited; nothing here holds the farm's lock for longer than a call does.
+#ifndef HONE_TRACKER_HTTP_API_H_
+#define HONE_TRACKER_HTTP_API_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "records/store.h"
+#include "tracker/http/exchange.h"
+#include "tracker/http/parse.h"
+#include "tracker/http/visitors.h"
+#include "tracker/shell.h"
+
+namespace hone::tracker {
+
+using Json = nlohmann::ordered_json;
+
+struct Sources {
+  Shell* shell = nullptr;
+  const records::Store* store = nullptr;
+  const Visitors* visitors = nullptr;
+};
+
+struct Question {
+  const HttpRequest& request;
+  const Target& target;
+  std::vector<std::string> names;  // what stands for the '*' of the address
+  Json body;                       // of a POST: an object, empty where nothing was sent
+  Visitor visitor;                 // not known where anybody may ask
+
+  // A parameter of the address, "" where there is none.
+  std::string Parameter(std::string_view name) const;
+  // A whole number; kInvalidArgument where it is none, or not between `least` and `most`.
+  absl::StatusOr<int64_t> Number(std::string_view name, int64_t usual, int64_t least, int64_t most) const;
+  // A text in the body, "" where there is none. kInvalidArgument: it is something else.
+  absl::StatusOr<std::string> Text(const std::string& name) const;
+};
+
+HttpResponse JsonResponse(const Json& document);
+
+// Sessions: begins one with a token, says who asks, ends one.
+absl::StatusOr<HttpResponse> BeginSession(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowSession(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> EndSession(const Sources& sources, const Question& question);
+
+// Changes.
+absl::StatusOr<HttpResponse> CancelJob(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> DrainAgent(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ReleaseAgent(const Sources& sources, const Question& question);
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_HTTP_API_H_
