@@ -150,21 +150,16 @@ absl::Status Restore(const Options& options) {
   return absl::OkStatus();
 }
 
-// Null where none is asked for.
-absl::StatusOr<std::unique_ptr<HttpSide>> ServeHttp(const Options& options, const std::string& secret, Shell* shell,
-                                                    const records::Store* store, const Membership* membership,
-                                                    Gate* gate) {
-  if (options.http.empty()) return nullptr;
-  const HttpSideOptions side{options.http, options.pki, options.http_file, secret};
-  return HttpSide::Start(side, shell, store, membership, gate);
-}
-
 absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesOf(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
                         records::Store::Open(files.records, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
-  const std::string secret = state.receipt_key();
+  HttpSideOptions http_side{.listen = options.http,
+                            .pki = options.pki,
+                            .url_file = options.http_file,
+                            .secret = state.receipt_key(),
+                            .not_before = absl::UnixEpoch() + absl::Minutes(state.incarnation())};
   FarmOptions farm;
   farm.jobs.most_ended = options.keep_jobs;
   farm.devices.required_sandbox = options.required_sandbox;
@@ -174,8 +169,10 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   const auto services = MakeServices(shell.get(), store.get(), membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<HttpSide> http,
-                        ServeHttp(options, secret, shell.get(), store.get(), membership.get(), &gate));
+  std::unique_ptr<HttpSide> http;
+  if (!options.http.empty()) {
+    HONE_ASSIGN_OR_RETURN(http, HttpSide::Start(http_side, shell.get(), store.get(), membership.get(), &gate));
+  }
   HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
   spdlog::info("tracker listens on {}, records in {}", listening.address, files.records.string());
   if (http != nullptr) spdlog::info("dashboard at {}", http->url());

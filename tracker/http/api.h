@@ -25,6 +25,7 @@ struct Sources {
   Shell* shell = nullptr;
   const records::Store* store = nullptr;
   const Visitors* visitors = nullptr;
+  absl::Time not_before = absl::InfinitePast();  // as HealthFacts has it
 };
 
 struct Question {
@@ -48,6 +49,10 @@ HttpResponse JsonResponse(const Json& document);
 absl::StatusOr<HttpResponse> BeginSession(const Sources& sources, const Question& question);
 absl::StatusOr<HttpResponse> ShowSession(const Sources& sources, const Question& question);
 absl::StatusOr<HttpResponse> EndSession(const Sources& sources, const Question& question);
+
+// The tracker as a whole.
+absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question& question);
 
 // Changes.
 absl::StatusOr<HttpResponse> CancelJob(const Sources& sources, const Question& question);

@@ -14,10 +14,11 @@
 namespace hone::tracker {
 
 struct HttpSideOptions {
-  std::string listen;              // HOST:PORT
-  std::filesystem::path pki;       // folder of the tracker's certificates; empty: plain HTTP, on loopback
-  std::filesystem::path url_file;  // receives url(), closed to other users; empty: none
-  std::string secret;              // as Visitors has it
+  std::string listen;                            // HOST:PORT
+  std::filesystem::path pki;                     // folder of the tracker's certificates; empty: plain HTTP, on loopback
+  std::filesystem::path url_file;                // receives url(), closed to other users; empty: none
+  std::string secret;                            // as Visitors has it
+  absl::Time not_before = absl::InfinitePast();  // as HealthFacts has it
 };
 
 class HttpSide {

@@ -73,6 +73,8 @@ absl::StatusOr<HttpResponse> AnswerRequest(const Sources& sources, const HttpReq
 
 const std::vector<Route>& Routes() {
   static const std::vector<Route> routes = {
+      {"GET", "/healthz", "", ShowHealth},
+      {"GET", "/metrics", "/hone.v1.AdminService/GetFarm", ShowMetrics},
       {"POST", "/api/v1/session", "", BeginSession},
       {"GET", "/api/v1/session", "/hone.v1.JobService/List", ShowSession},
       {"DELETE", "/api/v1/session", "/hone.v1.JobService/List", EndSession},

@@ -47,18 +47,60 @@ class SiteTest : public testing::Test {
   v1::Job Job(const std::string& id) {
     return Await<v1::Job>([&](Done<v1::Job> done) { shell_->GetJob(id, std::move(done)); }).value();
   }
-  // An agent says that it is there.
-  void Register(const std::string& name) {
+  // An agent says that it is there, and brings results.
+  v1::SynchronizeResponse Synchronize(const std::string& agent, uint64_t sequence, uint64_t epoch = 0,
+                                      const std::vector<v1::LeaseResult>& finished = {}) {
     v1::SynchronizeRequest request;
     request.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    request.set_agent_id(name);
+    request.set_agent_id(agent);
     request.set_boot_id("boot");
-    request.set_sequence(1);
+    request.set_sequence(sequence);
+    request.set_epoch(epoch);
     *request.add_devices() = DeviceOf();
+    for (const v1::LeaseResult& result : finished) *request.add_finished() = result;
     const auto answer = Await<v1::SynchronizeResponse>([&](Done<v1::SynchronizeResponse> done) {
       shell_->Synchronize(request, [] { return true; }, std::move(done));
     });
     EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.value_or(v1::SynchronizeResponse());
+  }
+  void Register(const std::string& agent) { Synchronize(agent, 1); }
+  // A job "measured", which runs, with a batch of three candidates that the agent has measured; the last was wrong. Its
+  // id.
+  std::string Measure(const std::string& agent) {
+    v1::JobSpec spec = SpecOf("measured", 0);
+    spec.set_priority(1);
+    const std::string id = SubmitJob(spec);
+    v1::LeaseJobRequest lease_job;
+    lease_job.set_protocol_version(v1::PROTOCOL_VERSION_1);
+    lease_job.set_tuner_id("tuner");
+    const auto leased = Await<v1::LeaseJobResponse>(
+        [&](Done<v1::LeaseJobResponse> done) { shell_->LeaseJob(lease_job, [] { return true; }, std::move(done)); });
+    EXPECT_EQ(leased->job().id(), id);
+    v1::SubmitBatchRequest submit;
+    *submit.mutable_lease() = leased->lease();
+    submit.set_client_batch_id("first");
+    *submit.mutable_batch() = BatchOf(3);
+    EXPECT_TRUE(Await<v1::SubmitBatchResponse>([&](Done<v1::SubmitBatchResponse> done) {
+                  shell_->SubmitBatch(submit, done);
+                }).ok());
+    uint64_t epoch = Synchronize(agent, 1).epoch();
+    std::vector<v1::LeaseResult> finished;
+    for (uint64_t sequence = 2; sequence < 10; ++sequence) {
+      const v1::SynchronizeResponse answer = Synchronize(agent, sequence, epoch, finished);
+      if (answer.acked_lease_ids_size() > 0) return id;
+      epoch = answer.epoch();
+      for (const v1::Lease& lease : answer.leases()) {
+        v1::LeaseResult& result = finished.emplace_back();
+        *result.mutable_lease() = lease.reference();
+        *result.mutable_result() = TimedResult(lease.batch());
+        v1::Outcome* last = result.mutable_result()->mutable_outcomes(2)->mutable_outcome();
+        last->mutable_failure()->set_kind(v1::FAILURE_KIND_WRONG_OUTPUT);
+        last->mutable_failure()->set_text("off by 2");
+      }
+    }
+    ADD_FAILURE() << "nothing was acknowledged";
+    return id;
   }
 
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
