@@ -6,20 +6,18 @@
 #ifndef HONE_TRACKER_HTTP_API_H_
 #define HONE_TRACKER_HTTP_API_H_
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "records/store.h"
 #include "tracker/http/exchange.h"
+#include "tracker/http/json.h"
 #include "tracker/http/parse.h"
 #include "tracker/http/visitors.h"
 #include "tracker/shell.h"
 
 namespace hone::tracker {
-
-using Json = nlohmann::ordered_json;
 
 struct Sources {
   Shell* shell = nullptr;
@@ -53,6 +51,21 @@ absl::StatusOr<HttpResponse> EndSession(const Sources& sources, const Question& 
 // The tracker as a whole.
 absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& question);
 absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question& question);
+
+absl::StatusOr<HttpResponse> ShowOverview(const Sources& sources, const Question& question);
+
+// Jobs and devices.
+absl::StatusOr<HttpResponse> ListJobs(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowJob(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ListDevices(const Sources& sources, const Question& question);
+
+// Records.
+absl::StatusOr<HttpResponse> SearchRecords(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ListBestRecords(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ExportRecords(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> CountRecords(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Question& question);
 
 // Changes.
 absl::StatusOr<HttpResponse> CancelJob(const Sources& sources, const Question& question);

@@ -56,7 +56,7 @@ class SiteTest : public testing::Test {
     request.set_boot_id("boot");
     request.set_sequence(sequence);
     request.set_epoch(epoch);
-    *request.add_devices() = DeviceOf();
+    *request.add_devices() = device_;
     for (const v1::LeaseResult& result : finished) *request.add_finished() = result;
     const auto answer = Await<v1::SynchronizeResponse>([&](Done<v1::SynchronizeResponse> done) {
       shell_->Synchronize(request, [] { return true; }, std::move(done));
@@ -78,9 +78,13 @@ class SiteTest : public testing::Test {
         [&](Done<v1::LeaseJobResponse> done) { shell_->LeaseJob(lease_job, [] { return true; }, std::move(done)); });
     EXPECT_EQ(leased->job().id(), id);
     v1::SubmitBatchRequest submit;
-    *submit.mutable_lease() = leased->lease();
+    lease_ = leased->lease();
+    *submit.mutable_lease() = lease_;
     submit.set_client_batch_id("first");
     *submit.mutable_batch() = BatchOf(3);
+    for (v1::Candidate& candidate : *submit.mutable_batch()->mutable_candidates()) {
+      candidate.set_schedule("schedule of " + candidate.id());
+    }
     EXPECT_TRUE(Await<v1::SubmitBatchResponse>([&](Done<v1::SubmitBatchResponse> done) {
                   shell_->SubmitBatch(submit, done);
                 }).ok());
@@ -109,6 +113,8 @@ class SiteTest : public testing::Test {
   const std::unique_ptr<Shell> shell_ =
       Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   const Visitors visitors_{nullptr, nullptr, "secret", {"localhost"}};
+  v1::DeviceState device_ = DeviceOf();  // that agents have
+  v1::JobLease lease_;                   // of the job that Measure began
   const Site site_{Sources{.shell = shell_.get(), .store = store_.get(), .visitors = &visitors_}};
 };
 
