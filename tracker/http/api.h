@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "records/store.h"
+#include "tracker/http/events.h"
 #include "tracker/http/exchange.h"
 #include "tracker/http/json.h"
 #include "tracker/http/parse.h"
@@ -23,6 +24,7 @@ struct Sources {
   Shell* shell = nullptr;
   const records::Store* store = nullptr;
   const Visitors* visitors = nullptr;
+  EventFeed* events = nullptr;
   absl::Time not_before = absl::InfinitePast();  // as HealthFacts has it
 };
 
@@ -53,6 +55,7 @@ absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& 
 absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question& question);
 
 absl::StatusOr<HttpResponse> ShowOverview(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> StreamEvents(const Sources& sources, const Question& question);
 
 // Jobs and devices.
 absl::StatusOr<HttpResponse> ListJobs(const Sources& sources, const Question& question);

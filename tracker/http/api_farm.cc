@@ -31,4 +31,16 @@ absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question&
                       .body = PrintMetrics(CollectFigures(*sources.shell, sources.store->path()))};
 }
 
+absl::StatusOr<HttpResponse> StreamEvents(const Sources& sources, const Question& question) {
+  HttpResponse response{.type = "text/event-stream"};
+  response.headers.emplace_back("X-Accel-Buffering", "no");
+  response.stream = [feed = sources.events, last = std::string(question.request.Header("last-event-id")),
+                     welcome = sources.visitors->WhileWelcome(question.visitor)](std::function<void(Chunk)> send) {
+    std::shared_ptr<void> subscription = feed->Subscribe(last, welcome, send);
+    if (subscription == nullptr) send(nullptr);  // too many watch: it ends, and the browser comes again
+    return subscription;
+  };
+  return response;
+}
+
 }  // namespace hone::tracker

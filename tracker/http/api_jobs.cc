@@ -2,16 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 #include <map>
-#include <optional>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "tracker/held_call.h"
 #include "tracker/http/api.h"
+#include "tracker/http/farm_view.h"
 #include "tracker/http/json.h"
-#include "tracker/http/metrics.h"
 
 namespace hone::tracker {
 namespace {
@@ -19,20 +17,6 @@ namespace {
 constexpr int64_t kUsualJobs = 100, kMostJobs = 500;
 constexpr int64_t kUsualDevices = 500, kMostDevices = 2000;
 constexpr size_t kMostRunning = 50;  // jobs in the overview
-
-// All asked for before the first is waited for, so that they share what they wait for. Those that went meanwhile lack.
-std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids) {
-  std::vector<std::promise<absl::StatusOr<v1::Job>>> promises(ids.size());
-  for (size_t i = 0; i < ids.size(); ++i) {
-    shell.GetJob(ids[i], [&promise = promises[i]](absl::StatusOr<v1::Job> job) { promise.set_value(std::move(job)); });
-  }
-  std::vector<v1::Job> jobs;
-  for (auto& promise : promises) {
-    absl::StatusOr<v1::Job> job = promise.get_future().get();
-    if (job.ok()) jobs.push_back(*std::move(job));
-  }
-  return jobs;
-}
 
 struct JobPage {
   std::vector<std::string> ids;  // newest first
@@ -51,17 +35,6 @@ JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::strin
     }
   });
   return page;
-}
-
-std::map<std::string, Running> RunningOn(Shell& shell) {
-  std::map<std::string, Running> running;
-  shell.Look([&running](const Farm& farm, absl::Time) {
-    for (const auto& [id, lease] : farm.batches().leases()) {
-      running[NameOf(lease.agent_id, lease.device_id)] = {
-          farm.batches().JobOf(lease), farm.batches().Leased(lease).workload_digest(), lease.attempt, lease.started};
-    }
-  });
-  return running;
 }
 
 }  // namespace
@@ -109,31 +82,17 @@ absl::StatusOr<HttpResponse> ListDevices(const Sources& sources, const Question&
 }
 
 absl::StatusOr<HttpResponse> ShowOverview(const Sources& sources, const Question&) {
-  const Figures figures = CollectFigures(*sources.shell, sources.store->path());
   std::vector<std::string> ids;
-  double trials_per_second = 0;
-  sources.shell->Look([&](const Farm& farm, absl::Time) {
+  sources.shell->Look([&ids](const Farm& farm, absl::Time) {
     for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
-      trials_per_second += job->progress().trials_per_second();
       if (ids.size() < kMostRunning) ids.push_back(job->id());
     }
   });
   Json running = Json::array();
   for (const v1::Job& job : GetJobs(*sources.shell, ids)) running.push_back(JobToJson(job, absl::Now()));
-  return JsonResponse({{"time", TimeToJson(absl::Now())},
-                       {"started", TimeToJson(figures.started)},
-                       {"storing", figures.storing},
-                       {"trials_per_second", trials_per_second},
-                       {"jobs", figures.jobs},
-                       {"devices", figures.activity},
-                       {"health", figures.health},
-                       {"drained", figures.drained},
-                       {"pieces_queued", figures.farm.batches_queued()},
-                       {"pieces_running", figures.farm.batches_running()},
-                       {"outcomes", figures.outcomes},
-                       {"records_bytes", figures.records_bytes},
-                       {"disk_free_bytes", figures.disk_free_bytes},
-                       {"running", running}});
+  Json overview = OverviewToJson(*sources.shell, sources.store->path());
+  overview["running"] = std::move(running);
+  return JsonResponse(overview);
 }
 
 }  // namespace hone::tracker

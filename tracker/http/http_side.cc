@@ -48,13 +48,16 @@ absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions&
   }
   std::unique_ptr<HttpSide> side(new HttpSide());
   side->visitors_ = std::make_unique<Visitors>(membership, gate, secret, hosts);
-  side->site_ = std::make_unique<Site>(Sources{shell, store, side->visitors_.get(), options.not_before});
+  side->events_ = std::make_unique<EventFeed>(shell, store->path());
+  side->site_ =
+      std::make_unique<Site>(Sources{shell, store, side->visitors_.get(), side->events_.get(), options.not_before});
   HttpServer::Options server{.listen = options.listen};
   if (membership != nullptr) server.tls = pki::FilesIn(options.pki);
   HONE_ASSIGN_OR_RETURN(side->server_,
                         HttpServer::Start(server, [site = side->site_.get()](const HttpRequest& request) {
                           return site->Answer(request);
                         }));
+  side->events_->Start();
   side->url_ = membership != nullptr
                    ? fmt::format("https://{}/", side->server_->address())
                    : fmt::format("http://{}/#key={}", side->server_->address(), side->visitors_->key());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "tracker/http/events.h"
 #include "tracker/http/server.h"
 #include "tracker/http/site.h"
 #include "tracker/http/visitors.h"
@@ -37,6 +38,7 @@ class HttpSide {
   HttpSide() = default;
 
   std::unique_ptr<Visitors> visitors_;
+  std::unique_ptr<EventFeed> events_;
   std::unique_ptr<Site> site_;
   std::unique_ptr<HttpServer> server_;  // ends first
   std::string url_;

@@ -79,6 +79,7 @@ const std::vector<Route>& Routes() {
       {"GET", "/api/v1/session", "/hone.v1.JobService/List", ShowSession},
       {"DELETE", "/api/v1/session", "/hone.v1.JobService/List", EndSession},
       {"GET", "/api/v1/overview", "/hone.v1.AdminService/GetFarm", ShowOverview},
+      {"GET", "/api/v1/events", "/hone.v1.JobService/Watch", StreamEvents},
       {"GET", "/api/v1/jobs", "/hone.v1.JobService/List", ListJobs},
       {"GET", "/api/v1/jobs/*", "/hone.v1.JobService/Get", ShowJob},
       {"GET", "/api/v1/devices", "/hone.v1.AdminService/ListDevices", ListDevices},

@@ -115,7 +115,8 @@ class SiteTest : public testing::Test {
   const Visitors visitors_{nullptr, nullptr, "secret", {"localhost"}};
   v1::DeviceState device_ = DeviceOf();  // that agents have
   v1::JobLease lease_;                   // of the job that Measure began
-  const Site site_{Sources{.shell = shell_.get(), .store = store_.get(), .visitors = &visitors_}};
+  EventFeed events_{shell_.get(), store_->path()};
+  const Site site_{Sources{.shell = shell_.get(), .store = store_.get(), .visitors = &visitors_, .events = &events_}};
 };
 
 }  // namespace hone::tracker
