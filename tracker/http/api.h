@@ -14,6 +14,7 @@
 #include "tracker/http/events.h"
 #include "tracker/http/exchange.h"
 #include "tracker/http/json.h"
+#include "tracker/http/pages.h"
 #include "tracker/http/parse.h"
 #include "tracker/http/visitors.h"
 #include "tracker/shell.h"
@@ -25,6 +26,7 @@ struct Sources {
   const records::Store* store = nullptr;
   const Visitors* visitors = nullptr;
   EventFeed* events = nullptr;
+  const Pages* pages = nullptr;
   absl::Time not_before = absl::InfinitePast();  // as HealthFacts has it
 };
 

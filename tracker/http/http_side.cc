@@ -49,8 +49,8 @@ absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions&
   std::unique_ptr<HttpSide> side(new HttpSide());
   side->visitors_ = std::make_unique<Visitors>(membership, gate, secret, hosts);
   side->events_ = std::make_unique<EventFeed>(shell, store->path());
-  side->site_ =
-      std::make_unique<Site>(Sources{shell, store, side->visitors_.get(), side->events_.get(), options.not_before});
+  side->site_ = std::make_unique<Site>(
+      Sources{shell, store, side->visitors_.get(), side->events_.get(), &side->pages_, options.not_before});
   HttpServer::Options server{.listen = options.listen};
   if (membership != nullptr) server.tls = pki::FilesIn(options.pki);
   HONE_ASSIGN_OR_RETURN(side->server_,

@@ -38,6 +38,7 @@ class HttpSide {
   HttpSide() = default;
 
   std::unique_ptr<Visitors> visitors_;
+  const Pages pages_{DashboardFiles()};
   std::unique_ptr<EventFeed> events_;
   std::unique_ptr<Site> site_;
   std::unique_ptr<HttpServer> server_;  // ends first

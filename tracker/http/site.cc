@@ -62,6 +62,9 @@ absl::StatusOr<HttpResponse> AnswerRequest(const Sources& sources, const HttpReq
     if (route.method == method) return AnswerRoute(sources, route, question);
     others.insert(std::string(route.method));
   }
+  if (others.empty() && method == "GET") {
+    if (std::optional<HttpResponse> page = sources.pages->Find(request, target)) return *std::move(page);
+  }
   if (others.empty()) return absl::NotFoundError("there is nothing at this address; docs/API.md lists what there is");
   HttpResponse refusal =
       ErrorResponse(absl::UnimplementedError(fmt::format("this address takes {}", fmt::join(others, " and "))));

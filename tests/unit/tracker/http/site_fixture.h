@@ -16,6 +16,9 @@
 
 namespace hone::tracker {
 
+// The files in tests/unit/tracker/http/pages.
+const std::vector<PageFile>& TestPages();
+
 class SiteTest : public testing::Test {
  protected:
   HttpRequest Request(const std::string& method, const std::string& target) const {
@@ -116,7 +119,9 @@ class SiteTest : public testing::Test {
   v1::DeviceState device_ = DeviceOf();  // that agents have
   v1::JobLease lease_;                   // of the job that Measure began
   EventFeed events_{shell_.get(), store_->path()};
-  const Site site_{Sources{.shell = shell_.get(), .store = store_.get(), .visitors = &visitors_, .events = &events_}};
+  const Pages pages_{TestPages()};
+  const Site site_{Sources{
+      .shell = shell_.get(), .store = store_.get(), .visitors = &visitors_, .events = &events_, .pages = &pages_}};
 };
 
 }  // namespace hone::tracker

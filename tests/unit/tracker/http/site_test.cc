@@ -37,7 +37,7 @@ TEST_F(SiteTest, NothingIsSaidToWhoShowsNoKey) {
 }
 
 TEST_F(SiteTest, SaysWhatAnAddressTakes) {
-  EXPECT_EQ(Get("/nothing").status, 404);
+  EXPECT_EQ(Get("/api/v1/nothing").status, 404);
   EXPECT_EQ(Get("/api/v1/session/more").status, 404);
   const HttpResponse refusal = Answer(Request("PUT", "/api/v1/session"));
   EXPECT_EQ(refusal.status, 405);
