@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/config_option.h"
 #include "base/host_lock.h"
 #include "base/identity.h"
 #include "base/status.h"
@@ -295,9 +296,9 @@ int RunLauncher(const Options& options) {
 // Returns `join`. config: a file that is read where no --config is given, or "".
 CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config) {
   app.set_version_flag("--version", HONE_VERSION);
-  app.set_config("--config", config,
-                 "file with lines OPTION = VALUE, of these options (root's join: " + std::string(kServiceConfig) + ")")
-      ->check(CLI::ExistingFile);
+  AddConfigOption(
+      app, config,
+      "file with lines OPTION = VALUE, of these options (root's join: " + std::string(kServiceConfig) + ")");
   app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
   app.add_option("--name", options.name,
                  "name of this agent, unique in the farm (default: its certificate's, else the host's)");

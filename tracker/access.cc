@@ -140,8 +140,33 @@ absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context) {
   return Shown{std::move(identity), std::move(certificate)};
 }
 
-RoleCheck::RoleCheck(const Membership* membership)
-    : membership_(membership), calls_(kCallRate), wrong_tokens_(kWrongTokenRate) {}
+Gate::Gate(const Membership* membership) : membership_(membership), calls_(kCallRate), wrong_tokens_(kWrongTokenRate) {}
+
+absl::Status Gate::Check(const Shown& shown, std::string_view method) {
+  HONE_RETURN_IF_ERROR(membership_->members().Admit(shown.identity, shown.certificate, absl::Now()));
+  HONE_RETURN_IF_ERROR(CheckRole(shown.identity.role, method));
+  const std::lock_guard lock(mutex_);
+  if (calls_.Take(UriOf(shown.identity), absl::Now())) return absl::OkStatus();
+  return absl::ResourceExhaustedError(fmt::format(
+      "'{}' calls more than {:.0f} times a second; call less often, or share the work among more identities",
+      shown.identity.name, kCallRate.per_second));
+}
+
+absl::Status Gate::CheckToken(const std::string& secret) {
+  const absl::Status good = membership_->members().CheckToken(secret, absl::Now());
+  if (good.ok()) return good;
+  // Good tokens always pass: whoever floods the tracker with wrong ones keeps nobody out.
+  const std::lock_guard lock(mutex_);
+  if (wrong_tokens_.Take("", absl::Now())) return good;
+  return absl::ResourceExhaustedError("too many wrong tokens were shown lately; try again in a minute");
+}
+
+void Gate::NoteRefusal(const FarmIdentity* caller, const std::string& peer, std::string_view method,
+                       const absl::Status& why) const {
+  membership_->audit().Add({caller == nullptr ? "" : std::string(Name(caller->role)),
+                            caller == nullptr ? "" : caller->name, peer, WithoutPackage(method), ""},
+                           why, absl::Now());
+}
 
 grpc::Status RoleCheck::Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata*,
                                 OutputMetadata*) {
@@ -151,39 +176,19 @@ grpc::Status RoleCheck::Process(const InputMetadata& metadata, grpc::AuthContext
   const absl::Status checked = Check(metadata, *context, method);
   if (!checked.ok()) {
     const absl::StatusOr<FarmIdentity> caller = IdentityOf(*context);
-    membership_->audit().Add({caller.ok() ? std::string(Name(caller->role)) : "", caller.ok() ? caller->name : "", "",
-                              WithoutPackage(method), ""},
-                             checked, absl::Now());
+    gate_->NoteRefusal(caller.ok() ? &*caller : nullptr, "", method, checked);
   }
   return ToGrpc(checked);
 }
 
 absl::Status RoleCheck::Check(const InputMetadata& metadata, const grpc::AuthContext& context,
                               std::string_view method) {
-  if (method == kJoin) return CheckToken(metadata);
+  if (method == kJoin) {
+    const auto token = metadata.find(pki::kTokenMetadata);
+    return gate_->CheckToken(token == metadata.end() ? "" : std::string(token->second.data(), token->second.size()));
+  }
   HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(context));
-  HONE_RETURN_IF_ERROR(membership_->members().Admit(shown.identity, shown.certificate, absl::Now()));
-  HONE_RETURN_IF_ERROR(CheckRole(shown.identity.role, method));
-  return CheckRate(shown.identity);
-}
-
-absl::Status RoleCheck::CheckToken(const InputMetadata& metadata) {
-  const auto token = metadata.find(pki::kTokenMetadata);
-  const std::string secret = token == metadata.end() ? "" : std::string(token->second.data(), token->second.size());
-  const absl::Status good = membership_->members().CheckToken(secret, absl::Now());
-  if (good.ok()) return good;
-  // Good tokens always pass: whoever floods the tracker with wrong ones keeps nobody out.
-  const std::lock_guard lock(mutex_);
-  if (wrong_tokens_.Take("", absl::Now())) return good;
-  return absl::ResourceExhaustedError("too many wrong tokens were shown lately; try again in a minute");
-}
-
-absl::Status RoleCheck::CheckRate(const FarmIdentity& identity) {
-  const std::lock_guard lock(mutex_);
-  if (calls_.Take(UriOf(identity), absl::Now())) return absl::OkStatus();
-  return absl::ResourceExhaustedError(fmt::format(
-      "'{}' calls more than {:.0f} times a second; call less often, or share the work among more identities",
-      identity.name, kCallRate.per_second));
+  return gate_->Check(shown, method);
 }
 
 }  // namespace hone::tracker

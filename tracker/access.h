@@ -47,25 +47,42 @@ struct Shown {
 };
 absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context);
 
-// Refuses a call, before its message is read, whose caller's certificate has no identity, is over or revoked
-// (UNAUTHENTICATED), has not the role (PERMISSION_DENIED), or calls too often (RESOURCE_EXHAUSTED); and one to join
-// that comes without a good token. It is asked at every call: that a connection, or the TLS session it resumed, was
-// good once says nothing. For the credentials of the server; `membership` must outlive them.
+// What everybody who calls must pass, by gRPC or by HTTP: one count of how often for both. `membership` must outlive
+// it. Safe from any thread; it reads the register, which may wait for a disk.
+class Gate {
+ public:
+  explicit Gate(const Membership* membership);
+
+  // kUnauthenticated: the certificate is over or revoked; kPermissionDenied: it has not the role; kResourceExhausted:
+  // it calls too often.
+  absl::Status Check(const Shown& shown, std::string_view method);
+  // Whether the secret of a token lets somebody join. kUnauthenticated; kResourceExhausted: too many wrong ones came.
+  absl::Status CheckToken(const std::string& secret);
+  // Writes down who was refused; caller: nullptr where nobody knows.
+  void NoteRefusal(const FarmIdentity* caller, const std::string& peer, std::string_view method,
+                   const absl::Status& why) const;
+
+ private:
+  const Membership* const membership_;
+  std::mutex mutex_;
+  Allowance calls_, wrong_tokens_;
+};
+
+// Refuses a call, before its message is read, that does not pass the gate (UNAUTHENTICATED, PERMISSION_DENIED,
+// RESOURCE_EXHAUSTED), and one to join that comes without a good token. It is asked at every call: that a connection,
+// or the TLS session it resumed, was good once says nothing. For the credentials of the server; `gate` must outlive
+// them.
 class RoleCheck final : public grpc::AuthMetadataProcessor {
  public:
-  explicit RoleCheck(const Membership* membership);
-  bool IsBlocking() const override { return true; }  // it reads the register, which may wait for a disk
+  explicit RoleCheck(Gate* gate) : gate_(gate) {}
+  bool IsBlocking() const override { return true; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata* consumed,
                        OutputMetadata* response) override;
 
  private:
   absl::Status Check(const InputMetadata& metadata, const grpc::AuthContext& context, std::string_view method);
-  absl::Status CheckToken(const InputMetadata& metadata);
-  absl::Status CheckRate(const FarmIdentity& identity);
 
-  const Membership* const membership_;
-  std::mutex mutex_;
-  Allowance calls_, wrong_tokens_;
+  Gate* const gate_;
 };
 
 }  // namespace hone::tracker

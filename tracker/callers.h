@@ -8,10 +8,15 @@
 
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
+#include "tracker/access.h"
 #include "tracker/held_call.h"
 #include "tracker/membership.h"
 
 namespace hone::tracker {
+
+// False once the certificate is over, or was revoked. The register is asked only after one was revoked; it must outlive
+// what is returned, which one thread at a time may ask.
+Present WhileWelcome(Shown shown, Register& members);
 
 // Copied freely; a call may be answered by any thread. `membership`: null on a socket, where all is this user's.
 class Callers {

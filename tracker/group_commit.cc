@@ -58,6 +58,11 @@ std::string GroupCommit::Trouble() const {
   return storing_.Trouble(SteadyNow());
 }
 
+Histogram GroupCommit::Times() const {
+  const std::lock_guard lock(mutex_);
+  return times_;
+}
+
 void GroupCommit::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -96,11 +101,14 @@ void GroupCommit::Note(Storing::What what, const absl::Status& stored) {
 }
 
 void GroupCommit::Commit(Group group) {
+  const bool writes = !group.results.empty() || !group.kept.empty();
+  const absl::Time begun = SteadyNow();
   const absl::Status records = AppendRows(group), state = state_.Save(group.kept.state);
   const absl::Status kept = !group.kept.rows.empty() && !records.ok() ? records : state;
   {
     const std::lock_guard lock(mutex_);
     keeping_ = false;
+    if (writes) times_.Add(absl::ToDoubleSeconds(SteadyNow() - begun));
     if (!group.results.empty()) Note(Storing::What::kResults, records);
     if (!group.kept.empty()) Note(Storing::What::kState, kept);
     if (!records.ok()) MoveTo(next_.kept.rows, std::move(group.kept.rows));

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "records/store.h"
 #include "tracker/farm_state.h"
+#include "tracker/queue/histogram.h"
 #include "tracker/storing.h"
 
 namespace hone::tracker {
@@ -46,6 +47,7 @@ class GroupCommit {
   bool Keeping() const;
   // Why nothing can be stored now; "" when it can (storing.h).
   std::string Trouble() const;
+  Histogram Times() const;  // seconds that commits took
 
  private:
   struct Group {
@@ -68,6 +70,7 @@ class GroupCommit {
   bool stopping_ = false;
   bool keeping_ = false;  // a commit with changes is on its way
   Storing storing_;
+  Histogram times_ = ShortTimes();
   std::thread thread_;
 };
 

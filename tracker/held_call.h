@@ -3,6 +3,8 @@
 #define HONE_TRACKER_HELD_CALL_H_
 
 #include <functional>
+#include <future>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -15,6 +17,14 @@ using Present = std::function<bool()>;
 // Takes the answer of a call, once, on any thread. Must not wait.
 template <typename Response>
 using Done = std::function<void(absl::StatusOr<Response>)>;
+
+// The answer of `call`, which takes a Done, for a thread that may wait: one that goes on to write the audit log, say.
+template <typename Response, typename Call>
+absl::StatusOr<Response> Await(const Call& call) {
+  std::promise<absl::StatusOr<Response>> promise;
+  call([&promise](absl::StatusOr<Response> result) { promise.set_value(std::move(result)); });
+  return promise.get_future().get();
+}
 
 template <typename Request, typename Response>
 struct HeldCall {

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "absl/time/clock.h"
+#include "base/config_option.h"
 #include "base/resource_limit.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
@@ -18,6 +19,7 @@
 #include "records/default_path.h"
 #include "tracker/access.h"
 #include "tracker/backup.h"
+#include "tracker/http/http_side.h"
 #include "tracker/membership.h"
 #include "tracker/private_socket.h"
 #include "tracker/services.h"
@@ -28,6 +30,7 @@ namespace {
 
 struct Options {
   std::string listen, records, state, port_file, pki;
+  std::string http, http_file;
   std::string backup_to, restore_from;
   std::string certificate_life = "30d", keep_jobs_for = "90d";
   int keep_jobs = JobOptions().most_ended;
@@ -63,8 +66,8 @@ struct Listening {
   std::unique_ptr<PrivateSocket> socket;  // null where the address is HOST:PORT
 };
 
-// membership: null for a socket.
-absl::StatusOr<Listening> Listen(const Options& options, const Membership* membership,
+// membership: null for a socket, where nobody comes to the gate.
+absl::StatusOr<Listening> Listen(const Options& options, const Membership* membership, Gate* gate,
                                  const std::vector<std::unique_ptr<grpc::Service>>& services) {
   Listening listening{options.listen, nullptr, nullptr};
   grpc::EnableDefaultHealthCheckService(true);
@@ -82,7 +85,7 @@ absl::StatusOr<Listening> Listen(const Options& options, const Membership* membe
   HONE_ASSIGN_OR_RETURN(const auto credentials,
                         ListenCredentials(pki::FilesIn(options.pki),
                                           membership->signs() ? Strangers::kConnected : Strangers::kNotConnected));
-  credentials->SetAuthMetadataProcessor(std::make_shared<RoleCheck>(membership));
+  credentials->SetAuthMetadataProcessor(std::make_shared<RoleCheck>(gate));
   builder.AddListeningPort(options.listen, credentials, &port);
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr || port == 0) {
@@ -152,6 +155,11 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
                         records::Store::Open(files.records, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
+  HttpSideOptions http_side{.listen = options.http,
+                            .pki = options.pki,
+                            .url_file = options.http_file,
+                            .secret = state.receipt_key(),
+                            .not_before = absl::UnixEpoch() + absl::Minutes(state.incarnation())};
   FarmOptions farm;
   farm.jobs.most_ended = options.keep_jobs;
   farm.devices.required_sandbox = options.required_sandbox;
@@ -159,10 +167,17 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options));
   const auto services = MakeServices(shell.get(), store.get(), membership.get());
-  HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), services));
+  Gate gate(membership.get());
+  HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
+  std::unique_ptr<HttpSide> http;
+  if (!options.http.empty()) {
+    HONE_ASSIGN_OR_RETURN(http, HttpSide::Start(http_side, shell.get(), store.get(), membership.get(), &gate));
+  }
   HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
   spdlog::info("tracker listens on {}, records in {}", listening.address, files.records.string());
+  if (http != nullptr) spdlog::info("dashboard at {}", http->url());
   spdlog::info("stopping on signal {}", AwaitSignal(signals, membership.get()));
+  if (http != nullptr) http->Stop();
   shell->Stop();
   if (listening.socket != nullptr) listening.socket->Stop();
   // Every call has its answer by now. What is left are connections of clients that do not read at the moment.
@@ -170,15 +185,18 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   return absl::OkStatus();
 }
 
-int Main(int argc, char** argv) {
-  AllowManyFiles();  // each agent has a connection, and strangers may have some
-  Options options;
-  CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
+void AddOptions(CLI::App& app, Options& options) {
+  AddConfigOption(app, "", "file with lines OPTION = VALUE, of these options; the command line goes before it");
   app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one");
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
   app.add_option("--pki", options.pki, "folder of the farm's certificates that hone pki init made; with HOST:PORT");
+  app.add_option("--http", options.http,
+                 "HOST:PORT of dashboard, API and metrics: HTTPS with the certificates of --pki, without them HTTP on "
+                 "127.0.0.1 alone (default: none)");
+  app.add_option("--http-file", options.http_file,
+                 "file that receives its address, closed to other users: without certificates it has the key in it");
   app.add_option("--certificate-life", options.certificate_life,
                  "how long a certificate of an agent or tuner is good, which renews it in time")
       ->capture_default_str();
@@ -194,6 +212,13 @@ int Main(int argc, char** argv) {
                  "none, filter or wall: give work only to devices whose agent reports at least that (docs/SANDBOX.md)")
       ->type_name("LEVEL")
       ->transform(CLI::CheckedTransformer(levels).description(""));
+}
+
+int Main(int argc, char** argv) {
+  AllowManyFiles();  // each agent has a connection, and strangers may have some
+  Options options;
+  CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
+  AddOptions(app, options);
   CLI::App* backup = app.add_subcommand("backup", "copy the databases, also of a tracker that runs");
   backup->fallthrough();
   backup->add_option("FOLDER", options.backup_to, "is made, with the copy in it")->required();

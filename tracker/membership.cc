@@ -18,14 +18,16 @@ absl::StatusOr<std::unique_ptr<Membership>> Membership::Open(MembershipOptions o
       new Membership(std::move(options), std::move(authority), std::move(members), std::move(audit)));
 }
 
-Register::Sign Membership::SignerOf(const std::string& request_pem, absl::Time now) const {
-  return [this, request_pem, now](const FarmIdentity& identity) -> absl::StatusOr<std::string> {
+Register::Sign Membership::SignerOf(const std::string& request_pem, absl::Time now,
+                                    std::optional<absl::Duration> life) const {
+  return [this, request_pem, now, life](const FarmIdentity& identity) -> absl::StatusOr<std::string> {
     if (!authority_.has_value()) {
       return absl::FailedPreconditionError(
           "this tracker has no key to sign with: certificates of this farm are signed elsewhere");
     }
     const bool machine = identity.role == Role::kAgent || identity.role == Role::kTuner;
-    return authority_->SignMember(request_pem, identity, {now, now + (machine ? options_.machines : options_.people)});
+    return authority_->SignMember(request_pem, identity,
+                                  {now, now + life.value_or(machine ? options_.machines : options_.people)});
   };
 }
 

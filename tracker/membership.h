@@ -42,7 +42,9 @@ class Membership {
   bool signs() const { return authority_.has_value(); }
 
   // How the register makes a certificate. kFailedPrecondition: there is no key to sign with.
-  Register::Sign SignerOf(const std::string& request_pem, absl::Time now) const;
+  // life: how long it is good; nullopt: as long as its role's are.
+  Register::Sign SignerOf(const std::string& request_pem, absl::Time now,
+                          std::optional<absl::Duration> life = std::nullopt) const;
   absl::StatusOr<std::string> Fingerprint() const;  // of the authority's certificate
 
   // Replaces the tracker's own certificate when two thirds of its time are over. To be called now and then.

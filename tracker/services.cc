@@ -1,6 +1,5 @@
 #include "tracker/services.h"
 
-#include <future>
 #include <optional>
 #include <string>
 
@@ -32,14 +31,6 @@ grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context, const abs
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(why));
   return reactor;
-}
-
-// For a call on a thread that may wait, since it goes on to write the audit log.
-template <typename Response, typename Call>
-absl::StatusOr<Response> Await(const Call& call) {
-  std::promise<absl::StatusOr<Response>> promise;
-  call([&promise](absl::StatusOr<Response> result) { promise.set_value(std::move(result)); });
-  return promise.get_future().get();
 }
 
 template <typename Response>

@@ -54,6 +54,8 @@ class Shell {
   void Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done);
   v1::ListDevicesResponse ListDevices(const v1::ListDevicesRequest& request);
   v1::GetFarmResponse Counters();
+  Histogram CommitTimes() const { return commit_.Times(); }  // seconds
+  absl::Time started() const { return started_; }
   // For the simulation's invariants: looks at the farm as it is between two calls.
   void Look(const std::function<void(const Farm&, absl::Time now)>& look);
 

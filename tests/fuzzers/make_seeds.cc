@@ -148,5 +148,8 @@ int main(int argc, char** argv) {
   hone::fuzzers::WriteSessions(folder / "farm");
   hone::fuzzers::WriteState(folder / "state");
   hone::fuzzers::WriteRecords(folder / "record");
+  hone::fuzzers::Write(folder / "http" / "target", "/api/v1/jobs/j%201?limit=10&after=a+b%2f");
+  hone::fuzzers::Write(folder / "http" / "cookie", "other=1; __Host-hone=MIIB.0123");
+  hone::fuzzers::Write(folder / "http" / "host", "[::1]:9191");
   hone::fuzzers::Write(folder / "request" / "good", hone::pki::MakeRequest(hone::pki::MakeKey()).value());
 }

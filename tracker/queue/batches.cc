@@ -223,6 +223,7 @@ const BatchQueue::Lease* BatchQueue::LeasePiece(std::set<Order>::iterator order,
   lease.piece = order->piece;
   lease.attempt = piece.attempts;
   lease.run_limit = RunLimit(entry, piece);
+  lease.waited = lease.started - entry.submitted;
   order_.erase(order);
   turns_.Began(entry.job_id, lease.kind);
   return &(leases_[piece.lease_id] = std::move(lease));

@@ -54,8 +54,8 @@ class BatchQueue {
     uint64_t epoch = 0;
     int attempt = 0;
     absl::Time started;
-    absl::Duration run_limit;
-    bool answered = false;  // its result is there, and waits to be stored
+    absl::Duration run_limit, waited;  // the second: since its batch was submitted
+    bool answered = false;             // its result is there, and waits to be stored
   };
 
   BatchQueue(BatchOptions options, DrawId draw_id)

@@ -215,10 +215,23 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
   if (auto device = agent.devices.find(lease.device_id); device != agent.devices.end()) {
     devices_.CountDone(agent, device->second, result.outcomes_size(), HottestOf(result));
   }
+  CountOutcomes(result);
   for (const auto& [other, why] : batches_.Finish(lease, Completed(agent, lease, result))) {
     const std::string could = other == name ? "it could when it was asked again" : name + " could";
     devices_.CountTrouble(other, fmt::format("it could not measure a batch that {}: {}", could, why), now);
   }
+}
+
+void Farm::CountOutcomes(const v1::BatchResult& result) {
+  for (const v1::CandidateOutcome& outcome : result.outcomes()) {
+    ++outcomes_[outcome.outcome().has_failure() ? outcome.outcome().failure().kind() : v1::FAILURE_KIND_UNSPECIFIED];
+  }
+}
+
+std::vector<Recordable> Farm::TakeGivenUp() {
+  std::vector<Recordable> given_up = batches_.TakeGivenUp();
+  for (const Recordable& candidates : given_up) CountOutcomes(candidates.result);
+  return given_up;
 }
 
 void Farm::FreeDevice(const BatchQueue::Lease& lease) {
@@ -262,6 +275,7 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
         fits, now);
     if (lease == nullptr) continue;
     device.lease_id = lease->id;
+    if (lease->attempt == 1) lease_waits_.Add(absl::ToDoubleSeconds(lease->waited));
     AddLease(*lease, response);
   }
 }

@@ -27,6 +27,7 @@
 #include "tracker/queue/batches.h"
 #include "tracker/queue/devices.h"
 #include "tracker/queue/draw_id.h"
+#include "tracker/queue/histogram.h"
 #include "tracker/queue/jobs.h"
 #include "tracker/queue/limits.h"
 
@@ -87,6 +88,10 @@ class Farm {
   void Drain(const std::string& agent_id, const std::string& reason) { devices_.Drain(agent_id, reason); }
   void Undrain(const std::string& agent_id) { devices_.Undrain(agent_id); }
   v1::GetFarmResponse Counters(absl::Time now) const;
+  // Since the start: seconds from a batch's submission until a device had its first piece; candidates with an accepted
+  // outcome, by kind, those that were timed under FAILURE_KIND_UNSPECIFIED.
+  const Histogram& lease_waits() const { return lease_waits_; }
+  const std::map<v1::FailureKind, int64_t>& outcomes() const { return outcomes_; }
 
   // --- the shell ----------------------------------------------------------------------------------------------------
   // Lets time pass: silent agents and tuners, overdue leases. To be called about twice a second.
@@ -96,7 +101,7 @@ class Farm {
   std::set<std::string> TakeJobNews() { return jobs_.TakeNews(); }
   // Ids of jobs that ended long ago and are there no more.
   std::vector<std::string> TakeForgottenJobs() { return jobs_.TakeForgotten(); }
-  std::vector<Recordable> TakeGivenUp() { return batches_.TakeGivenUp(); }
+  std::vector<Recordable> TakeGivenUp();
   std::map<std::string, v1::HealthRecord> TakeChangedHealth() { return devices_.TakeChangedHealth(); }
 
   // For the simulator's invariants.
@@ -117,6 +122,7 @@ class Farm {
   void AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& response) const;
   void FillTimes(Agent& agent, v1::SynchronizeResponse& response);
   absl::Duration Hold(const Agent& agent) const;
+  void CountOutcomes(const v1::BatchResult& result);
   // Ends the lease; whoever held it is free.
   void FreeDevice(const BatchQueue::Lease& lease);
   void LoseLease(const std::string& lease_id, const std::string& why, absl::Time now);
@@ -148,6 +154,8 @@ class Farm {
   BatchQueue batches_;
   std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take
   std::string last_concerned_;  // where the search for the next one goes on, so that all get their turn
+  Histogram lease_waits_ = LongTimes();
+  std::map<v1::FailureKind, int64_t> outcomes_;
   int64_t accepted_ = 0, stale_ = 0, lost_ = 0, recovered_ = 0;
 };
 

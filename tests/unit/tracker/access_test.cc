@@ -73,7 +73,8 @@ class RoleCheckTest : public testing::Test {
 constexpr char kDrain[] = "/hone.v1.AdminService/Drain";
 
 TEST_F(RoleCheckTest, WhoCallsTooOftenIsToldSoAndNobodyElseIs) {
-  RoleCheck check(membership_.get());
+  Gate gate(membership_.get());
+  RoleCheck check(&gate);
   FakeContext ann = ContextOf("ann", now_), bob = ContextOf("bob", now_);
   grpc::Status status;
   for (int i = 0; i < 10'000 && status.ok(); ++i) status = Call(check, ann, kDrain);
@@ -84,7 +85,8 @@ TEST_F(RoleCheckTest, WhoCallsTooOftenIsToldSoAndNobodyElseIs) {
 
 // TLS has let it in when it was good, and the connection stays.
 TEST_F(RoleCheckTest, ACertificateThatEndsOnAnOpenConnectionIsRefused) {
-  RoleCheck check(membership_.get());
+  Gate gate(membership_.get());
+  RoleCheck check(&gate);
   FakeContext old = ContextOf("ann", now_ - absl::Hours(2));
   const grpc::Status status = Call(check, old, kDrain);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
@@ -93,7 +95,8 @@ TEST_F(RoleCheckTest, ACertificateThatEndsOnAnOpenConnectionIsRefused) {
 }
 
 TEST_F(RoleCheckTest, WhoeverShowsNoCertificateIsToldHowToJoin) {
-  RoleCheck check(membership_.get());
+  Gate gate(membership_.get());
+  RoleCheck check(&gate);
   FakeContext stranger("", "");
   const grpc::Status status = Call(check, stranger, kDrain);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);

@@ -1,0 +1,37 @@
+# hone_embedded_folder(NAME FOLDER folder FUNCTION name): a library with all files of a folder in it, which
+# hone::tracker::FUNCTION() gives (tracker/http/pages.h). A folder that is not there, or is empty, gives none.
+function(hone_embedded_folder name)
+  cmake_parse_arguments(ARG "" "FOLDER;FUNCTION" "" ${ARGN})
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${ARG_FOLDER} ${ARG_FOLDER}/*)
+  list(SORT files)
+  set(bytes "")
+  set(declared "")
+  set(listed "")
+  set(paths "")
+  set(number 0)
+  foreach(file IN LISTS files)
+    set(symbol hone_${name}_${number})
+    math(EXPR number "${number} + 1")
+    string(APPEND bytes "    \"${symbol}_begin: .incbin \\\"${ARG_FOLDER}/${file}\\\"\\n${symbol}_end: .byte 0\\n\"\n")
+    string(APPEND declared "extern \"C\" const char ${symbol}_begin[], ${symbol}_end[];\n")
+    string(APPEND listed "      {\"${file}\", std::string_view(${symbol}_begin, static_cast<size_t>(${symbol}_end - ${symbol}_begin))},\n")
+    list(APPEND paths ${ARG_FOLDER}/${file})
+  endforeach()
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[
+#include "tracker/http/pages.h"
+
+asm(".section .rodata\n"
+@bytes@    ".previous\n");
+@declared@
+namespace hone::tracker {
+const std::vector<PageFile>& @ARG_FUNCTION@() {
+  static const std::vector<PageFile> files = {
+@listed@  };
+  return files;
+}
+}  // namespace hone::tracker
+]])
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${paths}")
+  hone_library(${name} SOURCES ${source})
+endfunction()

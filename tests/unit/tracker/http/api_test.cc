@@ -1,0 +1,267 @@
+// What the API answers, and that docs/API.md says the same.
+#include "tracker/http/api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/unit/tracker/http/site_fixture.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr char kPage[] = HONE_SOURCE_DIR "/docs/API.md";
+
+// The fields of its tables, by the address above them.
+std::map<std::string, std::set<std::string>> Documented() {
+  std::ifstream file(kPage);
+  std::map<std::string, std::set<std::string>> fields;
+  std::string line, address;
+  while (std::getline(file, line)) {
+    if (line.rfind("## `GET ", 0) == 0) address = line.substr(8, line.find('`', 8) - 8);
+    if (line.rfind("| `", 0) == 0) fields[address].insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  return fields;
+}
+
+// "jobs[].failed.crashed" for every value in it.
+void AddLeaves(const Json& json, const std::string& name, std::set<std::string>& leaves) {
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items()) AddLeaves(value, name.empty() ? key : name + "." + key, leaves);
+  } else if (json.is_array()) {
+    for (const Json& element : json) AddLeaves(element, name + "[]", leaves);
+  } else {
+    leaves.insert(name);
+  }
+}
+
+// Whether a field of the page is that one, or has a '*' that stands for its end, the longest first. It is not missing
+// then.
+bool Covers(const std::set<std::string>& fields, const std::string& leaf, std::set<std::string>& missing) {
+  std::string covering = fields.contains(leaf) ? leaf : "";
+  for (const std::string& field : fields) {
+    const bool star = field.back() == '*' && leaf.rfind(field.substr(0, field.size() - 1), 0) == 0;
+    if (star && covering != leaf && field.size() > covering.size()) covering = field;
+  }
+  missing.erase(covering);
+  return !covering.empty();
+}
+
+class ApiTest : public SiteTest {
+ protected:
+  // A farm in which every field of every answer has something in it.
+  ApiTest() {
+    (*device_.mutable_labels())["room"] = "lab";
+    v1::SandboxLayer* layer = device_.mutable_sandbox()->add_layers();
+    layer->set_name("network");
+    layer->set_detail("no namespaces");
+    device_.mutable_golden()->set_number(1);
+    device_.mutable_golden()->set_passed(true);
+    device_.mutable_golden()->set_kernel("k");
+    device_.mutable_golden()->set_median_seconds(1e-5);
+    device_.mutable_golden()->set_mad_seconds(1e-7);
+    job_ = Measure("board");
+    ReportProgress();
+    MeasureMore();
+  }
+  void ReportProgress() {
+    v1::ReportProgressRequest report;
+    *report.mutable_lease() = lease_;
+    v1::JobProgress& progress = *report.mutable_progress();
+    progress.set_trials(40);
+    progress.set_seconds(20);
+    progress.set_trials_per_second(2);
+    v1::FailureCount* failed = progress.add_failed();
+    failed->set_kind(v1::FAILURE_KIND_CRASHED);
+    failed->set_count(3);
+    v1::WorkloadProgress* workload = progress.add_workloads();
+    workload->set_digest("d");
+    workload->set_trials(40);
+    workload->set_default_seconds(0.004);
+    workload->set_best_seconds(0.001);
+    workload->set_roofline_share(0.25);
+    workload->set_best_schedule("split");
+    progress.set_latency_before_seconds(0.004);
+    progress.set_latency_after_seconds(0.001);
+    const auto response = Await<v1::ReportProgressResponse>(
+        [&](Done<v1::ReportProgressResponse> done) { shell_->ReportProgress(report, std::move(done)); });
+    EXPECT_TRUE(response.ok()) << response.status();
+  }
+  // A batch that the device has, and goes on to measure.
+  void MeasureMore() {
+    v1::SubmitBatchRequest submit;
+    *submit.mutable_lease() = lease_;
+    submit.set_client_batch_id("second");
+    *submit.mutable_batch() = BatchOf(1);
+    EXPECT_TRUE(Await<v1::SubmitBatchResponse>([&](Done<v1::SubmitBatchResponse> done) {
+                  shell_->SubmitBatch(submit, done);
+                }).ok());
+    EXPECT_EQ(Synchronize("board", 50).leases_size(), 1);
+  }
+
+  std::string job_;
+};
+
+v1::JobSpec FullSpec() {
+  v1::JobSpec spec = SpecOf("full");
+  spec.add_devices("elsewhere");
+  (*spec.mutable_labels())["room"] = "attic";
+  (*spec.mutable_options())["space"] = "all";
+  return spec;
+}
+
+TEST_F(ApiTest, ThePageListsEveryFieldAndNoOther) {
+  const std::string full = SubmitJob(FullSpec());
+  const std::map<std::string, std::set<std::string>> documented = Documented();
+  std::set<std::string> routes;
+  for (const Route& route : Routes()) {
+    if (route.method == "GET" && route.path.rfind("/api/", 0) == 0) routes.insert(std::string(route.path));
+  }
+  for (const std::string& address : routes) {
+    // Lines and events, not one document.
+    if (address == "/api/v1/records/export" || address == "/api/v1/events") continue;
+    ASSERT_TRUE(documented.contains(address)) << address;
+    std::set<std::string> leaves, missing = documented.at(address);
+    for (const std::string& name : {job_, full, std::string("d"), std::string("1"), std::string("3")}) {
+      std::string target = address;
+      if (target.back() == '*') target.replace(target.size() - 1, 1, name);
+      const HttpResponse response = Get(target);
+      if (response.status == 200) AddLeaves(Json::parse(response.body), "", leaves);
+    }
+    for (const std::string& leaf : leaves) {
+      if (leaf == "devices[].running" || leaf == "devices[].golden") continue;  // null where there is none
+      const bool found = Covers(documented.at(address), leaf, missing);
+      EXPECT_TRUE(found) << address << " answers " << leaf << ", which docs/API.md does not have";
+    }
+    EXPECT_THAT(missing, testing::IsEmpty()) << address << ": docs/API.md has what is not answered";
+  }
+  for (const auto& [address, fields] : documented) EXPECT_TRUE(routes.contains(address)) << address;
+}
+
+TEST_F(ApiTest, EveryAddressIsOnThePage) {
+  std::stringstream page;
+  page << std::ifstream(kPage).rdbuf();
+  for (const Route& route : Routes()) {
+    if (route.path.rfind("/api/", 0) != 0) continue;
+    EXPECT_THAT(page.str(), HasSubstr("`" + std::string(route.method) + " " + std::string(route.path) + "`"));
+  }
+}
+
+TEST_F(ApiTest, AJobTellsWhereItStandsAndWhatItsWorkloadsTake) {
+  const Json job = GetJson("/api/v1/jobs/" + job_);
+  EXPECT_EQ(job["state"], "running");
+  EXPECT_EQ(job["trials"], 40);
+  EXPECT_EQ(job["seconds_left"], 30);  // 60 of 100 trials, two a second
+  EXPECT_EQ(job["failed"], Json({{"crashed", 3}}));
+  EXPECT_EQ(job["latency_ms_before"], 4);
+  const Json& workload = job["workloads"][0];
+  EXPECT_EQ(workload["best_ms"], 1);
+  EXPECT_EQ(workload["roofline_ms"], 0.25);
+  EXPECT_EQ(workload["share_before"], 1);
+  EXPECT_EQ(Get("/api/v1/jobs/none").status, 404);
+}
+
+TEST_F(ApiTest, JobsComeInPagesTheNewestFirst) {
+  const std::string second = SubmitJob("second"), third = SubmitJob("third");
+  const Json first = GetJson("/api/v1/jobs?limit=2");
+  ASSERT_THAT(first["jobs"], SizeIs(2));
+  EXPECT_EQ(first["jobs"][0]["job"], third);
+  EXPECT_TRUE(first["more"]);
+  const Json last = GetJson("/api/v1/jobs?limit=2&after=" + second);
+  ASSERT_THAT(last["jobs"], SizeIs(1));
+  EXPECT_EQ(last["jobs"][0]["job"], job_);
+  EXPECT_FALSE(last["more"]);
+  Post("/api/v1/jobs/" + third + "/cancel", "");
+  EXPECT_THAT(GetJson("/api/v1/jobs?state=open")["jobs"], SizeIs(2));
+  EXPECT_THAT(GetJson("/api/v1/jobs")["jobs"], SizeIs(3));
+  EXPECT_EQ(Get("/api/v1/jobs?after=none").status, 404);
+  for (const char* bad : {"limit=0", "limit=501", "limit=x", "state=ended", "limit=1&limit=2"}) {
+    EXPECT_EQ(Get(std::string("/api/v1/jobs?") + bad).status, 400) << bad;
+  }
+}
+
+TEST_F(ApiTest, ADeviceTellsWhatItMeasures) {
+  const Json device = GetJson("/api/v1/devices")["devices"][0];
+  EXPECT_EQ(device["device"], "board/cpu");
+  EXPECT_EQ(device["activity"], "measuring");
+  EXPECT_EQ(device["running"]["job"], job_);
+  EXPECT_EQ(device["running"]["workload"], "d");
+  EXPECT_EQ(device["golden"]["us"], 10);
+  EXPECT_EQ(device["sandbox"]["missing"]["network"], "no namespaces");
+  EXPECT_EQ(device["candidates"], 3);
+}
+
+TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
+  const Json workload = GetJson("/api/v1/workloads/d?limit=2");
+  ASSERT_THAT(workload["points"], SizeIs(2));
+  EXPECT_TRUE(workload["more"]);
+  EXPECT_EQ(workload["points"][0]["kind"], "timed");
+  EXPECT_EQ(workload["points"][0]["median_ms"], 1);
+  EXPECT_EQ(workload["text"], "w");
+  EXPECT_THAT(workload["best"], SizeIs(1));
+  const Json rest = GetJson("/api/v1/workloads/d?after_row=2");
+  ASSERT_THAT(rest["points"], SizeIs(1));
+  EXPECT_EQ(rest["points"][0]["kind"], "wrong_output");
+  EXPECT_EQ(rest["points"][0]["median_ms"], nullptr);
+  EXPECT_FALSE(rest.contains("best"));
+  EXPECT_EQ(Get("/api/v1/workloads/none").status, 404);
+  EXPECT_THAT(GetJson("/api/v1/workloads/d?kind=wrong_output")["points"], SizeIs(1));
+}
+
+TEST_F(ApiTest, ACandidateIsTheWholeRecord) {
+  const Json candidate = GetJson("/api/v1/candidates/3");
+  EXPECT_EQ(candidate["row"], 3);
+  EXPECT_EQ(candidate["failure"]["text"], "off by 2");
+  EXPECT_EQ(candidate["workload"]["text"], "w");
+  EXPECT_THAT(candidate["command"].get<std::string>(), HasSubstr("hone records query --workload d --after 2"));
+  for (const char* bad : {"0", "4", "-1", "x", "1x", "99999999999999999999"}) {
+    EXPECT_EQ(Get(std::string("/api/v1/candidates/") + bad).status, 404) << bad;
+  }
+}
+
+TEST_F(ApiTest, RecordsAreSearchedExportedAndCounted) {
+  EXPECT_THAT(GetJson("/api/v1/records")["records"], SizeIs(3));
+  EXPECT_THAT(GetJson("/api/v1/records?kind=failed")["records"], SizeIs(1));
+  EXPECT_THAT(GetJson("/api/v1/records?kind=timed&limit=1")["records"], SizeIs(1));
+  EXPECT_THAT(GetJson("/api/v1/records?workload=e")["records"], SizeIs(0));
+  EXPECT_EQ(Get("/api/v1/records?kind=bad").status, 400);
+  EXPECT_EQ(Get("/api/v1/records?limit=1001").status, 400);
+  const HttpResponse lines = Get("/api/v1/records/export?limit=2");
+  EXPECT_EQ(lines.type, "application/x-ndjson");
+  EXPECT_EQ(std::count(lines.body.begin(), lines.body.end(), '\n'), 2);
+  ASSERT_THAT(lines.headers, SizeIs(1));
+  EXPECT_EQ(lines.headers[0].second, "2");
+  EXPECT_EQ(GetJson("/api/v1/records/stats")["failed"]["wrong_output"], 1);
+}
+
+TEST_F(ApiTest, WinnersComeInPages) {
+  const Json best = GetJson("/api/v1/records/best");
+  ASSERT_THAT(best["best"], SizeIs(1));
+  EXPECT_EQ(best["next"], nullptr);
+  EXPECT_EQ(best["best"][0]["records"], 3);
+  EXPECT_THAT(GetJson("/api/v1/records/best?after=999.1.1.1")["best"], SizeIs(0));
+  for (const char* bad : {"1", "1.2.3", "1.2.3.4.5", "a.b.c.d", "1.2.3.4x"}) {
+    EXPECT_EQ(Get(std::string("/api/v1/records/best?after=") + bad).status, 400) << bad;
+  }
+}
+
+TEST_F(ApiTest, TheOverviewCounts) {
+  const Json overview = GetJson("/api/v1/overview");
+  EXPECT_EQ(overview["jobs"]["running"], 1);
+  EXPECT_EQ(overview["devices"]["measuring"], 1);
+  EXPECT_EQ(overview["outcomes"]["timed"], 2);
+  EXPECT_EQ(overview["trials_per_second"], 2);
+  EXPECT_EQ(overview["running"][0]["job"], job_);
+  EXPECT_TRUE(overview["storing"]);
+}
+
+}  // namespace
+}  // namespace hone::tracker

@@ -1,0 +1,160 @@
+#include "tracker/http/events.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/unit/tracker/http/site_fixture.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+std::vector<std::string> Texts(const std::vector<Chunk>& chunks) {
+  std::vector<std::string> texts;
+  for (const Chunk& chunk : chunks) texts.push_back(chunk == nullptr ? "end" : *chunk);
+  return texts;
+}
+
+TEST(EventRing, GivesWhatWasMissedOrSaysToAskAnew) {
+  EventRing ring("b", 2);
+  EXPECT_THAT(Texts(ring.After("")), ElementsAre("retry: 2000\nevent: reset\nid: b-0\ndata: {}\n\n"));
+  EXPECT_THAT(ring.After("b-0"), IsEmpty());
+  EXPECT_EQ(*ring.Add("change", {{"x", "a\nb"}}), "event: change\nid: b-1\ndata: {\"x\":\"a\\nb\"}\n\n");
+  ring.Add("change", 2);
+  EXPECT_THAT(Texts(ring.After("b-0")), ElementsAre(HasSubstr("id: b-1"), HasSubstr("id: b-2")));
+  EXPECT_THAT(Texts(ring.After("b-1")), ElementsAre("event: change\nid: b-2\ndata: 2\n\n"));
+  EXPECT_THAT(ring.After("b-2"), IsEmpty());
+  ring.Add("change", 3);
+  for (const char* unknown : {"b-0", "b-4", "c-2", "b-", "b-02", "x"}) {
+    EXPECT_THAT(Texts(ring.After(unknown)), ElementsAre(HasSubstr("event: reset\nid: b-3\n"))) << unknown;
+  }
+}
+
+TEST(Differences, AreToldOnce) {
+  Differences told;
+  EXPECT_EQ(told.Take({{"a", {{"x", 1}, {"at", 5}}}, {"b", 2}}, {}),
+            Json::parse(R"({"changed": [{"x": 1, "at": 5}, 2], "gone": []})"));
+  Differences fleeting;
+  fleeting.Take({{"a", {{"x", 1}, {"at", 5}}}, {"b", {{"x", 2}}}}, {"at"});
+  EXPECT_EQ(fleeting.Take({{"a", {{"x", 1}, {"at", 6}}}, {"b", {{"x", 2}}}}, {"at"}), nullptr);
+  EXPECT_EQ(fleeting.Take({{"a", {{"x", 3}, {"at", 7}}}}, {"at"}),
+            Json::parse(R"({"changed": [{"x": 3, "at": 7}], "gone": ["b"]})"));
+  EXPECT_EQ(fleeting.Take({{"a", {{"x", 3}}}}, {"at"}), nullptr);
+}
+
+// Gathers what one viewer gets. The feed has no thread here: Turn is called by hand.
+class EventsTest : public SiteTest {
+ protected:
+  struct Viewer {
+    std::vector<Chunk> chunks;
+    bool welcome = true;
+    std::shared_ptr<void> subscription;
+  };
+  std::unique_ptr<Viewer> Watch(const std::string& last = "") {
+    auto viewer = std::make_unique<Viewer>();
+    viewer->subscription = events_.Subscribe(
+        last, [raw = viewer.get()] { return raw->welcome; },
+        [raw = viewer.get()](Chunk chunk) { raw->chunks.push_back(std::move(chunk)); });
+    return viewer;
+  }
+  void Turn() { events_.Turn(now_ += absl::Hours(1)); }  // so that everything is due
+  static Json DataOf(const Chunk& chunk) {
+    const size_t at = chunk->find("data: ");
+    return at == std::string::npos ? Json() : Json::parse(chunk->substr(at + 6), nullptr, false);
+  }
+  absl::Time now_ = absl::Now();
+};
+
+TEST_F(EventsTest, WhoComesIsToldToAskAndThenWhatChanges) {
+  const auto viewer = Watch();
+  ASSERT_THAT(Texts(viewer->chunks), ElementsAre(HasSubstr("event: reset")));
+  Turn();
+  const std::string one = SubmitJob("one");
+  Register("board");
+  viewer->chunks.clear();
+  Turn();
+  ASSERT_THAT(viewer->chunks, SizeIs(1));
+  const Json data = DataOf(viewer->chunks[0]);
+  EXPECT_EQ(data["jobs"]["changed"][0]["job"], one);
+  EXPECT_EQ(data["devices"]["changed"][0]["device"], "board/cpu");
+  EXPECT_EQ(data["overview"]["jobs"]["queued"], 1);
+  viewer->chunks.clear();
+  Turn();
+  EXPECT_THAT(Texts(viewer->chunks), ElementsAre(": \n\n"));  // nothing changed
+}
+
+TEST_F(EventsTest, AJobThatEndsIsToldOnceMoreAndThenItIsGone) {
+  const auto viewer = Watch();
+  const std::string one = SubmitJob("one");
+  Turn();
+  Post("/api/v1/jobs/" + one + "/cancel", "");
+  viewer->chunks.clear();
+  Turn();
+  Turn();
+  ASSERT_GE(viewer->chunks.size(), 2u);
+  EXPECT_EQ(DataOf(viewer->chunks[0])["jobs"]["changed"][0]["state"], "cancelled");
+  EXPECT_EQ(DataOf(viewer->chunks[1])["jobs"]["gone"][0], one);
+}
+
+TEST_F(EventsTest, ManyChangesAreOneEventAndItIsBuiltOnce) {
+  const auto first = Watch(), second = Watch();
+  Turn();
+  first->chunks.clear();
+  second->chunks.clear();
+  for (int i = 0; i < 50; ++i) SubmitJob("job" + std::to_string(i));
+  Turn();
+  ASSERT_THAT(first->chunks, SizeIs(1));
+  EXPECT_THAT(DataOf(first->chunks[0])["jobs"]["changed"], SizeIs(50));
+  ASSERT_THAT(second->chunks, SizeIs(1));
+  EXPECT_EQ(first->chunks[0].get(), second->chunks[0].get());
+  SubmitJob("later");
+  events_.Turn(now_ + absl::Milliseconds(100));  // too early
+  EXPECT_THAT(first->chunks, SizeIs(1));
+}
+
+TEST_F(EventsTest, WhoWasAwayGetsWhatWasMissed) {
+  auto viewer = Watch();
+  const auto other = Watch();
+  Turn();
+  const std::string& seen = *viewer->chunks.back();
+  const std::string id = seen.substr(seen.find("id: ") + 4, seen.find('\n', seen.find("id: ")) - seen.find("id: ") - 4);
+  viewer->subscription.reset();
+  SubmitJob("meanwhile");
+  Turn();
+  const size_t before = viewer->chunks.size();
+  EXPECT_THAT(other->chunks.size(), before + 1);
+  viewer = Watch(id);
+  ASSERT_THAT(viewer->chunks, SizeIs(1));
+  EXPECT_EQ(viewer->chunks[0].get(), other->chunks.back().get());
+}
+
+TEST_F(EventsTest, WhoIsNotWelcomeAnyMoreSeesTheStreamEnd) {
+  const auto viewer = Watch();
+  Turn();
+  EXPECT_NE(viewer->chunks.back(), nullptr);
+  viewer->chunks.clear();
+  viewer->welcome = false;
+  SubmitJob("secret");
+  Turn();
+  EXPECT_THAT(Texts(viewer->chunks), ElementsAre("end"));
+}
+
+TEST_F(EventsTest, TheStreamIsAnAddress) {
+  const HttpResponse response = Get("/api/v1/events");
+  EXPECT_EQ(response.type, "text/event-stream");
+  std::vector<Chunk> chunks;
+  const auto subscription = response.stream([&](Chunk chunk) { chunks.push_back(std::move(chunk)); });
+  EXPECT_THAT(Texts(chunks), ElementsAre(StartsWith("retry: 2000\nevent: reset\nid: ")));
+}
+
+}  // namespace
+}  // namespace hone::tracker

@@ -1,0 +1,260 @@
+#include "tracker/http/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/temporary_folder.h"
+#include "pki/identity_folder.h"
+#include "pki/tracker_folder.h"
+#include "tests/unit/tracker/http/http_client.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+template <typename Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 6000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+// Answers with what was asked.
+HttpResponse Echo(const HttpRequest& request) {
+  return {.type = "text/plain",
+          .body = request.method + " " + request.target + " [" + std::string(request.Header("x-test")) + "] " +
+                  request.body + (request.certificate_pem.empty() ? "" : " with a certificate")};
+}
+
+std::unique_ptr<HttpServer> Serve(HttpServer::Handler handler = Echo, const HttpLimits& limits = {}) {
+  return HttpServer::Start({.listen = "127.0.0.1:0", .tls = {}, .limits = limits}, std::move(handler)).value();
+}
+
+TEST(HttpServer, AnswersOneRequestAfterTheOtherOnAConnection) {
+  const auto server = Serve();
+  EXPECT_THAT(server->address(), StartsWith("127.0.0.1:"));
+  HttpClient client(server->port());
+  HttpReply reply = client.Ask("GET", "/a?b=c", "X-Test: 1\r\nx-test: 2\r\n");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, "GET /a?b=c [1, 2] ");
+  reply = client.Ask("POST", "/x", "", "content");
+  EXPECT_EQ(reply.body, "POST /x [] content");
+  EXPECT_EQ(reply.headers["content-type"], "text/plain");
+}
+
+TEST(HttpServer, KeepsABrowserFromRunningAndFramingWhatIsNotOurs) {
+  const auto server = Serve();
+  HttpReply reply = HttpClient(server->port()).Ask("GET", "/");
+  EXPECT_THAT(reply.headers["content-security-policy"], HasSubstr("default-src 'none'; script-src 'self';"));
+  EXPECT_THAT(reply.headers["content-security-policy"], HasSubstr("frame-ancestors 'none'"));
+  EXPECT_EQ(reply.headers["x-content-type-options"], "nosniff");
+  EXPECT_EQ(reply.headers["x-frame-options"], "DENY");
+  EXPECT_EQ(reply.headers["referrer-policy"], "no-referrer");
+  EXPECT_EQ(reply.headers["cache-control"], "no-store");
+}
+
+TEST(HttpServer, ToHeadAnswersWithoutABody) {
+  const auto server = Serve();
+  HttpClient client(server->port());
+  client.Send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+  HttpReply reply = client.ReceiveHead();
+  EXPECT_EQ(reply.headers["content-length"], "10");
+  EXPECT_EQ(client.Ask("GET", "/next").body, "GET /next [] ");
+}
+
+TEST(HttpServer, RefusesWhatIsTooLongOrNoRequest) {
+  const auto server = Serve(Echo, {.header_bytes = 1000, .body_bytes = 100});
+  EXPECT_EQ(HttpClient(server->port()).Ask("GET", "/" + std::string(2000, 'a')).status, 431);
+  EXPECT_EQ(HttpClient(server->port()).Ask("GET", "/", "X: " + std::string(2000, 'a') + "\r\n").status, 431);
+  EXPECT_EQ(HttpClient(server->port()).Ask("POST", "/", "", std::string(101, 'a')).status, 413);
+  EXPECT_EQ(HttpClient(server->port()).Ask("POST", "/", "", std::string(100, 'a')).status, 200);
+  HttpClient client(server->port());
+  client.Send("\x16\x03\x01 what a TLS client says first\r\n\r\n");
+  EXPECT_EQ(client.ReceiveReply().status, 400);
+  EXPECT_EQ(client.Receive(), "");
+  HttpClient chunked(server->port());
+  chunked.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n" + std::string(4095, 'a') +
+               "\r\n");
+  EXPECT_EQ(chunked.ReceiveReply().status, 413);
+}
+
+TEST(HttpServer, CutsOffWhoIsSlow) {
+  const auto server = Serve(Echo, {.patience = absl::Milliseconds(100)});
+  HttpClient silent(server->port()), slow(server->port());
+  slow.Send("GET / HTTP/1.1\r\nHost:");
+  EXPECT_EQ(silent.Receive(), "");
+  EXPECT_EQ(slow.ReceiveHead().status, 0);
+  EXPECT_TRUE(Eventually([&] { return server->connections() == 0; }));
+}
+
+TEST(HttpServer, TakesSoManyConnectionsAndNoMore) {
+  const auto server = Serve(Echo, {.connections_of_address = 2});
+  HttpClient first(server->port());
+  {
+    HttpClient second(server->port()), third(server->port());
+    EXPECT_EQ(first.Ask("GET", "/").status, 200);
+    EXPECT_EQ(second.Ask("GET", "/").status, 200);
+    EXPECT_EQ(third.Ask("GET", "/").status, 0);
+  }
+  EXPECT_TRUE(Eventually([&] { return HttpClient(server->port()).Ask("GET", "/").status == 200; }));
+}
+
+// More questions than it takes at a time are answered at once that they must wait; those on their way are answered.
+TEST(HttpServer, QuestionsThatWaitHoldUpNobodyElsesConnection) {
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  std::atomic<int> waiting = 0;
+  const auto server = Serve(
+      [&](const HttpRequest&) {
+        ++waiting;
+        gone.wait();
+        return HttpResponse{.body = "late"};
+      },
+      {.questions = 2});
+  HttpClient first(server->port()), second(server->port()), third(server->port());
+  first.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  second.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(Eventually([&] { return waiting == 2; }));
+  EXPECT_EQ(third.Ask("GET", "/").status, 503);
+  go.set_value();
+  EXPECT_EQ(first.ReceiveReply().body, "late");
+  EXPECT_EQ(second.ReceiveReply().body, "late");
+}
+
+// What a stream's subscribers get, by hand.
+struct Hand {
+  std::mutex mutex;
+  std::function<void(Chunk)> send;
+  std::atomic<bool> subscribed = false, let_go = false;
+
+  HttpServer::Handler Handler() {
+    return [this](const HttpRequest&) {
+      HttpResponse response{.type = "text/event-stream"};
+      response.stream = [this](std::function<void(Chunk)> to) -> std::shared_ptr<void> {
+        const std::lock_guard lock(mutex);
+        send = std::move(to);
+        subscribed = true;
+        return {this, [](Hand* hand) { hand->let_go = true; }};
+      };
+      return response;
+    };
+  }
+  void Send(const std::string& text) {
+    const std::lock_guard lock(mutex);
+    send(std::make_shared<const std::string>(text));
+  }
+};
+
+TEST(HttpServer, AStreamCarriesWhatComesUntilEitherSideEndsIt) {
+  Hand hand;
+  const auto server = Serve(hand.Handler());
+  std::string line;
+  {
+    HttpClient client(server->port());
+    client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(client.ReceiveHead().headers["content-type"], "text/event-stream");
+    ASSERT_TRUE(Eventually([&] { return hand.subscribed.load(); }));
+    hand.Send("one\ntwo\n");
+    hand.Send("three\n");
+    for (const char* expected : {"one", "two", "three"}) {
+      ASSERT_TRUE(client.ReceiveLine(line));
+      EXPECT_EQ(line, expected);
+    }
+  }
+  EXPECT_TRUE(Eventually([&] { return hand.let_go.load(); }));  // the client went
+  hand.Send("to nobody");
+  hand.subscribed = hand.let_go = false;
+  HttpClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.ReceiveHead();
+  ASSERT_TRUE(Eventually([&] { return hand.subscribed.load(); }));
+  hand.Send("last\n");
+  hand.send(nullptr);
+  ASSERT_TRUE(client.ReceiveLine(line));
+  EXPECT_EQ(line, "last");
+  EXPECT_FALSE(client.ReceiveLine(line));
+  EXPECT_TRUE(Eventually([&] { return hand.let_go.load(); }));
+}
+
+// It must not fill the memory with what it does not take.
+TEST(HttpServer, AStreamEndsWhoseReaderDoesNotRead) {
+  Hand hand;
+  const auto server = Serve(hand.Handler(), {.stream_backlog = 4});
+  HttpClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(Eventually([&] { return hand.subscribed.load(); }));
+  for (int i = 0; i < 100; ++i) hand.Send(std::string(1 << 20, 'x'));
+  EXPECT_TRUE(Eventually([&] { return hand.let_go.load(); }));
+}
+
+TEST(HttpServer, EndsWithConnectionsOpen) {
+  Hand hand;
+  auto server = Serve(hand.Handler());
+  HttpClient idle(server->port()), stream(server->port());
+  stream.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(Eventually([&] { return hand.subscribed.load(); }));
+  server.reset();
+  EXPECT_EQ(idle.Receive(), "");
+  EXPECT_TRUE(hand.let_go);
+  hand.Send("to nobody");
+}
+
+TEST(HttpServer, SaysWhereItCannotListen) {
+  const auto server = Serve();
+  const auto start = [](const std::string& listen) {
+    return HttpServer::Start({.listen = listen, .tls = {}, .limits = {}}, Echo).status();
+  };
+  for (const char* bad : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", ":80", "127.0.0.1:99999", "no such host:80"}) {
+    EXPECT_EQ(start(bad).code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+  EXPECT_EQ(start("192.0.2.1:80").code(), absl::StatusCode::kUnavailable);
+}
+
+class HttpServerTls : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(pki::MakeTrackerFolder(folder_ / "pki", {"localhost"}, absl::Now()).ok());
+    const auto authority = pki::ReadAuthority(folder_ / "pki").value();
+    ASSERT_TRUE(
+        pki::IssueIdentity(*authority, folder_ / "ann", {Role::kViewer, "ann"}, "localhost:1", absl::Now()).ok());
+    server_ =
+        HttpServer::Start({.listen = "127.0.0.1:0", .tls = pki::FilesIn(folder_ / "pki"), .limits = {}}, Echo).value();
+  }
+  TlsFiles Nobody() const { return {.identity = "", .authority = pki::FilesIn(folder_ / "pki").authority}; }
+
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTls, ACertificateMayBeShown) {
+  EXPECT_EQ(HttpClient(server_->port(), Nobody()).Ask("GET", "/").body, "GET / [] ");
+  HttpClient ann(server_->port(), pki::FilesIn(folder_ / "ann"));
+  EXPECT_EQ(ann.Ask("GET", "/").body, "GET / []  with a certificate");
+  EXPECT_EQ(ann.Ask("GET", "/2").body, "GET /2 []  with a certificate");
+  EXPECT_EQ(HttpClient(server_->port()).Ask("GET", "/").status, 0);  // plain
+}
+
+TEST_F(HttpServerTls, ACertificateOfAnotherAuthorityEndsTheHandshake) {
+  ASSERT_TRUE(pki::MakeTrackerFolder(folder_ / "other", {"localhost"}, absl::Now()).ok());
+  const auto authority = pki::ReadAuthority(folder_ / "other").value();
+  ASSERT_TRUE(pki::IssueIdentity(*authority, folder_ / "eve", {Role::kAdmin, "eve"}, "localhost:1", absl::Now()).ok());
+  TlsFiles eve = pki::FilesIn(folder_ / "eve");
+  eve.authority = Nobody().authority;
+  EXPECT_EQ(HttpClient(server_->port(), eve).Ask("GET", "/").status, 0);
+}
+
+}  // namespace
+}  // namespace hone::tracker

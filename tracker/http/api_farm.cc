@@ -1,0 +1,46 @@
+// What is said of the tracker as a whole: health and metrics.
+#include "absl/time/clock.h"
+#include "tracker/http/api.h"
+#include "tracker/http/health.h"
+#include "tracker/http/metrics.h"
+
+namespace hone::tracker {
+
+// Anybody may ask whether it is well; what ails it is for those who may see the farm.
+absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& question) {
+  const v1::ListDevicesResponse none = sources.shell->ListDevices({});
+  const HealthFacts facts{.trouble = none.trouble(),
+                          .disk_free_bytes = DiskUseOf(sources.store->path()).free_bytes,
+                          .now = absl::Now(),
+                          .not_before = sources.not_before};
+  const absl::StatusOr<Visitor> visitor = sources.visitors->Identify(question.request);
+  const bool tells = visitor.ok() && sources.visitors->Check(*visitor, "/hone.v1.AdminService/GetFarm", "").ok();
+  bool well = true;
+  Json checks = Json::object();
+  for (const HealthCheck& check : CheckHealth(facts)) {
+    well = well && check.why.empty();
+    checks[check.name] = check.why.empty() ? "ok" : tells ? check.why : "failing";
+  }
+  HttpResponse response = JsonResponse({{"status", well ? "ok" : "failing"}, {"checks", checks}});
+  response.status = well ? 200 : 503;
+  return response;
+}
+
+absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question&) {
+  return HttpResponse{.type = "text/plain; version=0.0.4; charset=utf-8",
+                      .body = PrintMetrics(CollectFigures(*sources.shell, sources.store->path()))};
+}
+
+absl::StatusOr<HttpResponse> StreamEvents(const Sources& sources, const Question& question) {
+  HttpResponse response{.type = "text/event-stream"};
+  response.headers.emplace_back("X-Accel-Buffering", "no");
+  response.stream = [feed = sources.events, last = std::string(question.request.Header("last-event-id")),
+                     welcome = sources.visitors->WhileWelcome(question.visitor)](std::function<void(Chunk)> send) {
+    std::shared_ptr<void> subscription = feed->Subscribe(last, welcome, send);
+    if (subscription == nullptr) send(nullptr);  // too many watch: it ends, and the browser comes again
+    return subscription;
+  };
+  return response;
+}
+
+}  // namespace hone::tracker

@@ -1,0 +1,98 @@
+// Jobs, devices, and the overview: what the farm knows, without the records.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "tracker/held_call.h"
+#include "tracker/http/api.h"
+#include "tracker/http/farm_view.h"
+#include "tracker/http/json.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr int64_t kUsualJobs = 100, kMostJobs = 500;
+constexpr int64_t kUsualDevices = 500, kMostDevices = 2000;
+constexpr size_t kMostRunning = 50;  // jobs in the overview
+
+struct JobPage {
+  std::vector<std::string> ids;  // newest first
+  bool more = false;
+  bool found = true;  // the job that it begins after
+};
+
+JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::string& after, size_t limit) {
+  JobPage page{.found = after.empty()};
+  shell.Look([&](const Farm& farm, absl::Time) {
+    for (const v1::Job* job : farm.jobs().List(filter)) {
+      page.more = page.ids.size() == limit;
+      if (page.more) return;
+      if (page.found) page.ids.push_back(job->id());
+      page.found = page.found || job->id() == after;
+    }
+  });
+  return page;
+}
+
+}  // namespace
+
+absl::StatusOr<HttpResponse> ListJobs(const Sources& sources, const Question& question) {
+  HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", kUsualJobs, 1, kMostJobs));
+  const std::string state = question.Parameter("state"), after = question.Parameter("after");
+  if (state != "" && state != "open" && state != "all") {
+    return absl::InvalidArgumentError(fmt::format("state={}: it is open or all", state));
+  }
+  v1::ListJobsRequest filter;
+  filter.set_only_open(state == "open");
+  filter.set_group(question.Parameter("group"));
+  const JobPage page = PageOf(*sources.shell, filter, after, static_cast<size_t>(limit));
+  if (!page.found) return absl::NotFoundError(fmt::format("after={}: there is no such job", after));
+  Json jobs = Json::array();
+  for (const v1::Job& job : GetJobs(*sources.shell, page.ids)) jobs.push_back(JobToJson(job, absl::Now()));
+  return JsonResponse({{"jobs", jobs}, {"more", page.more}});
+}
+
+absl::StatusOr<HttpResponse> ShowJob(const Sources& sources, const Question& question) {
+  HONE_ASSIGN_OR_RETURN(const v1::Job job, Await<v1::Job>([&](Done<v1::Job> done) {
+                          sources.shell->GetJob(question.names[0], std::move(done));
+                        }));
+  return JsonResponse(JobDetailToJson(job, absl::Now()));
+}
+
+absl::StatusOr<HttpResponse> ListDevices(const Sources& sources, const Question& question) {
+  HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", kUsualDevices, 1, kMostDevices));
+  const std::map<std::string, Running> running = RunningOn(*sources.shell);
+  const v1::ListDevicesResponse all = sources.shell->ListDevices({});
+  const std::string after = question.Parameter("after");
+  Json devices = Json::array();
+  bool found = after.empty(), more = false;
+  for (const v1::Device& device : all.devices()) {
+    const std::string name = NameOf(device.agent_id(), device.state().device_id());
+    more = found && static_cast<int64_t>(devices.size()) == limit;
+    if (more) break;
+    const auto work = running.find(name);
+    if (found) devices.push_back(DeviceToJson(device, work == running.end() ? nullptr : &work->second));
+    found = found || name == after;
+  }
+  if (!found) return absl::NotFoundError(fmt::format("after={}: there is no such device", after));
+  return JsonResponse({{"devices", devices}, {"more", more}, {"trouble", all.trouble()}});
+}
+
+absl::StatusOr<HttpResponse> ShowOverview(const Sources& sources, const Question&) {
+  std::vector<std::string> ids;
+  sources.shell->Look([&ids](const Farm& farm, absl::Time) {
+    for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
+      if (ids.size() < kMostRunning) ids.push_back(job->id());
+    }
+  });
+  Json running = Json::array();
+  for (const v1::Job& job : GetJobs(*sources.shell, ids)) running.push_back(JobToJson(job, absl::Now()));
+  Json overview = OverviewToJson(*sources.shell, sources.store->path());
+  overview["running"] = std::move(running);
+  return JsonResponse(overview);
+}
+
+}  // namespace hone::tracker

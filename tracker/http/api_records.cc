@@ -1,0 +1,153 @@
+// Records: search, winners, export; and what they say of one workload and of one candidate.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <optional>
+
+#include "base/status.h"
+#include "records/jsonl.h"
+#include "tracker/http/api.h"
+#include "tracker/http/json.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr int64_t kUsualRows = 100, kMostRows = 1000;
+constexpr int64_t kUsualPoints = 2000, kMostPoints = 10'000;
+constexpr int64_t kMostExported = 10'000;
+constexpr size_t kPageBytes = 4 << 20;  // what rows of a page may weigh; one row comes however much it weighs
+constexpr size_t kMostWinners = 200;    // of one workload
+
+absl::StatusOr<records::Filter> FilterOf(const Question& question, int64_t usual, int64_t most) {
+  records::Filter filter;
+  filter.workload_digest = question.Parameter("workload");
+  filter.operator_label = question.Parameter("operator");
+  filter.target = question.Parameter("target");
+  filter.device_fingerprint = question.Parameter("device");
+  filter.compiler_version = question.Parameter("compiler");
+  filter.confirmed_only = question.Parameter("confirmed") == "1";
+  filter.byte_limit = kPageBytes;
+  HONE_ASSIGN_OR_RETURN(filter.after_row, question.Number("after_row", 0, 0, INT64_MAX));
+  HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", usual, 1, most));
+  filter.limit = static_cast<size_t>(limit);
+  const std::string kind = question.Parameter("kind");
+  if (kind == "timed") {
+    filter.outcomes = records::Filter::Outcomes::kTimed;
+  } else if (kind == "failed") {
+    filter.outcomes = records::Filter::Outcomes::kFailed;
+  } else if (!kind.empty()) {
+    filter.failure = records::FailureKindFromName(kind);
+    if (!filter.failure.has_value()) {
+      return absl::InvalidArgumentError(fmt::format("kind={}: it is timed, failed, or a kind of failure", kind));
+    }
+  }
+  return filter;
+}
+
+// "3.1.4.1": where the next page of winners begins.
+std::string Print(const records::KeyNumbers& numbers) { return fmt::format("{}", fmt::join(numbers, ".")); }
+
+absl::StatusOr<records::KeyNumbers> ParseNumbers(const std::string& text) {
+  records::KeyNumbers numbers{};
+  if (text.empty()) return numbers;
+  const char *at = text.data(), *end = at + text.size();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto [stopped, error] = std::from_chars(at, end, numbers[i]);
+    const bool last = i + 1 == numbers.size();
+    if (error != std::errc() || (last ? stopped != end : stopped == end || *stopped != '.')) {
+      return absl::InvalidArgumentError(fmt::format("after={}: give the `next` of the page before", text));
+    }
+    at = last ? stopped : stopped + 1;
+  }
+  return numbers;
+}
+
+// At least some winners, if there are any; `next` is null at the end.
+absl::StatusOr<Json> BestPageToJson(const records::Store& store, const records::Filter& filter,
+                                    records::KeyNumbers after, size_t limit) {
+  Json best = Json::array(), next = nullptr;
+  while (best.size() < limit) {
+    HONE_ASSIGN_OR_RETURN(const records::BestPage page, store.SomeBest(filter, after));
+    for (const records::BestRecord& winner : page.best) best.push_back(BestToJson(winner));
+    next = page.next.has_value() ? Json(Print(*page.next)) : Json(nullptr);
+    if (!page.next.has_value()) break;
+    after = *page.next;
+  }
+  return Json{{"best", best}, {"next", next}};
+}
+
+}  // namespace
+
+absl::StatusOr<HttpResponse> SearchRecords(const Sources& sources, const Question& question) {
+  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(question, kUsualRows, kMostRows));
+  HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Query(filter));
+  Json rows = Json::array();
+  for (const records::StoredRecord& row : page.rows) rows.push_back(RecordToJson(row));
+  return JsonResponse({{"records", rows}, {"more", page.more}});
+}
+
+absl::StatusOr<HttpResponse> ListBestRecords(const Sources& sources, const Question& question) {
+  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(question, kUsualRows, kMostRows));
+  HONE_ASSIGN_OR_RETURN(const records::KeyNumbers after, ParseNumbers(question.Parameter("after")));
+  HONE_ASSIGN_OR_RETURN(const Json page, BestPageToJson(*sources.store, filter, after, filter.limit));
+  return JsonResponse(page);
+}
+
+absl::StatusOr<HttpResponse> ExportRecords(const Sources& sources, const Question& question) {
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kMostExported, kMostExported));
+  filter.with_workload_text = true;
+  HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Query(filter));
+  HttpResponse response{.type = "application/x-ndjson"};
+  for (const records::StoredRecord& row : page.rows) response.body += records::RecordToJson(row.record) + "\n";
+  if (page.more) response.headers.emplace_back("Hone-After-Row", std::to_string(page.rows.back().row));
+  return response;
+}
+
+absl::StatusOr<HttpResponse> CountRecords(const Sources& sources, const Question&) {
+  HONE_ASSIGN_OR_RETURN(const records::Stats stats, sources.store->Summarize());
+  Json failed = Json::object();
+  for (const auto& [kind, count] : stats.failed) failed[std::string(FailureKindName(kind))] = count;
+  return JsonResponse(
+      {{"records", stats.records}, {"workloads", stats.workloads}, {"devices", stats.devices}, {"failed", failed}});
+}
+
+absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question& question) {
+  const std::string& digest = question.names[0];
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kUsualPoints, kMostPoints));
+  filter.workload_digest = digest;
+  HONE_ASSIGN_OR_RETURN(const std::string text, sources.store->WorkloadText(digest));
+  HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Query(filter));
+  Json points = Json::array();
+  for (const records::StoredRecord& row : page.rows) points.push_back(PointToJson(row));
+  Json json = {{"points", points}, {"more", page.more}};
+  if (filter.after_row > 0) return JsonResponse(json);
+  HONE_ASSIGN_OR_RETURN(const Json best, BestPageToJson(*sources.store, filter, {}, kMostWinners));
+  json["workload"] = digest;
+  json["operator"] = page.rows.empty() ? "" : page.rows[0].record.operator_label;
+  json["flops"] = page.rows.empty() ? 0 : page.rows[0].record.flops;
+  json["text"] = text;
+  json["best"] = best["best"];
+  return JsonResponse(json);
+}
+
+absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Question& question) {
+  const std::string& name = question.names[0];
+  int64_t row = 0;
+  const auto [stopped, error] = std::from_chars(name.data(), name.data() + name.size(), row);
+  const bool number = error == std::errc() && stopped == name.data() + name.size() && row > 0;
+  records::Filter filter{.after_row = row - 1, .limit = 1, .with_workload_text = true};
+  absl::StatusOr<records::Page> page = records::Page();
+  if (number) page = sources.store->Query(filter);
+  if (!page.ok()) return page.status();
+  if (page->rows.empty() || page->rows[0].row != row) {
+    return absl::NotFoundError(fmt::format("there is no candidate {}; it is the `row` of a record", name));
+  }
+  Json json = RecordToJson(page->rows[0]);
+  // What a person copies to have the record beside the model that it is of.
+  json["command"] = fmt::format("hone records query --workload {} --after {} --limit 1 --json",
+                                page->rows[0].record.key.workload_digest, row - 1);
+  return JsonResponse(json);
+}
+
+}  // namespace hone::tracker

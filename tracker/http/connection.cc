@@ -1,0 +1,264 @@
+#include "tracker/http/connection.h"
+
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace hone::tracker {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+// The page may load and ask what is ours and nothing else, and nobody may frame it.
+constexpr std::pair<const char*, const char*> kHeaders[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src "
+     "'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+};
+constexpr size_t kMostDrained = 1 << 20;
+
+template <typename Message>
+void SetHeaders(const HttpResponse& response, Message& message) {
+  message.result(static_cast<unsigned>(response.status));
+  message.version(11);
+  for (const auto& [name, value] : kHeaders) message.set(name, value);
+  message.set(http::field::cache_control, "no-store");
+  if (!response.type.empty()) message.set(http::field::content_type, response.type);
+  for (const auto& [name, value] : response.headers) message.set(name, value);
+}
+
+std::string PeerCertificate(SSL* ssl) {
+  X509* certificate = SSL_get_peer_certificate(ssl);
+  if (certificate == nullptr) return "";
+  BIO* text = BIO_new(BIO_s_mem());
+  PEM_write_bio_X509(text, certificate);
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(text, &bytes);
+  std::string pem(bytes, static_cast<size_t>(size));
+  BIO_free(text);
+  X509_free(certificate);
+  return pem;
+}
+
+std::string Lower(beast::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return lower;
+}
+
+}  // namespace
+
+template <typename Stream>
+void Connection<Stream>::Run() {
+  if constexpr (std::is_same_v<Stream, TlsStream>) {
+    SetPatience();
+    stream_.async_handshake(asio::ssl::stream_base::server, [self = this->shared_from_this()](Error error) {
+      if (error) return self->Close();
+      self->certificate_ = PeerCertificate(self->stream_.native_handle());
+      self->ReadRequest();
+    });
+  } else {
+    ReadRequest();
+  }
+}
+
+template <typename Stream>
+void Connection<Stream>::Close() {
+  Error ignored;
+  Tcp().socket().close(ignored);
+  subscription_.reset();
+}
+
+template <typename Stream>
+void Connection<Stream>::SetPatience() {
+  Tcp().expires_after(absl::ToChronoMilliseconds(host_.limits.patience));
+}
+
+template <typename Stream>
+void Connection<Stream>::ReadRequest() {
+  parser_.emplace();
+  parser_->header_limit(host_.limits.header_bytes);
+  parser_->body_limit(host_.limits.body_bytes);
+  SetPatience();
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = this->shared_from_this()](Error error, size_t) { self->TakeRequest(error); });
+}
+
+template <typename Stream>
+void Connection<Stream>::TakeRequest(Error error) {
+  if (error == http::error::header_limit) return Refuse(431, "the header of the request is too long");
+  if (error == http::error::body_limit) return Refuse(413, "the request is too long");
+  if (error && error != http::error::end_of_stream &&
+      error.category() == make_error_code(http::error::end_of_stream).category()) {
+    return Refuse(400, "this is no HTTP request");
+  }
+  if (error) return Leave();
+  Tcp().expires_never();
+  // Only the answer's arrival keeps the connection alive: nothing is read meanwhile.
+  host_.ask(Request(), [self = this->shared_from_this()](HttpResponse response) {
+    asio::post(self->stream_.get_executor(),
+               [self, response = std::move(response)]() mutable { self->Answer(std::move(response)); });
+  });
+}
+
+template <typename Stream>
+void Connection<Stream>::Refuse(int status, const char* why) {
+  HttpResponse refusal = ErrorResponse(absl::InvalidArgumentError(why));
+  refusal.status = status;
+  parser_.reset();  // whatever comes after it is not a request
+  Send(std::move(refusal));
+}
+
+template <typename Stream>
+HttpRequest Connection<Stream>::Request() const {
+  const auto& message = parser_->get();
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.target = std::string(message.target());
+  for (const auto& field : message) {
+    std::string& value = request.headers[Lower(field.name_string())];
+    if (!value.empty()) value += ", ";
+    value += std::string(field.value());
+  }
+  request.body = message.body();
+  request.peer = peer_;
+  request.certificate_pem = certificate_;
+  return request;
+}
+
+template <typename Stream>
+void Connection<Stream>::Answer(HttpResponse response) {
+  if (!Tcp().socket().is_open()) return;
+  if (response.stream != nullptr) return BeginStream(std::move(response));
+  if (parser_->get().method() == http::verb::head) return SendHead(response);
+  Send(std::move(response));
+}
+
+template <typename Stream>
+void Connection<Stream>::Send(HttpResponse response) {
+  message_.emplace();
+  SetHeaders(response, *message_);
+  const bool again = parser_.has_value() && parser_->get().keep_alive();
+  message_->keep_alive(again);
+  message_->body() = std::move(response.body);
+  message_->prepare_payload();
+  SetPatience();
+  http::async_write(stream_, *message_, [self = this->shared_from_this(), again](Error error, size_t) {
+    if (error) return self->Close();
+    self->AfterAnswer(again);
+  });
+}
+
+template <typename Stream>
+void Connection<Stream>::SendHead(const HttpResponse& response) {
+  head_.emplace();
+  SetHeaders(response, *head_);
+  const bool again = parser_->get().keep_alive();
+  head_->keep_alive(again);
+  head_->content_length(response.body.size());
+  SetPatience();
+  head_serializer_.emplace(*head_);
+  http::async_write_header(stream_, *head_serializer_, [self = this->shared_from_this(), again](Error error, size_t) {
+    if (error) return self->Close();
+    self->AfterAnswer(again);
+  });
+}
+
+template <typename Stream>
+void Connection<Stream>::AfterAnswer(bool again) {
+  message_.reset();
+  again ? ReadRequest() : Leave();
+}
+
+// The piece of a stream is the body of an answer that ends with the connection.
+template <typename Stream>
+void Connection<Stream>::BeginStream(HttpResponse response) {
+  head_.emplace();
+  SetHeaders(response, *head_);
+  head_->keep_alive(false);
+  head_serializer_.emplace(*head_);
+  SetPatience();
+  http::async_write_header(
+      stream_, *head_serializer_,
+      [self = this->shared_from_this(), subscribe = std::move(response.stream)](Error error, size_t) {
+        if (error) return self->Close();
+        self->AwaitEnd();
+        // Weak: who sends must not keep a connection that has gone.
+        const std::weak_ptr<Connection> weak = self;
+        self->subscription_ = subscribe([weak, executor = self->stream_.get_executor()](Chunk chunk) {
+          asio::post(executor, [weak, chunk = std::move(chunk)]() mutable {
+            if (const auto self = weak.lock()) self->Push(std::move(chunk));
+          });
+        });
+      });
+}
+
+// The other side says nothing more; that it has gone is seen by reading.
+template <typename Stream>
+void Connection<Stream>::AwaitEnd() {
+  Tcp().expires_never();
+  stream_.async_read_some(asio::buffer(ignored_), [self = this->shared_from_this()](Error error, size_t) {
+    error ? self->Close() : self->AwaitEnd();
+  });
+}
+
+template <typename Stream>
+void Connection<Stream>::Push(Chunk chunk) {
+  if (ending_ || !Tcp().socket().is_open()) return;
+  ending_ = chunk == nullptr;
+  if (chunks_.size() >= host_.limits.stream_backlog) return Close();
+  if (ending_ && chunks_.empty()) return Close();
+  if (ending_) return;
+  chunks_.push_back(std::move(chunk));
+  if (chunks_.size() == 1) WriteChunk();
+}
+
+template <typename Stream>
+void Connection<Stream>::WriteChunk() {
+  SetPatience();
+  asio::async_write(stream_, asio::buffer(*chunks_.front()), [self = this->shared_from_this()](Error error, size_t) {
+    if (error) return self->Close();
+    self->chunks_.pop_front();
+    if (!self->chunks_.empty()) return self->WriteChunk();
+    if (self->ending_) self->Close();
+  });
+}
+
+// Ends it so that what was sent arrives: a socket that is closed with something unread takes the answer back.
+template <typename Stream>
+void Connection<Stream>::Leave() {
+  SetPatience();
+  if constexpr (std::is_same_v<Stream, TlsStream>) {
+    stream_.async_shutdown([self = this->shared_from_this()](Error) { self->Close(); });
+  } else {
+    Error error;
+    Tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
+    error ? Close() : Drain();
+  }
+}
+
+template <typename Stream>
+void Connection<Stream>::Drain() {
+  stream_.async_read_some(asio::buffer(ignored_), [self = this->shared_from_this()](Error error, size_t bytes) {
+    self->drained_ += bytes;
+    error || self->drained_ > kMostDrained ? self->Close() : self->Drain();
+  });
+}
+
+template class Connection<PlainStream>;
+template class Connection<TlsStream>;
+
+}  // namespace hone::tracker

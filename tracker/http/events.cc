@@ -1,0 +1,200 @@
+#include "tracker/http/events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "tracker/http/farm_view.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr size_t kMostSubscribers = 1000;
+constexpr size_t kKept = 240;  // events: a minute of a busy farm
+constexpr size_t kMostJobs = 500;
+constexpr absl::Duration kHeartbeat = absl::Seconds(15);
+constexpr absl::Duration kAllJobs = absl::Seconds(2);  // how often also what no event tells: what a job waits for
+constexpr auto kTurn = std::chrono::milliseconds(250);
+constexpr double kShare = 10;
+
+std::string Framed(std::string_view name, const std::string& id, const std::string& data) {
+  return fmt::format("event: {}\nid: {}\ndata: {}\n\n", name, id, data);
+}
+
+std::string Dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string EventRing::IdOf(int64_t number) const { return fmt::format("{}-{}", boot_, number); }
+
+Chunk EventRing::Add(std::string_view name, const Json& data) {
+  chunks_.push_back(std::make_shared<const std::string>(Framed(name, IdOf(++last_), Dumped(data))));
+  if (chunks_.size() > most_) chunks_.pop_front();
+  return chunks_.back();
+}
+
+std::vector<Chunk> EventRing::After(std::string_view last_id) const {
+  const int64_t first = last_ - static_cast<int64_t>(chunks_.size());  // the one before those that are kept
+  for (int64_t number = first; number <= last_; ++number) {
+    if (last_id == IdOf(number)) return {chunks_.begin() + (number - first), chunks_.end()};
+  }
+  return {std::make_shared<const std::string>("retry: 2000\n" + Framed("reset", IdOf(last_), "{}"))};
+}
+
+Json Differences::Take(const std::map<std::string, Json>& now, const std::vector<std::string>& fleeting) {
+  Json changed = Json::array(), gone = Json::array();
+  for (auto told = told_.begin(); told != told_.end();) {
+    if (now.contains(told->first)) {
+      ++told;
+    } else {
+      gone.push_back(told->first);
+      told = told_.erase(told);
+    }
+  }
+  for (const auto& [name, thing] : now) {
+    Json lasting = thing;
+    for (const std::string& field : fleeting) lasting.erase(field);
+    std::string text = Dumped(lasting);
+    std::string& told = told_[name];
+    if (told == text) continue;
+    told = std::move(text);
+    changed.push_back(thing);
+  }
+  if (changed.empty() && gone.empty()) return nullptr;
+  return {{"changed", std::move(changed)}, {"gone", std::move(gone)}};
+}
+
+EventFeed::EventFeed(Shell* shell, std::filesystem::path records)
+    : shell_(shell),
+      records_(std::move(records)),
+      ring_(fmt::format("{:x}", absl::ToUnixMillis(shell->started())), kKept) {}
+
+EventFeed::~EventFeed() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void EventFeed::Start() {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void EventFeed::Loop() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stopping_ || !subscribers_.empty(); });
+      if (wake_.wait_for(lock, kTurn, [this] { return stopping_; })) return;
+    }
+    Turn(absl::Now());
+  }
+}
+
+std::shared_ptr<void> EventFeed::Subscribe(const std::string& last_id, Present welcome,
+                                           std::function<void(Chunk)> send) {
+  const std::lock_guard lock(mutex_);
+  if (subscribers_.size() >= kMostSubscribers) return nullptr;
+  for (const Chunk& missed : ring_.After(last_id)) send(missed);
+  const int64_t number = ++last_subscriber_;
+  subscribers_[number] = std::make_shared<Subscriber>(Subscriber{std::move(welcome), std::move(send)});
+  wake_.notify_all();
+  return {this, [number](EventFeed* feed) {
+            const std::lock_guard lock(feed->mutex_);
+            feed->subscribers_.erase(number);
+          }};
+}
+
+bool EventFeed::Watched() {
+  const std::lock_guard lock(mutex_);
+  return !subscribers_.empty();
+}
+
+void EventFeed::EndForThoseNotWelcome() {
+  // The register may wait for a disk: asked without the lock, of those who are there now.
+  std::map<int64_t, std::shared_ptr<Subscriber>> here;
+  {
+    const std::lock_guard lock(mutex_);
+    here = subscribers_;
+  }
+  std::erase_if(here, [](const auto& entry) { return entry.second->welcome(); });
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, subscriber] : here) {
+    if (subscribers_.erase(number) > 0) subscriber->send(nullptr);
+  }
+}
+
+void EventFeed::Turn(absl::Time now) {
+  if (!Watched()) return;
+  EndForThoseNotWelcome();
+  Json event = Json::object();
+  TakeIfDue(jobs_look_, now, "jobs", event, [this, now] { return TakeJobs(now); });
+  TakeIfDue(devices_look_, now, "devices", event, [this] { return TakeDevices(); });
+  TakeIfDue(overview_look_, now, "overview", event, [this] { return TakeOverview(); });
+  const std::lock_guard lock(mutex_);
+  Chunk chunk;
+  if (!event.empty()) {
+    chunk = ring_.Add("change", event);
+  } else if (now >= heartbeat_due_) {
+    chunk = std::make_shared<const std::string>(": \n\n");
+  }
+  if (chunk == nullptr) return;
+  heartbeat_due_ = now + kHeartbeat;
+  for (const auto& [number, subscriber] : subscribers_) subscriber->send(chunk);
+}
+
+void EventFeed::TakeIfDue(Look& look, absl::Time now, const char* name, Json& event,
+                          const std::function<Json()>& take) {
+  if (now < look.due) return;
+  const absl::Time begun = absl::Now();
+  Json taken = take();
+  look.due = now + std::max(look.least, kShare * (absl::Now() - begun));
+  if (!taken.is_null()) event[name] = std::move(taken);
+}
+
+// Only jobs whose figures moved are asked for, and now and then all of them. One that ended is told once more.
+Json EventFeed::TakeJobs(absl::Time now) {
+  const bool all = now >= all_jobs_due_;
+  if (all) all_jobs_due_ = now + kAllJobs;
+  std::map<std::string, std::string> signs = SignsOfOpenJobs(*shell_, kMostJobs);
+  std::vector<std::string> asked;
+  for (const auto& [id, sign] : signs) {
+    const auto before = job_signs_.find(id);
+    if (all || before == job_signs_.end() || before->second != sign) asked.push_back(id);
+  }
+  std::set<std::string> ended;
+  for (const auto& [id, sign] : job_signs_) {
+    if (!signs.contains(id)) ended.insert(id);
+  }
+  asked.insert(asked.end(), ended.begin(), ended.end());
+  for (const v1::Job& job : GetJobs(*shell_, asked)) jobs_[job.id()] = JobToJson(job, now);
+  job_signs_ = std::move(signs);
+  Json taken = jobs_told_.Take(jobs_, {"seconds_left"});
+  for (const std::string& id : ended) jobs_.erase(id);
+  return taken;
+}
+
+Json EventFeed::TakeDevices() {
+  const std::map<std::string, Running> running = RunningOn(*shell_);
+  std::map<std::string, Json> devices;
+  const v1::ListDevicesResponse all = shell_->ListDevices({});
+  for (const v1::Device& device : all.devices()) {
+    const std::string name = NameOf(device.agent_id(), device.state().device_id());
+    const auto work = running.find(name);
+    devices[name] = DeviceToJson(device, work == running.end() ? nullptr : &work->second);
+  }
+  return devices_told_.Take(devices, {"last_seen"});
+}
+
+Json EventFeed::TakeOverview() {
+  Json overview = OverviewToJson(*shell_, records_);
+  if (overview_told_.Take({{"", overview}}, {"time", "records_bytes", "disk_free_bytes"}).is_null()) return nullptr;
+  return overview;
+}
+
+}  // namespace hone::tracker

@@ -1,0 +1,76 @@
+#include "tracker/http/farm_view.h"
+
+#include <fmt/format.h>
+
+#include <future>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "tracker/http/metrics.h"
+
+namespace hone::tracker {
+
+// All asked for before the first is waited for, so that they share what they wait for. Those that went meanwhile lack.
+std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids) {
+  std::vector<std::promise<absl::StatusOr<v1::Job>>> promises(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    shell.GetJob(ids[i], [&promise = promises[i]](absl::StatusOr<v1::Job> job) { promise.set_value(std::move(job)); });
+  }
+  std::vector<v1::Job> jobs;
+  for (auto& promise : promises) {
+    absl::StatusOr<v1::Job> job = promise.get_future().get();
+    if (job.ok()) jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
+std::map<std::string, Running> RunningOn(Shell& shell) {
+  std::map<std::string, Running> running;
+  shell.Look([&running](const Farm& farm, absl::Time) {
+    for (const auto& [id, lease] : farm.batches().leases()) {
+      running[NameOf(lease.agent_id, lease.device_id)] = {
+          farm.batches().JobOf(lease), farm.batches().Leased(lease).workload_digest(), lease.attempt, lease.started};
+    }
+  });
+  return running;
+}
+
+std::map<std::string, std::string> SignsOfOpenJobs(Shell& shell, size_t most) {
+  std::map<std::string, std::string> signs;
+  v1::ListJobsRequest open;
+  open.set_only_open(true);
+  open.set_limit(static_cast<int32_t>(most));
+  shell.Look([&](const Farm& farm, absl::Time) {
+    for (const v1::Job* job : farm.jobs().List(open)) {
+      const v1::JobProgress& progress = job->progress();
+      signs[job->id()] = fmt::format("{} {} {} {} {}", static_cast<int>(job->state()), job->attempts(),
+                                     progress.trials(), progress.seconds(), progress.activity());
+    }
+  });
+  return signs;
+}
+
+Json OverviewToJson(Shell& shell, const std::filesystem::path& records) {
+  const Figures figures = CollectFigures(shell, records);
+  double trials_per_second = 0;
+  shell.Look([&trials_per_second](const Farm& farm, absl::Time) {
+    for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
+      trials_per_second += job->progress().trials_per_second();
+    }
+  });
+  return {{"time", TimeToJson(absl::Now())},
+          {"started", TimeToJson(figures.started)},
+          {"storing", figures.storing},
+          {"trials_per_second", trials_per_second},
+          {"jobs", figures.jobs},
+          {"devices", figures.activity},
+          {"health", figures.health},
+          {"drained", figures.drained},
+          {"pieces_queued", figures.farm.batches_queued()},
+          {"pieces_running", figures.farm.batches_running()},
+          {"outcomes", figures.outcomes},
+          {"records_bytes", figures.records_bytes},
+          {"disk_free_bytes", figures.disk_free_bytes}};
+}
+
+}  // namespace hone::tracker

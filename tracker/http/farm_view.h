@@ -1,0 +1,31 @@
+// The farm as pages and events show it: asked of the shell, each within what one call of a client may take.
+#ifndef HONE_TRACKER_HTTP_FARM_VIEW_H_
+#define HONE_TRACKER_HTTP_FARM_VIEW_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hone/v1/job.pb.h"
+#include "tracker/http/json.h"
+#include "tracker/shell.h"
+
+namespace hone::tracker {
+
+// Those that went meanwhile lack. May wait for a commit, for all of them once.
+std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids);
+
+// Open jobs, the newest first, with a text that changes with their state and progress.
+std::map<std::string, std::string> SignsOfOpenJobs(Shell& shell, size_t most);
+
+// What devices measure, by their name.
+std::map<std::string, Running> RunningOn(Shell& shell);
+
+// Counts, without the running jobs.
+Json OverviewToJson(Shell& shell, const std::filesystem::path& records);
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_HTTP_FARM_VIEW_H_

@@ -1,0 +1,68 @@
+#include "tracker/http/http_side.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "pki/certificates.h"
+#include "pki/identity_folder.h"
+#include "tracker/http/parse.h"
+
+namespace hone::tracker {
+namespace {
+
+const std::vector<std::string>& Loopback() {
+  static const std::vector<std::string> names = {"127.0.0.1", "::1", "localhost"};
+  return names;
+}
+
+// By which names browsers reach it. kInvalidArgument: it must not listen there.
+absl::StatusOr<std::vector<std::string>> HostsOf(const HttpSideOptions& options) {
+  if (options.pki.empty()) {
+    const std::string host = HostIn(options.listen);
+    if (std::find(Loopback().begin(), Loopback().end(), host) != Loopback().end()) return Loopback();
+    return absl::InvalidArgumentError(fmt::format(
+        "--http {}: without certificates it is for this machine alone; give 127.0.0.1:PORT, or let the farm listen on "
+        "HOST:PORT with --pki DIR, and HTTPS has the same certificates",
+        options.listen));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string pem, pki::ReadFile(pki::FilesIn(options.pki).identity));
+  HONE_ASSIGN_OR_RETURN(std::vector<std::string> hosts, pki::HostsIn(pem));
+  for (std::string& host : hosts) host = HostIn(host.find(':') == std::string::npos ? host : "[" + host + "]");
+  return hosts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions& options, Shell* shell,
+                                                          const records::Store* store, const Membership* membership,
+                                                          Gate* gate) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, HostsOf(options));
+  std::string secret = options.secret;
+  if (membership != nullptr) {
+    HONE_ASSIGN_OR_RETURN(const std::string authority, membership->Fingerprint());
+    secret += authority;  // with another authority it is another farm, where nobody has a session
+  }
+  std::unique_ptr<HttpSide> side(new HttpSide());
+  side->visitors_ = std::make_unique<Visitors>(membership, gate, secret, hosts);
+  side->events_ = std::make_unique<EventFeed>(shell, store->path());
+  side->site_ = std::make_unique<Site>(
+      Sources{shell, store, side->visitors_.get(), side->events_.get(), &side->pages_, options.not_before});
+  HttpServer::Options server{.listen = options.listen};
+  if (membership != nullptr) server.tls = pki::FilesIn(options.pki);
+  HONE_ASSIGN_OR_RETURN(side->server_,
+                        HttpServer::Start(server, [site = side->site_.get()](const HttpRequest& request) {
+                          return site->Answer(request);
+                        }));
+  side->events_->Start();
+  side->url_ = membership != nullptr
+                   ? fmt::format("https://{}/", side->server_->address())
+                   : fmt::format("http://{}/#key={}", side->server_->address(), side->visitors_->key());
+  if (!options.url_file.empty()) HONE_RETURN_IF_ERROR(pki::WriteFile(options.url_file, side->url_ + "\n"));
+  return side;
+}
+
+}  // namespace hone::tracker

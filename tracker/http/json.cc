@@ -1,0 +1,270 @@
+#include "tracker/http/json.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/median.h"
+#include "records/jsonl.h"
+#include "records/winner.h"
+#include "tracker/http/names.h"
+#include "tracker/queue/devices.h"
+#include "tracker/queue/times.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr double kMs = 1e3, kUs = 1e6;
+
+Json Maybe(bool has, double value) { return has ? Json(value) : Json(nullptr); }
+
+Json MaybeTime(bool has, const google::protobuf::Timestamp& time) {
+  return has ? TimeToJson(FromProto(time)) : Json(nullptr);
+}
+
+Json InstantToJson(records::Instant time) { return TimeToJson(absl::FromUnixMillis(time.time_since_epoch().count())); }
+
+// Until the first of its limits is reached, at its present speed. Absent where it does not run or has no limit.
+std::optional<double> SecondsLeft(const v1::Job& job, absl::Time now) {
+  if (job.state() != v1::JOB_STATE_RUNNING) return std::nullopt;
+  std::optional<double> left;
+  const auto at_most = [&left](double seconds) { left = std::max(0.0, std::min(left.value_or(seconds), seconds)); };
+  const v1::JobProgress& progress = job.progress();
+  if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
+    at_most(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second());
+  }
+  if (job.spec().has_time_budget()) {
+    at_most(static_cast<double>(job.spec().time_budget().seconds()) - progress.seconds());
+  }
+  if (job.spec().has_until()) at_most(absl::ToDoubleSeconds(FromProto(job.spec().until()) - now));
+  return left;
+}
+
+Json FailedToJson(const v1::JobProgress& progress) {
+  Json failed = Json::object();
+  for (const v1::FailureCount& count : progress.failed()) failed[OutcomeName(count.kind())] = count.count();
+  return failed;
+}
+
+Json SpentToJson(const v1::TimeSpent& spent) {
+  return {{"proposing_seconds", spent.proposing_seconds()},
+          {"learning_seconds", spent.learning_seconds()},
+          {"building_seconds", spent.building_seconds()},
+          {"waiting_seconds", spent.waiting_seconds()},
+          {"measuring_seconds", spent.measuring_seconds()},
+          {"drawn", spent.drawn()},
+          {"illegal", spent.illegal()},
+          {"repeated", spent.repeated()}};
+}
+
+// Of one workload in one run of the model; 0 while it is not known.
+double Total(const v1::WorkloadSpec& spec, double seconds) { return static_cast<double>(spec.count()) * seconds; }
+
+Json WorkloadToJson(const v1::WorkloadSpec& spec, const v1::WorkloadProgress& progress, double before, double after) {
+  const double best = progress.best_seconds(), usual = progress.default_seconds();
+  const bool has_best = progress.has_best_seconds() && best > 0;
+  const bool has_roofline = has_best && progress.roofline_share() > 0;
+  return {{"digest", spec.digest()},
+          {"operator", spec.op()},
+          {"count", spec.count()},
+          {"flops", spec.flops()},
+          {"trials", progress.trials()},
+          {"default_ms", Maybe(progress.has_default_seconds(), usual * kMs)},
+          {"best_ms", Maybe(has_best, best * kMs)},
+          {"roofline_ms", Maybe(has_roofline, best * progress.roofline_share() * kMs)},
+          {"roofline_share", Maybe(has_roofline, progress.roofline_share())},
+          {"gflops", Maybe(has_best, has_best ? spec.flops() / best * 1e-9 : 0)},
+          {"share_before", Maybe(before > 0 && progress.has_default_seconds(), Total(spec, usual) / before)},
+          {"share_after", Maybe(after > 0 && has_best, Total(spec, best) / after)},
+          {"schedule", progress.best_schedule()}};
+}
+
+Json WorkloadsToJson(const v1::Job& job) {
+  const auto progress = [&job](int i) {
+    return i < job.progress().workloads_size() ? job.progress().workloads(i) : v1::WorkloadProgress();
+  };
+  double before = 0, after = 0;
+  for (int i = 0; i < job.spec().workloads_size(); ++i) {
+    before += Total(job.spec().workloads(i), progress(i).default_seconds());
+    after += Total(job.spec().workloads(i), progress(i).best_seconds());
+  }
+  Json workloads = Json::array();
+  for (int i = 0; i < job.spec().workloads_size(); ++i) {
+    workloads.push_back(WorkloadToJson(job.spec().workloads(i), progress(i), before, after));
+  }
+  return workloads;
+}
+
+template <typename Map>
+Json MapToJson(const Map& map) {
+  Json object = Json::object();
+  for (const auto& [name, value] : std::map(map.begin(), map.end())) object[name] = value;
+  return object;
+}
+
+template <typename List>
+Json ListToJson(const List& list) {
+  Json array = Json::array();
+  for (const auto& value : list) array.push_back(value);
+  return array;
+}
+
+Json GoldenToJson(const v1::Device& device) {
+  if (!device.state().has_golden()) return nullptr;
+  const v1::GoldenCheck& golden = device.state().golden();
+  Json history = Json::array();
+  for (const double seconds : device.record().golden_seconds()) history.push_back(seconds * kUs);
+  return {{"passed", golden.passed()},
+          {"reason", golden.reason()},
+          {"us", golden.median_seconds() * kUs},
+          {"mad_us", golden.mad_seconds() * kUs},
+          {"baseline_us", device.golden_baseline_seconds() * kUs},
+          {"baseline_mad_us", device.golden_baseline_mad_seconds() * kUs},
+          {"drifts", device.record().drifts()},
+          {"history_us", history},
+          {"temperature_c", Maybe(golden.has_temperature_c(), golden.temperature_c())},
+          {"throttled", golden.throttled()}};
+}
+
+Json SandboxToJson(const v1::Sandbox& sandbox) {
+  Json missing = Json::object();
+  for (const v1::SandboxLayer& layer : sandbox.layers()) {
+    if (!layer.holds()) missing[layer.name()] = layer.detail();
+  }
+  return {{"level", NameOf(sandbox.level())}, {"missing", missing}};
+}
+
+// Of the repeats that count; null for a failure.
+Json MedianToJson(const records::Record& record) {
+  const auto* timing = std::get_if<records::Timing>(&record.outcome);
+  if (timing == nullptr) return nullptr;
+  const auto repeats = records::CountingRepeats(timing->seconds, timing->first_interleaved);
+  return Median({repeats.begin(), repeats.end()}) * kMs;
+}
+
+}  // namespace
+
+Json TimeToJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
+
+Json JobToJson(const v1::Job& job, absl::Time now) {
+  const v1::JobSpec& spec = job.spec();
+  const v1::JobProgress& progress = job.progress();
+  const std::optional<double> left = SecondsLeft(job, now);
+  return {{"job", job.id()},
+          {"model", spec.name()},
+          {"target", spec.target()},
+          {"group", spec.group()},
+          {"devices", ListToJson(spec.devices())},
+          {"state", StateName(job.state())},
+          {"waiting_for", job.waiting_for()},
+          {"activity", progress.activity()},
+          {"error", job.error()},
+          {"submitted_by", spec.submitted_by()},
+          {"priority", spec.priority()},
+          {"created", MaybeTime(job.has_created(), job.created())},
+          {"started", MaybeTime(job.has_started(), job.started())},
+          {"ended", MaybeTime(job.has_ended(), job.ended())},
+          {"until", MaybeTime(spec.has_until(), spec.until())},
+          {"trials", progress.trials()},
+          {"trials_limit", Maybe(spec.trials() > 0, static_cast<double>(spec.trials()))},
+          {"seconds", progress.seconds()},
+          {"seconds_limit", Maybe(spec.has_time_budget(), static_cast<double>(spec.time_budget().seconds()))},
+          {"seconds_left", Maybe(left.has_value(), left.value_or(0))},
+          {"trials_per_second", progress.trials_per_second()},
+          {"failed", FailedToJson(progress)},
+          {"latency_ms_before", Maybe(progress.has_latency_before_seconds(), progress.latency_before_seconds() * kMs)},
+          {"latency_ms_after", Maybe(progress.has_latency_after_seconds(), progress.latency_after_seconds() * kMs)}};
+}
+
+Json JobDetailToJson(const v1::Job& job, absl::Time now) {
+  Json json = JobToJson(job, now);
+  json["model_digest"] = job.spec().model_digest();
+  json["threads"] = job.spec().threads();
+  json["seed"] = job.spec().seed();
+  json["options"] = MapToJson(job.spec().options());
+  json["labels"] = MapToJson(job.spec().labels());
+  json["device_kind"] = job.spec().device_kind();
+  json["attempts"] = job.attempts();
+  json["spent"] = SpentToJson(job.progress().spent());
+  json["workloads"] = WorkloadsToJson(job);
+  return json;
+}
+
+Json DeviceToJson(const v1::Device& device, const Running* running) {
+  const v1::DeviceState& state = device.state();
+  const v1::HealthRecord& record = device.record();
+  Json work = nullptr;
+  if (running != nullptr) {
+    work = {{"job", running->job},
+            {"workload", running->workload},
+            {"attempt", running->attempt},
+            {"since", TimeToJson(running->since)}};
+  }
+  return {{"device", NameOf(device.agent_id(), state.device_id())},
+          {"agent", device.agent_id()},
+          {"agent_version", device.agent_version()},
+          {"target", state.target()},
+          {"fingerprint", state.fingerprint().text()},
+          {"kind", state.fingerprint().digest()},
+          {"model", state.fingerprint().cpu_model()},
+          {"threads", state.threads()},
+          {"labels", MapToJson(state.labels())},
+          {"activity", ActivityName(device.activity())},
+          {"health", HealthName(device.health())},
+          {"reason", device.health_reason()},
+          {"drained", device.drained()},
+          {"last_seen", MaybeTime(device.has_last_seen(), device.last_seen())},
+          {"running", work},
+          {"batches", device.batches_done()},
+          {"candidates", device.candidates_done()},
+          {"losses", device.losses()},
+          {"quarantines", record.quarantines()},
+          {"quarantined_since", MaybeTime(record.has_quarantined_since(), record.quarantined_since())},
+          {"retry_at", MaybeTime(record.has_retry_at(), record.retry_at())},
+          {"governor", state.fingerprint().governor()},
+          {"golden", GoldenToJson(device)},
+          {"sandbox", SandboxToJson(state.sandbox())}};
+}
+
+Json PointToJson(const records::StoredRecord& stored) {
+  const records::Record& record = stored.record;
+  const auto* timing = std::get_if<records::Timing>(&record.outcome);
+  const auto* failure = std::get_if<records::Failure>(&record.outcome);
+  return {{"row", stored.row},
+          {"at", InstantToJson(record.measured_at)},
+          {"kind", failure == nullptr ? "timed" : std::string(FailureKindName(failure->kind))},
+          {"median_ms", MedianToJson(record)},
+          {"is_default", record.is_default},
+          {"confirmed", timing != nullptr && timing->confirmed},
+          {"verified", timing != nullptr && timing->verified},
+          {"device", record.key.device_fingerprint},
+          {"measured_by", record.measured_by}};
+}
+
+Json RecordToJson(const records::StoredRecord& stored) {
+  Json json = {{"row", stored.row}, {"median_ms", MedianToJson(stored.record)}};
+  json.update(Json::parse(records::RecordToJson(stored.record)));
+  return json;
+}
+
+Json BestToJson(const records::BestRecord& best) {
+  const records::Record& record = best.stored.record;
+  return {{"row", best.stored.row},
+          {"workload", record.key.workload_digest},
+          {"operator", record.operator_label},
+          {"target", record.key.target},
+          {"device", record.key.device_fingerprint},
+          {"compiler", record.key.compiler_version},
+          {"schedule", record.schedule},
+          {"median_ms", best.median_seconds * kMs},
+          {"gflops", record.flops / best.median_seconds * 1e-9},
+          {"default_ms", Maybe(best.default_seconds.has_value(), best.default_seconds.value_or(0) * kMs)},
+          {"confirmed", best.confirmed},
+          {"records", best.records},
+          {"measured_at", InstantToJson(record.measured_at)},
+          {"measurement", record.measurement_id}};
+}
+
+}  // namespace hone::tracker

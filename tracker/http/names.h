@@ -1,0 +1,19 @@
+// Values of the protocol as metrics and JSON spell them: "queued", "measuring", "wrong_output".
+#ifndef HONE_TRACKER_HTTP_NAMES_H_
+#define HONE_TRACKER_HTTP_NAMES_H_
+
+#include <string>
+
+#include "hone/v1/admin.pb.h"
+#include "hone/v1/job.pb.h"
+
+namespace hone::tracker {
+
+std::string StateName(v1::JobState state);
+std::string ActivityName(v1::DeviceActivity activity);
+std::string HealthName(v1::DeviceHealth health);
+std::string OutcomeName(v1::FailureKind kind);  // "timed" for FAILURE_KIND_UNSPECIFIED
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_HTTP_NAMES_H_

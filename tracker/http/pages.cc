@@ -1,0 +1,89 @@
+#include "tracker/http/pages.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "base/digest.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr std::string_view kCompressed = ".gz";
+constexpr char kIndex[] = "index.html";
+constexpr std::string_view kNamedByContent = "assets/";  // their names change with what is in them
+
+constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+    {".html", "text/html; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},
+    {".svg", "image/svg+xml"},
+    {".png", "image/png"},
+    {".ico", "image/x-icon"},
+    {".woff2", "font/woff2"},
+    {".json", "application/json"},
+    {".webmanifest", "application/manifest+json"},
+    {".txt", "text/plain; charset=utf-8"},
+};
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+std::string_view TypeOf(std::string_view name) {
+  for (const auto& [end, type] : kTypes) {
+    if (EndsWith(name, end)) return type;
+  }
+  return "application/octet-stream";
+}
+
+// "gzip, br;q=0.8"; not "gzip;q=0".
+bool TakesCompressed(std::string_view accepted) {
+  const size_t at = accepted.find("gzip");
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = accepted.substr(at, accepted.find(',', at) - at);
+  return rest.find("q=0") == std::string_view::npos || rest.find("q=0.") != std::string_view::npos;
+}
+
+}  // namespace
+
+Pages::Pages(const std::vector<PageFile>& files) {
+  for (const PageFile& file : files) {
+    if (EndsWith(file.name, kCompressed)) continue;
+    pages_[std::string(file.name)] = {file.bytes, "", fmt::format("\"{:.16}\"", Sha256Hex(file.bytes))};
+  }
+  for (const PageFile& file : files) {
+    if (!EndsWith(file.name, kCompressed)) continue;
+    const auto page = pages_.find(file.name.substr(0, file.name.size() - kCompressed.size()));
+    if (page != pages_.end()) page->second.compressed = file.bytes;
+  }
+}
+
+std::optional<HttpResponse> Pages::Find(const HttpRequest& request, const Target& target) const {
+  const std::string name = fmt::format("{}", fmt::join(target.path, "/"));
+  if (const auto page = pages_.find(name); page != pages_.end()) return Answer(request, name, page->second);
+  const bool view =
+      target.path.empty() || (target.path.front() != "api" && target.path.back().find('.') == std::string::npos);
+  const auto index = pages_.find(kIndex);
+  if (!view || index == pages_.end()) return std::nullopt;
+  return Answer(request, kIndex, index->second);
+}
+
+HttpResponse Pages::Answer(const HttpRequest& request, const std::string& name, const Page& page) {
+  HttpResponse response{.type = std::string(TypeOf(name))};
+  const bool lasts = name.rfind(kNamedByContent, 0) == 0;
+  response.headers.emplace_back("Cache-Control", lasts ? "public, max-age=31536000, immutable" : "no-cache");
+  response.headers.emplace_back("ETag", page.tag);
+  response.headers.emplace_back("Vary", "Accept-Encoding");
+  if (request.Header("if-none-match") == page.tag) {
+    response.status = 304;
+    return response;
+  }
+  const bool compressed = !page.compressed.empty() && TakesCompressed(request.Header("accept-encoding"));
+  if (compressed) response.headers.emplace_back("Content-Encoding", "gzip");
+  response.body = std::string(compressed ? page.compressed : page.bytes);
+  return response;
+}
+
+}  // namespace hone::tracker

@@ -1,0 +1,35 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "tracker/http/api.h"
+
+namespace hone::tracker {
+
+std::string Question::Parameter(std::string_view name) const {
+  const auto found = target.query.find(name);
+  return found == target.query.end() ? "" : found->second;
+}
+
+absl::StatusOr<int64_t> Question::Number(std::string_view name, int64_t usual, int64_t least, int64_t most) const {
+  const std::string text = Parameter(name);
+  if (text.empty()) return usual;
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stopped == end && number >= least && number <= most) return number;
+  return absl::InvalidArgumentError(fmt::format("{}={}: give a number from {} to {}", name, text, least, most));
+}
+
+absl::StatusOr<std::string> Question::Text(const std::string& name) const {
+  const auto found = body.find(name);
+  if (found == body.end()) return std::string();
+  if (found->is_string()) return found->get<std::string>();
+  return absl::InvalidArgumentError(fmt::format("'{}' in the body is no text", name));
+}
+
+HttpResponse JsonResponse(const Json& document) {
+  return {.body = document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+}
+
+}  // namespace hone::tracker

@@ -1,0 +1,232 @@
+#include "tracker/http/server.h"
+
+#include <fmt/format.h>
+#include <openssl/ssl.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "pki/identity_folder.h"
+#include "tracker/http/connection.h"
+
+namespace hone::tracker {
+namespace {
+
+namespace asio = boost::asio;
+using Error = boost::system::error_code;
+using asio::ip::tcp;
+
+constexpr int kHandlers = 4;
+constexpr absl::Duration kReread = absl::Seconds(5);  // how often it looks whether its certificate was replaced
+constexpr auto kAcceptPause = std::chrono::milliseconds(100);
+
+using TlsContext = std::shared_ptr<asio::ssl::context>;
+
+// No session is resumed: each handshake shows the certificate anew.
+absl::StatusOr<TlsContext> ReadTls(const TlsFiles& files) {
+  HONE_ASSIGN_OR_RETURN(const std::string identity, pki::ReadFile(files.identity));
+  HONE_ASSIGN_OR_RETURN(const std::string authority, pki::ReadFile(files.authority));
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  Error error;
+  context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                           asio::ssl::context::no_tlsv1_1 | SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION,
+                       error);
+  SSL_CTX_set_session_cache_mode(context->native_handle(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context->native_handle(), 0);
+  if (!error) context->use_certificate_chain(asio::buffer(identity), error);
+  if (!error) context->use_private_key(asio::buffer(identity), asio::ssl::context::pem, error);
+  if (!error) context->add_certificate_authority(asio::buffer(authority), error);
+  if (!error) context->set_verify_mode(asio::ssl::verify_peer, error);  // where one is shown
+  if (!error) return context;
+  return absl::InvalidArgumentError(
+      fmt::format("cannot use {} and {}: {}", files.identity, files.authority, error.message()));
+}
+
+absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io, const std::string& listen) {
+  const size_t colon = listen.rfind(':');
+  uint16_t port = 0;
+  const char* end = listen.data() + listen.size();
+  const bool number = colon != std::string::npos && colon + 1 < listen.size();
+  const auto read = number ? std::from_chars(listen.data() + colon + 1, end, port) : std::from_chars_result{};
+  const bool good = number && read.ptr == end && read.ec == std::errc();
+  std::string host = listen.substr(0, std::min(colon, listen.size()));
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (!good || host.empty()) {
+    return absl::InvalidArgumentError(fmt::format("'{}' is no HOST:PORT to serve HTTP on", listen));
+  }
+  Error error;
+  const auto found = tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive, error);
+  if (!error && !found.empty()) return found.begin()->endpoint();
+  return absl::InvalidArgumentError(fmt::format("'{}' is no address of this machine: {}", host, error.message()));
+}
+
+}  // namespace
+
+class HttpServer::Core {
+ public:
+  Core(Options options, Handler handler, TlsContext tls)
+      : options_(std::move(options)), handler_(std::move(handler)), tls_(std::move(tls)), handlers_(kHandlers) {}
+
+  absl::StatusOr<int> Listen() {
+    HONE_ASSIGN_OR_RETURN(const tcp::endpoint endpoint, Resolve(io_, options_.listen));
+    Error error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) {
+      return absl::UnavailableError(fmt::format("cannot serve HTTP on {}: {}", options_.listen, error.message()));
+    }
+    const int port = acceptor_.local_endpoint(error).port();
+    Accept();
+    thread_ = std::thread([this] { io_.run(); });
+    return port;
+  }
+
+  void Stop() {
+    if (!thread_.joinable()) return;
+    asio::post(io_, [this] {
+      stopping_ = true;
+      Error ignored;
+      acceptor_.close(ignored);
+      pause_.cancel();
+      for (const auto& [key, close] : std::map(close_)) close();
+    });
+    handlers_.join();
+    asio::post(io_, [this] { io_.stop(); });
+    thread_.join();
+  }
+
+  int connections() const { return connections_; }
+
+ private:
+  void Accept() {
+    acceptor_.async_accept([this](Error error, tcp::socket socket) {
+      if (stopping_) return;
+      if (!error) Welcome(std::move(socket));
+      if (!error) return Accept();
+      pause_.expires_after(kAcceptPause);  // no descriptors are left: some will be
+      pause_.async_wait([this](Error cancelled) {
+        if (!cancelled && !stopping_) Accept();
+      });
+    });
+  }
+
+  void Welcome(tcp::socket socket) {
+    Error error;
+    const tcp::endpoint peer = socket.remote_endpoint(error);
+    if (error) return;
+    const std::string address = peer.address().to_string();
+    const auto known = of_address_.find(address);
+    const int open = known == of_address_.end() ? 0 : known->second;
+    if (connections_ >= options_.limits.connections || open >= options_.limits.connections_of_address) return;
+    socket.set_option(tcp::no_delay(true), error);
+    ++of_address_[address];
+    ++connections_;
+    const std::string text = fmt::format("{}:{}", peer.address().is_v6() ? "[" + address + "]" : address, peer.port());
+    const ConnectionHost host = {
+        .limits = options_.limits,
+        .ask = [this](HttpRequest request, auto done) { Ask(std::move(request), std::move(done)); },
+        .closed = [this, address, key = ++last_key_] { Forget(address, key); }};
+    if (options_.tls.none()) {
+      Begin<PlainStream>(PlainStream(std::move(socket)), text, host, nullptr);
+    } else {
+      RereadTls();
+      Begin<TlsStream>(TlsStream(std::move(socket), *tls_), text, host, tls_);
+    }
+  }
+
+  template <typename Stream>
+  void Begin(Stream stream, const std::string& peer, const ConnectionHost& host, const TlsContext& tls) {
+    const auto connection = std::make_shared<Connection<Stream>>(std::move(stream), peer, host, tls);
+    close_[last_key_] = [weak = std::weak_ptr(connection)] {
+      if (const auto connection = weak.lock()) connection->Close();
+    };
+    connection->Run();
+  }
+
+  // May come from a thread of a handler that let go of the connection last.
+  void Forget(const std::string& address, int64_t key) {
+    --connections_;
+    asio::post(io_, [this, address, key] {
+      close_.erase(key);
+      if (--of_address_[address] == 0) of_address_.erase(address);
+    });
+  }
+
+  void Ask(HttpRequest request, std::function<void(HttpResponse)> done) {
+    if (++questions_ > options_.limits.questions) {
+      --questions_;
+      return done(ErrorResponse(absl::UnavailableError("too many questions at a time; ask again in a moment")));
+    }
+    asio::post(handlers_, [this, request = std::move(request), done = std::move(done)] {
+      HttpResponse response = handler_(request);
+      --questions_;
+      done(std::move(response));
+    });
+  }
+
+  void RereadTls() {
+    const absl::Time now = absl::Now();
+    if (now < reread_) return;
+    reread_ = now + kReread;
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(options_.tls.identity, error);
+    if (error || written == read_) return;
+    absl::StatusOr<TlsContext> tls = ReadTls(options_.tls);
+    if (!tls.ok()) return spdlog::error("HTTPS goes on with the certificate before: {}", tls.status().ToString());
+    tls_ = *std::move(tls);
+    read_ = written;
+  }
+
+  const Options options_;
+  const Handler handler_;
+  TlsContext tls_;
+  absl::Time reread_ = absl::InfinitePast();
+  std::filesystem::file_time_type read_{};
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_{io_};
+  asio::steady_timer pause_{io_};
+  bool stopping_ = false;
+  std::atomic<int> connections_ = 0, questions_ = 0;
+  int64_t last_key_ = 0;
+  std::map<std::string, int> of_address_;
+  std::map<int64_t, std::function<void()>> close_;
+  asio::thread_pool handlers_;
+  std::thread thread_;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Core> core, std::string address, int port)
+    : core_(std::move(core)), address_(std::move(address)), port_(port) {}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const Options& options, Handler handler) {
+  TlsContext tls;
+  if (!options.tls.none()) {
+    HONE_ASSIGN_OR_RETURN(tls, ReadTls(options.tls));
+  }
+  auto core = std::make_unique<Core>(options, std::move(handler), std::move(tls));
+  HONE_ASSIGN_OR_RETURN(const int port, core->Listen());
+  std::string address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(core), std::move(address), port));
+}
+
+HttpServer::~HttpServer() { Stop(); }
+
+int HttpServer::connections() const { return core_->connections(); }
+
+void HttpServer::Stop() { core_->Stop(); }
+
+}  // namespace hone::tracker

@@ -1,0 +1,107 @@
+#include "tracker/http/site.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+
+namespace hone::tracker {
+namespace {
+
+// Whether the path is that of the route; what stands for its '*' goes to `names`.
+bool Fits(std::string_view route, const std::vector<std::string>& path, std::vector<std::string>& names) {
+  names.clear();
+  size_t at = 0;
+  while (!route.empty() && route != "/") {
+    const size_t end = std::min(route.find('/', 1), route.size());
+    const std::string_view segment = route.substr(1, end - 1);
+    if (at == path.size() || (segment != "*" && segment != path[at])) return false;
+    if (segment == "*") names.push_back(path[at]);
+    ++at;
+    route.remove_prefix(end);
+  }
+  return at == path.size();
+}
+
+absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
+  if (request.body.empty()) return Json::object();
+  // A form of another site cannot send this type.
+  const std::string_view type = request.Header("content-type");
+  if (type.substr(0, type.find(';')) != "application/json") {
+    return absl::InvalidArgumentError("send the body as application/json");
+  }
+  Json body = Json::parse(request.body, nullptr, false);
+  if (body.is_object()) return body;
+  return absl::InvalidArgumentError("the body is no JSON object");
+}
+
+absl::StatusOr<HttpResponse> AnswerRoute(const Sources& sources, const Route& route, Question& question) {
+  const HttpRequest& request = question.request;
+  if (!route.needs.empty()) {
+    HONE_ASSIGN_OR_RETURN(question.visitor, sources.visitors->Identify(request));
+    HONE_RETURN_IF_ERROR(sources.visitors->Check(question.visitor, route.needs, request.peer));
+  }
+  HONE_ASSIGN_OR_RETURN(question.body, ParseBody(request));
+  return route.answer(sources, question);
+}
+
+absl::StatusOr<HttpResponse> AnswerRequest(const Sources& sources, const HttpRequest& request) {
+  HONE_RETURN_IF_ERROR(sources.visitors->CheckOrigin(request));
+  HONE_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target));
+  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  Question question{.request = request, .target = target};
+  std::set<std::string> others;
+  for (const Route& route : Routes()) {
+    if (!Fits(route.path, target.path, question.names)) continue;
+    if (route.method == method) return AnswerRoute(sources, route, question);
+    others.insert(std::string(route.method));
+  }
+  if (others.empty() && method == "GET") {
+    if (std::optional<HttpResponse> page = sources.pages->Find(request, target)) return *std::move(page);
+  }
+  if (others.empty()) return absl::NotFoundError("there is nothing at this address; docs/API.md lists what there is");
+  HttpResponse refusal =
+      ErrorResponse(absl::UnimplementedError(fmt::format("this address takes {}", fmt::join(others, " and "))));
+  refusal.headers.emplace_back("Allow", fmt::format("{}", fmt::join(others, ", ")));
+  return refusal;
+}
+
+}  // namespace
+
+const std::vector<Route>& Routes() {
+  static const std::vector<Route> routes = {
+      {"GET", "/healthz", "", ShowHealth},
+      {"GET", "/metrics", "/hone.v1.AdminService/GetFarm", ShowMetrics},
+      {"POST", "/api/v1/session", "", BeginSession},
+      {"GET", "/api/v1/session", "/hone.v1.JobService/List", ShowSession},
+      {"DELETE", "/api/v1/session", "/hone.v1.JobService/List", EndSession},
+      {"GET", "/api/v1/overview", "/hone.v1.AdminService/GetFarm", ShowOverview},
+      {"GET", "/api/v1/events", "/hone.v1.JobService/Watch", StreamEvents},
+      {"GET", "/api/v1/jobs", "/hone.v1.JobService/List", ListJobs},
+      {"GET", "/api/v1/jobs/*", "/hone.v1.JobService/Get", ShowJob},
+      {"GET", "/api/v1/devices", "/hone.v1.AdminService/ListDevices", ListDevices},
+      {"GET", "/api/v1/workloads/*", "/hone.v1.RecordService/Query", ShowWorkload},
+      {"GET", "/api/v1/candidates/*", "/hone.v1.RecordService/Query", ShowCandidate},
+      {"GET", "/api/v1/records", "/hone.v1.RecordService/Query", SearchRecords},
+      {"GET", "/api/v1/records/best", "/hone.v1.RecordService/ListBest", ListBestRecords},
+      {"GET", "/api/v1/records/export", "/hone.v1.RecordService/Export", ExportRecords},
+      {"GET", "/api/v1/records/stats", "/hone.v1.RecordService/Stats", CountRecords},
+      {"POST", "/api/v1/jobs/*/cancel", "/hone.v1.JobService/Cancel", CancelJob},
+      {"POST", "/api/v1/agents/*/drain", "/hone.v1.AdminService/Drain", DrainAgent},
+      {"POST", "/api/v1/agents/*/release", "/hone.v1.AdminService/Undrain", ReleaseAgent},
+  };
+  return routes;
+}
+
+HttpResponse Site::Answer(const HttpRequest& request) const {
+  absl::StatusOr<HttpResponse> response = AnswerRequest(sources_, request);
+  return response.ok() ? *std::move(response) : ErrorResponse(response.status());
+}
+
+}  // namespace hone::tracker

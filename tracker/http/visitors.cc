@@ -1,0 +1,169 @@
+#include "tracker/http/visitors.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/digest.h"
+#include "base/identity.h"
+#include "base/status.h"
+#include "tracker/callers.h"
+#include "tracker/http/parse.h"
+
+namespace hone::tracker {
+namespace {
+
+// With this prefix a browser takes it over TLS only, and from this host alone.
+constexpr std::string_view kCookie = "__Host-hone";
+constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----\n", kEnd = "-----END CERTIFICATE-----\n";
+constexpr size_t kPemLine = 64;
+constexpr size_t kLongestCookie = 4096;
+constexpr absl::Duration kSessionLife = absl::Hours(24 * 30);
+
+// Keyed as HMAC is, inside and out.
+std::string Keyed(const std::string& key, std::string_view text) {
+  return Sha256Hex(key + "outer" + Sha256Hex(fmt::format("{}inner{}", key, text)));
+}
+
+// Takes as long for what is nearly right as for what is wrong.
+bool Same(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool IsPersons(Role role) { return role == Role::kViewer || role == Role::kClient || role == Role::kAdmin; }
+
+absl::StatusOr<Shown> ShownIn(const std::string& pem) {
+  HONE_ASSIGN_OR_RETURN(pki::CertificateFacts facts, pki::ReadCertificate(pem));
+  HONE_ASSIGN_OR_RETURN(FarmIdentity identity, IdentityAmong(facts.uris));
+  return Shown{std::move(identity), std::move(facts)};
+}
+
+}  // namespace
+
+Visitors::Visitors(const Membership* membership, Gate* gate, const std::string& secret, std::vector<std::string> hosts)
+    : membership_(membership),
+      gate_(gate),
+      key_(membership == nullptr ? Keyed(secret, "the key of the dashboard") : ""),
+      cookie_key_(Keyed(secret, "the cookies of the dashboard")),
+      hosts_(std::move(hosts)) {}
+
+absl::Status Visitors::CheckOrigin(const HttpRequest& request) const {
+  const std::string_view host = request.Header("host");
+  if (std::find(hosts_.begin(), hosts_.end(), HostIn(host)) == hosts_.end()) {
+    return absl::PermissionDeniedError(
+        "this is not the host that the request is for; use the address that the tracker "
+        "printed, or a name in its certificate");
+  }
+  const std::string_view origin = request.Header("origin");
+  const std::string own = fmt::format("{}://{}", membership_ == nullptr ? "http" : "https", host);
+  const std::string_view site = request.Header("sec-fetch-site");
+  const bool foreign = (!origin.empty() && origin != own) || site == "cross-site" || site == "same-site";
+  // A link from elsewhere may lead to a page, which is no secret; only the page itself may ask and change.
+  const bool follows_link = request.method == "GET" && origin.empty() &&
+                            request.Header("sec-fetch-mode") == "navigate" &&
+                            request.Header("sec-fetch-dest") == "document" && request.target.rfind("/api/", 0) != 0;
+  if (!foreign || follows_link) return absl::OkStatus();
+  return absl::PermissionDeniedError("a page of another site may not ask this tracker anything");
+}
+
+absl::StatusOr<Visitor> Visitors::Identify(const HttpRequest& request) const {
+  if (membership_ == nullptr) {
+    const std::string_view shown = request.Header("authorization");
+    if (shown.substr(0, kBearer.size()) == kBearer && Same(shown.substr(kBearer.size()), key_)) {
+      return Visitor{.identity = {Role::kAdmin, UserName()}};
+    }
+    return absl::UnauthenticatedError(
+        "show the key in the address that the tracker printed (http://HOST:PORT/#key=KEY): Authorization: Bearer KEY");
+  }
+  std::string pem = request.certificate_pem;
+  const bool session = pem.empty();
+  if (session) {
+    HONE_ASSIGN_OR_RETURN(pem, CertificateIn(CookieIn(request.Header("cookie"), kCookie)));
+  }
+  HONE_ASSIGN_OR_RETURN(Shown shown, ShownIn(pem));
+  return Visitor{.identity = shown.identity, .shown = shown, .session = session};
+}
+
+absl::Status Visitors::Check(const Visitor& visitor, std::string_view method, const std::string& peer) const {
+  if (!visitor.shown.has_value()) return absl::OkStatus();
+  const absl::Status checked = gate_->Check(*visitor.shown, method);
+  if (!checked.ok()) gate_->NoteRefusal(&visitor.identity, peer, method, checked);
+  return checked;
+}
+
+void Visitors::Note(const Visitor& visitor, const std::string& peer, std::string_view method, std::string_view object,
+                    const absl::Status& result) const {
+  if (membership_ == nullptr) return;
+  membership_->audit().Add(
+      {std::string(Name(visitor.identity.role)), visitor.identity.name, peer, std::string(method), std::string(object)},
+      result, absl::Now());
+}
+
+Present Visitors::WhileWelcome(const Visitor& visitor) const {
+  if (!visitor.shown.has_value()) return [] { return true; };
+  return tracker::WhileWelcome(*visitor.shown, membership_->members());
+}
+
+absl::StatusOr<Visitors::Session> Visitors::Begin(const std::string& token, const std::string& peer,
+                                                  absl::Time now) const {
+  if (membership_ == nullptr) return absl::FailedPreconditionError("without TLS there are no sessions: show the key");
+  HONE_ASSIGN_OR_RETURN(const pki::Token parsed, pki::ParseToken(token));
+  if (!IsPersons(parsed.role)) {
+    return absl::InvalidArgumentError(
+        "this token is for a machine; a person's is made with hone token create --role "
+        "viewer, client or admin");
+  }
+  const absl::StatusOr<Register::Enrolled> enrolled = Enrol(parsed, now);
+  const FarmIdentity who = enrolled.ok() ? enrolled->identity : FarmIdentity{parsed.role, ""};
+  Note({.identity = who}, peer, "JoinService/Join", fmt::format("{}/{}", Name(who.role), who.name), enrolled.status());
+  if (!enrolled.ok()) return enrolled.status();
+  return Session{who, now + kSessionLife,
+                 fmt::format("{}={}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={}", kCookie,
+                             CookieOf(enrolled->certificate), absl::ToInt64Seconds(kSessionLife))};
+}
+
+absl::StatusOr<std::string> Visitors::End(const Visitor& visitor, const std::string& peer, absl::Time now) const {
+  if (!visitor.session) return absl::FailedPreconditionError("there is no session to end: another proof was shown");
+  const auto revoked = membership_->members().Revoke(visitor.identity.name, now);
+  Note(visitor, peer, "IdentityService/RevokeIdentity", visitor.identity.name, revoked.status());
+  if (!revoked.ok()) return revoked.status();
+  return fmt::format("{}=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0", kCookie);
+}
+
+absl::StatusOr<Register::Enrolled> Visitors::Enrol(const pki::Token& token, absl::Time now) const {
+  HONE_RETURN_IF_ERROR(gate_->CheckToken(token.secret));
+  // The key is thrown away: what the session shows is the cookie.
+  HONE_ASSIGN_OR_RETURN(const std::string request, pki::MakeRequest(pki::MakeKey()));
+  return membership_->members().Enrol({token.secret, std::string(Name(token.role)), "", "web"},
+                                      membership_->SignerOf(request, now, kSessionLife), now);
+}
+
+// The body of the PEM and, behind a '.', what only this tracker can add.
+std::string Visitors::CookieOf(const std::string& certificate_pem) const {
+  const size_t begin = certificate_pem.find(kBegin), end = certificate_pem.find(kEnd);
+  HONE_CHECK(begin != std::string::npos && end != std::string::npos);
+  std::string body = certificate_pem.substr(begin + kBegin.size(), end - begin - kBegin.size());
+  body.erase(std::remove(body.begin(), body.end(), '\n'), body.end());
+  return body + "." + Keyed(cookie_key_, body);
+}
+
+absl::StatusOr<std::string> Visitors::CertificateIn(std::string_view cookie) const {
+  const size_t dot = cookie.rfind('.');
+  const bool ours = cookie.size() <= kLongestCookie && dot != std::string_view::npos &&
+                    Same(cookie.substr(dot + 1), Keyed(cookie_key_, cookie.substr(0, dot)));
+  if (!ours) {
+    return absl::UnauthenticatedError(
+        "show a certificate of the farm, or begin a session with a token of one of its "
+        "admins (hone token create --role viewer)");
+  }
+  std::string pem(kBegin);
+  for (size_t at = 0; at < dot; at += kPemLine)
+    pem += fmt::format("{}\n", cookie.substr(at, std::min(kPemLine, dot - at)));
+  return pem + std::string(kEnd);
+}
+
+}  // namespace hone::tracker
