@@ -194,7 +194,8 @@ void Connection<Stream>::BeginStream(HttpResponse response) {
   http::async_write_header(
       stream_, *head_serializer_,
       [self = this->shared_from_this(), subscribe = std::move(response.stream)](Error error, size_t) {
-        if (error) return self->Close();
+        // Closed meanwhile: whoever sends must not be told of a connection that nobody closes again.
+        if (error || !self->Tcp().socket().is_open()) return self->Close();
         self->AwaitEnd();
         // Weak: who sends must not keep a connection that has gone.
         const std::weak_ptr<Connection> weak = self;

@@ -39,7 +39,7 @@ struct HttpResponse {
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers = {};
   // Set: what follows is a stream. It is called once, with where pieces go, which may be called by any thread; they
-  // come until what it returns is let go.
+  // come until what it returns is let go, and none after.
   std::function<std::shared_ptr<void>(std::function<void(Chunk)> send)> stream = nullptr;
 };
 

@@ -18,6 +18,7 @@
 #include "tests/bench/farm/entrance.h"
 #include "tests/bench/farm/load_agents.h"
 #include "tests/bench/farm/load_tuners.h"
+#include "tests/bench/farm/load_viewers.h"
 #include "transport/transport.h"
 
 namespace hone::farm {
@@ -25,7 +26,7 @@ namespace {
 
 struct Options {
   std::string tracker;
-  int agents = 200, tuners = 4, candidates = 16, query_rows = 100'000;
+  int agents = 200, tuners = 4, viewers = 0, candidates = 16, query_rows = 100'000;
   double seconds = 20, outcomes = 0;
   bool query = false, tls = false;
 };
@@ -34,12 +35,14 @@ struct Options {
 class Tracker {
  public:
   Tracker(const std::string& binary, bool tls) : entrance_(folder_.path(), tls) {
-    const std::string records = folder_ / "records.db", port = folder_ / "port", pki = entrance_.pki_folder();
+    const std::string url = folder_ / "url", records = folder_ / "records.db", port = folder_ / "port",
+                      pki = entrance_.pki_folder();
     pid_ = fork();
     HONE_CHECK(pid_ >= 0);
     if (pid_ == 0) {
       execl(binary.c_str(), binary.c_str(), "--listen", entrance_.listen().c_str(), "--records", records.c_str(),
-            "--port-file", port.c_str(), "--die-with-parent", tls ? "--pki" : nullptr, pki.c_str(), nullptr);
+            "--port-file", port.c_str(), "--die-with-parent", "--http", "127.0.0.1:0", "--http-file", url.c_str(),
+            tls ? "--pki" : nullptr, pki.c_str(), nullptr);
       _exit(127);
     }
     while (!std::filesystem::exists(port)) {
@@ -50,12 +53,14 @@ class Tracker {
     std::string address;
     file >> address;
     entrance_.SetAddress(address);
+    std::ifstream(url) >> url_;
   }
   ~Tracker() {
     kill(pid_, SIGTERM);
     waitpid(pid_, nullptr, 0);
   }
   const Entrance& entrance() const { return entrance_; }
+  const std::string& url() const { return url_; }  // of its HTTP side
 
   double CpuSeconds() const {
     std::ifstream stat(fmt::format("/proc/{}/stat", pid_));
@@ -79,6 +84,7 @@ class Tracker {
  private:
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   Entrance entrance_;
+  std::string url_;
   pid_t pid_ = -1;
 };
 
@@ -164,6 +170,17 @@ int Run(const Options& options) {
       part["queried_rows_per_second"] = static_cast<double>(asker.rows()) / options.seconds;
       document["parts"].push_back(part);
     }
+    if (options.viewers > 0) {
+      LoadViewers viewers(tracker.url(), options.viewers);
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      viewers.TakeDelays();
+      nlohmann::ordered_json part = Watch(tracker, tally, options.seconds, "load, watched");
+      const std::vector<double> delays = viewers.TakeDelays();
+      part["events"] = delays.size();
+      part["event_ms_p50"] = Quantile(delays, 0.5);
+      part["event_ms_max"] = Quantile(delays, 1);
+      document["parts"].push_back(part);
+    }
     document["batches_behind"] = tuners.behind();
   }
   document["last_failure"] = tally.last_failure();
@@ -184,7 +201,13 @@ int Main(int argc, char** argv) {
   app.add_flag("--tls", options.tls, "mutual TLS, with a certificate for each; else a socket");
   app.add_flag("--query", options.query, "a second part, in which the records are queried all the time");
   app.add_option("--query-rows", options.query_rows, "asked for at a time")->capture_default_str();
+  app.add_option("--viewers", options.viewers, "a part in which so many watch the events, on loopback without --tls")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  if (options.viewers > 0 && (options.tls || options.outcomes == 0)) {
+    fmt::print(stderr, "--viewers goes with --outcomes and without --tls\n");
+    return 2;
+  }
   return Run(options);
 }
 

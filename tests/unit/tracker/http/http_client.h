@@ -43,6 +43,9 @@ class HttpClient {
 
   bool connected() const { return connected_; }  // and the handshake is over
 
+  // From another thread: ends a Receive that waits, and all later ones.
+  void Stop() { shutdown(socket_, SHUT_RDWR); }
+
   bool Send(std::string_view bytes) {
     while (!bytes.empty()) {
       const auto sent = ssl_ != nullptr ? SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()))
