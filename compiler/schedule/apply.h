@@ -25,6 +25,7 @@ absl::Status Apply(const Pack& step, State& state);
 absl::Status Apply(const Rfactor& step, State& state);
 absl::Status Apply(const Recode& step, State& state);
 absl::Status Apply(const Distribute& step, State& state);
+absl::Status Apply(const Winograd& step, State& state);
 absl::Status Apply(const Tensorize& step, State& state);
 absl::Status Apply(const CopyAsync& step, State& state);
 absl::Status Apply(const Pipeline& step, State& state);

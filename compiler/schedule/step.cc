@@ -122,6 +122,7 @@ std::optional<Step> ParseStep(const Words& w) {
   if (verb == "rfactor") return ParseRfactor(w);
   if (verb == "copy_async") return ParseCounted<CopyAsync>(w);
   if (verb == "pipeline") return ParseCounted<Pipeline>(w);
+  if (verb == "winograd") return ParseCounted<Winograd>(w);
   if (verb == "reorder" && w.size() > 2) {
     Reorder reorder;
     for (size_t i = 1; i < w.size(); ++i) reorder.loops.push_back(word(i));
@@ -183,6 +184,7 @@ std::string Print(const Step& step) {
           },
           [](const Recode& s) { return fmt::format("recode {} {}", s.buffer, s.stage); },
           [](const Distribute& s) { return "distribute " + s.stage; },
+          [](const Winograd& s) { return fmt::format("winograd {} {}", s.stage, s.size); },
           [](const Tensorize& s) { return fmt::format("tensorize {} {}", s.stage, ir::EntryOf(s.instruction).name); },
           [](const CopyAsync& s) { return fmt::format("copy_async {} {}", s.stage, s.count); },
           [](const Pipeline& s) { return fmt::format("pipeline {} {}", s.loop, s.buffers); },

@@ -93,6 +93,13 @@ struct Recode {
 struct Distribute {
   std::string stage;
 };
+// A convolution of 3x3 by constant weights, in tiles of size x size outputs, by one product for each element of a
+// transformed patch (Winograd). "<stage>m" is those products, of matrices; the stage itself only moves "<stage>y".
+// Rounds differently, the more so the larger the tiles.
+struct Winograd {
+  std::string stage;
+  int64_t size;
+};
 // The innermost loops of the stage are one tensor instruction.
 struct Tensorize {
   std::string stage;
@@ -113,7 +120,7 @@ struct Pipeline {
 };
 
 using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack,
-                          Rfactor, Recode, Distribute, Tensorize, CopyAsync, Pipeline>;
+                          Rfactor, Recode, Distribute, Winograd, Tensorize, CopyAsync, Pipeline>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

@@ -58,7 +58,6 @@ std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::strin
 // elements, reduction axes in the given order, positions in a tile. Empty if an index of the load is not a plain axis.
 std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::string& vector, int64_t width,
                                            const std::vector<std::string>& reduce_order);
-bool IsConstant(const schedule::State& state, const ir::BufferNode* buffer);
 // Stages without reduction (padding) that only this stage reads and no step has touched.
 std::vector<std::string> OwnProducers(const schedule::State& state, const ir::Stage& stage);
 // Of the elements that the load reads while each axis runs through so many values; of axes not named, one.
@@ -112,6 +111,12 @@ absl::StatusOr<std::optional<TensorUse>> PrepareTensorProduct(Sketch& sketch, co
 // `prefix` names the decisions.
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                                   const std::string& prefix, const std::optional<TensorUse>& use = std::nullopt);
+// templates/winograd_tile.cc: a convolution `stage` from transformed tiles, whose results `out` reads in place, or is;
+// whether the stage is one that can be; whether that should be faster than to compute it as it is.
+bool FitsWinograd(const schedule::State& state, const ir::Stage& stage);
+bool WinogradPays(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
+absl::Status ScheduleWinogradTile(Sketch& sketch, const std::string& out, const std::string& stage,
+                                  const std::string& prefix);
 
 }  // namespace hone::space
 

@@ -111,6 +111,43 @@ absl::Status BuildRegisterTiles(const ir::Workload&, Sketch& sketch) {
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
+// Whether `is` holds for some reduction, once the stages that only move are gone.
+template <typename F>
+bool SomeReduction(const ir::Workload& workload, const target::Target& target, const F& is) {
+  Chooser none;
+  Sketch sketch{schedule::Start(workload), target, none, {}};
+  if (!InlineStages(sketch).ok()) return false;
+  return std::ranges::any_of(sketch.state.nests, [&](const Nest& nest) { return is(sketch.state, nest.stage); });
+}
+
+bool HasWinograd(const ir::Workload& workload, const target::Target& target) {
+  return IsCpuContraction(workload, target) && SomeReduction(workload, target, FitsWinograd);
+}
+
+bool PrefersWinograd(const ir::Workload& workload, const target::Target& target) {
+  return SomeReduction(workload, target, [&](const schedule::State& state, const ir::Stage& stage) {
+    return WinogradPays(state, stage, target);
+  });
+}
+
+// The convolutions from transformed tiles, other reductions in register tiles.
+absl::Status BuildWinogradTiles(const ir::Workload&, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  std::vector<std::string> taken;
+  for (const std::string& stage : StageNames(sketch.state, true)) {
+    const std::string prefix = taken.empty() ? "" : stage + ".";
+    if (!FitsWinograd(sketch.state, sketch.Get(stage).stage)) {
+      HONE_ASSIGN_OR_RETURN(const SharedTile tile, ShareTile(sketch, stage, &taken));
+      HONE_RETURN_IF_ERROR(ScheduleRegisterTile(sketch, tile.reader, tile.reduction, prefix));
+      continue;
+    }
+    const std::string reader = TileReader(sketch.state, sketch.Get(stage), taken);
+    taken.push_back(reader.empty() ? stage : reader);
+    HONE_RETURN_IF_ERROR(ScheduleWinogradTile(sketch, taken.back(), stage, prefix));
+  }
+  return ScheduleRest(sketch, ScheduleElementwise);
+}
+
 absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   HONE_ASSIGN_OR_RETURN(const bool split, SplitLongReductions(sketch));
@@ -167,14 +204,15 @@ absl::Status BuildTensorTiles(const ir::Workload&, Sketch& sketch) {
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
-// The spaces, templates before the rules that know no operator; the first that applies is the default. Ids stand in
-// records and never change.
+// The spaces, templates before the rules that know no operator; the first that applies and pays is the default. Ids
+// stand in records and never change.
 constexpr Entry kEntries[] = {
-    {4, "tensor_tile", Family::kTemplate, HasTensorProduct, BuildTensorTiles},
-    {1, "register_tile", Family::kTemplate, IsCpuContraction, BuildRegisterTiles},
-    {0, "sketch", Family::kSketch, HasNoLanes, BuildSketch},
-    {3, "lane_tile", Family::kTemplate, IsLaneContraction, BuildLaneTiles},
-    {2, "lanes", Family::kSketch, HasLanes, BuildLanes},
+    {4, "tensor_tile", Family::kTemplate, HasTensorProduct, nullptr, BuildTensorTiles},
+    {5, "winograd_tile", Family::kTemplate, HasWinograd, PrefersWinograd, BuildWinogradTiles},
+    {1, "register_tile", Family::kTemplate, IsCpuContraction, nullptr, BuildRegisterTiles},
+    {0, "sketch", Family::kSketch, HasNoLanes, nullptr, BuildSketch},
+    {3, "lane_tile", Family::kTemplate, IsLaneContraction, nullptr, BuildLaneTiles},
+    {2, "lanes", Family::kSketch, HasLanes, nullptr, BuildLanes},
 };
 
 absl::Status Fill(const ir::Workload& workload, Sketch& sketch, Families families) {
@@ -217,6 +255,8 @@ std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Ta
     const bool wanted = !families.has_value() || entry.family == *families;
     if (wanted && entry.applies(workload, target)) fitting.push_back(&entry);
   }
+  std::ranges::stable_partition(
+      fitting, [&](const Entry* entry) { return entry->pays == nullptr || entry->pays(workload, target); });
   return fitting;
 }
 
@@ -251,15 +291,14 @@ std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target) {
   // A preferred decision that cannot be lowered would be a flaw of a rule; plainer schedules are there for everyone
   // meanwhile.
-  for (const Entry& entry : kEntries) {
-    if (!entry.applies(workload, target)) continue;
-    const Decisions given = {{std::string(kSpaceDecision), entry.id, {}}};
+  for (const Entry* entry : Fitting(workload, target)) {
+    const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
     Chooser chooser(&given);
     auto candidate = Build(workload, target, chooser);
     const absl::Status lowered =
         candidate.ok() ? passes::Lower(candidate->state, target, "probe").status() : candidate.status();
     if (lowered.ok()) return candidate;
-    spdlog::warn("space {}: what it prefers for {} {} cannot be lowered, the default is plainer: {}", entry.name,
+    spdlog::warn("space {}: what it prefers for {} {} cannot be lowered, the default is plainer: {}", entry->name,
                  workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
   }
   Chooser none;

@@ -37,6 +37,8 @@ struct Entry {
   std::string_view name;
   Family family;
   bool (*applies)(const ir::Workload& workload, const target::Target& target);
+  // Whether it should be preferred to those after it, where it applies; null: always.
+  bool (*pays)(const ir::Workload& workload, const target::Target& target);
   absl::Status (*build)(const ir::Workload& workload, Sketch& sketch);
 };
 

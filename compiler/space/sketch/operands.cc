@@ -57,12 +57,6 @@ std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::stri
   return order;
 }
 
-bool IsConstant(const schedule::State& state, const ir::BufferNode* buffer) {
-  return std::any_of(state.params.begin(), state.params.end(), [&](const ir::Param& p) {
-    return p.buffer.get() == buffer && p.kind == ir::ParamKind::kConstant;
-  });
-}
-
 std::vector<std::string> OwnProducers(const schedule::State& state, const ir::Stage& stage) {
   std::vector<std::string> producers;
   for (const ir::Load& load : LoadsOf(stage)) {

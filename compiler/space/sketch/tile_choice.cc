@@ -29,7 +29,7 @@ std::set<const ir::BufferNode*> Packable(const Tiling& t, const ir::Stage& s, si
   for (const ir::Load& load : LoadsOf(s)) {
     const std::string& vector = s.axes[axis].name;
     const auto stride = StrideOf(load, vector, ranges);
-    const bool constant = IsConstant(t.sketch.state, load.buffer.get());
+    const bool constant = schedule::IsFixed(t.sketch.state, load.buffer.get());
     const bool wanted =
         stride.has_value() && *stride != 0 && (constant || (*stride != 1 && Reuse(s, load) >= kPackedReuse));
     const bool can = wanted && !PackedOrder(load, vector, 1, ReductionOrder(s, vector)).empty();

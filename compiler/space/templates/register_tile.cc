@@ -193,7 +193,7 @@ class RegisterTile {
     std::vector<PackedOperand> operands;
     for (const ir::Load& load : LoadsOf(s)) {
       const auto stride = StrideOf(load, vector, ranges);
-      const bool as_it_is = stride == 1 && !use_.has_value() && !IsConstant(sketch_.state, load.buffer.get());
+      const bool as_it_is = stride == 1 && !use_.has_value() && !schedule::IsFixed(sketch_.state, load.buffer.get());
       if (!stride.has_value() || *stride == 0 || as_it_is) continue;
       const std::string source = load.buffer->name;
       const bool twice = std::any_of(operands.begin(), operands.end(),

@@ -95,7 +95,7 @@ TEST(ScheduleText, PrintsAndParsesBack) {
   const std::string text =
       "split i 4 peel\nfuse a b\nreorder io ii j\nvectorize j\nunroll ii\nparallel a_b\ncompute_at t a\ninline "
       "u\ncache_write t\n"
-      "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\n";
+      "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\nwinograd t 4\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(Print(*schedule), text);
@@ -103,7 +103,7 @@ TEST(ScheduleText, PrintsAndParsesBack) {
 
 TEST(ScheduleText, ErrorsNameTheLine) {
   for (const char* bad : {"split i", "split i x mask", "split i 4 wrap", "frobnicate i", "pack w t", "pack w t 1/0 0",
-                          "rfactor t k 4", "reorder i"}) {
+                          "rfactor t k 4", "reorder i", "winograd t", "winograd t four"}) {
     const auto schedule = ParseSchedule(std::string("inline u\n") + bad);
     ASSERT_FALSE(schedule.ok()) << bad;
     EXPECT_THAT(std::string(schedule.status().message()), HasSubstr("line 2"));

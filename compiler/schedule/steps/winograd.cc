@@ -1,0 +1,311 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/schedule/apply.h"
+#include "compiler/schedule/convolution.h"
+
+namespace hone::schedule {
+namespace {
+
+constexpr int64_t kWindow = 3;
+
+using Matrix = std::vector<std::vector<double>>;
+
+// The three matrices of F(size, window): outputs = output * ((weights * w) . (data * d)), for a column of each.
+struct Transforms {
+  Matrix output, weights, data;
+};
+
+// Where the polynomials are evaluated; infinity comes besides. In pairs, since what a pair shares is computed once. For
+// 4, the points with the smallest error among small fractions; see decision 0171.
+std::vector<double> Points(int64_t size) {
+  if (size == 2) return {0, 1, -1};
+  if (size == 4) return {0, 5.0 / 8, -5.0 / 8, 3.0 / 2, -3.0 / 2};
+  return {0, 1, -1, 2, -2, 0.5, -0.5};
+}
+
+// Coefficients, from the constant one, of the product of (x - p) over all points but one (-1: over all).
+std::vector<double> ProductWithout(const std::vector<double>& points, int64_t but) {
+  std::vector<double> product = {1};
+  for (int64_t l = 0; l < static_cast<int64_t>(points.size()); ++l) {
+    if (l == but) continue;
+    product.push_back(0);
+    for (size_t i = product.size(); i-- > 0;) {
+      product[i] = (i > 0 ? product[i - 1] : 0) - points[static_cast<size_t>(l)] * product[i];
+    }
+  }
+  return product;
+}
+
+// Toom-Cook, transposed: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016;
+// B. Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", ACM TOMS 46(4), 2020.
+Transforms TransformsOf(int64_t size) {
+  const std::vector<double> points = Points(size);
+  const size_t n = points.size() + 1, m = static_cast<size_t>(size), r = kWindow;
+  Transforms t{Matrix(m, std::vector<double>(n)), Matrix(n, std::vector<double>(r)), Matrix(n, std::vector<double>(n))};
+  for (size_t k = 0; k + 1 < n; ++k) {
+    double scale = 1;
+    for (size_t l = 0; l + 1 < n; ++l) scale *= l == k ? 1 : points[k] - points[l];
+    for (size_t i = 0; i < m; ++i) t.output[i][k] = std::pow(points[k], i);
+    for (size_t j = 0; j < r; ++j) t.weights[k][j] = std::pow(points[k], j) / scale;
+    const std::vector<double> row = ProductWithout(points, static_cast<int64_t>(k));
+    std::copy(row.begin(), row.end(), t.data[k].begin());
+  }
+  t.output[m - 1][n - 1] = 1;
+  t.weights[n - 1][r - 1] = 1;
+  t.data[n - 1] = ProductWithout(points, -1);
+  return t;
+}
+
+// factor * term, added to sum; nothing for 0.
+ir::Expr AddTerm(const ir::Expr& sum, double factor, const ir::Expr& term) {
+  if (factor == 0) return sum;
+  const double size = std::abs(factor);
+  const ir::Expr scaled = size == 1 ? term : term * ir::MakeFloat(term.type(), size);
+  if (!sum.defined()) return factor < 0 ? ir::MakeUnary(ir::UnaryOp::kNeg, scaled) : scaled;
+  return factor < 0 ? sum - scaled : sum + scaled;
+}
+
+// a + sign * b, either of which may be absent.
+ir::Expr AddSigned(const ir::Expr& a, double sign, const ir::Expr& b) {
+  if (!b.defined()) return a;
+  return AddTerm(a, sign, b);
+}
+
+// Of the data: rows of points that differ in sign have the same even and the same odd part but for its sign. Written so
+// that the two parts read alike in both rows, they are computed once.
+ir::Expr ByParity(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
+  ir::Expr parts[2];
+  double signs[2] = {0, 0};
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (row[i] == 0) continue;
+    double& sign = signs[i % 2];
+    if (sign == 0) sign = row[i] < 0 ? -1 : 1;
+    parts[i % 2] = AddTerm(parts[i % 2], sign * row[i], terms[i]);
+  }
+  const ir::Expr even = parts[0].defined() ? AddTerm({}, signs[0], parts[0]) : ir::Expr();
+  return AddSigned(even, signs[1], parts[1]);
+}
+
+// Of the output: the columns of a pair of points differ in sign at most, in the same way in every second row.
+ir::Expr ByPairs(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
+  ir::Expr sum = AddTerm({}, row[0], terms[0]);
+  for (size_t k = 1; k + 1 < row.size(); k += 2) {
+    if (row[k] == 0) continue;
+    const ir::Expr pair = row[k] == row[k + 1] ? terms[k] + terms[k + 1] : terms[k] - terms[k + 1];
+    sum = AddTerm(sum, row[k], pair);
+  }
+  return AddTerm(sum, row.back(), terms.back());
+}
+
+ir::Expr InOrder(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
+  ir::Expr sum;
+  for (size_t i = 0; i < row.size(); ++i) sum = AddTerm(sum, row[i], terms[i]);
+  return sum;
+}
+
+// The row of the matrix that `which` says, applied to the terms.
+using Combine = ir::Expr (*)(const std::vector<double>& row, const std::vector<ir::Expr>& terms);
+ir::Expr Apply(const Matrix& matrix, const ir::Expr& which, const std::vector<ir::Expr>& terms, Combine combine) {
+  ir::Expr value = combine(matrix.back(), terms);
+  for (size_t i = matrix.size() - 1; i-- > 0;) {
+    value = ir::MakeSelect(ir::Equals(which, ir::Expr(static_cast<int64_t>(i))), combine(matrix[i], terms), value);
+  }
+  return value;
+}
+
+// A stage of the given extents, whose axes are named after it.
+struct NewStage {
+  ir::Stage stage;
+  std::vector<ir::Expr> at;  // its axes
+
+  NewStage(const std::string& name, ir::DType type, const std::vector<int64_t>& extents) {
+    for (size_t d = 0; d < extents.size(); ++d) {
+      stage.axes.push_back({fmt::format("{}_{}", name, d), extents[d]});
+      at.push_back(ir::MakeVar(stage.axes.back().name));
+    }
+    stage.buffer = ir::MakeBuffer(name, type, extents);
+  }
+  ir::Expr Load(std::vector<ir::Expr> indices) const { return ir::MakeLoad(stage.buffer, std::move(indices)); }
+};
+
+class Rewrite {
+ public:
+  Rewrite(const ir::Stage& stage, const Convolution& conv, int64_t size)
+      : whole_(stage), conv_(conv), size_(size), patch_(size + kWindow - 1), transforms_(TransformsOf(size)) {
+    for (size_t i = 0; i < 2; ++i) tiles_[i] = (conv.out[i].extent + size - 1) / size;
+    count_ = tiles_[0] * tiles_[1];
+    for (const ir::Axis& axis : conv.batch) count_ *= axis.extent;
+  }
+
+  // The stages in order, the last of which is the whole, which only moves what it reads.
+  std::vector<Nest> Run() {
+    const ir::Buffer data = Data(), weights = Weights(), output = Output(Products(data, weights));
+    Move(output);
+    return std::move(nests_);
+  }
+
+ private:
+  NewStage Make(const std::string& suffix, const std::vector<int64_t>& extents) const {
+    return {whole_.buffer->name + suffix, whole_.buffer->dtype, extents};
+  }
+
+  ir::Buffer Add(NewStage made, ir::Expr value, bool prepared = false) {
+    made.stage.value = std::move(value);
+    nests_.push_back(MakeNest(std::move(made.stage)));
+    nests_.back().prepared = prepared;
+    return nests_.back().stage.buffer;
+  }
+
+  // The loads of f(0), f(1), ... where the matrix has columns.
+  template <typename F>
+  static std::vector<ir::Expr> Terms(int64_t count, const F& f) {
+    std::vector<ir::Expr> terms;
+    for (int64_t i = 0; i < count; ++i) terms.push_back(f(ir::Expr(i)));
+    return terms;
+  }
+
+  // d: the patch that a tile reads, zeros beyond the data's end. r: its columns transformed. v: its rows too.
+  ir::Buffer Data() {
+    const int64_t channels = conv_.channel.extent;
+    NewStage d = Make("d", {count_, patch_, patch_, channels});
+    ir::VarMap place = TileOf(d.at[0]);
+    place[conv_.window[0].name] = d.at[1];
+    place[conv_.window[1].name] = d.at[2];
+    place[conv_.channel.name] = d.at[3];
+    ir::Expr value = ir::Substitute(conv_.data, place);
+    const ir::Load load = *value.As<ir::Load>();
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t extent = load.buffer->shape[conv_.data_dims[i]];
+      if (tiles_[i] * size_ + kWindow - 1 <= extent) continue;
+      value = ir::MakeSelect(load.indices[conv_.data_dims[i]] < ir::Expr(extent), value, ir::MakeZero(value.type()));
+    }
+    const NewStage patch = d;
+    Add(std::move(d), value);
+    NewStage r = Make("r", {count_, patch_, patch_, channels});
+    const auto column = [&](const ir::Expr& x) { return patch.Load({r.at[0], x, r.at[2], r.at[3]}); };
+    const ir::Expr columns = Apply(transforms_.data, r.at[1], Terms(patch_, column), ByParity);
+    const NewStage half = r;
+    Add(std::move(r), columns);
+    NewStage v = Make("v", {patch_, patch_, count_, channels});
+    const auto row = [&](const ir::Expr& y) { return half.Load({v.at[2], v.at[0], y, v.at[3]}); };
+    const ir::Expr rows = Apply(transforms_.data, v.at[1], Terms(patch_, row), ByParity);
+    return Add(std::move(v), rows);
+  }
+
+  // g: the weights' columns transformed. u: their rows too. Both before the kernel runs.
+  ir::Buffer Weights() {
+    const int64_t channels = conv_.channel.extent, filters = conv_.filter.extent;
+    NewStage g = Make("g", {patch_, kWindow, channels, filters});
+    const auto column = [&](const ir::Expr& x) {
+      return ir::Substitute(conv_.weights, {{conv_.window[0].name, x},
+                                            {conv_.window[1].name, g.at[1]},
+                                            {conv_.channel.name, g.at[2]},
+                                            {conv_.filter.name, g.at[3]}});
+    };
+    const ir::Expr columns = Apply(transforms_.weights, g.at[0], Terms(kWindow, column), InOrder);
+    const NewStage half = g;
+    Add(std::move(g), columns, true);
+    NewStage u = Make("u", {patch_, patch_, channels, filters});
+    const auto row = [&](const ir::Expr& y) { return half.Load({u.at[0], y, u.at[2], u.at[3]}); };
+    const ir::Expr rows = Apply(transforms_.weights, u.at[1], Terms(kWindow, row), InOrder);
+    return Add(std::move(u), rows, true);
+  }
+
+  // m: a product of matrices for each element of a transformed patch.
+  ir::Buffer Products(const ir::Buffer& data, const ir::Buffer& weights) {
+    NewStage m = Make("m", {patch_, patch_, count_, conv_.filter.extent});
+    m.stage.reduction = ir::Reduction::kSum;
+    m.stage.reduce_axes = {{m.stage.buffer->name + "_k", conv_.channel.extent}};
+    const ir::Expr k = ir::MakeVar(m.stage.reduce_axes[0].name);
+    const ir::Expr value =
+        ir::MakeLoad(data, {m.at[0], m.at[1], m.at[2], k}) * ir::MakeLoad(weights, {m.at[0], m.at[1], k, m.at[3]});
+    return Add(std::move(m), value);
+  }
+
+  // q: the products' columns transformed back. y: their rows too.
+  ir::Buffer Output(const ir::Buffer& products) {
+    const int64_t filters = conv_.filter.extent;
+    NewStage q = Make("q", {count_, size_, patch_, filters});
+    const auto column = [&](const ir::Expr& a) { return ir::MakeLoad(products, {a, q.at[2], q.at[0], q.at[3]}); };
+    const ir::Expr columns = Apply(transforms_.output, q.at[1], Terms(patch_, column), ByPairs);
+    const NewStage half = q;
+    Add(std::move(q), columns);
+    NewStage y = Make("y", {count_, size_, size_, filters});
+    const auto row = [&](const ir::Expr& b) { return half.Load({y.at[0], y.at[1], b, y.at[3]}); };
+    const ir::Expr rows = Apply(transforms_.output, y.at[2], Terms(patch_, row), ByPairs);
+    return Add(std::move(y), rows);
+  }
+
+  void Move(const ir::Buffer& output) {
+    ir::Expr tile = ir::Expr(0);
+    for (const ir::Axis& axis : conv_.batch) tile = tile * ir::Expr(axis.extent) + ir::MakeVar(axis.name);
+    ir::Expr inside[2];
+    for (size_t i = 0; i < 2; ++i) {
+      const ir::Expr at = ir::MakeVar(conv_.out[i].name);
+      tile = tile * ir::Expr(tiles_[i]) + ir::FloorDiv(at, ir::Expr(size_));
+      inside[i] = ir::FloorMod(at, ir::Expr(size_));
+    }
+    ir::Stage moved = whole_;
+    moved.reduction = ir::Reduction::kNone;
+    moved.reduce_axes.clear();
+    moved.value = ir::MakeLoad(output, {ir::Simplify(tile), inside[0], inside[1], ir::MakeVar(conv_.filter.name)});
+    nests_.push_back(MakeNest(std::move(moved)));
+  }
+
+  // Where the output axes begin in a tile.
+  ir::VarMap TileOf(const ir::Expr& tile) const {
+    ir::VarMap place;
+    ir::Expr rest = tile;
+    for (size_t i = 2; i-- > 0;) {
+      place[conv_.out[i].name] = ir::FloorMod(rest, ir::Expr(tiles_[i])) * ir::Expr(size_);
+      rest = ir::FloorDiv(rest, ir::Expr(tiles_[i]));
+    }
+    for (size_t i = conv_.batch.size(); i-- > 0;) {
+      place[conv_.batch[i].name] = ir::FloorMod(rest, ir::Expr(conv_.batch[i].extent));
+      rest = ir::FloorDiv(rest, ir::Expr(conv_.batch[i].extent));
+    }
+    return place;
+  }
+
+  const ir::Stage whole_;
+  const Convolution conv_;
+  const int64_t size_, patch_;
+  const Transforms transforms_;
+  int64_t tiles_[2], count_;
+  std::vector<Nest> nests_;
+};
+
+}  // namespace
+
+// t = sum w * x  ==>  tiles of size x size outputs, each from a patch of (size + 2) x (size + 2) inputs by a product
+// per element of the transformed patch instead of nine per output.
+absl::Status Apply(const Winograd& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest->touched || !nest->AtRoot()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
+  }
+  if (step.size != 2 && step.size != 4 && step.size != 6) {
+    return absl::FailedPreconditionError(fmt::format("no transform for tiles of {}: 2, 4 or 6", step.size));
+  }
+  const ir::DType type = nest->stage.buffer->dtype;
+  const std::optional<Convolution> conv = FindConvolution(state, nest->stage);
+  if (!conv.has_value() || conv->window[0].extent != kWindow || conv->window[1].extent != kWindow) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is no convolution of 3x3 by constant weights that steps by one", step.stage));
+  }
+  if (type != ir::DType::kFloat32 && type != ir::DType::kFloat64) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is {}: the transforms need floating point", step.stage, ir::Name(type)));
+  }
+  std::vector<Nest> nests = Rewrite(nest->stage, *conv, step.size).Run();
+  const auto place = nest - state.nests.data();
+  *nest = std::move(nests.back());
+  state.nests.insert(state.nests.begin() + place, nests.begin(), nests.end() - 1);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule

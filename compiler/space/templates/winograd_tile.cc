@@ -1,0 +1,206 @@
+// The template of 3x3 convolutions in Winograd's way: patches of the input transformed, a product of matrices for each
+// element of a transformed patch, tiles of the output transformed back, with the reader's element-wise work done on
+// them before the only store.
+//
+// The transforms keep a vector of channels of a whole patch in registers or the first cache: their loops over the patch
+// are unrolled, where the rows of the constant matrices become a few additions each. Source: Lavin, Gray, "Fast
+// Algorithms for Convolutional Neural Networks", CVPR 2016.
+#include <algorithm>
+#include <cmath>
+
+#include "base/status.h"
+#include "compiler/schedule/convolution.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Annotate;
+using schedule::Convolution;
+using schedule::Split;
+using schedule::Tail;
+
+constexpr int64_t kSizes[] = {2, 4, 6};
+constexpr int64_t kWindow = 3;
+
+// Cycles of one core, about: multiply-adds of the products, what moves through the transforms, the weights from memory.
+double Cycles(const Convolution& conv, int64_t size, const target::Target& target) {
+  const int64_t width = target.VectorWidth(4), elements = (size + kWindow - 1) * (size + kWindow - 1);
+  int64_t tiles = 1;
+  for (const ir::Axis& axis : conv.batch) tiles *= axis.extent;
+  for (const ir::Axis& axis : conv.out) tiles *= (axis.extent + size - 1) / size;
+  const int64_t in = (conv.channel.extent + width - 1) / width, out = (conv.filter.extent + width - 1) / width;
+  const double patches = static_cast<double>(tiles * elements);
+  const double products = patches * static_cast<double>(conv.channel.extent * out) / target.core.multiply_adds;
+  // A load, a store and about three additions for each vector, on the way in and back.
+  const double transforms = patches * static_cast<double>(in + out) * 6;
+  const double weights = static_cast<double>(elements * conv.channel.extent * conv.filter.extent * 4);
+  return products + transforms + weights / target.core.l3_bytes / target.threads;
+}
+
+double DirectCycles(const Convolution& conv, const target::Target& target) {
+  const int64_t width = target.VectorWidth(4);
+  int64_t pixels = 1;
+  for (const ir::Axis& axis : conv.batch) pixels *= axis.extent;
+  for (const ir::Axis& axis : conv.out) pixels *= axis.extent;
+  const int64_t weights = kWindow * kWindow * conv.channel.extent;
+  const double products = static_cast<double>(pixels * weights * ((conv.filter.extent + width - 1) / width));
+  return products / target.core.multiply_adds +
+         static_cast<double>(weights * conv.filter.extent * 4) / target.core.l3_bytes / target.threads;
+}
+
+std::optional<Convolution> FindWinograd(const schedule::State& state, const ir::Stage& stage) {
+  auto conv = schedule::FindConvolution(state, stage);
+  if (!conv.has_value() || stage.buffer->dtype != ir::DType::kFloat32) return std::nullopt;
+  const bool fits = conv->window[0].extent == kWindow && conv->window[1].extent == kWindow && conv->out[0].extent > 1 &&
+                    conv->out[1].extent > 1;
+  return fits ? conv : std::nullopt;
+}
+
+// Its position among the axes of the stage.
+size_t PlaceOf(const ir::Stage& stage, const ir::Axis& axis) {
+  return static_cast<size_t>(std::ranges::find(stage.axes, axis.name, &ir::Axis::name) - stage.axes.begin());
+}
+
+// Whether neighbouring channels are neighbours in memory, of the data and of the result: what the transforms load and
+// store as vectors.
+bool ChannelsLast(const ir::Stage& stage, const Convolution& conv) {
+  return StrideOf(*conv.data.As<ir::Load>(), conv.channel.name, AxisRanges(stage)) == 1 &&
+         PlaceOf(stage, conv.filter) + 1 == stage.axes.size();
+}
+
+int64_t BestSize(const Convolution& conv, const target::Target& target) {
+  return *std::ranges::min_element(kSizes, {}, [&](int64_t size) { return Cycles(conv, size, target); });
+}
+
+class WinogradTile {
+ public:
+  WinogradTile(Sketch& sketch, std::string out, std::string stage, std::string prefix)
+      : sketch_(sketch),
+        out_(std::move(out)),
+        stage_(std::move(stage)),
+        prefix_(std::move(prefix)),
+        conv_(*FindWinograd(sketch.state, sketch.Get(stage_).stage)) {
+    const ir::Stage& s = sketch.Get(stage_).stage;
+    for (const ir::Axis& axis : conv_.batch) batch_.push_back(PlaceOf(s, axis));
+    for (size_t i = 0; i < 2; ++i) plane_[i] = PlaceOf(s, conv_.out[i]);
+    filter_ = PlaceOf(s, conv_.filter);
+  }
+
+  absl::Status Run() {
+    size_ = sketch_.chooser.OneOf(prefix_ + "winograd", {std::begin(kSizes), std::end(kSizes)},
+                                  BestSize(conv_, sketch_.target));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Winograd{stage_, size_}));
+    for (const std::string& padding : OwnProducers(sketch_.state, sketch_.Get(stage_ + "d").stage)) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{padding}));
+    }
+    if (out_ != stage_) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{stage_}));
+    HONE_RETURN_IF_ERROR(Output());
+    HONE_RETURN_IF_ERROR(Input());
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "m"}));
+    return ScheduleRegisterTile(sketch_, stage_ + "m", stage_ + "mc", prefix_);
+  }
+
+ private:
+  std::string Axis(const std::string& stage, size_t d) const { return sketch_.Get(stage).stage.axes[d].name; }
+
+  // A last tile of the plane runs over: where an output begins in its tile must be known when the code is made.
+  absl::Status Output() {
+    std::vector<std::string> around, tile[2];
+    for (const size_t d : batch_) around.push_back(Axis(out_, d));
+    std::vector<std::string> loops = around;
+    for (size_t i = 0; i < 2; ++i) {
+      const std::string axis = Axis(out_, plane_[i]);
+      HONE_RETURN_IF_ERROR(sketch_.Do(Split{axis, size_, Tail::kMask}));
+      around.push_back(axis + "o");
+      loops.push_back(axis + "o");
+    }
+    const std::string filter = Axis(out_, filter_);
+    const int64_t width = WidthFor(conv_.filter.extent);
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{filter, width, TailOf(conv_.filter.extent, width)}));
+    loops.push_back(filter + "o");
+    for (size_t i = 0; i < 2; ++i) loops.push_back(Axis(out_, plane_[i]) + "i");
+    loops.push_back(filter + "i");
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Reorder{loops}));
+    for (size_t i = 0; i < 2; ++i) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(out_, plane_[i]) + "i", ir::LoopKind::kUnrolled}));
+    }
+    HONE_RETURN_IF_ERROR(Vectorize(filter + "i", width));
+    std::string fused = around[0];
+    for (size_t i = 1; i < around.size(); ++i) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{fused, around[i]}));
+      fused += "_" + around[i];
+    }
+    HONE_RETURN_IF_ERROR(Share(fused, "out_tiles"));
+    HONE_RETURN_IF_ERROR(Transform(stage_ + "y", filter + "o"));
+    return Transform(stage_ + "q", filter + "o");
+  }
+
+  absl::Status Input() {
+    const std::string v = stage_ + "v", tile = Axis(v, 2), channel = Axis(v, 3);
+    const int64_t width = WidthFor(conv_.channel.extent);
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{channel, width, TailOf(conv_.channel.extent, width)}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Reorder{{tile, channel + "o", Axis(v, 0), Axis(v, 1), channel + "i"}}));
+    for (size_t d = 0; d < 2; ++d) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(v, d), ir::LoopKind::kUnrolled}));
+    HONE_RETURN_IF_ERROR(Vectorize(channel + "i", width));
+    HONE_RETURN_IF_ERROR(Share(tile, "in_tiles"));
+    HONE_RETURN_IF_ERROR(Transform(stage_ + "r", channel + "o"));
+    return Transform(stage_ + "d", channel + "o");
+  }
+
+  // A stage of one tile: all of its two middle axes at once, for a vector of the last.
+  absl::Status Transform(const std::string& stage, const std::string& at) {
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage, at}));
+    for (size_t d = 1; d < 3; ++d) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(stage, d), ir::LoopKind::kUnrolled}));
+    }
+    return Vectorize(Axis(stage, 3), sketch_.Get(stage).loops.back().max_extent);
+  }
+
+  absl::Status Vectorize(const std::string& loop, int64_t width) {
+    if (width == 1) return absl::OkStatus();
+    return sketch_.Do(Annotate{loop, ir::LoopKind::kVectorized});
+  }
+
+  // The loop over tiles in chunks, which threads take.
+  absl::Status Share(const std::string& loop, const std::string& decision) {
+    if (sketch_.target.threads == 1) return absl::OkStatus();
+    size_t position = 0;
+    const int64_t extent = sketch_.state.FindLoop(loop, &position)->loops[position].max_extent;
+    const int64_t chunks = 4 * sketch_.target.threads;
+    const int64_t size =
+        sketch_.chooser.Tile(prefix_ + decision, extent, extent, std::max<int64_t>(1, (extent + chunks - 1) / chunks));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{loop, size, Tail::kShift}));
+    return sketch_.Do(Annotate{loop + "o", ir::LoopKind::kParallel});
+  }
+
+  int64_t WidthFor(int64_t extent) const {
+    return std::min<int64_t>(sketch_.target.VectorWidth(4), PowerOfTwo(extent));
+  }
+
+  Sketch& sketch_;
+  const std::string out_, stage_, prefix_;
+  const Convolution conv_;
+  std::vector<size_t> batch_;  // positions of axes of the output
+  size_t plane_[2], filter_;
+  int64_t size_ = 0;
+};
+
+}  // namespace
+
+bool FitsWinograd(const schedule::State& state, const ir::Stage& stage) {
+  return FindWinograd(state, stage).has_value();
+}
+
+bool WinogradPays(const schedule::State& state, const ir::Stage& stage, const target::Target& target) {
+  const auto conv = FindWinograd(state, stage);
+  if (!conv.has_value() || !ChannelsLast(stage, *conv)) return false;
+  return Cycles(*conv, BestSize(*conv, target), target) < 0.8 * DirectCycles(*conv, target);
+}
+
+absl::Status ScheduleWinogradTile(Sketch& sketch, const std::string& out, const std::string& stage,
+                                  const std::string& prefix) {
+  return WinogradTile(sketch, out, stage, prefix).Run();
+}
+
+}  // namespace hone::space
