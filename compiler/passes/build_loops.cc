@@ -17,14 +17,19 @@ using schedule::Loop;
 using schedule::Nest;
 using schedule::State;
 
-// Threads of the pool and of the launcher's children have stacks of 8 MiB; a kernel takes at most this much.
+// Whether what is prepared must outlast that: something else reads it while the kernel runs.
+bool IsKept(const State& state, const Nest& prepared) {
+  return std::any_of(state.nests.begin(), state.nests.end(), [&](const Nest& reader) {
+    return !reader.prepared && schedule::Reads(reader.stage, prepared.stage.buffer.get());
+  });
+}
 
 class LoopBuilder {
  public:
   explicit LoopBuilder(const State& state) : state_(state) {
     for (const Nest& nest : state.nests) {
       const ir::Buffer& buffer = nest.stage.buffer;
-      if (state.IsOutput(buffer.get()) || nest.prepared) {
+      if (state.IsOutput(buffer.get()) || (nest.prepared && IsKept(state, nest))) {
         storage_[buffer.get()] = buffer;
       } else {
         storage_[buffer.get()] =
@@ -279,7 +284,7 @@ absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& targe
   LoopBuilder builder(state);
   Loops loops;
   for (const Nest& nest : state.nests) {
-    if (nest.prepared) loops.packed.push_back(nest.stage.buffer);
+    if (nest.prepared && IsKept(state, nest)) loops.packed.push_back(nest.stage.buffer);
   }
   std::vector<ir::Buffer> buffers;
   for (const ir::Param& param : state.params) buffers.push_back(param.buffer);

@@ -79,7 +79,7 @@ ir::Expr AddSigned(const ir::Expr& a, double sign, const ir::Expr& b) {
 ir::Expr ByParity(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
   ir::Expr parts[2];
   double signs[2] = {0, 0};
-  for (size_t i = 0; i < row.size(); ++i) {
+  for (size_t i = row.size(); i-- > 0;) {  // from the highest power, whose factor is 1
     if (row[i] == 0) continue;
     double& sign = signs[i % 2];
     if (sign == 0) sign = row[i] < 0 ? -1 : 1;

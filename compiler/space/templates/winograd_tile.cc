@@ -35,7 +35,7 @@ double Cycles(const Convolution& conv, int64_t size, const target::Target& targe
   // A load, a store and about three additions for each vector, on the way in and back.
   const double transforms = patches * static_cast<double>(in + out) * 6;
   const double weights = static_cast<double>(elements * conv.channel.extent * conv.filter.extent * 4);
-  return products + transforms + weights / target.core.l3_bytes / target.threads;
+  return products + transforms + weights / target.core.memory_bytes / target.threads;
 }
 
 double DirectCycles(const Convolution& conv, const target::Target& target) {
@@ -46,7 +46,7 @@ double DirectCycles(const Convolution& conv, const target::Target& target) {
   const int64_t weights = kWindow * kWindow * conv.channel.extent;
   const double products = static_cast<double>(pixels * weights * ((conv.filter.extent + width - 1) / width));
   return products / target.core.multiply_adds +
-         static_cast<double>(weights * conv.filter.extent * 4) / target.core.l3_bytes / target.threads;
+         static_cast<double>(weights * conv.filter.extent * 4) / target.core.memory_bytes / target.threads;
 }
 
 std::optional<Convolution> FindWinograd(const schedule::State& state, const ir::Stage& stage) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/convolution.h"
 #include "compiler/space/space.h"
@@ -122,6 +123,18 @@ output t
 )",
                               "winograd t 4", "stage t is i32: the transforms need floating point"}),
     [](const auto& info) { return fmt::format("refusal_{}", info.index); });
+
+// The weights half transformed are needed for the other half alone, not by the kernel: a package need not have them.
+TEST(Winograd, KeepsOnlyTheWeightsThatAreRead) {
+  const auto workload = ir::ParseWorkload(Last(kSmall));
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto state = Replay(*workload, {Winograd{"t", 2}});
+  ASSERT_TRUE(state.ok()) << state.status();
+  const auto module = passes::Lower(*state, Host(), "kernel");
+  ASSERT_TRUE(module.ok()) << module.status();
+  ASSERT_EQ(module->packed.size(), 1u);
+  EXPECT_EQ(module->packed[0]->name, "tu");
+}
 
 // Whichever way the dimensions lie, the parts are the same.
 TEST(FindConvolution, ReadsThePartsOffTheIndices) {
