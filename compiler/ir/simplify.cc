@@ -71,27 +71,6 @@ Interval AtomBounds(const Expr& atom, const Ranges& ranges) {
   }
 }
 
-// a * floordiv(x, c) * c + a * floormod(x, c)  ==>  a * x
-void RecombineDivMod(Linear& linear, const Ranges& ranges) {
-  for (size_t i = 0; i < linear.terms.size(); ++i) {
-    const Binary* mod = linear.terms[i].first.As<Binary>();
-    if (mod == nullptr || mod->op != BinaryOp::kFloorMod) continue;
-    const int64_t* c = AsInt(mod->b);
-    if (c == nullptr) continue;
-    const int64_t factor = linear.terms[i].second;
-    for (size_t j = 0; j < linear.terms.size(); ++j) {
-      const Binary* div = linear.terms[j].first.As<Binary>();
-      if (div == nullptr || div->op != BinaryOp::kFloorDiv || linear.terms[j].second != factor * *c) continue;
-      if (!Equal(div->a, mod->a) || !Equal(div->b, mod->b)) continue;
-      const Expr x = mod->a;
-      linear.terms.erase(linear.terms.begin() + std::max(i, j));
-      linear.terms.erase(linear.terms.begin() + std::min(i, j));
-      linear.Add(ToLinear(x, ranges), factor);
-      return RecombineDivMod(linear, ranges);
-    }
-  }
-}
-
 Linear SimplifyFloorDiv(const Linear& a, int64_t c, const Ranges& ranges) {
   Linear quotient, rest;
   for (const auto& [atom, k] : a.terms) (k % c == 0 ? quotient : rest).Add(atom, k % c == 0 ? k / c : k);
@@ -120,6 +99,28 @@ Linear SimplifyFloorDiv(const Linear& a, int64_t c, const Ranges& ranges) {
   }
   quotient.Add(FloorDiv(FromLinear(rest), Expr(c)), 1);
   return quotient;
+}
+
+// a * c * floordiv(x, c) + a * floormod(x, c)  ==>  a * x, whatever floordiv(x, c) has become: of a quotient it is a
+// quotient by the product, as in the indices of three fused loops.
+void RecombineDivMod(Linear& linear, const Ranges& ranges) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Binary* mod = linear.terms[i].first.As<Binary>();
+    if (mod == nullptr || mod->op != BinaryOp::kFloorMod) continue;
+    const int64_t* c = AsInt(mod->b);
+    if (c == nullptr || *c <= 0) continue;
+    const int64_t factor = linear.terms[i].second;
+    const Linear x = ToLinear(mod->a, ranges), quotient = SimplifyFloorDiv(x, *c, ranges);
+    if (quotient.terms.size() != 1 || quotient.terms[0].second != 1) continue;
+    for (size_t j = 0; j < linear.terms.size(); ++j) {
+      if (linear.terms[j].second != factor * *c || !Equal(linear.terms[j].first, quotient.terms[0].first)) continue;
+      linear.constant -= factor * *c * quotient.constant;
+      linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
+      linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
+      linear.Add(x, factor);
+      return RecombineDivMod(linear, ranges);
+    }
+  }
 }
 
 Linear SimplifyFloorMod(const Linear& a, int64_t c, const Ranges& ranges) {
