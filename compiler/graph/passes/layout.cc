@@ -27,6 +27,8 @@ constexpr double kNearBorder = 2, kFarBorder = 4;
 // Of its time without, where a tensor instruction makes the sums; fewer channels than this it does not gain on.
 constexpr double kInstructionShare = 1.0 / 4;
 constexpr int64_t kFewestChannels = 3;
+// How many times as long a transposed convolution with a stride takes where its sums divide.
+constexpr double kDivisions = 30;
 
 // Bytes through a Transpose that take as long as one operation of a convolution.
 double BytesPerOperation(const target::Target& target) {
@@ -76,7 +78,7 @@ double GainOf(const Graph& graph, const Node& node) {
   if (Is(node, "ConvTranspose")) {
     const std::vector<int64_t> strides = IntsAttribute(node, "strides");
     const bool strided = std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s > 1; });
-    if (strided) return 4 - last;  // only NHWC has a form without divisions: see lower_conv_transpose.h
+    if (strided) return kDivisions - last;  // only NHWC has a form without: see lower_conv_transpose.h
   }
   // Pointwise, all pixels are one axis.
   return VectorCost(IsPointwise(graph, node) ? Pixels(output) : output.back(), width) - last;
@@ -167,6 +169,13 @@ class LayoutChooser {
     return bytes * (ByteSize(type) > graph_.target.memory.l2_bytes ? kFarBorder : kNearBorder);
   }
 
+  double EnteringBytes(const Node& node) const {
+    const ValueId data = node.inputs[0];
+    return producers_[data] >= 0 && movable_[producers_[data]]
+               ? 0
+               : static_cast<double>(ByteSize(graph_.values[data].type));
+  }
+
   void Decide() {
     const double bytes_per_operation = BytesPerOperation(graph_.target);
     std::map<int, double> gain;  // per region, in bytes that it may cost
@@ -175,6 +184,8 @@ class LayoutChooser {
       const Node& node = graph_.nodes[i];
       const double operations = ConvOperations(graph_, node);
       if (operations > 0) gain[Region(static_cast<int>(i))] += bytes_per_operation * operations * GainOf(graph_, node);
+      // In NCHW, what the instruction takes is brought side by side by the kernel itself, which is a Transpose, too.
+      if (TakesInstruction(graph_, node)) gain[Region(static_cast<int>(i))] += EnteringBytes(node);
     }
     for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id) {
       if (!HasLayout(graph_, id)) continue;
