@@ -77,6 +77,17 @@ absl::Status CheckBias(const OpArgs& args, size_t input, int64_t channels) {
   return absl::OkStatus();
 }
 
+// The sums in the type of the data, with the bias (input 2) of each output channel, if there is one.
+OpResult AddBias(const OpArgs& args, StageBuilder& builder, const Buffer& sum,
+                 const std::function<Expr(Indices)>& channel) {
+  const DType dtype = args.inputs[0]->dtype;
+  if (!args.Has(2) && sum->dtype == dtype) return Buffers{sum};
+  return Buffers{Map(builder, "bias", dtype, sum->shape, [&](Indices i) {
+    Expr value = ReadHere(sum, i);
+    return args.Has(2) ? value + Read(args.inputs[2], {channel(i)}) : value;
+  })};
+}
+
 OpResult Conv(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   HONE_ASSIGN_OR_RETURN(Convolution conv, ReadConvolution(args, 0, 1));
@@ -86,11 +97,35 @@ OpResult Conv(const OpArgs& args, StageBuilder& builder) {
   Buffer sum = EmitSums(builder, conv, wide, [&](Exprs x_place, Exprs w_place) {
     return Read(x, std::move(x_place)) * Read(args.inputs[1], std::move(w_place));
   });
-  if (!args.Has(2) && wide == dtype) return Buffers{sum};
-  return Buffers{Map(builder, "bias", dtype, sum->shape, [&](Indices i) {
-    Expr value = ReadHere(sum, i);
-    return args.Has(2) ? value + Read(args.inputs[2], {i[conv.layout.channel()]}) : value;
-  })};
+  return AddBias(args, builder, sum, [&](Indices i) { return i[conv.layout.channel()]; });
+}
+
+// The same as what the pass lower_grouped_conv makes of it: weights [groups, out, in, kernel...], and two dimensions of
+// the output, [groups, out], in place of its channels, so that no index is a division.
+OpResult GroupedConv(const OpArgs& args, StageBuilder& builder) {
+  HONE_RETURN_IF_ERROR(CheckSameTypes(args));
+  HONE_ASSIGN_OR_RETURN(const Layout layout, ReadLayout(args, 0));
+  const Dims& x = args.inputs[0]->shape;
+  const Dims& w = args.inputs[1]->shape;
+  if (w.size() != x.size() + 1 || x[layout.channel()] != w[0] * w[2]) {
+    return Malformed("weights [groups, out, in, kernel...] must fit the channels of input 0");
+  }
+  HONE_ASSIGN_OR_RETURN(const Window window, ReadWindow(args, layout.SpaceOf(x), Dims(w.begin() + 3, w.end())));
+  HONE_RETURN_IF_ERROR(CheckBias(args, 2, w[0] * w[1]));
+  const DType wide = ComputeType(args.inputs[0]->dtype);
+  const Buffer padded = PadForWindow(builder, args.inputs[0], layout, window, Number(wide, 0));
+  const size_t group = layout.channel(), space = layout.channels_last ? layout.space() : layout.space() + 1;
+  Dims shape = layout.Shape(x[0], w[0], window.output), extents = window.kernel;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(group) + 1, w[1]);
+  extents.insert(extents.begin(), w[2]);
+  const Buffer sum = builder.Reduce("conv", wide, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
+    const Exprs taps = TapPlace(window, i.subspan(space, layout.spatial()), r.subspan(1));
+    Exprs w_place = {i[group], i[group + 1]};
+    w_place.insert(w_place.end(), r.begin(), r.end());
+    return Read(padded, layout.Place(i[0], i[group] * Expr(w[2]) + r[0], taps)) *
+           Read(args.inputs[1], std::move(w_place));
+  });
+  return AddBias(args, builder, sum, [&](Indices i) { return i[group] * Expr(w[1]) + i[group + 1]; });
 }
 
 // Where the node has the operands of a quantized convolution; a zero point that is absent is 0.
@@ -152,6 +187,10 @@ OpResult QLinearConv(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
+std::string GroupedLabel(const Graph& graph, const Node& node) {
+  return fmt::format("grouped_conv{}d", graph.values[node.inputs[0]].type.shape.size() - 2);
+}
+
 // "conv2d", "depthwise_conv1d", "grouped_conv3d".
 std::string ConvLabel(const Graph& graph, const Node& node) {
   const Dims& weights = graph.values[node.inputs[1]].type.shape;
@@ -165,9 +204,13 @@ constexpr OpDef kOps[] = {
     {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, {.axes = {AxisForm::kLayout}}, QuantizedRange},
     {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, {.axes = {AxisForm::kLayout}}, QuantizedRange},
 };
+constexpr OpDef kHoneOps[] = {
+    {"GroupedConv", Checked<GroupedConv, 2, Elements::kFloat>, {.label = {.of = GroupedLabel}}},
+};
 
 }  // namespace
 
 std::span<const OpDef> ConvOps() { return kOps; }
+std::span<const OpDef> GroupedConvOps() { return kHoneOps; }
 
 }  // namespace hone::graph

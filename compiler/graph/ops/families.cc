@@ -14,7 +14,7 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"", EinsumOps()},        OpFamily{"", ConvOps()},           OpFamily{"", PoolOps()},
       OpFamily{"", ConvTransposeOps()}, OpFamily{"", ResizeOps()},         OpFamily{"", SampleOps()},
       OpFamily{"", MatMulOps()},        OpFamily{"", SignalOps()},         OpFamily{"", QuantizeOps()},
-      OpFamily{"", RecurrentOps()},     OpFamily{"hone", PhasedConvOps()},
+      OpFamily{"", RecurrentOps()},     OpFamily{"hone", PhasedConvOps()}, OpFamily{"hone", GroupedConvOps()},
   };
   return kFamilies;
 }

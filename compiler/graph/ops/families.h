@@ -41,6 +41,7 @@ std::span<const OpDef> EinsumOps();          // einsum.cc: Einsum, Det
 std::span<const OpDef> ConvOps();            // conv.cc: Conv, ConvInteger, QLinearConv
 std::span<const OpDef> ConvTransposeOps();   // conv_transpose.cc
 std::span<const OpDef> PhasedConvOps();      // conv_transpose.cc: domain "hone"
+std::span<const OpDef> GroupedConvOps();     // conv.cc: domain "hone"
 std::span<const OpDef> PoolOps();            // pool.cc: pools and MaxUnpool
 std::span<const OpDef> ResizeOps();          // resize.cc: Resize, Upsample
 std::span<const OpDef> SampleOps();          // sample.cc: RoiAlign, GridSample

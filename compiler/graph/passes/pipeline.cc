@@ -5,6 +5,7 @@
 #include "compiler/graph/passes/fold_scale.h"
 #include "compiler/graph/passes/layout.h"
 #include "compiler/graph/passes/lower_conv_transpose.h"
+#include "compiler/graph/passes/lower_grouped_conv.h"
 #include "compiler/graph/passes/lower_matmul.h"
 #include "compiler/graph/passes/recognize.h"
 #include "compiler/graph/passes/shuffle.h"
@@ -29,6 +30,7 @@ constexpr Pass<Graph> kPasses[] = {
     {"spell_shuffles", SpellShuffles},
     {"simplify", Simplify},
     {"lower_conv_transposes", LowerConvTransposes},
+    {"lower_grouped_convs", LowerGroupedConvs},
     {"lower_matmuls", LowerMatMuls},
     {"simplify", Simplify},
     {"sink_reshapes", SinkReshapes},

@@ -1,0 +1,47 @@
+#include "compiler/graph/passes/lower_grouped_conv.h"
+
+#include <map>
+
+#include "base/status.h"
+#include "compiler/graph/graph_edit.h"
+
+namespace hone::graph {
+namespace {
+
+bool CanLower(const Graph& graph, const Node& node) {
+  if (!Is(node, "Conv")) return false;
+  const int64_t groups = IntAttribute(node, "group", 1);
+  return groups > 1 && graph.values[node.inputs[1]].type.shape[0] > groups;
+}
+
+absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
+  const int64_t groups = IntAttribute(node, "group", 1);
+  std::vector<int64_t> weights = graph.values[node.inputs[1]].type.shape;
+  const int64_t outputs = weights[0] / groups;
+  weights[0] = outputs;
+  weights.insert(weights.begin(), groups);
+  auto attributes = node.attributes;
+  attributes.erase("group");
+  std::vector<ValueId> inputs = node.inputs;
+  HONE_ASSIGN_OR_RETURN(inputs[1], AddReshape(graph, node.inputs[1], weights));
+  HONE_ASSIGN_OR_RETURN(const ValueId result,
+                        AddOp(graph, "GroupedConv", std::move(inputs), std::move(attributes), "hone"));
+  return AddReshape(graph, result, graph.values[node.outputs[0]].type.shape);
+}
+
+}  // namespace
+
+absl::Status LowerGroupedConvs(Graph& graph) {
+  const size_t count = graph.nodes.size();
+  std::map<ValueId, ValueId> replacements;
+  for (size_t i = 0; i < count; ++i) {
+    const Node node = graph.nodes[i];
+    if (!CanLower(graph, node)) continue;
+    HONE_ASSIGN_OR_RETURN(replacements[node.outputs[0]], Lower(graph, node));
+  }
+  ReplaceUses(graph, replacements);
+  Tidy(graph);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::graph
