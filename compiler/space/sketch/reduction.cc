@@ -4,6 +4,11 @@
 #include "compiler/space/sketch.h"
 
 namespace hone::space {
+namespace {
+
+constexpr int64_t kShortVector = 4;  // the least that is worth a vector
+
+}  // namespace
 
 bool FitsVectors(const Sketch& sketch, const ir::Stage& s) {
   if (s.reduce_axes.empty()) return false;
@@ -30,6 +35,16 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   // The name stands in records.
   const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, axis.extent >= 8 * width ? 4 : 1);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis.name, width * vectors, true}));
+  // These by shorter vectors: one number after the other would take as long as a row of a few hundred.
+  const int64_t levels = sketch.chooser.OneOf(stage + ".levels", {1, 2, 3}, 3);
+  std::string left = axis.name + "y";
+  int64_t partials = width * vectors;
+  for (const int64_t shorter : {width, kShortVector}) {
+    if (levels == 1 || (levels == 2 && shorter < width) || shorter >= partials) continue;
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, left, shorter, true}));
+    left += "y";
+    partials = shorter;
+  }
   return true;
 }
 
