@@ -41,15 +41,18 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x) {
   llvm::Type* ints = IntLike(b, x);
   llvm::Value* low = b.CreateSelect(b.CreateFCmpOLT(x, Const(x, -104.0)), Const(x, -104.0), x);
   llvm::Value* clamped = b.CreateSelect(b.CreateFCmpOGT(low, Const(x, 89.0)), Const(x, 89.0), low);
-  llvm::Value* n =
-      b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, b.CreateFMul(clamped, Const(x, 1.4426950408889634)));
+  // Beside 1.5 * 2^23 floats are whole numbers, and their last bits are the number: rounded and converted at once. A
+  // conversion that saturates would go element by element.
+  constexpr double kWhole = 12582912;
+  llvm::Value* shifted = Fma(b, clamped, Const(x, 1.4426950408889634), Const(x, kWhole));
+  llvm::Value* n = b.CreateFSub(shifted, Const(x, kWhole));
   llvm::Value* r = Fma(b, n, Const(x, -0.693359375), clamped);
   r = Fma(b, n, Const(x, 2.12194440e-4), r);
   llvm::Value* p = Polynomial(
       b, r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   llvm::Value* e = b.CreateFAdd(Fma(b, p, b.CreateFMul(r, r), r), Const(x, 1.0));
   // A NaN passes through the polynomial; its n only has to be some integer.
-  llvm::Value* whole = b.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {ints, n->getType()}, {n});
+  llvm::Value* whole = b.CreateSub(b.CreateBitCast(shifted, ints), b.CreateBitCast(Const(x, kWhole), ints));
   llvm::Value* half = b.CreateAShr(whole, llvm::ConstantInt::get(ints, 1));
   const auto power = [&](llvm::Value* exponent) {
     llvm::Value* biased = b.CreateAdd(exponent, llvm::ConstantInt::get(ints, 127));
