@@ -252,11 +252,52 @@ OpResult PhasedConvTranspose(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
+// What the pass lower_conv_transpose makes of products alone, [batch, space..., taps..., channels]: element o * stride
+// + phase of each dimension is the sum of the products whose input and tap meet there, and of the channel's bias
+// (input 1, optional). The output has every spatial dimension as two, as that of PhasedConvTranspose.
+OpResult SumTaps(const OpArgs& args, StageBuilder& builder) {
+  const Buffer& products = args.inputs[0];
+  const Dims& from = products->shape;
+  const size_t rank = Rank(products) / 2 - 1;
+  const Dims pads = args.Ints("pads", {}), sizes = args.Ints("sizes", {}), strides = args.Ints("strides", {});
+  if (Rank(products) != 2 * rank + 2 || pads.size() != rank || sizes.size() != rank || strides.size() != rank) {
+    return Malformed("pads, sizes and strides must fit the rank of input 0");
+  }
+  Dims shape = {from[0]}, most;  // taps of a phase
+  for (size_t d = 0; d < rank; ++d) {
+    shape.insert(shape.end(), {sizes[d], strides[d]});
+    most.push_back((from[1 + rank + d] + strides[d] - 1) / strides[d]);
+  }
+  shape.push_back(from.back());
+  const DType dtype = products->dtype;
+  if (args.Has(1) && args.inputs[1]->shape != Dims{from.back()}) return Malformed("one bias (input 1) per channel");
+  return Buffers{Map(builder, "sum_taps", dtype, shape, [&](Indices i) {
+    Expr sum = args.Has(1) ? Read(args.inputs[1], {i[1 + 2 * rank]}) : Number(ComputeType(dtype), 0);
+    for (int64_t tap = 0; tap < Product(most); ++tap) {
+      Exprs place = {i[0]}, taps;
+      Expr meets = ir::MakeBool(true);
+      int64_t rest = tap;
+      for (size_t d = rank; d-- > 0; rest /= most[d]) {
+        const Expr at = i[2 + 2 * d] + Expr(pads[d]), t(rest % most[d]), stride(strides[d]);
+        const Expr input = i[1 + 2 * d] + FloorDiv(at, stride) - t, k = FloorMod(at, stride) + stride * t;
+        place.insert(place.begin() + 1, input);
+        taps.insert(taps.begin(), k);
+        meets = meets && input >= Expr(0) && input < Expr(from[1 + d]) && k < Expr(from[1 + rank + d]);
+      }
+      place.insert(place.end(), taps.begin(), taps.end());
+      place.push_back(i[1 + 2 * rank]);
+      sum = sum + MakeSelect(meets, Read(products, std::move(place)), Number(ComputeType(dtype), 0));
+    }
+    return sum;
+  })};
+}
+
 constexpr OpDef kOps[] = {
     {"ConvTranspose", Checked<ConvTranspose, 2, Elements::kFloat>, {.axes = {AxisForm::kLayout}}},
 };
 constexpr OpDef kHoneOps[] = {
     {"PhasedConvTranspose", Checked<PhasedConvTranspose, 2, Elements::kFloat>, {.label = {"conv_transpose"}}},
+    {"SumTaps", Checked<SumTaps, 1, Elements::kFloat>},
 };
 
 }  // namespace

@@ -73,6 +73,54 @@ absl::StatusOr<ValueId> Crop(Graph& graph, ValueId value, const Ints& shape) {
   return AddOp(graph, "Slice", {value, starts, ends});
 }
 
+// Whether each product of an input and a tap is better made once, in one product of matrices, and then added up. The
+// vectors of phases lie along the output channels, and all phases have as many taps; those of products lie along taps
+// and channels, none is wasted, but all products go through memory.
+bool PrefersProducts(const Graph& graph, const Node& node, const Ints& strides) {
+  const Ints& weights = graph.values[node.inputs[1]].type.shape;  // [inputs, outputs, kernel...]
+  const int64_t width = graph.target.VectorWidth(4);
+  int64_t taps = 1, phased = 1;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    taps *= weights[2 + d];
+    phased *= (weights[2 + d] + strides[d] - 1) / strides[d] * strides[d];
+  }
+  const auto vectors = [&](int64_t elements) { return static_cast<double>((elements + width - 1) / width); };
+  constexpr double kThroughMemory = 6;  // multiply-adds on a vector that its way through memory takes
+  const auto inputs = static_cast<double>(weights[0]);
+  return vectors(taps * weights[1]) * (inputs + kThroughMemory) <
+         static_cast<double>(phased) * vectors(weights[1]) * inputs;
+}
+
+absl::StatusOr<ValueId> Products(Graph& graph, const Node& node, const Phases& phases) {
+  const Ints data = graph.values[node.inputs[0]].type.shape, weights = graph.values[node.inputs[1]].type.shape;
+  const size_t rank = phases.strides.size();
+  Ints order = {0}, shape(data.begin(), data.end() - 1);
+  int64_t columns = weights[1];
+  for (size_t d = 0; d < rank; ++d) {
+    order.push_back(static_cast<int64_t>(2 + d));
+    shape.push_back(weights[2 + d]);
+    columns *= weights[2 + d];
+  }
+  order.push_back(1);
+  shape.push_back(weights[1]);
+  HONE_ASSIGN_OR_RETURN(ValueId matrix, AddOp(graph, "Transpose", {node.inputs[1]}, {{"perm", order}}));
+  HONE_ASSIGN_OR_RETURN(matrix, AddReshape(graph, matrix, {weights[0], columns}));
+  HONE_ASSIGN_OR_RETURN(ValueId products, AddOp(graph, "MatMul", {node.inputs[0], matrix}));
+  HONE_ASSIGN_OR_RETURN(products, AddReshape(graph, products, shape));
+  std::vector<ValueId> inputs = {products};
+  if (node.inputs.size() > 2 && node.inputs[2] != kAbsent) inputs.push_back(node.inputs[2]);
+  return AddOp(graph, "SumTaps", std::move(inputs),
+               {{"pads", phases.pads}, {"sizes", phases.sizes}, {"strides", phases.strides}}, "hone");
+}
+
+absl::StatusOr<ValueId> PhaseByPhase(Graph& graph, const Node& node, const Phases& phases) {
+  const ValueId weights = SplitWeights(graph, node.inputs[1], phases);
+  HONE_ASSIGN_OR_RETURN(const ValueId result, AddOp(graph, "PhasedConvTranspose", {node.inputs[0], weights},
+                                                    {{"pads", phases.pads}, {"sizes", phases.sizes}}, "hone"));
+  if (node.inputs.size() < 3 || node.inputs[2] == kAbsent) return result;
+  return AddOp(graph, "Add", {result, node.inputs[2]});
+}
+
 absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
   const Ints output = graph.values[node.outputs[0]].type.shape;
   const size_t rank = output.size() - 2;
@@ -84,12 +132,8 @@ absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
     whole.push_back(phases.sizes[d] * phases.strides[d]);
   }
   whole.push_back(output.back());
-  const ValueId weights = SplitWeights(graph, node.inputs[1], phases);
-  HONE_ASSIGN_OR_RETURN(ValueId result, AddOp(graph, "PhasedConvTranspose", {node.inputs[0], weights},
-                                              {{"pads", phases.pads}, {"sizes", phases.sizes}}, "hone"));
-  if (node.inputs.size() > 2 && node.inputs[2] != kAbsent) {
-    HONE_ASSIGN_OR_RETURN(result, AddOp(graph, "Add", {result, node.inputs[2]}));
-  }
+  const bool products = PrefersProducts(graph, node, phases.strides);
+  HONE_ASSIGN_OR_RETURN(ValueId result, products ? Products(graph, node, phases) : PhaseByPhase(graph, node, phases));
   HONE_ASSIGN_OR_RETURN(result, AddReshape(graph, result, whole));
   return Crop(graph, result, output);
 }

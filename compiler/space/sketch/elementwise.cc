@@ -8,6 +8,7 @@ namespace {
 
 // Below this many elements handing work to another thread costs more than it saves.
 constexpr int64_t kSerialElements = 16384;
+constexpr int64_t kMostCopies = 32;  // of the value's code
 
 // Every load is at the stage's own indices, or a scalar: the stage is one flat run of memory.
 bool IsFlat(const ir::Stage& stage) {
@@ -25,6 +26,50 @@ bool IsFlat(const ir::Stage& stage) {
   return !uses_axis;
 }
 
+// Axes by which the value is divided into cases: short ones, not the last, that are divided where they are used. Each
+// iteration written out knows its case.
+std::vector<std::string> CaseAxes(const ir::Stage& stage) {
+  std::vector<std::string> cases;
+  int64_t copies = 1;
+  for (size_t d = 0; d + 1 < stage.axes.size(); ++d) {
+    const ir::Axis& axis = stage.axes[d];
+    if (axis.extent < 2 || copies * axis.extent > kMostCopies) continue;
+    bool divided = false;
+    ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+      const ir::Binary* b = e.As<ir::Binary>();
+      const bool divides = b != nullptr && (b->op == ir::BinaryOp::kFloorDiv || b->op == ir::BinaryOp::kFloorMod);
+      divided |= divides && ir::UsesVar(b->a, axis.name);
+    });
+    if (!divided) continue;
+    cases.push_back(axis.name);
+    copies *= axis.extent;
+  }
+  return cases;
+}
+
+// The axes but for the last as one loop, with those of `cases`, written out, inside it. Its name.
+absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const std::vector<std::string>& cases,
+                                      size_t keep) {
+  std::vector<std::string> outer;
+  for (size_t i = 0; i < s.axes.size() && (i == 0 || i + keep < s.axes.size()); ++i) {
+    if (std::ranges::find(cases, s.axes[i].name) == cases.end()) outer.push_back(s.axes[i].name);
+  }
+  if (!cases.empty()) {
+    schedule::Reorder order{outer};
+    order.loops.insert(order.loops.end(), cases.begin(), cases.end());
+    HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
+  }
+  for (const std::string& loop : cases) {
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{loop, ir::LoopKind::kUnrolled}));
+  }
+  std::string fused = outer[0];
+  for (size_t i = 1; i < outer.size(); ++i) {
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Fuse{fused, outer[i]}));
+    fused += "_" + outer[i];
+  }
+  return fused;
+}
+
 }  // namespace
 
 absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
@@ -34,11 +79,9 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const int64_t most = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   const std::string prefix = stage + ".";
   const size_t keep = IsFlat(s) ? 0 : 1;  // how many inner axes stay apart from the fused ones
-  std::string outer = s.axes[0].name;
-  for (size_t i = 1; i + keep < s.axes.size(); ++i) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Fuse{outer, s.axes[i].name}));
-    outer += "_" + s.axes[i].name;
-  }
+  std::vector<std::string> cases = keep == 0 ? std::vector<std::string>() : CaseAxes(s);
+  if (cases.size() + 1 >= s.axes.size()) cases.clear();  // some loop must be left for threads
+  HONE_ASSIGN_OR_RETURN(const std::string outer, FuseOuter(sketch, s, cases, keep));
   const bool apart = keep == 1 && s.axes.size() > 1;
   const std::string inner = apart ? s.axes.back().name : outer;
   const int64_t inner_extent = apart ? s.axes.back().extent : elements;

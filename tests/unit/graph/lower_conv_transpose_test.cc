@@ -14,24 +14,32 @@ struct Case {
   Ints kernel, strides, pads, extra;
 };
 
-// Odd and even kernels, strides and pads; kernels shorter than the stride, whose last phases have no taps.
-TEST(LowerConvTranspose, PhasesKeepTheMeaning) {
+// Odd and even kernels, strides and pads; kernels shorter than the stride, whose last phases have no taps. Phase by
+// phase, or, for few output channels, all products first.
+TEST(LowerConvTranspose, KeepsTheMeaning) {
   const std::vector<Case> cases = {{{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}},
                                    {{3, 3}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
                                    {{5, 4}, {3, 2}, {2, 1, 0, 2}, {1, 0}}, {{2, 1}, {3, 2}, {0, 0, 0, 0}, {0, 0}},
                                    {{5, 3}, {2, 1}, {3, 1, 2, 1}, {0, 0}}};
+  int phased = 0, summed = 0;
   for (const Case& c : cases) {
-    SCOPED_TRACE(testing::PrintToString(c.kernel) + testing::PrintToString(c.strides));
-    GraphBuilder b;
-    b.Input("x", {2, 64, 5, 6}).Floats("bias", {16}, RandomFloats(16, 2));
-    b.Floats("w", {64, 16, c.kernel[0], c.kernel[1]}, RandomFloats(64 * 16 * c.kernel[0] * c.kernel[1], 1));
-    b.Node("ConvTranspose", {"x", "w", "bias"}, {"t"},
-           {Attr("strides", c.strides), Attr("pads", c.pads), Attr("output_padding", c.extra)});
-    b.Node("Relu", {"t"}, {"y"}).Output("y");
-    const Graph graph = ExpectPassesKeepMeaning(b.Model());
-    EXPECT_EQ(CountOps(graph, "ConvTranspose"), 0);
-    EXPECT_EQ(CountOps(graph, "PhasedConvTranspose"), 1);
+    for (const int outputs : {16, 3}) {
+      SCOPED_TRACE(testing::PrintToString(c.kernel) + testing::PrintToString(c.strides) + std::to_string(outputs));
+      GraphBuilder b;
+      b.Input("x", {2, 64, 5, 6}).Floats("bias", {outputs}, RandomFloats(outputs, 2));
+      b.Floats("w", {64, outputs, c.kernel[0], c.kernel[1]}, RandomFloats(64 * outputs * c.kernel[0] * c.kernel[1], 1));
+      b.Node("ConvTranspose", {"x", "w", "bias"}, {"t"},
+             {Attr("strides", c.strides), Attr("pads", c.pads), Attr("output_padding", c.extra)});
+      b.Node("Relu", {"t"}, {"y"}).Output("y");
+      const Graph graph = ExpectPassesKeepMeaning(b.Model());
+      EXPECT_EQ(CountOps(graph, "ConvTranspose"), 0);
+      phased += CountOps(graph, "PhasedConvTranspose");
+      summed += CountOps(graph, "SumTaps");
+    }
   }
+  EXPECT_EQ(phased + summed, 14);
+  EXPECT_GE(phased, 2);
+  EXPECT_GE(summed, 7);
 }
 
 TEST(LowerConvTranspose, WhatFollowsIsPartOfTheKernel) {
