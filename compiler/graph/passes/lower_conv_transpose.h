@@ -10,8 +10,8 @@ namespace hone::graph {
 
 // A ConvTranspose in NHWC (constant weights, a stride over 1, no dilation, one group) becomes PhasedConvTranspose, or,
 // with few output channels or a kernel that the stride does not divide, MatMul, Reshape and SumTaps. The output of
-// either, [N, D / stride, stride, ..., C], is the same memory; (Add,) Reshape, and Slice where the stride does not divide
-// the output, make the rest of it.
+// either, [N, D / stride, stride, ..., C], is the same memory; (Add,) Reshape, and Slice where the stride does not
+// divide the output, make the rest of it.
 absl::Status LowerConvTransposes(Graph& graph);
 
 }  // namespace hone::graph
