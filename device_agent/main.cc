@@ -29,6 +29,7 @@
 #include "device_agent/device.h"
 #include "device_agent/device_convert.h"
 #include "device_agent/golden.h"
+#include "device_agent/label.h"
 #include "device_agent/launcher.h"
 #include "device_agent/make_device.h"
 #include "device_agent/outbox.h"
@@ -76,14 +77,6 @@ v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last)
   return ToProto(device.SelfTest(threads));
 }
 
-absl::StatusOr<std::pair<std::string, std::string>> ParseLabel(const std::string& label) {
-  const size_t equals = label.find('=');
-  if (equals != std::string::npos && label.find('\n') == std::string::npos) {
-    return std::pair(label.substr(0, equals), label.substr(equals + 1));
-  }
-  return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
-}
-
 // What clients tune for who ask for this device; "" where Hone makes no code for it.
 std::string TargetText(const std::string& device, int threads, const Options& options) {
   if (!options.target.empty()) return options.target;
@@ -112,9 +105,9 @@ class OwnDevice {
     *state.mutable_fingerprint() = ToProto(fingerprint);
     state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
     state.set_target(TargetText(text, state.threads(), options));
-    for (const std::string& label : options.labels) {
-      HONE_ASSIGN_OR_RETURN(const auto parts, ParseLabel(label));
-      (*state.mutable_labels())[parts.first] = parts.second;
+    for (const std::string& text : options.labels) {
+      HONE_ASSIGN_OR_RETURN(const Label label, ParseLabel(text));
+      (*state.mutable_labels())[label.name] = label.value;
     }
     *state.mutable_self_test() = CheckedAlone(*device, state.threads(), nullptr);
     std::unique_ptr<OwnDevice> own(
@@ -306,7 +299,7 @@ CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config)
                  "what to measure on (default: cpu), of " + DeviceKinds() + "; may be repeated");
   app.add_option("--target", options.target,
                  "what clients tune for who ask for this device (default: what the machine says of itself)");
-  app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
+  app.add_option("--label", options.labels, "NAME or NAME=VALUE that jobs may ask for, as rpi4; may be repeated");
   app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/agent)");

@@ -128,8 +128,8 @@ constexpr char kListDevices[] = "/hone.v1.AdminService/ListDevices";
 TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
   StartTracker();
   const std::string token = Token("agent");
-  ASSERT_EQ(
-      RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token, "--name", "board", "--label", "board=rpi"}), 0)
+  ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token, "--name", "board", "--label", "rpi4"}),
+            0)
       << said_;
   EXPECT_THAT(said_, HasSubstr("joined as 'board'"));
   const std::filesystem::path own = folder_ / "config" / "hone" / "agent";
@@ -143,7 +143,10 @@ TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
   EXPECT_EQ(Identity("board").value("state", ""), "good");
   // It has one already; joining twice would leave a name behind.
   EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent")}), 1);
-  EXPECT_THAT(said_, HasSubstr("has an identity already"));
+  EXPECT_THAT(said_, HasSubstr("joined already as 'board' at " + address_ + ": " + own.string()));
+  EXPECT_THAT(said_, HasSubstr("hone identity revoke board"));
+  EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token, "--label", "rpi,4"}), 2);
+  EXPECT_THAT(said_, HasSubstr("--label 'rpi,4': write NAME or NAME=VALUE"));
 }
 
 TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
