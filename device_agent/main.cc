@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/config_option.h"
+#include "base/cpu_cores.h"
 #include "base/host_lock.h"
 #include "base/identity.h"
 #include "base/status.h"
@@ -103,8 +104,11 @@ class OwnDevice {
     state.set_device_id(device->id());
     HONE_ASSIGN_OR_RETURN(const DeviceFingerprint fingerprint, device->Fingerprint());
     *state.mutable_fingerprint() = ToProto(fingerprint);
-    state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
-    state.set_target(TargetText(text, state.threads(), options));
+    {
+      const OnCpus own(device->cpus());  // of which threads and target are
+      state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
+      state.set_target(TargetText(text, state.threads(), options));
+    }
     for (const std::string& text : options.labels) {
       HONE_ASSIGN_OR_RETURN(const Label label, ParseLabel(text));
       (*state.mutable_labels())[label.name] = label.value;
@@ -300,7 +304,8 @@ CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config)
   app.add_option("--target", options.target,
                  "what clients tune for who ask for this device (default: what the machine says of itself)");
   app.add_option("--label", options.labels, "NAME or NAME=VALUE that jobs may ask for, as rpi4; may be repeated");
-  app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
+  app.add_option("--threads", options.threads,
+                 "most threads a kernel may use (default: one for each core of the device)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/agent)");
   app.add_option(
