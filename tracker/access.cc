@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/protocol_version.h"
 #include "base/status.h"
 #include "pki/token.h"
 #include "tracker/queue/quotas.h"
@@ -183,6 +184,10 @@ grpc::Status RoleCheck::Process(const InputMetadata& metadata, grpc::AuthContext
 
 absl::Status RoleCheck::Check(const InputMetadata& metadata, const grpc::AuthContext& context,
                               std::string_view method) {
+  const auto name = metadata.find("user-agent");
+  if (name != metadata.end()) {
+    HONE_RETURN_IF_ERROR(CheckProtocol(ProtocolOf({name->second.data(), name->second.size()}), "program that calls"));
+  }
   if (method == kJoin) {
     const auto token = metadata.find(pki::kTokenMetadata);
     return gate_->CheckToken(token == metadata.end() ? "" : std::string(token->second.data(), token->second.size()));

@@ -173,6 +173,19 @@ TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
   ASSERT_EQ(Join(Token("viewer"), "bob", {"--name", "bob"}), 0) << "a refusal leaves nothing in the way: " << said_;
 }
 
+TEST_F(JoinTest, AProgramOfALaterProtocolIsToldToUpdateTheTracker) {
+  StartTracker();
+  ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = pki::ReadFile(Files("ann").authority).value();
+  tls.pem_private_key = tls.pem_cert_chain = pki::ReadFile(Files("ann").identity).value();
+  grpc::ChannelArguments later;
+  later.SetUserAgentPrefix("hone-protocol/2");
+  const grpc::Status status = Call(kListDevices, grpc::CreateCustomChannel(address_, grpc::SslCredentials(tls), later));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("update the tracker"));
+}
+
 TEST_F(JoinTest, ATokenGivesItsRoleAndNoTakenName) {
   StartTracker();
   ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/protocol_version.h"
 #include "base/status.h"
 #include "tracker/queue/health.h"
 #include "tracker/queue/times.h"
@@ -16,11 +17,7 @@ namespace {
 constexpr size_t kFormerBoots = 8;
 
 absl::Status Validate(const v1::SynchronizeRequest& request) {
-  if (request.protocol_version() != v1::PROTOCOL_VERSION_1) {
-    return absl::FailedPreconditionError(
-        fmt::format("agent speaks protocol version {}, this tracker version 1; update the older of the two",
-                    static_cast<int>(request.protocol_version())));
-  }
+  HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("agent '{}'", request.agent_id())));
   if (request.agent_id().empty()) return absl::InvalidArgumentError("agent has no agent_id");
   if (request.boot_id().empty()) return absl::InvalidArgumentError("agent has no boot_id");
   std::set<std::string> ids;

@@ -103,6 +103,22 @@ TEST_F(RoleCheckTest, WhoeverShowsNoCertificateIsToldHowToJoin) {
   EXPECT_THAT(status.error_message(), HasSubstr("hone-agent join"));
 }
 
+TEST_F(RoleCheckTest, AProgramOfAnotherProtocolIsToldWhichSideToUpdate) {
+  Gate gate(membership_.get());
+  RoleCheck check(&gate);
+  FakeContext ann = ContextOf("ann", now_);
+  const auto call = [&](const std::string& program) {
+    const grpc::AuthMetadataProcessor::InputMetadata metadata = {{":path", kDrain}, {"user-agent", program}};
+    return check.Process(metadata, &ann, nullptr, nullptr);
+  };
+  EXPECT_TRUE(call("grpc-c++/1.51.1").ok()) << "programs of the first version do not say it";
+  EXPECT_TRUE(call("hone-protocol/1 grpc-c++/1.51.1").ok());
+  EXPECT_EQ(call("hone-protocol/2 grpc-c++/1.51.1").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(call("hone-protocol/2 grpc-c++/1.51.1").error_message(), HasSubstr("update the tracker"));
+  EXPECT_THAT(call("hone-protocol/0 grpc-c++/1.51.1").error_message(), HasSubstr("update the program"));
+  EXPECT_THAT(call("hone-protocol/x").error_message(), HasSubstr("update the program"));
+}
+
 TEST(AccessTest, EveryMethodHasARule) {
   const std::set<std::string> methods = AllMethods();
   EXPECT_GE(methods.size(), 29u);
