@@ -29,6 +29,7 @@
 #include "device_agent/cpu/throttling.h"
 #include "device_agent/device.h"
 #include "device_agent/device_convert.h"
+#include "device_agent/doctor.h"
 #include "device_agent/golden.h"
 #include "device_agent/label.h"
 #include "device_agent/launcher.h"
@@ -57,7 +58,7 @@ struct Options {
   std::string user;      // of the service
   std::string outbox;    // a folder (outbox.h)
   SandboxLevel required = SandboxLevel::kNone;
-  bool die_with_parent = false;
+  bool die_with_parent = false, json = false;
   std::string launcher_folder;
   int launcher_channel = -1, launcher_cancel = -1;
 };
@@ -290,8 +291,28 @@ int RunLauncher(const Options& options) {
   return LauncherMain(**device, options.launcher_channel, options.launcher_cancel);
 }
 
-// Returns `join`. config: a file that is read where no --config is given, or "".
-CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config) {
+// 1 where something is bad.
+absl::StatusOr<int> Doctor(Options options) {
+  if (options.identity.empty()) {
+    HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
+  }
+  std::optional<ActAs> user;  // whose the files are
+  if (!options.user.empty() && geteuid() == 0) {
+    HONE_ASSIGN_OR_RETURN(ActAs acting, ActAs::Begin(options.user));
+    user.emplace(std::move(acting));
+  }
+  const std::vector<Finding> findings = Examine({options.identity, options.tracker, true});
+  fmt::print("{}", options.json ? FindingsAsJson(findings) : FindingsAsText(findings));
+  return AllFine(findings) ? 0 : 1;
+}
+
+struct Commands {
+  const CLI::App* join;
+  const CLI::App* doctor;
+};
+
+// config: a file that is read where no --config is given, or "".
+Commands AddOptions(CLI::App& app, Options& options, const std::string& config) {
   app.set_version_flag("--version", HONE_VERSION);
   AddConfigOption(
       app, config,
@@ -325,7 +346,11 @@ CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config)
   join->add_option("tracker", options.tracker, "HOST:PORT of the tracker")->required();
   join->add_option("--token", options.token, "what hone token create --role agent printed")->required();
   join->fallthrough();  // to --name, --label and --identity
-  return join;
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "say what spoils timings or security on this machine, and what mends it");
+  doctor->add_flag("--json", options.json, "print one JSON document and nothing else");
+  doctor->fallthrough();
+  return {join, doctor};
 }
 
 int Finish(const absl::Status& status) {
@@ -339,9 +364,10 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
   // By root it is the service that joins, where there is one; whoever starts an agent by hand has a folder of their
   // own.
-  const bool service_joins =
-      argc > 1 && std::string_view(argv[1]) == "join" && geteuid() == 0 && std::filesystem::exists(kServiceConfig);
-  const CLI::App* join = AddOptions(app, options, service_joins ? kServiceConfig : "");
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const bool of_service =
+      (first == "join" || first == "doctor") && geteuid() == 0 && std::filesystem::exists(kServiceConfig);
+  const auto [join, doctor] = AddOptions(app, options, of_service ? kServiceConfig : "");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -349,6 +375,10 @@ int Main(int argc, char** argv) {
   }
   if (options.launcher_channel >= 0) return RunLauncher(options);
   if (join->parsed()) return Finish(Join(options));
+  if (doctor->parsed()) {
+    const absl::StatusOr<int> code = Doctor(options);
+    return code.ok() ? *code : Finish(code.status());
+  }
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t signals;
   sigemptyset(&signals);

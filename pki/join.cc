@@ -144,6 +144,14 @@ absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const Join
   return response.name();
 }
 
+absl::StatusOr<absl::Time> TimeAt(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(Deadline());
+  v1::WhoAmIResponse response;
+  HONE_RETURN_IF_ERROR(FromGrpc(v1::JoinService::NewStub(channel)->WhoAmI(&context, v1::WhoAmIRequest(), &response)));
+  return absl::FromUnixSeconds(response.time().seconds()) + absl::Nanoseconds(response.time().nanos());
+}
+
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder) {
   const std::string key = MakeKey();
   v1::RenewRequest request;

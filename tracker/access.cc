@@ -53,6 +53,7 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.RecordService/Export", {kViewer, kClient, kAdmin}},
       {kJoin, {}},  // a token, not a role, lets in
       {"/hone.v1.JoinService/Renew", {kAgent, kTuner, kViewer, kClient, kAdmin}},
+      {"/hone.v1.JoinService/WhoAmI", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.IdentityService/CreateToken", {kAdmin}},
       {"/hone.v1.IdentityService/ListTokens", {kAdmin}},
       {"/hone.v1.IdentityService/RevokeToken", {kAdmin}},

@@ -173,6 +173,33 @@ TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
   ASSERT_EQ(Join(Token("viewer"), "bob", {"--name", "bob"}), 0) << "a refusal leaves nothing in the way: " << said_;
 }
 
+TEST_F(JoinTest, TheDoctorAsksTheTrackerAndEndsAsWhatItFinds) {
+  StartTracker();
+  ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
+      << said_;
+  const auto examine = [&](const std::string& program, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {program, "doctor", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const int status = RunProgram(arguments);
+    const size_t begin = said_.find('{');  // what is bad is also said on standard error
+    const json found = json::parse(said_.substr(begin, said_.rfind('}') - begin + 1), nullptr, false);
+    EXPECT_EQ(status, found.value("fine", false) ? 0 : 1) << said_;
+    std::map<std::string, std::string> verdicts;
+    for (const json& check : found["checks"]) verdicts[check["check"]] = check["verdict"];
+    return verdicts;
+  };
+  auto agent = examine(HONE_AGENT_BINARY);
+  EXPECT_EQ(agent["identity"], "good") << said_;
+  EXPECT_EQ(agent["certificate"], "good") << said_;
+  EXPECT_EQ(agent["tracker"], "good") << said_;
+  EXPECT_EQ(agent.count("governor"), 1u);
+  auto admin = examine(HONE_BINARY, {"--tracker", address_});
+  EXPECT_EQ(admin["tracker"], "good") << said_;
+  tracker_.reset();
+  agent = examine(HONE_AGENT_BINARY);
+  EXPECT_EQ(agent["tracker"], "bad") << said_;
+}
+
 TEST_F(JoinTest, AProgramOfALaterProtocolIsToldToUpdateTheTracker) {
   StartTracker();
   ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;

@@ -133,11 +133,11 @@ TEST(AccessTest, WhoMayDoWhat) {
     }
     return allowed;
   };
-  const std::set<std::string> agent = {"AgentService/Synchronize", "JoinService/Renew"};
+  const std::set<std::string> agent = {"AgentService/Synchronize", "JoinService/Renew", "JoinService/WhoAmI"};
   const std::set<std::string> reading = {"JobService/List",          "JobService/Get",       "JobService/Watch",
                                          "RecordService/Best",       "RecordService/Query",  "RecordService/ListBest",
                                          "RecordService/Stats",      "RecordService/Export", "AdminService/GetFarm",
-                                         "AdminService/ListDevices", "JoinService/Renew"};
+                                         "AdminService/ListDevices", "JoinService/Renew",    "JoinService/WhoAmI"};
   std::set<std::string> client = reading;
   client.insert({"JobService/Submit", "JobService/Cancel"});
   std::set<std::string> admin = client;
@@ -148,11 +148,12 @@ TEST(AccessTest, WhoMayDoWhat) {
   EXPECT_EQ(of(Role::kViewer), reading);
   EXPECT_EQ(of(Role::kClient), client);
   EXPECT_EQ(of(Role::kAdmin), admin);
-  EXPECT_EQ(of(Role::kTuner),
-            (std::set<std::string>{"TunerService/LeaseJob", "TunerService/ReportProgress", "TunerService/SubmitBatch",
-                                   "TunerService/WaitBatch", "TunerService/CompleteJob", "AdminService/ListDevices",
-                                   "RecordService/Append", "RecordService/Best", "RecordService/ListBest",
-                                   "RecordService/Query", "RecordService/Stats", "JoinService/Renew"}));
+  EXPECT_EQ(
+      of(Role::kTuner),
+      (std::set<std::string>{"TunerService/LeaseJob", "TunerService/ReportProgress", "TunerService/SubmitBatch",
+                             "TunerService/WaitBatch", "TunerService/CompleteJob", "AdminService/ListDevices",
+                             "RecordService/Append", "RecordService/Best", "RecordService/ListBest",
+                             "RecordService/Query", "RecordService/Stats", "JoinService/Renew", "JoinService/WhoAmI"}));
 }
 
 TEST(AccessTest, WhatIsNotInTheTableNobodyMayCall) {
