@@ -9,8 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/cpu_cores.h"
-
 #ifdef __linux__
 #include <pthread.h>
 #include <sched.h>
@@ -144,10 +142,11 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads) : ThreadPool(threads, FindCoreGroups(UsableCpus())) {}
+
+ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : state_(std::make_unique<State>()) {
   static_assert(std::is_standard_layout_v<HoneParallel>);
   state_->parallel.parallel_for = &State::ParallelFor;
-  const std::vector<CoreGroup> groups = FindCoreGroups(UsableCpus());
   const std::vector<int> cpus = InOrderOfUse(groups);
   const int available =
       cpus.empty() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : static_cast<int>(cpus.size());

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/cpu_cores.h"
 #include "base/kernel_abi.h"
 
 namespace hone {
@@ -19,6 +20,8 @@ class ThreadPool {
  public:
   // threads >= 1, the caller included; 0 means one for each core of the fastest kind that the process may run on.
   explicit ThreadPool(int threads);
+  // On a machine of these groups of cores, for tests.
+  ThreadPool(int threads, const std::vector<CoreGroup>& groups);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

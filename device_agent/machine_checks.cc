@@ -50,6 +50,14 @@ bool HasWord(const std::string& line, std::string_view word, char separator) {
   return false;
 }
 
+bool HasFolder(const fs::path& folder, std::string_view prefix) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(prefix)) return true;
+  }
+  return false;
+}
+
 bool KernelSynchronized() {
   timex state{};
   return adjtimex(&state) != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
@@ -179,6 +187,13 @@ Finding CheckControlGroups(const std::string& root) {
   if (controllers.empty()) {
     return {"control-groups", Verdict::kNote, "not of version 2: what kernels start is not limited together",
             "boot with systemd.unified_cgroup_hierarchy=1"};
+  }
+  // The agent divides the group that the service was given, into groups of its own.
+  const fs::path service = root + "sys/fs/cgroup/system.slice/hone-agent.service";
+  if (fs::exists(service) && !HasFolder(service, "hone-")) {
+    return {"control-groups", Verdict::kNote,
+            "the service hone-agent may not divide its group: no limits to kernels together",
+            "sudo systemctl edit hone-agent    # [Service] and Delegate=yes, then: sudo systemctl restart hone-agent"};
   }
   if (HasWord(controllers, "memory", ' ') && HasWord(controllers, "pids", ' '))
     return Good("control-groups", "limit memory and tasks");

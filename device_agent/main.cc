@@ -1,5 +1,6 @@
 // hone-agent: the program on a device. Dials out to a tracker, takes leases, measures, reports.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
@@ -360,6 +361,10 @@ int Finish(const absl::Status& status) {
 }
 
 int Main(int argc, char** argv) {
+  // A board has other uses for memory. Many threads allocate, each now and then, and what a large batch took is to go
+  // back.
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
   Options options;
   CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
   // By root it is the service that joins, where there is one; whoever starts an agent by hand has a folder of their

@@ -124,6 +124,10 @@ TEST_F(DoctorTest, WhatTheWallNeeds) {
   Expect(Verdict::kNote, CheckControlGroups(root_), "cgroup_enable=memory");
   Put("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids");
   ExpectGood(CheckControlGroups(root_));
+  Put("sys/fs/cgroup/system.slice/hone-agent.service/cgroup.procs", "1");
+  Expect(Verdict::kNote, CheckControlGroups(root_), "Delegate=yes");
+  Put("sys/fs/cgroup/system.slice/hone-agent.service/hone-1-agent/cgroup.procs", "1");
+  ExpectGood(CheckControlGroups(root_));
 }
 
 TEST_F(DoctorTest, ClockAndDisk) {
