@@ -4,9 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <mutex>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -32,22 +30,13 @@ void Pause() {
 #endif
 }
 
-// CPUs the calling thread may use, one per core first and their siblings after; empty where that cannot be known.
-std::vector<int> UsableCpus() {
-  std::vector<int> first, siblings;
-#ifdef __linux__
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {};
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    std::ifstream list("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
-    int lowest = cpu;
-    list >> lowest;
-    (lowest == cpu ? first : siblings).push_back(cpu);
-  }
-#endif
-  first.insert(first.end(), siblings.begin(), siblings.end());
-  return first;
+// CPUs in the order in which threads take them: one of each core, the fastest first, and further hardware threads of
+// the same cores after all of them.
+std::vector<int> InOrderOfUse(const std::vector<CoreGroup>& groups) {
+  std::vector<int> cpus;
+  for (const CoreGroup& group : groups) cpus.insert(cpus.end(), group.cores.begin(), group.cores.end());
+  for (const CoreGroup& group : groups) cpus.insert(cpus.end(), group.siblings.begin(), group.siblings.end());
+  return cpus;
 }
 
 void PinSelf([[maybe_unused]] int cpu) {
@@ -69,6 +58,7 @@ struct ThreadPool::State {
   HoneParallel parallel;  // first: parallel_for finds the State behind it
   std::mutex turn;        // one loop at a time
   std::vector<std::thread> workers;
+  std::vector<int> caller;  // CPUs as fast as the workers'; empty: all are
   bool spin = true;
   std::atomic<bool> stop{false};
 
@@ -152,13 +142,18 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads) : ThreadPool(threads, FindCoreGroups(UsableCpus())) {}
+
+ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : state_(std::make_unique<State>()) {
   static_assert(std::is_standard_layout_v<HoneParallel>);
   state_->parallel.parallel_for = &State::ParallelFor;
-  const std::vector<int> cpus = UsableCpus();
+  const std::vector<int> cpus = InOrderOfUse(groups);
   const int available =
       cpus.empty() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : static_cast<int>(cpus.size());
-  if (threads <= 0) threads = available;
+  if (threads <= 0) threads = groups.empty() ? available : static_cast<int>(groups.front().cores.size());
+  if (groups.size() > 1 && threads <= static_cast<int>(groups.front().cores.size())) {
+    state_->caller = groups.front().Cpus();
+  }
   // With more threads than CPUs, spinning or pinning would keep a thread that has work off its CPU.
   state_->spin = threads <= available;
   const bool pin = !cpus.empty() && threads <= available;
@@ -179,6 +174,8 @@ ThreadPool::~ThreadPool() {
 }
 
 int ThreadPool::threads() const { return static_cast<int>(state_->workers.size()) + 1; }
+
+const std::vector<int>& ThreadPool::cpus_of_caller() const { return state_->caller; }
 
 HoneParallel* ThreadPool::parallel() { return &state_->parallel; }
 

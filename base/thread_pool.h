@@ -1,28 +1,35 @@
 // The thread pool under every kernel, in the runtime that ships with a model and in the agent that measures:
 // one implementation, so that what was tuned is what runs. Nothing but the C++ library and pthreads.
 //
-// Persistent workers, pinned to the CPUs the process may use; after work they spin briefly on one epoch counter, then
-// sleep on a futex. A parallel loop is handed out in chunks by an atomic counter. The calling thread works too, so
-// threads == 1 starts no thread at all. One pool runs one loop at a time; calls from several threads take turns.
+// Persistent workers, pinned to the CPUs the process may use, the fastest cores first (base/cpu_cores.h); after work
+// they spin briefly on one epoch counter, then sleep on a futex. A parallel loop is handed out in chunks by an atomic
+// counter. The calling thread works too, so threads == 1 starts no thread at all. One pool runs one loop at a time;
+// calls from several threads take turns.
 #ifndef HONE_BASE_THREAD_POOL_H_
 #define HONE_BASE_THREAD_POOL_H_
 
 #include <memory>
+#include <vector>
 
+#include "base/cpu_cores.h"
 #include "base/kernel_abi.h"
 
 namespace hone {
 
 class ThreadPool {
  public:
-  // threads >= 1, the caller included; 0 means one per CPU the process may run on.
+  // threads >= 1, the caller included; 0 means one for each core of the fastest kind that the process may run on.
   explicit ThreadPool(int threads);
+  // On a machine of these groups of cores, for tests.
+  ThreadPool(int threads, const std::vector<CoreGroup>& groups);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const;
   HoneParallel* parallel();  // what kernels take; owned by the pool
+  // Where the machine has slower cores than the workers': the CPUs on which the caller keeps up with them; else empty.
+  const std::vector<int>& cpus_of_caller() const;
 
  private:
   struct State;

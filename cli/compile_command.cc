@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/farm_devices.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
 #include "cli/record_source.h"
@@ -23,6 +24,7 @@ namespace {
 struct Options {
   ModelOptions model;
   RecordSourceOptions source;
+  std::vector<std::string> devices;  // words of tracker/queue/matches.h
   std::string output, locked, header;
   bool json = false;
 };
@@ -71,7 +73,29 @@ std::string ToText(const package::CompileSummary& summary, const std::string& pa
   return text;
 }
 
+// For devices of a farm: what their agents say is compiled for them, with the records of such devices first.
+absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const Options& options) {
+  if (!options.model.targets.empty()) {
+    return UsageError("--device and --target exclude each other: the device says what is compiled for it");
+  }
+  if (!options.source.records.empty()) {
+    return UsageError("--device and --records exclude each other: the device's tracker has its records");
+  }
+  RecordSourceOptions farm = options.source;
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> known, KnownDevices(farm.tracker));
+  HONE_ASSIGN_OR_RETURN(const std::vector<DevicePlace> places,
+                        PlacesMeant(known, options.devices, options.model.threads));
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const records::Source> source, farm.Open(records::OpenMode::kReadOnly));
+  std::vector<package::KernelOptions> targets;
+  for (const DevicePlace& place : places) {
+    targets.push_back(
+        {.target = place.target, .lookup = LookupIn(source, Place{target::Print(place.target), place.fingerprint})});
+  }
+  return targets;
+}
+
 absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const Options& options) {
+  if (!options.devices.empty()) return RecordedForDevices(options);
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> given, options.model.Targets());
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const records::Source> source, options.source.OpenIfAny());
   std::vector<package::KernelOptions> targets;
@@ -89,6 +113,9 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const Options& optio
   } else {
     if (options.source.given()) {
       return UsageError("--locked excludes --records and --tracker: every schedule comes from the lock file");
+    }
+    if (!options.devices.empty()) {
+      return UsageError("--locked excludes --device: the lock file says what was locked; choose with --target");
     }
     HONE_ASSIGN_OR_RETURN(const LockFile lock, ReadLockFile(options.locked));
     HONE_ASSIGN_OR_RETURN(targets, LockedTargets(lock, options.locked, options.model));
@@ -114,6 +141,12 @@ void AddCompileCommand(CLI::App& app, absl::Status* result) {
   CLI::App* command = app.add_subcommand("compile", "compile a model into a package, with the best recorded schedules");
   options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
   options->source.AddTo(command);
+  command
+      ->add_option("--device", options->devices,
+                   "device of the farm to compile for, with its records: AGENT, AGENT/DEVICE, LABEL or NAME=VALUE; may "
+                   "be given again")
+      ->expected(1)
+      ->take_all();
   command->add_option("-o,--output", options->output, "package to write")->required();
   command->add_option("--header", options->header, "also write a C++ header with the model's inputs and outputs");
   command->add_option("--locked", options->locked,

@@ -24,7 +24,7 @@ struct Options {
   ModelOptions model;
   TrackerOptions tracker;
   SearchOptions search;
-  std::string job, agent, reason = "drained by an operator";
+  std::string job, agent, reason = "drained by an operator", notify;
   bool json = false, all = false, undo = false;
 };
 
@@ -44,7 +44,8 @@ absl::Status Submit(Options& options) {
     known.assign(devices.devices().begin(), devices.devices().end());
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, MakeJobSpecs(options.model, options.search, parts));
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, MakeJobSpecs(options.model, options.search, parts));
+  for (v1::JobSpec& spec : specs) spec.set_notify_url(options.notify);
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs));
   if (jobs.size() == 1) {
     const v1::Job& job = jobs.front();
@@ -270,6 +271,8 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
   options->search.AddTo(submit);
   submit->add_option("--priority", options->search.priority, "higher goes first; above 0 for admins only")
       ->capture_default_str();
+  submit->add_option("--notify", options->notify,
+                     "address that JSON is posted to when a job ends; the farm's owner must allow it");
 
   options = fresh();
   Add(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)

@@ -15,7 +15,7 @@ namespace hone::cli {
 
 class LoadedPackage {
  public:
-  // threads: 0 means one per CPU. Errors name `path`: NotFound (cannot be opened), DataLoss (damaged),
+  // threads: 0 means one per core. Errors name `path`: NotFound (cannot be opened), DataLoss (damaged),
   // FailedPrecondition (not for this machine), ResourceExhausted (memory), InvalidArgument (threads).
   static absl::StatusOr<LoadedPackage> Load(const std::string& path, int threads);
 

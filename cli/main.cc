@@ -3,6 +3,7 @@
 #include "cli/bench_command.h"
 #include "cli/command.h"
 #include "cli/compile_command.h"
+#include "cli/doctor_command.h"
 #include "cli/farm_commands.h"
 #include "cli/identity_commands.h"
 #include "cli/profile_command.h"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   hone::cli::AddRecordsCommand(app, &result);
   hone::cli::AddFarmCommands(app, &result);
   hone::cli::AddIdentityCommands(app, &result);
+  hone::cli::AddDoctorCommand(app, &result);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -18,7 +18,7 @@ void AddFilter(CLI::App* command, RecordsOptions& options) {
   command->add_option("--workload", options.filter.workload_digest, "workload digest, or the beginning of one");
   command->add_option("--operator", options.filter.operator_label, "part of the operator's label");
   command->add_option("--device", options.filter.device_fingerprint,
-                      "device fingerprint, as stored; with --tracker also the device's name, as `hone devices` has it");
+                      "device fingerprint, as stored; with --tracker also AGENT, AGENT/DEVICE, LABEL or NAME=VALUE");
   command->add_option("--compiler", options.filter.compiler_version, "compiler version, as stored");
 }
 

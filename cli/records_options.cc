@@ -2,28 +2,24 @@
 
 #include "base/status.h"
 #include "cli/command.h"
-#include "cli/job_client.h"
+#include "cli/farm_devices.h"
 #include "fmt/format.h"
 
 namespace hone::cli {
 namespace {
 
-// A device of the farm by its name, or the fingerprint itself.
+// A device of the farm in the words of --device, or the fingerprint itself, which alone has spaces.
 absl::StatusOr<std::string> FingerprintOf(const TrackerOptions& given, const std::string& device) {
+  if (device.find(' ') != std::string::npos) return device;
   TrackerOptions tracker = given;
-  HONE_ASSIGN_OR_RETURN(const auto channel, tracker.Connect());
-  HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse known, JobClient(channel, tracker.address).Devices());
-  std::string fingerprint;
-  for (const v1::Device& d : known.devices()) {
-    const std::string& found = d.state().fingerprint().text();
-    if (device != d.agent_id() && device != d.agent_id() + "/" + d.state().device_id()) continue;
-    if (!fingerprint.empty() && fingerprint != found) {
-      return UsageError(fmt::format("{} has several devices; name one, as `hone devices` lists them: {}/DEVICE", device,
-                                    d.agent_id()));
-    }
-    fingerprint = found;
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> known, KnownDevices(tracker));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> meant, DevicesMeant(known, device));
+  for (const v1::Device& other : meant) {
+    if (other.state().fingerprint().text() == meant.front().state().fingerprint().text()) continue;
+    return UsageError(fmt::format("--device {} means {} and {}, which are of different kinds; name one of them", device,
+                                  NameOf(meant.front()), NameOf(other)));
   }
-  return fingerprint.empty() ? device : fingerprint;
+  return meant.front().state().fingerprint().text();
 }
 
 absl::Status SetFailure(const std::string& failure, records::Filter& filter) {

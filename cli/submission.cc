@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -11,6 +12,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/farm_devices.h"
 #include "cli/hint_files.h"
 #include "cli/model_workloads.h"
 #include "cli/until.h"
@@ -18,68 +20,26 @@
 namespace hone::cli {
 namespace {
 
-// What --device says, apart: names and labels.
-Part Asked(const SearchOptions& search) {
-  Part asked;
-  for (const std::string& device : search.devices) {
-    const size_t equals = device.find('=');
-    if (equals == std::string::npos) {
-      asked.devices.push_back(device);
-    } else {
-      asked.labels[device.substr(0, equals)] = device.substr(equals + 1);
-    }
-  }
-  return asked;
-}
-
-std::string NameOf(const v1::Device& device) { return device.agent_id() + "/" + device.state().device_id(); }
-
-bool HasLabels(const v1::Device& device, const Part& asked) {
-  return std::all_of(asked.labels.begin(), asked.labels.end(), [&](const auto& label) {
-    const auto found = device.state().labels().find(label.first);
-    return found != device.state().labels().end() && found->second == label.second;
-  });
-}
-
-absl::StatusOr<target::Target> TargetOf(const v1::Device& device, const ModelOptions& model) {
-  if (device.state().target().empty()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{} does not say what is compiled for it; give --target, or start its agent with --target", NameOf(device)));
-  }
-  absl::StatusOr<target::Target> target = target::ParseTarget(device.state().target());
-  if (!target.ok()) return Annotate(target.status(), fmt::format("{} has a target unknown here", NameOf(device)));
-  if (model.threads > 0) target->threads = model.threads;
-  return target;
-}
-
 // Of the devices that were asked for, one part for each kind. A name or label of which there is no device yet would be
 // waited for in vain, or for years: what to compile for it nobody knows.
-absl::StatusOr<std::vector<Part>> PartsByKind(const ModelOptions& model, const Part& asked,
+absl::StatusOr<std::vector<Part>> PartsByKind(const ModelOptions& model, const SearchOptions& search,
                                               const std::vector<v1::Device>& known) {
   std::map<std::string, Part> parts;  // by kind and target: an operator may want one kind tuned for in two ways
-  const std::vector<std::string> names = asked.devices.empty() ? std::vector<std::string>{""} : asked.devices;
-  for (const std::string& name : names) {
-    bool found = false;
-    for (const v1::Device& device : known) {
-      if (!name.empty() && name != device.agent_id() && name != NameOf(device)) continue;
-      if (!HasLabels(device, asked)) continue;
-      found = true;
-      HONE_ASSIGN_OR_RETURN(target::Target target, TargetOf(device, model));
+  for (const std::string& words : search.devices) {
+    const absl::StatusOr<std::vector<v1::Device>> meant = DevicesMeant(known, words);
+    if (!meant.ok()) {
+      return absl::NotFoundError(fmt::format("{}. For one that is to come, say with --target what it is",
+                                             std::string(meant.status().message())));
+    }
+    for (const v1::Device& device : *meant) {
+      HONE_ASSIGN_OR_RETURN(target::Target target, TargetOf(device, model.threads));
       const std::string& kind = device.state().fingerprint().digest();
       Part& part = parts[kind + target::Print(target)];
       part.target = std::move(target);
-      part.labels = asked.labels;
       part.device_kind = kind;
-      const bool listed = std::find(part.devices.begin(), part.devices.end(), name) != part.devices.end();
-      if (!name.empty() && !listed) part.devices.push_back(name);
+      const bool listed = std::find(part.devices.begin(), part.devices.end(), words) != part.devices.end();
+      if (!listed) part.devices.push_back(words);
     }
-    if (found) continue;
-    return absl::NotFoundError(
-        fmt::format("the farm has had no device {}{}; `hone devices` lists them. For one that is to come, say with "
-                    "--target what it "
-                    "is",
-                    name.empty() ? "with these labels" : fmt::format("'{}'", name),
-                    name.empty() || asked.labels.empty() ? "" : " with these labels"));
   }
   std::vector<Part> list;
   for (auto& [key, part] : parts) list.push_back(std::move(part));
@@ -126,8 +86,8 @@ void SearchOptions::AddTo(CLI::App* command) {
   command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00");
   command
       ->add_option("--device", devices,
-                   "device of the farm to tune on, and without --target also for: AGENT or AGENT/DEVICE, several for "
-                   "any of them; or LABEL=VALUE, several for all of them")
+                   "device of the farm to tune on, and without --target also for: AGENT, AGENT/DEVICE, LABEL or "
+                   "NAME=VALUE; may be given again for any of them; A,B is what is both")
       ->expected(1)
       ->take_all();
   command->add_option("--seed", seed, "seed of the search")->capture_default_str();
@@ -146,11 +106,10 @@ void SearchOptions::AddTo(CLI::App* command) {
 
 absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const SearchOptions& search,
                                           const std::vector<v1::Device>& known) {
-  const Part asked = Asked(search);
-  if (AsksForKinds(model, search)) return PartsByKind(model, asked, known);
+  if (AsksForKinds(model, search)) return PartsByKind(model, search, known);
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, model.Targets());
-  std::vector<Part> parts(targets.size(), asked);
-  for (size_t i = 0; i < targets.size(); ++i) parts[i].target = targets[i];
+  std::vector<Part> parts;
+  for (const target::Target& target : targets) parts.push_back({target, search.devices, ""});
   return parts;
 }
 
@@ -166,7 +125,6 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
   spec.set_priority(search.priority);
   if (search.space != "all") (*spec.mutable_options())["space"] = search.space;
   spec.mutable_devices()->Assign(part.devices.begin(), part.devices.end());
-  spec.mutable_labels()->insert(part.labels.begin(), part.labels.end());
   spec.set_device_kind(part.device_kind);
   HONE_RETURN_IF_ERROR(SetEnd(search, spec));
   SetWorkloads(workloads, spec);

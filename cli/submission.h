@@ -5,7 +5,6 @@
 #ifndef HONE_CLI_SUBMISSION_H_
 #define HONE_CLI_SUBMISSION_H_
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -25,7 +24,7 @@ struct SearchOptions {
   uint64_t seed = 1;
   int priority = 0;
   std::string space = "all";         // or "template", "sketch"
-  std::vector<std::string> devices;  // names, and labels as NAME=VALUE
+  std::vector<std::string> devices;  // words of tracker/queue/matches.h
   std::vector<std::string> hints;    // files: logs of other tuners
   bool HasEnd() const { return trials > 0 || !time.empty() || !until.empty(); }
   void AddTo(CLI::App* command);
@@ -34,9 +33,8 @@ struct SearchOptions {
 // What one job tunes for, and which devices may measure for it.
 struct Part {
   target::Target target;
-  std::vector<std::string> devices;           // names, any of them; none: any device
-  std::map<std::string, std::string> labels;  // all of them
-  std::string device_kind;                    // digest of a fingerprint; empty: any kind
+  std::vector<std::string> devices;  // as --device has them, any of them; none: any device
+  std::string device_kind;           // digest of a fingerprint; empty: any kind
 };
 
 // With --target, one part for each, on all the devices that were asked for. Without, one for each kind of them: `known`

@@ -15,7 +15,7 @@ namespace hone::cli {
 
 struct TimedRunOptions {
   std::string package;
-  int threads = 0;     // 0: one per CPU
+  int threads = 0;     // 0: one per core
   double seconds = 2;  // how long to measure
   bool json = false;
 

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/farm_devices.h"
 #include "cli/job_client.h"
 #include "cli/job_text.h"
 #include "cli/job_view.h"
@@ -73,9 +74,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> Specs(Options& options) {
   }
   std::vector<v1::Device> known;
   if (AsksForKinds(options.model, options.search)) {
-    HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
-    HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, JobClient(channel, options.tracker.address).Devices());
-    known.assign(devices.devices().begin(), devices.devices().end());
+    HONE_ASSIGN_OR_RETURN(known, KnownDevices(options.tracker));
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
   return MakeJobSpecs(options.model, options.search, parts);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -82,6 +83,8 @@ class Device {
   virtual std::string id() const = 0;
   // kUnavailable: this machine has no such device, and why. kNotFound: it has others.
   virtual absl::StatusOr<DeviceFingerprint> Fingerprint() = 0;
+  // The CPUs that its kernels run on, or are handed over from; empty: any.
+  virtual std::vector<int> cpus() const { return {}; }
   // Measures it, with up to `threads` threads where it has such; nothing else should run.
   virtual SelfTestResult SelfTest(int threads) = 0;
 

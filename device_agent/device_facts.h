@@ -26,6 +26,7 @@ struct DeviceFingerprint {
   std::vector<CacheLevel> caches;
   int64_t memory_bytes = 0;
   std::string kernel, governor, boost, smt, huge_pages;
+  std::string core_group;    // "1/2": of two groups of cores the fastest; empty where all are alike
   std::string text, digest;  // one line for the hardware, and its SHA-256
 };
 

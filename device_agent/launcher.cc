@@ -16,6 +16,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/cpu_cores.h"
 #include "base/frame.h"
 #include "base/host_lock.h"
 #include "base/status.h"
@@ -188,6 +189,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
+  StayOnCpus(device.cpus());  // the children of visits, too
   const std::vector<SandboxLayer> layers = ConfineLauncher(device.sandbox());
   for (const SandboxLayer& layer : layers) {
     if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);

@@ -1,5 +1,6 @@
 // hone-agent: the program on a device. Dials out to a tracker, takes leases, measures, reports.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/config_option.h"
+#include "base/cpu_cores.h"
 #include "base/host_lock.h"
 #include "base/identity.h"
 #include "base/status.h"
@@ -28,7 +30,9 @@
 #include "device_agent/cpu/throttling.h"
 #include "device_agent/device.h"
 #include "device_agent/device_convert.h"
+#include "device_agent/doctor.h"
 #include "device_agent/golden.h"
+#include "device_agent/label.h"
 #include "device_agent/launcher.h"
 #include "device_agent/make_device.h"
 #include "device_agent/outbox.h"
@@ -55,7 +59,7 @@ struct Options {
   std::string user;      // of the service
   std::string outbox;    // a folder (outbox.h)
   SandboxLevel required = SandboxLevel::kNone;
-  bool die_with_parent = false;
+  bool die_with_parent = false, json = false;
   std::string launcher_folder;
   int launcher_channel = -1, launcher_cancel = -1;
 };
@@ -74,14 +78,6 @@ v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last)
   }
   const ScopedHostLock alone(*lock, HostLock::Mode::kExclusive);
   return ToProto(device.SelfTest(threads));
-}
-
-absl::StatusOr<std::pair<std::string, std::string>> ParseLabel(const std::string& label) {
-  const size_t equals = label.find('=');
-  if (equals != std::string::npos && label.find('\n') == std::string::npos) {
-    return std::pair(label.substr(0, equals), label.substr(equals + 1));
-  }
-  return absl::InvalidArgumentError(fmt::format("--label {}: write name=value", label));
 }
 
 // What clients tune for who ask for this device; "" where Hone makes no code for it.
@@ -110,11 +106,14 @@ class OwnDevice {
     state.set_device_id(device->id());
     HONE_ASSIGN_OR_RETURN(const DeviceFingerprint fingerprint, device->Fingerprint());
     *state.mutable_fingerprint() = ToProto(fingerprint);
-    state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
-    state.set_target(TargetText(text, state.threads(), options));
-    for (const std::string& label : options.labels) {
-      HONE_ASSIGN_OR_RETURN(const auto parts, ParseLabel(label));
-      (*state.mutable_labels())[parts.first] = parts.second;
+    {
+      const OnCpus own(device->cpus());  // of which threads and target are
+      state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
+      state.set_target(TargetText(text, state.threads(), options));
+    }
+    for (const std::string& text : options.labels) {
+      HONE_ASSIGN_OR_RETURN(const Label label, ParseLabel(text));
+      (*state.mutable_labels())[label.name] = label.value;
     }
     *state.mutable_self_test() = CheckedAlone(*device, state.threads(), nullptr);
     std::unique_ptr<OwnDevice> own(
@@ -293,8 +292,28 @@ int RunLauncher(const Options& options) {
   return LauncherMain(**device, options.launcher_channel, options.launcher_cancel);
 }
 
-// Returns `join`. config: a file that is read where no --config is given, or "".
-CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config) {
+// 1 where something is bad.
+absl::StatusOr<int> Doctor(Options options) {
+  if (options.identity.empty()) {
+    HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
+  }
+  std::optional<ActAs> user;  // whose the files are
+  if (!options.user.empty() && geteuid() == 0) {
+    HONE_ASSIGN_OR_RETURN(ActAs acting, ActAs::Begin(options.user));
+    user.emplace(std::move(acting));
+  }
+  const std::vector<Finding> findings = Examine({options.identity, options.tracker, true});
+  fmt::print("{}", options.json ? FindingsAsJson(findings) : FindingsAsText(findings));
+  return AllFine(findings) ? 0 : 1;
+}
+
+struct Commands {
+  const CLI::App* join;
+  const CLI::App* doctor;
+};
+
+// config: a file that is read where no --config is given, or "".
+Commands AddOptions(CLI::App& app, Options& options, const std::string& config) {
   app.set_version_flag("--version", HONE_VERSION);
   AddConfigOption(
       app, config,
@@ -306,8 +325,9 @@ CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config)
                  "what to measure on (default: cpu), of " + DeviceKinds() + "; may be repeated");
   app.add_option("--target", options.target,
                  "what clients tune for who ask for this device (default: what the machine says of itself)");
-  app.add_option("--label", options.labels, "name=value that jobs may ask for; may be repeated");
-  app.add_option("--threads", options.threads, "most threads a kernel may use (default: all CPUs)")
+  app.add_option("--label", options.labels, "NAME or NAME=VALUE that jobs may ask for, as rpi4; may be repeated");
+  app.add_option("--threads", options.threads,
+                 "most threads a kernel may use (default: one for each core of the device)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/agent)");
   app.add_option(
@@ -327,7 +347,11 @@ CLI::App* AddOptions(CLI::App& app, Options& options, const std::string& config)
   join->add_option("tracker", options.tracker, "HOST:PORT of the tracker")->required();
   join->add_option("--token", options.token, "what hone token create --role agent printed")->required();
   join->fallthrough();  // to --name, --label and --identity
-  return join;
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "say what spoils timings or security on this machine, and what mends it");
+  doctor->add_flag("--json", options.json, "print one JSON document and nothing else");
+  doctor->fallthrough();
+  return {join, doctor};
 }
 
 int Finish(const absl::Status& status) {
@@ -337,13 +361,18 @@ int Finish(const absl::Status& status) {
 }
 
 int Main(int argc, char** argv) {
+  // A board has other uses for memory. Many threads allocate, each now and then, and what a large batch took is to go
+  // back.
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
   Options options;
   CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
   // By root it is the service that joins, where there is one; whoever starts an agent by hand has a folder of their
   // own.
-  const bool service_joins =
-      argc > 1 && std::string_view(argv[1]) == "join" && geteuid() == 0 && std::filesystem::exists(kServiceConfig);
-  const CLI::App* join = AddOptions(app, options, service_joins ? kServiceConfig : "");
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const bool of_service =
+      (first == "join" || first == "doctor") && geteuid() == 0 && std::filesystem::exists(kServiceConfig);
+  const auto [join, doctor] = AddOptions(app, options, of_service ? kServiceConfig : "");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -351,6 +380,10 @@ int Main(int argc, char** argv) {
   }
   if (options.launcher_channel >= 0) return RunLauncher(options);
   if (join->parsed()) return Finish(Join(options));
+  if (doctor->parsed()) {
+    const absl::StatusOr<int> code = Doctor(options);
+    return code.ok() ? *code : Finish(code.status());
+  }
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t signals;
   sigemptyset(&signals);

@@ -13,14 +13,16 @@ namespace {
 // A kind of device, by the word before the colon.
 struct DeviceKind {
   std::string_view word;
-  bool has_selector;  // there may be several: `word:NAME` is one of them
+  std::string_view selector;  // there may be several: `word:SELECTOR` is one of them
   std::unique_ptr<Device> (*make)(const std::string& selector, const std::string& folder);
 };
 
 constexpr DeviceKind kDeviceKinds[] = {
-    {"cpu", false,
-     [](const std::string&, const std::string&) -> std::unique_ptr<Device> { return std::make_unique<CpuDevice>(); }},
-    {"opencl", true,
+    {"cpu", "N",
+     [](const std::string& selector, const std::string&) -> std::unique_ptr<Device> {
+       return std::make_unique<CpuDevice>(selector);
+     }},
+    {"opencl", "NAME",
      [](const std::string& selector, const std::string& folder) -> std::unique_ptr<Device> {
        return std::make_unique<OpenClDevice>(selector, folder);
      }},
@@ -32,7 +34,7 @@ std::string DeviceKinds() {
   std::string list;
   for (const DeviceKind& kind : kDeviceKinds) {
     list += fmt::format("{}{}", list.empty() ? "" : ", ", kind.word);
-    if (kind.has_selector) list += fmt::format(", {}:NAME", kind.word);
+    list += fmt::format(", {}:{}", kind.word, kind.selector);
   }
   return list;
 }
@@ -40,7 +42,7 @@ std::string DeviceKinds() {
 absl::StatusOr<std::unique_ptr<Device>> MakeDevice(const std::string& text, const std::string& folder) {
   const size_t colon = text.find(':');
   for (const DeviceKind& kind : kDeviceKinds) {
-    if (text.substr(0, colon) != kind.word || (colon != std::string::npos && !kind.has_selector)) continue;
+    if (text.substr(0, colon) != kind.word) continue;
     return kind.make(colon == std::string::npos ? "" : text.substr(colon + 1), folder);
   }
   return absl::InvalidArgumentError(fmt::format("there is no kind of device '{}'; there are: {}", text, DeviceKinds()));

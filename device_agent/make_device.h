@@ -10,7 +10,7 @@
 
 namespace hone::agent {
 
-// All that a person may write, for help and messages: "cpu, opencl, opencl:NAME".
+// All that a person may write, for help and messages: "cpu, cpu:N, opencl, opencl:NAME".
 std::string DeviceKinds();
 
 // folder: for what a driver keeps between visits; this agent's alone, and lives as long as it.

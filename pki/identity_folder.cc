@@ -103,8 +103,8 @@ absl::StatusOr<Settings> ReadSettings(const std::filesystem::path& folder) {
     } else if (line.rfind(kLabel, 0) == 0) {
       settings.labels.push_back(line.substr(kLabel.size()));
     } else if (!line.empty()) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{}: line '{}' is neither 'tracker HOST:PORT' nor 'label NAME=VALUE'", (folder / "settings").string(), line));
+      return absl::InvalidArgumentError(fmt::format("{}: line '{}' is neither 'tracker HOST:PORT' nor 'label LABEL'",
+                                                    (folder / "settings").string(), line));
     }
   }
   return settings;

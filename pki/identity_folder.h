@@ -2,7 +2,7 @@
 //
 //   identity.pem   its private key and its certificate, in one file, so that both are replaced at once
 //   authority.pem  the farm's authority, by which it knows the tracker
-//   settings       lines "tracker HOST:PORT" and "label NAME=VALUE": what it needs no flags for
+//   settings       lines "tracker HOST:PORT" and "label LABEL": what it needs no flags for
 //
 // Files are replaced by renaming a complete one: a reader sees the old or the new. Start at FilesIn.
 #ifndef HONE_PKI_IDENTITY_FOLDER_H_
@@ -36,7 +36,7 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path);  // kNo
 
 struct Settings {
   std::string tracker;
-  std::vector<std::string> labels;  // NAME=VALUE
+  std::vector<std::string> labels;  // NAME or NAME=VALUE
 };
 
 absl::Status WriteSettings(const std::filesystem::path& folder, const Settings& settings);

@@ -93,6 +93,20 @@ absl::StatusOr<v1::JoinResponse> CallJoin(const std::string& authority, const Jo
   return response;
 }
 
+// As whom, where, and how to go on: a second name for one machine is seldom what is meant.
+absl::Status JoinedAlready(const std::filesystem::path& folder) {
+  const auto identity = IdentityIn(folder);
+  const auto settings = ReadSettings(folder);
+  const std::string name = identity.ok() ? identity->name : "";
+  const std::string tracker = settings.ok() ? settings->tracker : "";
+  return absl::AlreadyExistsError(fmt::format(
+      "this machine has joined already{}{}: {} has an identity already. Nothing was changed, and the token is good "
+      "still. For other labels change the lines 'label LABEL' in {}; to join anew have an admin free the name (hone "
+      "identity revoke {}) and remove the folder; to belong to a second farm name another folder with --identity DIR",
+      name.empty() ? "" : fmt::format(" as '{}'", name), tracker.empty() ? "" : " at " + tracker, folder.string(),
+      (folder / "settings").string(), name.empty() ? "NAME" : name));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std::string& fingerprint) {
@@ -117,11 +131,7 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
 absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const JoinOptions& options) {
   HONE_RETURN_IF_ERROR(MakeFolder(folder));
   const TlsFiles files = FilesIn(folder);
-  if (std::filesystem::exists(files.identity)) {
-    return absl::AlreadyExistsError(
-        fmt::format("{} has an identity already; remove the folder to join anew, or name another with --identity DIR",
-                    folder.string()));
-  }
+  if (std::filesystem::exists(files.identity)) return JoinedAlready(folder);
   HONE_ASSIGN_OR_RETURN(const std::string authority,
                         FetchAuthority(options.settings.tracker, options.token.fingerprint));
   const std::string key = MakeKey();
@@ -132,6 +142,14 @@ absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const Join
   HONE_ASSIGN_OR_RETURN(const std::string identity, Assemble(key, response.certificate()));
   HONE_RETURN_IF_ERROR(WriteFile(files.identity, identity));
   return response.name();
+}
+
+absl::StatusOr<absl::Time> TimeAt(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(Deadline());
+  v1::WhoAmIResponse response;
+  HONE_RETURN_IF_ERROR(FromGrpc(v1::JoinService::NewStub(channel)->WhoAmI(&context, v1::WhoAmIRequest(), &response)));
+  return absl::FromUnixSeconds(response.time().seconds()) + absl::Nanoseconds(response.time().nanos());
 }
 
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder) {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "pki/identity_folder.h"
 #include "pki/token.h"
@@ -32,6 +33,9 @@ absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const Join
 
 // The authority's certificate (PEM) that a tracker shows. kUnauthenticated: it shows none of that fingerprint.
 absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std::string& fingerprint);
+
+// By the clock of the tracker. Errors as of hone/v1/identity.proto's WhoAmI.
+absl::StatusOr<absl::Time> TimeAt(const std::shared_ptr<grpc::Channel>& channel);
 
 // Puts a new key and certificate into the folder, for the role and the name of the old one.
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder);

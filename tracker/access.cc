@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/protocol_version.h"
 #include "base/status.h"
 #include "pki/token.h"
 #include "tracker/queue/quotas.h"
@@ -52,6 +53,7 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.RecordService/Export", {kViewer, kClient, kAdmin}},
       {kJoin, {}},  // a token, not a role, lets in
       {"/hone.v1.JoinService/Renew", {kAgent, kTuner, kViewer, kClient, kAdmin}},
+      {"/hone.v1.JoinService/WhoAmI", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.IdentityService/CreateToken", {kAdmin}},
       {"/hone.v1.IdentityService/ListTokens", {kAdmin}},
       {"/hone.v1.IdentityService/RevokeToken", {kAdmin}},
@@ -183,6 +185,10 @@ grpc::Status RoleCheck::Process(const InputMetadata& metadata, grpc::AuthContext
 
 absl::Status RoleCheck::Check(const InputMetadata& metadata, const grpc::AuthContext& context,
                               std::string_view method) {
+  const auto name = metadata.find("user-agent");
+  if (name != metadata.end()) {
+    HONE_RETURN_IF_ERROR(CheckProtocol(ProtocolOf({name->second.data(), name->second.size()}), "program that calls"));
+  }
   if (method == kJoin) {
     const auto token = metadata.find(pki::kTokenMetadata);
     return gate_->CheckToken(token == metadata.end() ? "" : std::string(token->second.data(), token->second.size()));

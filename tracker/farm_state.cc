@@ -152,6 +152,7 @@ StoredJob ToStored(const v1::Job& job, bool with_spec) {
   state.set_attempts(job.attempts());
   state.set_fruitless(job.fruitless());
   if (job.has_needs()) *state.mutable_needs() = job.needs();
+  if (job.has_notice()) *state.mutable_notice() = job.notice();
   return {with_spec ? job.spec().SerializeAsString() : "", state.SerializeAsString()};
 }
 

@@ -12,6 +12,7 @@
 #include "pki/token.h"
 #include "tracker/access.h"
 #include "tracker/callers.h"
+#include "tracker/queue/times.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
@@ -51,6 +52,15 @@ class JoinServiceShell final : public v1::JoinService::Service {
     callers_.Note(*context, "JoinService/Renew", "", certificate.status());
     if (!certificate.ok()) return ToGrpc(certificate.status());
     response->set_certificate(*std::move(certificate));
+    return grpc::Status::OK;
+  }
+
+  grpc::Status WhoAmI(grpc::ServerContext* context, const v1::WhoAmIRequest*, v1::WhoAmIResponse* response) override {
+    const absl::StatusOr<Shown> shown = ShownIn(*context->auth_context());
+    if (!shown.ok()) return ToGrpc(shown.status());
+    response->set_role(std::string(Name(shown->identity.role)));
+    response->set_name(shown->identity.name);
+    *response->mutable_time() = ToProto(absl::Now());
     return grpc::Status::OK;
   }
 

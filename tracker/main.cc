@@ -20,6 +20,8 @@
 #include "tracker/access.h"
 #include "tracker/backup.h"
 #include "tracker/http/http_side.h"
+#include "tracker/http/notifier.h"
+#include "tracker/http/post.h"
 #include "tracker/membership.h"
 #include "tracker/private_socket.h"
 #include "tracker/services.h"
@@ -35,8 +37,11 @@ struct Options {
   std::string certificate_life = "30d", keep_jobs_for = "90d";
   int keep_jobs = JobOptions().most_ended;
   v1::SandboxLevel required_sandbox = DeviceOptions().required_sandbox;
+  std::vector<std::string> notify_allowed;
   bool die_with_parent = false;
 };
+
+constexpr absl::Duration kNoticePatience = absl::Seconds(10);
 
 // The port is known only now; whoever waits for the file must never see half of it.
 absl::Status WritePortFile(const std::string& path, const std::string& address) {
@@ -163,12 +168,25 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   FarmOptions farm;
   farm.jobs.most_ended = options.keep_jobs;
   farm.devices.required_sandbox = options.required_sandbox;
+  for (const std::string& prefix : options.notify_allowed) {
+    if (ParseNoticeUrl(prefix).ok()) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("--notify-allow {}: write the beginning of addresses, as https://hooks.lab/hone/", prefix));
+  }
+  farm.jobs.notify_allowed = options.notify_allowed;
   HONE_ASSIGN_OR_RETURN(farm.jobs.keep_ended, ParseLife("--keep-jobs-for", options.keep_jobs_for));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options));
   const auto services = MakeServices(shell.get(), store.get(), membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
+  std::unique_ptr<Notifier> notifier;
+  if (!options.notify_allowed.empty()) {
+    notifier = Notifier::Start(shell.get(), [](const std::string& url, const std::string& body) -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(const NoticeUrl parsed, ParseNoticeUrl(url));
+      return PostJson(parsed, body, kNoticePatience);
+    });
+  }
   std::unique_ptr<HttpSide> http;
   if (!options.http.empty()) {
     HONE_ASSIGN_OR_RETURN(http, HttpSide::Start(http_side, shell.get(), store.get(), membership.get(), &gate));
@@ -178,6 +196,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   if (http != nullptr) spdlog::info("dashboard at {}", http->url());
   spdlog::info("stopping on signal {}", AwaitSignal(signals, membership.get()));
   if (http != nullptr) http->Stop();
+  notifier.reset();
   shell->Stop();
   if (listening.socket != nullptr) listening.socket->Stop();
   // Every call has its answer by now. What is left are connections of clients that do not read at the moment.
@@ -205,6 +224,9 @@ void AddOptions(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--keep-jobs-for", options.keep_jobs_for, "and for how long after their end; records stay for ever")
       ->capture_default_str();
+  app.add_option("--notify-allow", options.notify_allowed,
+                 "beginning of addresses that hone submit --notify may have told of a job's end, as "
+                 "https://hooks.lab/hone/; may be repeated (default: none)");
   const std::map<std::string, v1::SandboxLevel> levels = {{NameOf(v1::SANDBOX_LEVEL_NONE), v1::SANDBOX_LEVEL_NONE},
                                                           {NameOf(v1::SANDBOX_LEVEL_FILTER), v1::SANDBOX_LEVEL_FILTER},
                                                           {NameOf(v1::SANDBOX_LEVEL_WALL), v1::SANDBOX_LEVEL_WALL}};

@@ -443,6 +443,20 @@ void Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {
   turn.AnswerWhenStored(std::move(done), std::move(job));
 }
 
+std::vector<v1::Job> Shell::JobsToTell() {
+  Turn turn(this);  // which forgets the ends that have been stored
+  std::vector<v1::Job> jobs;
+  for (const v1::Job* job : farm_.jobs().ToTell()) {
+    if (!ends_on_their_way_.contains(job->id())) jobs.push_back(*job);
+  }
+  return jobs;
+}
+
+void Shell::TakeNotice(const std::string& job_id, const v1::JobNotice& notice) {
+  Turn turn(this);
+  farm_.TakeNotice(job_id, notice);
+}
+
 v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request) {
   Turn turn(this);
   v1::ListDevicesResponse response;

@@ -52,6 +52,9 @@ class Shell {
   void CancelJob(const std::string& job_id, Done<v1::Job> done);
   void Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done);
   void Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done);
+  // Ended jobs whose end is on the disk and to be told to somebody (JobSpec.notify_url); and what came of an attempt.
+  std::vector<v1::Job> JobsToTell();
+  void TakeNotice(const std::string& job_id, const v1::JobNotice& notice);
   v1::ListDevicesResponse ListDevices(const v1::ListDevicesRequest& request);
   v1::GetFarmResponse Counters();
   Histogram CommitTimes() const { return commit_.Times(); }  // seconds

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/cpu_cores.h"
 #include "base/machine_files.h"
 #include "compiler/target/cpu.h"
 #include "compiler/target/cpu_features.h"
@@ -137,7 +138,8 @@ void ReadCaches(const std::string& root, const std::vector<int>& cpus, int cpu, 
 Target HostCpu(const std::string& root) {
   const CpuInfo info = ReadCpuInfo(root);
   const FeatureSet present = FromCpuinfo(info.arch, info.words);
-  const std::vector<int> cpus = UsableCpus(root, info);
+  const std::vector<CoreGroup> groups = FindCoreGroups(UsableCpus(root, info), root);
+  const std::vector<int> cpus = groups.empty() ? std::vector<int>() : groups.front().Cpus();
   const Microarchitecture* best = Identify(info.arch, {}, present);
   int best_cpu = cpus.empty() ? 0 : cpus.front();
   double best_speed = 0;
@@ -150,7 +152,7 @@ Target HostCpu(const std::string& root) {
     best_speed = speed;
   }
   Target target = CpuTarget(*best, present);
-  target.threads = std::max(1, static_cast<int>(cpus.size()));
+  target.threads = groups.empty() ? 1 : static_cast<int>(groups.front().cores.size());
   ReadCaches(root, cpus, best_cpu, info.hypervisor, &target);
   return target;
 }

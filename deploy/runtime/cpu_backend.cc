@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpu_cores.h"
 #include "base/kernel_abi.h"
 #include "base/thread_pool.h"
 #include "deploy/runtime/backends.h"
@@ -40,6 +41,7 @@ class CpuBackend : public Backend {
 
   Fault Run(std::span<int64_t> nanoseconds) override {
     HoneParallel* parallel = pool_->parallel();
+    const OnCpus with_workers(pool_->cpus_of_caller());
     if (nanoseconds.empty()) {
       for (const Call& call : calls_) Do(call, parallel);
     } else {

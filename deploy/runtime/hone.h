@@ -44,7 +44,7 @@ typedef struct HoneModel HoneModel;
 
 typedef struct HoneLoadOptions {
   uint32_t struct_bytes; /* sizeof(HoneLoadOptions), so that later versions can add fields */
-  int32_t threads;       /* that compute, the caller of hone_run included; 0: one per CPU this process may use */
+  int32_t threads;       /* that compute, the caller of hone_run included; 0: one per core (of the fastest kind) */
   uint32_t flags;        /* HONE_LOAD_... or 0 */
 } HoneLoadOptions;
 

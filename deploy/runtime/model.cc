@@ -18,7 +18,7 @@ constexpr int kMaxThreads = 4096;
 
 Fault CheckThreads(int threads) {
   if (threads >= 0 && threads <= kMaxThreads) return {};
-  return InvalidArgument("cannot run with " + std::to_string(threads) + " threads; give 0 (one per CPU) to " +
+  return InvalidArgument("cannot run with " + std::to_string(threads) + " threads; give 0 (one per core) to " +
                          std::to_string(kMaxThreads));
 }
 

@@ -5,9 +5,20 @@
 
 namespace hone::agent {
 
-absl::StatusOr<DeviceFingerprint> CpuDevice::Fingerprint() { return DetectHost(); }
+absl::StatusOr<DeviceFingerprint> CpuDevice::Fingerprint() {
+  if (!chosen_.ok()) return chosen_.status();
+  return DetectHost(*chosen_);
+}
 
-SelfTestResult CpuDevice::SelfTest(int threads) { return TestHost(threads); }
+std::vector<int> CpuDevice::cpus() const {
+  // Where all are alike, nothing is chosen, and whoever starts the agent says which CPUs it may use.
+  return chosen_.ok() && !chosen_->name.empty() ? chosen_->cores.Cpus() : std::vector<int>();
+}
+
+SelfTestResult CpuDevice::SelfTest(int threads) {
+  const OnCpus own(cpus());
+  return TestHost(threads);
+}
 
 Sensors CpuDevice::ReadSensors() const { return ReadHostSensors(); }
 

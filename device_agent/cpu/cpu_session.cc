@@ -2,12 +2,12 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <string.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/cpu_cores.h"
 #include "base/status.h"
 #include "device_agent/cold_numbers.h"
 #include "device_agent/reference_loop.h"
@@ -15,18 +15,10 @@
 namespace hone::agent {
 namespace {
 
-// The first CPU this process may use: the pool pins its workers to the others.
+// To the CPU that the pool leaves to its caller: it pins its workers to the others.
 void PinToFirstCpu() {
-  cpu_set_t usable;
-  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &usable)) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof(one), &one);
-    return;
-  }
+  const std::vector<CoreGroup> groups = FindCoreGroups(UsableCpus());
+  if (!groups.empty()) StayOnCpus({groups.front().cores.front()});
 }
 
 }  // namespace

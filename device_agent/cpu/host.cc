@@ -1,10 +1,11 @@
 #include "device_agent/cpu/host.h"
 
 #include <fmt/format.h>
-#include <sched.h>
+#include <fmt/ranges.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -27,25 +28,21 @@ namespace {
 constexpr double kTooHotC = 95;
 constexpr int kSelfTestLoops = 15;
 
-std::vector<int> UsableCpus() {
-  std::vector<int> cpus;
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {0};
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
-void ReadCpuInfo(const std::string& root, DeviceFingerprint& fingerprint) {
+// cpus: those whose cores name the device; empty: all.
+void ReadCpuInfo(const std::string& root, const std::vector<int>& cpus, DeviceFingerprint& fingerprint) {
   std::ifstream file(root + "proc/cpuinfo");
   std::string arm;
   std::set<std::string> features;
+  bool counts = true;
   for (std::string line; std::getline(file, line);) {
     const size_t colon = line.find(':');
     if (colon == std::string::npos) continue;
     const std::string name = line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
     const std::string value = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
+    if (name == "processor" && !cpus.empty()) {
+      counts = std::find(cpus.begin(), cpus.end(), std::atoi(value.c_str())) != cpus.end();
+    }
+    if (!counts) continue;
     if (name == "model name" && fingerprint.cpu_model.empty()) fingerprint.cpu_model = value;
     // Arm names its cores by numbers: implementer, part and variant together say which.
     if (name == "CPU implementer" || name == "CPU part" || name == "CPU variant") {
@@ -115,6 +112,7 @@ std::string Word(std::string text) {
 std::string FingerprintText(const DeviceFingerprint& fingerprint) {
   std::string text = fmt::format("{} {} cores={} cpus={}", Word(fingerprint.architecture), Word(fingerprint.cpu_model),
                                  fingerprint.physical_cores, fingerprint.logical_cpus);
+  if (!fingerprint.core_group.empty()) text += " group=" + fingerprint.core_group;
   for (const CacheLevel& cache : fingerprint.caches) {
     if (cache.type == "instruction") continue;
     text += fmt::format(" l{}={}/{}", cache.level, cache.bytes, cache.shared_by);
@@ -123,22 +121,45 @@ std::string FingerprintText(const DeviceFingerprint& fingerprint) {
   return text;
 }
 
-DeviceFingerprint DetectHost(const std::string& root) {
+absl::StatusOr<ChosenCores> ChooseCores(const std::string& selector, const std::string& root) {
+  const std::vector<int> usable = UsableCpus();
+  const std::vector<CoreGroup> groups = FindCoreGroups(usable.empty() ? std::vector<int>{0} : usable, root);
+  if (selector == "all") {
+    CoreGroup all;
+    for (const CoreGroup& group : groups) {
+      all.cores.insert(all.cores.end(), group.cores.begin(), group.cores.end());
+      all.siblings.insert(all.siblings.end(), group.siblings.begin(), group.siblings.end());
+    }
+    return ChosenCores{std::move(all), groups.size() == 1 ? "" : fmt::format("all/{}", groups.size())};
+  }
+  size_t number = 1;
+  const auto [end, error] = std::from_chars(selector.data(), selector.data() + selector.size(), number);
+  const bool is_number = selector.empty() || (error == std::errc() && end == selector.data() + selector.size());
+  if (!is_number || number < 1 || number > groups.size()) {
+    std::string kinds;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      kinds += fmt::format("{}cpu:{} has CPUs {}", i == 0 ? "" : ", ", i + 1, fmt::join(groups[i].Cpus(), " "));
+    }
+    return absl::NotFoundError(
+        fmt::format("no cpu:{} here: of the kinds of cores of this machine, the fastest first, {}; cpu:all has all",
+                    selector, kinds));
+  }
+  return ChosenCores{groups[number - 1], groups.size() == 1 ? "" : fmt::format("{}/{}", number, groups.size())};
+}
+
+DeviceFingerprint DetectHost(const std::string& root) { return DetectHost(*ChooseCores("", root), root); }
+
+DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root) {
   DeviceFingerprint fingerprint;
   utsname name{};
   uname(&name);
   fingerprint.architecture = name.machine;
   fingerprint.kernel = name.release;
-  ReadCpuInfo(root, fingerprint);
-  const std::vector<int> cpus = UsableCpus();
-  std::set<std::string> cores;
-  for (const int cpu : cpus) {
-    const std::string list =
-        FirstLine(fmt::format("{}sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", root, cpu));
-    cores.insert(list.empty() ? std::to_string(cpu) : list);
-  }
+  const std::vector<int> cpus = chosen.cores.Cpus();
+  ReadCpuInfo(root, chosen.name.empty() ? std::vector<int>() : cpus, fingerprint);
+  fingerprint.core_group = chosen.name;
   fingerprint.logical_cpus = static_cast<int>(cpus.size());
-  fingerprint.physical_cores = static_cast<int>(cores.size());
+  fingerprint.physical_cores = static_cast<int>(chosen.cores.cores.size());
   ReadCaches(root, cpus.front(), fingerprint);
   ReadEnvironment(root, cpus.front(), fingerprint);
   fingerprint.text = FingerprintText(fingerprint);

@@ -7,11 +7,25 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "base/cpu_cores.h"
 #include "device_agent/device_facts.h"
 #include "device_agent/visit_batch.h"
 
 namespace hone::agent {
 
+// The cores of this machine that are one device.
+struct ChosenCores {
+  CoreGroup cores;
+  std::string name;  // "1/2": the fastest of two groups; empty where all cores are alike
+};
+
+// selector: "2" is the second fastest group of cores (base/cpu_cores.h), "all" all together, "" the fastest.
+// kNotFound: there is none such; the text names those there are.
+absl::StatusOr<ChosenCores> ChooseCores(const std::string& selector, const std::string& root = "/");
+
+DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root = "/");
+// Of the fastest group.
 DeviceFingerprint DetectHost(const std::string& root = "/");
 
 // The hardware fields in one line of words; see types.proto.

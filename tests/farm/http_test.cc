@@ -7,16 +7,20 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
 #include "hone/v1/identity.grpc.pb.h"
+#include "hone/v1/job.grpc.pb.h"
 #include "pki/identity_folder.h"
 #include "pki/tracker_folder.h"
+#include "tests/farm/builders.h"
 #include "tests/farm/processes.h"
 #include "tests/unit/tracker/http/http_client.h"
+#include "tracker/http/server.h"
 #include "transport/transport.h"
 
 namespace hone::farm {
@@ -100,6 +104,51 @@ TEST_F(HttpTest, OnLoopbackTheAddressHasTheKey) {
   EXPECT_EQ(tracker_->Wait(), 0);
   StartOnSocket();  // the key stays: a page that was open goes on
   EXPECT_EQ(HttpClient(port_).Ask("GET", "/api/v1/session", key).status, 200);
+}
+
+// Killed before the receiver has taken it, the tracker tells it after the next start.
+TEST_F(HttpTest, WhoAskedForItIsToldThatAJobEndedAlsoAfterAKill) {
+  std::mutex mutex;
+  std::vector<std::string> heard;
+  int status = 500;
+  const auto receiver = tracker::HttpServer::Start({.listen = "127.0.0.1:0", .tls = {}, .limits = {}},
+                                                   [&](const tracker::HttpRequest& request) {
+                                                     const std::lock_guard lock(mutex);
+                                                     heard.push_back(request.body);
+                                                     return tracker::HttpResponse{.status = status, .body = "{}"};
+                                                   })
+                            .value();
+  const auto count = [&] {
+    const std::lock_guard lock(mutex);
+    return heard.size();
+  };
+  const std::string prefix = "http://" + receiver->address() + "/";
+  const std::vector<std::string> allow = {"--http", "127.0.0.1:0", "--notify-allow", prefix};
+  Start("unix:" + (folder_ / "socket").string(), allow);
+  const auto jobs = v1::JobService::NewStub(OpenChannel(address_, {}).value());
+  v1::SubmitJobRequest submit;
+  *submit.mutable_spec() = tracker::SpecOf("a");
+  submit.mutable_spec()->set_notify_url("http://elsewhere.lab/");
+  v1::Job job;
+  grpc::ClientContext refused, taken, ended;
+  EXPECT_EQ(jobs->Submit(&refused, submit, &job).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  submit.mutable_spec()->set_notify_url(prefix + "done");
+  ASSERT_TRUE(jobs->Submit(&taken, submit, &job).ok());
+  v1::CancelJobRequest cancel;
+  cancel.set_job_id(job.id());
+  ASSERT_TRUE(jobs->Cancel(&ended, cancel, &job).ok());
+  ASSERT_TRUE(Eventually([&] { return count() > 0; })) << tracker_->Log();
+  tracker_->Signal(SIGKILL);
+  tracker_->Wait();
+  {
+    const std::lock_guard lock(mutex);
+    status = 200;
+    heard.clear();
+  }
+  Start("unix:" + (folder_ / "socket").string(), allow);
+  ASSERT_TRUE(Eventually([&] { return count() > 0; })) << tracker_->Log();
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(heard[0], HasSubstr(job.id()));
 }
 
 TEST_F(HttpTest, WithoutCertificatesItIsForThisMachineAlone) {

@@ -128,8 +128,8 @@ constexpr char kListDevices[] = "/hone.v1.AdminService/ListDevices";
 TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
   StartTracker();
   const std::string token = Token("agent");
-  ASSERT_EQ(
-      RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token, "--name", "board", "--label", "board=rpi"}), 0)
+  ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token, "--name", "board", "--label", "rpi4"}),
+            0)
       << said_;
   EXPECT_THAT(said_, HasSubstr("joined as 'board'"));
   const std::filesystem::path own = folder_ / "config" / "hone" / "agent";
@@ -143,7 +143,10 @@ TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
   EXPECT_EQ(Identity("board").value("state", ""), "good");
   // It has one already; joining twice would leave a name behind.
   EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent")}), 1);
-  EXPECT_THAT(said_, HasSubstr("has an identity already"));
+  EXPECT_THAT(said_, HasSubstr("joined already as 'board' at " + address_ + ": " + own.string()));
+  EXPECT_THAT(said_, HasSubstr("hone identity revoke board"));
+  EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token, "--label", "rpi,4"}), 2);
+  EXPECT_THAT(said_, HasSubstr("--label 'rpi,4': write NAME or NAME=VALUE"));
 }
 
 TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
@@ -168,6 +171,46 @@ TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
   EXPECT_THAT(said_, HasSubstr("not the whole of a token"));
   EXPECT_FALSE(std::filesystem::exists(Files("bob").identity));
   ASSERT_EQ(Join(Token("viewer"), "bob", {"--name", "bob"}), 0) << "a refusal leaves nothing in the way: " << said_;
+}
+
+TEST_F(JoinTest, TheDoctorAsksTheTrackerAndEndsAsWhatItFinds) {
+  StartTracker();
+  ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
+      << said_;
+  const auto examine = [&](const std::string& program, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {program, "doctor", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const int status = RunProgram(arguments);
+    const size_t begin = said_.find('{');  // what is bad is also said on standard error
+    const json found = json::parse(said_.substr(begin, said_.rfind('}') - begin + 1), nullptr, false);
+    EXPECT_EQ(status, found.value("fine", false) ? 0 : 1) << said_;
+    std::map<std::string, std::string> verdicts;
+    for (const json& check : found["checks"]) verdicts[check["check"]] = check["verdict"];
+    return verdicts;
+  };
+  auto agent = examine(HONE_AGENT_BINARY);
+  EXPECT_EQ(agent["identity"], "good") << said_;
+  EXPECT_EQ(agent["certificate"], "good") << said_;
+  EXPECT_EQ(agent["tracker"], "good") << said_;
+  EXPECT_EQ(agent.count("governor"), 1u);
+  auto admin = examine(HONE_BINARY, {"--tracker", address_});
+  EXPECT_EQ(admin["tracker"], "good") << said_;
+  tracker_.reset();
+  agent = examine(HONE_AGENT_BINARY);
+  EXPECT_EQ(agent["tracker"], "bad") << said_;
+}
+
+TEST_F(JoinTest, AProgramOfALaterProtocolIsToldToUpdateTheTracker) {
+  StartTracker();
+  ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = pki::ReadFile(Files("ann").authority).value();
+  tls.pem_private_key = tls.pem_cert_chain = pki::ReadFile(Files("ann").identity).value();
+  grpc::ChannelArguments later;
+  later.SetUserAgentPrefix("hone-protocol/2");
+  const grpc::Status status = Call(kListDevices, grpc::CreateCustomChannel(address_, grpc::SslCredentials(tls), later));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("update the tracker"));
 }
 
 TEST_F(JoinTest, ATokenGivesItsRoleAndNoTakenName) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/protocol_version.h"
 #include "base/status.h"
 #include "tracker/queue/health.h"
 #include "tracker/queue/times.h"
@@ -16,11 +17,7 @@ namespace {
 constexpr size_t kFormerBoots = 8;
 
 absl::Status Validate(const v1::SynchronizeRequest& request) {
-  if (request.protocol_version() != v1::PROTOCOL_VERSION_1) {
-    return absl::FailedPreconditionError(
-        fmt::format("agent speaks protocol version {}, this tracker version 1; update the older of the two",
-                    static_cast<int>(request.protocol_version())));
-  }
+  HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("agent '{}'", request.agent_id())));
   if (request.agent_id().empty()) return absl::InvalidArgumentError("agent has no agent_id");
   if (request.boot_id().empty()) return absl::InvalidArgumentError("agent has no boot_id");
   std::set<std::string> ids;
@@ -94,10 +91,6 @@ void DeviceRegistry::TakeState(const Agent& agent, Device& device, const v1::Dev
   if (!new_check) return;
   TakeCheck(HealthOf(NameOf(agent.id, state.device_id())), state.golden(), now, options_);
   device.may_ask_again = now + options_.cooling_check;
-}
-
-std::string NameOf(const std::string& agent_id, const std::string& device_id) {
-  return fmt::format("{}/{}", agent_id, device_id);
 }
 
 std::string NameOf(v1::SandboxLevel level) {
@@ -292,45 +285,6 @@ std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& reque
     }
   }
   return list;
-}
-
-bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device) {
-  const auto& names = requirements.devices();
-  const auto named = [&](const std::string& name) {
-    return name == agent_id || name == NameOf(agent_id, device.device_id());
-  };
-  if (!names.empty() && std::none_of(names.begin(), names.end(), named)) return false;
-  const v1::DeviceFingerprint& fingerprint = device.fingerprint();
-  if (!requirements.target().empty() && requirements.target() != device.target()) return false;
-  if (!requirements.architecture().empty() && requirements.architecture() != fingerprint.architecture()) return false;
-  if (!requirements.fingerprint_digest().empty() && requirements.fingerprint_digest() != fingerprint.digest())
-    return false;
-  if (requirements.threads() > device.threads()) return false;
-  const auto& features = fingerprint.cpu_features();
-  for (const std::string& feature : requirements.cpu_features()) {
-    if (std::find(features.begin(), features.end(), feature) == features.end()) return false;
-  }
-  for (const auto& [name, value] : requirements.labels()) {
-    auto label = device.labels().find(name);
-    if (label == device.labels().end() || label->second != value) return false;
-  }
-  return true;
-}
-
-std::string Describe(const v1::Requirements& requirements) {
-  std::vector<std::string> parts;
-  if (!requirements.devices().empty())
-    parts.push_back(fmt::format("name {}", fmt::join(requirements.devices(), " or ")));
-  if (!requirements.target().empty()) parts.push_back(fmt::format("target '{}'", requirements.target()));
-  if (!requirements.architecture().empty())
-    parts.push_back(fmt::format("architecture {}", requirements.architecture()));
-  for (const std::string& feature : requirements.cpu_features()) parts.push_back(fmt::format("feature {}", feature));
-  for (const auto& [name, value] : requirements.labels()) parts.push_back(fmt::format("label {}={}", name, value));
-  if (!requirements.fingerprint_digest().empty()) {
-    parts.push_back(fmt::format("fingerprint {}", requirements.fingerprint_digest().substr(0, 12)));
-  }
-  if (requirements.threads() > 1) parts.push_back(fmt::format("{} threads", requirements.threads()));
-  return parts.empty() ? "any device" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace hone::tracker

@@ -20,6 +20,7 @@
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/agent.pb.h"
 #include "tracker/queue/limits.h"
+#include "tracker/queue/matches.h"
 
 namespace hone::tracker {
 
@@ -29,9 +30,6 @@ struct Device {
   absl::Time may_ask_again = absl::InfinitePast();  // for a check of its golden kernel
   int64_t batches_done = 0, candidates_done = 0, losses = 0;
 };
-
-// A device in the farm: "agent/device".
-std::string NameOf(const std::string& agent_id, const std::string& device_id);
 
 // "wall"; "" where the agent did not say.
 std::string NameOf(v1::SandboxLevel level);
@@ -118,11 +116,6 @@ class DeviceRegistry {
   std::map<std::string, v1::HealthRecord> health_;  // by name; also of devices that are away
   std::set<std::string> changed_health_;
 };
-
-// Whether the agent's device fulfils every condition.
-bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device);
-// The conditions in words: "device board, label gpu=none".
-std::string Describe(const v1::Requirements& requirements);
 
 }  // namespace hone::tracker
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/protocol_version.h"
 #include "base/status.h"
 #include "tracker/queue/receipt.h"
 #include "tracker/queue/times.h"
@@ -17,13 +18,6 @@ void Set(google::protobuf::Duration* proto, absl::Duration duration) {
   const int64_t nanos = absl::ToInt64Nanoseconds(duration);
   proto->set_seconds(nanos / 1'000'000'000);
   proto->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
-}
-
-absl::Status CheckVersion(v1::ProtocolVersion version, std::string_view who) {
-  if (version == v1::PROTOCOL_VERSION_1) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      fmt::format("{} speaks protocol version {}, this tracker version 1; update the older of the two", who,
-                  static_cast<int>(version)));
 }
 
 absl::Status NotNow(const std::string& trouble) {
@@ -381,7 +375,7 @@ absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::Syn
 
 absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& request, absl::Time now) {
   now = Forward(now);
-  HONE_RETURN_IF_ERROR(CheckVersion(request.protocol_version(), "tuner"));
+  HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("tuner '{}'", request.tuner_id())));
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
   if (!trouble_.empty()) return NotNow(trouble_);
   if (request.leaving()) {

@@ -81,6 +81,7 @@ class Farm {
   std::vector<v1::Job> ListJobs(const v1::ListJobsRequest& request, absl::Time now) const;
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
+  void TakeNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.TakeNotice(job_id, notice); }
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
   // Why nothing can be stored now; "" when it can. While there is such trouble, no work is given out.
   void SetTrouble(const std::string& why) { trouble_ = why; }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "tracker/queue/notice_url.h"
 
 namespace hone::tracker {
 namespace {
@@ -68,6 +69,7 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
     return absl::InvalidArgumentError(fmt::format("the job shall end at {}, which is over; give a later time",
                                                   absl::FormatTime(FromProto(spec.until()), absl::UTCTimeZone())));
   }
+  if (!spec.notify_url().empty()) HONE_RETURN_IF_ERROR(CheckNoticeUrl(spec.notify_url(), options_.notify_allowed));
   const auto open = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
     return !Ended(entry.second.job) && entry.second.job.spec().submitted_by() == spec.submitted_by();
   });
@@ -91,6 +93,22 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   by_request_id_[spec.request_id()] = id;
   SetState(entry, v1::JOB_STATE_QUEUED, now);
   return &entry.job;
+}
+
+std::vector<const v1::Job*> JobBook::ToTell() const {
+  std::vector<const v1::Job*> jobs;
+  for (const auto& [id, entry] : jobs_) {
+    const v1::Job& job = entry.job;
+    if (!job.spec().notify_url().empty() && Ended(job) && !job.notice().closed()) jobs.push_back(&job);
+  }
+  return jobs;
+}
+
+void JobBook::TakeNotice(const std::string& job_id, const v1::JobNotice& notice) {
+  const auto found = jobs_.find(job_id);
+  if (found == jobs_.end()) return;  // forgotten meanwhile
+  *found->second.job.mutable_notice() = notice;
+  changed_.insert(job_id);
 }
 
 std::map<std::string, int> JobBook::RunningByUser() const {

@@ -91,6 +91,10 @@ class JobBook {
 
   // Jobs whose lease ended since the last call: their batches are of no use any more.
   std::vector<std::string> TakeReleased();
+  // Jobs that ended and of whose end somebody is still to be told; and what came of an attempt, to be stored.
+  std::vector<const v1::Job*> ToTell() const;
+  void TakeNotice(const std::string& job_id, const v1::JobNotice& notice);
+
   // Jobs that changed since the last call and are to be stored.
   std::vector<const v1::Job*> TakeChanged();
   // Ids of jobs that have new events since the last call.

@@ -4,6 +4,8 @@
 #define HONE_TRACKER_QUEUE_LIMITS_H_
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "hone/v1/agent.pb.h"
@@ -28,6 +30,7 @@ struct JobOptions {
   absl::Duration preempt_after = absl::Seconds(30);
   absl::Duration until_grace = absl::Seconds(60);    // for a tuner to confirm its winners and end the job by itself
   int max_open = kQuotas.open_jobs;                  // of one submitter
+  std::vector<std::string> notify_allowed;           // beginnings of addresses (notice_url.h); none: nobody is told
   int max_leased = kQuotas.leased_jobs;              // by all tuners of one name
   int most_ended = 1000;                             // kept after their end, the newest: a year of a busy lab's nights
   absl::Duration keep_ended = absl::Hours(24 * 90);  // long enough for a report of the quarter

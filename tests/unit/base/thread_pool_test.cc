@@ -43,6 +43,32 @@ TEST_P(ThreadPoolTest, ManyShortLoopsSeeEachOthersWrites) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 4, 9));
 
+TEST(ThreadPool, TakesTheFastestCoresFirst) {
+  const std::vector<int> usable = UsableCpus();
+  if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const int slow = usable[0], fast = usable[1];
+  const std::vector<CoreGroup> groups = {{.cores = {fast}, .siblings = {}}, {.cores = {slow}, .siblings = {}}};
+  ThreadPool chosen(0, groups);
+  EXPECT_EQ(chosen.threads(), 1) << "a slow core would hold up the fast one";
+  EXPECT_EQ(chosen.cpus_of_caller(), std::vector<int>{fast});
+  ThreadPool both(2, groups);
+  EXPECT_TRUE(both.cpus_of_caller().empty()) << "of which it has only one CPU for the caller";
+  std::mutex mutex;
+  std::set<std::vector<int>> of_workers;
+  const auto caller = std::this_thread::get_id();
+  for (int round = 0; round < 1000 && of_workers.empty(); ++round) {
+    Each(both.parallel(), 64, [&](int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
+      if (std::this_thread::get_id() == caller) return;
+      const std::lock_guard lock(mutex);
+      of_workers.insert(UsableCpus());
+    });
+  }
+  EXPECT_EQ(of_workers, std::set<std::vector<int>>{{slow}}) << "the caller has the first, which is the fastest";
+  EXPECT_EQ(ThreadPool(0, {{.cores = {slow}, .siblings = {fast}}}).threads(), 1)
+      << "two threads of a core are one core";
+}
+
 TEST(ThreadPool, CallersTakeTurns) {
   ThreadPool pool(3);
   std::atomic<int64_t> sum{0};

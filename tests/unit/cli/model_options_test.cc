@@ -9,6 +9,7 @@
 
 #include "base/temporary_folder.h"
 #include "cli/command.h"
+#include "cli/farm_devices.h"
 #include "cli/job_text.h"
 #include "cli/npy.h"
 #include "cli/submission.h"
@@ -159,6 +160,26 @@ TEST_F(ModelOptionsTest, OneJobForEachKindOfDevice) {
                                            "tile.onnx for x86_64 -mcpu=znver4 on server/cpu, room=lab"));
 }
 
+TEST(PlacesMeant, AreOneForEachTarget) {
+  std::vector<v1::Device> known = {DeviceOf("pi1", "pi", "arm64 -mcpu=cortex-a72 -threads=4"),
+                                   DeviceOf("pi2", "pi", "arm64 -mcpu=cortex-a72 -threads=4"),
+                                   DeviceOf("server", "amd", "x86_64 -mcpu=znver4 -threads=2")};
+  for (v1::Device& device : known) {
+    device.mutable_state()->mutable_fingerprint()->set_text(device.state().fingerprint().digest() + " cores=4");
+  }
+  const auto places = PlacesMeant(known, {"room=lab", "pi1"}, 0);
+  ASSERT_TRUE(places.ok()) << places.status();
+  ASSERT_EQ(places->size(), 2u);
+  EXPECT_EQ((*places)[0].fingerprint, "pi cores=4");
+  EXPECT_EQ((*places)[1].target.threads, 2);
+  EXPECT_EQ(PlacesMeant(known, {"pi2"}, 3)->front().target.threads, 3);
+  known[1].mutable_state()->mutable_fingerprint()->set_text("other pi cores=4");
+  const absl::Status two = PlacesMeant(known, {"room"}, 0).status();
+  EXPECT_TRUE(two.GetPayload(kUsageMark).has_value());
+  EXPECT_THAT(std::string(two.message()), HasSubstr("pi1/cpu and pi2/cpu are of different kinds but have one target"));
+  EXPECT_THAT(std::string(PlacesMeant(known, {"pi3"}, 0).status().message()), HasSubstr("--device pi3"));
+}
+
 TEST_F(ModelOptionsTest, ATargetSaysWhatIsTunedWhateverTheDevices) {
   ModelOptions options;
   options.targets = {"x86_64 -mcpu=znver4", "arm64"};
@@ -176,10 +197,11 @@ TEST_F(ModelOptionsTest, ATargetSaysWhatIsTunedWhateverTheDevices) {
 TEST_F(ModelOptionsTest, ADeviceOfWhichNothingIsKnownIsAnError) {
   ModelOptions options;
   search_.devices = {"pi"};
-  EXPECT_THAT(std::string(PartsOf(options, search_, {}).status().message()), HasSubstr("no device 'pi'"));
+  EXPECT_THAT(std::string(PartsOf(options, search_, {}).status().message()),
+              HasSubstr("--device pi: the farm has no device with that name or label; there is none yet"));
   search_.devices = {"room=hall"};
   EXPECT_THAT(std::string(PartsOf(options, search_, {DeviceOf("pi", "pi", "arm64")}).status().message()),
-              HasSubstr("no device with these labels"));
+              HasSubstr("there is pi/cpu (room=lab). For one that is to come, say with --target"));
   search_.devices = {"pi"};
   EXPECT_THAT(std::string(PartsOf(options, search_, {DeviceOf("pi", "pi", "")}).status().message()),
               HasSubstr("pi/cpu does not say what is compiled for it; give --target"));

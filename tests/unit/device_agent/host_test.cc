@@ -1,5 +1,6 @@
 #include "device_agent/cpu/host.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@ namespace hone::agent {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class FakeRoot : public testing::Test {
  protected:
@@ -73,6 +75,28 @@ TEST_F(FakeRoot, AThermalInterruptSinceTheLastLookIsThrottling) {
   }
   std::filesystem::remove_all(root_ + cpus + "cpu11");
   EXPECT_FALSE(throttling.Seen()) << "a core was taken away";
+}
+
+TEST_F(FakeRoot, OfCoresOfSeveralSpeedsOneGroupIsADevice) {
+  const std::vector<int> usable = UsableCpus();
+  if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  std::string cpuinfo;
+  for (const int cpu : usable) {
+    const bool slow = cpu == usable.front();
+    const std::string number = std::to_string(cpu);
+    Put("sys/devices/system/cpu/cpu" + number + "/cpu_capacity", slow ? "446\n" : "1024\n");
+    cpuinfo += "processor\t: " + number + "\nCPU implementer\t: 0x41\nCPU part\t: " + (slow ? "0xd05" : "0xd0b") + "\n";
+  }
+  Put("proc/cpuinfo", cpuinfo);
+  const DeviceFingerprint fast = DetectHost(root_), slow = DetectHost(ChooseCores("2", root_).value(), root_);
+  EXPECT_THAT(fast.text, HasSubstr(fmt::format("cores={0} cpus={0} group=1/2", usable.size() - 1)));
+  EXPECT_THAT(fast.text, HasSubstr("0xd0b"));
+  EXPECT_THAT(fast.text, Not(HasSubstr("0xd05")));
+  EXPECT_THAT(slow.text, HasSubstr("0xd05 cores=1 cpus=1 group=2/2"));
+  EXPECT_THAT(ChooseCores("2", root_)->cores.Cpus(), testing::ElementsAre(usable.front()));
+  EXPECT_THAT(DetectHost(ChooseCores("all", root_).value(), root_).text, HasSubstr("group=all/2"));
+  EXPECT_THAT(std::string(ChooseCores("3", root_).status().message()), HasSubstr("cpu:2 has CPUs"));
+  for (const char* selector : {"0", "-1", "2x", "fast"}) EXPECT_FALSE(ChooseCores(selector, root_).ok()) << selector;
 }
 
 TEST_F(FakeRoot, BoardIsDescribed) {

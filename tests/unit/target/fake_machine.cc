@@ -47,6 +47,7 @@ TemporaryFolder FakeMachine::Write() const {
     cpuinfo += fmt::format("processor\t: {}\n{}\n", cpu, cores[cpu]);
     const std::string system = fmt::format("{}sys/devices/system/cpu/cpu{}/", root, cpu);
     Put(system + "topology/thread_siblings_list", Neighbours(cpu, threads_per_core));
+    if (!capacities.empty()) Put(system + "cpu_capacity", std::to_string(capacities[cpu]));
     for (size_t i = 0; i < caches.size(); ++i) {
       const std::string cache = fmt::format("{}cache/index{}/", system, i);
       Put(cache + "level", std::to_string(caches[i].level));
@@ -102,6 +103,7 @@ FakeMachine SapphireRapidsVm() {
 FakeMachine Rk3588() {
   FakeMachine machine;
   for (int i = 0; i < 8; ++i) machine.cores.push_back(ArmCore(i < 4 ? "0xd05" : "0xd0b"));
+  machine.capacities = {414, 414, 414, 414, 1024, 1024, 1008, 1008};
   return machine;
 }
 

@@ -22,6 +22,7 @@ struct FakeMachine {
   std::vector<std::string> cores;
   std::vector<FakeCache> caches;
   int threads_per_core = 1;
+  std::vector<int> capacities;    // of every core; none: the kernel does not say
   std::string allowed = "0-255";  // affinity, as the kernel writes it
 
   // A root for target::HostCpu and agent::DetectHost, ending in a slash.
@@ -33,7 +34,7 @@ FakeMachine RaspberryPi5();      // 4 Cortex-A76
 FakeMachine JetsonOrin();        // 8 Cortex-A78AE
 FakeMachine Zen4Server();        // 8 cores of 16 threads, bare metal, two last level caches
 FakeMachine SapphireRapidsVm();  // 4 CPUs that see the cache of a socket, without AVX512-FP16
-FakeMachine Rk3588();            // 4 Cortex-A55 and 4 Cortex-A76
+FakeMachine Rk3588();            // 4 Cortex-A55 and 4 Cortex-A76, four speeds of them
 
 }  // namespace hone::testing
 

@@ -103,6 +103,22 @@ TEST_F(RoleCheckTest, WhoeverShowsNoCertificateIsToldHowToJoin) {
   EXPECT_THAT(status.error_message(), HasSubstr("hone-agent join"));
 }
 
+TEST_F(RoleCheckTest, AProgramOfAnotherProtocolIsToldWhichSideToUpdate) {
+  Gate gate(membership_.get());
+  RoleCheck check(&gate);
+  FakeContext ann = ContextOf("ann", now_);
+  const auto call = [&](const std::string& program) {
+    const grpc::AuthMetadataProcessor::InputMetadata metadata = {{":path", kDrain}, {"user-agent", program}};
+    return check.Process(metadata, &ann, nullptr, nullptr);
+  };
+  EXPECT_TRUE(call("grpc-c++/1.51.1").ok()) << "programs of the first version do not say it";
+  EXPECT_TRUE(call("hone-protocol/1 grpc-c++/1.51.1").ok());
+  EXPECT_EQ(call("hone-protocol/2 grpc-c++/1.51.1").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(call("hone-protocol/2 grpc-c++/1.51.1").error_message(), HasSubstr("update the tracker"));
+  EXPECT_THAT(call("hone-protocol/0 grpc-c++/1.51.1").error_message(), HasSubstr("update the program"));
+  EXPECT_THAT(call("hone-protocol/x").error_message(), HasSubstr("update the program"));
+}
+
 TEST(AccessTest, EveryMethodHasARule) {
   const std::set<std::string> methods = AllMethods();
   EXPECT_GE(methods.size(), 29u);
@@ -117,11 +133,11 @@ TEST(AccessTest, WhoMayDoWhat) {
     }
     return allowed;
   };
-  const std::set<std::string> agent = {"AgentService/Synchronize", "JoinService/Renew"};
+  const std::set<std::string> agent = {"AgentService/Synchronize", "JoinService/Renew", "JoinService/WhoAmI"};
   const std::set<std::string> reading = {"JobService/List",          "JobService/Get",       "JobService/Watch",
                                          "RecordService/Best",       "RecordService/Query",  "RecordService/ListBest",
                                          "RecordService/Stats",      "RecordService/Export", "AdminService/GetFarm",
-                                         "AdminService/ListDevices", "JoinService/Renew"};
+                                         "AdminService/ListDevices", "JoinService/Renew",    "JoinService/WhoAmI"};
   std::set<std::string> client = reading;
   client.insert({"JobService/Submit", "JobService/Cancel"});
   std::set<std::string> admin = client;
@@ -132,11 +148,12 @@ TEST(AccessTest, WhoMayDoWhat) {
   EXPECT_EQ(of(Role::kViewer), reading);
   EXPECT_EQ(of(Role::kClient), client);
   EXPECT_EQ(of(Role::kAdmin), admin);
-  EXPECT_EQ(of(Role::kTuner),
-            (std::set<std::string>{"TunerService/LeaseJob", "TunerService/ReportProgress", "TunerService/SubmitBatch",
-                                   "TunerService/WaitBatch", "TunerService/CompleteJob", "AdminService/ListDevices",
-                                   "RecordService/Append", "RecordService/Best", "RecordService/ListBest",
-                                   "RecordService/Query", "RecordService/Stats", "JoinService/Renew"}));
+  EXPECT_EQ(
+      of(Role::kTuner),
+      (std::set<std::string>{"TunerService/LeaseJob", "TunerService/ReportProgress", "TunerService/SubmitBatch",
+                             "TunerService/WaitBatch", "TunerService/CompleteJob", "AdminService/ListDevices",
+                             "RecordService/Append", "RecordService/Best", "RecordService/ListBest",
+                             "RecordService/Query", "RecordService/Stats", "JoinService/Renew", "JoinService/WhoAmI"}));
 }
 
 TEST(AccessTest, WhatIsNotInTheTableNobodyMayCall) {

@@ -1,8 +1,10 @@
 #include "tracker/queue/farm.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "base/protocol_version.h"
 #include "tests/farm/builders.h"
 #include "tests/farm/fake_agent.h"
 
@@ -164,7 +166,43 @@ TEST_F(FarmTest, UnknownVersionIsToldWhatToDo) {
   agent.state.set_protocol_version(v1::PROTOCOL_VERSION_UNSPECIFIED);
   const absl::Status status = agent.Sync(farm_, now_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("update"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("agent 'a' speaks protocol version 0"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("update the agent, to the version of the tracker"));
+  agent.state.set_protocol_version(static_cast<v1::ProtocolVersion>(kProtocolVersion + 1));
+  EXPECT_THAT(std::string(agent.Sync(farm_, now_).status().message()), HasSubstr("update the tracker"));
+  v1::LeaseJobRequest tuner;
+  tuner.set_tuner_id("t");
+  EXPECT_THAT(std::string(farm_.LeaseJob(tuner, now_).status().message()), HasSubstr("update the tuner"));
+}
+
+// As the first agents spoke: no leaving, labels, golden kernel, sandbox or receipts, and a CPU without a target. When
+// fields become necessary that they do not send, the version of the protocol changes, and this test with it.
+TEST_F(FarmTest, AnAgentOfTheFirstVersionIsServed) {
+  v1::SynchronizeRequest request;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    protocol_version: PROTOCOL_VERSION_1 agent_id: "old" boot_id: "1" sequence: 1 agent_version: "0.0.1"
+    devices { device_id: "cpu" fingerprint { architecture: "x86_64" text: "x" digest: "d" } threads: 64
+              self_test { passed: true } }
+    max_wait { seconds: 20 })",
+                                                            &request));
+  request.mutable_devices(0)->mutable_fingerprint()->set_architecture(DeviceOf().fingerprint().architecture());
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  const absl::StatusOr<Farm::Answer> leased = farm_.Synchronize(request, now_);
+  ASSERT_TRUE(leased.ok()) << leased.status();
+  ASSERT_EQ(leased->response.leases_size(), 1);
+  const v1::Lease& lease = leased->response.leases(0);
+  request.set_epoch(leased->response.epoch());
+  request.set_sequence(2);
+  *request.add_running() = lease.reference();
+  ASSERT_TRUE(farm_.Synchronize(request, now_).ok());
+  request.set_sequence(3);
+  request.clear_running();
+  v1::LeaseResult& finished = *request.add_finished();
+  *finished.mutable_lease() = lease.reference();
+  *finished.mutable_result() = TimedResult(lease.batch());
+  const absl::StatusOr<Farm::Answer> done = farm_.Synchronize(request, now_);
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(Wait(batch)->finished_size(), 1);
 }
 
 TEST_F(FarmTest, LostWorkPrefersAnotherDevice) {

@@ -200,7 +200,7 @@ TEST_F(SchedulingTest, JobsNameDevices) {
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   const std::string nowhere = Submit("a", "ann", 0, on("desk")), any = Submit("b", "ann", 0, on("board"));
   const std::string gpu = Submit("c", "ann", 0, on("board/gpu"));
-  EXPECT_THAT(Job(nowhere).waiting_for(), HasSubstr("a device for name desk"));
+  EXPECT_THAT(Job(nowhere).waiting_for(), HasSubstr("a device for desk"));
   EXPECT_EQ(Lease("t/1"), any);
   EXPECT_EQ(Lease("t/2"), gpu);
   EXPECT_EQ(Lease("t/3"), "");
@@ -341,7 +341,7 @@ TEST_F(SchedulingTest, AJobEndsWhenItsTimeIsOverWhateverItDoes) {
   ASSERT_TRUE(Alive(tuned, 5).ok());
   Pass(absl::Minutes(9) + absl::Seconds(30));
   EXPECT_EQ(Job(away).state(), v1::JOB_STATE_FAILED);
-  EXPECT_THAT(Job(away).error(), HasSubstr("it waited for a device for name desk"));
+  EXPECT_THAT(Job(away).error(), HasSubstr("it waited for a device for desk"));
   EXPECT_EQ(Job(tuned).state(), v1::JOB_STATE_RUNNING) << "its tuner may still confirm its winners";
   Pass(absl::Minutes(1));
   EXPECT_EQ(Job(tuned).state(), v1::JOB_STATE_SUCCEEDED);

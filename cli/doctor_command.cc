@@ -1,0 +1,43 @@
+#include "cli/doctor_command.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/output.h"
+#include "cli/tracker_options.h"
+#include "device_agent/doctor.h"
+#include "pki/identity_folder.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+  TrackerOptions tracker;
+  bool json = false;
+};
+
+absl::Status Doctor(const Options& options) {
+  agent::DoctorOptions doctor{options.tracker.identity, options.tracker.address, false};
+  if (doctor.identity.empty()) {
+    HONE_ASSIGN_OR_RETURN(doctor.identity, pki::DefaultFolder(Role::kClient));
+  }
+  const std::vector<agent::Finding> findings = agent::Examine(doctor);
+  HONE_RETURN_IF_ERROR(PrintText(options.json ? FindingsAsJson(findings) : FindingsAsText(findings)));
+  if (AllFine(findings)) return absl::OkStatus();
+  return absl::FailedPreconditionError("something is bad here; what mends it is beside it");
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, absl::Status* result) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("doctor", "say what spoils timings or security on this machine, and what mends it");
+  options->tracker.AddTo(command, false);
+  command->add_flag("--json", options->json, "print one JSON document and nothing else");
+  command->callback([options, result] { *result = Doctor(*options); });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,14 @@
+// `hone doctor`: what spoils timings or security on this machine, and what mends it (device_agent/doctor.h).
+#ifndef HONE_CLI_DOCTOR_COMMAND_H_
+#define HONE_CLI_DOCTOR_COMMAND_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+void AddDoctorCommand(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_DOCTOR_COMMAND_H_

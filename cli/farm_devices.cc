@@ -1,0 +1,92 @@
+#include "cli/farm_devices.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/job_client.h"
+#include "tracker/queue/matches.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr size_t kMostNamed = 20;
+
+// "board/cpu (rpi4, room=lab)"
+std::string WithLabels(const v1::Device& device) {
+  std::vector<std::string> labels;
+  for (const auto& [name, value] : std::map(device.state().labels().begin(), device.state().labels().end())) {
+    labels.push_back(value.empty() ? name : fmt::format("{}={}", name, value));
+  }
+  return labels.empty() ? NameOf(device) : fmt::format("{} ({})", NameOf(device), fmt::join(labels, ", "));
+}
+
+std::string Among(const std::vector<v1::Device>& known) {
+  if (known.empty()) return "there is none yet (on a board: hone-agent join)";
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(known.size(), kMostNamed); ++i) names.push_back(WithLabels(known[i]));
+  if (known.size() > kMostNamed) names.push_back(fmt::format("and {} more", known.size() - kMostNamed));
+  return fmt::format("there {} {}", known.size() == 1 ? "is" : "are", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string NameOf(const v1::Device& device) { return tracker::NameOf(device.agent_id(), device.state().device_id()); }
+
+absl::StatusOr<std::vector<v1::Device>> DevicesMeant(const std::vector<v1::Device>& known, const std::string& words) {
+  std::vector<v1::Device> meant;
+  for (const v1::Device& device : known) {
+    if (tracker::AnswersTo(words, device.agent_id(), device.state())) meant.push_back(device);
+  }
+  if (!meant.empty()) return meant;
+  return absl::NotFoundError(
+      fmt::format("--device {}: the farm has no device with that name or label; {}", words, Among(known)));
+}
+
+absl::StatusOr<target::Target> TargetOf(const v1::Device& device, int threads) {
+  if (device.state().target().empty()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} does not say what is compiled for it; give --target, or start its agent with --target", NameOf(device)));
+  }
+  absl::StatusOr<target::Target> target = target::ParseTarget(device.state().target());
+  if (!target.ok()) return Annotate(target.status(), fmt::format("{} has a target unknown here", NameOf(device)));
+  if (threads > 0) target->threads = threads;
+  return target;
+}
+
+absl::StatusOr<std::vector<v1::Device>> KnownDevices(TrackerOptions& tracker) {
+  HONE_ASSIGN_OR_RETURN(const auto channel, tracker.Connect());
+  HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse known, JobClient(channel, tracker.address).Devices());
+  return std::vector<v1::Device>(known.devices().begin(), known.devices().end());
+}
+
+absl::StatusOr<std::vector<DevicePlace>> PlacesMeant(const std::vector<v1::Device>& known,
+                                                     const std::vector<std::string>& asked, int threads) {
+  std::vector<DevicePlace> places;
+  std::map<std::string, const v1::Device*> first;  // by target
+  std::vector<v1::Device> meant;
+  for (const std::string& words : asked) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> some, DevicesMeant(known, words));
+    meant.insert(meant.end(), some.begin(), some.end());
+  }
+  for (const v1::Device& device : meant) {
+    HONE_ASSIGN_OR_RETURN(target::Target target, TargetOf(device, threads));
+    const auto [other, is_new] = first.try_emplace(target::Print(target), &device);
+    const std::string& fingerprint = device.state().fingerprint().text();
+    if (is_new) {
+      places.push_back({std::move(target), fingerprint});
+    } else if (other->second->state().fingerprint().text() != fingerprint) {
+      return UsageError(fmt::format(
+          "{} and {} are of different kinds but have one target, for which a package has one program; name one of them",
+          NameOf(*other->second), NameOf(device)));
+    }
+  }
+  return places;
+}
+
+}  // namespace hone::cli

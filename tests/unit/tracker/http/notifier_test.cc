@@ -1,0 +1,210 @@
+#include "tracker/http/notifier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/temporary_folder.h"
+#include "pki/identity_folder.h"
+#include "pki/tracker_folder.h"
+#include "tests/farm/builders.h"
+#include "tracker/http/json.h"
+#include "tracker/http/post.h"
+#include "tracker/http/server.h"
+
+namespace hone::tracker {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kUrl[] = "https://hooks.lab/hone/done";
+
+class NotifierTest : public testing::Test {
+ protected:
+  void SetUp() override { StartTracker(); }
+  // Anew, as after a kill: nothing that is only in memory is left.
+  void StartTracker() {
+    shell_.reset();
+    FarmOptions options;
+    options.jobs.notify_allowed = {"https://hooks.lab/"};
+    shell_ = Shell::Start(options, FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  }
+  std::string Submit(const std::string& name, const std::string& url) {
+    v1::JobSpec spec = SpecOf(name);
+    spec.set_notify_url(url);
+    const auto job = Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.ok() ? job->id() : "";
+  }
+  void End(const std::string& id) {
+    EXPECT_TRUE(Await<v1::Job>([&](Done<v1::Job> done) { shell_->CancelJob(id, std::move(done)); }).ok());
+  }
+  v1::JobNotice Notice(const std::string& id) {
+    return Await<v1::Job>([&](Done<v1::Job> done) { shell_->GetJob(id, std::move(done)); })->notice();
+  }
+  // Until what came of the last round is on the disk, a job is not told of.
+  void Settle(size_t to_tell) {
+    for (int i = 0; i < 6000 && shell_->JobsToTell().size() != to_tell; ++i) absl::SleepFor(absl::Milliseconds(10));
+    EXPECT_EQ(shell_->JobsToTell().size(), to_tell);
+  }
+  Notifier::Post Taking() {
+    return [this](const std::string& url, const std::string& body) {
+      posted_.emplace_back(url, body);
+      return answer_;
+    };
+  }
+
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const std::unique_ptr<records::Store> store_ =
+      records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value();
+  std::unique_ptr<Shell> shell_;
+  std::vector<std::pair<std::string, std::string>> posted_;
+  absl::Status answer_;
+  const absl::Time now_ = absl::Now();
+};
+
+TEST_F(NotifierTest, TellsOnceAndOnlyOfAnEnd) {
+  const std::string id = Submit("a", kUrl), silent = Submit("b", "");
+  Notifier notifier(shell_.get(), Taking());
+  notifier.Round(now_);
+  EXPECT_THAT(posted_, IsEmpty());
+  End(id);
+  End(silent);
+  for (int i = 0; i < 3; ++i) notifier.Round(now_ + absl::Hours(i));
+  ASSERT_EQ(posted_.size(), 1u);
+  EXPECT_EQ(posted_[0].first, kUrl);
+  const Json body = Json::parse(posted_[0].second);
+  EXPECT_EQ(body["job"], id);
+  EXPECT_EQ(body["state"], "cancelled");
+  EXPECT_EQ(body["model"], "a");
+  EXPECT_TRUE(Notice(id).closed());
+  StartTracker();
+  Notifier later(shell_.get(), Taking());
+  later.Round(now_);
+  EXPECT_EQ(posted_.size(), 1u) << "that it was told is stored";
+}
+
+TEST_F(NotifierTest, TriesAgainWithGrowingWaitsAndAfterARestart) {
+  const std::string id = Submit("a", kUrl);
+  End(id);
+  answer_ = absl::UnavailableError("it answered 500");
+  {
+    Notifier notifier(shell_.get(), Taking());
+    notifier.Round(now_);
+    Settle(1);
+    notifier.Round(now_ + absl::Seconds(4));
+    EXPECT_EQ(posted_.size(), 1u);
+    notifier.Round(now_ + absl::Seconds(6));
+    EXPECT_EQ(posted_.size(), 2u);
+    Settle(1);
+    notifier.Round(now_ + absl::Seconds(11));
+    EXPECT_EQ(posted_.size(), 2u) << "the second wait is longer";
+    EXPECT_EQ(Notice(id).attempts(), 2);
+    EXPECT_EQ(Notice(id).problem(), "it answered 500");
+    EXPECT_FALSE(Notice(id).closed());
+  }
+  StartTracker();
+  Notifier notifier(shell_.get(), Taking());
+  answer_ = absl::OkStatus();
+  notifier.Round(now_ + absl::Seconds(12));
+  EXPECT_EQ(posted_.size(), 3u);
+  EXPECT_EQ(Notice(id).attempts(), 3) << "the count goes on";
+  EXPECT_TRUE(Notice(id).closed());
+}
+
+TEST_F(NotifierTest, GivesUpAfterADay) {
+  const std::string id = Submit("a", kUrl);
+  End(id);
+  answer_ = absl::UnavailableError("nobody");
+  Notifier notifier(shell_.get(), Taking());
+  notifier.Round(now_ + absl::Hours(23));
+  EXPECT_FALSE(Notice(id).closed());
+  Settle(1);
+  notifier.Round(now_ + absl::Hours(25));
+  EXPECT_TRUE(Notice(id).closed());
+  notifier.Round(now_ + absl::Hours(30));
+  EXPECT_EQ(posted_.size(), 2u);
+}
+
+TEST_F(NotifierTest, OnlyAllowedAddressesAreTaken) {
+  v1::JobSpec spec = SpecOf("a");
+  spec.set_notify_url("https://elsewhere.lab/");
+  const auto refused = Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("allowed are https://hooks.lab/"));
+}
+
+TEST(WaitAfterAttempt, DoublesUpToAnHour) {
+  EXPECT_EQ(WaitAfterAttempt(1), absl::Seconds(5));
+  EXPECT_EQ(WaitAfterAttempt(4), absl::Seconds(40));
+  EXPECT_EQ(WaitAfterAttempt(30), absl::Hours(1));
+}
+
+// Somebody's server, that says what it heard.
+class PostTest : public testing::Test {
+ protected:
+  void Serve(const TlsFiles& tls = {}) {
+    server_ =
+        HttpServer::Start({.listen = "localhost:0", .tls = tls, .limits = {}}, [this](const HttpRequest& request) {
+          const std::lock_guard lock(mutex_);
+          heard_.push_back(request.method + " " + request.target + " " + request.body);
+          return answer_;
+        }).value();
+  }
+  absl::Status Send(const std::string& scheme, const std::string& host, const std::string& target) {
+    return PostJson(ParseNoticeUrl(scheme + "://" + host + ":" + std::to_string(server_->port()) + target).value(),
+                    R"({"job": "j1"})", absl::Seconds(20));
+  }
+  std::mutex mutex_;
+  std::vector<std::string> heard_;
+  HttpResponse answer_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(PostTest, IsTakenOrNot) {
+  Serve();
+  EXPECT_TRUE(Send("http", "localhost", "/a?b=c").ok());
+  answer_.status = 503;
+  EXPECT_THAT(std::string(Send("http", "localhost", "/").message()), HasSubstr("it answered 503"));
+  EXPECT_THAT(heard_, ElementsAre("POST /a?b=c {\"job\": \"j1\"}", "POST / {\"job\": \"j1\"}"));
+  server_->Stop();
+  EXPECT_THAT(std::string(Send("http", "localhost", "/").message()), HasSubstr("cannot connect"));
+}
+
+TEST_F(PostTest, FollowsNoRedirect) {
+  Serve();
+  answer_.status = 307;
+  answer_.headers = {{"Location", "/secret"}};
+  EXPECT_THAT(std::string(Send("http", "localhost", "/a").message()), HasSubstr("redirects are not followed"));
+  EXPECT_EQ(heard_.size(), 1u);
+}
+
+TEST_F(PostTest, WantsAServerThatThisSystemTrustsByItsName) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  ASSERT_TRUE(pki::MakeTrackerFolder(folder / "pki", {"localhost"}, absl::Now()).ok());
+  const TlsFiles files = pki::FilesIn(folder / "pki");
+  Serve(files);
+  EXPECT_THAT(std::string(Send("https", "localhost", "/").message()), HasSubstr("cannot agree on TLS"));
+  setenv("SSL_CERT_FILE", files.authority.c_str(), 1);
+  const absl::Status trusted = Send("https", "localhost", "/"), other_name = Send("https", "127.0.0.1", "/");
+  unsetenv("SSL_CERT_FILE");
+  EXPECT_TRUE(trusted.ok()) << trusted;
+  EXPECT_THAT(std::string(other_name.message()), HasSubstr("cannot agree on TLS"));
+  EXPECT_EQ(heard_.size(), 1u);
+}
+
+TEST_F(PostTest, EndsWhenItsTimeIsOver) {
+  Serve();
+  const NoticeUrl url = ParseNoticeUrl("http://localhost:" + std::to_string(server_->port())).value();
+  EXPECT_FALSE(PostJson(url, "{}", absl::ZeroDuration()).ok());
+}
+
+}  // namespace
+}  // namespace hone::tracker

@@ -1,0 +1,60 @@
+// Tells those who asked for it that their job has ended: one thread that posts what the shell says is still to be told.
+//
+// Nothing is kept here that must survive: the shell stores of every job whether that is done, so after a restart it
+// goes on. A receiver that fails is asked again, after waits that double up to an hour, for a day after the job's end.
+// What was taken just before a kill -9 may come twice; the job's id is in it. docs/decisions/0158. Start at
+// Notifier::Start.
+#ifndef HONE_TRACKER_HTTP_NOTIFIER_H_
+#define HONE_TRACKER_HTTP_NOTIFIER_H_
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "hone/v1/job.pb.h"
+#include "tracker/shell.h"
+
+namespace hone::tracker {
+
+// How long to wait after the so-manieth attempt, counted from 1.
+absl::Duration WaitAfterAttempt(int attempts);
+
+// What is posted: about the job's end, without anything secret.
+std::string NoticeBody(const v1::Job& job);
+
+class Notifier {
+ public:
+  // A day after its end a job is told of no more.
+  static constexpr absl::Duration kGiveUpAfter = absl::Hours(24);
+
+  // post: one attempt, which may take some seconds. shell: must outlive it.
+  using Post = std::function<absl::Status(const std::string& url, const std::string& body)>;
+  static std::unique_ptr<Notifier> Start(Shell* shell, Post post);
+  ~Notifier();
+
+  // One round, for tests too: what is due at `now`.
+  void Round(absl::Time now);
+
+  Notifier(Shell* shell, Post post) : shell_(shell), post_(std::move(post)) {}
+
+ private:
+  void Loop();
+
+  Shell* const shell_;
+  const Post post_;
+  std::map<std::string, absl::Time> not_before_;  // by job; of the thread alone
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_HTTP_NOTIFIER_H_
