@@ -89,6 +89,8 @@ class DeviceRegistry {
   bool Online(const Agent& agent, absl::Time now) const { return now - agent.last_seen <= options_.offline_after; }
   // "" for a healthy device, else why it gets no work.
   std::string Problem(const Agent& agent, const Device& device, absl::Time now) const;
+  // The same for its agent's log: "" where it may get work, and a text that changes only when something happens.
+  std::string Barred(const Agent& agent, const Device& device, absl::Time now) const;
   // Whether the device may get work at all, now or when its lease ends.
   bool Serves(const Agent& agent, const Device& device, absl::Time now) const;
   // Forgets agents that have been away for long, and ends quarantines that only time can end.
