@@ -101,7 +101,11 @@ class DeviceRegistry {
   // Health records that changed since the last call and are to be stored, by name of the device; one without fields is
   // to be forgotten.
   std::map<std::string, v1::HealthRecord> TakeChangedHealth();
-  void RestoreHealth(const std::string& name, v1::HealthRecord health) { health_[name] = std::move(health); }
+  // Of a tracker that ended: how long it was away is not known, so that what cools down has all its time again.
+  void RestoreHealth(const std::string& name, v1::HealthRecord health) {
+    health.clear_cooling_since();
+    health_[name] = std::move(health);
+  }
 
   std::vector<v1::Device> List(const v1::ListDevicesRequest& request, absl::Time now) const;
 

@@ -416,6 +416,20 @@ TEST_F(TroubleTest, ADeviceThatIsHotAfterItsQuarantineWaitsTwiceAsLong) {
   EXPECT_FALSE(InQuarantine(health)) << "a person looked at it: it has its hour again";
 }
 
+TEST_F(TroubleTest, WhileTheTrackerWasAwayNothingCooledDown) {
+  FakeAgent agent("a", "1");
+  agent.Check(100e-6);
+  agent.Golden().set_throttled(true);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  Farm restarted(FarmOptions{}, 2, CountingIds(), "key");
+  restarted.Restore({}, {}, farm_.TakeChangedHealth());
+  now_ += absl::Hours(2);
+  agent.Check(100e-6);
+  agent.Golden().set_throttled(true);
+  ASSERT_TRUE(agent.Sync(restarted, now_).ok());
+  EXPECT_EQ(restarted.ListDevices(v1::ListDevicesRequest(), now_).at(0).health(), v1::DEVICE_HEALTH_COOLING);
+}
+
 TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoTimeOfCooling) {
   FakeAgent agent("a", "1");
   agent.Check(100e-6);
