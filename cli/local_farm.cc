@@ -20,7 +20,6 @@
 namespace hone::cli {
 namespace {
 
-constexpr int kMostRestarts = 20;
 constexpr absl::Duration kStartLimit = absl::Seconds(30);
 
 std::filesystem::path OwnFolder() {
@@ -46,22 +45,24 @@ std::string Ending(int status) {
 
 }  // namespace
 
+LocalFarm::LocalFarm(const Options& options, TemporaryFolder folder)
+    : options_(options),
+      folder_(std::move(folder)),
+      state_(options.state.empty() ? folder_.path() : options.state),
+      // Nobody but this user reaches the socket: whoever could would have code run and records written in the user's
+      // name.
+      address_("unix:" + (state_ / "tracker").string()) {}
+
 absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   TemporaryFolder::RemoveAbandoned();  // of commands that were killed
   HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
-  LocalFarm farm(std::move(folder));
-  // Nobody but this user reaches the socket: whoever could would have code run and records written in the user's name.
-  farm.address_ = "unix:" + (farm.folder_ / "tracker").string();
-  const std::filesystem::path serves = farm.folder_ / "serves";
+  LocalFarm farm(options, std::move(folder));
   farm.children_.reserve(3);  // a child's place must not move while another is started
-  // Jobs outlive the tracker, which may be started again, but not the command: what a killed one left undone must not
-  // run before what the next one asks for.
-  farm.Add("hone-tracker", {"--listen", farm.address_, "--records", options.records.string(), "--state",
-                            farm.folder_ / "jobs.db", "--port-file", serves});
-  HONE_RETURN_IF_ERROR(farm.Spawn(farm.children_[0]));
-  HONE_RETURN_IF_ERROR(farm.AwaitTracker(serves));
-  std::vector<std::string> agent = {"--tracker", farm.address_, "--name", "local", "--device", options.device};
+  HONE_RETURN_IF_ERROR(farm.StartTracker());
+  std::vector<std::string> agent = {"--tracker", farm.address_, "--name", "local"};
+  for (const std::string& device : options.devices) agent.insert(agent.end(), {"--device", device});
   if (options.threads > 0) agent.insert(agent.end(), {"--threads", std::to_string(options.threads)});
+  if (!options.state.empty()) agent.insert(agent.end(), {"--outbox", farm.state_ / "outbox"});
   farm.Add("hone-agent", std::move(agent));
   std::vector<std::string> tuner = {"--tracker", farm.address_};
   if (!options.reproducers.empty()) tuner.insert(tuner.end(), {"--reproducers", options.reproducers});
@@ -71,9 +72,26 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   return farm;
 }
 
+// Jobs outlive the tracker, which may be started again. They outlive the command only where a folder was named: what a
+// killed `hone tune` left undone must not run before what the next one asks for.
+absl::Status LocalFarm::StartTracker() {
+  const std::filesystem::path serves = folder_ / "serves", dashboard = folder_ / "dashboard";
+  std::vector<std::string> arguments = {"--listen", address_,           "--records",   options_.records,
+                                        "--state",  state_ / "jobs.db", "--port-file", serves};
+  if (options_.http_port.has_value()) {
+    arguments.insert(arguments.end(),
+                     {"--http", fmt::format("127.0.0.1:{}", *options_.http_port), "--http-file", dashboard});
+  }
+  Add("hone-tracker", std::move(arguments));
+  HONE_RETURN_IF_ERROR(Spawn(children_[0]));
+  HONE_RETURN_IF_ERROR(AwaitTracker(serves));
+  std::ifstream(dashboard) >> dashboard_;
+  return absl::OkStatus();
+}
+
 void LocalFarm::Add(const std::string& program, std::vector<std::string> arguments) {
   arguments.push_back("--die-with-parent");
-  children_.push_back({program, std::move(arguments), folder_ / (program + ".log")});
+  children_.push_back({program, std::move(arguments), state_ / (program + ".log")});
 }
 
 LocalFarm::~LocalFarm() {
@@ -138,9 +156,12 @@ absl::Status LocalFarm::Check() {
     int status = 0;
     if (child.pid >= 0 && waitpid(child.pid, &status, WNOHANG) <= 0) continue;
     child.pid = -1;
-    if (++child.restarts > kMostRestarts) {
-      return absl::UnavailableError(fmt::format("{} {} and has been started {} times already: {}", child.program,
-                                                Ending(status), kMostRestarts, LastLines(child.log)));
+    if (++child.restarts > options_.most_restarts) {
+      const std::string before = options_.most_restarts > 0
+                                     ? fmt::format(" and has been started {} times already", options_.most_restarts)
+                                     : "";
+      return absl::UnavailableError(
+          fmt::format("{} {}{}: {}", child.program, Ending(status), before, LastLines(child.log)));
     }
     fmt::print(stderr, "{} {}; starting it again, nothing that was recorded is lost\n", child.program, Ending(status));
     HONE_RETURN_IF_ERROR(Spawn(child));

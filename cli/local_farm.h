@@ -1,14 +1,16 @@
 // A farm on this machine for the length of one command: tracker, agent and tuner as child processes.
 //
-// The same programs and the same path as a farm of boards, over a socket in a folder that is closed to other users. A
-// child that dies is started again (a few times; then Check says what its log says); all of them end with this process,
-// however it ends. Not thread-safe.
+// The same programs and the same path as a farm of boards, over a socket in a folder that is closed to other users.
+// What it keeps beyond the command, if anything, is the caller's to say (Options). A child that dies is started again
+// (a few times, or never; then Check says what its log says); all of them end with this process, however it ends. Not
+// thread-safe. Start at Start.
 #ifndef HONE_CLI_LOCAL_FARM_H_
 #define HONE_CLI_LOCAL_FARM_H_
 
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,13 @@ class LocalFarm {
  public:
   struct Options {
     std::filesystem::path records;
-    int threads = 0;               // of the agent; 0: all CPUs
-    std::string device;            // that the agent has, as its --device says it
-    std::string reproducers = {};  // folder for the tuner's; empty: none
+    int threads = 0;                   // of the agent; 0: all CPUs
+    std::vector<std::string> devices;  // that the agent has, as its --device says them; none: its default
+    std::string reproducers = {};      // folder for the tuner's; empty: none
+    std::filesystem::path state =
+        {};  // folder for jobs, results under way, logs and the socket; empty: a temporary one
+    std::optional<int> http_port = {};  // of 127.0.0.1, where the dashboard is; 0: a free one; nullopt: none
+    int most_restarts = 20;             // of each child
   };
 
   // Returns once the tracker serves. Errors carry the last lines of the log of the child that failed.
@@ -34,6 +40,8 @@ class LocalFarm {
   ~LocalFarm();
 
   const std::string& address() const { return address_; }
+  // With the key to it, a secret of this user; "" where there is none.
+  const std::string& dashboard() const { return dashboard_; }
   // To be called now and then: restarts children that died. Unavailable when one dies again and again.
   absl::Status Check();
 
@@ -46,13 +54,16 @@ class LocalFarm {
     int restarts = 0;
   };
 
-  explicit LocalFarm(TemporaryFolder folder) : folder_(std::move(folder)) {}
+  LocalFarm(const Options& options, TemporaryFolder folder);
   absl::Status Spawn(Child& child);
+  absl::Status StartTracker();
   absl::Status AwaitTracker(const std::filesystem::path& serves);
   void Add(const std::string& program, std::vector<std::string> arguments);
 
+  Options options_;
   TemporaryFolder folder_;
-  std::string address_;
+  std::filesystem::path state_;
+  std::string address_, dashboard_;
   std::vector<Child> children_;
 };
 

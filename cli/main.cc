@@ -10,6 +10,7 @@
 #include "cli/records_command.h"
 #include "cli/run_command.h"
 #include "cli/tune_command.h"
+#include "cli/up_command.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Hone makes neural networks fast on the device at hand", "hone");
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   hone::cli::AddProfileCommand(app, &result);
   hone::cli::AddRecordsCommand(app, &result);
   hone::cli::AddFarmCommands(app, &result);
+  hone::cli::AddUpCommand(app, &result);
   hone::cli::AddIdentityCommands(app, &result);
   hone::cli::AddDoctorCommand(app, &result);
   try {

@@ -1,7 +1,6 @@
 #include "cli/tune_command.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"
+#include "cli/interrupts.h"
 #include "cli/job_client.h"
 #include "cli/job_text.h"
 #include "cli/job_view.h"
@@ -33,26 +33,6 @@ struct Options {
   bool json = false;
 };
 
-// Set by the signal handler: nothing else can be, there.
-volatile sig_atomic_t interrupted = 0;
-
-class InterruptHandler {
- public:
-  InterruptHandler() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = interrupted + 1; };
-    sigaction(SIGINT, &action, &old_int_);
-    sigaction(SIGTERM, &action, &old_term_);
-  }
-  ~InterruptHandler() {
-    sigaction(SIGINT, &old_int_, nullptr);
-    sigaction(SIGTERM, &old_term_, nullptr);
-  }
-
- private:
-  struct sigaction old_int_ = {}, old_term_ = {};
-};
-
 // With a tracker of its own, for the length of the command, if none was named: there is one path, not a local mode
 // beside it.
 absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::JobSpec& spec) {
@@ -62,8 +42,10 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::J
     HONE_ASSIGN_OR_RETURN(records, records::DefaultRecordsPath());
   }
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(spec.target()));
-  HONE_ASSIGN_OR_RETURN(
-      LocalFarm farm, LocalFarm::Start({records, spec.threads(), target::DeviceOf(target), options.model.reproducers}));
+  HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({.records = records,
+                                                          .threads = spec.threads(),
+                                                          .devices = {target::DeviceOf(target)},
+                                                          .reproducers = options.model.reproducers}));
   options.tracker.address = farm.address();
   return std::optional<LocalFarm>(std::move(farm));
 }
@@ -94,7 +76,7 @@ absl::Status Tune(Options options) {
   }
   if (!options.search.HasEnd()) options.search.time = "10m";
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, Specs(options));
-  const InterruptHandler handler;
+  const Interrupts interrupts;
   HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs.front()));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
@@ -102,7 +84,7 @@ absl::Status Tune(Options options) {
   JobView view(jobs.size());
   bool cancelled = false;
   const auto idle = [&]() -> absl::Status {
-    if (interrupted > 0 && !cancelled) {
+    if (interrupts.Seen() && !cancelled) {
       cancelled = true;
       fmt::print(stderr, "\nstopping; everything measured so far is kept\n");
       for (const v1::Job& job : jobs) HONE_RETURN_IF_ERROR(client.Cancel(job.id()).status());

@@ -216,8 +216,25 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
       worker->golden_wanted = worker->served.golden.run != nullptr;
     }
   }
+  NoteBarred(response);
   for (const v1::Lease& lease : response.leases()) Take(lease);
   changed_.notify_all();
+}
+
+// Whoever wonders on the board why nothing happens finds it in the log, once. Called with the lock held.
+void SyncLoop::NoteBarred(const v1::SynchronizeResponse& response) {
+  for (const auto& worker : workers_) {
+    const std::string& id = worker->served.state.device_id();
+    const auto found = response.barred().find(id);
+    const std::string why = found == response.barred().end() ? "" : found->second;
+    if (why == worker->barred) continue;
+    worker->barred = why;
+    if (why.empty()) {
+      spdlog::info("{} may get work again", id);
+    } else {
+      spdlog::warn("{} gets no work from the tracker: {}", id, why);
+    }
+  }
 }
 
 // Called with the lock held.

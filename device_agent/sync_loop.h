@@ -96,6 +96,7 @@ class SyncLoop {
     uint64_t goldens = 0;        // so far
     std::deque<Visit> queued;
     std::optional<v1::LeaseReference> running;
+    std::string barred;     // why the tracker gives it no work, as it said last
     std::stop_source drop;  // of what runs: its result is of no use any more
     std::thread thread;
   };
@@ -103,6 +104,7 @@ class SyncLoop {
   absl::StatusOr<v1::SynchronizeResponse> Call(bool leaving);
   v1::SynchronizeRequest Request(bool leaving);
   void Handle(const v1::SynchronizeResponse& response);
+  void NoteBarred(const v1::SynchronizeResponse& response);
   void Take(const v1::Lease& lease);
   void Cancel(const std::string& lease_id);
   void Drop(const std::string& lease_id);

@@ -30,7 +30,7 @@ absl::StatusOr<sockaddr_un> AddressOf(const std::filesystem::path& path) {
   if (path.string().size() >= sizeof(address.sun_path)) {
     return absl::UnavailableError(
         fmt::format("{} is too long for a socket, which may have {} characters; choose a folder with a shorter name "
-                    "(TMPDIR)",
+                    "(TMPDIR, or --state of hone up)",
                     path.string(), sizeof(address.sun_path) - 1));
   }
   std::strcpy(address.sun_path, path.c_str());

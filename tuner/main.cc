@@ -81,22 +81,22 @@ v1::LeaseJobRequest RequestOf(const std::string& tuner, const std::string& boot_
 
 // The tuners of the process, and their calls that ask for a job: whoever ends the process takes back the questions, so
 // that it gets no job any more, and gives back the jobs, so that others take them at once. Thread-safe.
-class Leave {
+class LeasingCalls {
  public:
   // Before the call; false: the process ends, ask no more.
-  bool Ask(const std::string& tuner, grpc::ClientContext* call) {
+  bool Begin(const std::string& tuner, grpc::ClientContext* call) {
     const std::lock_guard lock(mutex_);
     if (!leaving_) asking_[tuner] = call;
     return !leaving_;
   }
   // After it.
-  void Answered(const std::string& tuner) {
+  void End(const std::string& tuner) {
     const std::lock_guard lock(mutex_);
     asking_[tuner] = nullptr;
     answered_.notify_all();
   }
   // Soon over, also without a tracker: it notices by itself then, a little later.
-  void Take(pki::FarmLink& link, const std::string& boot_id) {
+  void EndAllAndReturnJobs(pki::FarmLink& link, const std::string& boot_id) {
     std::unique_lock lock(mutex_);
     leaving_ = true;
     const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(2);
@@ -131,7 +131,7 @@ struct Shared {
   const Options& options;
   pki::FarmLink& link;
   const std::string boot_id;
-  Leave leave;
+  LeasingCalls leasing;
   BuildPool builders;
 };
 
@@ -143,9 +143,9 @@ absl::Status TakeJob(const std::string& tuner, Shared& shared) {
   v1::LeaseJobRequest request = RequestOf(tuner, shared.boot_id);
   request.mutable_max_wait()->set_seconds(20);
   v1::LeaseJobResponse response;
-  if (!shared.leave.Ask(tuner, &context)) return absl::CancelledError("the process ends");
+  if (!shared.leasing.Begin(tuner, &context)) return absl::CancelledError("the process ends");
   const grpc::Status asked = stub->LeaseJob(&context, request, &response);
-  shared.leave.Answered(tuner);
+  shared.leasing.End(tuner);
   HONE_RETURN_IF_ERROR(FromGrpc(asked));
   if (!response.has_lease()) return absl::OkStatus();
   spdlog::info("job {}: {}", response.job().id(), response.job().spec().name());
@@ -190,14 +190,14 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   for (int i = 1; i <= options.jobs; ++i) {
     tuners.emplace_back([&shared, tuner = fmt::format("{}/{}", options.name, i)] {
       const absl::Status hopeless = TakeJobs(tuner, shared);
-      shared.leave.Take(shared.link, shared.boot_id);
+      shared.leasing.EndAllAndReturnJobs(shared.link, shared.boot_id);
       _exit(Finish(hopeless));
     });
   }
   int signal = 0;
   sigwait(&signals, &signal);
   spdlog::info("stopping on signal {}", signal);
-  shared.leave.Take(*link, shared.boot_id);
+  shared.leasing.EndAllAndReturnJobs(*link, shared.boot_id);
   _exit(0);
 }
 

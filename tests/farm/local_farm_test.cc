@@ -25,7 +25,7 @@ grpc::Status Ask(const std::string& address, v1::GetFarmResponse* response) {
 
 TEST(LocalFarmTest, NoOtherUserReachesIt) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const auto farm = cli::LocalFarm::Start({folder / "records", 1, "cpu"});
+  const auto farm = cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .devices = {"cpu"}});
   ASSERT_TRUE(farm.ok()) << farm.status();
   v1::GetFarmResponse counters;
   EXPECT_TRUE(Ask(farm->address(), &counters).ok());

@@ -47,6 +47,11 @@ class FarmProcessTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return std::make_unique<Process>(arguments, folder_ / "agent.log");
   }
+  std::unique_ptr<Process> StartTuner(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return std::make_unique<Process>(arguments, folder_ / "tuner.log");
+  }
   // As a client and a tuner: a job, leased.
   void LeaseNewJob(const std::string& name) {
     // Registering takes a slow or instrumented agent longer than a job's lease lasts.

@@ -51,11 +51,6 @@ class FarmSchedulingTest : public FarmProcessTest {
   bool Becomes(const std::string& id, v1::JobState state) {
     return Eventually([&] { return Job(id).state() == state; });
   }
-  std::unique_ptr<Process> StartTuner(const std::string& jobs) {
-    return std::make_unique<Process>(
-        std::vector<std::string>{HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "2", "--jobs", jobs},
-        folder_ / "tuner.log");
-  }
 };
 
 TEST_F(FarmSchedulingTest, AnAbsentBoardBlocksNobody) {
@@ -68,7 +63,7 @@ TEST_F(FarmSchedulingTest, AnAbsentBoardBlocksNobody) {
   (*spec.mutable_labels())["room"] = "lab";
   const std::string other_room = SubmitJob(spec);
   const std::string here = SubmitJob(SpecFor("here", 64));
-  const std::unique_ptr<Process> tuner = StartTuner("1");
+  const std::unique_ptr<Process> tuner = StartTuner({"--jobs", "1"});
   ASSERT_TRUE(Becomes(here, v1::JOB_STATE_SUCCEEDED)) << tuner->Log();
   EXPECT_EQ(Job(other_kind).state(), v1::JOB_STATE_QUEUED);
   EXPECT_THAT(Job(other_kind).waiting_for(), HasSubstr("a device for architecture aarch64"));
@@ -92,7 +87,7 @@ TEST_F(FarmSchedulingTest, OneTunerTunesSeveralJobsAtOnceAndGivesAllBackWhenItIs
     spec.set_trials(100'000);
     jobs.push_back(SubmitJob(spec));
   }
-  const std::unique_ptr<Process> tuner = StartTuner("2");
+  const std::unique_ptr<Process> tuner = StartTuner({"--jobs", "2"});
   const auto tuned = [&](const std::string& id) {
     const v1::Job job = Job(id);
     return job.state() == v1::JOB_STATE_RUNNING && job.progress().trials() > 0;
@@ -120,7 +115,7 @@ TEST_F(FarmSchedulingTest, AJobEndsAtItsTimeWithWhatItHas) {
   spec.set_trials(1'000'000);
   spec.mutable_until()->set_seconds(time(nullptr) + 20);
   const std::string id = SubmitJob(spec);
-  const std::unique_ptr<Process> tuner = StartTuner("1");
+  const std::unique_ptr<Process> tuner = StartTuner({"--jobs", "1"});
   ASSERT_TRUE(Eventually([&] { return Job(id).has_ended(); })) << tuner->Log();
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_SUCCEEDED) << Job(id).error();
   EXPECT_GT(Job(id).progress().trials(), 0);

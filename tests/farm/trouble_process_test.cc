@@ -38,10 +38,6 @@ class FarmTroubleTest : public FarmProcessTest {
     grpc::ClientContext context;
     ASSERT_TRUE(v1::JobService::NewStub(channel_)->Submit(&context, submit, &job_).ok());
   }
-  std::unique_ptr<Process> StartTuner() const {
-    const std::vector<std::string> command = {HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "1"};
-    return std::make_unique<Process>(command, folder_ / "tuner.log");
-  }
   // Files under other names are not whole yet.
   int64_t Kept() {
     return std::count_if(std::filesystem::directory_iterator(folder_ / "outbox"), std::filesystem::directory_iterator(),

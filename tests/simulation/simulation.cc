@@ -35,6 +35,7 @@ tracker::FarmOptions Options() {
   options.devices.longest_quarantine = absl::Minutes(4);
   options.devices.first_drift_quarantine = absl::Seconds(30);
   options.devices.cooling_check = absl::Seconds(10);
+  options.devices.longest_cooling = absl::Seconds(30);
   options.batches.run_floor = absl::Seconds(30);
   return options;
 }

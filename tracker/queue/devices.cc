@@ -210,6 +210,22 @@ std::string DeviceRegistry::Problem(const Agent& agent, const Device& device, ab
                        device.state.has_golden() ? &device.state.golden() : nullptr, now);
 }
 
+std::string DeviceRegistry::Barred(const Agent& agent, const Device& device, absl::Time now) const {
+  const auto drain = drained_.find(agent.id);
+  if (drain != drained_.end()) {
+    return fmt::format("drained{}; hone drain --undo ends that", drain->second.empty() ? "" : ": " + drain->second);
+  }
+  const std::string problem = Problem(agent, device, now);
+  const auto known = health_.find(NameOf(agent.id, device.state.device_id()));
+  if (problem.empty() || known == health_.end()) return problem;
+  // Those two tell times and temperatures, which change all the time.
+  if (problem == known->second.cooling_reason()) return "cooling down: it is too hot, or slows itself down";
+  if (problem.starts_with(known->second.quarantine_reason()) && InQuarantine(known->second)) {
+    return "quarantined: " + known->second.quarantine_reason();
+  }
+  return problem;
+}
+
 bool DeviceRegistry::Serves(const Agent& agent, const Device& device, absl::Time now) const {
   return Online(agent, now) && !agent.leaving && !drained(agent.id) && Problem(agent, device, now).empty();
 }
@@ -236,6 +252,9 @@ void DeviceRegistry::Expire(absl::Time now) {
 
 void DeviceRegistry::GiveBack(absl::Duration stall, absl::Time now) {
   for (auto& [id, agent] : agents_) agent.last_seen = std::min(now, agent.last_seen + stall);
+  for (const auto& [name, health] : health_) {
+    if (health.has_cooling_since()) GiveBackCooling(HealthOf(name), stall, now);
+  }
 }
 
 std::map<std::string, v1::HealthRecord> DeviceRegistry::TakeChangedHealth() {

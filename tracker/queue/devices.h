@@ -87,6 +87,8 @@ class DeviceRegistry {
   bool Online(const Agent& agent, absl::Time now) const { return now - agent.last_seen <= options_.offline_after; }
   // "" for a healthy device, else why it gets no work.
   std::string Problem(const Agent& agent, const Device& device, absl::Time now) const;
+  // The same for its agent's log: "" where it may get work, and a text that changes only when something happens.
+  std::string Barred(const Agent& agent, const Device& device, absl::Time now) const;
   // Whether the device may get work at all, now or when its lease ends.
   bool Serves(const Agent& agent, const Device& device, absl::Time now) const;
   // Forgets agents that have been away for long, and ends quarantines that only time can end.
@@ -97,7 +99,11 @@ class DeviceRegistry {
   // Health records that changed since the last call and are to be stored, by name of the device; one without fields is
   // to be forgotten.
   std::map<std::string, v1::HealthRecord> TakeChangedHealth();
-  void RestoreHealth(const std::string& name, v1::HealthRecord health) { health_[name] = std::move(health); }
+  // Of a tracker that ended: how long it was away is not known, so that what cools down has all its time again.
+  void RestoreHealth(const std::string& name, v1::HealthRecord health) {
+    health.clear_cooling_since();
+    health_[name] = std::move(health);
+  }
 
   std::vector<v1::Device> List(const v1::ListDevicesRequest& request, absl::Time now) const;
 

@@ -49,6 +49,21 @@ std::optional<double> HottestOf(const v1::BatchResult& result) {
   return hottest;
 }
 
+// An agent may be newer and tell kinds of failures apart that are not known here. The candidate failed all the same,
+// and is counted and recorded as a crash that says so.
+v1::BatchResult WithKnownFailures(v1::BatchResult result) {
+  for (v1::CandidateOutcome& outcome : *result.mutable_outcomes()) {
+    if (!outcome.outcome().has_failure()) continue;
+    v1::Failure& failure = *outcome.mutable_outcome()->mutable_failure();
+    const int kind = failure.kind();
+    if (kind != v1::FAILURE_KIND_UNSPECIFIED && v1::FailureKind_IsValid(kind)) continue;
+    failure.set_kind(v1::FAILURE_KIND_CRASHED);
+    failure.set_text(fmt::format("failed in a way (kind {}) that this tracker does not know{}{}; update the tracker",
+                                 kind, failure.text().empty() ? "" : ": ", failure.text()));
+  }
+  return result;
+}
+
 }  // namespace
 
 Farm::Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id, std::string receipt_key)
@@ -99,7 +114,8 @@ std::optional<Recordable> Farm::Vouched(const v1::SynchronizeRequest& request, c
   if (!finished.has_batch() || !Vouches(receipt_key_, request.agent_id(), finished)) return std::nullopt;
   const v1::Receipt& receipt = finished.receipt();
   Recordable recordable{receipt.batch_id(), receipt.job_id(),
-                        std::make_shared<const v1::Batch>(Description(finished.batch())), finished.result()};
+                        std::make_shared<const v1::Batch>(Description(finished.batch())),
+                        WithKnownFailures(finished.result())};
   recordable.result.set_device_name(NameOf(request.agent_id(), receipt.device_id()));
   recordable.result.set_agent_version(request.agent_version());
   for (const v1::DeviceState& device : request.devices()) {
@@ -113,7 +129,7 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
   if (device != agent.devices.end()) SetDevice(device->second.state, result);
   result.set_device_name(fmt::format("{}/{}", agent.id, lease.device_id));
   result.set_agent_version(agent.version);
-  return result;
+  return WithKnownFailures(std::move(result));
 }
 
 std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, absl::Time now) {
@@ -209,8 +225,9 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
   if (auto device = agent.devices.find(lease.device_id); device != agent.devices.end()) {
     devices_.CountDone(agent, device->second, result.outcomes_size(), HottestOf(result));
   }
-  CountOutcomes(result);
-  for (const auto& [other, why] : batches_.Finish(lease, Completed(agent, lease, result))) {
+  v1::BatchResult completed = Completed(agent, lease, result);
+  CountOutcomes(completed);
+  for (const auto& [other, why] : batches_.Finish(lease, std::move(completed))) {
     const std::string could = other == name ? "it could when it was asked again" : name + " could";
     devices_.CountTrouble(other, fmt::format("it could not measure a batch that {}: {}", could, why), now);
   }
@@ -344,6 +361,11 @@ void Farm::FillTimes(Agent& agent, v1::SynchronizeResponse& response) {
   Set(response.mutable_fence_after(), options_.devices.lease_ttl - options_.fence_margin);
   agent.told_drained = devices_.drained(agent.id);
   response.set_drained(agent.told_drained);
+  for (const auto& [id, device] : agent.devices) {
+    if (std::string why = devices_.Barred(agent, device, last_now_); !why.empty()) {
+      (*response.mutable_barred())[id] = std::move(why);
+    }
+  }
 }
 
 // A held call must not silence the heartbeat of what runs beside the idle device.

@@ -14,7 +14,6 @@ namespace hone::tracker {
 namespace {
 
 // The wait doubles with every quarantine, until enough was measured in peace.
-
 void Quarantine(v1::HealthRecord& health, const std::string& why, absl::Duration wait, absl::Time now,
                 const DeviceOptions& options) {
   health.set_quarantines(health.quarantines() + 1);
@@ -62,6 +61,24 @@ void Learn(v1::HealthRecord& health, const v1::GoldenCheck& check, const DeviceO
   if (seconds.size() > static_cast<int>(options.baseline_checks)) seconds.erase(seconds.begin());
 }
 
+void EndCooling(v1::HealthRecord& health) {
+  health.clear_cooling_reason();
+  health.clear_cooling_since();
+}
+
+// It is too hot still, or again.
+void GoOnCooling(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options) {
+  if (!health.has_cooling_since() || FromProto(health.cooling_since()) > now) {
+    *health.mutable_cooling_since() = ToProto(now);
+  }
+  const absl::Duration waited = now - FromProto(health.cooling_since());
+  if (waited < options.longest_cooling || !MayBeQuarantined(health, now)) return;
+  Quarantine(health,
+             fmt::format("it has not cooled down in {}: {}; see to its cooling and power",
+                         absl::FormatDuration(absl::Trunc(waited, absl::Seconds(1))), health.cooling_reason()),
+             options.first_quarantine, now, options);
+}
+
 }  // namespace
 
 void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options) {
@@ -99,12 +116,12 @@ void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Tim
   if (check.throttled()) {
     health.set_cooling_reason("it says that it slows itself down (heat, or too little power)");
   } else {
-    if (was_cooling && !check.has_temperature_c()) health.clear_cooling_reason();
+    if (was_cooling && !check.has_temperature_c()) EndCooling(health);
     TakeTemperature(health, check.has_temperature_c() ? std::optional(check.temperature_c()) : std::nullopt, options);
   }
   if (!check.passed()) return CountTrouble(health, "its golden kernel fails: " + check.reason(), now, options);
   // A hot device is slow: that is no drift, and shows nothing of what it will be when it has cooled down.
-  if (!health.cooling_reason().empty()) return;
+  if (!health.cooling_reason().empty()) return GoOnCooling(health, now, options);
   if (drift != 0) {
     health.set_drifts(health.drifts() + 1);
     if (health.drifts() < options.drifts_to_quarantine || !MayBeQuarantined(health, now)) return;
@@ -129,8 +146,12 @@ void TakeTemperature(v1::HealthRecord& health, std::optional<double> celsius, co
   if (*celsius >= limit) {
     health.set_cooling_reason(fmt::format("it has {:.0f} C, and gets work below {:.0f}", *celsius, options.cool_c));
   } else {
-    health.clear_cooling_reason();
+    EndCooling(health);
   }
+}
+
+void GiveBackCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time now) {
+  *health.mutable_cooling_since() = ToProto(std::min(now, FromProto(health.cooling_since()) + stall));
 }
 
 void Release(v1::HealthRecord& health) { health = v1::HealthRecord(); }

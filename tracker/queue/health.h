@@ -23,10 +23,14 @@ void CountTrouble(v1::HealthRecord& health, const std::string& why, absl::Time n
 // The newest trouble turned out to be a candidate's.
 void Forgive(v1::HealthRecord& health);
 
-// Takes a check that was not taken before: failure, drift and heat; the end of quarantine and of cooling down.
+// Takes a check that was not taken before: failure, drift and heat; the end of quarantine and of cooling down,
+// and quarantine for what cools down for too long.
 void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options);
 // A reading beside a batch; nothing where the device tells none.
 void TakeTemperature(v1::HealthRecord& health, std::optional<double> celsius, const DeviceOptions& options);
+
+// For one that cools down: the tracker stood still for so long, and could not hear that it was cool.
+void GiveBackCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time now);
 
 // By hand: forgets everything, the baseline too.
 void Release(v1::HealthRecord& health);

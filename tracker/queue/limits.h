@@ -60,6 +60,8 @@ struct DeviceOptions {
   double hot_c = 90;   // silicon throttles from 95 to 105; below that it slows down nothing
   double cool_c = 80;  // hot until this: else it would be in and out
   absl::Duration cooling_check = absl::Seconds(30);  // between two looks at a device that cools down
+  // Then it is ill: what a fan, a pause or a cooler room mends has been mended by then.
+  absl::Duration longest_cooling = absl::Hours(1);
   // What a device's sandbox must be for work; UNSPECIFIED: nothing is required, as where all are of one team.
   v1::SandboxLevel required_sandbox = v1::SANDBOX_LEVEL_UNSPECIFIED;
 };

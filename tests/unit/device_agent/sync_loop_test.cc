@@ -1,12 +1,17 @@
 #include "device_agent/sync_loop.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <stop_token>
@@ -38,6 +43,7 @@ class PretendedTracker {
     v1::SynchronizeResponse response;
     response.set_epoch(epoch_);
     response.mutable_next_sync()->set_seconds(1);
+    if (!barred_.empty()) (*response.mutable_barred())["two"] = barred_;
     if (fence_seconds_ > 0) response.mutable_fence_after()->set_seconds(fence_seconds_);
     if (hangs_ && !request.leaving()) {
       changed_.wait_for(lock, stop, kPatience, [] { return false; });
@@ -106,6 +112,7 @@ class PretendedTracker {
   std::set<std::string> running_;
   std::vector<v1::Lease> waiting_;
   std::vector<std::string> cancelled_, to_check_;
+  std::string barred_;  // why device "two" is
   std::map<std::string, v1::LeaseResult> sent_;
   bool away_ = false, acknowledges_ = true, hangs_ = false;
   int fence_seconds_ = 0;
@@ -212,6 +219,34 @@ TEST_F(SyncLoopTest, SpeaksOfAllItsDevices) {
   const std::lock_guard lock(tracker_.mutex_);
   EXPECT_EQ(tracker_.last_.devices(0).device_id(), "one");
   EXPECT_EQ(tracker_.last_.devices(1).device_id(), "two");
+}
+
+// Once for each reason, not with every answer.
+TEST_F(SyncLoopTest, TheLogSaysWhyADeviceGetsNoWork) {
+  const auto lines = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(100);
+  spdlog::default_logger()->sinks().push_back(lines);
+  const auto said = [&](const std::string& text) {
+    const std::vector<std::string> all = lines->last_formatted();
+    return std::count_if(all.begin(), all.end(),
+                         [&](const auto& line) { return line.find(text) != std::string::npos; });
+  };
+  const auto answers = [&](const std::string& barred) {
+    {
+      const std::lock_guard lock(tracker_.mutex_);
+      tracker_.barred_ = barred;
+    }
+    for (int i = 0; i < 3; ++i) {  // what is measured comes with a call, whose answer is handled before the next one
+      const std::string id = fmt::format("{} {}", barred, i);
+      tracker_.Give(id, "one");
+      ASSERT_TRUE(tracker_.Finished(id));
+    }
+  };
+  for (const char* barred : {"quarantined: drift", "drained", ""}) ASSERT_NO_FATAL_FAILURE(answers(barred));
+  EXPECT_EQ(said("two gets no work from the tracker: quarantined: drift"), 1);
+  EXPECT_EQ(said("two gets no work from the tracker: drained"), 1);
+  EXPECT_EQ(said("two may get work again"), 1);
+  EXPECT_EQ(said("one gets no work"), 0) << "all is well with it";
+  spdlog::default_logger()->sinks().pop_back();
 }
 
 TEST_F(SyncLoopTest, EveryDeviceMeasuresItsOwnLeases) {

@@ -7,6 +7,7 @@
 #include "base/protocol_version.h"
 #include "tests/farm/builders.h"
 #include "tests/farm/fake_agent.h"
+#include "tracker/convert.h"
 
 namespace hone::tracker {
 namespace {
@@ -397,6 +398,68 @@ TEST_F(FarmTest, AResultSaysHowItsDeviceWas) {
   EXPECT_EQ(environment.at("golden_us"), "123");
   EXPECT_EQ(environment.at("sandbox"), "wall");
   EXPECT_FALSE(environment.contains("throttled"));
+}
+
+// Of an agent that is newer than this tracker.
+TEST_F(FarmTest, AFailureOfAnUnknownKindIsRecordedAsACrashThatSaysSo) {
+  FakeAgent agent("a", "1");
+  const std::string batch = Submit(BatchOf(2), "b1").value();
+  agent.Finish(agent.Sync(farm_, now_)->response.leases(0));
+  v1::BatchResult& result = *agent.state.mutable_finished(0)->mutable_result();
+  for (const int i : {0, 1}) {
+    v1::Failure& failure = *result.mutable_outcomes(i)->mutable_outcome()->mutable_failure();
+    failure.set_kind(static_cast<v1::FailureKind>(i == 0 ? 99 : 0));
+    if (i == 0) failure.set_text("melted the board");
+  }
+  agent.state.set_sequence(agent.state.sequence() + 1);
+  const std::vector<Recordable> recordable = farm_.Acceptable(agent.state, now_);
+  ASSERT_EQ(recordable.size(), 1u);
+  const std::vector<records::Record> recorded = ToRecords("farm", recordable[0]);
+  ASSERT_EQ(recorded.size(), 2u) << "nothing is lost";
+  const auto& failure = std::get<records::Failure>(recorded[0].outcome);
+  EXPECT_EQ(failure.kind, records::FailureKind::kCrashed);
+  EXPECT_EQ(failure.text,
+            "failed in a way (kind 99) that this tracker does not know: melted the board; update the tracker");
+  EXPECT_THAT(std::get<records::Failure>(recorded[1].outcome).text, HasSubstr("(kind 0)"));
+  ASSERT_TRUE(farm_.Synchronize(agent.state, now_).ok());
+  const std::map<v1::FailureKind, int64_t> counted = {{v1::FAILURE_KIND_CRASHED, 2}};
+  EXPECT_EQ(farm_.outcomes(), counted);
+  const v1::WaitBatchResponse waited = Wait(batch).value();
+  ASSERT_EQ(waited.finished_size(), 1);
+  EXPECT_EQ(waited.finished(0).result().outcomes(0).outcome().failure().text(), failure.text) << "what a tuner hears";
+}
+
+// For the log of the agent: a reason stays the same in words while nothing new happens.
+TEST_F(FarmTest, AnAgentHearsWhyItsDeviceGetsNoWork) {
+  FakeAgent agent("a", "1");
+  const auto barred = [&]() -> std::string {
+    const v1::SynchronizeResponse response = agent.Sync(farm_, now_)->response;
+    return response.barred().contains("cpu") ? response.barred().at("cpu") : "";
+  };
+  agent.Check();
+  EXPECT_EQ(barred(), "");
+  agent.Check();
+  agent.Golden().set_temperature_c(97);
+  const std::string cooling = barred();
+  EXPECT_THAT(cooling, HasSubstr("cooling"));
+  agent.Check();
+  agent.Golden().set_temperature_c(96);
+  EXPECT_EQ(barred(), cooling);
+  Pass(absl::Hours(1));
+  agent.Check();
+  agent.Golden().set_temperature_c(96);
+  const std::string quarantined = barred();
+  EXPECT_THAT(quarantined, HasSubstr("quarantined: it has not cooled down"));
+  Pass(absl::Minutes(1));
+  EXPECT_EQ(barred(), quarantined);
+  farm_.Drain("a", "for repair");
+  EXPECT_THAT(barred(), HasSubstr("drained: for repair"));
+  farm_.Undrain("a");
+  agent.Check();
+  EXPECT_EQ(barred(), "");
+  agent.state.mutable_devices(0)->mutable_self_test()->set_passed(false);
+  agent.state.mutable_devices(0)->mutable_self_test()->set_reason("clock is throttled");
+  EXPECT_EQ(barred(), "self-test failed: clock is throttled");
 }
 
 TEST_F(FarmTest, SubmissionIsIdempotentAndBounded) {

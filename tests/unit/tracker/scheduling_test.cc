@@ -181,6 +181,45 @@ TEST_F(SchedulingTest, AShortAbsenceCostsNothing) {
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
 }
 
+// The board was heard by nobody because nobody listened: it was not away for as long as that.
+TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoAbsence) {
+  FakeAgent board("board", "1");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  const std::string id = Submit("a", "ann");
+  ASSERT_EQ(Lease("t"), id);
+  Measure(id, "b1", BatchFor(""));
+  FakeAgent hall = Board("hall", "hall");
+  hall.state.mutable_devices(0)->mutable_fingerprint()->set_digest("h");
+  SubmitFor("wants a tuner too", "hall");
+  board.state.set_leaving(true);
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  const absl::Duration park_after = JobOptions().park_after;
+  Pass(park_after - absl::Seconds(5), {&hall});
+  ASSERT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
+  now_ += absl::Hours(1);  // and nothing is called
+  Pass(absl::Seconds(2), {&hall});
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
+  Pass(park_after, {&hall});
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED) << "from then on it counts as ever";
+}
+
+// Not with the next call of the agent, or the next tick: others may have it now.
+TEST_F(SchedulingTest, ATunerThatLeavesFreesItsDevicesAtOnce) {
+  FakeAgent board("board", "1");
+  const std::string id = Submit("a", "ann");
+  ASSERT_EQ(Lease("t"), id);
+  Measure(id, "b1", BatchFor("", ""));
+  ASSERT_EQ(board.Sync(farm_, now_)->response.leases_size(), 1);
+  const auto activity = [&] { return farm_.ListDevices(v1::ListDevicesRequest(), now_).at(0).activity(); };
+  ASSERT_EQ(activity(), v1::DEVICE_ACTIVITY_MEASURING);
+  v1::LeaseJobRequest leave;
+  leave.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  leave.set_tuner_id("t");
+  leave.set_leaving(true);
+  ASSERT_TRUE(farm_.LeaseJob(leave, now_).ok());
+  EXPECT_EQ(activity(), v1::DEVICE_ACTIVITY_IDLE);
+}
+
 TEST_F(SchedulingTest, TheKindOfDeviceIsKeptOverLostTuners) {
   FakeAgent board("board", "1");
   ASSERT_TRUE(board.Sync(farm_, now_).ok());

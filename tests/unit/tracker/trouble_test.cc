@@ -364,6 +364,86 @@ TEST_F(TroubleTest, AThrottledDeviceGetsNoWork) {
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
 }
 
+// Too hot for good is an illness: it is looked at rarely, the reason is told, and it comes back as from others.
+TEST_F(TroubleTest, ADeviceThatDoesNotCoolDownGoesIntoQuarantine) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(1), "b1").value();
+  const auto check = [&](bool throttled) {
+    agent.Check(100e-6);
+    agent.Golden().set_throttled(throttled);
+    return agent.Sync(farm_, now_)->response.leases_size();
+  };
+  for (int minute = 0; minute < 60; ++minute) {
+    EXPECT_EQ(check(true), 0);
+    ASSERT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_COOLING) << minute;
+    Pass(absl::Minutes(1));
+  }
+  EXPECT_EQ(check(true), 0);
+  EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_QUARANTINED);
+  EXPECT_THAT(DeviceOfAgent("a").health_reason(),
+              AllOf(HasSubstr("not cooled down in 1h"), HasSubstr("slows itself down"), HasSubstr("in 10m")));
+  Pass(absl::Minutes(9));
+  EXPECT_THAT(agent.Sync(farm_, now_)->response.check_device_ids(), testing::IsEmpty());
+  EXPECT_EQ(check(false), 0) << "before its time";
+  EXPECT_EQ(check(true), 0);
+  Pass(absl::Minutes(2));
+  EXPECT_THAT(agent.Sync(farm_, now_)->response.check_device_ids(), ElementsAre("cpu"));
+  EXPECT_EQ(check(false), 1);
+  EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_GOOD);
+  EXPECT_FALSE(DeviceOfAgent("a").record().has_cooling_since());
+}
+
+TEST_F(TroubleTest, ADeviceThatIsHotAfterItsQuarantineWaitsTwiceAsLong) {
+  v1::HealthRecord health;
+  v1::GoldenCheck hot;
+  hot.set_passed(true);
+  hot.set_temperature_c(97);
+  const DeviceOptions options;
+  TakeCheck(health, hot, now_, options);
+  TakeCheck(health, hot, now_ + options.longest_cooling - absl::Seconds(1), options);
+  EXPECT_FALSE(InQuarantine(health));
+  const absl::Time begun = now_ + options.longest_cooling;
+  TakeCheck(health, hot, begun, options);
+  ASSERT_TRUE(InQuarantine(health));
+  EXPECT_EQ(FromProto(health.retry_at()), begun + options.first_quarantine);
+  TakeCheck(health, hot, begun + absl::Seconds(30), options);
+  EXPECT_EQ(health.quarantines(), 1) << "once for each time it is tried";
+  const absl::Time again = FromProto(health.retry_at());
+  TakeCheck(health, hot, again, options);
+  EXPECT_EQ(FromProto(health.retry_at()), again + 2 * options.first_quarantine);
+  Release(health);
+  TakeCheck(health, hot, again, options);
+  EXPECT_FALSE(InQuarantine(health)) << "a person looked at it: it has its hour again";
+}
+
+TEST_F(TroubleTest, WhileTheTrackerWasAwayNothingCooledDown) {
+  FakeAgent agent("a", "1");
+  agent.Check(100e-6);
+  agent.Golden().set_throttled(true);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  Farm restarted(FarmOptions{}, 2, CountingIds(), "key");
+  restarted.Restore({}, {}, farm_.TakeChangedHealth());
+  now_ += absl::Hours(2);
+  agent.Check(100e-6);
+  agent.Golden().set_throttled(true);
+  ASSERT_TRUE(agent.Sync(restarted, now_).ok());
+  EXPECT_EQ(restarted.ListDevices(v1::ListDevicesRequest(), now_).at(0).health(), v1::DEVICE_HEALTH_COOLING);
+}
+
+TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoTimeOfCooling) {
+  FakeAgent agent("a", "1");
+  agent.Check(100e-6);
+  agent.Golden().set_throttled(true);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  Pass(absl::Seconds(10));
+  now_ += absl::Hours(2);  // and nothing is called
+  Pass(absl::Seconds(5));
+  agent.Check(100e-6);
+  agent.Golden().set_throttled(true);
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_COOLING);
+}
+
 // The tracker was stopped, or its disk held it up, for longer than any lease lives.
 TEST_F(TroubleTest, AStandstillOfTheTrackerCostsNobodyAnything) {
   std::vector<FakeAgent> agents;

@@ -2,6 +2,8 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <memory>
@@ -118,6 +120,29 @@ TEST(PatienceTest, WhatSeveralWaitForAtOnceCountsOnce) {
     now = 50;
   }
   EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(5));
+}
+
+TEST(PatienceTest, SaysOnceAMinuteWhatIsWaitedForWhateverManyWait) {
+  const auto lines = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(100);
+  spdlog::default_logger()->sinks().push_back(lines);
+  int64_t now = 1000;
+  Patience patience([&] { return absl::FromUnixSeconds(now); });
+  for (const int calls : {1, 2, 3}) {
+    for (int i = 0; i < calls; ++i) {
+      Patience::Wait wait(patience);
+      wait.Say("lab:9190", "its disk is full");
+    }
+  }
+  EXPECT_EQ(lines->last_formatted().size(), 1u);
+  now += 59;
+  Patience::Wait wait(patience);
+  wait.Say("lab:9190", "its disk is full");
+  EXPECT_EQ(lines->last_formatted().size(), 1u);
+  now += 1;
+  wait.Say("lab:9190", "it stands still");
+  ASSERT_EQ(lines->last_formatted().size(), 2u);
+  EXPECT_NE(lines->last_formatted()[1].find("waiting for tracker lab:9190: it stands still"), std::string::npos);
+  spdlog::default_logger()->sinks().pop_back();
 }
 
 TEST(TimeSpentTest, GoesOnFromOneAttemptToTheNext) {

@@ -1,0 +1,107 @@
+#include "cli/up_command.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/host_lock.h"
+#include "base/private_folder.h"
+#include "base/status.h"
+#include "cli/interrupts.h"
+#include "cli/local_farm.h"
+#include "records/default_path.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(100);  // for signals, and for children that died
+
+struct Options {
+  std::string state;
+  int port = 9191;
+  int threads = 0;
+  std::vector<std::string> devices = {};
+};
+
+// Absolute, since programs of other folders are told of the socket in it; made if needed, closed to other users.
+absl::StatusOr<std::filesystem::path> StateFolder(const Options& options) {
+  std::filesystem::path folder = options.state;
+  if (folder.empty()) {
+    HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, records::DefaultRecordsPath());
+    folder = records.parent_path() / "farm";
+  }
+  std::error_code error;
+  folder = std::filesystem::absolute(folder, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // "farm/"
+  if (!error) std::filesystem::create_directories(folder.parent_path(), error);
+  if (!error && mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) error = {errno, std::generic_category()};
+  if (error) {
+    return absl::UnavailableError(
+        fmt::format("cannot make the folder {}: {}; name another with --state", folder.string(), error.message()));
+  }
+  HONE_RETURN_IF_ERROR(CheckPrivateFolder(folder));
+  return folder;
+}
+
+// Held for as long as the farm runs.
+absl::StatusOr<HostLock> TakeState(const std::filesystem::path& state) {
+  HONE_ASSIGN_OR_RETURN(HostLock lock, HostLock::Open(state / "lock"));
+  HONE_ASSIGN_OR_RETURN(const bool taken, lock.TryLock(HostLock::Mode::kExclusive));
+  if (taken) return lock;
+  return absl::FailedPreconditionError(
+      fmt::format("another hone up runs with {}; use that one (--tracker unix:{}), end it, or name another folder with "
+                  "--state",
+                  state.string(), (state / "tracker").string()));
+}
+
+absl::Status Up(const Options& options) {
+  const Interrupts interrupts;
+  HONE_ASSIGN_OR_RETURN(const std::filesystem::path state, StateFolder(options));
+  HONE_ASSIGN_OR_RETURN(const HostLock lock, TakeState(state));
+  HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({.records = state / "records.db",
+                                                          .threads = options.threads,
+                                                          .devices = options.devices,
+                                                          .state = state,
+                                                          .http_port = options.port,
+                                                          .most_restarts = 0}));
+  fmt::print("dashboard: {}\n", farm.dashboard());
+  fmt::print("tracker:   {}\n", farm.address());
+  fmt::print("In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx\n", farm.address());
+  fmt::print("Ctrl-C ends it; jobs and records stay in {}\n", state.string());
+  std::fflush(stdout);
+  while (!interrupts.Seen()) {
+    HONE_RETURN_IF_ERROR(farm.Check());
+    absl::SleepFor(kLook);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddUpCommand(CLI::App& app, absl::Status* result) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("up", "a farm on this machine: tracker, tuner, agent and dashboard, until Ctrl-C");
+  command->add_option("--state", options->state,
+                      "folder that keeps jobs, records and logs, closed to other users (default: "
+                      "~/.local/share/hone/farm)");
+  command
+      ->add_option("--port", options->port,
+                   "of the dashboard, on 127.0.0.1, for whoever has the printed address; 0: a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command->add_option("--device", options->devices,
+                      "what to measure on, as hone-agent has it (default: cpu); may be repeated");
+  command->add_option("--threads", options->threads, "most threads a kernel may use (default: all CPUs)")
+      ->check(CLI::NonNegativeNumber);
+  command->callback([options, result] { *result = Up(*options); });
+}
+
+}  // namespace hone::cli

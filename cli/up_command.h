@@ -1,0 +1,15 @@
+// `hone up`: a whole farm on this machine, tracker, tuner, agent and dashboard, until Ctrl-C. What it knows is kept in
+// a folder, so that the next one goes on.
+#ifndef HONE_CLI_UP_COMMAND_H_
+#define HONE_CLI_UP_COMMAND_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace hone::cli {
+
+void AddUpCommand(CLI::App& app, absl::Status* result);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_UP_COMMAND_H_
