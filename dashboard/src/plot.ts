@@ -6,6 +6,7 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { h } from './dom';
+import { instant } from './format';
 
 export interface Series {
   name: string;
@@ -28,6 +29,7 @@ export interface PlotOptions {
   xName: string;
   yName: string;
   xIsTime?: boolean; // seconds since 1970
+  xLeast?: number; // how far the x axis goes at least
   yLogarithmic?: boolean;
   xText?: (x: number) => string;
   yText: (y: number) => string;
@@ -38,6 +40,13 @@ export interface PlotOptions {
 
 const narrowest = 120;
 const topShare = 0.975;
+
+// As much of an instant as tells it from its neighbours.
+function timeOfDay(time: number, among: number[]): string {
+  const [day = '', clock = ''] = instant(time * 1000).split(' ');
+  const days = (among[among.length - 1]! - among[0]!) / 86_400;
+  return days > 5 ? day : days > 0.8 ? `${day.slice(5)} ${clock.slice(0, 5)}` : clock;
+}
 
 const colourOf = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -106,7 +115,7 @@ export class Plot {
       ...this.data.series
         .filter((series) => series.y.some((y) => y !== null))
         .map((series) => {
-          const mark = h('span', { class: `mark ${series.kind}`, 'aria-hidden': 'true' });
+          const mark = h('span', { class: `mark ${series.kind}${series.dashed ? ' dashed' : ''}`, 'aria-hidden': 'true' });
           mark.style.color = `var(${series.colour})`;
           return h('li', {}, mark, series.name);
         }),
@@ -123,19 +132,18 @@ export class Plot {
     const text = colourOf('--quiet-text');
     const lines = { stroke: colourOf('--line'), width: 1 };
     const axis = { stroke: text, grid: lines, ticks: lines, font: '12px system-ui, sans-serif', labelFont: '12px system-ui, sans-serif' };
-    const xText = options.xText;
     return {
       width: this.width(),
       height: options.height ?? 320,
       legend: { show: false },
       cursor: { points: { show: false }, drag: { x: true, y: false, setScale: true } },
       scales: {
-        x: { time: options.xIsTime === true },
-        y: options.yLogarithmic ? { distr: 3 } : { range: (_plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] },
+        x: { time: options.xIsTime === true, range: (_plot, least, most) => [least, Math.max(most, least + (options.xLeast ?? 0))] },
+        y: options.yLogarithmic ? { distr: 3, range: (_plot, least, most) => [least * 0.9, most * 1.15] } : { range: (_plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] },
         top: { range: [0, 1] },
       },
       axes: [
-        { ...axis, label: options.xName, labelSize: 22, ...(xText ? { values: (_plot: uPlot, values: number[]) => values.map(xText) } : {}) },
+        { ...axis, label: options.xName, labelSize: 22, ...(options.xIsTime ? { space: 90, values: (_plot: uPlot, times: number[]) => times.map((time) => timeOfDay(time, times)) } : {}), ...(options.xText ? { space: 90, values: (_plot: uPlot, values: number[]) => values.map(options.xText!) } : {}) },
         { ...axis, label: options.yName, labelSize: 22, size: 68, values: (_plot, values) => values.map((y) => (y === null ? '' : options.yText(y))) },
       ],
       series: [{}, ...this.data.series.map((series) => this.drawn(series))],

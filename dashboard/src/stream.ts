@@ -1,8 +1,8 @@
 // Follows the tracker's events (docs/API.md): one stream for the whole page.
 //
 // A stream that breaks is opened again, after a wait that doubles and is a little different in every page, so that
-// hundreds of them do not come back at once; what was missed meanwhile comes then. A page that nobody sees follows
-// nothing: a browser opens only six connections to the tracker, for all its pages together.
+// hundreds of them do not come back at once; what was missed meanwhile comes then. A page that nobody sees, or that was
+// left, follows nothing: a browser opens only six connections to the tracker, for all its pages together.
 import { ApiError, openEvents } from './api';
 import type { Change } from './api_types';
 
@@ -52,7 +52,8 @@ export function followEvents(listener: StreamListener): { stop(): void } {
   let stopped = false;
   let lastId = '';
   let wake: (() => void) | null = null;
-  let hide = 0;
+  let hideTimer = 0;
+  let resting = false;
 
   const sleep = (ms: number) =>
     new Promise<void>((resolve) => {
@@ -96,7 +97,7 @@ export function followEvents(listener: StreamListener): { stop(): void } {
   async function follow(): Promise<void> {
     listener.state('connecting');
     while (!stopped) {
-      while (document.hidden && hide === -1 && !stopped) await sleep(longestSilence);
+      while (resting && !stopped) await sleep(longestSilence);
       try {
         await followOnce();
       } catch (error) {
@@ -112,25 +113,33 @@ export function followEvents(listener: StreamListener): { stop(): void } {
     }
   }
 
+  const rest = () => {
+    resting = true;
+    abort.abort();
+  };
+  const goOn = () => {
+    clearTimeout(hideTimer);
+    resting = false;
+    wait = shortestWait;
+    wake?.();
+  };
   const onVisibility = () => {
-    clearTimeout(hide);
-    if (document.hidden) {
-      hide = window.setTimeout(() => {
-        hide = -1;
-        abort.abort();
-      }, hiddenFor);
-    } else {
-      hide = 0;
-      wait = shortestWait;
-      wake?.();
-    }
+    clearTimeout(hideTimer);
+    if (document.hidden) hideTimer = window.setTimeout(rest, hiddenFor);
+    else goOn();
   };
   document.addEventListener('visibilitychange', onVisibility);
+  // A browser keeps a page that was left, to come back to it, and its connections with it.
+  addEventListener('pagehide', rest);
+  addEventListener('pageshow', goOn);
   void follow();
   return {
     stop() {
       stopped = true;
+      clearTimeout(hideTimer);
       document.removeEventListener('visibilitychange', onVisibility);
+      removeEventListener('pagehide', rest);
+      removeEventListener('pageshow', goOn);
       abort.abort();
       wake?.();
     },

@@ -1,4 +1,43 @@
+// One candidate: its schedule, its samples, where it was measured, and how to have it again.
+import { ask } from '../api';
+import type { Candidate } from '../api_types';
+import { aspectsOf, measurement, rangeOf, Samples, whatItIs } from '../candidate_view';
+import { h } from '../dom';
+import { milliseconds, short } from '../format';
+import { addressOf } from '../links';
 import type { Page, Window } from '../page';
-export function candidatePage(_window: Window): Page {
-  return { title: () => 'candidate', load: () => Promise.resolve(), render: () => null };
+import { code, command, facts, link, section } from '../widgets';
+
+export function candidatePage(window: Window): Page {
+  const row = window.path[1]!;
+  const samples = new Samples('samples', window.closed);
+  let candidate: Candidate;
+
+  const other = h('input', { type: 'text', inputmode: 'numeric', pattern: '[0-9]+', required: true, id: 'other' });
+  const compare = (event: Event) => {
+    event.preventDefault();
+    window.go(addressOf.compare(row, other.value.trim()));
+  };
+
+  return {
+    title: () => `Candidate ${row}`,
+    async load() {
+      candidate = await ask<Candidate>(`candidates/${encodeURIComponent(row)}`, window.closed);
+    },
+    render() {
+      const { workload } = candidate;
+      const values = (aspects: typeof measurement) => facts(...aspects.map(([name, of]): [string, string] => [name, of(candidate)]));
+      return [
+        h('h1', {}, `Candidate ${row}: ${milliseconds(candidate.median_ms)}`),
+        h('p', {}, `${whatItIs(candidate)}, of `, link(addressOf.workload(workload.digest), workload.operator || short(workload.digest))),
+        candidate.timing ? section('Samples', samples.place(candidate, rangeOf(candidate))) : null,
+        section('Schedule', candidate.schedule ? code(candidate.schedule, 'The schedule') : h('p', { class: 'note' }, 'The unscheduled kernel.'), candidate.decisions ? values(aspectsOf((c) => c.decisions, [candidate])) : null),
+        section('Measurement', values(measurement)),
+        section('Environment', values(aspectsOf((c) => c.environment, [candidate]))),
+        section('To have it again', command(candidate.command, 'The command that prints it')),
+        section('Beside another one', h('form', { onsubmit: compare, class: 'actions', 'data-island': 'compare' }, h('label', { class: 'field', for: 'other' }, 'Candidate'), other, h('button', { type: 'submit' }, 'Compare'))),
+        candidate.workload.text ? section('Workload', code(candidate.workload.text, 'The workload as text')) : null,
+      ];
+    },
+  };
 }

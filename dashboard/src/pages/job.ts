@@ -7,13 +7,17 @@ import { addressOf } from '../links';
 import { may, type Page, sparingly, type Window } from '../page';
 import { type Column, table } from '../table';
 import { badge, bar, button, confirmed, facts, figures, link, section } from '../widgets';
-import { progressOf } from './jobs';
+import { doingOf, progressOf } from './jobs';
 
 const oftenest = 1000;
 
 function workloadColumns(job: JobDetail): Column<JobWorkload>[] {
   return [
-    { name: 'Operator', by: (w) => w.operator, cell: (w) => link(addressOf.workload(w.digest, { job: job.job, target: job.target }), w.operator || short(w.digest)) },
+    {
+      name: 'Operator',
+      by: (w) => w.operator,
+      cell: (w) => [link(addressOf.workload(w.digest, { job: job.job, target: job.target }), w.operator || short(w.digest)), h('span', { class: 'note block' }, short(w.digest, 8))],
+    },
     { name: 'Calls', number: true, by: (w) => w.count, cell: (w) => count(w.count) },
     { name: 'Share of time', number: true, by: (w) => w.share_after, cell: (w) => [percent(w.share_after), bar(w.share_after, `${w.operator}: share of the model's time`)] },
     { name: 'Before', number: true, by: (w) => w.default_ms, cell: (w) => milliseconds(w.default_ms) },
@@ -80,7 +84,7 @@ export function jobPage(window: Window): Page {
       const failures = Object.entries(job.failed).filter(([, n]) => n > 0);
       return [
         h('h1', {}, job.model || job.job),
-        h('p', {}, badge(job.state), ' ', job.error || job.waiting_for || (job.state === 'running' ? job.activity : '')),
+        h('p', {}, badge(job.state), ' ', doingOf(job)),
         figures(
           ['Speed-up', speedup(job.latency_ms_before, job.latency_ms_after)],
           ['Before', milliseconds(job.latency_ms_before), 'the sum over its kernels'],

@@ -18,12 +18,19 @@ export function progressOf(job: Job): number | null {
   return parts.length === 0 ? null : Math.max(...parts);
 }
 
+/** Why it failed, what it waits for, or what is being done. */
+export function doingOf(job: Job): string {
+  if (job.error) return job.error;
+  if (job.waiting_for) return `waits for ${job.waiting_for}`;
+  return job.state === 'running' ? job.activity : '';
+}
+
 export const jobColumns: Column<Job>[] = [
   { name: 'Model', by: (job) => job.model, cell: (job) => link(addressOf.job(job.job), job.model || job.job) },
   {
     name: 'State',
     by: (job) => job.state,
-    cell: (job) => fragment(badge(job.state), h('span', { class: 'note block' }, job.error || job.waiting_for || (job.state === 'running' ? job.activity : ''))),
+    cell: (job) => fragment(badge(job.state), h('span', { class: 'note block' }, doingOf(job))),
   },
   { name: 'Speed-up', number: true, by: (job) => (job.latency_ms_before && job.latency_ms_after ? job.latency_ms_before / job.latency_ms_after : null), cell: (job) => speedup(job.latency_ms_before, job.latency_ms_after) },
   { name: 'Before', number: true, by: (job) => job.latency_ms_before, cell: (job) => milliseconds(job.latency_ms_before) },

@@ -17,7 +17,7 @@ const isTroubled = (device: Device) => device.health !== 'good' || device.draine
 export function overviewPage(window: Window): Page {
   const { farm } = window;
   const rates = new Plot(
-    { id: 'rates', xName: 'time', yName: 'trials per second', xIsTime: true, yText: (y) => number(y), height: 180, describe: (i) => `${instant((rateAt(i)?.at ?? 0))}: ${number(rateAt(i)?.perSecond)} trials per second` },
+    { id: 'rates', xName: 'time', yName: 'trials per second', xIsTime: true, xLeast: 60, yText: (y) => number(y), height: 180, describe: (i) => `${instant(rateAt(i)?.at)}: ${number(rateAt(i)?.perSecond)} trials per second` },
     window.closed,
   );
   const rateAt = (i: number) => farm.rates[i];
@@ -61,7 +61,7 @@ export function overviewPage(window: Window): Page {
               h('li', { 'data-key': device.device }, link(addressOf.device(device.device), device.device), ' ', badge(device.drained ? 'drained' : device.health !== 'good' ? device.health : device.activity), ' ', device.reason),
             ),
           ),
-      h('p', {}, link('/devices', `All ${count(all.length)} devices`)),
+      h('p', {}, link('/devices', all.length === 1 ? 'The device' : `All ${count(all.length)} devices`)),
     ];
   }
 
