@@ -74,13 +74,3 @@ export async function openEvents(lastId: string, signal: AbortSignal): Promise<R
   const response = await send('GET', '/api/v1/events', more, undefined, signal);
   return response.body!;
 }
-
-/** `path?name=value&...` of the parameters that are there. */
-export function withParameters(path: string, parameters: Record<string, string | number | undefined>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value !== undefined && value !== '') query.set(name, String(value));
-  }
-  const text = query.toString();
-  return text ? `${path}?${text}` : path;
-}

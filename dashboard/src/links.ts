@@ -1,5 +1,5 @@
 // Addresses of views.
-import { withParameters } from './api';
+import { withParameters } from './parameters';
 
 export const addressOf = {
   job: (job: string) => `/jobs/${encodeURIComponent(job)}`,

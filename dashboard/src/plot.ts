@@ -29,6 +29,7 @@ export interface PlotOptions {
   xName: string;
   yName: string;
   xIsTime?: boolean; // seconds since 1970
+  xIsWhole?: boolean; // counts something
   xLeast?: number; // how far the x axis goes at least
   yLogarithmic?: boolean;
   xText?: (x: number) => string;
@@ -143,7 +144,7 @@ export class Plot {
         top: { range: [0, 1] },
       },
       axes: [
-        { ...axis, label: options.xName, labelSize: 22, ...(options.xIsTime ? { space: 90, values: (_plot: uPlot, times: number[]) => times.map((time) => timeOfDay(time, times)) } : {}), ...(options.xText ? { space: 90, values: (_plot: uPlot, values: number[]) => values.map(options.xText!) } : {}) },
+        { ...axis, label: options.xName, labelSize: 22, ...(options.xIsTime ? { space: 90, values: (_plot: uPlot, times: number[]) => times.map((time) => timeOfDay(time, times)) } : {}), ...(options.xIsWhole ? { incrs: [1, 2, 5].flatMap((step) => [1, 10, 100, 1000, 10_000].map((ten) => step * ten)).sort((a, b) => a - b) } : {}), ...(options.xText ? { space: 90, values: (_plot: uPlot, values: number[]) => values.map(options.xText!) } : {}) },
         { ...axis, label: options.yName, labelSize: 22, size: 68, values: (_plot, values) => values.map((y) => (y === null ? '' : options.yText(y))) },
       ],
       series: [{}, ...this.data.series.map((series) => this.drawn(series))],

@@ -1,6 +1,6 @@
 // What several pages are made of: links, states, facts, bars, questions to the reader.
 import { type Child, h } from './dom';
-import { percent, words } from './format';
+import { instant, percent, words } from './format';
 
 /** A link to a view of this page; main.ts follows it without asking the tracker for a page. */
 export function link(path: string, ...children: Child[]): HTMLAnchorElement {
@@ -30,6 +30,11 @@ const tones: Record<string, Tone> = {
 /** The name of a state, with a colour that says the same. */
 export function badge(state: string): HTMLElement {
   return h('span', { class: `badge ${tones[state] ?? 'quiet'}` }, words(state));
+}
+
+/** An instant in a table, on one line. */
+export function moment(at: string | number | null): HTMLElement {
+  return h('span', { class: 'nowrap' }, instant(at));
 }
 
 /** A row of figures with their names. */

@@ -12,7 +12,7 @@ export function devicePage(window: Window): Page {
   const name = window.query('name');
   const device = () => window.farm.devices.get(name);
   const history = new Plot(
-    { id: 'golden', xName: 'check, the oldest first', yName: 'golden kernel', yText: (y) => `${number(y)} µs`, height: 220, describe: (i) => `Check ${i + 1}: ${number(device()?.golden?.history_us[i])} µs` },
+    { id: 'golden', xName: 'check, the oldest first', xIsWhole: true, yName: 'golden kernel', yText: (y) => `${number(y)} µs`, height: 220, describe: (i) => `Check ${i + 1}: ${number(device()?.golden?.history_us[i])} µs` },
     window.closed,
   );
 

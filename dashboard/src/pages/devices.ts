@@ -2,11 +2,11 @@
 import { act, ApiError, ask } from '../api';
 import type { Device, Devices } from '../api_types';
 import { h } from '../dom';
-import { count, duration, instant, number, short } from '../format';
+import { count, duration, number, short } from '../format';
 import { addressOf } from '../links';
 import { may, type Page, type Window } from '../page';
 import { type Column, table } from '../table';
-import { badge, button, choice, confirmed, link } from '../widgets';
+import { badge, button, choice, confirmed, link, moment } from '../widgets';
 
 /** The one word for how a device is: what keeps it from work comes first. */
 export function stateOf(device: Device): string {
@@ -75,7 +75,7 @@ function columns(window: Window): Column<Device>[] {
     { name: 'Candidates', number: true, by: (d) => d.candidates, cell: (d) => count(d.candidates) },
     { name: 'Wall', by: (d) => d.sandbox.level, cell: (d) => d.sandbox.level },
     { name: 'Is a', by: (d) => d.model, cell: (d) => h('span', { class: 'long', title: d.model }, d.model) },
-    { name: 'Last seen', by: (d) => d.last_seen, cell: (d) => (d.activity === 'offline' ? `${duration((Date.now() - Date.parse(d.last_seen ?? '')) / 1000)} ago` : instant(d.last_seen)) },
+    { name: 'Last seen', by: (d) => d.last_seen, cell: (d) => (d.activity === 'offline' ? `${duration((Date.now() - Date.parse(d.last_seen ?? '')) / 1000)} ago` : moment(d.last_seen)) },
     ...(may(window.farm, 'drain') ? [{ name: 'Change', cell: (d: Device) => agentActions(window, d) }] : []),
   ];
 }

@@ -1,12 +1,13 @@
 // All jobs, the newest first; those of one submission by a link.
-import { ask, withParameters } from '../api';
+import { ask } from '../api';
 import type { Job, Jobs } from '../api_types';
 import { fragment, h } from '../dom';
-import { count, duration, instant, milliseconds, number, speedup } from '../format';
+import { count, duration, milliseconds, number, speedup } from '../format';
 import { addressOf } from '../links';
 import { type Page, type Window } from '../page';
+import { withParameters } from '../parameters';
 import { type Column, table } from '../table';
-import { badge, bar, button, choice, link } from '../widgets';
+import { badge, bar, button, choice, link, moment } from '../widgets';
 
 const pageSize = 100;
 
@@ -45,7 +46,7 @@ export const jobColumns: Column<Job>[] = [
   { name: 'Left', number: true, by: (job) => job.seconds_left, cell: (job) => (job.state === 'running' ? duration(job.seconds_left) : '') },
   { name: 'Target', by: (job) => job.target, cell: (job) => h('span', { class: 'long', title: job.target }, job.target) },
   { name: 'By', by: (job) => job.submitted_by, cell: (job) => job.submitted_by },
-  { name: 'Created', by: (job) => job.created, cell: (job) => instant(job.created) },
+  { name: 'Created', by: (job) => job.created, cell: (job) => moment(job.created) },
 ];
 
 export function jobsPage(window: Window): Page {

@@ -1,12 +1,13 @@
 // Records: search among them, the winners of every key, and export.
-import { ApiError, ask, askLines, withParameters } from '../api';
+import { ApiError, ask, askLines } from '../api';
 import type { Best, BestPage, RecordRow, Records, RecordStats } from '../api_types';
 import { h } from '../dom';
-import { count, instant, milliseconds, number, short, speedup, words } from '../format';
+import { count, milliseconds, number, short, speedup, words } from '../format';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
+import { withParameters } from '../parameters';
 import { type Column, table } from '../table';
-import { button, figures, link } from '../widgets';
+import { button, figures, link, moment } from '../widgets';
 
 const pageSize = 100;
 const mostExported = 20; // pages of 10,000 lines
@@ -23,7 +24,7 @@ const rowColumns: Column<RecordRow>[] = [
   { name: 'Outcome', by: (r) => r.failure?.kind ?? 'timed', cell: (r) => words(r.failure?.kind ?? 'timed') },
   { name: 'Time', number: true, by: (r) => r.median_ms, cell: (r) => milliseconds(r.median_ms) },
   { name: 'What it is', cell: (r) => [r.is_default ? 'default ' : '', r.timing?.confirmed ? 'final comparison' : ''] },
-  { name: 'Measured', by: (r) => r.measured_at_ms, cell: (r) => instant(r.measured_at_ms) },
+  { name: 'Measured', by: (r) => r.measured_at_ms, cell: (r) => moment(r.measured_at_ms) },
   { name: 'By', by: (r) => r.measured_by, cell: (r) => r.measured_by },
   { name: 'Target', by: (r) => r.target, cell: (r) => long(r.target) },
   { name: 'Device', by: (r) => r.device, cell: (r) => long(r.device) },

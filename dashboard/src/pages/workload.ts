@@ -1,15 +1,17 @@
 // One workload: how its search went, trial by trial, and what won. The address may name the job that it is seen from,
 // which knows the roofline.
-import { ask, withParameters } from '../api';
+import { ask } from '../api';
 import type { Best, Change, JobDetail, JobWorkload, NewPoints, Point, Workload } from '../api_types';
+import { bestSoFar } from '../best';
 import { h } from '../dom';
 import { count, instant, milliseconds, number, percent, short, speedup, words } from '../format';
 import { addressOf } from '../links';
 import { colourOfOutcome } from '../outcomes';
 import { type Page, sparingly, type Window } from '../page';
+import { withParameters } from '../parameters';
 import { Plot, type PlotData, type Series } from '../plot';
 import { type Column, table } from '../table';
-import { choice, code, facts, figures, link, section } from '../widgets';
+import { choice, code, facts, figures, link, moment, section } from '../widgets';
 
 const mostPoints = 10_000;
 const mostPages = 20;
@@ -17,15 +19,6 @@ const oftenest = 1000;
 const listedPoints = 25;
 
 const keyOf = (best: Best) => JSON.stringify([best.target, best.device, best.compiler]);
-
-/** Best so far, by point: of verified times. */
-export function bestSoFar(points: Point[]): (number | null)[] {
-  let best: number | null = null;
-  return points.map((point) => {
-    if (point.median_ms !== null && point.verified && (best === null || point.median_ms < best)) best = point.median_ms;
-    return best;
-  });
-}
 
 export function workloadPage(window: Window): Page {
   const digest = window.path[1]!;
@@ -41,7 +34,7 @@ export function workloadPage(window: Window): Page {
   const plot = new Plot(
     {
       id: 'search-by-trial',
-      xName: 'trial',
+      xName: 'trial', xIsWhole: true,
       yName: 'time of the kernel',
       yLogarithmic: true,
       yText: (y) => milliseconds(y),
@@ -141,7 +134,7 @@ export function workloadPage(window: Window): Page {
     { name: 'Time', number: true, by: (p) => p.median_ms, cell: (p) => milliseconds(p.median_ms) },
     { name: 'What it is', cell: (p) => [p.is_default ? 'default ' : '', p.confirmed ? 'final comparison ' : '', p.verified || p.kind !== 'timed' ? '' : 'not verified'] },
     { name: 'Measured by', by: (p) => p.measured_by, cell: (p) => p.measured_by },
-    { name: 'At', by: (p) => p.at, cell: (p) => instant(p.at) },
+    { name: 'At', by: (p) => p.at, cell: (p) => moment(p.at) },
     { name: 'Beside the best', cell: (p) => (workload.best[0] && workload.best[0].row !== p.row ? link(addressOf.compare(workload.best[0].row, p.row), `compare ${p.row}`) : '') },
   ];
 
