@@ -2,7 +2,8 @@
 //
 // Text comes in as text, never as markup: names of models and devices are a stranger's. A page makes its whole tree
 // anew for every change; `morph` carries what differs into the tree that is shown, so that focus, selection, scrolling
-// and open details stay where they are.
+// and open details stay where they are. So no element may be kept for the next tree: it would be taken out of the one
+// that is shown.
 
 export type Child = Node | string | number | null | undefined | false | Child[];
 type Value = string | number | boolean | null | undefined | ((event: never) => void);
@@ -86,9 +87,15 @@ export function morph(shown: Element, wanted: Element): void {
 }
 
 function morphAttributes(shown: Element, wanted: Element): void {
+  // What a reader has written stays, unless the page says something else than before.
+  if (shown instanceof HTMLInputElement && shown.defaultValue !== (wanted as HTMLInputElement).defaultValue) {
+    shown.value = (wanted as HTMLInputElement).value;
+  }
+  // What was given the focus though it takes none, as the heading of a new view is, would lose it with this.
+  const focused = shown === document.activeElement;
   const opens = shown instanceof HTMLDetailsElement || shown instanceof HTMLDialogElement;
   for (const { name } of [...shown.attributes]) {
-    if (!wanted.hasAttribute(name) && !(opens && name === 'open')) shown.removeAttribute(name);
+    if (!wanted.hasAttribute(name) && !(opens && name === 'open') && !(focused && name === 'tabindex')) shown.removeAttribute(name);
   }
   for (const { name, value } of [...wanted.attributes]) {
     if (shown.getAttribute(name) !== value && !(opens && name === 'open')) shown.setAttribute(name, value);
@@ -97,10 +104,6 @@ function morphAttributes(shown: Element, wanted: Element): void {
   const to = shown as unknown as Record<string, unknown>;
   for (const name of handlers) {
     if (to[name] !== from[name]) to[name] = from[name];
-  }
-  if (shown instanceof HTMLInputElement && shown !== document.activeElement) {
-    shown.value = (wanted as HTMLInputElement).value;
-    shown.checked = (wanted as HTMLInputElement).checked;
   }
   if (shown instanceof HTMLProgressElement) shown.value = (wanted as HTMLProgressElement).value;
 }

@@ -67,8 +67,7 @@ export function bar(share: number | null, name: string): Child {
 
 /** A part of a page under its own heading. */
 export function section(title: string, ...children: Child[]): HTMLElement {
-  const id = `part-${title.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`;
-  return h('section', { 'aria-labelledby': id, 'data-key': id }, h('h2', { id }, title), ...children);
+  return h('section', { 'data-key': title }, h('h2', {}, title), ...children);
 }
 
 export function code(text: string, name: string): HTMLElement {
@@ -78,8 +77,8 @@ export function code(text: string, name: string): HTMLElement {
 
 /** A command with a button that copies it. */
 export function command(text: string, name: string): HTMLElement {
-  const said = h('span', { role: 'status', class: 'note', 'data-island': 'said' });
-  const copy = async () => {
+  const copy = async (event: Event) => {
+    const said = (event.currentTarget as Element).parentElement!.querySelector('[role=status]')!;
     try {
       await navigator.clipboard.writeText(text);
       said.textContent = 'Copied.';
@@ -91,8 +90,8 @@ export function command(text: string, name: string): HTMLElement {
     'div',
     { class: 'command' },
     code(text, name),
-    h('button', { type: 'button', onclick: () => void copy(), 'aria-label': `Copy: ${name}` }, 'Copy'),
-    said,
+    h('button', { type: 'button', onclick: (event: Event) => void copy(event), 'aria-label': `Copy: ${name}` }, 'Copy'),
+    h('span', { role: 'status', class: 'note', 'data-island': 'said' }),
   );
 }
 

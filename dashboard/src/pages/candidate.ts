@@ -13,10 +13,10 @@ export function candidatePage(window: Window): Page {
   const samples = new Samples('samples', window.closed);
   let candidate: Candidate;
 
-  const other = h('input', { type: 'text', inputmode: 'numeric', pattern: '[0-9]+', required: true, id: 'other' });
   const compare = (event: Event) => {
     event.preventDefault();
-    window.go(addressOf.compare(row, other.value.trim()));
+    const other = new FormData(event.target as HTMLFormElement).get('other');
+    window.go(addressOf.compare(row, String(other).trim()));
   };
 
   return {
@@ -35,7 +35,7 @@ export function candidatePage(window: Window): Page {
         section('Measurement', values(measurement)),
         section('Environment', values(aspectsOf((c) => c.environment, [candidate]))),
         section('To have it again', command(candidate.command, 'The command that prints it')),
-        section('Beside another one', h('form', { onsubmit: compare, class: 'actions', 'data-island': 'compare' }, h('label', { class: 'field', for: 'other' }, 'Candidate'), other, h('button', { type: 'submit' }, 'Compare'))),
+        section('Beside another one', h('form', { onsubmit: compare, class: 'actions' }, h('label', { class: 'field' }, 'Candidate', h('input', { name: 'other', id: 'other', inputmode: 'numeric', pattern: ' *[0-9]+ *', required: true })), h('button', { type: 'submit' }, 'Compare'))),
         candidate.workload.text ? section('Workload', code(candidate.workload.text, 'The workload as text')) : null,
       ];
     },

@@ -6,9 +6,10 @@ import { bytes, count, duration, instant, number, words } from '../format';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
 import { Plot } from '../plot';
-import { badge, figures, link, section } from '../widgets';
-import { jobColumns } from './jobs';
 import { table } from '../table';
+import { badge, figures, link, section } from '../widgets';
+import { stateOf } from './devices';
+import { jobColumns } from './jobs';
 
 const total = (counts: Record<string, number>) => Object.values(counts).reduce((sum, value) => sum + value, 0);
 
@@ -46,7 +47,7 @@ export function overviewPage(window: Window): Page {
     if (all.length === 0) return h('p', { class: 'note' }, 'No device has come yet. hone-agent on a machine makes it one.');
     const states = new Map<string, number>();
     for (const device of all) {
-      const state = device.health !== 'good' ? device.health : device.activity;
+      const state = stateOf(device);
       states.set(state, (states.get(state) ?? 0) + 1);
     }
     const troubled = all.filter(isTroubled).sort((a, b) => a.device.localeCompare(b.device));
@@ -58,7 +59,7 @@ export function overviewPage(window: Window): Page {
             'ul',
             { class: 'plain' },
             troubled.slice(0, 12).map((device) =>
-              h('li', { 'data-key': device.device }, link(addressOf.device(device.device), device.device), ' ', badge(device.drained ? 'drained' : device.health !== 'good' ? device.health : device.activity), ' ', device.reason),
+              h('li', { 'data-key': device.device }, link(addressOf.device(device.device), device.device), ' ', badge(stateOf(device)), ' ', device.reason),
             ),
           ),
       h('p', {}, link('/devices', all.length === 1 ? 'The device' : `All ${count(all.length)} devices`)),
