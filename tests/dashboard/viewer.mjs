@@ -1,5 +1,5 @@
 // A viewer over TLS: signs in with a token, sees, can change nothing, signs out.
-import { base, check, eventually, finish, inspect, launch, openPage, options, picture, textOf, visit } from './browser.mjs';
+import { base, check, eventually, finish, inspect, launch, openPage, options, textOf, visit } from './browser.mjs';
 
 const browser = await launch();
 // That a token is wrong, that nobody is signed in or that he may not, a browser reports.
@@ -7,7 +7,6 @@ const page = await openPage(browser, undefined, /status of 40[013]/);
 await page.goto(options.url);
 await page.waitForSelector('#secret');
 await inspect(page, 'sign-in');
-await picture(page, 'dashboard-sign-in');
 await page.type('#secret', 'viewer.wrong.token');
 await page.keyboard.press('Enter');
 await eventually(async () => (await textOf(page, '[role=alert]')) !== '', 'a wrong token is refused with a reason');

@@ -21,6 +21,7 @@ export function overviewPage(window: Window): Page {
     { id: 'rates', xName: 'time', yName: 'trials per second', xIsTime: true, xLeast: 60, yText: (y) => number(y), height: 180, describe: (i) => `${instant(rateAt(i)?.at)}: ${number(rateAt(i)?.perSecond)} trials per second` },
     window.closed,
   );
+  const columns = jobColumns.filter((column) => !['By', 'Created'].includes(column.name));
   const rateAt = (i: number) => farm.rates[i];
 
   function tried(overview: Omit<Overview, 'running'>) {
@@ -68,7 +69,7 @@ export function overviewPage(window: Window): Page {
 
   function running() {
     const jobs = [...farm.jobs.values()].filter((job) => job.state === 'running').sort((a, b) => (b.created ?? '').localeCompare(a.created ?? ''));
-    return table({ name: 'Running jobs', columns: jobColumns, rows: jobs, key: (job) => job.job, empty: 'No job is running. hone submit MODEL.onnx gives the farm one.' });
+    return table({ name: 'Running jobs', columns, rows: jobs, key: (job) => job.job, empty: 'No job is running. hone submit MODEL.onnx gives the farm one.' });
   }
 
   return {
@@ -92,7 +93,7 @@ export function overviewPage(window: Window): Page {
         section('Tuning now', running()),
         section(
           'Trials per second',
-          rates.place({
+          farm.rates.length < 2 ? h('p', { class: 'note' }, 'It is drawn from when this page was opened.') : rates.place({
             label: `Trials per second since this page was opened; now ${number(overview.trials_per_second)}.`,
             x: farm.rates.map((rate) => rate.at / 1000),
             series: [{ name: 'all running jobs', colour: '--busy', kind: 'line', y: farm.rates.map((rate) => rate.perSecond) }],
