@@ -171,6 +171,26 @@ export interface Point {
   measured_by: string;
 }
 
+/** GET /api/v1/workloads/{digest}/importance */
+export interface Importance {
+  trials: number;
+  decisions: { name: string; share: number; values: { value: string; trials: number; best_ms: number; median_ms: number }[] }[];
+}
+
+/** GET /api/v1/records/drift */
+export interface Drift {
+  points: {
+    row: number;
+    at: string;
+    measured_by: string;
+    golden_us: number | null;
+    reference_us: number | null;
+    drift: number | null;
+    temperature_c: number | null;
+    clock_hz: number | null;
+  }[];
+}
+
 /** GET /api/v1/records/best */
 export interface BestPage {
   best: Best[];

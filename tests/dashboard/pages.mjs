@@ -56,9 +56,10 @@ await page.waitForFunction(() => location.search.includes('sort=-Trials'));
 const most = [...job.workloads].sort((a, b) => b.trials - a.trials)[0].trials;
 await eventually(async () => (await page.$eval('main section tbody tr td:last-child', (cell) => cell.textContent)) === String(most), 'sorted by trials, the most first');
 
-// A workload: its search is drawn, and can be read point by point.
+// A workload: its search is drawn, and can be read point by point; decisions say what they are worth.
 const workloadPath = `/workloads/${workload.digest}?job=${first}`;
 await visit(page, workloadPath);
+await eventually(async () => (await textOf(page, 'main')).includes('Explains'), 'decisions say what they are worth');
 await page.waitForSelector('.plot canvas');
 await page.focus('.plot .canvas');
 await page.keyboard.press('ArrowRight');
@@ -85,6 +86,7 @@ const comparePath = await page.evaluate(() => location.pathname + location.searc
 
 // A device: drained with a reason, and released.
 await visit(page, '/device?name=board.one/cpu');
+await eventually(async () => (await page.$('[data-island=drift] canvas')) !== null, 'drift over days is drawn');
 await clickText('button', 'Drain…');
 await page.waitForSelector('dialog[open]');
 await inspect(page, 'the question before draining');

@@ -50,7 +50,8 @@ const pages = documented();
 const typed = new Set();
 for (const node of program.getSourceFile(file).statements) {
   const comment = ts.getJSDocCommentsAndTags(node)[0]?.comment ?? '';
-  const address = /^GET (\S+)/.exec(String(comment))?.[1];
+  // A name in braces is what the page has as '*', which a comment may not have before a '/'.
+  const address = /^GET (\S+)/.exec(String(comment))?.[1].replace(/\{[^}]*\}/g, '*');
   if (!address) continue;
   typed.add(address);
   const found = leaves(checker.getTypeAtLocation(node), '', new Set());

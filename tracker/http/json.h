@@ -32,6 +32,9 @@ struct Running {
 Json DeviceToJson(const v1::Device& device, const Running* running);
 
 // A trial of a workload, as a point of a plot.
+// Of the repeats that count; null for a failure.
+Json MedianToJson(const records::Record& record);
+Json DriftToJson(const records::StoredRecord& stored);
 Json PointToJson(const records::StoredRecord& stored);
 // A whole record: what a line of JSON has (docs/RECORDS.md), its row, and the median of the repeats that count.
 Json RecordToJson(const records::StoredRecord& stored);

@@ -1,16 +1,69 @@
 // One device: how it is, how its golden kernel drifts, what keeps it from work.
-import { ApiError } from '../api';
+import { ApiError, ask } from '../api';
+import type { Drift } from '../api_types';
 import { h } from '../dom';
 import { count, instant, number, percent } from '../format';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
+import { withParameters } from '../parameters';
 import { Plot } from '../plot';
 import { badge, facts, figures, link, section } from '../widgets';
 import { agentActions, driftOf, loadDevices, runningOn, signedPercent, stateOf } from './devices';
 
+const mostSamples = 1000;
+
 export function devicePage(window: Window): Page {
   const name = window.query('name');
   const device = () => window.farm.devices.get(name);
+  let drift: Drift['points'] = [];
+  const overDays = new Plot(
+    {
+      id: 'drift',
+      xName: 'time',
+      xIsTime: true,
+      yName: 'time of the kernel',
+      yText: (y) => `${number(y)} µs`,
+      height: 260,
+      describe: (i) => describe(i),
+      open: (i) => drift[i] && window.go(addressOf.candidate(drift[i].row)),
+    },
+    window.closed,
+  );
+  function describe(i: number): string {
+    const point = drift[i];
+    if (!point) return '';
+    const more = [
+      point.golden_us === null ? '' : `golden kernel ${number(point.golden_us)} µs`,
+      point.reference_us === null ? '' : `reference kernel ${number(point.reference_us)} µs`,
+      point.drift === null ? '' : `drift in the visit ${percent(point.drift)}`,
+      point.temperature_c === null ? '' : `${number(point.temperature_c, 2)} °C`,
+      point.clock_hz === null ? '' : `${number(point.clock_hz / 1e9)} GHz`,
+    ];
+    return `${instant(point.at)}: ${more.filter(Boolean).join(', ')}`;
+  }
+
+  async function loadDrift(): Promise<void> {
+    const shown = device();
+    if (!shown) return;
+    const answer = await ask<Drift>(withParameters('records/drift', { device: shown.fingerprint, limit: mostSamples }), window.closed);
+    drift = answer.points.filter((point) => point.measured_by === name).sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+    window.show();
+  }
+
+  function days() {
+    const times = drift.map((point) => point.golden_us);
+    const known = times.filter((us): us is number => us !== null);
+    if (known.length < 2) return h('p', { class: 'note' }, 'The records have not enough of it yet.');
+    return [
+      overDays.place({
+        label: `The golden kernel over ${count(drift.length)} measurements since ${instant(drift[0]!.at)}: between ${number(Math.min(...known))} and ${number(Math.max(...known))} µs.`,
+        x: drift.map((point) => Date.parse(point.at) / 1000),
+        series: [{ name: 'golden kernel when it measured', colour: '--dot-1', kind: 'dots', y: times }],
+      }),
+      h('p', { class: 'note' }, 'Some of its measurements, spread over all that the records have.'),
+    ];
+  }
+
   const history = new Plot(
     { id: 'golden', xName: 'check, the oldest first', xIsWhole: true, yName: 'golden kernel', yText: (y) => `${number(y)} µs`, height: 220, describe: (i) => `Check ${i + 1}: ${number(device()?.golden?.history_us[i])} µs` },
     window.closed,
@@ -39,6 +92,7 @@ export function devicePage(window: Window): Page {
     title: () => name,
     async load() {
       await loadDevices(window);
+      void loadDrift().catch(() => undefined);
       if (!device()) throw new ApiError(404, 'not_found', `The tracker knows no device ${name}.`);
     },
     render() {
@@ -58,6 +112,7 @@ export function devicePage(window: Window): Page {
           ['Quarantines', count(d.quarantines), d.quarantined_since ? `since ${instant(d.quarantined_since)}` : null],
         ),
         section('Golden kernel', golden()),
+        section('Drift over days', days()),
         section(
           'About the device',
           facts(

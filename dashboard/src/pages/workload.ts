@@ -1,7 +1,7 @@
 // One workload: how its search went, trial by trial, and what won. The address may name the job that it is seen from,
 // which knows the roofline.
 import { ask } from '../api';
-import type { Best, Change, JobDetail, JobWorkload, NewPoints, Point, Workload } from '../api_types';
+import type { Best, Change, Importance, JobDetail, JobWorkload, NewPoints, Point, Workload } from '../api_types';
 import { bestSoFar } from '../best';
 import { h } from '../dom';
 import { count, instant, milliseconds, number, percent, short, speedup, words } from '../format';
@@ -11,12 +11,14 @@ import { type Page, sparingly, type Window } from '../page';
 import { withParameters } from '../parameters';
 import { Plot, type PlotData, type Series } from '../plot';
 import { type Column, table } from '../table';
-import { choice, code, facts, figures, link, moment, section } from '../widgets';
+import { bar, choice, code, facts, figures, link, moment, section } from '../widgets';
 
 const mostPoints = 10_000;
 const mostPages = 20;
 const oftenest = 1000;
+const rarely = 15_000;
 const listedPoints = 25;
+const listedValues = 6;
 
 const keyOf = (best: Best) => JSON.stringify([best.target, best.device, best.compiler]);
 
@@ -27,6 +29,7 @@ export function workloadPage(window: Window): Page {
   let shown: Point[] = []; // as the plot has them
   let ofJob: JobWorkload | null = null;
   let trialsSeen = -1;
+  let importance: Importance | null = null;
 
   const filter = () => ({ target: window.query('target'), device: window.query('device'), compiler: window.query('compiler') });
   const byTime = () => window.query('x') === 'time';
@@ -83,11 +86,19 @@ export function workloadPage(window: Window): Page {
     trialsSeen = job.trials;
   }
 
+  async function loadImportance(): Promise<void> {
+    importance = await ask<Importance>(withParameters(`workloads/${encodeURIComponent(digest)}/importance`, filter()), window.closed);
+    window.show();
+  }
+  // It reads all trials, so it is asked for less often than they.
+  const refreshImportance = sparingly(loadImportance, rarely, window.closed);
+
   const refresh = sparingly(
     async () => {
       if (points.length === 0) await loadPoints();
       else await Promise.all([addPoints(), loadJob()]);
       window.show();
+      refreshImportance();
     },
     oftenest,
     window.closed,
@@ -164,6 +175,28 @@ export function workloadPage(window: Window): Page {
     { name: 'Device', cell: (b) => h('span', { class: 'long', title: b.device }, b.device) },
   ];
 
+  const decisionColumns: Column<Importance['decisions'][number]>[] = [
+    { name: 'Decision', cell: (d) => d.name },
+    { name: 'Explains', number: true, cell: (d) => [percent(d.share), bar(d.share, `How much ${d.name} explains`)] },
+    { name: 'Best value', cell: (d) => d.values[0]?.value || 'none' },
+    {
+      name: 'Fastest trial by value',
+      cell: (d) =>
+        d.values
+          .slice(0, listedValues)
+          .map((v) => `${v.value || 'none'}: ${milliseconds(v.best_ms)}`)
+          .join(', ') + (d.values.length > listedValues ? ', …' : ''),
+    },
+  ];
+
+  function decisions() {
+    if (importance === null) return h('p', { class: 'note' }, 'Asking…');
+    return [
+      h('p', { class: 'note' }, `How much of the differences between the times of ${count(importance.trials)} trials each decision explains alone, without what chance would.`),
+      table({ name: 'Decisions', columns: decisionColumns, rows: importance.decisions, key: (d) => d.name, empty: 'No trial says what was decided.' }),
+    ];
+  }
+
   function chooseKey() {
     const keys = new Map(workload.best.map((best) => [keyOf(best), best]));
     const { target, device, compiler } = filter();
@@ -176,6 +209,7 @@ export function workloadPage(window: Window): Page {
       const [wantedTarget, wantedDevice, wantedCompiler] = key ? (JSON.parse(key) as [string, string, string]) : ['', '', ''];
       window.setQuery({ target: wantedTarget, device: wantedDevice, compiler: wantedCompiler });
       void loadPoints().then(window.show);
+      refreshImportance();
     });
   }
 
@@ -183,6 +217,7 @@ export function workloadPage(window: Window): Page {
     title: () => workload.operator || short(digest),
     async load() {
       await Promise.all([loadPoints(), loadJob()]);
+      refreshImportance();
     },
     change({ jobs }: Change) {
       const wanted = window.query('job');
@@ -216,6 +251,7 @@ export function workloadPage(window: Window): Page {
           search(),
         ),
         section('Winners', table({ name: 'Winners', columns: winnerColumns, rows: workload.best, key: (b) => String(b.row), empty: 'Nothing has won yet.' })),
+        section('Which decisions matter', decisions()),
         section('Trials', listed()),
         section('About the workload', facts(['Digest', digest], ['Operations of one run', count(workload.flops)]), code(workload.text, 'The workload as text')),
       ];
