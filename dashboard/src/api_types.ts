@@ -156,6 +156,7 @@ export interface Workload extends NewPoints {
 /** What /api/v1/workloads/* answers with after_row. */
 export interface NewPoints {
   points: Point[];
+  devices: string[];
   more: boolean;
 }
 
@@ -167,7 +168,7 @@ export interface Point {
   is_default: boolean;
   confirmed: boolean;
   verified: boolean;
-  device: string;
+  device: number; // in `devices`
   measured_by: string;
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/status.h"
 #include "records/jsonl.h"
@@ -120,9 +122,15 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   filter.workload_digest = digest;
   HONE_ASSIGN_OR_RETURN(const std::string text, sources.store->WorkloadText(digest));
   HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Query(filter));
-  Json points = Json::array();
-  for (const records::StoredRecord& row : page.rows) points.push_back(PointToJson(row));
-  Json json = {{"points", points}, {"more", page.more}};
+  // A fingerprint is longer than all the rest of a point, and the same in most of them.
+  Json points = Json::array(), devices = Json::array();
+  std::map<std::string, size_t> numbers;
+  for (const records::StoredRecord& row : page.rows) {
+    const auto [known, is_new] = numbers.try_emplace(row.record.key.device_fingerprint, numbers.size());
+    if (is_new) devices.push_back(known->first);
+    points.push_back(PointToJson(row, known->second));
+  }
+  Json json = {{"points", std::move(points)}, {"devices", std::move(devices)}, {"more", page.more}};
   if (filter.after_row > 0) return JsonResponse(json);
   HONE_ASSIGN_OR_RETURN(const Json best, BestPageToJson(*sources.store, filter, {}, kMostWinners));
   json["workload"] = digest;

@@ -245,7 +245,7 @@ Json MedianToJson(const records::Record& record) {
   return Median({repeats.begin(), repeats.end()}) * kMs;
 }
 
-Json PointToJson(const records::StoredRecord& stored) {
+Json PointToJson(const records::StoredRecord& stored, size_t device) {
   const records::Record& record = stored.record;
   const auto* timing = std::get_if<records::Timing>(&record.outcome);
   const auto* failure = std::get_if<records::Failure>(&record.outcome);
@@ -256,7 +256,7 @@ Json PointToJson(const records::StoredRecord& stored) {
           {"is_default", record.is_default},
           {"confirmed", timing != nullptr && timing->confirmed},
           {"verified", timing != nullptr && timing->verified},
-          {"device", record.key.device_fingerprint},
+          {"device", device},
           {"measured_by", record.measured_by}};
 }
 

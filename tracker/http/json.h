@@ -35,7 +35,7 @@ Json DeviceToJson(const v1::Device& device, const Running* running);
 // Of the repeats that count; null for a failure.
 Json MedianToJson(const records::Record& record);
 Json DriftToJson(const records::StoredRecord& stored);
-Json PointToJson(const records::StoredRecord& stored);
+Json PointToJson(const records::StoredRecord& stored, size_t device);  // device: its number in a list beside it
 // A whole record: what a line of JSON has (docs/RECORDS.md), its row, and the median of the repeats that count.
 Json RecordToJson(const records::StoredRecord& stored);
 Json BestToJson(const records::BestRecord& best);

@@ -205,6 +205,9 @@ TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
   EXPECT_TRUE(workload["more"]);
   EXPECT_EQ(workload["points"][0]["kind"], "timed");
   EXPECT_EQ(workload["points"][0]["median_ms"], 1);
+  EXPECT_EQ(workload["points"][1]["device"], 0);
+  EXPECT_THAT(workload["devices"], SizeIs(1));
+  EXPECT_EQ(workload["devices"][0], workload["best"][0]["device"]);
   EXPECT_EQ(workload["text"], "w");
   EXPECT_THAT(workload["best"], SizeIs(1));
   const Json rest = GetJson("/api/v1/workloads/d?after_row=2");
