@@ -257,6 +257,7 @@ export interface RecordRow {
 /** GET /api/v1/candidates/* */
 export interface Candidate extends RecordRow {
   command: string;
+  kernel_command: string | null;
 }
 
 /** GET /api/v1/records/stats */

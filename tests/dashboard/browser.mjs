@@ -9,7 +9,7 @@ const require = createRequire(fileURLToPath(new URL('../../dashboard/package.jso
 const puppeteer = require('puppeteer-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-const names = ['browser', 'url', 'jobs', 'strange', 'screenshots', 'kill', 'gone', 'token'];
+const names = ['bin', 'browser', 'url', 'jobs', 'strange', 'screenshots', 'kill', 'gone', 'token'];
 export const options = parseArgs({ options: Object.fromEntries(names.map((name) => [name, { type: 'string' }])) }).values;
 /** The printed address without its key: 'http://127.0.0.1:1234'. */
 export const base = options.url.split('#')[0].replace(/\/$/, '');

@@ -1,4 +1,5 @@
 // Every page while a real tune runs.
+import { spawnSync } from 'node:child_process';
 import { base, check, dress, eventually, finish, inspect, launch, looks, openPage, options, picture, textOf, visit } from './browser.mjs';
 
 const [first, second, third] = options.jobs.split(',');
@@ -72,6 +73,10 @@ const others = points.filter((point) => point.kind === 'timed' && point.row !== 
 // A candidate beside another one.
 await visit(page, `/candidates/${best[0].row}`);
 await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the candidate is live');
+// What is copied makes the kernel.
+const { kernel_command } = await ask(`candidates/${best[0].row}`);
+const made = spawnSync('bash', ['-c', kernel_command], { env: { ...process.env, PATH: `${options.bin}:${process.env.PATH}` }, encoding: 'utf8' });
+check(made.status === 0 && made.stdout.includes('func '), `the kernel is made anew: ${made.stderr}`);
 await clickText('button', 'Copy');
 await eventually(async () => /Copied|copy/.test(await textOf(page, '.command [role=status]')), 'copying says what became of it');
 // What is written stays while the page is shown anew, again and again.

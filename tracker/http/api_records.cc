@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "records/jsonl.h"
 #include "tracker/http/api.h"
+#include "tracker/http/commands.h"
 #include "tracker/http/importance.h"
 #include "tracker/http/json.h"
 
@@ -193,9 +194,10 @@ absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Questio
     return absl::NotFoundError(fmt::format("there is no candidate {}; it is the `row` of a record", name));
   }
   Json json = RecordToJson(page->rows[0]);
-  // What a person copies to have the record beside the model that it is of.
-  json["command"] = fmt::format("hone records query --workload {} --after {} --limit 1 --json",
-                                page->rows[0].record.key.workload_digest, row - 1);
+  // What a person copies to have the record beside the model that it is of, or its kernel.
+  json["command"] = QueryCommand(page->rows[0]);
+  const std::optional<std::string> kernel = KernelCommand(page->rows[0].record);
+  json["kernel_command"] = kernel.has_value() ? Json(*kernel) : Json(nullptr);
   return JsonResponse(json);
 }
 
