@@ -175,7 +175,11 @@ export interface Point {
 /** GET /api/v1/workloads/{digest}/importance */
 export interface Importance {
   trials: number;
-  decisions: { name: string; share: number; values: { value: string; trials: number; best_ms: number; median_ms: number }[] }[];
+  decisions: {
+    name: string;
+    share: number;
+    values: { value: string; trials: number; best_ms: number; median_ms: number }[];
+  }[];
 }
 
 /** GET /api/v1/records/drift */

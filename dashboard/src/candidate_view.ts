@@ -55,10 +55,13 @@ export function whatItIs(candidate: Candidate): string {
 }
 
 const wordsOf = (text: string): [string, string][] =>
-  text.split(' ').filter(Boolean).map((word) => {
-    const at = word.indexOf('=');
-    return at < 0 ? [word, ''] : [word.slice(0, at), word.slice(at + 1)];
-  });
+  text
+    .split(' ')
+    .filter(Boolean)
+    .map((word) => {
+      const at = word.indexOf('=');
+      return at < 0 ? [word, ''] : [word.slice(0, at), word.slice(at + 1)];
+    });
 
 /** Names and values, the same names for all candidates that are compared. */
 export type Aspect = [name: string, of: (candidate: Candidate) => string];
@@ -85,5 +88,8 @@ export const measurement: Aspect[] = [
 /** Aspects for every word `name=value` that one of them has. */
 export function aspectsOf(texts: (candidate: Candidate) => string, candidates: Candidate[]): Aspect[] {
   const names = [...new Set(candidates.flatMap((candidate) => wordsOf(texts(candidate)).map(([name]) => name)))];
-  return names.map((name) => [name, (candidate) => wordsOf(texts(candidate)).find(([known]) => known === name)?.[1] ?? '']);
+  return names.map((name) => [
+    name,
+    (candidate) => wordsOf(texts(candidate)).find(([known]) => known === name)?.[1] ?? '',
+  ]);
 }

@@ -95,7 +95,8 @@ function morphAttributes(shown: Element, wanted: Element): void {
   const focused = shown === document.activeElement;
   const opens = shown instanceof HTMLDetailsElement || shown instanceof HTMLDialogElement;
   for (const { name } of [...shown.attributes]) {
-    if (!wanted.hasAttribute(name) && !(opens && name === 'open') && !(focused && name === 'tabindex')) shown.removeAttribute(name);
+    if (!wanted.hasAttribute(name) && !(opens && name === 'open') && !(focused && name === 'tabindex'))
+      shown.removeAttribute(name);
   }
   for (const { name, value } of [...wanted.attributes]) {
     if (shown.getAttribute(name) !== value && !(opens && name === 'open')) shown.setAttribute(name, value);

@@ -8,7 +8,10 @@ export function number(value: number | null | undefined, digits = 3): string {
   if (value === 0) return '0';
   const magnitude = Math.floor(Math.log10(Math.abs(value)));
   const decimals = Math.max(0, digits - 1 - magnitude);
-  return value.toLocaleString('en', { minimumFractionDigits: Math.min(decimals, 8), maximumFractionDigits: Math.min(decimals, 8) });
+  return value.toLocaleString('en', {
+    minimumFractionDigits: Math.min(decimals, 8),
+    maximumFractionDigits: Math.min(decimals, 8),
+  });
 }
 
 export function count(value: number | null | undefined): string {

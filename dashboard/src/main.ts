@@ -31,7 +31,12 @@ const views: [path: string, name: string][] = [
 
 function header(): Node {
   const here = `/${location.pathname.split('/')[1]}`;
-  const under: Record<string, string> = { '/workloads': '/jobs', '/device': '/devices', '/candidates': '/records', '/compare': '/records' };
+  const under: Record<string, string> = {
+    '/workloads': '/jobs',
+    '/device': '/devices',
+    '/candidates': '/records',
+    '/compare': '/records',
+  };
   const current = under[here] ?? here;
   const states: Record<StreamState, string> = {
     connecting: 'connecting',
@@ -47,21 +52,38 @@ function header(): Node {
     h(
       'nav',
       { 'aria-label': 'Views' },
-      h('ul', {}, views.map(([path, name]) => h('li', {}, h('a', { href: path, 'aria-current': path === current ? 'page' : null }, name)))),
+      h(
+        'ul',
+        {},
+        views.map(([path, name]) =>
+          h('li', {}, h('a', { href: path, 'aria-current': path === current ? 'page' : null }, name)),
+        ),
+      ),
     ),
     h('p', { class: `connection ${streamState.replace(' ', '-')}`, role: 'status' }, states[streamState]),
     h(
       'p',
       { class: 'who' },
       `${farm.session.name} (${farm.session.role})`,
-      farm.session.session ? fragment(' ', button('Sign out', () => void signOut())) : null,
+      farm.session.session
+        ? fragment(
+            ' ',
+            button('Sign out', () => void signOut()),
+          )
+        : null,
     ),
   );
 }
 
 function content(): Node {
   if (trouble !== null) {
-    return h('div', { role: 'alert', class: 'trouble' }, h('h1', { tabindex: -1 }, trouble.status === 404 ? 'Not there' : 'That did not work'), h('p', {}, trouble.message), button('Try again', () => void load()));
+    return h(
+      'div',
+      { role: 'alert', class: 'trouble' },
+      h('h1', { tabindex: -1 }, trouble.status === 404 ? 'Not there' : 'That did not work'),
+      h('p', {}, trouble.message),
+      button('Try again', () => void load()),
+    );
   }
   if (page === null || !loaded) return h('p', { class: 'note', role: 'status' }, 'Asking the tracker…');
   return fragment(page.render());
@@ -75,7 +97,13 @@ function render(): void {
     { id: 'app' },
     header(),
     h('p', { role: 'status', class: said ? 'said' : 'unseen' }, said),
-    storing ? null : h('p', { role: 'alert', class: 'trouble' }, 'The tracker cannot write to its disk: nobody gets work, and every clock stands still.'),
+    storing
+      ? null
+      : h(
+          'p',
+          { role: 'alert', class: 'trouble' },
+          'The tracker cannot write to its disk: nobody gets work, and every clock stands still.',
+        ),
     h('main', { id: 'main', tabindex: -1 }, h('div', { 'data-key': location.pathname }, content())),
   );
   morph(app, frame);
@@ -118,14 +146,18 @@ function openPage(focus: boolean): void {
   leave = new AbortController();
   said = '';
   loaded = false;
-  const path = location.pathname.split('/').filter((part) => part !== '').map(decodeURIComponent);
+  const path = location.pathname
+    .split('/')
+    .filter((part) => part !== '')
+    .map(decodeURIComponent);
   const window_: Window = {
     farm,
     path,
     query: (name) => new URLSearchParams(location.search).get(name) ?? '',
     setQuery(parameters) {
       const query = new URLSearchParams(location.search);
-      for (const [name, value] of Object.entries(parameters)) value === '' ? query.delete(name) : query.set(name, value);
+      for (const [name, value] of Object.entries(parameters))
+        value === '' ? query.delete(name) : query.set(name, value);
       const text = query.toString();
       history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));
       show();
@@ -175,7 +207,14 @@ function askToSignIn(why: string): void {
   leave.abort();
   page = null;
   document.title = 'Sign in – Hone';
-  morph(app, h('div', { id: 'app' }, signIn(why, () => void start())));
+  morph(
+    app,
+    h(
+      'div',
+      { id: 'app' },
+      signIn(why, () => void start()),
+    ),
+  );
 }
 
 async function signOut(): Promise<void> {
@@ -194,7 +233,20 @@ async function start(): Promise<void> {
   } catch (error) {
     const why = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error));
     if (why.status === 401) return askToSignIn(why.message);
-    morph(app, h('div', { id: 'app' }, h('main', {}, h('h1', {}, 'Hone'), h('p', { role: 'alert', class: 'trouble' }, why.message), button('Try again', () => void start()))));
+    morph(
+      app,
+      h(
+        'div',
+        { id: 'app' },
+        h(
+          'main',
+          {},
+          h('h1', {}, 'Hone'),
+          h('p', { role: 'alert', class: 'trouble' }, why.message),
+          button('Try again', () => void start()),
+        ),
+      ),
+    );
     return;
   }
   farm = { session, overview: null, jobs: new Map(), devices: new Map(), rates: [] };
@@ -217,8 +269,23 @@ async function start(): Promise<void> {
 
 document.addEventListener('click', (event) => {
   const anchor = (event.target as Element).closest?.('a');
-  if (!anchor || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-  if (anchor.origin !== location.origin || anchor.hasAttribute('download') || anchor.target || anchor.pathname.startsWith('/api/')) return;
+  if (
+    !anchor ||
+    event.defaultPrevented ||
+    event.button !== 0 ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey ||
+    event.altKey
+  )
+    return;
+  if (
+    anchor.origin !== location.origin ||
+    anchor.hasAttribute('download') ||
+    anchor.target ||
+    anchor.pathname.startsWith('/api/')
+  )
+    return;
   if (anchor.hash !== '' && anchor.pathname === location.pathname) {
     event.preventDefault();
     document.getElementById(anchor.hash.slice(1))?.focus();

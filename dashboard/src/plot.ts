@@ -69,7 +69,12 @@ export class Plot {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute('role', 'img');
     this.canvas.onkeydown = (event) => this.key(event);
-    this.host = h('figure', { class: 'plot', 'data-island': options.id }, this.canvas, h('figcaption', {}, this.legend, this.said));
+    this.host = h(
+      'figure',
+      { class: 'plot', 'data-island': options.id },
+      this.canvas,
+      h('figcaption', {}, this.legend, this.said),
+    );
     const watch = new ResizeObserver(() => this.fit());
     watch.observe(this.canvas);
     const recolour = () => this.build();
@@ -96,7 +101,12 @@ export class Plot {
   }
 
   private columns(): uPlot.AlignedData {
-    return [this.data.x, ...this.data.series.map((series) => (series.atTop ? series.y.map((y) => (y === null ? null : topShare)) : series.y))];
+    return [
+      this.data.x,
+      ...this.data.series.map((series) =>
+        series.atTop ? series.y.map((y) => (y === null ? null : topShare)) : series.y,
+      ),
+    ];
   }
 
   private width(): number {
@@ -116,7 +126,10 @@ export class Plot {
       ...this.data.series
         .filter((series) => series.y.some((y) => y !== null))
         .map((series) => {
-          const mark = h('span', { class: `mark ${series.kind}${series.dashed ? ' dashed' : ''}`, 'aria-hidden': 'true' });
+          const mark = h('span', {
+            class: `mark ${series.kind}${series.dashed ? ' dashed' : ''}`,
+            'aria-hidden': 'true',
+          });
           mark.style.color = `var(${series.colour})`;
           return h('li', {}, mark, series.name);
         }),
@@ -132,20 +145,54 @@ export class Plot {
     const { options } = this;
     const text = colourOf('--quiet-text');
     const lines = { stroke: colourOf('--line'), width: 1 };
-    const axis = { stroke: text, grid: lines, ticks: lines, font: '12px system-ui, sans-serif', labelFont: '12px system-ui, sans-serif' };
+    const axis = {
+      stroke: text,
+      grid: lines,
+      ticks: lines,
+      font: '12px system-ui, sans-serif',
+      labelFont: '12px system-ui, sans-serif',
+    };
     return {
       width: this.width(),
       height: options.height ?? 320,
       legend: { show: false },
       cursor: { points: { show: false }, drag: { x: true, y: false, setScale: true } },
       scales: {
-        x: { time: options.xIsTime === true, range: (_plot, least, most) => [least, Math.max(most, least + (options.xLeast ?? 0))] },
-        y: options.yLogarithmic ? { distr: 3, range: (_plot, least, most) => [least * 0.9, most * 1.15] } : { range: (_plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] },
+        x: {
+          time: options.xIsTime === true,
+          range: (_plot, least, most) => [least, Math.max(most, least + (options.xLeast ?? 0))],
+        },
+        y: options.yLogarithmic
+          ? { distr: 3, range: (_plot, least, most) => [least * 0.9, most * 1.15] }
+          : { range: (_plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] },
         top: { range: [0, 1] },
       },
       axes: [
-        { ...axis, label: options.xName, labelSize: 22, ...(options.xIsTime ? { space: 90, values: (_plot: uPlot, times: number[]) => times.map((time) => timeOfDay(time, times)) } : {}), ...(options.xIsWhole ? { incrs: [1, 2, 5].flatMap((step) => [1, 10, 100, 1000, 10_000].map((ten) => step * ten)).sort((a, b) => a - b) } : {}), ...(options.xText ? { space: 90, values: (_plot: uPlot, values: number[]) => values.map(options.xText!) } : {}) },
-        { ...axis, label: options.yName, labelSize: 22, size: 68, values: (_plot, values) => values.map((y) => (y === null ? '' : options.yText(y))) },
+        {
+          ...axis,
+          label: options.xName,
+          labelSize: 22,
+          ...(options.xIsTime
+            ? { space: 90, values: (_plot: uPlot, times: number[]) => times.map((time) => timeOfDay(time, times)) }
+            : {}),
+          ...(options.xIsWhole
+            ? {
+                incrs: [1, 2, 5]
+                  .flatMap((step) => [1, 10, 100, 1000, 10_000].map((ten) => step * ten))
+                  .sort((a, b) => a - b),
+              }
+            : {}),
+          ...(options.xText
+            ? { space: 90, values: (_plot: uPlot, values: number[]) => values.map(options.xText!) }
+            : {}),
+        },
+        {
+          ...axis,
+          label: options.yName,
+          labelSize: 22,
+          size: 68,
+          values: (_plot, values) => values.map((y) => (y === null ? '' : options.yText(y))),
+        },
       ],
       series: [{}, ...this.data.series.map((series) => this.drawn(series))],
       hooks: {
@@ -154,7 +201,8 @@ export class Plot {
         setScale: [
           (plot, scale) => {
             const { x } = this.data;
-            if (scale === 'x' && plot.scales.x!.min === x[0] && plot.scales.x!.max === x[x.length - 1]) this.zoomed = false;
+            if (scale === 'x' && plot.scales.x!.min === x[0] && plot.scales.x!.max === x[x.length - 1])
+              this.zoomed = false;
           },
         ],
       },
@@ -166,13 +214,25 @@ export class Plot {
     const scale = series.atTop ? 'top' : 'y';
     switch (series.kind) {
       case 'dots':
-        return { scale, stroke, paths: () => null, points: { show: true, size: series.atTop ? 6 : 5, fill: stroke, width: 0 } };
+        return {
+          scale,
+          stroke,
+          paths: () => null,
+          points: { show: true, size: series.atTop ? 6 : 5, fill: stroke, width: 0 },
+        };
       case 'bars':
         return { scale, stroke, fill: stroke, paths: uPlot.paths.bars!({ size: [0.9, 60] }), points: { show: false } };
       case 'steps':
         return { scale, stroke, width: 2, paths: uPlot.paths.stepped!({ align: 1 }), points: { show: false } };
       case 'line':
-        return { scale, stroke, width: 1.5, dash: series.dashed ? [6, 4] : undefined, points: { show: false }, spanGaps: true };
+        return {
+          scale,
+          stroke,
+          width: 1.5,
+          dash: series.dashed ? [6, 4] : undefined,
+          points: { show: false },
+          spanGaps: true,
+        };
     }
   }
 
@@ -187,7 +247,14 @@ export class Plot {
     const last = this.data.x.length - 1;
     if (plot === null || last < 0) return;
     const now = plot.cursor.idx ?? -1;
-    const steps: Record<string, number> = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: last, PageDown: now + 50, PageUp: now - 50 };
+    const steps: Record<string, number> = {
+      ArrowRight: now + 1,
+      ArrowLeft: now - 1,
+      Home: 0,
+      End: last,
+      PageDown: now + 50,
+      PageUp: now - 50,
+    };
     if (event.key === 'Enter' && now >= 0) this.options.open?.(now);
     const next = steps[event.key];
     if (next === undefined) return;

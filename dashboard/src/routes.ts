@@ -31,7 +31,7 @@ export function pageOf(window: Window): Page {
   return {
     title: () => 'Not there',
     load: () => Promise.resolve(),
-    render: () => h('div', {}, h('h1', {}, 'Not there'), h('p', {}, 'There is no view of this address. ', link('/', 'Overview'))),
+    render: () =>
+      h('div', {}, h('h1', {}, 'Not there'), h('p', {}, 'There is no view of this address. ', link('/', 'Overview'))),
   };
 }
-

@@ -27,7 +27,11 @@ export function signIn(why: string, done: () => void): HTMLElement {
       h('label', { for: 'secret' }, usesKey ? 'The address that the tracker printed, with its key' : 'Token'),
       secret,
       usesKey
-        ? h('p', { class: 'note' }, 'It looks like http://127.0.0.1:9191/#key=… and stands in what hone-tracker printed when it started.')
+        ? h(
+            'p',
+            { class: 'note' },
+            'It looks like http://127.0.0.1:9191/#key=… and stands in what hone-tracker printed when it started.',
+          )
         : h('p', { class: 'note' }, 'An admin of the farm makes one: hone token create --role viewer'),
       h('button', { type: 'submit', class: 'strong' }, 'Sign in'),
       answer,

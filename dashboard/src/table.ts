@@ -14,7 +14,9 @@ export type Order = string;
 
 function compare(a: string | number | null, b: string | number | null): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
-  return typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true });
+  return typeof a === 'number' && typeof b === 'number'
+    ? a - b
+    : String(a).localeCompare(String(b), 'en', { numeric: true });
 }
 
 export function sorted<Row>(rows: Row[], columns: Column<Row>[], order: Order): Row[] {
@@ -51,7 +53,12 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
     return h(
       'th',
       { scope: 'col', class: kind, 'aria-sort': up ? 'ascending' : down ? 'descending' : 'none' },
-      h('button', { type: 'button', onclick: () => sort(next) }, column.name, h('span', { 'aria-hidden': 'true' }, up ? ' ▲' : down ? ' ▼' : '')),
+      h(
+        'button',
+        { type: 'button', onclick: () => sort(next) },
+        column.name,
+        h('span', { 'aria-hidden': 'true' }, up ? ' ▲' : down ? ' ▼' : ''),
+      ),
     );
   };
   return h(
@@ -66,7 +73,11 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
         'tbody',
         {},
         sorted(options.rows, columns, order).map((row) =>
-          h('tr', { 'data-key': options.key(row) }, columns.map((column) => h('td', { class: column.number ? 'number' : null }, column.cell(row)))),
+          h(
+            'tr',
+            { 'data-key': options.key(row) },
+            columns.map((column) => h('td', { class: column.number ? 'number' : null }, column.cell(row))),
+          ),
         ),
       ),
     ),

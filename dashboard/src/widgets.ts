@@ -100,7 +100,12 @@ export function button(text: string, act: () => void, attributes: Record<string,
 }
 
 /** One of several, as a list to choose from. */
-export function choice(name: string, options: [value: string, text: string][], chosen: string, take: (value: string) => void) {
+export function choice(
+  name: string,
+  options: [value: string, text: string][],
+  chosen: string,
+  take: (value: string) => void,
+) {
   return h(
     'label',
     { class: 'field' },

@@ -6,7 +6,8 @@ import { base, launch, openPage, options, textOf } from './browser.mjs';
 
 const browser = await launch();
 const figures = {};
-const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(q * values.length))];
+const quantile = (values, q) =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(q * values.length))];
 
 async function firstPage() {
   const times = [];
@@ -49,11 +50,21 @@ async function plotOf10000() {
   let sent = 0;
   page.on('request', (request) => {
     const path = new URL(request.url()).pathname;
-    const answer = (body) => request.respond({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
+    const answer = (body) =>
+      request.respond({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
     if (path.endsWith('/importance')) return answer({ trials: 0, decisions: [] });
     if (path === '/api/v1/workloads/made') {
       sent = Date.now();
-      return answer({ workload: 'made', operator: 'made up', flops: 1e9, text: '', best: [], points, devices: ['d'], more: false });
+      return answer({
+        workload: 'made',
+        operator: 'made up',
+        flops: 1e9,
+        text: '',
+        best: [],
+        points,
+        devices: ['d'],
+        more: false,
+      });
     }
     return request.continue();
   });
@@ -66,11 +77,15 @@ async function plotOf10000() {
     () =>
       new Promise((resolve) => {
         const times = [];
-        const step = (now) => (times.push(now), times.length < 120 ? requestAnimationFrame(step) : resolve(times.slice(1).map((time, i) => time - times[i])));
+        const step = (now) => (
+          times.push(now),
+          times.length < 120 ? requestAnimationFrame(step) : resolve(times.slice(1).map((time, i) => time - times[i]))
+        );
         requestAnimationFrame(step);
       }),
   );
-  for (let i = 0; i < 200; ++i) await page.mouse.move(box.x + 80 + (i / 200) * (box.width - 100), box.y + box.height / 2);
+  for (let i = 0; i < 200; ++i)
+    await page.mouse.move(box.x + 80 + (i / 200) * (box.width - 100), box.y + box.height / 2);
   const took = await frames;
   figures.pointer_frame_ms_median = Number(quantile(took, 0.5).toFixed(1));
   figures.pointer_frame_ms_p95 = Number(quantile(took, 0.95).toFixed(1));
@@ -99,13 +114,21 @@ async function lateness(seconds) {
   const late = await page.evaluate(async (end) => {
     const told = []; // [total, when the tracker's look was]
     const lateBy = [];
-    const shown = () => Number([...document.querySelectorAll('.figures > div')].find((div) => div.textContent.startsWith('Candidates'))?.querySelector('dd').textContent.replaceAll(',', ''));
+    const shown = () =>
+      Number(
+        [...document.querySelectorAll('.figures > div')]
+          .find((div) => div.textContent.startsWith('Candidates'))
+          ?.querySelector('dd')
+          .textContent.replaceAll(',', ''),
+      );
     const stop = performance.now() + end * 1000;
     let last = shown();
     const ask = async () => {
       while (performance.now() < stop) {
         const begun = performance.now();
-        const answer = await fetch('/api/v1/overview', { headers: { Authorization: `Bearer ${localStorage.getItem('hone-key')}` } }).then((response) => response.json());
+        const answer = await fetch('/api/v1/overview', {
+          headers: { Authorization: `Bearer ${localStorage.getItem('hone-key')}` },
+        }).then((response) => response.json());
         told.push([Object.values(answer.outcomes).reduce((sum, n) => sum + n, 0), begun]);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }

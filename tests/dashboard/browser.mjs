@@ -10,7 +10,9 @@ const puppeteer = require('puppeteer-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const names = ['bin', 'browser', 'url', 'jobs', 'strange', 'screenshots', 'kill', 'gone', 'token'];
-export const options = parseArgs({ options: Object.fromEntries(names.map((name) => [name, { type: 'string' }])) }).values;
+export const options = parseArgs({
+  options: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+}).values;
 /** The printed address without its key: 'http://127.0.0.1:1234'. */
 export const base = options.url.split('#')[0].replace(/\/$/, '');
 
@@ -40,7 +42,11 @@ export const looks = [
 export async function launch() {
   // A sandbox needs what root in a container has not; what is opened is ours.
   const root = process.getuid() === 0 ? ['--no-sandbox'] : [];
-  return puppeteer.launch({ executablePath: options.browser, args: [...root, '--disable-gpu', '--force-prefers-reduced-motion'], acceptInsecureCerts: true });
+  return puppeteer.launch({
+    executablePath: options.browser,
+    args: [...root, '--disable-gpu', '--force-prefers-reduced-motion'],
+    acceptInsecureCerts: true,
+  });
 }
 
 /** A page that notes errors and refusals of its policy. `expected`: of messages that are none. */
@@ -50,7 +56,8 @@ export async function openPage(browser, look = looks[0], expected = /^$/) {
   page.setDefaultTimeout(patience);
   page.on('pageerror', (error) => check(false, `${page.url()}: ${error.message}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !expected.test(message.text())) check(false, `${page.url()} said: ${message.text()}`);
+    if (message.type() === 'error' && !expected.test(message.text()))
+      check(false, `${page.url()} said: ${message.text()}`);
   });
   return page;
 }
@@ -81,7 +88,13 @@ export async function inspect(page, what) {
   await page.evaluate(axe);
   const found = await page.evaluate(() =>
     globalThis.axe.run(document, { resultTypes: ['violations'] }).then((result) =>
-      result.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')}`),
+      result.violations.map(
+        ({ id, help, nodes }) =>
+          `${id}: ${help}: ${nodes
+            .slice(0, 3)
+            .map((node) => node.html.slice(0, 200))
+            .join(' | ')}`,
+      ),
     ),
   );
   for (const violation of found) check(false, `${what}: ${violation}`);

@@ -1,6 +1,23 @@
 // Every page while a real tune runs.
 import { spawnSync } from 'node:child_process';
-import { base, check, dress, eventually, finish, inspect, launch, looks, openPage, options, picture, textOf, visit } from './browser.mjs';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {
+  base,
+  check,
+  dress,
+  eventually,
+  finish,
+  inspect,
+  launch,
+  looks,
+  openPage,
+  options,
+  picture,
+  textOf,
+  visit,
+} from './browser.mjs';
 
 const [first, second, third] = options.jobs.split(',');
 const browser = await launch();
@@ -9,20 +26,49 @@ const page = await openPage(browser);
 const client = await page.createCDPSession();
 await client.send('Network.enable');
 let received = 0;
+let compressed = false;
+client.on(
+  'Network.responseReceived',
+  ({ response }) =>
+    (compressed ||= response.url.endsWith('/app.js') && response.headers['Content-Encoding'] === 'gzip'),
+);
 client.on('Network.loadingFinished', ({ encodedDataLength }) => (received += encodedDataLength));
 await page.goto(options.url, { waitUntil: 'load' });
 await page.waitForSelector('main h1');
 check(received < 300 * 1024, `the first page takes ${received} bytes`);
+check(compressed, 'the page does not come compressed');
 check(!page.url().includes('key='), 'the key stays in the address');
-console.log(`the first page took ${received} bytes, and was there after ${await page.evaluate(() => Math.round(performance.now()))} ms`);
+console.log(
+  `the first page took ${received} bytes, and was there after ${await page.evaluate(() => Math.round(performance.now()))} ms`,
+);
 
 const ask = (path) =>
-  page.evaluate((address) => fetch(address, { headers: { Authorization: `Bearer ${localStorage.getItem('hone-key')}` } }).then((answer) => answer.json()), `${base}/api/v1/${path}`);
+  page.evaluate(
+    (address) =>
+      fetch(address, { headers: { Authorization: `Bearer ${localStorage.getItem('hone-key')}` } }).then((answer) =>
+        answer.json(),
+      ),
+    `${base}/api/v1/${path}`,
+  );
 const jobOf = (id) => ask(`jobs/${id}`);
 const figure = (name) =>
-  page.evaluate((wanted) => [...document.querySelectorAll('.figures > div')].find((div) => div.querySelector('dt').textContent === wanted)?.querySelector('dd').textContent, name);
+  page.evaluate(
+    (wanted) =>
+      [...document.querySelectorAll('.figures > div')]
+        .find((div) => div.querySelector('dt').textContent === wanted)
+        ?.querySelector('dd').textContent,
+    name,
+  );
 const clickText = (selector, text) =>
-  page.evaluate((s, t) => { const found = [...document.querySelectorAll(s)].find((element) => element.textContent.trim() === t); found?.click(); return found !== undefined; }, selector, text);
+  page.evaluate(
+    (s, t) => {
+      const found = [...document.querySelectorAll(s)].find((element) => element.textContent.trim() === t);
+      found?.click();
+      return found !== undefined;
+    },
+    selector,
+    text,
+  );
 
 await eventually(async () => (await jobOf(first)).state === 'succeeded', 'the first job ends', 120_000);
 
@@ -46,16 +92,23 @@ check(page.url().includes('sort='), 'how a table is sorted is in the address');
 // A job, live; its workloads, sorted.
 await visit(page, `/jobs/${second}`);
 const trials = await figure('Trials');
-await eventually(async () => (await jobOf(second)).state !== 'running' || (await figure('Trials')) !== trials, 'the job counts trials');
+await eventually(
+  async () => (await jobOf(second)).state !== 'running' || (await figure('Trials')) !== trials,
+  'the job counts trials',
+);
 const job = await jobOf(first);
 const workload = job.workloads.reduce((most, next) => (next.trials > most.trials ? next : most));
 await visit(page, `/jobs/${first}`);
-const operators = () => page.$$eval('main section:first-of-type tbody tr', (rows) => rows.map((row) => row.getAttribute('data-key')));
+const operators = () =>
+  page.$$eval('main section:first-of-type tbody tr', (rows) => rows.map((row) => row.getAttribute('data-key')));
 check((await operators()).length === job.workloads.length, 'all workloads are listed');
 await clickText('th button', 'Trials');
 await page.waitForFunction(() => location.search.includes('sort=-Trials'));
 const most = [...job.workloads].sort((a, b) => b.trials - a.trials)[0].trials;
-await eventually(async () => (await page.$eval('main section tbody tr td:last-child', (cell) => cell.textContent)) === String(most), 'sorted by trials, the most first');
+await eventually(
+  async () => (await page.$eval('main section tbody tr td:last-child', (cell) => cell.textContent)) === String(most),
+  'sorted by trials, the most first',
+);
 
 // A workload: its search is drawn, and can be read point by point; decisions say what they are worth.
 const workloadPath = `/workloads/${workload.digest}?job=${first}`;
@@ -75,10 +128,16 @@ await visit(page, `/candidates/${best[0].row}`);
 await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the candidate is live');
 // What is copied makes the kernel.
 const { kernel_command } = await ask(`candidates/${best[0].row}`);
-const made = spawnSync('bash', ['-c', kernel_command], { env: { ...process.env, PATH: `${options.bin}:${process.env.PATH}` }, encoding: 'utf8' });
+const made = spawnSync('bash', ['-c', kernel_command], {
+  env: { ...process.env, PATH: `${options.bin}:${process.env.PATH}` },
+  encoding: 'utf8',
+});
 check(made.status === 0 && made.stdout.includes('func '), `the kernel is made anew: ${made.stderr}`);
 await clickText('button', 'Copy');
-await eventually(async () => /Copied|copy/.test(await textOf(page, '.command [role=status]')), 'copying says what became of it');
+await eventually(
+  async () => /Copied|copy/.test(await textOf(page, '.command [role=status]')),
+  'copying says what became of it',
+);
 // What is written stays while the page is shown anew, again and again.
 await page.type('#other', String(others[0].row));
 await page.evaluate(() => document.activeElement.blur());
@@ -98,20 +157,42 @@ await inspect(page, 'the question before draining');
 await page.type('dialog input', 'a new fan');
 await clickText('dialog button', 'Drain');
 await eventually(async () => (await ask('devices')).devices[0].drained, 'the device is drained');
-await eventually(async () => (await textOf(page, 'main .badge')) === 'drained', 'the page says that the device is drained');
+await eventually(
+  async () => (await textOf(page, 'main .badge')) === 'drained',
+  'the page says that the device is drained',
+);
 await eventually(async () => (await textOf(page, 'main')).includes('a new fan'), 'the page says why');
 await clickText('button', 'Release…');
 await page.waitForSelector('dialog[open]');
 await clickText('dialog button', 'Release');
 await eventually(async () => !(await ask('devices')).devices[0].drained, 'the device is released');
-await eventually(async () => (await textOf(page, 'main .badge')) !== 'drained', 'the page says that the device is released');
+await eventually(
+  async () => (await textOf(page, 'main .badge')) !== 'drained',
+  'the page says that the device is released',
+);
 
 // Records: found by a form, and the winners.
 await visit(page, '/records');
 await page.type('input[name=workload]', workload.digest.slice(0, 10));
 await page.keyboard.press('Enter');
 await page.waitForFunction(() => location.search.includes('workload='));
-await eventually(async () => (await page.$$eval('main tbody tr', (rows) => rows.length)) === Math.min(points.length, 100), 'the records of one workload');
+await eventually(
+  async () => (await page.$$eval('main tbody tr', (rows) => rows.length)) === Math.min(points.length, 100),
+  'the records of one workload',
+);
+const downloads = fs.mkdtempSync(path.join(os.tmpdir(), 'hone-downloads-'));
+await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: downloads });
+await clickText('button', 'Export these');
+const exported = path.join(downloads, 'records.jsonl');
+await eventually(
+  async () => fs.readFileSync(exported, 'utf8').trim().split('\n').length === points.length,
+  'the found records are exported',
+);
+check(
+  JSON.parse(fs.readFileSync(exported, 'utf8').split('\n')[0]).workload.digest === workload.digest,
+  'what is exported is what was found',
+);
+fs.rmSync(downloads, { recursive: true });
 await clickText('button', 'Winners');
 await eventually(async () => (await textOf(page, 'main table')).includes('Decided by'), 'the winners');
 
@@ -135,12 +216,16 @@ const pages = [
 const pictured = ['overview-light', 'job-light', 'workload-dark', 'compare-light', 'device-light', 'devices-phone'];
 for (const look of looks) {
   await dress(page, look);
-  for (const [name, path, heading] of pages) {
-    await visit(page, path);
-    check((await textOf(page, 'main h1')).startsWith(heading), `${path} has the heading ${await textOf(page, 'main h1')}`);
-    await eventually(async () => (await textOf(page, '.connection')) === 'live', `${path} is live`);
+  for (const [name, address, heading] of pages) {
+    await visit(page, address);
+    check(
+      (await textOf(page, 'main h1')).startsWith(heading),
+      `${address} has the heading ${await textOf(page, 'main h1')}`,
+    );
+    await eventually(async () => (await textOf(page, '.connection')) === 'live', `${address} is live`);
     await inspect(page, `${name}, ${look.name}`);
-    if (name === 'overview' && options.screenshots) await eventually(async () => (await page.$('.plot canvas')) !== null, 'the rates are drawn');
+    if (name === 'overview' && options.screenshots)
+      await eventually(async () => (await page.$('.plot canvas')) !== null, 'the rates are drawn');
     if (pictured.includes(`${name}-${look.name}`)) await picture(page, `dashboard-${name}`);
   }
 }
@@ -156,7 +241,10 @@ if (await clickText('button', 'Cancel the job…')) {
   await page.waitForSelector('dialog[open]');
   await clickText('dialog button', 'Cancel the job');
   await eventually(async () => (await jobOf(second)).state === 'cancelled', 'the job is cancelled');
-  await eventually(async () => (await textOf(page, 'main .badge')) === 'cancelled', 'the page says that the job is cancelled');
+  await eventually(
+    async () => (await textOf(page, 'main .badge')) === 'cancelled',
+    'the page says that the job is cancelled',
+  );
 }
 await browser.close();
 finish('every page while a tune runs');

@@ -27,7 +27,9 @@ const bundled = await build({
   write: false,
   define: { 'location.protocol': '"http:"' },
 });
-const parts = await import(`data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString('base64')}`);
+const parts = await import(
+  `data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString('base64')}`
+);
 const { format } = parts;
 
 test('events come apart wherever the stream is cut', () => {
@@ -35,8 +37,16 @@ test('events come apart wherever the stream is cut', () => {
   for (let cut = 0; cut <= stream.length; ++cut) {
     const parser = new parts.EventParser();
     const taken = [];
-    for (const piece of [stream.slice(0, cut), stream.slice(cut)]) parser.feed(piece, (name, data) => taken.push([name, data]));
-    assert.deepEqual(taken, [['reset', '{}'], ['change', '{"jobs":1}']], `cut at ${cut}`);
+    for (const piece of [stream.slice(0, cut), stream.slice(cut)])
+      parser.feed(piece, (name, data) => taken.push([name, data]));
+    assert.deepEqual(
+      taken,
+      [
+        ['reset', '{}'],
+        ['change', '{"jobs":1}'],
+      ],
+      `cut at ${cut}`,
+    );
     assert.equal(parser.lastId, 'b-2');
   }
 });
@@ -83,7 +93,10 @@ test('the best so far is of verified times alone', () => {
 test('a histogram counts every time once', () => {
   const { x, y } = parts.histogram([1, 1, 2, 5], 1, 5);
   assert.equal(x.length, y.length);
-  assert.equal(y.reduce((sum, n) => sum + n, 0), 4);
+  assert.equal(
+    y.reduce((sum, n) => sum + n, 0),
+    4,
+  );
   assert.equal(y[0], 2);
   assert.equal(y[y.length - 1], 1);
   assert.equal(parts.histogram([3, 3], 3, 3).y[0], 2);

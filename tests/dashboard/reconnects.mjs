@@ -8,7 +8,10 @@ await page.goto(options.url);
 await page.waitForSelector('main h1');
 await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the page is live');
 process.kill(Number(options.kill), 'SIGKILL');
-await eventually(async () => (await textOf(page, '.connection')).startsWith('no connection'), 'the page says that the tracker is gone');
+await eventually(
+  async () => (await textOf(page, '.connection')).startsWith('no connection'),
+  'the page says that the tracker is gone',
+);
 check((await textOf(page, 'main h1')) === 'Overview', 'what was shown stays');
 fs.writeFileSync(options.gone, '');
 await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the page is live again');

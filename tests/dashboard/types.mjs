@@ -25,7 +25,9 @@ const checker = program.getTypeChecker();
 
 // "jobs[].failed.*" for every value in a type.
 function leaves(type, name, found) {
-  const parts = type.isUnion() ? type.types.filter((part) => !(part.flags & (ts.TypeFlags.Null | ts.TypeFlags.Undefined))) : [type];
+  const parts = type.isUnion()
+    ? type.types.filter((part) => !(part.flags & (ts.TypeFlags.Null | ts.TypeFlags.Undefined)))
+    : [type];
   for (const part of parts) {
     const values = checker.getIndexTypeOfType(part, ts.IndexKind.String);
     if (checker.isArrayType(part)) leaves(checker.getTypeArguments(part)[0], `${name}[]`, found);
@@ -57,10 +59,12 @@ for (const node of program.getSourceFile(file).statements) {
   const found = leaves(checker.getTypeAtLocation(node), '', new Set());
   const fields = pages.get(address) ?? [];
   for (const leaf of found) {
-    if (!fields.some((field) => covers(field, leaf))) say(`${node.name.text} has ${leaf}, which ${address} does not answer`);
+    if (!fields.some((field) => covers(field, leaf)))
+      say(`${node.name.text} has ${leaf}, which ${address} does not answer`);
   }
   for (const field of fields) {
-    if (![...found].some((leaf) => covers(field, leaf))) say(`${address} answers ${field}, which ${node.name.text} has not`);
+    if (![...found].some((leaf) => covers(field, leaf)))
+      say(`${address} answers ${field}, which ${node.name.text} has not`);
   }
 }
 for (const address of pages.keys()) {

@@ -19,15 +19,25 @@ await eventually(async () => (await textOf(page, '.connection')) === 'live', 'th
 for (const path of ['/', '/jobs', '/devices', '/records']) {
   await visit(page, path);
   await inspect(page, `${path} of a viewer`);
-  const acts = await page.$$eval('main button', (buttons) => buttons.map((button) => button.textContent).filter((text) => /Drain|Release|Cancel/.test(text)));
+  const acts = await page.$$eval('main button', (buttons) =>
+    buttons.map((button) => button.textContent).filter((text) => /Drain|Release|Cancel/.test(text)),
+  );
   check(acts.length === 0, `${path} offers a viewer ${acts}`);
 }
 for (const path of ['jobs/j1/cancel', 'agents/board.one/drain', 'agents/board.one/release']) {
-  const status = await page.evaluate((address) => fetch(address, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' }).then((answer) => answer.status), `${base}/api/v1/${path}`);
+  const status = await page.evaluate(
+    (address) =>
+      fetch(address, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' }).then(
+        (answer) => answer.status,
+      ),
+    `${base}/api/v1/${path}`,
+  );
   check(status === 403, `${path} answers a viewer with ${status}`);
 }
 check((await page.evaluate(() => document.cookie)) === '', 'a script can read the cookie');
-await page.evaluate(() => [...document.querySelectorAll('button')].find((button) => button.textContent === 'Sign out').click());
+await page.evaluate(() =>
+  [...document.querySelectorAll('button')].find((button) => button.textContent === 'Sign out').click(),
+);
 await page.waitForSelector('#secret');
 await page.reload();
 await page.waitForSelector('#secret');

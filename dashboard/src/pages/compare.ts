@@ -16,7 +16,9 @@ export function comparePage(window: Window): Page {
 
   /** A table of what both have, where what differs stands out, also to those who do not see it. */
   function both(name: string, aspects: Aspect[]) {
-    const lines = aspects.map(([aspect, of]) => ({ aspect, x: of(a), y: of(b) })).filter(({ x, y }) => x !== '' || y !== '');
+    const lines = aspects
+      .map(([aspect, of]) => ({ aspect, x: of(a), y: of(b) }))
+      .filter(({ x, y }) => x !== '' || y !== '');
     if (lines.length === 0) return h('p', { class: 'note' }, 'Neither has any.');
     return h(
       'div',
@@ -25,12 +27,28 @@ export function comparePage(window: Window): Page {
         'table',
         {},
         h('caption', { class: 'unseen' }, name),
-        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Of both'), h('th', { scope: 'col' }, `Candidate ${rows[0]}`), h('th', { scope: 'col' }, `Candidate ${rows[1]}`))),
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            h('th', { scope: 'col' }, 'Of both'),
+            h('th', { scope: 'col' }, `Candidate ${rows[0]}`),
+            h('th', { scope: 'col' }, `Candidate ${rows[1]}`),
+          ),
+        ),
         h(
           'tbody',
           {},
           lines.map(({ aspect, x, y }) =>
-            h('tr', { class: x === y ? null : 'differs' }, h('th', { scope: 'row' }, aspect, x === y ? null : h('span', { class: 'unseen' }, ' (differs)')), h('td', {}, x), h('td', {}, y)),
+            h(
+              'tr',
+              { class: x === y ? null : 'differs' },
+              h('th', { scope: 'row' }, aspect, x === y ? null : h('span', { class: 'unseen' }, ' (differs)')),
+              h('td', {}, x),
+              h('td', {}, y),
+            ),
           ),
         ),
       ),
@@ -39,7 +57,8 @@ export function comparePage(window: Window): Page {
 
   function schedules() {
     const [left, right] = [a.schedule.split('\n'), b.schedule.split('\n')];
-    const marked = (lines: string[], others: string[]) => lines.map((line) => `${others.includes(line) ? '  ' : '≠ '}${line}`).join('\n');
+    const marked = (lines: string[], others: string[]) =>
+      lines.map((line) => `${others.includes(line) ? '  ' : '≠ '}${line}`).join('\n');
     return h(
       'div',
       { class: 'side-by-side' },
@@ -51,8 +70,12 @@ export function comparePage(window: Window): Page {
   return {
     title: () => `Candidates ${rows[0]} and ${rows[1]}`,
     async load() {
-      if (!rows[0] || !rows[1]) throw new ApiError(404, 'not_found', 'An address like /compare?a=12&b=34 compares two candidates.');
-      [a, b] = await Promise.all([ask<Candidate>(`candidates/${encodeURIComponent(rows[0])}`, window.closed), ask<Candidate>(`candidates/${encodeURIComponent(rows[1])}`, window.closed)]);
+      if (!rows[0] || !rows[1])
+        throw new ApiError(404, 'not_found', 'An address like /compare?a=12&b=34 compares two candidates.');
+      [a, b] = await Promise.all([
+        ask<Candidate>(`candidates/${encodeURIComponent(rows[0])}`, window.closed),
+        ask<Candidate>(`candidates/${encodeURIComponent(rows[1])}`, window.closed),
+      ]);
     },
     render() {
       const range = rangeOf(a, b);
@@ -65,15 +88,41 @@ export function comparePage(window: Window): Page {
           link(addressOf.candidate(a.row), `${rows[0]}: ${milliseconds(a.median_ms)}`),
           ', ',
           link(addressOf.candidate(b.row), `${rows[1]}: ${milliseconds(b.median_ms)}`),
-          same ? `; the first is ${speedup(b.median_ms, a.median_ms)} as fast. Both are of ` : '; they are of different workloads, and the times say nothing about each other. The first is of ',
+          same
+            ? `; the first is ${speedup(b.median_ms, a.median_ms)} as fast. Both are of `
+            : '; they are of different workloads, and the times say nothing about each other. The first is of ',
           link(addressOf.workload(a.workload.digest), a.workload.operator || short(a.workload.digest)),
           '.',
         ),
-        section('Samples', h('div', { class: 'side-by-side' }, h('div', {}, h('h3', {}, `Candidate ${rows[0]}`), samples[0].place(a, range)), h('div', {}, h('h3', {}, `Candidate ${rows[1]}`), samples[1].place(b, range)))),
-        section('Schedules', h('p', { class: 'note' }, 'Lines that the other one lacks are marked with ≠.'), schedules()),
-        section('Decisions', both('Decisions', aspectsOf((c) => c.decisions, [a, b]))),
+        section(
+          'Samples',
+          h(
+            'div',
+            { class: 'side-by-side' },
+            h('div', {}, h('h3', {}, `Candidate ${rows[0]}`), samples[0].place(a, range)),
+            h('div', {}, h('h3', {}, `Candidate ${rows[1]}`), samples[1].place(b, range)),
+          ),
+        ),
+        section(
+          'Schedules',
+          h('p', { class: 'note' }, 'Lines that the other one lacks are marked with ≠.'),
+          schedules(),
+        ),
+        section(
+          'Decisions',
+          both(
+            'Decisions',
+            aspectsOf((c) => c.decisions, [a, b]),
+          ),
+        ),
         section('Measurements', both('Measurements', measurement)),
-        section('Environments', both('Environments', aspectsOf((c) => c.environment, [a, b]))),
+        section(
+          'Environments',
+          both(
+            'Environments',
+            aspectsOf((c) => c.environment, [a, b]),
+          ),
+        ),
       ];
     },
   };

@@ -45,9 +45,21 @@ export function devicePage(window: Window): Page {
   async function loadDrift(): Promise<void> {
     const shown = device();
     if (!shown) return;
-    const answer = await ask<Drift>(withParameters('records/drift', { device: shown.fingerprint, limit: mostSamples }), window.closed);
-    drift = answer.points.filter((point) => point.measured_by === name).sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+    const answer = await ask<Drift>(
+      withParameters('records/drift', { device: shown.fingerprint, limit: mostSamples }),
+      window.closed,
+    );
+    drift = answer.points
+      .filter((point) => point.measured_by === name)
+      .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
     window.show();
+  }
+
+  /** After its newest visit that is known here. */
+  function newestClock(): string | null {
+    const known = drift.filter((point) => point.clock_hz !== null);
+    const newest = known[known.length - 1]?.clock_hz;
+    return newest ? `${number(newest / 1e9)} GHz` : null;
   }
 
   function days() {
@@ -65,7 +77,15 @@ export function devicePage(window: Window): Page {
   }
 
   const history = new Plot(
-    { id: 'golden', xName: 'check, the oldest first', xIsWhole: true, yName: 'golden kernel', yText: (y) => `${number(y)} µs`, height: 220, describe: (i) => `Check ${i + 1}: ${number(device()?.golden?.history_us[i])} µs` },
+    {
+      id: 'golden',
+      xName: 'check, the oldest first',
+      xIsWhole: true,
+      yName: 'golden kernel',
+      yText: (y) => `${number(y)} µs`,
+      height: 220,
+      describe: (i) => `Check ${i + 1}: ${number(device()?.golden?.history_us[i])} µs`,
+    },
     window.closed,
   );
 
@@ -74,14 +94,25 @@ export function devicePage(window: Window): Page {
     if (!check) return h('p', { class: 'note' }, 'It has not checked itself yet.');
     const usual = check.baseline_us;
     return [
-      h('p', {}, badge(check.passed ? 'good' : 'failed'), ` Its newest check took ${number(check.us)} µs, usually ${number(usual)} µs (${signedPercent(driftOf(device()!))}). ${check.reason}`),
+      h(
+        'p',
+        {},
+        badge(check.passed ? 'good' : 'failed'),
+        ` Its newest check took ${number(check.us)} µs, usually ${number(usual)} µs (${signedPercent(driftOf(device()!))}). ${check.reason}`,
+      ),
       check.history_us.length > 1
         ? history.place({
             label: `The golden kernel's times in the last ${count(check.history_us.length)} checks: between ${number(Math.min(...check.history_us))} and ${number(Math.max(...check.history_us))} µs.`,
             x: check.history_us.map((_us, i) => i + 1),
             series: [
               { name: 'a check', colour: '--dot-1', kind: 'dots', y: check.history_us },
-              { name: 'what is usual', colour: '--warn', kind: 'line', dashed: true, y: check.history_us.map(() => usual) },
+              {
+                name: 'what is usual',
+                colour: '--warn',
+                kind: 'line',
+                dashed: true,
+                y: check.history_us.map(() => usual),
+              },
             ],
           })
         : null,
@@ -104,9 +135,22 @@ export function devicePage(window: Window): Page {
         h('p', {}, badge(stateOf(d)), ' ', d.reason),
         agentActions(window, d),
         figures(
-          ['Measures', runningOn(d) || 'nothing', d.running ? `since ${instant(d.running.since)}, attempt ${d.running.attempt}` : null],
-          ['Temperature', d.golden?.temperature_c ? `${number(d.golden.temperature_c, 2)} °C` : '–', d.golden?.throttled ? 'it slows itself down' : null],
-          ['Drift', signedPercent(driftOf(d)) || '–', d.golden ? `${count(d.golden.drifts)} checks in a row were off` : null],
+          [
+            'Measures',
+            runningOn(d) || 'nothing',
+            d.running ? `since ${instant(d.running.since)}, attempt ${d.running.attempt}` : null,
+          ],
+          [
+            'Temperature',
+            d.golden?.temperature_c ? `${number(d.golden.temperature_c, 2)} °C` : '–',
+            d.golden?.throttled ? 'it slows itself down' : null,
+          ],
+          ['Clock', newestClock() ?? (d.governor || '–'), newestClock() ? d.governor : null],
+          [
+            'Drift',
+            signedPercent(driftOf(d)) || '–',
+            d.golden ? `${count(d.golden.drifts)} checks in a row were off` : null,
+          ],
           ['Candidates', count(d.candidates), `${count(d.batches)} batches`],
           ['Leases lost', count(d.losses)],
           ['Quarantines', count(d.quarantines), d.quarantined_since ? `since ${instant(d.quarantined_since)}` : null],
@@ -121,16 +165,29 @@ export function devicePage(window: Window): Page {
             ['Threads', count(d.threads)],
             ['Clock governed by', d.governor],
             ['Target', d.target],
-            ['Labels', Object.entries(d.labels).map(([label, value]) => `${label}=${value}`).join(' ')],
+            [
+              'Labels',
+              Object.entries(d.labels)
+                .map(([label, value]) => `${label}=${value}`)
+                .join(' '),
+            ],
             ['Last seen', instant(d.last_seen)],
             ['Comes back at the earliest', d.retry_at ? instant(d.retry_at) : ''],
-            ['Golden kernel goes apart by', d.golden && d.golden.baseline_us > 0 ? percent(d.golden.baseline_mad_us / d.golden.baseline_us) : ''],
+            [
+              'Golden kernel goes apart by',
+              d.golden && d.golden.baseline_us > 0 ? percent(d.golden.baseline_mad_us / d.golden.baseline_us) : '',
+            ],
             ['Wall', d.sandbox.level],
             ['Fingerprint', d.fingerprint],
           ),
           h('p', {}, link(addressOf.records({ device: d.fingerprint }), 'Records of devices like this one')),
         ),
-        missing.length > 0 ? section('Layers of the wall that it lacks', facts(...missing.map(([layer, why]): [string, string] => [layer, why]))) : null,
+        missing.length > 0
+          ? section(
+              'Layers of the wall that it lacks',
+              facts(...missing.map(([layer, why]): [string, string] => [layer, why])),
+            )
+          : null,
       ];
     },
   };

@@ -41,11 +41,17 @@ export function agentActions(window: Window, device: Device): HTMLElement | null
     }
   }
   async function drain() {
-    const answer = await confirmed(`Drain ${agent}?`, `It ends what it measures and gets no more work, until it is released.${too}`, 'Drain', true);
+    const answer = await confirmed(
+      `Drain ${agent}?`,
+      `It ends what it measures and gets no more work, until it is released.${too}`,
+      'Drain',
+      true,
+    );
     if (answer) await change('drain', { reason: answer.text });
   }
   async function release() {
-    if (await confirmed(`Release ${agent}?`, `It gets work again; quarantine of its devices ends.${too}`, 'Release')) await change('release');
+    if (await confirmed(`Release ${agent}?`, `It gets work again; quarantine of its devices ends.${too}`, 'Release'))
+      await change('release');
   }
   const name = { 'aria-label': `${device.drained ? 'Release' : 'Drain'} ${agent}` };
   const releases = device.drained || device.health === 'quarantined';
@@ -60,22 +66,48 @@ export function agentActions(window: Window, device: Device): HTMLElement | null
 export function runningOn(device: Device): Node | string {
   const { running } = device;
   if (running === null) return '';
-  return h('span', {}, link(addressOf.workload(running.workload, { job: running.job }), short(running.workload, 8)), ' of ', link(addressOf.job(running.job), running.job));
+  return h(
+    'span',
+    {},
+    link(addressOf.workload(running.workload, { job: running.job }), short(running.workload, 8)),
+    ' of ',
+    link(addressOf.job(running.job), running.job),
+  );
 }
 
 function columns(window: Window): Column<Device>[] {
   return [
     { name: 'Device', by: (d) => d.device, cell: (d) => link(addressOf.device(d.device), d.device) },
-    { name: 'State', by: (d) => stateOf(d), cell: (d) => [badge(stateOf(d)), d.reason ? h('span', { class: 'note block' }, d.reason) : null] },
+    {
+      name: 'State',
+      by: (d) => stateOf(d),
+      cell: (d) => [badge(stateOf(d)), d.reason ? h('span', { class: 'note block' }, d.reason) : null],
+    },
     { name: 'Measures', cell: (d) => runningOn(d) },
-    { name: 'Temperature', number: true, by: (d) => d.golden?.temperature_c ?? null, cell: (d) => (d.golden?.temperature_c ? `${number(d.golden.temperature_c, 2)} °C` : '') },
-    { name: 'Clock', by: (d) => d.governor, cell: (d) => [d.governor, d.golden?.throttled ? h('span', { class: 'note block' }, 'throttled') : null] },
+    {
+      name: 'Temperature',
+      number: true,
+      by: (d) => d.golden?.temperature_c ?? null,
+      cell: (d) => (d.golden?.temperature_c ? `${number(d.golden.temperature_c, 2)} °C` : ''),
+    },
+    {
+      name: 'Clock',
+      by: (d) => d.governor,
+      cell: (d) => [d.governor, d.golden?.throttled ? h('span', { class: 'note block' }, 'throttled') : null],
+    },
     { name: 'Drift', number: true, by: (d) => driftOf(d), cell: (d) => signedPercent(driftOf(d)) },
     { name: 'Quarantines', number: true, by: (d) => d.quarantines, cell: (d) => count(d.quarantines) },
     { name: 'Candidates', number: true, by: (d) => d.candidates, cell: (d) => count(d.candidates) },
     { name: 'Wall', by: (d) => d.sandbox.level, cell: (d) => d.sandbox.level },
     { name: 'Is a', by: (d) => d.model, cell: (d) => h('span', { class: 'long', title: d.model }, d.model) },
-    { name: 'Last seen', by: (d) => d.last_seen, cell: (d) => (d.activity === 'offline' ? `${duration((Date.now() - Date.parse(d.last_seen ?? '')) / 1000)} ago` : moment(d.last_seen)) },
+    {
+      name: 'Last seen',
+      by: (d) => d.last_seen,
+      cell: (d) =>
+        d.activity === 'offline'
+          ? `${duration((Date.now() - Date.parse(d.last_seen ?? '')) / 1000)} ago`
+          : moment(d.last_seen),
+    },
     ...(may(window.farm, 'drain') ? [{ name: 'Change', cell: (d: Device) => agentActions(window, d) }] : []),
   ];
 }
@@ -111,10 +143,29 @@ export function devicesPage(window: Window): Page {
         h(
           'div',
           { class: 'actions' },
-          choice('Show', [['', 'all'], ...[...new Set([...states, ...(wanted ? [wanted] : [])])].map((state): [string, string] => [state, state])], wanted, (state) => window.setQuery({ state })),
+          choice(
+            'Show',
+            [
+              ['', 'all'],
+              ...[...new Set([...states, ...(wanted ? [wanted] : [])])].map((state): [string, string] => [
+                state,
+                state,
+              ]),
+            ],
+            wanted,
+            (state) => window.setQuery({ state }),
+          ),
           h('p', { class: 'note' }, `${count(rows.length)} of ${count(devices.size)}`),
         ),
-        table({ name: 'Devices', columns: columns(window), rows, key: (d) => d.device, order: window.query('sort') || 'Device', sort: (sort) => window.setQuery({ sort }), empty: 'No such device.' }),
+        table({
+          name: 'Devices',
+          columns: columns(window),
+          rows,
+          key: (d) => d.device,
+          order: window.query('sort') || 'Device',
+          sort: (sort) => window.setQuery({ sort }),
+          empty: 'No such device.',
+        }),
       ];
     },
   };

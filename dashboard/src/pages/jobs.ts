@@ -33,18 +33,46 @@ export const jobColumns: Column<Job>[] = [
     by: (job) => job.state,
     cell: (job) => fragment(badge(job.state), h('span', { class: 'note block' }, doingOf(job))),
   },
-  { name: 'Speed-up', number: true, by: (job) => (job.latency_ms_before && job.latency_ms_after ? job.latency_ms_before / job.latency_ms_after : null), cell: (job) => speedup(job.latency_ms_before, job.latency_ms_after) },
-  { name: 'Before', number: true, by: (job) => job.latency_ms_before, cell: (job) => milliseconds(job.latency_ms_before) },
+  {
+    name: 'Speed-up',
+    number: true,
+    by: (job) => (job.latency_ms_before && job.latency_ms_after ? job.latency_ms_before / job.latency_ms_after : null),
+    cell: (job) => speedup(job.latency_ms_before, job.latency_ms_after),
+  },
+  {
+    name: 'Before',
+    number: true,
+    by: (job) => job.latency_ms_before,
+    cell: (job) => milliseconds(job.latency_ms_before),
+  },
   { name: 'Now', number: true, by: (job) => job.latency_ms_after, cell: (job) => milliseconds(job.latency_ms_after) },
   {
     name: 'Trials',
     number: true,
     by: (job) => job.trials,
-    cell: (job) => fragment(job.trials_limit ? `${count(job.trials)} of ${count(job.trials_limit)}` : count(job.trials), job.state === 'running' ? bar(progressOf(job), `How much of the budget of ${job.model} is used`) : null),
+    cell: (job) =>
+      fragment(
+        job.trials_limit ? `${count(job.trials)} of ${count(job.trials_limit)}` : count(job.trials),
+        job.state === 'running' ? bar(progressOf(job), `How much of the budget of ${job.model} is used`) : null,
+      ),
   },
-  { name: 'Per second', number: true, by: (job) => (job.state === 'running' ? job.trials_per_second : null), cell: (job) => (job.state === 'running' ? number(job.trials_per_second, 2) : '') },
-  { name: 'Left', number: true, by: (job) => job.seconds_left, cell: (job) => (job.state === 'running' ? duration(job.seconds_left) : '') },
-  { name: 'Target', by: (job) => job.target, cell: (job) => h('span', { class: 'long', title: job.target }, job.target) },
+  {
+    name: 'Per second',
+    number: true,
+    by: (job) => (job.state === 'running' ? job.trials_per_second : null),
+    cell: (job) => (job.state === 'running' ? number(job.trials_per_second, 2) : ''),
+  },
+  {
+    name: 'Left',
+    number: true,
+    by: (job) => job.seconds_left,
+    cell: (job) => (job.state === 'running' ? duration(job.seconds_left) : ''),
+  },
+  {
+    name: 'Target',
+    by: (job) => job.target,
+    cell: (job) => h('span', { class: 'long', title: job.target }, job.target),
+  },
   { name: 'By', by: (job) => job.submitted_by, cell: (job) => job.submitted_by },
   { name: 'Created', by: (job) => job.created, cell: (job) => moment(job.created) },
 ];
@@ -80,14 +108,39 @@ export function jobsPage(window: Window): Page {
         h(
           'div',
           { class: 'actions' },
-          choice('Show', [['all', 'all jobs'], ['open', 'queued and running']], state, (value) => {
-            window.setQuery({ state: value });
-            void this.load().then(window.show);
-          }),
+          choice(
+            'Show',
+            [
+              ['all', 'all jobs'],
+              ['open', 'queued and running'],
+            ],
+            state,
+            (value) => {
+              window.setQuery({ state: value });
+              void this.load().then(window.show);
+            },
+          ),
           group ? h('p', {}, `Those of submission ${group}. `, link('/jobs', 'All')) : null,
         ),
-        table({ name: 'Jobs', columns: jobColumns, rows: jobs, key: (job) => job.job, order: window.query('sort'), sort: (order) => window.setQuery({ sort: order }), empty: 'There is no job. hone submit MODEL.onnx gives the farm one.' }),
-        more ? button('Show older ones', () => void load(jobs[jobs.length - 1]?.job).then((older) => { jobs.push(...older); window.show(); })) : null,
+        table({
+          name: 'Jobs',
+          columns: jobColumns,
+          rows: jobs,
+          key: (job) => job.job,
+          order: window.query('sort'),
+          sort: (order) => window.setQuery({ sort: order }),
+          empty: 'There is no job. hone submit MODEL.onnx gives the farm one.',
+        }),
+        more
+          ? button(
+              'Show older ones',
+              () =>
+                void load(jobs[jobs.length - 1]?.job).then((older) => {
+                  jobs.push(...older);
+                  window.show();
+                }),
+            )
+          : null,
       ];
     },
   };

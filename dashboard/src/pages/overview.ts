@@ -18,7 +18,16 @@ const isTroubled = (device: Device) => device.health !== 'good' || device.draine
 export function overviewPage(window: Window): Page {
   const { farm } = window;
   const rates = new Plot(
-    { id: 'rates', xName: 'time', yName: 'trials per second', xIsTime: true, xLeast: 60, yText: (y) => number(y), height: 180, describe: (i) => `${instant(rateAt(i)?.at)}: ${number(rateAt(i)?.perSecond)} trials per second` },
+    {
+      id: 'rates',
+      xName: 'time',
+      yName: 'trials per second',
+      xIsTime: true,
+      xLeast: 60,
+      yText: (y) => number(y),
+      height: 180,
+      describe: (i) => `${instant(rateAt(i)?.at)}: ${number(rateAt(i)?.perSecond)} trials per second`,
+    },
     window.closed,
   );
   const columns = jobColumns.filter((column) => !['By', 'Created'].includes(column.name));
@@ -40,12 +49,17 @@ export function overviewPage(window: Window): Page {
   function outcomes(overview: Omit<Overview, 'running'>) {
     const kinds = Object.entries(overview.outcomes).filter(([, n]) => n > 0);
     if (kinds.length === 0) return h('p', { class: 'note' }, 'Nothing has been measured since the tracker started.');
-    return h('ul', { class: 'chips' }, kinds.map(([kind, n]) => h('li', {}, `${words(kind)} `, h('strong', {}, count(n)))));
+    return h(
+      'ul',
+      { class: 'chips' },
+      kinds.map(([kind, n]) => h('li', {}, `${words(kind)} `, h('strong', {}, count(n)))),
+    );
   }
 
   function devices() {
     const all = [...farm.devices.values()];
-    if (all.length === 0) return h('p', { class: 'note' }, 'No device has come yet. hone-agent on a machine makes it one.');
+    if (all.length === 0)
+      return h('p', { class: 'note' }, 'No device has come yet. hone-agent on a machine makes it one.');
     const states = new Map<string, number>();
     for (const device of all) {
       const state = stateOf(device);
@@ -53,23 +67,45 @@ export function overviewPage(window: Window): Page {
     }
     const troubled = all.filter(isTroubled).sort((a, b) => a.device.localeCompare(b.device));
     return [
-      h('ul', { class: 'chips' }, [...states].sort().map(([state, n]) => h('li', {}, badge(state), ' ', h('strong', {}, count(n))))),
+      h(
+        'ul',
+        { class: 'chips' },
+        [...states].sort().map(([state, n]) => h('li', {}, badge(state), ' ', h('strong', {}, count(n)))),
+      ),
       troubled.length === 0
         ? h('p', { class: 'note' }, 'All of them are well.')
         : h(
             'ul',
             { class: 'plain' },
-            troubled.slice(0, 12).map((device) =>
-              h('li', { 'data-key': device.device }, link(addressOf.device(device.device), device.device), ' ', badge(stateOf(device)), ' ', device.reason),
-            ),
+            troubled
+              .slice(0, 12)
+              .map((device) =>
+                h(
+                  'li',
+                  { 'data-key': device.device },
+                  link(addressOf.device(device.device), device.device),
+                  ' ',
+                  badge(stateOf(device)),
+                  ' ',
+                  device.reason,
+                ),
+              ),
           ),
       h('p', {}, link('/devices', all.length === 1 ? 'The device' : `All ${count(all.length)} devices`)),
     ];
   }
 
   function running() {
-    const jobs = [...farm.jobs.values()].filter((job) => job.state === 'running').sort((a, b) => (b.created ?? '').localeCompare(a.created ?? ''));
-    return table({ name: 'Running jobs', columns, rows: jobs, key: (job) => job.job, empty: 'No job is running. hone submit MODEL.onnx gives the farm one.' });
+    const jobs = [...farm.jobs.values()]
+      .filter((job) => job.state === 'running')
+      .sort((a, b) => (b.created ?? '').localeCompare(a.created ?? ''));
+    return table({
+      name: 'Running jobs',
+      columns,
+      rows: jobs,
+      key: (job) => job.job,
+      empty: 'No job is running. hone submit MODEL.onnx gives the farm one.',
+    });
   }
 
   return {
@@ -93,11 +129,20 @@ export function overviewPage(window: Window): Page {
         section('Tuning now', running()),
         section(
           'Trials per second',
-          farm.rates.length < 2 ? h('p', { class: 'note' }, 'It is drawn from when this page was opened.') : rates.place({
-            label: `Trials per second since this page was opened; now ${number(overview.trials_per_second)}.`,
-            x: farm.rates.map((rate) => rate.at / 1000),
-            series: [{ name: 'all running jobs', colour: '--busy', kind: 'line', y: farm.rates.map((rate) => rate.perSecond) }],
-          }),
+          farm.rates.length < 2
+            ? h('p', { class: 'note' }, 'It is drawn from when this page was opened.')
+            : rates.place({
+                label: `Trials per second since this page was opened; now ${number(overview.trials_per_second)}.`,
+                x: farm.rates.map((rate) => rate.at / 1000),
+                series: [
+                  {
+                    name: 'all running jobs',
+                    colour: '--busy',
+                    kind: 'line',
+                    y: farm.rates.map((rate) => rate.perSecond),
+                  },
+                ],
+              }),
         ),
         section('Devices', devices()),
         section('Outcomes since the start', outcomes(overview)),

@@ -14,13 +14,30 @@ const mostExported = 20; // pages of 10,000 lines
 const filters = ['operator', 'workload', 'target', 'device', 'compiler', 'kind', 'confirmed'] as const;
 type Filter = Record<(typeof filters)[number], string>;
 
-const kinds = ['timed', 'failed', 'schedule_illegal', 'compile_error', 'compile_timeout', 'crashed', 'run_timeout', 'wrong_output', 'out_of_bounds_write', 'lost_device', 'forbidden_call', 'impossible_time'];
+const kinds = [
+  'timed',
+  'failed',
+  'schedule_illegal',
+  'compile_error',
+  'compile_timeout',
+  'crashed',
+  'run_timeout',
+  'wrong_output',
+  'out_of_bounds_write',
+  'lost_device',
+  'forbidden_call',
+  'impossible_time',
+];
 
 const long = (text: string) => h('span', { class: 'long', title: text }, text);
 
 const rowColumns: Column<RecordRow>[] = [
   { name: 'Candidate', number: true, by: (r) => r.row, cell: (r) => link(addressOf.candidate(r.row), String(r.row)) },
-  { name: 'Operator', by: (r) => r.workload.operator, cell: (r) => link(addressOf.workload(r.workload.digest), r.workload.operator || short(r.workload.digest)) },
+  {
+    name: 'Operator',
+    by: (r) => r.workload.operator,
+    cell: (r) => link(addressOf.workload(r.workload.digest), r.workload.operator || short(r.workload.digest)),
+  },
   { name: 'Outcome', by: (r) => r.failure?.kind ?? 'timed', cell: (r) => words(r.failure?.kind ?? 'timed') },
   { name: 'Time', number: true, by: (r) => r.median_ms, cell: (r) => milliseconds(r.median_ms) },
   { name: 'What it is', cell: (r) => [r.is_default ? 'default ' : '', r.timing?.confirmed ? 'final comparison' : ''] },
@@ -31,11 +48,24 @@ const rowColumns: Column<RecordRow>[] = [
 ];
 
 const bestColumns: Column<Best>[] = [
-  { name: 'Operator', by: (b) => b.operator, cell: (b) => link(addressOf.workload(b.workload, { target: b.target, device: b.device, compiler: b.compiler }), b.operator || short(b.workload)) },
+  {
+    name: 'Operator',
+    by: (b) => b.operator,
+    cell: (b) =>
+      link(
+        addressOf.workload(b.workload, { target: b.target, device: b.device, compiler: b.compiler }),
+        b.operator || short(b.workload),
+      ),
+  },
   { name: 'Winner', number: true, by: (b) => b.row, cell: (b) => link(addressOf.candidate(b.row), String(b.row)) },
   { name: 'Time', number: true, by: (b) => b.median_ms, cell: (b) => milliseconds(b.median_ms) },
   { name: 'Default', number: true, by: (b) => b.default_ms, cell: (b) => milliseconds(b.default_ms) },
-  { name: 'Speed-up', number: true, by: (b) => (b.default_ms ? b.default_ms / b.median_ms : null), cell: (b) => speedup(b.default_ms, b.median_ms) },
+  {
+    name: 'Speed-up',
+    number: true,
+    by: (b) => (b.default_ms ? b.default_ms / b.median_ms : null),
+    cell: (b) => speedup(b.default_ms, b.median_ms),
+  },
   { name: 'GFLOP/s', number: true, by: (b) => b.gflops, cell: (b) => number(b.gflops) },
   { name: 'Decided by', by: (b) => (b.confirmed ? 0 : 1), cell: (b) => (b.confirmed ? 'final comparison' : 'races') },
   { name: 'Records', number: true, by: (b) => b.records, cell: (b) => count(b.records) },
@@ -55,7 +85,10 @@ export function recordsPage(window: Window): Page {
   const filter = () => Object.fromEntries(filters.map((name) => [name, window.query(name)])) as Filter;
 
   async function loadRows(after?: number) {
-    const page = await ask<Records>(withParameters('records', { ...filter(), limit: pageSize, after_row: after }), window.closed);
+    const page = await ask<Records>(
+      withParameters('records', { ...filter(), limit: pageSize, after_row: after }),
+      window.closed,
+    );
     rows = after === undefined ? page.records : [...rows, ...page.records];
     more = page.more;
   }
@@ -95,7 +128,8 @@ export function recordsPage(window: Window): Page {
       after = lines.next;
       if (after === null) break;
     }
-    exporting = after === null ? '' : 'There are more than a browser should hold; hone records export --tracker has them all.';
+    exporting =
+      after === null ? '' : 'There are more than a browser should hold; hone records export --tracker has them all.';
     const anchor = h('a', { download: 'records.jsonl' });
     anchor.href = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' }));
     anchor.click();
@@ -105,7 +139,12 @@ export function recordsPage(window: Window): Page {
   function form() {
     const values = filter();
     const field = (name: keyof Filter, label: string, note: string) =>
-      h('label', { class: 'field' }, label, h('input', { type: 'search', name, value: values[name], placeholder: note, autocomplete: 'off' }));
+      h(
+        'label',
+        { class: 'field' },
+        label,
+        h('input', { type: 'search', name, value: values[name], placeholder: note, autocomplete: 'off' }),
+      );
     return h(
       'form',
       { onsubmit: search, class: 'actions', role: 'search', 'aria-label': 'Records' },
@@ -114,8 +153,28 @@ export function recordsPage(window: Window): Page {
       field('target', 'Target', 'the whole text'),
       field('device', 'Device', 'the whole fingerprint'),
       field('compiler', 'Compiler', 'its version'),
-      h('label', { class: 'field' }, 'Outcome', h('select', { name: 'kind' }, h('option', { value: '', selected: values.kind === '' }, 'any'), kinds.map((kind) => h('option', { value: kind, selected: values.kind === kind }, words(kind))))),
-      h('label', { class: 'field' }, 'Of', h('select', { name: 'confirmed' }, h('option', { value: '', selected: values.confirmed !== '1' }, 'all'), h('option', { value: '1', selected: values.confirmed === '1' }, 'final comparisons'))),
+      h(
+        'label',
+        { class: 'field' },
+        'Outcome',
+        h(
+          'select',
+          { name: 'kind' },
+          h('option', { value: '', selected: values.kind === '' }, 'any'),
+          kinds.map((kind) => h('option', { value: kind, selected: values.kind === kind }, words(kind))),
+        ),
+      ),
+      h(
+        'label',
+        { class: 'field' },
+        'Of',
+        h(
+          'select',
+          { name: 'confirmed' },
+          h('option', { value: '', selected: values.confirmed !== '1' }, 'all'),
+          h('option', { value: '1', selected: values.confirmed === '1' }, 'final comparisons'),
+        ),
+      ),
       h('button', { type: 'submit', class: 'strong' }, 'Search'),
     );
   }
@@ -144,7 +203,12 @@ export function recordsPage(window: Window): Page {
       return [
         h('h1', {}, 'Records'),
         stats
-          ? figures(['Records', count(stats.records)], ['Workloads', count(stats.workloads)], ['Kinds of devices', count(stats.devices)], ['Failures', count(Object.values(stats.failed).reduce((sum, n) => sum + n, 0))])
+          ? figures(
+              ['Records', count(stats.records)],
+              ['Workloads', count(stats.workloads)],
+              ['Kinds of devices', count(stats.devices)],
+              ['Failures', count(Object.values(stats.failed).reduce((sum, n) => sum + n, 0))],
+            )
           : null,
         form(),
         h(
@@ -156,8 +220,24 @@ export function recordsPage(window: Window): Page {
           exporting ? h('p', { class: 'note', role: 'status' }, exporting) : null,
         ),
         showsBest()
-          ? table({ name: 'Winners', columns: bestColumns, rows: best, key: (b) => String(b.row), order: order(), sort, empty: 'Nothing has won with these.' })
-          : table({ name: 'Records', columns: rowColumns, rows, key: (r) => String(r.row), order: order(), sort, empty: 'There are no such records.' }),
+          ? table({
+              name: 'Winners',
+              columns: bestColumns,
+              rows: best,
+              key: (b) => String(b.row),
+              order: order(),
+              sort,
+              empty: 'Nothing has won with these.',
+            })
+          : table({
+              name: 'Records',
+              columns: rowColumns,
+              rows,
+              key: (r) => String(r.row),
+              order: order(),
+              sort,
+              empty: 'There are no such records.',
+            }),
         showsBest() && next !== null ? button('Show more', () => void again(() => loadBest(next!))) : null,
         !showsBest() && more ? button('Show more', () => void again(() => loadRows(rows[rows.length - 1]?.row))) : null,
       ];

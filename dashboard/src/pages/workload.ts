@@ -31,13 +31,18 @@ export function workloadPage(window: Window): Page {
   let trialsSeen = -1;
   let importance: Importance | null = null;
 
-  const filter = () => ({ target: window.query('target'), device: window.query('device'), compiler: window.query('compiler') });
+  const filter = () => ({
+    target: window.query('target'),
+    device: window.query('device'),
+    compiler: window.query('compiler'),
+  });
   const byTime = () => window.query('x') === 'time';
 
   const plot = new Plot(
     {
       id: 'search-by-trial',
-      xName: 'trial', xIsWhole: true,
+      xName: 'trial',
+      xIsWhole: true,
       yName: 'time of the kernel',
       yLogarithmic: true,
       yText: (y) => milliseconds(y),
@@ -47,7 +52,16 @@ export function workloadPage(window: Window): Page {
     window.closed,
   );
   const plotByTime = new Plot(
-    { id: 'search-by-time', xName: 'time', xIsTime: true, yName: 'time of the kernel', yLogarithmic: true, yText: (y) => milliseconds(y), describe: (i) => describe(i), open: (i) => open(i) },
+    {
+      id: 'search-by-time',
+      xName: 'time',
+      xIsTime: true,
+      yName: 'time of the kernel',
+      yLogarithmic: true,
+      yText: (y) => milliseconds(y),
+      describe: (i) => describe(i),
+      open: (i) => open(i),
+    },
     window.closed,
   );
 
@@ -55,8 +69,15 @@ export function workloadPage(window: Window): Page {
     const point = shown[i];
     if (!point) return '';
     const what = point.kind === 'timed' ? milliseconds(point.median_ms) : words(point.kind);
-    const notes = [point.is_default ? 'the default' : '', point.confirmed ? 'final comparison' : '', point.kind === 'timed' && !point.verified ? 'not verified' : ''];
-    return `Trial ${points.indexOf(point) + 1}: ${what}${notes.filter(Boolean).map((note) => `, ${note}`).join('')}; ${instant(point.at)} on ${point.measured_by}. Enter or a click shows it.`;
+    const notes = [
+      point.is_default ? 'the default' : '',
+      point.confirmed ? 'final comparison' : '',
+      point.kind === 'timed' && !point.verified ? 'not verified' : '',
+    ];
+    return `Trial ${points.indexOf(point) + 1}: ${what}${notes
+      .filter(Boolean)
+      .map((note) => `, ${note}`)
+      .join('')}; ${instant(point.at)} on ${point.measured_by}. Enter or a click shows it.`;
   }
   const open = (i: number) => shown[i] && window.go(addressOf.candidate(shown[i].row));
 
@@ -72,7 +93,10 @@ export function workloadPage(window: Window): Page {
     const after = points[points.length - 1]?.row;
     if (after === undefined) return false;
     const path = `workloads/${encodeURIComponent(digest)}`;
-    const page = await ask<NewPoints>(withParameters(path, { ...filter(), limit: mostPoints, after_row: after }), window.closed);
+    const page = await ask<NewPoints>(
+      withParameters(path, { ...filter(), limit: mostPoints, after_row: after }),
+      window.closed,
+    );
     points = [...points, ...page.points].slice(-mostPoints);
     return page.more;
   }
@@ -87,7 +111,10 @@ export function workloadPage(window: Window): Page {
   }
 
   async function loadImportance(): Promise<void> {
-    importance = await ask<Importance>(withParameters(`workloads/${encodeURIComponent(digest)}/importance`, filter()), window.closed);
+    importance = await ask<Importance>(
+      withParameters(`workloads/${encodeURIComponent(digest)}/importance`, filter()),
+      window.closed,
+    );
     window.show();
   }
   // It reads all trials, so it is asked for less often than they.
@@ -110,20 +137,31 @@ export function workloadPage(window: Window): Page {
   }
 
   function series(): Series[] {
-    const kinds = [...new Set(shown.map((point) => point.kind))].sort((a, b) => Number(b === 'timed') - Number(a === 'timed') || a.localeCompare(b));
-    const dots = kinds.map((kind): Series => ({
-      name: kind === 'timed' ? 'a trial' : words(kind),
-      colour: colourOfOutcome(kind),
-      kind: 'dots',
-      atTop: kind !== 'timed',
-      y: shown.map((point) => (point.kind !== kind ? null : kind === 'timed' ? point.median_ms : 1)),
-    }));
-    const level = (name: string, colour: string, ms: number | null): Series[] => (ms === null ? [] : [{ name, colour, kind: 'line', dashed: true, y: shown.map(() => ms) }]);
-    return [...dots, { name: 'best so far', colour: '--best', kind: 'steps', y: bestSoFar(shown) }, ...level('default schedule', '--warn', defaultMs()), ...level('roofline', '--text', ofJob?.roofline_ms ?? null)];
+    const kinds = [...new Set(shown.map((point) => point.kind))].sort(
+      (a, b) => Number(b === 'timed') - Number(a === 'timed') || a.localeCompare(b),
+    );
+    const dots = kinds.map(
+      (kind): Series => ({
+        name: kind === 'timed' ? 'a trial' : words(kind),
+        colour: colourOfOutcome(kind),
+        kind: 'dots',
+        atTop: kind !== 'timed',
+        y: shown.map((point) => (point.kind !== kind ? null : kind === 'timed' ? point.median_ms : 1)),
+      }),
+    );
+    const level = (name: string, colour: string, ms: number | null): Series[] =>
+      ms === null ? [] : [{ name, colour, kind: 'line', dashed: true, y: shown.map(() => ms) }];
+    return [
+      ...dots,
+      { name: 'best so far', colour: '--best', kind: 'steps', y: bestSoFar(shown) },
+      ...level('default schedule', '--warn', defaultMs()),
+      ...level('roofline', '--text', ofJob?.roofline_ms ?? null),
+    ];
   }
 
   function search() {
-    if (points.length === 0) return h('p', { class: 'note' }, 'Nothing of it has been measured yet, or nothing with this target and device.');
+    if (points.length === 0)
+      return h('p', { class: 'note' }, 'Nothing of it has been measured yet, or nothing with this target and device.');
     shown = byTime() ? [...points].sort((a, b) => Date.parse(a.at) - Date.parse(b.at)) : points;
     const best = bestSoFar(points)[points.length - 1] ?? null;
     const failed = points.filter((point) => point.kind !== 'timed').length;
@@ -143,21 +181,50 @@ export function workloadPage(window: Window): Page {
     { name: 'Candidate', number: true, by: (p) => p.row, cell: (p) => link(addressOf.candidate(p.row), String(p.row)) },
     { name: 'Outcome', by: (p) => p.kind, cell: (p) => words(p.kind) },
     { name: 'Time', number: true, by: (p) => p.median_ms, cell: (p) => milliseconds(p.median_ms) },
-    { name: 'What it is', cell: (p) => [p.is_default ? 'default ' : '', p.confirmed ? 'final comparison ' : '', p.verified || p.kind !== 'timed' ? '' : 'not verified'] },
+    {
+      name: 'What it is',
+      cell: (p) => [
+        p.is_default ? 'default ' : '',
+        p.confirmed ? 'final comparison ' : '',
+        p.verified || p.kind !== 'timed' ? '' : 'not verified',
+      ],
+    },
     { name: 'Measured by', by: (p) => p.measured_by, cell: (p) => p.measured_by },
     { name: 'At', by: (p) => p.at, cell: (p) => moment(p.at) },
-    { name: 'Beside the best', cell: (p) => (workload.best[0] && workload.best[0].row !== p.row ? link(addressOf.compare(workload.best[0].row, p.row), `compare ${p.row}`) : '') },
+    {
+      name: 'Beside the best',
+      cell: (p) =>
+        workload.best[0] && workload.best[0].row !== p.row
+          ? link(addressOf.compare(workload.best[0].row, p.row), `compare ${p.row}`)
+          : '',
+    },
   ];
 
   function listed() {
-    const fastest = points.filter((point) => point.median_ms !== null).sort((a, b) => a.median_ms! - b.median_ms!).slice(0, listedPoints);
+    const fastest = points
+      .filter((point) => point.median_ms !== null)
+      .sort((a, b) => a.median_ms! - b.median_ms!)
+      .slice(0, listedPoints);
     const failures = points.filter((point) => point.median_ms === null).slice(-listedPoints);
     const order = window.query('sort');
     const sort = (wanted: string) => window.setQuery({ sort: wanted });
     return [
-      table({ name: 'The fastest trials', columns, rows: fastest, key: (p) => String(p.row), order, sort, empty: 'No trial has a time.' }),
+      table({
+        name: 'The fastest trials',
+        columns,
+        rows: fastest,
+        key: (p) => String(p.row),
+        order,
+        sort,
+        empty: 'No trial has a time.',
+      }),
       failures.length > 0
-        ? h('details', { 'data-key': 'failures' }, h('summary', {}, `The newest ${count(failures.length)} failures`), table({ name: 'The newest failures', columns, rows: failures, key: (p) => String(p.row), empty: '' }))
+        ? h(
+            'details',
+            { 'data-key': 'failures' },
+            h('summary', {}, `The newest ${count(failures.length)} failures`),
+            table({ name: 'The newest failures', columns, rows: failures, key: (p) => String(p.row), empty: '' }),
+          )
         : null,
       h('p', {}, link(addressOf.records({ workload: digest }), 'All records of this workload')),
     ];
@@ -192,8 +259,18 @@ export function workloadPage(window: Window): Page {
   function decisions() {
     if (importance === null) return h('p', { class: 'note' }, 'Asking…');
     return [
-      h('p', { class: 'note' }, `How much of the differences between the times of ${count(importance.trials)} trials each decision explains alone, without what chance would.`),
-      table({ name: 'Decisions', columns: decisionColumns, rows: importance.decisions, key: (d) => d.name, empty: 'No trial says what was decided.' }),
+      h(
+        'p',
+        { class: 'note' },
+        `How much of the differences between the times of ${count(importance.trials)} trials each decision explains alone, without what chance would.`,
+      ),
+      table({
+        name: 'Decisions',
+        columns: decisionColumns,
+        rows: importance.decisions,
+        key: (d) => d.name,
+        empty: 'No trial says what was decided.',
+      }),
     ];
   }
 
@@ -201,12 +278,18 @@ export function workloadPage(window: Window): Page {
     const keys = new Map(workload.best.map((best) => [keyOf(best), best]));
     const { target, device, compiler } = filter();
     const now = device || compiler ? JSON.stringify([target, device, compiler]) : target ? 'target' : '';
-    const options: [string, string][] = [['', 'all targets and devices'], ...(target ? [['target', `target ${target}`] as [string, string]] : [])];
-    for (const [key, best] of keys) options.push([key, `${best.target} on ${short(best.device, 60)}, ${best.compiler}`]);
+    const options: [string, string][] = [
+      ['', 'all targets and devices'],
+      ...(target ? [['target', `target ${target}`] as [string, string]] : []),
+    ];
+    for (const [key, best] of keys)
+      options.push([key, `${best.target} on ${short(best.device, 60)}, ${best.compiler}`]);
     if (!options.some(([key]) => key === now)) options.push([now, `target ${target} on ${short(device, 60)}`]);
     return choice('Measured with', options, now, (key) => {
       if (key === 'target') return;
-      const [wantedTarget, wantedDevice, wantedCompiler] = key ? (JSON.parse(key) as [string, string, string]) : ['', '', ''];
+      const [wantedTarget, wantedDevice, wantedCompiler] = key
+        ? (JSON.parse(key) as [string, string, string])
+        : ['', '', ''];
       window.setQuery({ target: wantedTarget, device: wantedDevice, compiler: wantedCompiler });
       void loadPoints().then(window.show);
       refreshImportance();
@@ -236,7 +319,11 @@ export function workloadPage(window: Window): Page {
           ['Best so far', milliseconds(best)],
           ['Default', milliseconds(usual)],
           ['Speed-up', speedup(usual, best)],
-          ['Of roofline', percent(ofJob?.roofline_share), ofJob?.roofline_ms ? `which is ${milliseconds(ofJob.roofline_ms)}` : null],
+          [
+            'Of roofline',
+            percent(ofJob?.roofline_share),
+            ofJob?.roofline_ms ? `which is ${milliseconds(ofJob.roofline_ms)}` : null,
+          ],
           ['GFLOP/s', number(best ? workload.flops / best / 1e6 : null)],
           ['Trials', count(points.length)],
         ),
@@ -245,15 +332,36 @@ export function workloadPage(window: Window): Page {
           h(
             'div',
             { class: 'actions' },
-            choice('Against', [['trial', 'trials'], ['time', 'time']], byTime() ? 'time' : 'trial', (x) => window.setQuery({ x: x === 'time' ? x : '' })),
+            choice(
+              'Against',
+              [
+                ['trial', 'trials'],
+                ['time', 'time'],
+              ],
+              byTime() ? 'time' : 'trial',
+              (x) => window.setQuery({ x: x === 'time' ? x : '' }),
+            ),
             chooseKey(),
           ),
           search(),
         ),
-        section('Winners', table({ name: 'Winners', columns: winnerColumns, rows: workload.best, key: (b) => String(b.row), empty: 'Nothing has won yet.' })),
+        section(
+          'Winners',
+          table({
+            name: 'Winners',
+            columns: winnerColumns,
+            rows: workload.best,
+            key: (b) => String(b.row),
+            empty: 'Nothing has won yet.',
+          }),
+        ),
         section('Which decisions matter', decisions()),
         section('Trials', listed()),
-        section('About the workload', facts(['Digest', digest], ['Operations of one run', count(workload.flops)]), code(workload.text, 'The workload as text')),
+        section(
+          'About the workload',
+          facts(['Digest', digest], ['Operations of one run', count(workload.flops)]),
+          code(workload.text, 'The workload as text'),
+        ),
       ];
     },
   };
