@@ -21,6 +21,7 @@ let said = '';
 let trouble: ApiError | null = null;
 let loaded = false;
 let planned = false;
+let opened = 0; // pages so far: each has a tree of its own
 
 const views: [path: string, name: string][] = [
   ['/', 'Overview'],
@@ -104,7 +105,7 @@ function render(): void {
           { role: 'alert', class: 'trouble' },
           'The tracker cannot write to its disk: nobody gets work, and every clock stands still.',
         ),
-    h('main', { id: 'main', tabindex: -1 }, h('div', { 'data-key': location.pathname }, content())),
+    h('main', { id: 'main', tabindex: -1 }, h('div', { 'data-key': `page-${opened}` }, content())),
   );
   morph(app, frame);
   if (page !== null && loaded) document.title = `${page.title()} – Hone`;
@@ -146,6 +147,7 @@ function openPage(focus: boolean): void {
   leave = new AbortController();
   said = '';
   loaded = false;
+  ++opened;
   const path = location.pathname
     .split('/')
     .filter((part) => part !== '')

@@ -160,7 +160,7 @@ export class Plot {
       scales: {
         x: {
           time: options.xIsTime === true,
-          range: (_plot, least, most) => [least, Math.max(most, least + (options.xLeast ?? 0))],
+          range: (_plot, least, most) => [Math.min(least, most - (options.xLeast ?? 0)), most],
         },
         y: options.yLogarithmic
           ? { distr: 3, range: (_plot, least, most) => [least * 0.9, most * 1.15] }

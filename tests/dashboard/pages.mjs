@@ -146,6 +146,19 @@ check((await page.$eval('#other', (input) => input.value)) === String(others[0].
 await clickText('form button', 'Compare');
 await page.waitForFunction(() => location.pathname === '/compare');
 await eventually(async () => (await page.$$('.plot canvas')).length === 2, 'both have their samples');
+// The same view of something else, by a link.
+await page.evaluate((address) => {
+  const link = document.createElement('a');
+  link.href = address;
+  document.querySelector('main').append(link);
+  link.click();
+}, `/compare?a=${others[0].row}&b=${best[0].row}`);
+await eventually(
+  async () =>
+    (await textOf(page, 'main h1')) === `Candidates ${others[0].row} and ${best[0].row}` &&
+    (await page.$$('.plot canvas')).length === 2,
+  'the same view of something else has plots of its own',
+);
 const comparePath = await page.evaluate(() => location.pathname + location.search);
 
 // A device: drained with a reason, and released.

@@ -15,7 +15,7 @@ command -v node > /dev/null && command -v npm > /dev/null || skip "Node.js or np
 exec 9> "$dashboard/.fetching"
 flock 9
 if ! cmp -s "$dashboard/package-lock.json" "$dashboard/node_modules/.fetched"; then
-  (cd "$dashboard" && timeout 240 npm ci --ignore-scripts --no-audit --no-fund > .fetching 2>&1) ||
+  (cd "$dashboard" && timeout 240 npm ci --ignore-scripts --no-audit --no-fund --fetch-retries 1 > .fetching 2>&1) ||
     skip "npm ci in dashboard/ failed: $(grep -m 1 'npm error' "$dashboard/.fetching")"
   cp "$dashboard/package-lock.json" "$dashboard/node_modules/.fetched"
 fi

@@ -2,7 +2,7 @@
 import { ask } from '../api';
 import type { Device, Devices, Overview } from '../api_types';
 import { h } from '../dom';
-import { bytes, count, duration, instant, number, words } from '../format';
+import { bytes, count, dash, duration, instant, number, words } from '../format';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
 import { Plot } from '../plot';
@@ -33,12 +33,23 @@ export function overviewPage(window: Window): Page {
   const columns = jobColumns.filter((column) => !['By', 'Created'].includes(column.name));
   const rateAt = (i: number) => farm.rates[i];
 
+  /** The geometric mean over the running jobs that know it. */
+  function soFar(): string {
+    const ratios = [...farm.jobs.values()]
+      .filter((job) => job.state === 'running' && job.latency_ms_before && job.latency_ms_after)
+      .map((job) => Math.log(job.latency_ms_before! / job.latency_ms_after!));
+    return ratios.length === 0
+      ? dash
+      : `${Math.exp(ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length).toFixed(2)}×`;
+  }
+
   function tried(overview: Omit<Overview, 'running'>) {
     const all = total(overview.outcomes);
     const failed = all - (overview.outcomes['timed'] ?? 0);
     return figures(
       ['Trials per second', number(overview.trials_per_second)],
       ['Running jobs', count(overview.jobs['running']), `${count(overview.jobs['queued'])} queued`],
+      ['Speed-up so far', soFar(), 'of the jobs that run'],
       ['Devices measuring', count(overview.devices['measuring']), `of ${count(total(overview.devices))}`],
       ['Candidates since the start', count(all), all ? `${count(failed)} failed` : null],
       ['Batches on devices', count(overview.pieces_running), `${count(overview.pieces_queued)} wait`],
