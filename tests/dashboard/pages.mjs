@@ -237,8 +237,9 @@ for (const look of looks) {
     );
     await eventually(async () => (await textOf(page, '.connection')) === 'live', `${address} is live`);
     await inspect(page, `${name}, ${look.name}`);
-    if (name === 'overview' && options.screenshots)
-      await eventually(async () => (await page.$('.plot canvas')) !== null, 'the rates are drawn');
+    // So that the picture has some rates in it.
+    if (name === 'overview' && look.name === 'light' && options.screenshots)
+      await new Promise((resolve) => setTimeout(resolve, 12_000));
     if (pictured.includes(`${name}-${look.name}`)) await picture(page, `dashboard-${name}`);
   }
 }
