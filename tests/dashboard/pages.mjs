@@ -184,6 +184,8 @@ await eventually(
   'the page says that the device is released',
 );
 
+check(!/usually (takes )?0/.test(await textOf(page, 'main')), 'what is not known is shown as 0');
+
 // Records: found by a form, and the winners.
 await visit(page, '/records');
 await page.type('input[name=workload]', workload.digest.slice(0, 10));

@@ -98,7 +98,7 @@ export function devicePage(window: Window): Page {
         'p',
         {},
         badge(check.passed ? 'good' : 'failed'),
-        ` Its newest check took ${number(check.us)} µs, usually ${number(usual)} µs (${signedPercent(driftOf(device()!))}). ${check.reason}`,
+        ` Its newest check took ${number(check.us)} µs; ${usual > 0 ? `it usually takes ${number(usual)} µs (${signedPercent(driftOf(device()!))})` : 'what it usually takes is not known yet'}. ${check.reason}`,
       ),
       check.history_us.length > 1
         ? history.place({
@@ -149,7 +149,7 @@ export function devicePage(window: Window): Page {
           [
             'Drift',
             signedPercent(driftOf(d)) || '–',
-            d.golden ? `${count(d.golden.drifts)} checks in a row were off` : null,
+            d.golden && d.golden.drifts > 0 ? `${count(d.golden.drifts)} checks in a row were off` : null,
           ],
           ['Candidates', count(d.candidates), `${count(d.batches)} batches`],
           ['Leases lost', count(d.losses)],
