@@ -1,7 +1,8 @@
-# hone_embedded_folder(NAME FOLDER folder FUNCTION name): a library with all files of a folder in it, which
-# hone::tracker::FUNCTION() gives (tracker/http/pages.h). A folder that is not there, or is empty, gives none.
+# hone_embedded_folder(NAME FOLDER folder FUNCTION name [COMPRESS]): a library with all files of a folder in it, which
+# hone::tracker::FUNCTION() gives (tracker/http/pages.h). A folder that is not there, or is empty, gives none. With
+# COMPRESS each is in it a second time, as FILE.gz.
 function(hone_embedded_folder name)
-  cmake_parse_arguments(ARG "" "FOLDER;FUNCTION" "" ${ARGN})
+  cmake_parse_arguments(ARG "COMPRESS" "FOLDER;FUNCTION" "" ${ARGN})
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${ARG_FOLDER} ${ARG_FOLDER}/*)
   list(SORT files)
   set(bytes "")
@@ -9,13 +10,28 @@ function(hone_embedded_folder name)
   set(listed "")
   set(paths "")
   set(number 0)
-  foreach(file IN LISTS files)
+  list(TRANSFORM files PREPEND ${ARG_FOLDER}/ OUTPUT_VARIABLE sources)
+  if(ARG_COMPRESS)
+    find_program(HONE_GZIP gzip REQUIRED)
+    foreach(file IN LISTS files)
+      set(compressed ${CMAKE_CURRENT_BINARY_DIR}/${name}/${file}.gz)
+      get_filename_component(folder ${compressed} DIRECTORY)
+      file(MAKE_DIRECTORY ${folder})
+      # Without name and time, so that the same file gives the same program.
+      add_custom_command(OUTPUT ${compressed} DEPENDS ${ARG_FOLDER}/${file}
+                         COMMAND ${HONE_GZIP} -9nc ${ARG_FOLDER}/${file} > ${compressed} VERBATIM)
+      list(APPEND sources ${compressed})
+    endforeach()
+    list(TRANSFORM files APPEND .gz OUTPUT_VARIABLE compressed_files)
+    list(APPEND files ${compressed_files})
+  endif()
+  foreach(file source_file IN ZIP_LISTS files sources)
     set(symbol hone_${name}_${number})
     math(EXPR number "${number} + 1")
-    string(APPEND bytes "    \"${symbol}_begin: .incbin \\\"${ARG_FOLDER}/${file}\\\"\\n${symbol}_end: .byte 0\\n\"\n")
+    string(APPEND bytes "    \"${symbol}_begin: .incbin \\\"${source_file}\\\"\\n${symbol}_end: .byte 0\\n\"\n")
     string(APPEND declared "extern \"C\" const char ${symbol}_begin[], ${symbol}_end[];\n")
     string(APPEND listed "      {\"${file}\", std::string_view(${symbol}_begin, static_cast<size_t>(${symbol}_end - ${symbol}_begin))},\n")
-    list(APPEND paths ${ARG_FOLDER}/${file})
+    list(APPEND paths ${source_file})
   endforeach()
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[

@@ -84,6 +84,10 @@ class Store final : public Source {
   // A part of ForEach.
   absl::StatusOr<Page> Query(const Filter& filter) const;
 
+  // At most so many of the rows that fit, spread evenly over the numbers that these have, the first and the last among
+  // them. Asks for each by itself, so it is for some hundred.
+  absl::StatusOr<std::vector<StoredRecord>> Sample(const Filter& filter, size_t rows) const;
+
   // All outcomes of one workload on every target and device, newest first: for a warm start or a cost model.
   absl::StatusOr<std::vector<StoredRecord>> ForWorkload(std::string_view digest, size_t limit = 10000) const;
 

@@ -413,6 +413,27 @@ absl::StatusOr<Page> Store::Query(const Filter& filter) const {
                     filter.with_workload_text);
 }
 
+absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, size_t rows) const {
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  constexpr Limits kOne{1, SIZE_MAX};
+  HONE_ASSIGN_OR_RETURN(const Page newest, SelectRows(*reader, RowCondition(filter), "m.id DESC", kOne, false));
+  std::vector<StoredRecord> sampled;
+  if (newest.rows.empty() || rows == 0) return sampled;
+  const int64_t last = newest.rows[0].row;
+  Filter next = filter;
+  while (sampled.size() < rows) {
+    HONE_ASSIGN_OR_RETURN(const Page page, SelectRows(*reader, RowCondition(next), "m.id", kOne, false));
+    if (page.rows.empty()) break;
+    sampled.push_back(page.rows[0]);
+    const int64_t first = sampled[0].row, row = page.rows[0].row;
+    if (row >= last) break;
+    const double step = static_cast<double>(last - first) / static_cast<double>(std::max<size_t>(1, rows - 1));
+    const auto wanted = first + static_cast<int64_t>(step * static_cast<double>(sampled.size()));
+    next.after_row = std::max(row, wanted - 1);
+  }
+  return sampled;
+}
+
 absl::StatusOr<std::vector<StoredRecord>> Store::ForWorkload(std::string_view digest, size_t limit) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   Condition condition;

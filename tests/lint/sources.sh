@@ -8,7 +8,7 @@ cd "${1:?usage: $0 TREE}"
 files() {
   local names=() pattern
   for pattern in "$@"; do names+=(-o -name "$pattern"); done
-  find . \( -path ./build -o -path ./.git -o -path ./shared -o -name node_modules \) -prune -o \
+  find . \( -path ./build -o -path ./.git -o -path ./shared -o -path ./dashboard/dist -o -name node_modules \) -prune -o \
     -type f \( "${names[@]:1}" \) -printf '%P\n' | LC_ALL=C sort
 }
 

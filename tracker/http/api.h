@@ -70,6 +70,8 @@ absl::StatusOr<HttpResponse> ListBestRecords(const Sources& sources, const Quest
 absl::StatusOr<HttpResponse> ExportRecords(const Sources& sources, const Question& question);
 absl::StatusOr<HttpResponse> CountRecords(const Sources& sources, const Question& question);
 absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowImportance(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowDrift(const Sources& sources, const Question& question);
 absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Question& question);
 
 // Changes.

@@ -3,11 +3,15 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/status.h"
 #include "records/jsonl.h"
 #include "tracker/http/api.h"
+#include "tracker/http/commands.h"
+#include "tracker/http/importance.h"
 #include "tracker/http/json.h"
 
 namespace hone::tracker {
@@ -15,6 +19,7 @@ namespace {
 
 constexpr int64_t kUsualRows = 100, kMostRows = 1000;
 constexpr int64_t kUsualPoints = 2000, kMostPoints = 10'000;
+constexpr int64_t kUsualSamples = 300, kMostSamples = 1000;
 constexpr int64_t kMostExported = 10'000;
 constexpr size_t kPageBytes = 4 << 20;  // what rows of a page may weigh; one row comes however much it weighs
 constexpr size_t kMostWinners = 200;    // of one workload
@@ -118,9 +123,15 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   filter.workload_digest = digest;
   HONE_ASSIGN_OR_RETURN(const std::string text, sources.store->WorkloadText(digest));
   HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Query(filter));
-  Json points = Json::array();
-  for (const records::StoredRecord& row : page.rows) points.push_back(PointToJson(row));
-  Json json = {{"points", points}, {"more", page.more}};
+  // A fingerprint is longer than all the rest of a point, and the same in most of them.
+  Json points = Json::array(), devices = Json::array();
+  std::map<std::string, size_t> numbers;
+  for (const records::StoredRecord& row : page.rows) {
+    const auto [known, is_new] = numbers.try_emplace(row.record.key.device_fingerprint, numbers.size());
+    if (is_new) devices.push_back(known->first);
+    points.push_back(PointToJson(row, known->second));
+  }
+  Json json = {{"points", std::move(points)}, {"devices", std::move(devices)}, {"more", page.more}};
   if (filter.after_row > 0) return JsonResponse(json);
   HONE_ASSIGN_OR_RETURN(const Json best, BestPageToJson(*sources.store, filter, {}, kMostWinners));
   json["workload"] = digest;
@@ -129,6 +140,45 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   json["text"] = text;
   json["best"] = best["best"];
   return JsonResponse(json);
+}
+
+absl::StatusOr<HttpResponse> ShowImportance(const Sources& sources, const Question& question) {
+  const std::string& digest = question.names[0];
+  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(question, kMostPoints, kMostPoints));
+  HONE_RETURN_IF_ERROR(sources.store->WorkloadText(digest).status());
+  HONE_ASSIGN_OR_RETURN(const auto rows, sources.store->ForWorkload(digest, filter.limit));
+  std::vector<Trial> trials;
+  for (const records::StoredRecord& row : rows) {
+    const records::Key& key = row.record.key;
+    const Json median = MedianToJson(row.record);
+    const bool wanted = (filter.target.empty() || filter.target == key.target) &&
+                        (filter.device_fingerprint.empty() || filter.device_fingerprint == key.device_fingerprint) &&
+                        (filter.compiler_version.empty() || filter.compiler_version == key.compiler_version);
+    if (!wanted || median.is_null()) continue;
+    trials.push_back({fmt::format("{}\n{}\n{}", key.target, key.device_fingerprint, key.compiler_version),
+                      row.record.decisions, median.get<double>() * 1e-3});
+  }
+  Json decisions = Json::array();
+  for (const DecisionImportance& decision : ImportanceOf(trials)) {
+    Json values = Json::array();
+    for (const DecisionValue& value : decision.values) {
+      values.push_back({{"value", value.value},
+                        {"trials", value.trials},
+                        {"best_ms", value.best_seconds * 1e3},
+                        {"median_ms", value.median_seconds * 1e3}});
+    }
+    decisions.push_back({{"name", decision.name}, {"share", decision.share}, {"values", std::move(values)}});
+  }
+  return JsonResponse({{"trials", trials.size()}, {"decisions", std::move(decisions)}});
+}
+
+absl::StatusOr<HttpResponse> ShowDrift(const Sources& sources, const Question& question) {
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kUsualSamples, kMostSamples));
+  filter.outcomes = records::Filter::Outcomes::kTimed;
+  HONE_ASSIGN_OR_RETURN(const auto rows, sources.store->Sample(filter, filter.limit));
+  Json points = Json::array();
+  for (const records::StoredRecord& row : rows) points.push_back(DriftToJson(row));
+  return JsonResponse({{"points", points}});
 }
 
 absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Question& question) {
@@ -144,9 +194,10 @@ absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Questio
     return absl::NotFoundError(fmt::format("there is no candidate {}; it is the `row` of a record", name));
   }
   Json json = RecordToJson(page->rows[0]);
-  // What a person copies to have the record beside the model that it is of.
-  json["command"] = fmt::format("hone records query --workload {} --after {} --limit 1 --json",
-                                page->rows[0].record.key.workload_digest, row - 1);
+  // What a person copies to have the record beside the model that it is of, or its kernel.
+  json["command"] = QueryCommand(page->rows[0]);
+  const std::optional<std::string> kernel = KernelCommand(page->rows[0].record);
+  json["kernel_command"] = kernel.has_value() ? Json(*kernel) : Json(nullptr);
   return JsonResponse(json);
 }
 

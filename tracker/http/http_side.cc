@@ -35,6 +35,16 @@ absl::StatusOr<std::vector<std::string>> HostsOf(const HttpSideOptions& options)
   return hosts;
 }
 
+// The address that it has, but for the host: over TLS one that is in the certificate, since browsers take no other.
+std::string AddressFor(const std::string& address, const std::vector<std::string>& hosts) {
+  if (hosts.empty() || std::find(hosts.begin(), hosts.end(), HostIn(address)) != hosts.end()) return address;
+  const bool is_local = std::find(Loopback().begin(), Loopback().end(), HostIn(address)) != Loopback().end();
+  const auto local = std::find(hosts.begin(), hosts.end(), "localhost");
+  const std::string& host = is_local && local != hosts.end() ? *local : hosts.front();
+  const std::string port = address.substr(address.rfind(':'));
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + port;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions& options, Shell* shell,
@@ -59,7 +69,7 @@ absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions&
                         }));
   side->events_->Start();
   side->url_ = membership != nullptr
-                   ? fmt::format("https://{}/", side->server_->address())
+                   ? fmt::format("https://{}/", AddressFor(side->server_->address(), hosts))
                    : fmt::format("http://{}/#key={}", side->server_->address(), side->visitors_->key());
   if (!options.url_file.empty()) HONE_RETURN_IF_ERROR(pki::WriteFile(options.url_file, side->url_ + "\n"));
   return side;

@@ -30,7 +30,8 @@ class HttpSide {
                                                          const records::Store* store, const Membership* membership,
                                                          Gate* gate);
 
-  // Where a browser finds it: "https://HOST:PORT/", or "http://127.0.0.1:PORT/#key=KEY", which is a secret.
+  // Where a browser finds it: "https://HOST:PORT/", by a name of its certificate, or "http://127.0.0.1:PORT/#key=KEY",
+  // which is a secret.
   const std::string& url() const { return url_; }
   void Stop() { server_->Stop(); }
 

@@ -1,8 +1,11 @@
 #include "tracker/http/json.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -136,12 +139,19 @@ Json SandboxToJson(const v1::Sandbox& sandbox) {
   return {{"level", NameOf(sandbox.level())}, {"missing", missing}};
 }
 
-// Of the repeats that count; null for a failure.
-Json MedianToJson(const records::Record& record) {
-  const auto* timing = std::get_if<records::Timing>(&record.outcome);
-  if (timing == nullptr) return nullptr;
-  const auto repeats = records::CountingRepeats(timing->seconds, timing->first_interleaved);
-  return Median({repeats.begin(), repeats.end()}) * kMs;
+// The number of a word "name=number"; nullopt where there is none.
+std::optional<double> NumberIn(std::string_view words, std::string_view name) {
+  for (size_t at = 0; at < words.size();) {
+    const size_t end = std::min(words.find(' ', at), words.size());
+    const std::string_view word = words.substr(at, end - at);
+    at = end + 1;
+    if (word.size() <= name.size() || word.substr(0, name.size()) != name || word[name.size()] != '=') continue;
+    double value = 0;
+    const char* last = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data() + name.size() + 1, last, value);
+    if (error == std::errc() && stopped == last) return value;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -228,7 +238,14 @@ Json DeviceToJson(const v1::Device& device, const Running* running) {
           {"sandbox", SandboxToJson(state.sandbox())}};
 }
 
-Json PointToJson(const records::StoredRecord& stored) {
+Json MedianToJson(const records::Record& record) {
+  const auto* timing = std::get_if<records::Timing>(&record.outcome);
+  if (timing == nullptr) return nullptr;
+  const auto repeats = records::CountingRepeats(timing->seconds, timing->first_interleaved);
+  return Median({repeats.begin(), repeats.end()}) * kMs;
+}
+
+Json PointToJson(const records::StoredRecord& stored, size_t device) {
   const records::Record& record = stored.record;
   const auto* timing = std::get_if<records::Timing>(&record.outcome);
   const auto* failure = std::get_if<records::Failure>(&record.outcome);
@@ -239,8 +256,22 @@ Json PointToJson(const records::StoredRecord& stored) {
           {"is_default", record.is_default},
           {"confirmed", timing != nullptr && timing->confirmed},
           {"verified", timing != nullptr && timing->verified},
-          {"device", record.key.device_fingerprint},
+          {"device", device},
           {"measured_by", record.measured_by}};
+}
+
+Json DriftToJson(const records::StoredRecord& stored) {
+  const records::Record& record = stored.record;
+  const auto& timing = std::get<records::Timing>(record.outcome);
+  const std::optional<double> golden = NumberIn(record.environment, "golden_us");
+  return {{"row", stored.row},
+          {"at", InstantToJson(record.measured_at)},
+          {"measured_by", record.measured_by},
+          {"golden_us", Maybe(golden.has_value(), golden.value_or(0))},
+          {"reference_us", Maybe(timing.reference_seconds.has_value(), timing.reference_seconds.value_or(0) * kUs)},
+          {"drift", Maybe(timing.drift.has_value(), timing.drift.value_or(0))},
+          {"temperature_c", Maybe(timing.temperature_celsius.has_value(), timing.temperature_celsius.value_or(0))},
+          {"clock_hz", Maybe(timing.clock_hertz.has_value(), timing.clock_hertz.value_or(0))}};
 }
 
 Json RecordToJson(const records::StoredRecord& stored) {

@@ -32,7 +32,10 @@ struct Running {
 Json DeviceToJson(const v1::Device& device, const Running* running);
 
 // A trial of a workload, as a point of a plot.
-Json PointToJson(const records::StoredRecord& stored);
+// Of the repeats that count; null for a failure.
+Json MedianToJson(const records::Record& record);
+Json DriftToJson(const records::StoredRecord& stored);
+Json PointToJson(const records::StoredRecord& stored, size_t device);  // device: its number in a list beside it
 // A whole record: what a line of JSON has (docs/RECORDS.md), its row, and the median of the repeats that count.
 Json RecordToJson(const records::StoredRecord& stored);
 Json BestToJson(const records::BestRecord& best);

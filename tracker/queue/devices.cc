@@ -296,6 +296,7 @@ std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& reque
                                                    : v1::DEVICE_ACTIVITY_MEASURING);
       DescribeHealth(agent, device, now, proto);
       proto.set_drained(drained(id));
+      if (proto.drained() && proto.health_reason().empty()) proto.set_health_reason(drained_.at(id));
       *proto.mutable_last_seen() = ToProto(agent.last_seen);
       proto.set_batches_done(device.batches_done);
       proto.set_candidates_done(device.candidates_done);

@@ -171,6 +171,7 @@ int Run(const Options& options) {
       document["parts"].push_back(part);
     }
     if (options.viewers > 0) {
+      fmt::print(stderr, "watch it at {}\n", tracker.url());
       LoadViewers viewers(tracker.url(), options.viewers);
       std::this_thread::sleep_for(std::chrono::seconds(2));
       viewers.TakeDelays();

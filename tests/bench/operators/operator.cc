@@ -140,9 +140,7 @@ Operator MatrixProduct(const Ints& batch, int64_t rows, int64_t in, int64_t out)
   const Ints shape = Join(batch, {rows, in});
   return Simple(fmt::format("{}_to_{}", NameOf("MatMul", shape), out), 13, "MatMul", shape,
                 2 * Product(shape) * static_cast<double>(out), {},
-                [&](ModelBuilder& b, std::vector<std::string>* inputs) {
-                  inputs->push_back(b.Weight({in, out}, in));
-                });
+                [&](ModelBuilder& b, std::vector<std::string>* inputs) { inputs->push_back(b.Weight({in, out}, in)); });
 }
 
 Operator SelfProduct(const Ints& batch, int64_t rows, int64_t n) {

@@ -108,6 +108,25 @@ TEST_F(StoreTest, ABadRowNeverBlocksTheRest) {
   EXPECT_EQ(store_->Summarize()->workloads, 1);
 }
 
+TEST_F(StoreTest, ASampleIsSpreadOverAllRowsThatFit) {
+  std::vector<Record> records;
+  for (int i = 1; i <= 101; ++i) records.push_back(SampleTiming(i, "s", 1e-3));
+  for (int i = 102; i <= 110; ++i) records.push_back(SampleFailure(i, "", FailureKind::kCrashed));
+  ASSERT_TRUE(store_->Append(records).ok());
+  const auto rows = [this](size_t limit) {
+    std::vector<int64_t> numbers;
+    const auto sampled = store_->Sample({.outcomes = Filter::Outcomes::kTimed}, limit);
+    EXPECT_TRUE(sampled.ok()) << sampled.status();
+    for (const StoredRecord& row : *sampled) numbers.push_back(row.row);
+    return numbers;
+  };
+  EXPECT_THAT(rows(5), ElementsAre(1, 26, 51, 76, 101));
+  EXPECT_THAT(rows(1), ElementsAre(1));
+  EXPECT_THAT(rows(0), IsEmpty());
+  EXPECT_EQ(rows(1000).size(), 101u);
+  EXPECT_THAT(*store_->Sample({.target = "none"}, 5), IsEmpty());
+}
+
 TEST_F(StoreTest, TheTextOfAKnownWorkloadNeedNotBeSentAgain) {
   Add({SampleTiming(1, "a", 1e-3)});
   Record again = SampleTiming(2, "b", 2e-3);

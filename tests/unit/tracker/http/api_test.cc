@@ -132,7 +132,7 @@ TEST_F(ApiTest, ThePageListsEveryFieldAndNoOther) {
     std::set<std::string> leaves, missing = documented.at(address);
     for (const std::string& name : {job_, full, std::string("d"), std::string("1"), std::string("3")}) {
       std::string target = address;
-      if (target.back() == '*') target.replace(target.size() - 1, 1, name);
+      if (const size_t star = target.find('*'); star != std::string::npos) target.replace(star, 1, name);
       const HttpResponse response = Get(target);
       if (response.status == 200) AddLeaves(Json::parse(response.body), "", leaves);
     }
@@ -205,6 +205,9 @@ TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
   EXPECT_TRUE(workload["more"]);
   EXPECT_EQ(workload["points"][0]["kind"], "timed");
   EXPECT_EQ(workload["points"][0]["median_ms"], 1);
+  EXPECT_EQ(workload["points"][1]["device"], 0);
+  EXPECT_THAT(workload["devices"], SizeIs(1));
+  EXPECT_EQ(workload["devices"][0], workload["best"][0]["device"]);
   EXPECT_EQ(workload["text"], "w");
   EXPECT_THAT(workload["best"], SizeIs(1));
   const Json rest = GetJson("/api/v1/workloads/d?after_row=2");
@@ -214,6 +217,19 @@ TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
   EXPECT_FALSE(rest.contains("best"));
   EXPECT_EQ(Get("/api/v1/workloads/none").status, 404);
   EXPECT_THAT(GetJson("/api/v1/workloads/d?kind=wrong_output")["points"], SizeIs(1));
+}
+
+TEST_F(ApiTest, DecisionsSayWhatTheyAreWorthAndDevicesHowTheyDrift) {
+  const Json importance = GetJson("/api/v1/workloads/d/importance");
+  EXPECT_EQ(importance["trials"], 2);  // the third one failed
+  EXPECT_EQ(importance["decisions"][0]["name"], "tile");
+  EXPECT_EQ(importance["decisions"][0]["values"][0]["best_ms"], 1);
+  EXPECT_EQ(GetJson("/api/v1/workloads/d/importance?target=none")["trials"], 0);
+  EXPECT_EQ(Get("/api/v1/workloads/none/importance").status, 404);
+  EXPECT_THAT(GetJson("/api/v1/records/drift")["points"], SizeIs(2));
+  EXPECT_THAT(GetJson("/api/v1/records/drift?limit=1")["points"], SizeIs(1));
+  EXPECT_THAT(GetJson("/api/v1/records/drift?device=none")["points"], SizeIs(0));
+  EXPECT_EQ(Get("/api/v1/records/drift?limit=1001").status, 400);
 }
 
 TEST_F(ApiTest, ACandidateIsTheWholeRecord) {

@@ -87,6 +87,7 @@ class SiteTest : public testing::Test {
     *submit.mutable_batch() = BatchOf(3);
     for (v1::Candidate& candidate : *submit.mutable_batch()->mutable_candidates()) {
       candidate.set_schedule("schedule of " + candidate.id());
+      candidate.set_decisions("tile=" + candidate.id().substr(1));
     }
     EXPECT_TRUE(Await<v1::SubmitBatchResponse>([&](Done<v1::SubmitBatchResponse> done) {
                   shell_->SubmitBatch(submit, done);

@@ -1,0 +1,280 @@
+// What the tracker's API answers: docs/API.md in types. A test holds the two against each other, field by field
+// (tests/types_are_those_of_the_api.js), so each interface says which address answers it.
+//
+// Not known is null. Lists come in pages: `more` says that there is more.
+
+/** GET /api/v1/session */
+export interface Session {
+  role: 'viewer' | 'client' | 'admin';
+  name: string;
+  session: boolean;
+}
+
+/** GET /api/v1/overview */
+export interface Overview {
+  time: string;
+  started: string;
+  storing: boolean;
+  trials_per_second: number;
+  jobs: Record<string, number>;
+  devices: Record<string, number>;
+  health: Record<string, number>;
+  drained: number;
+  pieces_queued: number;
+  pieces_running: number;
+  outcomes: Record<string, number>;
+  records_bytes: number;
+  disk_free_bytes: number;
+  running: Job[];
+}
+
+/** GET /api/v1/jobs */
+export interface Jobs {
+  jobs: Job[];
+  more: boolean;
+}
+
+export interface Job {
+  job: string;
+  model: string;
+  target: string;
+  group: string;
+  devices: string[];
+  state: string;
+  waiting_for: string;
+  activity: string;
+  error: string;
+  submitted_by: string;
+  priority: number;
+  created: string | null;
+  started: string | null;
+  ended: string | null;
+  until: string | null;
+  trials: number;
+  trials_limit: number | null;
+  seconds: number;
+  seconds_limit: number | null;
+  seconds_left: number | null;
+  trials_per_second: number;
+  failed: Record<string, number>;
+  latency_ms_before: number | null;
+  latency_ms_after: number | null;
+}
+
+/** GET /api/v1/jobs/* */
+export interface JobDetail extends Job {
+  model_digest: string;
+  threads: number;
+  seed: number;
+  options: Record<string, string>;
+  labels: Record<string, string>;
+  device_kind: string;
+  attempts: number;
+  spent: {
+    proposing_seconds: number;
+    learning_seconds: number;
+    building_seconds: number;
+    waiting_seconds: number;
+    measuring_seconds: number;
+    drawn: number;
+    illegal: number;
+    repeated: number;
+  };
+  workloads: JobWorkload[];
+}
+
+export interface JobWorkload {
+  digest: string;
+  operator: string;
+  count: number;
+  flops: number;
+  trials: number;
+  default_ms: number | null;
+  best_ms: number | null;
+  roofline_ms: number | null;
+  roofline_share: number | null;
+  gflops: number | null;
+  share_before: number | null;
+  share_after: number | null;
+  schedule: string;
+}
+
+/** GET /api/v1/devices */
+export interface Devices {
+  devices: Device[];
+  more: boolean;
+  trouble: string;
+}
+
+export interface Device {
+  device: string;
+  agent: string;
+  agent_version: string;
+  target: string;
+  fingerprint: string;
+  kind: string;
+  model: string;
+  threads: number;
+  labels: Record<string, string>;
+  activity: string;
+  health: string;
+  reason: string;
+  drained: boolean;
+  last_seen: string | null;
+  running: { job: string; workload: string; attempt: number; since: string } | null;
+  batches: number;
+  candidates: number;
+  losses: number;
+  quarantines: number;
+  quarantined_since: string | null;
+  retry_at: string | null;
+  governor: string;
+  golden: {
+    passed: boolean;
+    reason: string;
+    us: number;
+    mad_us: number;
+    baseline_us: number;
+    baseline_mad_us: number;
+    drifts: number;
+    history_us: number[];
+    temperature_c: number | null;
+    throttled: boolean;
+  } | null;
+  sandbox: { level: string; missing: Record<string, string> };
+}
+
+/** GET /api/v1/workloads/* */
+export interface Workload extends NewPoints {
+  workload: string;
+  operator: string;
+  flops: number;
+  text: string;
+  best: Best[];
+}
+
+/** What /api/v1/workloads/* answers with after_row. */
+export interface NewPoints {
+  points: Point[];
+  devices: string[];
+  more: boolean;
+}
+
+export interface Point {
+  row: number;
+  at: string;
+  kind: string;
+  median_ms: number | null;
+  is_default: boolean;
+  confirmed: boolean;
+  verified: boolean;
+  device: number; // in `devices`
+  measured_by: string;
+}
+
+/** GET /api/v1/workloads/{digest}/importance */
+export interface Importance {
+  trials: number;
+  decisions: {
+    name: string;
+    share: number;
+    values: { value: string; trials: number; best_ms: number; median_ms: number }[];
+  }[];
+}
+
+/** GET /api/v1/records/drift */
+export interface Drift {
+  points: {
+    row: number;
+    at: string;
+    measured_by: string;
+    golden_us: number | null;
+    reference_us: number | null;
+    drift: number | null;
+    temperature_c: number | null;
+    clock_hz: number | null;
+  }[];
+}
+
+/** GET /api/v1/records/best */
+export interface BestPage {
+  best: Best[];
+  next: string | null;
+}
+
+export interface Best {
+  row: number;
+  workload: string;
+  operator: string;
+  target: string;
+  device: string;
+  compiler: string;
+  schedule: string;
+  median_ms: number;
+  gflops: number;
+  default_ms: number | null;
+  confirmed: boolean;
+  records: number;
+  measured_at: string;
+  measurement: string;
+}
+
+/** GET /api/v1/records */
+export interface Records {
+  records: RecordRow[];
+  more: boolean;
+}
+
+/** A line of JSON of the records (docs/RECORDS.md), and its row. */
+export interface RecordRow {
+  row: number;
+  median_ms: number | null;
+  measurement: string;
+  batch: string;
+  workload: { digest: string; operator: string; flops: number; text?: string };
+  target: string;
+  device: string;
+  compiler: string;
+  schedule: string;
+  decisions: string;
+  is_default: boolean;
+  timing?: {
+    seconds: number[];
+    first_interleaved: number;
+    calls_per_repeat: number;
+    confirmed: boolean;
+    verified: boolean;
+    tolerance: number;
+    reference_seconds: number;
+    drift: number;
+    max_error: number;
+    temperature_celsius?: number;
+    clock_hertz?: number;
+  };
+  failure?: { kind: string; text: string };
+  environment: string;
+  measured_by: string;
+  measured_at_ms: number;
+  seed: number;
+}
+
+/** GET /api/v1/candidates/* */
+export interface Candidate extends RecordRow {
+  command: string;
+  kernel_command: string | null;
+}
+
+/** GET /api/v1/records/stats */
+export interface RecordStats {
+  records: number;
+  workloads: number;
+  devices: number;
+  failed: Record<string, number>;
+}
+
+/** `data` of an event `change`. */
+export interface Change {
+  jobs?: { changed: Job[]; gone: string[] };
+  devices?: { changed: Device[]; gone: string[] };
+  overview?: Omit<Overview, 'running'>;
+}

@@ -1,0 +1,172 @@
+// All devices: what each does, how it is, and what may be done about it.
+import { act, ApiError, ask } from '../api';
+import type { Device, Devices } from '../api_types';
+import { h } from '../dom';
+import { count, duration, number, short } from '../format';
+import { addressOf } from '../links';
+import { may, type Page, type Window } from '../page';
+import { type Column, table } from '../table';
+import { badge, button, choice, confirmed, link, moment } from '../widgets';
+
+/** The one word for how a device is: what keeps it from work comes first. */
+export function stateOf(device: Device): string {
+  if (device.drained) return 'drained';
+  if (device.activity === 'offline') return 'offline';
+  return device.health !== 'good' ? device.health : device.activity;
+}
+
+/** How far its golden kernel is off what it usually takes; null where that is not known. */
+export function driftOf(device: Device): number | null {
+  const { golden } = device;
+  return golden !== null && golden.baseline_us > 0 ? golden.us / golden.baseline_us - 1 : null;
+}
+
+export function signedPercent(share: number | null): string {
+  return share === null ? '' : `${share >= 0 ? '+' : '−'}${Math.abs(share * 100).toFixed(1)}%`;
+}
+
+/** Buttons that drain or release a device's agent, for those who may. */
+export function agentActions(window: Window, device: Device): HTMLElement | null {
+  if (!may(window.farm, 'drain')) return null;
+  const { agent } = device;
+  const others = [...window.farm.devices.values()].filter((other) => other.agent === agent).length - 1;
+  const too = others > 0 ? ` It has ${count(others)} more.` : '';
+
+  async function change(what: 'drain' | 'release', body?: object) {
+    try {
+      await act('POST', `agents/${encodeURIComponent(agent)}/${what}`, body);
+      window.say(what === 'drain' ? `${agent} is drained.` : `${agent} is released.`);
+    } catch (error) {
+      window.say(error instanceof ApiError ? error.message : String(error));
+    }
+  }
+  async function drain() {
+    const answer = await confirmed(
+      `Drain ${agent}?`,
+      `It ends what it measures and gets no more work, until it is released.${too}`,
+      'Drain',
+      true,
+    );
+    if (answer) await change('drain', { reason: answer.text });
+  }
+  async function release() {
+    if (await confirmed(`Release ${agent}?`, `It gets work again; quarantine of its devices ends.${too}`, 'Release'))
+      await change('release');
+  }
+  const name = { 'aria-label': `${device.drained ? 'Release' : 'Drain'} ${agent}` };
+  const releases = device.drained || device.health === 'quarantined';
+  return h(
+    'span',
+    { class: 'actions' },
+    device.drained ? null : button('Drain…', () => void drain(), { 'aria-label': `Drain ${agent}` }),
+    releases ? button('Release…', () => void release(), { ...name, 'aria-label': `Release ${agent}` }) : null,
+  );
+}
+
+export function runningOn(device: Device): Node | string {
+  const { running } = device;
+  if (running === null) return '';
+  return h(
+    'span',
+    {},
+    link(addressOf.workload(running.workload, { job: running.job }), short(running.workload, 8)),
+    ' of ',
+    link(addressOf.job(running.job), running.job),
+  );
+}
+
+function columns(window: Window): Column<Device>[] {
+  return [
+    { name: 'Device', by: (d) => d.device, cell: (d) => link(addressOf.device(d.device), d.device) },
+    {
+      name: 'State',
+      by: (d) => stateOf(d),
+      cell: (d) => [badge(stateOf(d)), d.reason ? h('span', { class: 'note block' }, d.reason) : null],
+    },
+    { name: 'Measures', cell: (d) => runningOn(d) },
+    {
+      name: 'Temperature',
+      number: true,
+      by: (d) => d.golden?.temperature_c ?? null,
+      cell: (d) => (d.golden?.temperature_c ? `${number(d.golden.temperature_c, 2)} °C` : ''),
+    },
+    {
+      name: 'Clock',
+      by: (d) => d.governor,
+      cell: (d) => [d.governor, d.golden?.throttled ? h('span', { class: 'note block' }, 'throttled') : null],
+    },
+    { name: 'Drift', number: true, by: (d) => driftOf(d), cell: (d) => signedPercent(driftOf(d)) },
+    { name: 'Quarantines', number: true, by: (d) => d.quarantines, cell: (d) => count(d.quarantines) },
+    { name: 'Candidates', number: true, by: (d) => d.candidates, cell: (d) => count(d.candidates) },
+    { name: 'Wall', by: (d) => d.sandbox.level, cell: (d) => d.sandbox.level },
+    { name: 'Is a', by: (d) => d.model, cell: (d) => h('span', { class: 'long', title: d.model }, d.model) },
+    {
+      name: 'Last seen',
+      by: (d) => d.last_seen,
+      cell: (d) =>
+        d.activity === 'offline'
+          ? `${duration((Date.now() - Date.parse(d.last_seen ?? '')) / 1000)} ago`
+          : moment(d.last_seen),
+    },
+    ...(may(window.farm, 'drain') ? [{ name: 'Change', cell: (d: Device) => agentActions(window, d) }] : []),
+  ];
+}
+
+export async function loadDevices(window: Window): Promise<string> {
+  const { devices } = window.farm;
+  let page: Devices;
+  const seen = new Map<string, Device>();
+  let after = '';
+  do {
+    page = await ask<Devices>(`devices?limit=2000${after ? `&after=${encodeURIComponent(after)}` : ''}`, window.closed);
+    for (const device of page.devices) seen.set(device.device, device);
+    after = page.devices[page.devices.length - 1]?.device ?? '';
+  } while (page.more && after);
+  devices.clear();
+  for (const [name, device] of seen) devices.set(name, device);
+  return page.trouble;
+}
+
+export function devicesPage(window: Window): Page {
+  const { devices } = window.farm;
+  return {
+    title: () => 'Devices',
+    async load() {
+      await loadDevices(window);
+    },
+    render() {
+      const wanted = window.query('state');
+      const states = [...new Set([...devices.values()].map(stateOf))].sort();
+      const rows = [...devices.values()].filter((device) => !wanted || stateOf(device) === wanted);
+      return [
+        h('h1', {}, 'Devices'),
+        h(
+          'div',
+          { class: 'actions' },
+          choice(
+            'Show',
+            [
+              ['', 'all'],
+              ...[...new Set([...states, ...(wanted ? [wanted] : [])])].map((state): [string, string] => [
+                state,
+                state,
+              ]),
+            ],
+            wanted,
+            (state) => window.setQuery({ state }),
+          ),
+          h('p', { class: 'note' }, `${count(rows.length)} of ${count(devices.size)}`),
+        ),
+        table({
+          name: 'Devices',
+          columns: columns(window),
+          rows,
+          key: (d) => d.device,
+          order: window.query('sort') || 'Device',
+          sort: (sort) => window.setQuery({ sort }),
+          empty: 'No such device.',
+        }),
+      ];
+    },
+  };
+}

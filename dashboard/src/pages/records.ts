@@ -1,0 +1,246 @@
+// Records: search among them, the winners of every key, and export.
+import { ApiError, ask, askLines } from '../api';
+import type { Best, BestPage, RecordRow, Records, RecordStats } from '../api_types';
+import { h } from '../dom';
+import { count, milliseconds, number, short, speedup, words } from '../format';
+import { addressOf } from '../links';
+import type { Page, Window } from '../page';
+import { withParameters } from '../parameters';
+import { type Column, table } from '../table';
+import { button, figures, link, moment } from '../widgets';
+
+const pageSize = 100;
+const mostExported = 20; // pages of 10,000 lines
+const filters = ['operator', 'workload', 'target', 'device', 'compiler', 'kind', 'confirmed'] as const;
+type Filter = Record<(typeof filters)[number], string>;
+
+const kinds = [
+  'timed',
+  'failed',
+  'schedule_illegal',
+  'compile_error',
+  'compile_timeout',
+  'crashed',
+  'run_timeout',
+  'wrong_output',
+  'out_of_bounds_write',
+  'lost_device',
+  'forbidden_call',
+  'impossible_time',
+];
+
+const long = (text: string) => h('span', { class: 'long', title: text }, text);
+
+const rowColumns: Column<RecordRow>[] = [
+  { name: 'Candidate', number: true, by: (r) => r.row, cell: (r) => link(addressOf.candidate(r.row), String(r.row)) },
+  {
+    name: 'Operator',
+    by: (r) => r.workload.operator,
+    cell: (r) => link(addressOf.workload(r.workload.digest), r.workload.operator || short(r.workload.digest)),
+  },
+  { name: 'Outcome', by: (r) => r.failure?.kind ?? 'timed', cell: (r) => words(r.failure?.kind ?? 'timed') },
+  { name: 'Time', number: true, by: (r) => r.median_ms, cell: (r) => milliseconds(r.median_ms) },
+  { name: 'What it is', cell: (r) => [r.is_default ? 'default ' : '', r.timing?.confirmed ? 'final comparison' : ''] },
+  { name: 'Measured', by: (r) => r.measured_at_ms, cell: (r) => moment(r.measured_at_ms) },
+  { name: 'By', by: (r) => r.measured_by, cell: (r) => r.measured_by },
+  { name: 'Target', by: (r) => r.target, cell: (r) => long(r.target) },
+  { name: 'Device', by: (r) => r.device, cell: (r) => long(r.device) },
+];
+
+const bestColumns: Column<Best>[] = [
+  {
+    name: 'Operator',
+    by: (b) => b.operator,
+    cell: (b) =>
+      link(
+        addressOf.workload(b.workload, { target: b.target, device: b.device, compiler: b.compiler }),
+        b.operator || short(b.workload),
+      ),
+  },
+  { name: 'Winner', number: true, by: (b) => b.row, cell: (b) => link(addressOf.candidate(b.row), String(b.row)) },
+  { name: 'Time', number: true, by: (b) => b.median_ms, cell: (b) => milliseconds(b.median_ms) },
+  { name: 'Default', number: true, by: (b) => b.default_ms, cell: (b) => milliseconds(b.default_ms) },
+  {
+    name: 'Speed-up',
+    number: true,
+    by: (b) => (b.default_ms ? b.default_ms / b.median_ms : null),
+    cell: (b) => speedup(b.default_ms, b.median_ms),
+  },
+  { name: 'GFLOP/s', number: true, by: (b) => b.gflops, cell: (b) => number(b.gflops) },
+  { name: 'Decided by', by: (b) => (b.confirmed ? 0 : 1), cell: (b) => (b.confirmed ? 'final comparison' : 'races') },
+  { name: 'Records', number: true, by: (b) => b.records, cell: (b) => count(b.records) },
+  { name: 'Target', by: (b) => b.target, cell: (b) => long(b.target) },
+  { name: 'Device', by: (b) => b.device, cell: (b) => long(b.device) },
+];
+
+export function recordsPage(window: Window): Page {
+  let rows: RecordRow[] = [];
+  let best: Best[] = [];
+  let more = false;
+  let next: string | null = null;
+  let stats: RecordStats | null = null;
+  let exporting = '';
+
+  const showsBest = () => window.query('show') === 'best';
+  const filter = () => Object.fromEntries(filters.map((name) => [name, window.query(name)])) as Filter;
+
+  async function loadRows(after?: number) {
+    const page = await ask<Records>(
+      withParameters('records', { ...filter(), limit: pageSize, after_row: after }),
+      window.closed,
+    );
+    rows = after === undefined ? page.records : [...rows, ...page.records];
+    more = page.more;
+  }
+  async function loadBest(after?: string) {
+    const { kind: _kind, confirmed: _confirmed, ...key } = filter();
+    const page = await ask<BestPage>(withParameters('records/best', { ...key, limit: pageSize, after }), window.closed);
+    best = after === undefined ? page.best : [...best, ...page.best];
+    next = page.next;
+  }
+  const find = () => (showsBest() ? loadBest() : loadRows());
+
+  async function again(step: () => Promise<void>) {
+    try {
+      await step();
+    } catch (error) {
+      window.say(error instanceof ApiError ? error.message : String(error));
+    }
+    window.show();
+  }
+
+  function search(event: Event) {
+    event.preventDefault();
+    const form = new FormData(event.target as HTMLFormElement);
+    window.setQuery(Object.fromEntries(filters.map((name) => [name, String(form.get(name) ?? '').trim()])));
+    void again(find);
+  }
+
+  /** Gathers lines page by page: a link could not show who asks. */
+  async function exportLines() {
+    const parts: string[] = [];
+    let after: string | null = null;
+    for (let page = 0; page < mostExported; ++page) {
+      exporting = `Page ${page + 1}…`;
+      window.show();
+      const lines = await askLines(withParameters('records/export', { ...filter(), after_row: after ?? undefined }));
+      parts.push(lines.text);
+      after = lines.next;
+      if (after === null) break;
+    }
+    exporting =
+      after === null ? '' : 'There are more than a browser should hold; hone records export --tracker has them all.';
+    const anchor = h('a', { download: 'records.jsonl' });
+    anchor.href = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' }));
+    anchor.click();
+    URL.revokeObjectURL(anchor.href);
+  }
+
+  function form() {
+    const values = filter();
+    const field = (name: keyof Filter, label: string, note: string) =>
+      h(
+        'label',
+        { class: 'field' },
+        label,
+        h('input', { type: 'search', name, value: values[name], placeholder: note, autocomplete: 'off' }),
+      );
+    return h(
+      'form',
+      { onsubmit: search, class: 'actions', role: 'search', 'aria-label': 'Records' },
+      field('operator', 'Operator', 'a part of it'),
+      field('workload', 'Workload', 'beginning of its digest'),
+      field('target', 'Target', 'the whole text'),
+      field('device', 'Device', 'the whole fingerprint'),
+      field('compiler', 'Compiler', 'its version'),
+      h(
+        'label',
+        { class: 'field' },
+        'Outcome',
+        h(
+          'select',
+          { name: 'kind' },
+          h('option', { value: '', selected: values.kind === '' }, 'any'),
+          kinds.map((kind) => h('option', { value: kind, selected: values.kind === kind }, words(kind))),
+        ),
+      ),
+      h(
+        'label',
+        { class: 'field' },
+        'Of',
+        h(
+          'select',
+          { name: 'confirmed' },
+          h('option', { value: '', selected: values.confirmed !== '1' }, 'all'),
+          h('option', { value: '1', selected: values.confirmed === '1' }, 'final comparisons'),
+        ),
+      ),
+      h('button', { type: 'submit', class: 'strong' }, 'Search'),
+    );
+  }
+
+  const order = () => window.query('sort');
+  const sort = (wanted: string) => window.setQuery({ sort: wanted });
+
+  return {
+    title: () => 'Records',
+    async load() {
+      await find();
+      // Counts take a moment where there are millions.
+      void ask<RecordStats>('records/stats', window.closed).then(
+        (counted) => {
+          stats = counted;
+          window.show();
+        },
+        () => undefined,
+      );
+    },
+    render() {
+      const show = (which: string) => () => {
+        window.setQuery({ show: which, sort: '' });
+        void again(find);
+      };
+      return [
+        h('h1', {}, 'Records'),
+        stats
+          ? figures(
+              ['Records', count(stats.records)],
+              ['Workloads', count(stats.workloads)],
+              ['Kinds of devices', count(stats.devices)],
+              ['Failures', count(Object.values(stats.failed).reduce((sum, n) => sum + n, 0))],
+            )
+          : null,
+        form(),
+        h(
+          'div',
+          { class: 'actions', role: 'group', 'aria-label': 'What is shown' },
+          button('All', show(''), { 'aria-pressed': String(!showsBest()) }),
+          button('Winners', show('best'), { 'aria-pressed': String(showsBest()) }),
+          button('Export these', () => void again(exportLines)),
+          exporting ? h('p', { class: 'note', role: 'status' }, exporting) : null,
+        ),
+        showsBest()
+          ? table({
+              name: 'Winners',
+              columns: bestColumns,
+              rows: best,
+              key: (b) => String(b.row),
+              order: order(),
+              sort,
+              empty: 'Nothing has won with these.',
+            })
+          : table({
+              name: 'Records',
+              columns: rowColumns,
+              rows,
+              key: (r) => String(r.row),
+              order: order(),
+              sort,
+              empty: 'There are no such records.',
+            }),
+        showsBest() && next !== null ? button('Show more', () => void again(() => loadBest(next!))) : null,
+        !showsBest() && more ? button('Show more', () => void again(() => loadRows(rows[rows.length - 1]?.row))) : null,
+      ];
+    },
+  };
+}

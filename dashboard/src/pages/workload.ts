@@ -1,0 +1,368 @@
+// One workload: how its search went, trial by trial, and what won. The address may name the job that it is seen from,
+// which knows the roofline.
+import { ask } from '../api';
+import type { Best, Change, Importance, JobDetail, JobWorkload, NewPoints, Point, Workload } from '../api_types';
+import { bestSoFar } from '../best';
+import { h } from '../dom';
+import { count, instant, milliseconds, number, percent, short, speedup, words } from '../format';
+import { addressOf } from '../links';
+import { colourOfOutcome } from '../outcomes';
+import { type Page, sparingly, type Window } from '../page';
+import { withParameters } from '../parameters';
+import { Plot, type PlotData, type Series } from '../plot';
+import { type Column, table } from '../table';
+import { bar, choice, code, facts, figures, link, moment, section } from '../widgets';
+
+const mostPoints = 10_000;
+const mostPages = 20;
+const oftenest = 1000;
+const rarely = 15_000;
+const listedPoints = 25;
+const listedValues = 6;
+
+const keyOf = (best: Best) => JSON.stringify([best.target, best.device, best.compiler]);
+
+export function workloadPage(window: Window): Page {
+  const digest = window.path[1]!;
+  let workload: Workload;
+  let points: Point[] = [];
+  let shown: Point[] = []; // as the plot has them
+  let ofJob: JobWorkload | null = null;
+  let trialsSeen = -1;
+  let importance: Importance | null = null;
+
+  const filter = () => ({
+    target: window.query('target'),
+    device: window.query('device'),
+    compiler: window.query('compiler'),
+  });
+  const byTime = () => window.query('x') === 'time';
+
+  const plot = new Plot(
+    {
+      id: 'search-by-trial',
+      xName: 'trial',
+      xIsWhole: true,
+      yName: 'time of the kernel',
+      yLogarithmic: true,
+      yText: (y) => milliseconds(y),
+      describe: (i) => describe(i),
+      open: (i) => open(i),
+    },
+    window.closed,
+  );
+  const plotByTime = new Plot(
+    {
+      id: 'search-by-time',
+      xName: 'time',
+      xIsTime: true,
+      yName: 'time of the kernel',
+      yLogarithmic: true,
+      yText: (y) => milliseconds(y),
+      describe: (i) => describe(i),
+      open: (i) => open(i),
+    },
+    window.closed,
+  );
+
+  function describe(i: number): string {
+    const point = shown[i];
+    if (!point) return '';
+    const what = point.kind === 'timed' ? milliseconds(point.median_ms) : words(point.kind);
+    const notes = [
+      point.is_default ? 'the default' : '',
+      point.confirmed ? 'final comparison' : '',
+      point.kind === 'timed' && !point.verified ? 'not verified' : '',
+    ];
+    return `Trial ${points.indexOf(point) + 1}: ${what}${notes
+      .filter(Boolean)
+      .map((note) => `, ${note}`)
+      .join('')}; ${instant(point.at)} on ${point.measured_by}. Enter or a click shows it.`;
+  }
+  const open = (i: number) => shown[i] && window.go(addressOf.candidate(shown[i].row));
+
+  async function loadPoints(): Promise<void> {
+    const path = `workloads/${encodeURIComponent(digest)}`;
+    workload = await ask<Workload>(withParameters(path, { ...filter(), limit: mostPoints }), window.closed);
+    points = workload.points;
+    let { more } = workload;
+    for (let page = 0; more && page < mostPages; ++page) more = await addPoints();
+  }
+
+  async function addPoints(): Promise<boolean> {
+    const after = points[points.length - 1]?.row;
+    if (after === undefined) return false;
+    const path = `workloads/${encodeURIComponent(digest)}`;
+    const page = await ask<NewPoints>(
+      withParameters(path, { ...filter(), limit: mostPoints, after_row: after }),
+      window.closed,
+    );
+    points = [...points, ...page.points].slice(-mostPoints);
+    return page.more;
+  }
+
+  async function loadJob(): Promise<void> {
+    const id = window.query('job');
+    ofJob = null;
+    if (!id) return;
+    const job = await ask<JobDetail>(`jobs/${encodeURIComponent(id)}`, window.closed);
+    ofJob = job.workloads.find((known) => known.digest === digest) ?? null;
+    trialsSeen = job.trials;
+  }
+
+  async function loadImportance(): Promise<void> {
+    importance = await ask<Importance>(
+      withParameters(`workloads/${encodeURIComponent(digest)}/importance`, filter()),
+      window.closed,
+    );
+    window.show();
+  }
+  // It reads all trials, so it is asked for less often than they.
+  const refreshImportance = sparingly(loadImportance, rarely, window.closed);
+
+  const refresh = sparingly(
+    async () => {
+      if (points.length === 0) await loadPoints();
+      else await Promise.all([addPoints(), loadJob()]);
+      window.show();
+      refreshImportance();
+    },
+    oftenest,
+    window.closed,
+  );
+
+  function defaultMs(): number | null {
+    const measured = points.filter((point) => point.is_default && point.median_ms !== null);
+    return ofJob?.default_ms ?? measured[measured.length - 1]?.median_ms ?? null;
+  }
+
+  function series(): Series[] {
+    const kinds = [...new Set(shown.map((point) => point.kind))].sort(
+      (a, b) => Number(b === 'timed') - Number(a === 'timed') || a.localeCompare(b),
+    );
+    const dots = kinds.map(
+      (kind): Series => ({
+        name: kind === 'timed' ? 'a trial' : words(kind),
+        colour: colourOfOutcome(kind),
+        kind: 'dots',
+        atTop: kind !== 'timed',
+        y: shown.map((point) => (point.kind !== kind ? null : kind === 'timed' ? point.median_ms : 1)),
+      }),
+    );
+    const level = (name: string, colour: string, ms: number | null): Series[] =>
+      ms === null ? [] : [{ name, colour, kind: 'line', dashed: true, y: shown.map(() => ms) }];
+    return [
+      ...dots,
+      { name: 'best so far', colour: '--best', kind: 'steps', y: bestSoFar(shown) },
+      ...level('default schedule', '--warn', defaultMs()),
+      ...level('roofline', '--text', ofJob?.roofline_ms ?? null),
+    ];
+  }
+
+  function search() {
+    if (points.length === 0)
+      return h('p', { class: 'note' }, 'Nothing of it has been measured yet, or nothing with this target and device.');
+    shown = byTime() ? [...points].sort((a, b) => Date.parse(a.at) - Date.parse(b.at)) : points;
+    const best = bestSoFar(points)[points.length - 1] ?? null;
+    const failed = points.filter((point) => point.kind !== 'timed').length;
+    const data: PlotData = {
+      label: `${count(points.length)} trials, ${count(failed)} of them failed; the best so far takes ${milliseconds(best)}, the default ${milliseconds(defaultMs())}.`,
+      x: byTime() ? shown.map((point) => Date.parse(point.at) / 1000) : shown.map((_point, i) => i + 1),
+      series: series(),
+    };
+    return [
+      byTime() ? plotByTime.place(data) : plot.place(data),
+      failed > 0 ? h('p', { class: 'note' }, 'Failures have no time: they stand at the upper edge.') : null,
+      points.length === mostPoints ? h('p', { class: 'note' }, `The newest ${count(mostPoints)} are shown.`) : null,
+    ];
+  }
+
+  const columns: Column<Point>[] = [
+    { name: 'Candidate', number: true, by: (p) => p.row, cell: (p) => link(addressOf.candidate(p.row), String(p.row)) },
+    { name: 'Outcome', by: (p) => p.kind, cell: (p) => words(p.kind) },
+    { name: 'Time', number: true, by: (p) => p.median_ms, cell: (p) => milliseconds(p.median_ms) },
+    {
+      name: 'What it is',
+      cell: (p) => [
+        p.is_default ? 'default ' : '',
+        p.confirmed ? 'final comparison ' : '',
+        p.verified || p.kind !== 'timed' ? '' : 'not verified',
+      ],
+    },
+    { name: 'Measured by', by: (p) => p.measured_by, cell: (p) => p.measured_by },
+    { name: 'At', by: (p) => p.at, cell: (p) => moment(p.at) },
+    {
+      name: 'Beside the best',
+      cell: (p) =>
+        workload.best[0] && workload.best[0].row !== p.row
+          ? link(addressOf.compare(workload.best[0].row, p.row), `compare ${p.row}`)
+          : '',
+    },
+  ];
+
+  function listed() {
+    const fastest = points
+      .filter((point) => point.median_ms !== null)
+      .sort((a, b) => a.median_ms! - b.median_ms!)
+      .slice(0, listedPoints);
+    const failures = points.filter((point) => point.median_ms === null).slice(-listedPoints);
+    const order = window.query('sort');
+    const sort = (wanted: string) => window.setQuery({ sort: wanted });
+    return [
+      table({
+        name: 'The fastest trials',
+        columns,
+        rows: fastest,
+        key: (p) => String(p.row),
+        order,
+        sort,
+        empty: 'No trial has a time.',
+      }),
+      failures.length > 0
+        ? h(
+            'details',
+            { 'data-key': 'failures' },
+            h('summary', {}, `The newest ${count(failures.length)} failures`),
+            table({ name: 'The newest failures', columns, rows: failures, key: (p) => String(p.row), empty: '' }),
+          )
+        : null,
+      h('p', {}, link(addressOf.records({ workload: digest }), 'All records of this workload')),
+    ];
+  }
+
+  const winnerColumns: Column<Best>[] = [
+    { name: 'Winner', number: true, cell: (b) => link(addressOf.candidate(b.row), String(b.row)) },
+    { name: 'Time', number: true, cell: (b) => milliseconds(b.median_ms) },
+    { name: 'Default', number: true, cell: (b) => milliseconds(b.default_ms) },
+    { name: 'Speed-up', number: true, cell: (b) => speedup(b.default_ms, b.median_ms) },
+    { name: 'GFLOP/s', number: true, cell: (b) => number(b.gflops) },
+    { name: 'Decided by', cell: (b) => (b.confirmed ? 'final comparison' : 'races') },
+    { name: 'Records', number: true, cell: (b) => count(b.records) },
+    { name: 'Target', cell: (b) => h('span', { class: 'long', title: b.target }, b.target) },
+    { name: 'Device', cell: (b) => h('span', { class: 'long', title: b.device }, b.device) },
+  ];
+
+  const decisionColumns: Column<Importance['decisions'][number]>[] = [
+    { name: 'Decision', cell: (d) => d.name },
+    { name: 'Explains', number: true, cell: (d) => [percent(d.share), bar(d.share, `How much ${d.name} explains`)] },
+    { name: 'Best value', cell: (d) => d.values[0]?.value || 'none' },
+    {
+      name: 'Fastest trial by value',
+      cell: (d) =>
+        d.values
+          .slice(0, listedValues)
+          .map((v) => `${v.value || 'none'}: ${milliseconds(v.best_ms)}`)
+          .join(', ') + (d.values.length > listedValues ? ', …' : ''),
+    },
+  ];
+
+  function decisions() {
+    if (importance === null) return h('p', { class: 'note' }, 'Asking…');
+    return [
+      h(
+        'p',
+        { class: 'note' },
+        `How much of the differences between the times of ${count(importance.trials)} trials each decision explains alone, without what chance would.`,
+      ),
+      table({
+        name: 'Decisions',
+        columns: decisionColumns,
+        rows: importance.decisions,
+        key: (d) => d.name,
+        empty: 'No trial says what was decided.',
+      }),
+    ];
+  }
+
+  function chooseKey() {
+    const keys = new Map(workload.best.map((best) => [keyOf(best), best]));
+    const { target, device, compiler } = filter();
+    const now = device || compiler ? JSON.stringify([target, device, compiler]) : target ? 'target' : '';
+    const options: [string, string][] = [
+      ['', 'all targets and devices'],
+      ...(target ? [['target', `target ${target}`] as [string, string]] : []),
+    ];
+    for (const [key, best] of keys)
+      options.push([key, `${best.target} on ${short(best.device, 60)}, ${best.compiler}`]);
+    if (!options.some(([key]) => key === now)) options.push([now, `target ${target} on ${short(device, 60)}`]);
+    return choice('Measured with', options, now, (key) => {
+      if (key === 'target') return;
+      const [wantedTarget, wantedDevice, wantedCompiler] = key
+        ? (JSON.parse(key) as [string, string, string])
+        : ['', '', ''];
+      window.setQuery({ target: wantedTarget, device: wantedDevice, compiler: wantedCompiler });
+      void loadPoints().then(window.show);
+      refreshImportance();
+    });
+  }
+
+  return {
+    title: () => workload.operator || short(digest),
+    async load() {
+      await Promise.all([loadPoints(), loadJob()]);
+      refreshImportance();
+    },
+    change({ jobs }: Change) {
+      const wanted = window.query('job');
+      // Of records, no event tells; they grow with the trials of a job.
+      const grown = jobs?.changed.some((job) => (wanted ? job.job === wanted && job.trials !== trialsSeen : true));
+      if (grown && workload !== undefined) refresh();
+    },
+    render() {
+      const best = bestSoFar(points)[points.length - 1] ?? null;
+      const usual = defaultMs();
+      const job = window.query('job');
+      return [
+        h('h1', {}, workload.operator || short(digest)),
+        job ? h('p', {}, link(addressOf.job(job), 'Its job')) : null,
+        figures(
+          ['Best so far', milliseconds(best)],
+          ['Default', milliseconds(usual)],
+          ['Speed-up', speedup(usual, best)],
+          [
+            'Of roofline',
+            percent(ofJob?.roofline_share),
+            ofJob?.roofline_ms ? `which is ${milliseconds(ofJob.roofline_ms)}` : null,
+          ],
+          ['GFLOP/s', number(best ? workload.flops / best / 1e6 : null)],
+          ['Trials', count(points.length)],
+        ),
+        section(
+          'Search',
+          h(
+            'div',
+            { class: 'actions' },
+            choice(
+              'Against',
+              [
+                ['trial', 'trials'],
+                ['time', 'time'],
+              ],
+              byTime() ? 'time' : 'trial',
+              (x) => window.setQuery({ x: x === 'time' ? x : '' }),
+            ),
+            chooseKey(),
+          ),
+          search(),
+        ),
+        section(
+          'Winners',
+          table({
+            name: 'Winners',
+            columns: winnerColumns,
+            rows: workload.best,
+            key: (b) => String(b.row),
+            empty: 'Nothing has won yet.',
+          }),
+        ),
+        section('Which decisions matter', decisions()),
+        section('Trials', listed()),
+        section(
+          'About the workload',
+          facts(['Digest', digest], ['Operations of one run', count(workload.flops)]),
+          code(workload.text, 'The workload as text'),
+        ),
+      ];
+    },
+  };
+}

@@ -1,0 +1,266 @@
+// Every page while a real tune runs.
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {
+  base,
+  check,
+  dress,
+  eventually,
+  finish,
+  inspect,
+  launch,
+  looks,
+  openPage,
+  options,
+  picture,
+  textOf,
+  visit,
+} from './browser.mjs';
+
+const [first, second, third] = options.jobs.split(',');
+const browser = await launch();
+const page = await openPage(browser);
+
+const client = await page.createCDPSession();
+await client.send('Network.enable');
+let received = 0;
+let compressed = false;
+client.on(
+  'Network.responseReceived',
+  ({ response }) =>
+    (compressed ||= response.url.endsWith('/app.js') && response.headers['Content-Encoding'] === 'gzip'),
+);
+client.on('Network.loadingFinished', ({ encodedDataLength }) => (received += encodedDataLength));
+await page.goto(options.url, { waitUntil: 'load' });
+await page.waitForSelector('main h1');
+check(received < 300 * 1024, `the first page takes ${received} bytes`);
+check(compressed, 'the page does not come compressed');
+check(!page.url().includes('key='), 'the key stays in the address');
+console.log(
+  `the first page took ${received} bytes, and was there after ${await page.evaluate(() => Math.round(performance.now()))} ms`,
+);
+
+const ask = (path) =>
+  page.evaluate(
+    (address) =>
+      fetch(address, { headers: { Authorization: `Bearer ${localStorage.getItem('hone-key')}` } }).then((answer) =>
+        answer.json(),
+      ),
+    `${base}/api/v1/${path}`,
+  );
+const jobOf = (id) => ask(`jobs/${id}`);
+const figure = (name) =>
+  page.evaluate(
+    (wanted) =>
+      [...document.querySelectorAll('.figures > div')]
+        .find((div) => div.querySelector('dt').textContent === wanted)
+        ?.querySelector('dd').textContent,
+    name,
+  );
+const clickText = (selector, text) =>
+  page.evaluate(
+    (s, t) => {
+      const found = [...document.querySelectorAll(s)].find((element) => element.textContent.trim() === t);
+      found?.click();
+      return found !== undefined;
+    },
+    selector,
+    text,
+  );
+
+await eventually(async () => (await jobOf(first)).state === 'succeeded', 'the first job ends', 120_000);
+
+// The overview, live: figures move without anybody touching the page.
+await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the overview is live');
+const before = await figure('Candidates since the start');
+await eventually(async () => (await figure('Candidates since the start')) !== before, 'the overview counts candidates');
+await eventually(async () => (await page.$('main tbody tr')) !== null, 'the overview shows what is tuning');
+
+// From the overview by links alone, and with the keyboard.
+check(await clickText('nav a', 'Jobs'), 'there is a link to the jobs');
+await page.waitForFunction(() => document.title.startsWith('Jobs'));
+check(await page.evaluate(() => document.activeElement.tagName === 'H1'), 'a new view begins at its heading');
+check((await page.$('main img')) === null, 'a model is named by markup');
+check((await textOf(page, 'main')).includes(options.strange), 'the strange name is shown as text');
+await page.focus('main th button');
+await page.keyboard.press('Enter');
+await page.waitForSelector('th[aria-sort="ascending"], th[aria-sort="descending"]');
+check(page.url().includes('sort='), 'how a table is sorted is in the address');
+
+// A job, live; its workloads, sorted.
+await visit(page, `/jobs/${second}`);
+const trials = await figure('Trials');
+await eventually(
+  async () => (await jobOf(second)).state !== 'running' || (await figure('Trials')) !== trials,
+  'the job counts trials',
+);
+const job = await jobOf(first);
+const workload = job.workloads.reduce((most, next) => (next.trials > most.trials ? next : most));
+await visit(page, `/jobs/${first}`);
+const operators = () =>
+  page.$$eval('main section:first-of-type tbody tr', (rows) => rows.map((row) => row.getAttribute('data-key')));
+check((await operators()).length === job.workloads.length, 'all workloads are listed');
+await clickText('th button', 'Trials');
+await page.waitForFunction(() => location.search.includes('sort=-Trials'));
+const most = [...job.workloads].sort((a, b) => b.trials - a.trials)[0].trials;
+await eventually(
+  async () => (await page.$eval('main section tbody tr td:last-child', (cell) => cell.textContent)) === String(most),
+  'sorted by trials, the most first',
+);
+
+// A workload: its search is drawn, and can be read point by point; decisions say what they are worth.
+const workloadPath = `/workloads/${workload.digest}?job=${first}`;
+await visit(page, workloadPath);
+await eventually(async () => (await textOf(page, 'main')).includes('Explains'), 'decisions say what they are worth');
+await page.waitForSelector('.plot canvas');
+await page.focus('.plot .canvas');
+await page.keyboard.press('ArrowRight');
+await page.waitForFunction(() => document.querySelector('.said-of-plot').textContent.startsWith('Trial 1:'));
+await page.keyboard.press('Enter');
+await page.waitForFunction(() => document.title.startsWith('Candidate'));
+const { points, best } = await ask(`workloads/${workload.digest}`);
+const others = points.filter((point) => point.kind === 'timed' && point.row !== best[0].row);
+
+// A candidate beside another one.
+await visit(page, `/candidates/${best[0].row}`);
+await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the candidate is live');
+// What is copied makes the kernel.
+const { kernel_command } = await ask(`candidates/${best[0].row}`);
+const made = spawnSync('bash', ['-c', kernel_command], {
+  env: { ...process.env, PATH: `${options.bin}:${process.env.PATH}` },
+  encoding: 'utf8',
+});
+check(made.status === 0 && made.stdout.includes('func '), `the kernel is made anew: ${made.stderr}`);
+await clickText('button', 'Copy');
+await eventually(
+  async () => /Copied|copy/.test(await textOf(page, '.command [role=status]')),
+  'copying says what became of it',
+);
+// What is written stays while the page is shown anew, again and again.
+await page.type('#other', String(others[0].row));
+await page.evaluate(() => document.activeElement.blur());
+await new Promise((resolve) => setTimeout(resolve, 1500));
+check((await page.$eval('#other', (input) => input.value)) === String(others[0].row), 'what was written stays');
+await clickText('form button', 'Compare');
+await page.waitForFunction(() => location.pathname === '/compare');
+await eventually(async () => (await page.$$('.plot canvas')).length === 2, 'both have their samples');
+// The same view of something else, by a link.
+await page.evaluate((address) => {
+  const link = document.createElement('a');
+  link.href = address;
+  document.querySelector('main').append(link);
+  link.click();
+}, `/compare?a=${others[0].row}&b=${best[0].row}`);
+await eventually(
+  async () =>
+    (await textOf(page, 'main h1')) === `Candidates ${others[0].row} and ${best[0].row}` &&
+    (await page.$$('.plot canvas')).length === 2,
+  'the same view of something else has plots of its own',
+);
+const comparePath = await page.evaluate(() => location.pathname + location.search);
+
+// A device: drained with a reason, and released.
+await visit(page, '/device?name=board.one/cpu');
+await eventually(async () => (await page.$('[data-island=drift] canvas')) !== null, 'drift over days is drawn');
+await clickText('button', 'Drain…');
+await page.waitForSelector('dialog[open]');
+await inspect(page, 'the question before draining');
+await page.type('dialog input', 'a new fan');
+await clickText('dialog button', 'Drain');
+await eventually(async () => (await ask('devices')).devices[0].drained, 'the device is drained');
+await eventually(
+  async () => (await textOf(page, 'main .badge')) === 'drained',
+  'the page says that the device is drained',
+);
+await eventually(async () => (await textOf(page, 'main')).includes('a new fan'), 'the page says why');
+await clickText('button', 'Release…');
+await page.waitForSelector('dialog[open]');
+await clickText('dialog button', 'Release');
+await eventually(async () => !(await ask('devices')).devices[0].drained, 'the device is released');
+await eventually(
+  async () => (await textOf(page, 'main .badge')) !== 'drained',
+  'the page says that the device is released',
+);
+
+check(!/usually (takes )?0/.test(await textOf(page, 'main')), 'what is not known is shown as 0');
+
+// Records: found by a form, and the winners.
+await visit(page, '/records');
+await page.type('input[name=workload]', workload.digest.slice(0, 10));
+await page.keyboard.press('Enter');
+await page.waitForFunction(() => location.search.includes('workload='));
+await eventually(
+  async () => (await page.$$eval('main tbody tr', (rows) => rows.length)) === Math.min(points.length, 100),
+  'the records of one workload',
+);
+const downloads = fs.mkdtempSync(path.join(os.tmpdir(), 'hone-downloads-'));
+await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: downloads });
+await clickText('button', 'Export these');
+const exported = path.join(downloads, 'records.jsonl');
+await eventually(
+  async () => fs.readFileSync(exported, 'utf8').trim().split('\n').length === points.length,
+  'the found records are exported',
+);
+check(
+  JSON.parse(fs.readFileSync(exported, 'utf8').split('\n')[0]).workload.digest === workload.digest,
+  'what is exported is what was found',
+);
+fs.rmSync(downloads, { recursive: true });
+await clickText('button', 'Winners');
+await eventually(async () => (await textOf(page, 'main table')).includes('Decided by'), 'the winners');
+
+// Every page in every look: by its own address, since each view has a link.
+const pages = [
+  ['overview', '/', 'Overview'],
+  ['jobs', '/jobs', 'Jobs'],
+  ['job', `/jobs/${second}`, 'inverted_bottlenecks.onnx'],
+  ['job-done', `/jobs/${first}`, 'residual_blocks.onnx'],
+  ['strange', `/jobs/${third}`, options.strange],
+  ['workload', workloadPath, workload.operator],
+  ['workload-by-time', `${workloadPath}&x=time`, workload.operator],
+  ['candidate', `/candidates/${best[0].row}`, `Candidate ${best[0].row}`],
+  ['compare', comparePath, 'Candidates'],
+  ['devices', '/devices', 'Devices'],
+  ['device', '/device?name=board.one/cpu', 'board.one/cpu'],
+  ['records', '/records', 'Records'],
+  ['winners', '/records?show=best', 'Records'],
+  ['not-there', '/nowhere', 'Not there'],
+];
+const pictured = ['overview-light', 'job-light', 'workload-dark', 'compare-light', 'device-light', 'devices-phone'];
+for (const look of looks) {
+  await dress(page, look);
+  for (const [name, address, heading] of pages) {
+    await visit(page, address);
+    check(
+      (await textOf(page, 'main h1')).startsWith(heading),
+      `${address} has the heading ${await textOf(page, 'main h1')}`,
+    );
+    await eventually(async () => (await textOf(page, '.connection')) === 'live', `${address} is live`);
+    await inspect(page, `${name}, ${look.name}`);
+    // So that the picture has some rates in it.
+    if (name === 'overview' && look.name === 'light' && options.screenshots)
+      await new Promise((resolve) => setTimeout(resolve, 12_000));
+    if (pictured.includes(`${name}-${look.name}`)) await picture(page, `dashboard-${name}`);
+  }
+}
+
+// The job that runs is cancelled, after a question.
+await dress(page, looks[0]);
+await visit(page, `/jobs/${second}`);
+if (await clickText('button', 'Cancel the job…')) {
+  await page.waitForSelector('dialog[open]');
+  await clickText('dialog button', 'Back');
+  check((await jobOf(second)).state !== 'cancelled', 'a job is cancelled by who thought better of it');
+  await clickText('button', 'Cancel the job…');
+  await page.waitForSelector('dialog[open]');
+  await clickText('dialog button', 'Cancel the job');
+  await eventually(async () => (await jobOf(second)).state === 'cancelled', 'the job is cancelled');
+  await eventually(
+    async () => (await textOf(page, 'main .badge')) === 'cancelled',
+    'the page says that the job is cancelled',
+  );
+}
+await browser.close();
+finish('every page while a tune runs');

@@ -1,0 +1,115 @@
+// Parts of the dashboard that need no browser: taking events apart, numbers in words, sorting, what plots are made of.
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const dashboard = fileURLToPath(new URL('../../dashboard', import.meta.url));
+const require = createRequire(`${dashboard}/package.json`);
+const { build } = createRequire(require.resolve('vite'))('esbuild');
+
+// Types go, and imports of styles and of what needs a window are never run here.
+const bundled = await build({
+  stdin: {
+    contents: `
+      export { EventParser } from './src/stream';
+      export * as format from './src/format';
+      export { sorted } from './src/table';
+      export { bestSoFar } from './src/best';
+      export { countingRepeats, histogram } from './src/repeats';
+      export { withParameters } from './src/parameters';
+    `,
+    resolveDir: dashboard,
+  },
+  bundle: true,
+  format: 'esm',
+  platform: 'neutral',
+  write: false,
+  define: { 'location.protocol': '"http:"' },
+});
+const parts = await import(
+  `data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString('base64')}`
+);
+const { format } = parts;
+
+test('events come apart wherever the stream is cut', () => {
+  const stream = 'id: b-1\nevent: reset\ndata: {}\n\n: \n\nid: b-2\nevent: change\ndata: {"jobs":1}\n\n';
+  for (let cut = 0; cut <= stream.length; ++cut) {
+    const parser = new parts.EventParser();
+    const taken = [];
+    for (const piece of [stream.slice(0, cut), stream.slice(cut)])
+      parser.feed(piece, (name, data) => taken.push([name, data]));
+    assert.deepEqual(
+      taken,
+      [
+        ['reset', '{}'],
+        ['change', '{"jobs":1}'],
+      ],
+      `cut at ${cut}`,
+    );
+    assert.equal(parser.lastId, 'b-2');
+  }
+});
+
+test('an event that has not ended is not taken, and its id not either', () => {
+  const parser = new parts.EventParser();
+  parser.feed('id: b-1\nevent: change\ndata: {}\n', () => assert.fail());
+  assert.equal(parser.lastId, '');
+});
+
+test('numbers have three digits that count', () => {
+  assert.equal(format.number(1234.5), '1,235');
+  assert.equal(format.number(0.012345), '0.0123');
+  assert.equal(format.number(0), '0');
+  for (const unknown of [null, undefined, NaN, Infinity]) assert.equal(format.number(unknown), format.dash);
+});
+
+test('times have the unit that suits', () => {
+  assert.equal(format.milliseconds(1500), '1.50 s');
+  assert.equal(format.milliseconds(12), '12.0 ms');
+  assert.equal(format.milliseconds(0.0034), '3.40 µs');
+  assert.equal(format.milliseconds(null), format.dash);
+  assert.equal(format.duration(59.6), '1 min 0 s');
+  assert.equal(format.duration(7260), '2 h 1 min');
+  assert.equal(format.speedup(4, 2), '2.00×');
+  assert.equal(format.speedup(null, 2), format.dash);
+  assert.equal(format.bytes(1536), '1.50 KiB');
+});
+
+test('rows are sorted, and what is not known comes last, up and down', () => {
+  const columns = [{ name: 'ms', by: (row) => row.ms, cell: () => '' }];
+  const rows = [{ ms: 2 }, { ms: null }, { ms: 10 }, { ms: 1 }];
+  const by = (order) => parts.sorted(rows, columns, order).map((row) => row.ms);
+  assert.deepEqual(by('ms'), [1, 2, 10, null]);
+  assert.deepEqual(by('-ms'), [10, 2, 1, null]);
+  assert.deepEqual(by(''), [2, null, 10, 1]);
+});
+
+test('the best so far is of verified times alone', () => {
+  const point = (median_ms, verified = true) => ({ median_ms, verified });
+  assert.deepEqual(parts.bestSoFar([point(null), point(5), point(1, false), point(7), point(3)]), [null, 5, 5, 5, 3]);
+});
+
+test('a histogram counts every time once', () => {
+  const { x, y } = parts.histogram([1, 1, 2, 5], 1, 5);
+  assert.equal(x.length, y.length);
+  assert.equal(
+    y.reduce((sum, n) => sum + n, 0),
+    4,
+  );
+  assert.equal(y[0], 2);
+  assert.equal(y[y.length - 1], 1);
+  assert.equal(parts.histogram([3, 3], 3, 3).y[0], 2);
+});
+
+test('of a final comparison the repeats count that were taken in turns', () => {
+  const timing = (seconds, first_interleaved) => ({ timing: { seconds, first_interleaved } });
+  assert.deepEqual(parts.countingRepeats(timing([1, 2, 3], 2)), [3000]);
+  assert.deepEqual(parts.countingRepeats(timing([1, 2], 2)), [1000, 2000]);
+  assert.deepEqual(parts.countingRepeats({}), []);
+});
+
+test('parameters that are empty are left out, others are quoted', () => {
+  assert.equal(parts.withParameters('a', { b: '', c: undefined, d: 'x y&z' }), 'a?d=x+y%26z');
+  assert.equal(parts.withParameters('a', {}), 'a');
+});

@@ -1,0 +1,45 @@
+// A viewer over TLS: signs in with a token, sees, can change nothing, signs out.
+import { base, check, eventually, finish, inspect, launch, openPage, options, textOf, visit } from './browser.mjs';
+
+const browser = await launch();
+// That a token is wrong, that nobody is signed in or that he may not, a browser reports.
+const page = await openPage(browser, undefined, /status of 40[013]/);
+await page.goto(options.url);
+await page.waitForSelector('#secret');
+await inspect(page, 'sign-in');
+await page.type('#secret', 'viewer.wrong.token');
+await page.keyboard.press('Enter');
+await eventually(async () => (await textOf(page, '[role=alert]')) !== '', 'a wrong token is refused with a reason');
+await page.$eval('#secret', (input) => (input.value = ''));
+await page.type('#secret', options.token);
+await page.keyboard.press('Enter');
+await page.waitForSelector('main h1');
+await eventually(async () => (await textOf(page, '.who')).includes('(viewer)'), 'the page says who looks');
+await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the page is live');
+for (const path of ['/', '/jobs', '/devices', '/records']) {
+  await visit(page, path);
+  await inspect(page, `${path} of a viewer`);
+  const acts = await page.$$eval('main button', (buttons) =>
+    buttons.map((button) => button.textContent).filter((text) => /Drain|Release|Cancel/.test(text)),
+  );
+  check(acts.length === 0, `${path} offers a viewer ${acts}`);
+}
+for (const path of ['jobs/j1/cancel', 'agents/board.one/drain', 'agents/board.one/release']) {
+  const status = await page.evaluate(
+    (address) =>
+      fetch(address, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' }).then(
+        (answer) => answer.status,
+      ),
+    `${base}/api/v1/${path}`,
+  );
+  check(status === 403, `${path} answers a viewer with ${status}`);
+}
+check((await page.evaluate(() => document.cookie)) === '', 'a script can read the cookie');
+await page.evaluate(() =>
+  [...document.querySelectorAll('button')].find((button) => button.textContent === 'Sign out').click(),
+);
+await page.waitForSelector('#secret');
+await page.reload();
+await page.waitForSelector('#secret');
+await browser.close();
+finish('a viewer over TLS');
