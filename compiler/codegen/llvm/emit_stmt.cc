@@ -1,5 +1,7 @@
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 #include "base/kernel_abi.h"
 #include "base/status.h"
 #include "compiler/codegen/llvm/emitter.h"
@@ -164,9 +166,12 @@ void Emitter::EmitParallel(const ir::For& loop) {
   }
   std::vector<const ir::BufferNode*> locals;
   for (const auto& [buffer, place] : places_) {
-    if (buffer->scope == ir::Scope::kParam) continue;
-    locals.push_back(buffer);
-    slots.push_back(builder_.CreatePtrToInt(place.pointer, slot));
+    if (buffer->scope != ir::Scope::kParam) locals.push_back(buffer);
+  }
+  // By name, not by where they are in memory: the same kernel has the same code, whoever compiles it.
+  std::ranges::sort(locals, {}, &ir::BufferNode::name);
+  for (const ir::BufferNode* buffer : locals) {
+    slots.push_back(builder_.CreatePtrToInt(places_.at(buffer).pointer, slot));
   }
   llvm::Type* array = llvm::ArrayType::get(slot, slots.size());
   llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
