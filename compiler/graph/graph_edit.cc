@@ -156,6 +156,19 @@ void Tidy(Graph& graph) {
   graph.nodes = std::move(sorted);
 }
 
+absl::Status LowerNodes(Graph& graph, absl::StatusOr<ValueId> (*lower)(Graph& graph, const Node& node)) {
+  const size_t count = graph.nodes.size();
+  std::map<ValueId, ValueId> replacements;
+  for (size_t i = 0; i < count; ++i) {
+    const Node node = graph.nodes[i];  // which adding nodes would move
+    HONE_ASSIGN_OR_RETURN(const ValueId lowered, lower(graph, node));
+    if (lowered != kAbsent) replacements[node.outputs[0]] = lowered;
+  }
+  ReplaceUses(graph, replacements);
+  Tidy(graph);
+  return absl::OkStatus();
+}
+
 int64_t IntAttribute(const Node& node, const std::string& name, int64_t fallback) {
   return AttributeOr<int64_t>(node, name, fallback);
 }

@@ -55,6 +55,10 @@ void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements);
 // Removes nodes none of whose outputs is used, and sorts the rest (stable).
 void Tidy(Graph& graph);
 
+// What `lower` makes of a node takes the place of its first output, for every node that there is at first; kAbsent
+// leaves a node as it is. Tidies. The first error ends it.
+absl::Status LowerNodes(Graph& graph, absl::StatusOr<ValueId> (*lower)(Graph& graph, const Node& node));
+
 // True if the node is `op` of ai.onnx.
 inline bool Is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "base/status.h"
@@ -122,6 +121,7 @@ absl::StatusOr<ValueId> PhaseByPhase(Graph& graph, const Node& node, const Phase
 }
 
 absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
+  if (!CanLower(graph, node)) return kAbsent;
   const Ints output = graph.values[node.outputs[0]].type.shape;
   const size_t rank = output.size() - 2;
   Phases phases{IntsAttribute(node, "strides"), IntsAttribute(node, "pads", Ints(2 * rank, 0)), {}};
@@ -140,17 +140,6 @@ absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status LowerConvTransposes(Graph& graph) {
-  const size_t count = graph.nodes.size();
-  std::map<ValueId, ValueId> replacements;
-  for (size_t i = 0; i < count; ++i) {
-    const Node node = graph.nodes[i];
-    if (!CanLower(graph, node)) continue;
-    HONE_ASSIGN_OR_RETURN(replacements[node.outputs[0]], Lower(graph, node));
-  }
-  ReplaceUses(graph, replacements);
-  Tidy(graph);
-  return absl::OkStatus();
-}
+absl::Status LowerConvTransposes(Graph& graph) { return LowerNodes(graph, Lower); }
 
 }  // namespace hone::graph

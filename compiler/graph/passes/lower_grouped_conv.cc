@@ -1,7 +1,5 @@
 #include "compiler/graph/passes/lower_grouped_conv.h"
 
-#include <map>
-
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 
@@ -15,6 +13,7 @@ bool CanLower(const Graph& graph, const Node& node) {
 }
 
 absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
+  if (!CanLower(graph, node)) return kAbsent;
   const int64_t groups = IntAttribute(node, "group", 1);
   std::vector<int64_t> weights = graph.values[node.inputs[1]].type.shape;
   const int64_t outputs = weights[0] / groups;
@@ -31,17 +30,6 @@ absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status LowerGroupedConvs(Graph& graph) {
-  const size_t count = graph.nodes.size();
-  std::map<ValueId, ValueId> replacements;
-  for (size_t i = 0; i < count; ++i) {
-    const Node node = graph.nodes[i];
-    if (!CanLower(graph, node)) continue;
-    HONE_ASSIGN_OR_RETURN(replacements[node.outputs[0]], Lower(graph, node));
-  }
-  ReplaceUses(graph, replacements);
-  Tidy(graph);
-  return absl::OkStatus();
-}
+absl::Status LowerGroupedConvs(Graph& graph) { return LowerNodes(graph, Lower); }
 
 }  // namespace hone::graph

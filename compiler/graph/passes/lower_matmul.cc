@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -111,17 +110,6 @@ absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status LowerMatMuls(Graph& graph) {
-  const size_t count = graph.nodes.size();
-  std::map<ValueId, ValueId> replacements;
-  for (size_t i = 0; i < count; ++i) {
-    const Node node = graph.nodes[i];
-    HONE_ASSIGN_OR_RETURN(const ValueId lowered, Lower(graph, node));
-    if (lowered != kAbsent) replacements[node.outputs[0]] = lowered;
-  }
-  ReplaceUses(graph, replacements);
-  Tidy(graph);
-  return absl::OkStatus();
-}
+absl::Status LowerMatMuls(Graph& graph) { return LowerNodes(graph, Lower); }
 
 }  // namespace hone::graph
