@@ -106,6 +106,8 @@ bool IsOutput(const Graph& graph, ValueId value) {
   return std::find(graph.outputs.begin(), graph.outputs.end(), value) != graph.outputs.end();
 }
 
+bool HasInput(const Node& node, size_t input) { return input < node.inputs.size() && node.inputs[input] != kAbsent; }
+
 void ReplaceUses(Graph& graph, ValueId from, ValueId to) { ReplaceUses(graph, {{from, to}}); }
 
 void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements) {

@@ -46,6 +46,8 @@ std::vector<std::vector<int>> Consumers(const Graph& graph);
 // The node that makes each value, or -1.
 std::vector<int> Producers(const Graph& graph);
 bool IsOutput(const Graph& graph, ValueId value);
+// Whether the node is given that input, which may be optional.
+bool HasInput(const Node& node, size_t input);
 
 // Every use of `from` (by nodes and as graph output) becomes a use of `to`.
 void ReplaceUses(Graph& graph, ValueId from, ValueId to);

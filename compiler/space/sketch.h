@@ -47,6 +47,8 @@ bool HasCall(const ir::Expr& e);
 inline schedule::Tail TailOf(int64_t extent, int64_t tile) {
   return extent >= tile ? schedule::Tail::kShift : schedule::Tail::kMask;
 }
+// Makes one loop of these, each directly inside the one before it, outermost first; at least one. Its name.
+absl::StatusOr<std::string> FuseAll(Sketch& sketch, const std::vector<std::string>& loops);
 // Rounds up to a power of two.
 int64_t PowerOfTwo(int64_t n);
 

@@ -217,11 +217,16 @@ constexpr Entry kEntries[] = {
 
 absl::Status Fill(const ir::Workload& workload, Sketch& sketch, Families families) {
   if (IsEmpty(workload)) return absl::OkStatus();  // nothing to make fast
-  const std::vector<const Entry*> entries = Fitting(workload, sketch.target, families);
-  if (entries.empty()) return absl::FailedPreconditionError("no space of that family is for this workload");
+  const std::vector<const Entry*> all = Fitting(workload, sketch.target);
+  std::vector<const Entry*> entries;
   std::vector<int64_t> ids;
-  for (const Entry* entry : entries) ids.push_back(entry->id);
-  const bool several = Fitting(workload, sketch.target).size() > 1;
+  for (const Entry* entry : all) {
+    if (families.has_value() && entry->family != *families) continue;
+    entries.push_back(entry);
+    ids.push_back(entry->id);
+  }
+  if (entries.empty()) return absl::FailedPreconditionError("no space of that family is for this workload");
+  const bool several = all.size() > 1;
   const int64_t id = several ? sketch.chooser.OneOf(kSpaceDecision, ids, ids[0]) : ids[0];
   return (*std::ranges::find(entries, id, &Entry::id))->build(workload, sketch);
 }

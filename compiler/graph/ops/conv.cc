@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/ops/bias.h"
 #include "compiler/graph/ops/families.h"
 #include "compiler/graph/ops/quantize.h"
 #include "compiler/graph/ops/window.h"
@@ -68,24 +69,6 @@ Buffer EmitSums(StageBuilder& builder, const Convolution& conv, DType dtype, con
     Exprs space = TapPlace(conv.window, i.subspan(layout.space(), layout.spatial()), taps);
     return product(layout.Place(i[0], channel, space), std::move(w_place));
   });
-}
-
-absl::Status CheckBias(const OpArgs& args, size_t input, int64_t channels) {
-  if (args.Has(input) && args.inputs[input]->shape != Dims{channels}) {
-    return Malformed(fmt::format("the bias (input {}) must have one number per channel ({})", input, channels));
-  }
-  return absl::OkStatus();
-}
-
-// The sums in the type of the data, with the bias (input 2) of each output channel, if there is one.
-OpResult AddBias(const OpArgs& args, StageBuilder& builder, const Buffer& sum,
-                 const std::function<Expr(Indices)>& channel) {
-  const DType dtype = args.inputs[0]->dtype;
-  if (!args.Has(2) && sum->dtype == dtype) return Buffers{sum};
-  return Buffers{Map(builder, "bias", dtype, sum->shape, [&](Indices i) {
-    Expr value = ReadHere(sum, i);
-    return args.Has(2) ? value + Read(args.inputs[2], {channel(i)}) : value;
-  })};
 }
 
 OpResult Conv(const OpArgs& args, StageBuilder& builder) {

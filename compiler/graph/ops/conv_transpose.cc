@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/graph/ops/bias.h"
 #include "compiler/graph/ops/families.h"
 #include "compiler/graph/ops/window.h"
 #include "fmt/format.h"
@@ -198,18 +199,11 @@ Buffer EmitTested(const OpArgs& args, StageBuilder& builder, const TransposedCon
 OpResult ConvTranspose(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   HONE_ASSIGN_OR_RETURN(TransposedConv conv, ReadTransposedConv(args));
-  if (args.Has(2) && args.inputs[2]->shape != Dims{conv.out_channels}) {
-    return Malformed(fmt::format("the bias (input 2) must have one number per channel ({})", conv.out_channels));
-  }
+  HONE_RETURN_IF_ERROR(CheckBias(args, 2, conv.out_channels));
   bool phased = true;
   for (size_t d = 0; d < conv.kernel.size(); ++d) phased = phased && (conv.strides[d] == 1 || conv.dilations[d] == 1);
-  const DType dtype = args.inputs[0]->dtype, wide = ComputeType(dtype);
   Buffer sum = phased ? EmitPhased(args, builder, conv) : EmitTested(args, builder, conv);
-  if (!args.Has(2) && wide == dtype) return Buffers{sum};
-  return Buffers{Map(builder, "bias", dtype, sum->shape, [&](Indices i) {
-    Expr value = ReadHere(sum, i);
-    return args.Has(2) ? value + Read(args.inputs[2], {i[conv.layout.channel()]}) : value;
-  })};
+  return AddBias(args, builder, sum, [&](Indices i) { return i[conv.layout.channel()]; });
 }
 
 // The same as what the pass lower_conv_transpose makes of it: channels last; weights [stride..., taps..., in, out],
@@ -270,7 +264,7 @@ OpResult SumTaps(const OpArgs& args, StageBuilder& builder) {
   }
   shape.push_back(from.back());
   const DType dtype = products->dtype;
-  if (args.Has(1) && args.inputs[1]->shape != Dims{from.back()}) return Malformed("one bias (input 1) per channel");
+  HONE_RETURN_IF_ERROR(CheckBias(args, 1, from.back()));
   return Buffers{Map(builder, "sum_taps", dtype, shape, [&](Indices i) {
     Expr sum = args.Has(1) ? Read(args.inputs[1], {i[1 + 2 * rank]}) : Number(ComputeType(dtype), 0);
     for (int64_t tap = 0; tap < Product(most); ++tap) {

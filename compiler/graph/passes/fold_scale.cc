@@ -91,7 +91,7 @@ std::optional<Layer> FindLayer(const Graph& graph, const View& view, ValueId out
   if ((!conv && node->op != "Gemm") || node->inputs.size() < 2 || !IsFloatConstant(graph, node->inputs[1])) {
     return std::nullopt;
   }
-  const bool has_bias = node->inputs.size() > 2 && node->inputs[2] != kAbsent;
+  const bool has_bias = HasInput(*node, 2);
   if (has_bias && !IsFloatConstant(graph, node->inputs[2])) return std::nullopt;
   if (!conv && (FloatAttribute(*node, "alpha", 1) != 1 || FloatAttribute(*node, "beta", 1) != 1)) return std::nullopt;
   const int64_t channels = graph.values[output].type.shape[1];
@@ -136,7 +136,7 @@ absl::StatusOr<ValueId> Rebuild(Graph& graph, const Layer& layer, const Affine& 
   const ChannelOf channel_of(layer, weights.type.shape);
   for (size_t i = 0; i < scaled.size(); ++i) scaled[i] *= affine.scale[channel_of(static_cast<int64_t>(i))];
   std::vector<float> bias(layer.channels, 0.0f);
-  const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kAbsent;
+  const bool has_bias = HasInput(node, 2);
   if (has_bias) bias = ReadConstant<float>(graph.values[node.inputs[2]]);
   for (size_t c = 0; c < bias.size(); ++c) bias[c] = bias[c] * affine.scale[c] + affine.shift[c];
   node.inputs.resize(3);

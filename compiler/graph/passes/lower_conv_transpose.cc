@@ -107,7 +107,7 @@ absl::StatusOr<ValueId> Products(Graph& graph, const Node& node, const Phases& p
   HONE_ASSIGN_OR_RETURN(ValueId products, AddOp(graph, "MatMul", {node.inputs[0], matrix}));
   HONE_ASSIGN_OR_RETURN(products, AddReshape(graph, products, shape));
   std::vector<ValueId> inputs = {products};
-  if (node.inputs.size() > 2 && node.inputs[2] != kAbsent) inputs.push_back(node.inputs[2]);
+  if (HasInput(node, 2)) inputs.push_back(node.inputs[2]);
   return AddOp(graph, "SumTaps", std::move(inputs),
                {{"pads", phases.pads}, {"sizes", phases.sizes}, {"strides", phases.strides}}, "hone");
 }
@@ -116,7 +116,7 @@ absl::StatusOr<ValueId> PhaseByPhase(Graph& graph, const Node& node, const Phase
   const ValueId weights = SplitWeights(graph, node.inputs[1], phases);
   HONE_ASSIGN_OR_RETURN(const ValueId result, AddOp(graph, "PhasedConvTranspose", {node.inputs[0], weights},
                                                     {{"pads", phases.pads}, {"sizes", phases.sizes}}, "hone"));
-  if (node.inputs.size() < 3 || node.inputs[2] == kAbsent) return result;
+  if (!HasInput(node, 2)) return result;
   return AddOp(graph, "Add", {result, node.inputs[2]});
 }
 

@@ -28,13 +28,11 @@ ValueId ScaleConstant(Graph& graph, ValueId id, double factor) {
   return AddConstant<float>(graph, source.name, source.type.dtype, source.type.shape, values);
 }
 
-bool HasBias(const Node& node) { return node.inputs.size() > 2 && node.inputs[2] != kAbsent; }
-
 absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
   const double alpha = FloatAttribute(node, "alpha", 1), beta = FloatAttribute(node, "beta", 1);
   const bool floats = graph.values[node.inputs[1]].type.dtype == ir::DType::kFloat32;
   if (!IsConstant(graph, node.inputs[1]) || (!floats && (alpha != 1 || beta != 1))) return kAbsent;
-  if (HasBias(node) && beta != 1 && !IsConstant(graph, node.inputs[2])) return kAbsent;
+  if (HasInput(node, 2) && beta != 1 && !IsConstant(graph, node.inputs[2])) return kAbsent;
   ValueId a = node.inputs[0], b = node.inputs[1];
   if (IntAttribute(node, "transA", 0) != 0) {
     HONE_ASSIGN_OR_RETURN(a, AddOp(graph, "Transpose", {a}, {{"perm", Perm{1, 0}}}));
@@ -42,7 +40,7 @@ absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
   if (IntAttribute(node, "transB", 0) != 0) b = TransposeConstant(graph, b, {1, 0});
   b = ScaleConstant(graph, b, alpha);
   HONE_ASSIGN_OR_RETURN(const ValueId product, AddOp(graph, "MatMul", {a, b}));
-  if (!HasBias(node) || beta == 0) return product;
+  if (!HasInput(node, 2) || beta == 0) return product;
   return AddOp(graph, "Add", {product, ScaleConstant(graph, node.inputs[2], beta)});
 }
 
@@ -81,7 +79,7 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const Node& node) {
                                            ? std::vector<ValueId>{matrix, TransposeConstant(graph, flat, {1, 0})}
                                            : std::vector<ValueId>{flat, matrix};
   HONE_ASSIGN_OR_RETURN(ValueId product, AddOp(graph, "MatMul", factors));
-  if (HasBias(node)) {
+  if (HasInput(node, 2)) {
     ValueId bias = node.inputs[2];
     if (!channels_last) {
       HONE_ASSIGN_OR_RETURN(bias, AddReshape(graph, bias, {weights[0], 1}));

@@ -160,7 +160,7 @@ class Matcher {
   std::optional<int64_t> TrailingAxis(const Node& mean) const {
     const int64_t rank = static_cast<int64_t>(TypeOf(mean.inputs[0]).shape.size());
     std::vector<int64_t> axes = IntsAttribute(mean, "axes");
-    if (mean.inputs.size() > 1 && mean.inputs[1] != kAbsent) {
+    if (HasInput(mean, 1)) {
       const Value& value = graph_.values[mean.inputs[1]];
       if (value.data == nullptr || value.type.dtype != ir::DType::kInt64) return std::nullopt;
       axes = ReadConstant<int64_t>(value);

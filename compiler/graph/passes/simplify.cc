@@ -98,11 +98,10 @@ absl::StatusOr<ValueId> SimplifyView(Graph& graph, const View& view, const Node&
 
 // What a Pad adds to each dimension, begins before ends, if it adds zeros to all of them by known amounts.
 std::optional<std::vector<int64_t>> ZerosAdded(const Graph& graph, const View& view, const Node& pad) {
-  const auto present = [&](size_t i) { return pad.inputs.size() > i && pad.inputs[i] != kAbsent; };
   if (StringAttribute(pad, "mode", "constant") != "constant" || FloatAttribute(pad, "value", 0) != 0) return {};
-  if ((present(2) && !view.IsNumber(pad.inputs[2], 0)) || present(3)) return {};  // input 3: only some axes
+  if ((HasInput(pad, 2) && !view.IsNumber(pad.inputs[2], 0)) || HasInput(pad, 3)) return {};  // input 3: only some axes
   std::vector<int64_t> amounts = IntsAttribute(pad, "pads");
-  if (present(1)) {
+  if (HasInput(pad, 1)) {
     const Value& pads = graph.values[pad.inputs[1]];
     if (pads.data == nullptr || pads.type.dtype != ir::DType::kInt64) return {};
     amounts = ReadConstant<int64_t>(pads);

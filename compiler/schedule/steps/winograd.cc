@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/convolution.h"
@@ -128,7 +129,6 @@ struct NewStage {
     }
     stage.buffer = ir::MakeBuffer(name, type, extents);
   }
-  ir::Expr Load(std::vector<ir::Expr> indices) const { return ir::MakeLoad(stage.buffer, std::move(indices)); }
 };
 
 class Rewrite {
@@ -159,12 +159,15 @@ class Rewrite {
     return nests_.back().stage.buffer;
   }
 
-  // The loads of f(0), f(1), ... where the matrix has columns.
-  template <typename F>
-  static std::vector<ir::Expr> Terms(int64_t count, const F& f) {
+  // A stage whose axis `row` counts the rows of the matrix, each applied to what `source` loads for the columns.
+  using Source = std::function<ir::Expr(const std::vector<ir::Expr>& at, const ir::Expr& column)>;
+  ir::Buffer Transform(const std::string& suffix, const std::vector<int64_t>& extents, const Matrix& matrix, size_t row,
+                       Combine combine, const Source& source, bool prepared = false) {
+    NewStage made = Make(suffix, extents);
     std::vector<ir::Expr> terms;
-    for (int64_t i = 0; i < count; ++i) terms.push_back(f(ir::Expr(i)));
-    return terms;
+    for (size_t i = 0; i < matrix[0].size(); ++i) terms.push_back(source(made.at, ir::Expr(static_cast<int64_t>(i))));
+    const ir::Expr value = Apply(matrix, made.at[row], terms, combine);
+    return Add(std::move(made), value, prepared);
   }
 
   // d: the patch that a tile reads, zeros beyond the data's end. r: its columns transformed. v: its rows too.
@@ -182,36 +185,28 @@ class Rewrite {
       if (tiles_[i] * size_ + kWindow - 1 <= extent) continue;
       value = ir::MakeSelect(load.indices[conv_.data_dims[i]] < ir::Expr(extent), value, ir::MakeZero(value.type()));
     }
-    const NewStage patch = d;
-    Add(std::move(d), value);
-    NewStage r = Make("r", {count_, patch_, patch_, channels});
-    const auto column = [&](const ir::Expr& x) { return patch.Load({r.at[0], x, r.at[2], r.at[3]}); };
-    const ir::Expr columns = Apply(transforms_.data, r.at[1], Terms(patch_, column), ByParity);
-    const NewStage half = r;
-    Add(std::move(r), columns);
-    NewStage v = Make("v", {patch_, patch_, count_, channels});
-    const auto row = [&](const ir::Expr& y) { return half.Load({v.at[2], v.at[0], y, v.at[3]}); };
-    const ir::Expr rows = Apply(transforms_.data, v.at[1], Terms(patch_, row), ByParity);
-    return Add(std::move(v), rows);
+    const ir::Buffer patch = Add(std::move(d), value);
+    const ir::Buffer half =
+        Transform("r", {count_, patch_, patch_, channels}, transforms_.data, 1, ByParity,
+                  [&](const auto& at, const ir::Expr& x) { return ir::MakeLoad(patch, {at[0], x, at[2], at[3]}); });
+    return Transform("v", {patch_, patch_, count_, channels}, transforms_.data, 1, ByParity,
+                     [&](const auto& at, const ir::Expr& y) { return ir::MakeLoad(half, {at[2], at[0], y, at[3]}); });
   }
 
   // g: the weights' columns transformed. u: their rows too. Both before the kernel runs.
   ir::Buffer Weights() {
     const int64_t channels = conv_.channel.extent, filters = conv_.filter.extent;
-    NewStage g = Make("g", {patch_, kWindow, channels, filters});
-    const auto column = [&](const ir::Expr& x) {
+    const auto column = [&](const std::vector<ir::Expr>& at, const ir::Expr& x) {
       return ir::Substitute(conv_.weights, {{conv_.window[0].name, x},
-                                            {conv_.window[1].name, g.at[1]},
-                                            {conv_.channel.name, g.at[2]},
-                                            {conv_.filter.name, g.at[3]}});
+                                            {conv_.window[1].name, at[1]},
+                                            {conv_.channel.name, at[2]},
+                                            {conv_.filter.name, at[3]}});
     };
-    const ir::Expr columns = Apply(transforms_.weights, g.at[0], Terms(kWindow, column), InOrder);
-    const NewStage half = g;
-    Add(std::move(g), columns, true);
-    NewStage u = Make("u", {patch_, patch_, channels, filters});
-    const auto row = [&](const ir::Expr& y) { return half.Load({u.at[0], y, u.at[2], u.at[3]}); };
-    const ir::Expr rows = Apply(transforms_.weights, u.at[1], Terms(kWindow, row), InOrder);
-    return Add(std::move(u), rows, true);
+    const ir::Buffer half =
+        Transform("g", {patch_, kWindow, channels, filters}, transforms_.weights, 0, InOrder, column, true);
+    return Transform(
+        "u", {patch_, patch_, channels, filters}, transforms_.weights, 1, InOrder,
+        [&](const auto& at, const ir::Expr& y) { return ir::MakeLoad(half, {at[0], y, at[2], at[3]}); }, true);
   }
 
   // m: a product of matrices for each element of a transformed patch.
@@ -228,15 +223,11 @@ class Rewrite {
   // q: the products' columns transformed back. y: their rows too.
   ir::Buffer Output(const ir::Buffer& products) {
     const int64_t filters = conv_.filter.extent;
-    NewStage q = Make("q", {count_, size_, patch_, filters});
-    const auto column = [&](const ir::Expr& a) { return ir::MakeLoad(products, {a, q.at[2], q.at[0], q.at[3]}); };
-    const ir::Expr columns = Apply(transforms_.output, q.at[1], Terms(patch_, column), ByPairs);
-    const NewStage half = q;
-    Add(std::move(q), columns);
-    NewStage y = Make("y", {count_, size_, size_, filters});
-    const auto row = [&](const ir::Expr& b) { return half.Load({y.at[0], y.at[1], b, y.at[3]}); };
-    const ir::Expr rows = Apply(transforms_.output, y.at[2], Terms(patch_, row), ByPairs);
-    return Add(std::move(y), rows);
+    const ir::Buffer half =
+        Transform("q", {count_, size_, patch_, filters}, transforms_.output, 1, ByPairs,
+                  [&](const auto& at, const ir::Expr& a) { return ir::MakeLoad(products, {a, at[2], at[0], at[3]}); });
+    return Transform("y", {count_, size_, size_, filters}, transforms_.output, 2, ByPairs,
+                     [&](const auto& at, const ir::Expr& b) { return ir::MakeLoad(half, {at[0], at[1], b, at[3]}); });
   }
 
   void Move(const ir::Buffer& output) {

@@ -18,6 +18,15 @@ const schedule::Nest& Sketch::Get(const std::string& stage) const {
   return *nest;
 }
 
+absl::StatusOr<std::string> FuseAll(Sketch& sketch, const std::vector<std::string>& loops) {
+  std::string fused = loops[0];
+  for (size_t i = 1; i < loops.size(); ++i) {
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Fuse{fused, loops[i]}));
+    fused += "_" + loops[i];
+  }
+  return fused;
+}
+
 std::vector<std::string> Readers(const schedule::State& state, const ir::BufferNode* buffer) {
   std::vector<std::string> readers;
   for (const schedule::Nest& nest : state.nests) {

@@ -62,12 +62,7 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   for (const std::string& loop : cases) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{loop, ir::LoopKind::kUnrolled}));
   }
-  std::string fused = outer[0];
-  for (size_t i = 1; i < outer.size(); ++i) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Fuse{fused, outer[i]}));
-    fused += "_" + outer[i];
-  }
-  return fused;
+  return FuseAll(sketch, outer);
 }
 
 }  // namespace

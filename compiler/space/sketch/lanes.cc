@@ -26,13 +26,9 @@ int64_t ReduceSteps(const ir::Stage& s) {
 
 // Loops [first, end) of the stage as one; its name.
 absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, size_t first, size_t end) {
-  const std::vector<schedule::Loop> loops = sketch.Get(stage).loops;
-  std::string fused = loops[first].name;
-  for (size_t i = first + 1; i < end; ++i) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Fuse{fused, loops[i].name}));
-    fused += "_" + loops[i].name;
-  }
-  return fused;
+  std::vector<std::string> loops;
+  for (size_t i = first; i < end; ++i) loops.push_back(sketch.Get(stage).loops[i].name);
+  return FuseAll(sketch, loops);
 }
 
 // The elements of a row over the lanes, neighbours to neighbours.

@@ -104,13 +104,13 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
       HONE_RETURN_IF_ERROR(ScheduleVectorReduction(sketch, stage).status());
   }
   const ir::Stage out = sketch.Get(output).stage;
-  std::string row = out.axes[0].name;
-  int64_t rows = out.axes[0].extent;
-  for (size_t d = 1; d < common; ++d) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Fuse{row, out.axes[d].name}));
-    row += "_" + out.axes[d].name;
+  std::vector<std::string> around;
+  int64_t rows = 1;
+  for (size_t d = 0; d < common; ++d) {
+    around.push_back(out.axes[d].name);
     rows *= out.axes[d].extent;
   }
+  HONE_ASSIGN_OR_RETURN(const std::string row, FuseAll(sketch, around));
   const bool small = Iterations(sketch.state) < kSerialElements || sketch.target.threads == 1;
   const int64_t chunks =
       sketch.chooser.OneOf("rows.chunks", {1, 2, 4, 8, 16, 32}, small ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);

@@ -106,7 +106,7 @@ class WinogradTile {
 
   // A last tile of the plane runs over: where an output begins in its tile must be known when the code is made.
   absl::Status Output() {
-    std::vector<std::string> around, tile[2];
+    std::vector<std::string> around;
     for (const size_t d : batch_) around.push_back(Axis(out_, d));
     std::vector<std::string> loops = around;
     for (size_t i = 0; i < 2; ++i) {
@@ -126,12 +126,8 @@ class WinogradTile {
       HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(out_, plane_[i]) + "i", ir::LoopKind::kUnrolled}));
     }
     HONE_RETURN_IF_ERROR(Vectorize(filter + "i", width));
-    std::string fused = around[0];
-    for (size_t i = 1; i < around.size(); ++i) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{fused, around[i]}));
-      fused += "_" + around[i];
-    }
-    HONE_RETURN_IF_ERROR(Share(fused, "out_tiles"));
+    HONE_ASSIGN_OR_RETURN(const std::string tiles, FuseAll(sketch_, around));
+    HONE_RETURN_IF_ERROR(Share(tiles, "out_tiles"));
     HONE_RETURN_IF_ERROR(Transform(stage_ + "y", filter + "o"));
     return Transform(stage_ + "q", filter + "o");
   }
