@@ -386,7 +386,7 @@ llvm::Value* Emitter::EmitStridedLoad(const ir::Load& load, llvm::Value* address
 }
 
 llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::FixedVectorType* vector) {
-  constexpr int64_t kMostStride = 4;  // beyond, too little of each vector is wanted
+  if (const auto made = transposed_.find(&load); made != transposed_.end()) return made->second;
   const llvm::Align align(ir::SizeOf(load.buffer->dtype));
   llvm::Value* mask = load.mask.defined() ? EmitExpr(load.mask) : nullptr;
   llvm::Value* zero = llvm::Constant::getNullValue(vector);
@@ -404,7 +404,7 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
   }
   const ir::Ramp* ramp = index.As<ir::Ramp>();
   const int64_t stride = ramp == nullptr ? 0 : ir::ConstantValue(ramp->stride).value_or(0);
-  if (stride > 1 && stride <= kMostStride && mask == nullptr) {
+  if (stride > 1 && stride <= kMostShuffledStride && mask == nullptr) {
     return EmitStridedLoad(load, Address(load.buffer, ramp->base, element), vector, static_cast<int>(stride));
   }
   if (stride == 1) {

@@ -60,10 +60,7 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
   emitted_.clear();
   ir::Match(
       s, [&](const ir::For& loop) { loop.kind == ir::LoopKind::kParallel ? EmitParallel(loop) : EmitLoop(loop); },
-      [&](const ir::Store& store) { EmitStore(store); },
-      [&](const ir::Block& block) {
-        for (const ir::Stmt& child : block.stmts) EmitStmt(child);
-      },
+      [&](const ir::Store& store) { EmitStore(store); }, [&](const ir::Block& block) { EmitBlock(block); },
       [&](const ir::If& branch) { EmitIf(branch); }, [&](const ir::Alloc& alloc) { EmitAlloc(alloc); },
       [&](const ir::Let& let) {
         variables_[let.var] = EmitExpr(let.value);
@@ -76,6 +73,15 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::Contract& contract) { EmitContract(contract); },
       [](const ir::Copy&) { HONE_CHECK(false); },  // nor has it shared memory
       [](const ir::Commit&) { HONE_CHECK(false); }, [](const ir::Wait&) { HONE_CHECK(false); });
+}
+
+void Emitter::EmitBlock(const ir::Block& block) {
+  const std::span<const ir::Stmt> stmts = block.stmts;
+  for (size_t i = 0, next = 0; i < stmts.size(); ++i) {
+    if (i >= next) next = i + std::max<size_t>(1, EmitTransposedLoads(stmts.subspan(i)));
+    EmitStmt(stmts[i]);
+  }
+  transposed_.clear();
 }
 
 // for v { s[c] = s[c] op b[base + v] }: the last step of a reduction over the elements of a vector, as one vector load

@@ -1,7 +1,7 @@
 // Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies.
 //
 // Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_contract.cc tensor instructions,
-// emit_expr.cc expressions, math.cc the vectorized exp, log, tanh, erf.
+// emit_transposed.cc strided loads side by side, emit_expr.cc expressions, math.cc the vectorized exp, log, tanh, erf.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -10,6 +10,7 @@
 #include <llvm/IR/Module.h>
 
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,6 +26,9 @@ class Emitter {
   Emitter(llvm::Module* module, const ir::Func& func, bool fuse);
   void Run();
 
+  // A strided load of up to so many elements' distance is loads of all that lies between, and shuffles.
+  static constexpr int64_t kMostShuffledStride = 4;  // beyond, too little of each vector is wanted
+
  private:
   // Where a buffer is, in the LLVM function being emitted.
   struct Place {
@@ -38,6 +42,7 @@ class Emitter {
   llvm::Function* MakeFunction(const std::string& name, llvm::FunctionType* type, bool internal);
   void LoadParams(llvm::Value* buffers);
   void EmitStmt(const ir::Stmt& s);
+  void EmitBlock(const ir::Block& block);
   void EmitLoop(const ir::For& loop);
   bool EmitHorizontal(const ir::For& loop);
   void EmitParallel(const ir::For& loop);
@@ -46,6 +51,11 @@ class Emitter {
   void EmitIf(const ir::If& branch);
   void EmitAlloc(const ir::Alloc& alloc);
   void EmitStore(const ir::Store& store);
+
+  // emit_transposed.cc
+  // Makes the strided loads of as many of the first `stmts` as are stores that read side by side; how many these are.
+  size_t EmitTransposedLoads(std::span<const ir::Stmt> stmts);
+  void LoadTransposed(const std::vector<const ir::Load*>& loads);
 
   // emit_contract.cc
   void EmitContract(const ir::Contract& contract);
@@ -92,6 +102,8 @@ class Emitter {
   std::vector<llvm::MDNode*> scopes_;
   // Values of shared nodes within one statement (expressions are DAGs; each node is emitted once).
   std::unordered_map<const ir::ExprNode*, llvm::Value*> emitted_;
+  // Values of the strided loads of the stores that come next.
+  std::unordered_map<const ir::Load*, llvm::Value*> transposed_;
 };
 
 // Vector approximations for f32, after Cephes (Moshier, 1989) and the published error bounds of its polynomials: within

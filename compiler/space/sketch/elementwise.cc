@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
@@ -9,6 +11,8 @@ namespace {
 // Below this many elements handing work to another thread costs more than it saves.
 constexpr int64_t kSerialElements = 16384;
 constexpr int64_t kMostCopies = 32;  // of the value's code
+constexpr int64_t kFarApart = 5;     // elements so far apart are not read as vectors
+constexpr int64_t kShortestRun = 4;  // of elements that lie together
 
 // Every load is at the stage's own indices, or a scalar: the stage is one flat run of memory.
 bool IsFlat(const ir::Stage& stage) {
@@ -65,6 +69,69 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   return FuseAll(sketch, outer);
 }
 
+// Axes side by side, by place in the stage: [first, last].
+struct AxisRun {
+  size_t first, last;
+};
+
+// The axes along which an operand lies in memory, where that is not the stage's last one: it is read across.
+std::optional<AxisRun> AxesAcross(const ir::Stage& stage) {
+  const ir::Ranges ranges = AxisRanges(stage);
+  const std::vector<ir::Axis>& axes = stage.axes;
+  for (const ir::Load& load : LoadsOf(stage)) {
+    const auto stride = [&](size_t d) { return StrideOf(load, axes[d].name, ranges).value_or(0); };
+    if (axes.size() < 2 || stride(axes.size() - 1) < kFarApart) continue;
+    for (size_t d = 0; d + 1 < axes.size(); ++d) {
+      if (axes[d].extent == 1 || stride(d) != 1) continue;
+      AxisRun run{d, d};
+      int64_t length = axes[d].extent;
+      for (; run.first > 0 && (axes[run.first - 1].extent == 1 || stride(run.first - 1) == length); --run.first) {
+        length *= axes[run.first - 1].extent;
+      }
+      if (length >= kShortestRun) return run;
+    }
+  }
+  return std::nullopt;
+}
+
+// Square blocks, so that operand and result are both read and written along memory: the back end exchanges rows and
+// columns in registers. The loop that threads share.
+absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const AxisRun& run, int64_t width) {
+  std::vector<std::string> outer, across;
+  int64_t length = 1;
+  for (size_t d = 0; d + 1 < s.axes.size(); ++d) {
+    const bool in_run = d >= run.first && d <= run.last;
+    (in_run ? across : outer).push_back(s.axes[d].name);
+    if (in_run) length *= s.axes[d].extent;
+  }
+  schedule::Reorder order{outer};
+  order.loops.insert(order.loops.end(), across.begin(), across.end());
+  if (order.loops.size() > 1) HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
+  HONE_ASSIGN_OR_RETURN(const std::string rows, FuseAll(sketch, across));
+  const std::string columns = s.axes.back().name;
+  const int64_t height = std::min(width, length);
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{rows, height, schedule::Tail::kShift}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{columns, width, schedule::Tail::kShift}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Reorder{{rows + "o", columns + "o", rows + "i", columns + "i"}}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{rows + "i", ir::LoopKind::kUnrolled}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{columns + "i", ir::LoopKind::kVectorized}));
+  outer.push_back(rows + "o");
+  return FuseAll(sketch, outer);
+}
+
+// Shares the iterations of loop `tasks` out among threads, where there is enough to do.
+absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::string& tasks, int64_t elements) {
+  const int64_t chunks = sketch.chooser.OneOf(
+      prefix + "chunks", {1, 2, 4, 16, 64},
+      elements < kSerialElements || sketch.target.threads == 1 ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
+  if (chunks == 1) return absl::OkStatus();
+  size_t position = 0;
+  const int64_t extent = sketch.state.FindLoop(tasks, &position)->loops[position].max_extent;
+  HONE_RETURN_IF_ERROR(
+      sketch.Do(schedule::Split{tasks, std::max<int64_t>(1, (extent + chunks - 1) / chunks), schedule::Tail::kShift}));
+  return sketch.Do(schedule::Annotate{tasks + "o", ir::LoopKind::kParallel});
+}
+
 }  // namespace
 
 absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
@@ -76,6 +143,14 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const size_t keep = IsFlat(s) ? 0 : 1;  // how many inner axes stay apart from the fused ones
   std::vector<std::string> cases = keep == 0 ? std::vector<std::string>() : CaseAxes(s);
   if (cases.size() + 1 >= s.axes.size()) cases.clear();  // some loop must be left for threads
+  if (const std::optional<AxisRun> run = AxesAcross(s); run.has_value() && cases.empty()) {
+    const int64_t width =
+        std::min<int64_t>(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(s.axes.back().extent))));
+    if (width >= kShortestRun && sketch.chooser.OneOf(prefix + "across", {0, 1}, 1) == 1) {
+      HONE_ASSIGN_OR_RETURN(const std::string tasks, TileAcross(sketch, s, *run, width));
+      return ShareOut(sketch, prefix, tasks, elements);
+    }
+  }
   HONE_ASSIGN_OR_RETURN(const std::string outer, FuseOuter(sketch, s, cases, keep));
   const bool apart = keep == 1 && s.axes.size() > 1;
   const std::string inner = apart ? s.axes.back().name : outer;
@@ -94,15 +169,7 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
       tasks = outer + "o";
     }
   }
-  const int64_t chunks = sketch.chooser.OneOf(
-      prefix + "chunks", {1, 2, 4, 16, 64},
-      elements < kSerialElements || sketch.target.threads == 1 ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
-  if (chunks == 1) return absl::OkStatus();
-  size_t position = 0;
-  const int64_t extent = sketch.state.FindLoop(tasks, &position)->loops[position].max_extent;
-  HONE_RETURN_IF_ERROR(
-      sketch.Do(schedule::Split{tasks, std::max<int64_t>(1, (extent + chunks - 1) / chunks), schedule::Tail::kShift}));
-  return sketch.Do(schedule::Annotate{tasks + "o", ir::LoopKind::kParallel});
+  return ShareOut(sketch, prefix, tasks, elements);
 }
 
 }  // namespace hone::space

@@ -16,6 +16,7 @@
 #include "compiler/codegen/llvm/setup.h"
 #include "compiler/ir/text.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/passes/unroll.h"
 #include "compiler/space/space.h"
 #include "compiler/target/microarchitectures.h"
 #include "compiler/target/target.h"
@@ -275,6 +276,34 @@ TEST(VectorLoads, ElementsInOrderAreNotGathered) {
         Emit(std::span(&*func, 1), ParseTarget("x86_64 -mcpu=znver4").value(), Effort::kKernel, Output::kAssembly);
     ASSERT_TRUE(assembly.ok()) << assembly.status();
     EXPECT_EQ(assembly->find("gather"), std::string::npos) << index << "\n" << *assembly;
+  }
+}
+
+// Together they read rows of a block that lie in memory; also where a block is less high than wide, or reads two
+// operands.
+TEST(VectorLoads, NeighboursOfATranspositionAreNotGathered) {
+  const struct {
+    const char *target, *body;
+  } cases[] = {
+      {"x86_64 -mcpu=znver4",
+       "for i in 4 { unrolled r in 16 { B[ramp((i * 16 + r) * 16, 1, 16)] = A[ramp(i * 16 + r, 64, 16)] } }"},
+      {"x86_64 -mcpu=haswell",
+       "for i in 8 { unrolled r in 8 { B[ramp((i * 8 + r) * 16, 1, 8)] = A[ramp(i * 8 + r, 64, 8)] } }"},
+      {"x86_64 -mcpu=znver4",
+       "unrolled r in 6 { B[ramp(r * 16, 1, 16)] = A[ramp(r, 6, 16)] + A[ramp(r + 512, 7, 16)] }"},
+  };
+  for (const auto& c : cases) {
+    const Target target = ParseTarget(c.target).value();
+    const auto func = ir::ParseFunc(fmt::format("func f(A: f32[1024], B: f32[1024]) {{ {} }}", c.body));
+    ASSERT_TRUE(func.ok()) << func.status();
+    const auto body = passes::Unroll(func->body);
+    ASSERT_TRUE(body.ok()) << body.status();
+    ir::Func unrolled = *func;
+    unrolled.body = *body;
+    const auto assembly = Emit(std::span(&unrolled, 1), target, Effort::kKernel, Output::kAssembly);
+    ASSERT_TRUE(assembly.ok()) << assembly.status();
+    EXPECT_THAT(*assembly, ::testing::Not(HasSubstr("gather"))) << c.body;
+    EXPECT_THAT(*assembly, ::testing::Not(HasSubstr("vinsertps"))) << c.body;
   }
 }
 
