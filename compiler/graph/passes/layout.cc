@@ -18,12 +18,8 @@ namespace {
 
 // In NHWC the vectors of a convolution lie along its output channels, in NCHW along its pixels; what the last vector
 // has no use for is lost. Beyond that NHWC gains about a tenth. A convolution whose vectors are full runs at about
-// three quarters of the peak; a Transpose at a border reads and writes its tensor at about half of what memory gives.
-constexpr double kPeakShare = 3.0 / 4, kGain = 1.0 / 10, kTransposeShare = 1.0 / 2;
-// Of signals and volumes a border costs more, by so many times, above all where what the Transpose writes has left the
-// second cache before it is read (docs/decisions/0121).
-constexpr double kNearBorder = 2, kFarBorder = 4;
-
+// three quarters of the peak; a Transpose at a border takes as long as memory does to give its tensor once.
+constexpr double kPeakShare = 3.0 / 4, kGain = 1.0 / 10;
 // Of its time without, where a tensor instruction makes the sums; fewer channels than this it does not gain on.
 constexpr double kInstructionShare = 1.0 / 4;
 constexpr int64_t kFewestChannels = 3;
@@ -33,7 +29,7 @@ constexpr double kDivisions = 30;
 // Bytes through a Transpose that take as long as one operation of a convolution.
 double BytesPerOperation(const target::Target& target) {
   const double peak = 2 * target.core.multiply_adds * target.VectorWidth(4);  // operations a cycle
-  return kTransposeShare * target.core.memory_bytes / (kPeakShare * peak);
+  return target.core.memory_bytes / (kPeakShare * peak);
 }
 
 // How many times as long it takes where vectors of that width run along an axis of this extent.
@@ -164,9 +160,7 @@ class LayoutChooser {
     if (type.shape[1] == 1 || Pixels(type.shape) == 1) return 0;
     if (!leaving && producers_[id] >= 0 && Is(graph_.nodes[producers_[id]], "Transpose")) return 0;
     if (leaving && consumers_[id].size() == 1 && Is(graph_.nodes[consumers_[id][0]], "Transpose")) return 0;
-    const auto bytes = static_cast<double>(ByteSize(type));
-    if (type.shape.size() == 4) return bytes;
-    return bytes * (ByteSize(type) > graph_.target.memory.l2_bytes ? kFarBorder : kNearBorder);
+    return static_cast<double>(ByteSize(type));
   }
 
   double EnteringBytes(const Node& node) const {
