@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/status.h"
+#include "records/message/failure_kind.h"
 #include "tracker/convert.h"
 #include "transport/transport.h"
 
@@ -83,7 +84,7 @@ absl::StatusOr<records::Stats> TrackerRecords::Summarize() const {
   for (const records::FailureKind kind : records::kAllFailureKinds) stats.failed[kind] = 0;
   for (const v1::FailureCount& failed : response.failed()) {
     // A newer tracker may count kinds that are unknown here.
-    if (const auto kind = FromProto(failed.kind()); kind.ok()) stats.failed[*kind] = failed.count();
+    if (const auto kind = records::FromProto(failed.kind()); kind.ok()) stats.failed[*kind] = failed.count();
   }
   return stats;
 }

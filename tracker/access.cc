@@ -131,14 +131,14 @@ absl::Status CheckPriority(const std::optional<FarmIdentity>& caller, int priori
                   priority));
 }
 
-absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context) {
+absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context, const Membership& membership) {
   const std::string_view pem = Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
   if (pem.empty()) {
     return absl::UnauthenticatedError(
         "no certificate was shown; join the farm first, with a token of one of its admins: hone-agent join, hone join");
   }
   HONE_ASSIGN_OR_RETURN(FarmIdentity identity, IdentityOf(context));
-  HONE_ASSIGN_OR_RETURN(pki::CertificateFacts certificate, pki::ReadCertificate(pem));
+  HONE_ASSIGN_OR_RETURN(pki::CertificateFacts certificate, membership.certificates().Read(pem));
   return Shown{std::move(identity), std::move(certificate)};
 }
 
@@ -193,7 +193,7 @@ absl::Status RoleCheck::Check(const InputMetadata& metadata, const grpc::AuthCon
     const auto token = metadata.find(pki::kTokenMetadata);
     return gate_->CheckToken(token == metadata.end() ? "" : std::string(token->second.data(), token->second.size()));
   }
-  HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(context));
+  HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(context, gate_->membership()));
   return gate_->Check(shown, method);
 }
 

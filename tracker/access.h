@@ -45,7 +45,7 @@ struct Shown {
   FarmIdentity identity;
   pki::CertificateFacts certificate;
 };
-absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context);
+absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context, const Membership& membership);
 
 // What everybody who calls must pass, by gRPC or by HTTP: one count of how often for both. `membership` must outlive
 // it. Safe from any thread; it reads the register, which may wait for a disk.
@@ -56,6 +56,7 @@ class Gate {
   // kUnauthenticated: the certificate is over or revoked; kPermissionDenied: it has not the role; kResourceExhausted:
   // it calls too often.
   absl::Status Check(const Shown& shown, std::string_view method);
+  const Membership& membership() const { return *membership_; }
   // Whether the secret of a token lets somebody join. kUnauthenticated; kResourceExhausted: too many wrong ones came.
   absl::Status CheckToken(const std::string& secret);
   // Writes down who was refused; caller: nullptr where nobody knows.

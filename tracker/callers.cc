@@ -19,7 +19,7 @@ Present WhileWelcome(Shown shown, Register& members) {
 
 Present Callers::PresentIn(grpc::ServerContextBase* context) const {
   if (membership_ == nullptr) return [context] { return !context->IsCancelled(); };
-  absl::StatusOr<Shown> shown = ShownIn(*context->auth_context());
+  absl::StatusOr<Shown> shown = ShownIn(*context->auth_context(), *membership_);
   if (!shown.ok()) return [] { return false; };
   return [context, welcome = WhileWelcome(*std::move(shown), membership_->members())] {
     return !context->IsCancelled() && welcome();
@@ -29,7 +29,7 @@ Present Callers::PresentIn(grpc::ServerContextBase* context) const {
 void Callers::Note(const grpc::ServerContextBase& context, std::string_view method, std::string_view object,
                    const absl::Status& result) const {
   if (membership_ == nullptr) return;
-  const absl::StatusOr<Shown> shown = ShownIn(*context.auth_context());
+  const absl::StatusOr<Shown> shown = ShownIn(*context.auth_context(), *membership_);
   membership_->audit().Add(
       {shown.ok() ? std::string(Name(shown->identity.role)) : "", shown.ok() ? shown->identity.name : "",
        context.peer(), std::string(method), std::string(object)},

@@ -7,12 +7,12 @@
 #include <map>
 #include <optional>
 
-#include "absl/strings/ascii.h"
 #include "base/status.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/reflection.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "records/columns.h"
+#include "records/message/failure_kind.h"
 #include "tracker/queue/jobs.h"
 
 namespace hone::tracker {
@@ -108,7 +108,7 @@ struct Writer {
         ->CopyFrom(ToProto(absl::FromUnixMillis(value.time_since_epoch().count())));
   }
   void operator()(records::FailureKind value) const {
-    reflection().SetEnumValue(message, field, tracker::ToProto(value));
+    reflection().SetEnumValue(message, field, records::ToProto(value));
   }
 };
 
@@ -136,20 +136,6 @@ records::Instant Now() {
 }
 
 }  // namespace
-
-v1::FailureKind ToProto(records::FailureKind kind) {
-  v1::FailureKind result = v1::FAILURE_KIND_UNSPECIFIED;
-  const std::string name = absl::AsciiStrToUpper(std::string(records::FailureKindName(kind)));
-  HONE_CHECK(v1::FailureKind_Parse("FAILURE_KIND_" + name, &result));
-  return result;
-}
-
-absl::StatusOr<records::FailureKind> FromProto(v1::FailureKind kind) {
-  for (const records::FailureKind ours : records::kAllFailureKinds) {
-    if (ToProto(ours) == kind) return ours;
-  }
-  return absl::InvalidArgumentError(fmt::format("unknown failure kind {}", static_cast<int>(kind)));
-}
 
 v1::RecordMatch ToProto(records::Closeness closeness) {
   switch (closeness) {
@@ -197,7 +183,7 @@ v1::Record ToProto(const records::StoredRecord& stored) {
 absl::StatusOr<records::Record> FromProto(const v1::Record& record) {
   records::Record result;
   if (record.outcome().has_failure()) {
-    HONE_ASSIGN_OR_RETURN(const records::FailureKind kind, FromProto(record.outcome().failure().kind()));
+    HONE_ASSIGN_OR_RETURN(const records::FailureKind kind, records::FromProto(record.outcome().failure().kind()));
     result.outcome = records::Failure{kind, ""};
   } else if (!record.outcome().has_timing()) {
     return absl::InvalidArgumentError("an outcome has neither timing nor failure");
@@ -288,7 +274,7 @@ absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request
   if (request.only_timed()) filter.outcomes = records::Filter::Outcomes::kTimed;
   if (request.only_failed()) filter.outcomes = records::Filter::Outcomes::kFailed;
   if (request.failure() != v1::FAILURE_KIND_UNSPECIFIED) {
-    HONE_ASSIGN_OR_RETURN(filter.failure, FromProto(request.failure()));
+    HONE_ASSIGN_OR_RETURN(filter.failure, records::FromProto(request.failure()));
   }
   filter.confirmed_only = request.only_confirmed();
   filter.after_row = request.after_row();

@@ -21,7 +21,6 @@ v1::BestRecordResponse ToProto(const records::NearestRecord& nearest);  // with 
 v1::RecordKey ToProto(const records::Key& key);
 v1::QueryRecordsRequest ToProto(const records::Filter& filter);
 v1::ListBestRequest BestRequestOf(const records::Filter& filter);
-v1::FailureKind ToProto(records::FailureKind kind);
 v1::RecordMatch ToProto(records::Closeness closeness);
 
 // kInvalidArgument: an outcome is missing or of an unknown kind. What the message does not say when it was measured,
@@ -33,7 +32,6 @@ absl::StatusOr<records::BestRecord> FromProto(const v1::BestRecordResponse& resp
 absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request);
 records::Filter FromProto(const v1::ListBestRequest& request);
 records::Key FromProto(const v1::RecordKey& key);
-absl::StatusOr<records::FailureKind> FromProto(v1::FailureKind kind);
 
 // One record per candidate of a finished (or given up) piece of a batch of that farm. Outcomes that say nothing are
 // left out.

@@ -44,7 +44,7 @@ class JoinServiceShell final : public v1::JoinService::Service {
 
   grpc::Status Renew(grpc::ServerContext* context, const v1::RenewRequest* request,
                      v1::RenewResponse* response) override {
-    absl::StatusOr<Shown> shown = ShownIn(*context->auth_context());
+    absl::StatusOr<Shown> shown = ShownIn(*context->auth_context(), *membership_);
     if (!shown.ok()) return ToGrpc(shown.status());
     const absl::Time now = absl::Now();
     auto certificate = membership_->members().Renew(shown->identity, shown->certificate,
@@ -56,7 +56,7 @@ class JoinServiceShell final : public v1::JoinService::Service {
   }
 
   grpc::Status WhoAmI(grpc::ServerContext* context, const v1::WhoAmIRequest*, v1::WhoAmIResponse* response) override {
-    const absl::StatusOr<Shown> shown = ShownIn(*context->auth_context());
+    const absl::StatusOr<Shown> shown = ShownIn(*context->auth_context(), *membership_);
     if (!shown.ok()) return ToGrpc(shown.status());
     response->set_role(std::string(Name(shown->identity.role)));
     response->set_name(shown->identity.name);
@@ -157,7 +157,7 @@ class IdentityServiceShell final : public v1::IdentityService::Service {
     }
     const absl::Time now = absl::Now();
     HONE_ASSIGN_OR_RETURN(Register::NewToken token, ParseTokenRequest(request, now));
-    HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(*context.auth_context()));
+    HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(*context.auth_context(), *membership_));
     token.created_by = shown.identity.name;
     HONE_ASSIGN_OR_RETURN(*response->mutable_fingerprint(), membership_->Fingerprint());
     HONE_ASSIGN_OR_RETURN(*response->mutable_token(), membership_->members().AddToken(token, now));

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "pki/certificates.h"
+#include "pki/read_certificates.h"
 #include "tracker/audit_log.h"
 #include "tracker/register.h"
 
@@ -39,6 +40,8 @@ class Membership {
 
   Register& members() const { return *members_; }
   AuditLog& audit() const { return *audit_; }
+  // Of those who call over gRPC.
+  pki::ReadCertificates& certificates() const { return *certificates_; }
   bool signs() const { return authority_.has_value(); }
 
   // How the register makes a certificate. kFailedPrecondition: there is no key to sign with.
@@ -62,6 +65,7 @@ class Membership {
   const std::optional<pki::Authority> authority_;
   const std::unique_ptr<Register> members_;
   const std::unique_ptr<AuditLog> audit_;
+  const std::unique_ptr<pki::ReadCertificates> certificates_ = std::make_unique<pki::ReadCertificates>();
 };
 
 }  // namespace hone::tracker

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/record.grpc.pb.h"
+#include "records/message/failure_kind.h"
 #include "tracker/access.h"
 #include "tracker/convert.h"
 #include "transport/transport.h"
@@ -96,7 +97,7 @@ class RecordServiceShell final : public v1::RecordService::Service {
     response->set_devices(stats->devices);
     for (const auto& [kind, count] : stats->failed) {
       v1::FailureCount* failed = response->add_failed();
-      failed->set_kind(ToProto(kind));
+      failed->set_kind(records::ToProto(kind));
       failed->set_count(count);
     }
     return grpc::Status::OK;

@@ -5,31 +5,14 @@
 #include <utility>
 
 #include "base/status.h"
+#include "records/message/failure_kind.h"
 
 namespace hone::tuner {
 namespace {
 
-constexpr std::array kFailureKinds = {
-    std::pair(records::FailureKind::kScheduleIllegal, v1::FAILURE_KIND_SCHEDULE_ILLEGAL),
-    std::pair(records::FailureKind::kCompileError, v1::FAILURE_KIND_COMPILE_ERROR),
-    std::pair(records::FailureKind::kCompileTimeout, v1::FAILURE_KIND_COMPILE_TIMEOUT),
-    std::pair(records::FailureKind::kCrashed, v1::FAILURE_KIND_CRASHED),
-    std::pair(records::FailureKind::kRunTimeout, v1::FAILURE_KIND_RUN_TIMEOUT),
-    std::pair(records::FailureKind::kWrongOutput, v1::FAILURE_KIND_WRONG_OUTPUT),
-    std::pair(records::FailureKind::kOutOfBoundsWrite, v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE),
-    std::pair(records::FailureKind::kLostDevice, v1::FAILURE_KIND_LOST_DEVICE),
-    std::pair(records::FailureKind::kForbiddenCall, v1::FAILURE_KIND_FORBIDDEN_CALL),
-    std::pair(records::FailureKind::kImpossibleTime, v1::FAILURE_KIND_IMPOSSIBLE_TIME)};
-static_assert(kFailureKinds.size() == records::kAllFailureKinds.size());
-
-v1::FailureKind ToProto(records::FailureKind kind) {
-  return std::ranges::find(kFailureKinds, kind, [](const auto& pair) { return pair.first; })->second;
-}
-
 // One that this tuner does not know is a failure all the same.
-records::FailureKind FromProto(v1::FailureKind kind) {
-  const auto found = std::ranges::find(kFailureKinds, kind, [](const auto& pair) { return pair.second; });
-  return found == kFailureKinds.end() ? records::FailureKind::kCrashed : found->first;
+records::FailureKind KindOf(v1::FailureKind kind) {
+  return records::FromProto(kind).value_or(records::FailureKind::kCrashed);
 }
 
 v1::DType ToProto(ir::DType dtype) {
@@ -111,7 +94,7 @@ Outcome FromProto(const v1::Outcome& outcome) {
   const v1::Timing& timing = outcome.timing();
   result.seconds.assign(timing.seconds().begin(), timing.seconds().end());
   result.first_interleaved = timing.first_interleaved();
-  if (outcome.has_failure()) result.failure = {FromProto(outcome.failure().kind()), outcome.failure().text()};
+  if (outcome.has_failure()) result.failure = {KindOf(outcome.failure().kind()), outcome.failure().text()};
   return result;
 }
 
@@ -179,7 +162,7 @@ Job FromProto(const v1::Job& job) {
   result.earlier.seconds = job.progress().seconds();
   result.earlier.spent = FromProto(job.progress().spent());
   for (const v1::FailureCount& failed : job.progress().failed()) {
-    result.earlier.failed[FromProto(failed.kind())] += failed.count();
+    result.earlier.failed[KindOf(failed.kind())] += failed.count();
   }
   return result;
 }
@@ -189,7 +172,7 @@ v1::JobProgress ToProto(const Progress& progress) {
   result.set_trials(progress.trials);
   for (const auto& [kind, count] : progress.failed) {
     v1::FailureCount* failed = result.add_failed();
-    failed->set_kind(ToProto(kind));
+    failed->set_kind(records::ToProto(kind));
     failed->set_count(count);
   }
   result.set_seconds(progress.seconds);
@@ -284,7 +267,7 @@ v1::Record ToProto(const RecordKey& key, const Batch& batch, const BuildFailed& 
   record.set_schedule(failed.candidate.schedule);
   record.set_decisions(failed.candidate.decisions);
   record.set_is_default(failed.candidate.is_default);
-  record.mutable_outcome()->mutable_failure()->set_kind(ToProto(failed.failure.kind));
+  record.mutable_outcome()->mutable_failure()->set_kind(records::ToProto(failed.failure.kind));
   record.mutable_outcome()->mutable_failure()->set_text(failed.failure.text);
   record.set_workload(batch.workload);
   record.set_op(batch.op);

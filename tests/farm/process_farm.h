@@ -52,14 +52,31 @@ class FarmProcessTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return std::make_unique<Process>(arguments, folder_ / "tuner.log");
   }
+  // As a client: the job as the tracker took it, and as it is now.
+  v1::Job SubmitJob(const v1::JobSpec& spec) {
+    grpc::ClientContext context;
+    v1::SubmitJobRequest request;
+    *request.mutable_spec() = spec;
+    v1::Job job;
+    const grpc::Status status = v1::JobService::NewStub(channel_)->Submit(&context, request, &job);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return job;
+  }
+  v1::Job GetJob(const std::string& id) {
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_job_id(id);
+    v1::Job job;
+    const grpc::Status status = v1::JobService::NewStub(channel_)->Get(&context, request, &job);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return job;
+  }
   // As a client and a tuner: a job, leased.
   void LeaseNewJob(const std::string& name) {
     // Registering takes a slow or instrumented agent longer than a job's lease lasts.
     ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << "no agent has registered";
-    grpc::ClientContext submit_context, lease_context;
-    v1::SubmitJobRequest submit;
-    *submit.mutable_spec() = tracker::SpecOf(name);
-    ASSERT_TRUE(v1::JobService::NewStub(channel_)->Submit(&submit_context, submit, &job_).ok());
+    job_ = SubmitJob(tracker::SpecOf(name));
+    grpc::ClientContext lease_context;
     v1::LeaseJobRequest lease;
     lease.set_protocol_version(v1::PROTOCOL_VERSION_1);
     lease.set_tuner_id("tuner");

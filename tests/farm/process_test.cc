@@ -112,14 +112,7 @@ TEST_F(FarmProcessTest, AFarmThatRequiresAWallGivesNoWorkToWhoHasNone) {
               HasSubstr("its sandbox is filter, and the farm requires wall; missing are"));
   LeaseNewJob("a");
   const std::string batch = Submit(HandMadeBatch({"good"}), "b1");
-  const auto waiting_for = [&] {
-    grpc::ClientContext context;
-    v1::GetJobRequest request;
-    request.set_job_id(job_.id());
-    v1::Job job;
-    EXPECT_TRUE(v1::JobService::NewStub(channel_)->Get(&context, request, &job).ok());
-    return job.waiting_for();
-  };
+  const auto waiting_for = [&] { return GetJob(job_.id()).waiting_for(); };
   EXPECT_TRUE(Eventually([&] { return waiting_for().find("the farm requires wall") != std::string::npos; }))
       << waiting_for();
   EXPECT_EQ(Devices()[0].batches_done(), 0);
@@ -387,6 +380,23 @@ TEST_F(FarmTlsTest, AJobSaysWhoSubmittedItWhateverTheRequestSays) {
   EXPECT_EQ(job_.spec().submitted_by(), "ann");
 }
 
+TEST_F(FarmTlsTest, OnlyAnAdminsJobGoesBeforeEverybodyElses) {
+  const auto submit = [&](Role role, int priority) {
+    const auto channel = OpenChannel(address_, CertificateFor(role, "ann")).value();
+    grpc::ClientContext context;
+    v1::SubmitJobRequest request;
+    *request.mutable_spec() = tracker::SpecOf(fmt::format("{}{}", Name(role), priority), priority);
+    return v1::JobService::NewStub(channel)->Submit(&context, request, &job_);
+  };
+  const grpc::Status refused = submit(Role::kClient, 1);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("leave --priority out"));
+  EXPECT_TRUE(submit(Role::kClient, -1).ok());
+  EXPECT_EQ(job_.spec().priority(), -1);
+  EXPECT_TRUE(submit(Role::kAdmin, 1).ok());
+  EXPECT_EQ(job_.spec().priority(), 1);
+}
+
 TEST_F(FarmTlsTest, ATunerLeasesUnderItsNameAndReportsNoTimes) {
   const auto channel = OpenChannel(address_, CertificateFor(Role::kTuner, "t")).value();
   const auto lease_as = [&](const std::string& tuner_id) {
@@ -421,10 +431,7 @@ TEST_F(FarmTlsTest, ATunerFindsATrackerThatWasAwayForLong) {
   std::this_thread::sleep_for(std::chrono::seconds(15));  // its pauses grow
   StartTracker(address, {"--pki", folder_ / "tracker"});
   Connect(CertificateFor(Role::kAdmin, "a"));
-  grpc::ClientContext context;
-  v1::SubmitJobRequest submit;
-  *submit.mutable_spec() = tracker::SpecOf("a");
-  ASSERT_TRUE(v1::JobService::NewStub(channel_)->Submit(&context, submit, &job_).ok());
+  job_ = SubmitJob(tracker::SpecOf("a"));
   EXPECT_TRUE(Eventually([&] { return tuner.Log().find("job " + job_.id()) != std::string::npos; })) << tuner.Log();
 }
 

@@ -22,17 +22,7 @@ std::string MatMul(int columns) {
 
 class FarmSchedulingTest : public FarmProcessTest {
  protected:
-  // A job for this machine, unless it asks for more.
-  std::string SubmitJob(v1::JobSpec spec) {
-    grpc::ClientContext context;
-    v1::SubmitJobRequest submit;
-    *submit.mutable_spec() = std::move(spec);
-    v1::Job job;
-    const grpc::Status status = v1::JobService::NewStub(channel_)->Submit(&context, submit, &job);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return job.id();
-  }
-  // Jobs with other numbers of columns have other records.
+  // Of a job for this machine, unless it asks for more. Jobs with other numbers of columns have other records.
   static v1::JobSpec SpecFor(const std::string& name, int columns, const std::string& target = "cpu -threads=1") {
     v1::JobSpec spec = tracker::SpecOf(name);
     spec.set_target(target);
@@ -40,16 +30,8 @@ class FarmSchedulingTest : public FarmProcessTest {
     spec.mutable_workloads(0)->set_text(MatMul(columns));
     return spec;
   }
-  v1::Job Job(const std::string& id) {
-    grpc::ClientContext context;
-    v1::GetJobRequest request;
-    request.set_job_id(id);
-    v1::Job job;
-    v1::JobService::NewStub(channel_)->Get(&context, request, &job);
-    return job;
-  }
   bool Becomes(const std::string& id, v1::JobState state) {
-    return Eventually([&] { return Job(id).state() == state; });
+    return Eventually([&] { return GetJob(id).state() == state; });
   }
 };
 
@@ -58,21 +40,21 @@ TEST_F(FarmSchedulingTest, AnAbsentBoardBlocksNobody) {
   Connect();
   const std::unique_ptr<Process> agent = StartAgent("hall", {"--label", "room=hall"});
   ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
-  const std::string other_kind = SubmitJob(SpecFor("other kind", 96, "arm64 -mcpu=cortex-a76 -threads=1"));
+  const std::string other_kind = SubmitJob(SpecFor("other kind", 96, "arm64 -mcpu=cortex-a76 -threads=1")).id();
   v1::JobSpec spec = SpecFor("other room", 96);
   (*spec.mutable_labels())["room"] = "lab";
-  const std::string other_room = SubmitJob(spec);
-  const std::string here = SubmitJob(SpecFor("here", 64));
+  const std::string other_room = SubmitJob(spec).id();
+  const std::string here = SubmitJob(SpecFor("here", 64)).id();
   const std::unique_ptr<Process> tuner = StartTuner({"--jobs", "1"});
   ASSERT_TRUE(Becomes(here, v1::JOB_STATE_SUCCEEDED)) << tuner->Log();
-  EXPECT_EQ(Job(other_kind).state(), v1::JOB_STATE_QUEUED);
-  EXPECT_THAT(Job(other_kind).waiting_for(), HasSubstr("a device for architecture aarch64"));
-  EXPECT_EQ(Job(other_kind).attempts(), 0);
-  EXPECT_EQ(Job(other_room).waiting_for(), "a device for label room=lab");
-  EXPECT_FALSE(Job(other_room).has_started()) << "no tuner looked at it";
+  EXPECT_EQ(GetJob(other_kind).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_THAT(GetJob(other_kind).waiting_for(), HasSubstr("a device for architecture aarch64"));
+  EXPECT_EQ(GetJob(other_kind).attempts(), 0);
+  EXPECT_EQ(GetJob(other_room).waiting_for(), "a device for label room=lab");
+  EXPECT_FALSE(GetJob(other_room).has_started()) << "no tuner looked at it";
   const std::unique_ptr<Process> lab = StartAgent("lab", {"--label", "room=lab"});
   ASSERT_TRUE(Becomes(other_room, v1::JOB_STATE_SUCCEEDED)) << tuner->Log() << lab->Log();
-  EXPECT_GE(Job(other_room).progress().trials(), 4);
+  EXPECT_GE(GetJob(other_room).progress().trials(), 4);
   for (const v1::Device& device : Devices()) EXPECT_GT(device.batches_done(), 0) << device.agent_id();
 }
 
@@ -85,20 +67,20 @@ TEST_F(FarmSchedulingTest, OneTunerTunesSeveralJobsAtOnceAndGivesAllBackWhenItIs
   for (const int columns : {64, 96}) {
     v1::JobSpec spec = SpecFor(fmt::format("{} columns", columns), columns);
     spec.set_trials(100'000);
-    jobs.push_back(SubmitJob(spec));
+    jobs.push_back(SubmitJob(spec).id());
   }
   const std::unique_ptr<Process> tuner = StartTuner({"--jobs", "2"});
   const auto tuned = [&](const std::string& id) {
-    const v1::Job job = Job(id);
+    const v1::Job job = GetJob(id);
     return job.state() == v1::JOB_STATE_RUNNING && job.progress().trials() > 0;
   };
   ASSERT_TRUE(Eventually([&] { return tuned(jobs[0]) && tuned(jobs[1]); })) << tuner->Log();
   tuner->Signal(SIGTERM);
   EXPECT_EQ(tuner->Wait(), 0) << tuner->Log();
   for (const std::string& id : jobs) {
-    EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED) << "at once, not when the lease is over";
-    EXPECT_EQ(Job(id).attempts(), 0);
-    EXPECT_EQ(Job(id).needs().fingerprint_digest(), Devices()[0].state().fingerprint().digest());
+    EXPECT_EQ(GetJob(id).state(), v1::JOB_STATE_QUEUED) << "at once, not when the lease is over";
+    EXPECT_EQ(GetJob(id).attempts(), 0);
+    EXPECT_EQ(GetJob(id).needs().fingerprint_digest(), Devices()[0].state().fingerprint().digest());
   }
 }
 
@@ -114,12 +96,12 @@ TEST_F(FarmSchedulingTest, AJobEndsAtItsTimeWithWhatItHas) {
   }
   spec.set_trials(1'000'000);
   spec.mutable_until()->set_seconds(time(nullptr) + 20);
-  const std::string id = SubmitJob(spec);
+  const std::string id = SubmitJob(spec).id();
   const std::unique_ptr<Process> tuner = StartTuner({"--jobs", "1"});
-  ASSERT_TRUE(Eventually([&] { return Job(id).has_ended(); })) << tuner->Log();
-  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_SUCCEEDED) << Job(id).error();
-  EXPECT_GT(Job(id).progress().trials(), 0);
-  EXPECT_TRUE(Job(id).progress().has_latency_after_seconds());
+  ASSERT_TRUE(Eventually([&] { return GetJob(id).has_ended(); })) << tuner->Log();
+  EXPECT_EQ(GetJob(id).state(), v1::JOB_STATE_SUCCEEDED) << GetJob(id).error();
+  EXPECT_GT(GetJob(id).progress().trials(), 0);
+  EXPECT_TRUE(GetJob(id).progress().has_latency_after_seconds());
 }
 
 }  // namespace

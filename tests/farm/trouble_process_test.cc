@@ -21,22 +21,13 @@ using testing::HasSubstr;
 
 class FarmTroubleTest : public FarmProcessTest {
  protected:
-  v1::Job JobNow() {
-    grpc::ClientContext context;
-    v1::GetJobRequest request;
-    request.set_job_id(job_.id());
-    v1::Job job;
-    v1::JobService::NewStub(channel_)->Get(&context, request, &job);
-    return job;
-  }
+  v1::Job JobNow() { return GetJob(job_.id()); }
   void SubmitJobWithoutDevice(const std::string& request_id = "a") {
-    v1::SubmitJobRequest submit;
-    *submit.mutable_spec() = tracker::SpecOf(request_id);
-    submit.mutable_spec()->set_target("cpu -mcpu=znver4 -threads=1");
-    submit.mutable_spec()->mutable_workloads(0)->set_text(
+    v1::JobSpec spec = tracker::SpecOf(request_id);
+    spec.set_target("cpu -mcpu=znver4 -threads=1");
+    spec.mutable_workloads(0)->set_text(
         "workload \"twice\"\ninput x: f32[1000] in [-1, 1]\nt: f32[1000] over i:1000 = x[i] + x[i]\noutput t\n");
-    grpc::ClientContext context;
-    ASSERT_TRUE(v1::JobService::NewStub(channel_)->Submit(&context, submit, &job_).ok());
+    job_ = SubmitJob(spec);
   }
   // Files under other names are not whole yet.
   int64_t Kept() {

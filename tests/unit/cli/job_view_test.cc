@@ -174,6 +174,27 @@ TEST(JobViewTest, WritesLinesToATerminalThatCannotRedraw) {
   EXPECT_THAT(OnATerminal("dumb"), AllOf(HasSubstr("100 trials"), Not(HasSubstr("\x1b"))));
 }
 
+TEST(JobToJsonTest, SaysWhereTheTimeWent) {
+  v1::Job job = Running().job();
+  v1::TimeSpent& spent = *job.mutable_progress()->mutable_spent();
+  spent.set_proposing_seconds(1);
+  spent.set_learning_seconds(2);
+  spent.set_building_seconds(3);
+  spent.set_waiting_seconds(4);
+  spent.set_measuring_seconds(5);
+  spent.set_drawn(600);
+  spent.set_illegal(60);
+  spent.set_repeated(6);
+  EXPECT_EQ(JobToJson(job)["spent"].dump(),
+            R"({"proposing_seconds":1.0,"learning_seconds":2.0,"building_seconds":3.0,"waiting_seconds":4.0,)"
+            R"("measuring_seconds":5.0,"drawn":600,"illegal":60,"repeated":6})");
+  EXPECT_THAT(
+      JobsToText({job}),
+      HasSubstr("proposing 1.0 s (10.0 ms a trial), learning 2.0 s (20.0 ms a trial), building 3.0 s (30.0 ms a "
+                "trial), waiting for a device 4.0 s (40.0 ms a trial), measuring 5.0 s (50.0 ms a trial)\n"
+                "600 candidates drawn, 10% illegal, 1% drawn before\n"));
+}
+
 TEST(ClockTest, HasHoursWhereThereAreSome) {
   EXPECT_EQ(Clock(59.9), "0:59");
   EXPECT_EQ(Clock(3599), "59:59");

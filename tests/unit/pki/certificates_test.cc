@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "pki/read_certificates.h"
 #include "pki/token.h"
 
 namespace hone::pki {
@@ -43,6 +44,31 @@ TEST(Certificates, ATrackersCertificateHasItsHosts) {
 TEST(Certificates, ItIsRenewedWhenTwoThirdsAreOver) {
   const std::string pem = Authority::Make({kNow, kNow + absl::Hours(30)})->certificate();
   EXPECT_EQ(RenewalTime(ReadCertificate(pem).value()), kNow + absl::Hours(20));
+}
+
+TEST(ReadCertificates, SoManyAreKeptAndNothingThatIsNone) {
+  const Authority authority = Authority::Make(kDay).value();
+  const std::string request = MakeRequest(MakeKey()).value();
+  ReadCertificates certificates(2);
+  const auto expect_facts = [&](const std::string& pem) {
+    const CertificateFacts facts = ReadCertificate(pem).value(), read = certificates.Read(pem).value();
+    EXPECT_EQ(read.serial, facts.serial);
+    EXPECT_EQ(read.uris, facts.uris);
+    EXPECT_EQ(read.from, facts.from);
+    EXPECT_EQ(read.until, facts.until);
+    EXPECT_EQ(read.fingerprint, facts.fingerprint);
+  };
+  std::vector<std::string> pems;
+  for (const char* name : {"a", "b", "c"}) {
+    pems.push_back(authority.SignMember(request, {Role::kAgent, name}, kDay).value());
+  }
+  for (const size_t i : {0, 0, 1, 0}) expect_facts(pems[i]);
+  EXPECT_EQ(certificates.kept(), 2u);
+  EXPECT_FALSE(certificates.Read("no certificate").ok());
+  EXPECT_EQ(certificates.kept(), 2u);
+  expect_facts(pems[2]);
+  EXPECT_EQ(certificates.kept(), 1u);
+  for (const size_t i : {0, 2}) expect_facts(pems[i]);
 }
 
 TEST(Certificates, OnlyARequestThatIsOneIsSigned) {

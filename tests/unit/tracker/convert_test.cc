@@ -2,8 +2,10 @@
 
 #include <limits>
 
+#include "absl/strings/ascii.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "records/message/failure_kind.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::tracker {
@@ -31,7 +33,8 @@ TEST(RecordMessageTest, EveryFailureKindComesBack) {
     Record record;
     record.outcome = Failure{kind, "text"};
     EXPECT_EQ(*FromProto(ToProto(records::StoredRecord{1, record})), record);
-    EXPECT_NE(ToProto(kind), v1::FAILURE_KIND_UNSPECIFIED);
+    const std::string name = absl::AsciiStrToUpper(std::string(records::FailureKindName(kind)));
+    EXPECT_EQ(v1::FailureKind_Name(ToProto(kind)), "FAILURE_KIND_" + name);
   }
 }
 

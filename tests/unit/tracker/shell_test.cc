@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -224,6 +225,40 @@ TEST_F(ShellTest, AFullDiskBurnsNothingLosesNothingAndIsSaid) {
   EXPECT_EQ(shell->ListDevices(v1::ListDevicesRequest()).trouble(), "");
   EXPECT_EQ(LeaseJob(*shell, lease_job)->job().id(), queued);
   EXPECT_EQ(GetJob(*shell, queued)->attempts(), 1);
+  EXPECT_EQ(shell->Counters().leases_lost(), 0);
+}
+
+// Holds the lock of a database, so that nobody else can write into it: a disk that takes its time.
+class SlowDisk {
+ public:
+  explicit SlowDisk(const std::filesystem::path& file) {
+    EXPECT_EQ(sqlite3_open(file.c_str(), &connection_), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(connection_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  ~SlowDisk() { sqlite3_close(connection_); }
+  SlowDisk(const SlowDisk&) = delete;
+  SlowDisk& operator=(const SlowDisk&) = delete;
+
+ private:
+  sqlite3* connection_ = nullptr;
+};
+
+// Its call is open for longer than a lease lives without one.
+TEST_F(ShellTest, AnAgentIsHeardWhileItsResultsAreBeingStored) {
+  FarmOptions options;
+  options.devices.lease_ttl = absl::Milliseconds(1500);
+  options.stall = absl::Seconds(1);  // less than that: of a tracker that stands still, nobody loses a lease
+  const auto shell =
+      Shell::Start(options, FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  std::future<int> acknowledged;
+  {
+    const SlowDisk slow(folder_ / "records.db");
+    acknowledged = std::async(std::launch::async, [&] { return Measure(*shell, "a", kPresent); });
+    absl::SleepFor(2 * options.devices.lease_ttl);
+    EXPECT_EQ(store_->Summarize()->records, 0);
+  }
+  EXPECT_EQ(acknowledged.get(), 1);
+  EXPECT_EQ(store_->Summarize()->records, 2);
   EXPECT_EQ(shell->Counters().leases_lost(), 0);
 }
 

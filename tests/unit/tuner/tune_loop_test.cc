@@ -94,12 +94,20 @@ TEST_F(TuneLoopTest, FindsWhatTheDeviceLikesAndConfirmsIt) {
 
 TEST_F(TuneLoopTest, SaysWhereTheTimeWent) {
   job_.earlier.spent = {.measuring = 1e6, .drawn = 1'000'000};
+  double others = 0;
+  farm_.on_measure = [&] {
+    const std::lock_guard guard(farm_.mutex);
+    farm_.now += absl::Seconds(2);
+    others += 2;
+    return absl::OkStatus();
+  };
   ASSERT_EQ(Tune(), absl::OkStatus());
   const TimeSpent& spent = progress_.spent;
   EXPECT_GT(spent.proposing, 0);
   EXPECT_GT(spent.learning, 0);
   EXPECT_GT(spent.building, 0);
-  EXPECT_NEAR(spent.measuring - 1e6, absl::ToDoubleSeconds(farm_.now - absl::UnixEpoch()), 1e-6)
+  EXPECT_NEAR(spent.waiting, others, 1e-6) << "for a device that is busy";
+  EXPECT_NEAR(spent.measuring - 1e6, absl::ToDoubleSeconds(farm_.now - absl::UnixEpoch()) - others, 1e-6)
       << "of earlier attempts too";
   EXPECT_GE(spent.drawn, 1'000'000 + progress_.trials - 1) << "the default is not drawn";
   EXPECT_GT(spent.repeated, 0);
