@@ -29,6 +29,8 @@ constexpr LoadFunction* LoaderOf(CodeKind code) {
 #else
       break;
 #endif
+    case CodeKind::kPtx:
+      break;
   }
   return nullptr;
 }

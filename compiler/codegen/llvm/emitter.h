@@ -1,7 +1,9 @@
-// Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies.
+// Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies; with a grid, a GPU's
+// kernel.
 //
-// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_contract.cc tensor instructions,
-// emit_expr.cc expressions, math.cc the vectorized exp, log, tanh, erf.
+// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have,
+// emit_contract.cc tensor instructions, emit_expr.cc expressions, math.cc the vectorized exp, log, tanh, erf,
+// device_math.cc what a CPU takes from its C library.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -9,7 +11,9 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,8 +25,8 @@ namespace hone::codegen {
 
 class Emitter {
  public:
-  // fuse: multiply-adds may be contracted.
-  Emitter(llvm::Module* module, const ir::Func& func, bool fuse);
+  // fuse: multiply-adds may be contracted. async_copies: the target copies to shared memory without the lane.
+  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, bool async_copies = false);
   void Run();
 
  private:
@@ -47,6 +51,19 @@ class Emitter {
   void EmitAlloc(const ir::Alloc& alloc);
   void EmitStore(const ir::Store& store);
 
+  // emit_grid.cc
+  void RunGrid();
+  llvm::Value* EmitShared(const ir::BufferNode& buffer);
+  void EmitBarrier();
+  void EmitCopy(const ir::Copy& copy);
+  void EmitCommit();
+  void EmitWait(const ir::Wait& wait);
+  void EmitUnrolled(const ir::For& loop);
+  ir::Expr BranchOf(const ir::Expr& mask) const;
+  llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);
+  llvm::Align AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const;
+  llvm::Value* EmitGuarded(llvm::Value* condition, llvm::Type* type, const std::function<llvm::Value*()>& then);
+
   // emit_contract.cc
   void EmitContract(const ir::Contract& contract);
 
@@ -58,7 +75,7 @@ class Emitter {
   llvm::Value* EmitFloatToInt(llvm::Value* value, ir::Type given, ir::Type result);
   llvm::Value* EmitIntToFloat64(llvm::Value* value, ir::Type from);
   llvm::Value* EmitUnary(const ir::Unary& unary);
-  llvm::Value* EmitBinary(const ir::Binary& binary);
+  llvm::Value* EmitBinary(const ir::Expr& e, const ir::Binary& binary);
   llvm::Value* EmitIntBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitDivision(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitFloatBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
@@ -78,6 +95,7 @@ class Emitter {
   llvm::LLVMContext& context_;
   const ir::Func& func_;
   const bool fuse_;
+  const bool async_copies_;
   llvm::IRBuilder<> builder_;
   llvm::Function* function_ = nullptr;
   llvm::Value* buffers_ = nullptr;
@@ -101,6 +119,13 @@ llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitSigmoid(llvm::IRBuilder<>& builder, llvm::Value* x);
+
+// The functions that a CPU takes from its C library, for devices that have none, of f32 and f64 and vectors of them.
+// Computed in f64, so right to about the last bit of f32; of f64 within some 1e-14 of the value (of pow, times the size
+// of its exponent). Sines and cosines of more than 2^50 are not right.
+llvm::Value* EmitDeviceFunction(llvm::IRBuilder<>& builder, ir::Intrinsic function, std::span<llvm::Value* const> args);
+// C's fmod, exact while the quotient is below 2^53.
+llvm::Value* EmitDeviceFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
 
 // bf16 is its bits, an i16, or a vector of them: LLVM's own type needs functions that no C library has, and makes its
 // back end for AVX512-BF16 fail. Both are exact: one rounding, ties to even.
