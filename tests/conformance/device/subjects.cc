@@ -2,7 +2,9 @@
 
 #include "base/temporary_folder.h"
 #include "device_agent/cpu/cpu_device.h"
+#include "device_agent/cuda/cuda_device.h"
 #include "device_agent/opencl/opencl_device.h"
+#include "tests/conformance/device/cuda_kernels.h"
 #include "tests/conformance/device/fake_device.h"
 #include "tests/conformance/device/opencl_kernels.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
@@ -24,6 +26,7 @@ std::vector<Subject> Subjects() {
       {"Cpu", [] { return std::make_unique<CpuDevice>(); }, HandMadeArtifact},
       {"OpenCl", [] { return std::make_unique<OpenClDevice>("", Folder()); },
        [] { return std::string(kOpenClKernels); }, 8, 128},
+      {"Cuda", [] { return std::make_unique<CudaDevice>("", Folder()); }, CudaKernels, 8, 128},
       {"Fake", [] { return std::make_unique<FakeDevice>(); }, [] { return std::string("fake"); }, 8, 128},
   };
 }
