@@ -10,17 +10,19 @@ namespace {
 // Drivers of old boards lack it (CUDA 10.2, of the Jetson Nano); all else they have.
 constexpr std::string_view kNotInAll = "cuGraphInstantiateWithFlags";
 
-// What a program or its launch is to blame for. After those from 700 on the context is of no use any more.
-bool IsOfProgram(int code) {
+Trouble TroubleOf(int code) {
   switch (code) {
+    case 100:  // no device
+      return Trouble::kAbsent;
     case 1:    // invalid value
     case 200:  // invalid image
     case 209:  // no binary for the device
     case 218:  // invalid PTX
     case 222:  // PTX of a newer version
     case 500:  // not found
-    case 700:  // illegal address
     case 701:  // too many resources for a launch
+      return Trouble::kProgram;
+    case 700:  // illegal address
     case 702:  // ended by the driver's watchdog
     case 714:  // hardware stack error
     case 715:  // illegal instruction
@@ -28,9 +30,9 @@ bool IsOfProgram(int code) {
     case 717:  // invalid address space
     case 718:  // invalid program counter
     case 719:  // launch failed
-      return true;
+      return Trouble::kFault;
     default:
-      return false;
+      return Trouble::kDevice;
   }
 }
 
@@ -63,8 +65,7 @@ Error Check(const Api& api, int code, const std::string& what) {
   if (code == kSuccess) return {};
   const char* name = nullptr;
   if (api.cuGetErrorName(code, &name) != kSuccess || name == nullptr) name = "CUDA error";
-  const Trouble trouble = code == 100 ? Trouble::kAbsent : IsOfProgram(code) ? Trouble::kProgram : Trouble::kDevice;
-  return {trouble, what + ": " + name + " (" + std::to_string(code) + ")"};
+  return {TroubleOf(code), what + ": " + name + " (" + std::to_string(code) + ")"};
 }
 
 }  // namespace hone::drivers::cuda

@@ -19,26 +19,26 @@ using Pointer = unsigned long long;  // in the memory of a device
 using Ordinal = int;                 // of a device
 
 // clang-format off
-#define HONE_CUDA_FUNCTIONS(X)                                                                                       \
-  X(cuInit, unsigned) X(cuDriverGetVersion, int*) X(cuGetErrorName, int, const char**)                               \
-  X(cuDeviceGetCount, int*) X(cuDeviceGet, Ordinal*, int) X(cuDeviceGetName, char*, int, Ordinal)                    \
-  X(cuDeviceGetAttribute, int*, int, Ordinal) X(cuDeviceTotalMem_v2, size_t*, Ordinal)                               \
-  X(cuDevicePrimaryCtxRetain, Handle*, Ordinal) X(cuDevicePrimaryCtxRelease_v2, Ordinal) X(cuCtxSetCurrent, Handle)  \
-  X(cuLinkCreate_v2, unsigned, int*, void**, Handle*)                                                                \
-  X(cuLinkAddData_v2, Handle, int, void*, size_t, const char*, unsigned, int*, void**)                               \
-  X(cuLinkComplete, Handle, void**, size_t*) X(cuLinkDestroy, Handle)                                                \
-  X(cuModuleLoadData, Handle*, const void*) X(cuModuleUnload, Handle)                                                \
-  X(cuModuleGetFunction, Handle*, Handle, const char*) X(cuFuncGetAttribute, int*, int, Handle)                      \
-  X(cuMemAlloc_v2, Pointer*, size_t) X(cuMemFree_v2, Pointer)                                                        \
-  X(cuMemHostAlloc, void**, size_t, unsigned) X(cuMemFreeHost, void*)                                                \
+#define HONE_CUDA_FUNCTIONS(X) \
+  X(cuInit, unsigned) X(cuDriverGetVersion, int*) X(cuGetErrorName, int, const char**) \
+  X(cuDeviceGetCount, int*) X(cuDeviceGet, Ordinal*, int) X(cuDeviceGetName, char*, int, Ordinal) \
+  X(cuDeviceGetAttribute, int*, int, Ordinal) X(cuDeviceTotalMem_v2, size_t*, Ordinal) \
+  X(cuDevicePrimaryCtxRetain, Handle*, Ordinal) X(cuDevicePrimaryCtxRelease_v2, Ordinal) X(cuCtxSetCurrent, Handle) \
+  X(cuLinkCreate_v2, unsigned, int*, void**, Handle*) \
+  X(cuLinkAddData_v2, Handle, int, void*, size_t, const char*, unsigned, int*, void**) \
+  X(cuLinkComplete, Handle, void**, size_t*) X(cuLinkDestroy, Handle) \
+  X(cuModuleLoadData, Handle*, const void*) X(cuModuleUnload, Handle) \
+  X(cuModuleGetFunction, Handle*, Handle, const char*) X(cuFuncGetAttribute, int*, int, Handle) \
+  X(cuMemAlloc_v2, Pointer*, size_t) X(cuMemFree_v2, Pointer) \
+  X(cuMemHostAlloc, void**, size_t, unsigned) X(cuMemFreeHost, void*) \
   X(cuMemcpyHtoDAsync_v2, Pointer, const void*, size_t, Handle) X(cuMemcpyDtoHAsync_v2, void*, Pointer, size_t, Handle) \
-  X(cuMemcpyDtoDAsync_v2, Pointer, Pointer, size_t, Handle) X(cuMemsetD8Async, Pointer, unsigned char, size_t, Handle)  \
-  X(cuStreamCreate, Handle*, unsigned) X(cuStreamDestroy_v2, Handle) X(cuStreamSynchronize, Handle)                  \
-  X(cuEventCreate, Handle*, unsigned) X(cuEventDestroy_v2, Handle) X(cuEventRecord, Handle, Handle)                  \
-  X(cuEventQuery, Handle) X(cuEventElapsedTime, float*, Handle, Handle)                                              \
+  X(cuMemcpyDtoDAsync_v2, Pointer, Pointer, size_t, Handle) X(cuMemsetD8Async, Pointer, unsigned char, size_t, Handle) \
+  X(cuStreamCreate, Handle*, unsigned) X(cuStreamDestroy_v2, Handle) X(cuStreamSynchronize, Handle) \
+  X(cuEventCreate, Handle*, unsigned) X(cuEventDestroy_v2, Handle) X(cuEventRecord, Handle, Handle) \
+  X(cuEventQuery, Handle) X(cuEventElapsedTime, float*, Handle, Handle) \
   X(cuLaunchKernel, Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**, void**) \
-  X(cuStreamBeginCapture_v2, Handle, int) X(cuStreamEndCapture, Handle, Handle*)                                     \
-  X(cuGraphInstantiateWithFlags, Handle*, Handle, unsigned long long) X(cuGraphLaunch, Handle, Handle)               \
+  X(cuStreamBeginCapture_v2, Handle, int) X(cuStreamEndCapture, Handle, Handle*) \
+  X(cuGraphInstantiateWithFlags, Handle*, Handle, unsigned long long) X(cuGraphLaunch, Handle, Handle) \
   X(cuGraphExecDestroy, Handle) X(cuGraphDestroy, Handle)
 // clang-format on
 

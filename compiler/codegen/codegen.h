@@ -23,7 +23,8 @@ enum class Effort : uint8_t {
 enum class Output : uint8_t { kObject, kAssembly, kLlvmIr };
 
 // For a CPU one HoneKernel (base/kernel_abi.h) per function, under the function's name; for OpenCL one __kernel each,
-// as source; for CUDA one .entry each, in a PTX module that stands alone. Thread-safe. InvalidArgument for an output that the kind of target does not have.
+// as source; for CUDA one .entry each, in a module of PTX that stands alone. Thread-safe. InvalidArgument for an output
+// that the kind of target does not have.
 absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const target::Target& target,
                                  Effort effort = Effort::kKernel, Output output = Output::kObject);
 

@@ -3,11 +3,14 @@
 // What an architecture can do is a row of the table below; numbers that differ from board to board (units, caches) are
 // those of its best known one, and can be given. A lane's code for one architecture runs on newer ones too: the driver
 // compiles it.
+#include "drivers/cuda.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <vector>
 
 #include "base/status.h"
@@ -88,17 +91,41 @@ absl::StatusOr<const Row*> FindArchitecture(std::string_view name) {
       fmt::format("target: no architecture '{}' for cuda; there are {}", name, fmt::join(names, " ")));
 }
 
-// A text that says all, as Print writes it, needs no look at the machine.
+// The architecture and the size of the device that is meant; of the typical one if it is not here, so that compiling
+// needs none. A device newer than the table runs code for the newest that it has.
+Target OfDevice(const std::string& selector) {
+  drivers::cuda::Library library;
+  drivers::cuda::Device device;
+  if (!drivers::cuda::Library::Load(&library).ok() || !library.Open(selector, &device).ok()) return Typical();
+  const drivers::cuda::DeviceInfo& info = device.info();
+  const auto number = [](std::string_view name) { return std::atoi(name.substr(name.find('_') + 1).data()); };
+  const Row* best = &kTable[0];
+  for (const Row& row : kTable) {
+    if (number(row.name()) <= number(info.architecture)) best = &row;
+  }
+  Target target = Of(*best);
+  target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
+  if (info.cache_bytes > 0) target.memory.l2_bytes = info.cache_bytes;
+  return target;
+}
+
+// A text that says the architecture needs no look at the machine.
 absl::StatusOr<Target> Parse(const TargetText& text) {
   const TargetText::Option* const arch = text.Find("-arch");
   const TargetText::Option* const device = text.Find("-device");
   const size_t colon = text.word.find(':');
-  std::string_view name = kTable[0].name();
+  std::string_view name;
   if (colon != std::string_view::npos) name = text.word.substr(colon + 1);
   if (arch != nullptr) name = arch->value;
-  HONE_ASSIGN_OR_RETURN(const Row* row, FindArchitecture(name));
-  Target target = Of(*row);
-  if (device != nullptr) target.device = device->value;
+  const std::string selector(device != nullptr ? device->value : "");
+  Target target;
+  if (name.empty()) {
+    target = OfDevice(selector);
+  } else {
+    HONE_ASSIGN_OR_RETURN(const Row* row, FindArchitecture(name));
+    target = Of(*row);
+  }
+  target.device = selector;
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch", "-device"}, target));
   target.memory.local_bytes = target.memory.registers_bytes;
   target.vector_registers =

@@ -17,6 +17,7 @@ inline Fault ToFault(const drivers::Error& error) {
     case drivers::Trouble::kAbsent:
     case drivers::Trouble::kProgram:
       return Incompatible(error.text);
+    case drivers::Trouble::kFault:
     case drivers::Trouble::kTimeout:
     case drivers::Trouble::kDevice:
       break;
