@@ -31,12 +31,14 @@ using Ordinal = int;                 // of a device
   X(cuModuleGetFunction, Handle*, Handle, const char*) X(cuFuncGetAttribute, int*, int, Handle) \
   X(cuMemAlloc_v2, Pointer*, size_t) X(cuMemFree_v2, Pointer) \
   X(cuMemHostAlloc, void**, size_t, unsigned) X(cuMemFreeHost, void*) \
-  X(cuMemcpyHtoDAsync_v2, Pointer, const void*, size_t, Handle) X(cuMemcpyDtoHAsync_v2, void*, Pointer, size_t, Handle) \
+  X(cuMemcpyHtoDAsync_v2, Pointer, const void*, size_t, Handle) \
+  X(cuMemcpyDtoHAsync_v2, void*, Pointer, size_t, Handle) \
   X(cuMemcpyDtoDAsync_v2, Pointer, Pointer, size_t, Handle) X(cuMemsetD8Async, Pointer, unsigned char, size_t, Handle) \
   X(cuStreamCreate, Handle*, unsigned) X(cuStreamDestroy_v2, Handle) X(cuStreamSynchronize, Handle) \
   X(cuEventCreate, Handle*, unsigned) X(cuEventDestroy_v2, Handle) X(cuEventRecord, Handle, Handle) \
   X(cuEventQuery, Handle) X(cuEventElapsedTime, float*, Handle, Handle) \
-  X(cuLaunchKernel, Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**, void**) \
+  X(cuLaunchKernel, Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**, \
+    void**) \
   X(cuStreamBeginCapture_v2, Handle, int) X(cuStreamEndCapture, Handle, Handle*) \
   X(cuGraphInstantiateWithFlags, Handle*, Handle, unsigned long long) X(cuGraphLaunch, Handle, Handle) \
   X(cuGraphExecDestroy, Handle) X(cuGraphDestroy, Handle)
