@@ -14,9 +14,9 @@
 
 namespace hone {
 
-// Shared objects (ELF) for CPUs, and the text of an OpenCL C program. The numbers are in packages: a new kind takes a
-// new one, never another's.
-enum class CodeKind : uint32_t { kX86_64 = 1, kAArch64 = 2, kArm = 3, kOpenCl = 4 };
+// Shared objects (ELF) for CPUs, the text of an OpenCL C program, and PTX, NVIDIA's portable assembly, as text. The
+// numbers are in packages: a new kind takes a new one, never another's.
+enum class CodeKind : uint32_t { kX86_64 = 1, kAArch64 = 2, kArm = 3, kOpenCl = 4, kPtx = 5 };
 
 struct CodeKindEntry {
   std::string_view name;                           // for people
@@ -38,6 +38,8 @@ constexpr std::optional<CodeKindEntry> FindCodeKind(CodeKind kind) {
       return CodeKindEntry{"armv7", "armv7l", kArmFeatureNames};
     case CodeKind::kOpenCl:
       return CodeKindEntry{.name = "OpenCL", .architecture = "opencl", .has_lanes = true};
+    case CodeKind::kPtx:
+      return CodeKindEntry{.name = "PTX", .architecture = "cuda", .has_lanes = true};
   }
   return std::nullopt;
 }

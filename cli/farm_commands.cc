@@ -68,6 +68,7 @@ absl::Status Submit(Options& options) {
 absl::Status Jobs(Options& options) {
   v1::ListJobsRequest request;
   request.set_only_open(!options.all);
+  request.set_for_people(true);
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(request));
   nlohmann::ordered_json document = nlohmann::ordered_json::array();

@@ -57,6 +57,7 @@ absl::StatusOr<v1::Job> JobClient::Get(const std::string& job_id) {
 absl::StatusOr<std::vector<v1::Job>> JobClient::Meant(const std::string& id) {
   v1::ListJobsRequest request;
   request.set_group(id);
+  request.set_for_people(true);
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, List(request));
   if (!jobs.empty()) return jobs;
   HONE_ASSIGN_OR_RETURN(v1::Job job, Get(id));

@@ -45,6 +45,95 @@ kernel void golden(global const float* a, global const float* b, global float* c
 }
 )";
 
+// The same for CUDA, as clang compiles it.
+constexpr std::string_view kPtx = R"(.version 4.2
+.target sm_53
+.address_size 64
+.visible .entry golden_reference(
+  .param .u64 golden_reference_param_0,
+  .param .u64 golden_reference_param_1,
+  .param .u64 golden_reference_param_2
+)
+{
+  .reg .pred   %p<2>;
+  .reg .b32   %r<9>;
+  .reg .f32   %f<7>;
+  .reg .b64   %rd<18>;
+  ld.param.u64   %rd7, [golden_reference_param_2];
+  ld.param.u64   %rd8, [golden_reference_param_0];
+  ld.param.u64   %rd9, [golden_reference_param_1];
+  mov.u32   %r6, %ctaid.x;
+  mov.u32   %r1, %tid.x;
+  shl.b32   %r2, %r6, 6;
+  mul.wide.u32   %rd10, %r1, 4;
+  add.s64   %rd11, %rd10, %rd9;
+  add.s64   %rd17, %rd11, 16128;
+  mul.wide.u32   %rd12, %r6, 256;
+  add.s64   %rd13, %rd12, %rd8;
+  add.s64   %rd16, %rd13, 252;
+  mov.f32   %f6, 0f00000000;
+  mov.b32   %r8, -64;
+$L__BB0_1:
+  .pragma "nounroll";
+  ld.global.f32   %f4, [%rd16];
+  ld.global.f32   %f5, [%rd17];
+  fma.rn.f32   %f6, %f4, %f5, %f6;
+  add.s32   %r8, %r8, 1;
+  setp.eq.s32   %p1, %r8, 0;
+  add.s64   %rd17, %rd17, -256;
+  add.s64   %rd16, %rd16, -4;
+  @%p1 bra   $L__BB0_2;
+  bra.uni   $L__BB0_1;
+$L__BB0_2:
+  add.s32   %r7, %r2, %r1;
+  mul.wide.u32   %rd14, %r7, 4;
+  add.s64   %rd15, %rd7, %rd14;
+  st.global.f32   [%rd15], %f6;
+  ret;
+}
+.visible .entry golden(
+  .param .u64 golden_param_0,
+  .param .u64 golden_param_1,
+  .param .u64 golden_param_2
+)
+{
+  .reg .pred   %p<2>;
+  .reg .b32   %r<6>;
+  .reg .f32   %f<7>;
+  .reg .b64   %rd<18>;
+  ld.param.u64   %rd7, [golden_param_2];
+  ld.param.u64   %rd9, [golden_param_0];
+  ld.param.u64   %rd10, [golden_param_1];
+  mov.u32   %r3, %ctaid.x;
+  mov.u32   %r1, %tid.x;
+  shl.b32   %r2, %r3, 6;
+  mul.wide.u32   %rd11, %r1, 4;
+  add.s64   %rd17, %rd10, %rd11;
+  mul.wide.u32   %rd12, %r3, 256;
+  add.s64   %rd2, %rd9, %rd12;
+  mov.f32   %f6, 0f00000000;
+  mov.u64   %rd16, 0;
+$L__BB1_1:
+  .pragma "nounroll";
+  add.s64   %rd13, %rd2, %rd16;
+  ld.global.f32   %f4, [%rd13];
+  ld.global.f32   %f5, [%rd17];
+  fma.rn.f32   %f6, %f4, %f5, %f6;
+  add.s64   %rd17, %rd17, 256;
+  add.s64   %rd16, %rd16, 4;
+  cvt.u32.u64   %r4, %rd16;
+  setp.eq.s32   %p1, %r4, 256;
+  @%p1 bra   $L__BB1_2;
+  bra.uni   $L__BB1_1;
+$L__BB1_2:
+  add.s32   %r5, %r2, %r1;
+  mul.wide.u32   %rd14, %r5, 4;
+  add.s64   %rd15, %rd7, %rd14;
+  st.global.f32   [%rd15], %f6;
+  ret;
+}
+)";
+
 v1::Kernel KernelOf(const std::string& function, bool lanes) {
   KernelInterface interface;
   interface.name = function;
@@ -75,7 +164,8 @@ void AddBuffer(v1::Batch& batch, const std::string& name, v1::Buffer::Role role)
 }  // namespace
 
 std::optional<v1::Batch> GoldenBatch(const std::string& architecture) {
-  const bool lanes = architecture == FindCodeKind(CodeKind::kOpenCl)->architecture;
+  const bool cuda = architecture == FindCodeKind(CodeKind::kPtx)->architecture;
+  const bool lanes = cuda || architecture == FindCodeKind(CodeKind::kOpenCl)->architecture;
   utsname host{};
   uname(&host);
   if (!lanes && architecture != host.machine) return std::nullopt;
@@ -84,7 +174,8 @@ std::optional<v1::Batch> GoldenBatch(const std::string& architecture) {
   batch.set_workload("c = a * b, 64 by 64");
   batch.set_target(architecture);
   batch.set_compiler_version("golden");
-  batch.set_artifact(lanes ? std::string(kOpenClSource) : std::string(hone_golden_begin, hone_golden_end));
+  batch.set_artifact(lanes ? std::string(cuda ? kPtx : kOpenClSource)
+                           : std::string(hone_golden_begin, hone_golden_end));
   AddBuffer(batch, "a", v1::Buffer::ROLE_INPUT);
   AddBuffer(batch, "b", v1::Buffer::ROLE_INPUT);
   AddBuffer(batch, "c", v1::Buffer::ROLE_OUTPUT);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "device_agent/cpu/cpu_device.h"
+#include "device_agent/cuda/cuda_device.h"
 #include "device_agent/opencl/opencl_device.h"
 
 namespace hone::agent {
@@ -25,6 +26,10 @@ constexpr DeviceKind kDeviceKinds[] = {
     {"opencl", "NAME",
      [](const std::string& selector, const std::string& folder) -> std::unique_ptr<Device> {
        return std::make_unique<OpenClDevice>(selector, folder);
+     }},
+    {"cuda", "NAME",
+     [](const std::string& selector, const std::string& folder) -> std::unique_ptr<Device> {
+       return std::make_unique<CudaDevice>(selector, folder);
      }},
 };
 

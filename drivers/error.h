@@ -13,6 +13,7 @@ enum class Trouble : uint8_t {
   kNone,
   kAbsent,   // no library, or no such device
   kProgram,  // the source does not build, or the device refuses the kernel, its arguments or its launch
+  kFault,    // a kernel went where it must not; nothing more can be done with the device in this process
   kTimeout,  // the deadline passed; what was launched may still be running
   kDevice,   // everything else: memory, a device that was lost
 };

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "drivers/binary_cache.h"
+#include "drivers/choose_device.h"
 #include "drivers/opencl_api.h"
 
 namespace hone::drivers::opencl {
@@ -97,17 +98,6 @@ Error FindDevices(const Api& api, std::vector<Found>* found) {
   return found->empty() ? none : Error{};
 }
 
-std::string Normalized(std::string_view name) {
-  std::string result(name);
-  for (char& c : result) c = c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
-bool IsNumber(std::string_view text) {
-  return !text.empty() && text.size() < 9 &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
 std::string BuildLog(const Api& api, cl_program program, cl_device_id device) {
   size_t bytes = 0;
   if (api.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) != CL_SUCCESS) return {};
@@ -149,18 +139,10 @@ Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
 Error Library::Open(std::string_view selector, Device* device) const {
   std::vector<Found> found;
   if (Error e = FindDevices(*api_, &found); !e.ok()) return e;
-  size_t chosen = found.size();
-  std::string names;
-  for (size_t i = found.size(); i-- > 0;) {
-    const std::string name = Text(api_->clGetDeviceInfo, found[i].device, CL_DEVICE_NAME);
-    const bool matches = IsNumber(selector) ? std::stoul(std::string(selector)) == i
-                                            : Normalized(name).find(Normalized(selector)) != std::string::npos;
-    if (matches) chosen = i;
-    names = std::to_string(i) + " '" + name + "'" + (names.empty() ? "" : ", ") + names;
-  }
-  if (chosen == found.size()) {
-    return {Trouble::kAbsent, "no OpenCL device '" + std::string(selector) + "'; there are: " + names};
-  }
+  std::vector<std::string> names;
+  for (const Found& one : found) names.push_back(Text(api_->clGetDeviceInfo, one.device, CL_DEVICE_NAME));
+  size_t chosen = 0;
+  if (Error e = ChooseDevice("OpenCL", selector, names, &chosen); !e.ok()) return e;
   const cl_device_id id = found[chosen].device;
   Device opened;
   opened.api_ = api_;

@@ -41,12 +41,17 @@ constexpr Backend kCpu = {EmitMachineCode, LinkShared, CodeOfCpu, EnabledFeature
 constexpr Backend kOpenCl = {EmitSource, Concatenate, [](const target::Target&) { return CodeKind::kOpenCl; },
                              [](const target::Target&) { return std::vector<std::string>(); }};
 
+constexpr Backend kCuda = {EmitMachineCode, Concatenate, [](const target::Target&) { return CodeKind::kPtx; },
+                           [](const target::Target&) { return std::vector<std::string>(); }};
+
 const Backend& BackendOf(target::Kind kind) {
   switch (kind) {
     case target::Kind::kCpu:
       return kCpu;
     case target::Kind::kOpenCl:
       return kOpenCl;
+    case target::Kind::kCuda:
+      return kCuda;
   }
   HONE_CHECK(false);
   return kCpu;

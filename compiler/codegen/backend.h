@@ -20,7 +20,7 @@ struct Backend {
   std::vector<std::string> (*required_features)(const target::Target& target);
 };
 
-// llvm/: machine code for CPUs.
+// llvm/: machine code for CPUs, and PTX for CUDA.
 absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, const target::Target& target,
                                             Effort effort, Output output);
 absl::StatusOr<Artifact> LinkShared(std::span<const std::string> objects);

@@ -1,5 +1,5 @@
 // Code generation: lowered functions to an object, objects to one piece of code: for a CPU relocatable ELF and a shared
-// object, for OpenCL source. The only way to the back ends, whose table is in backend.cc.
+// object, for OpenCL source, for CUDA PTX. The only way to the back ends, whose table is in backend.cc.
 #ifndef HONE_COMPILER_CODEGEN_CODEGEN_H_
 #define HONE_COMPILER_CODEGEN_CODEGEN_H_
 
@@ -23,7 +23,8 @@ enum class Effort : uint8_t {
 enum class Output : uint8_t { kObject, kAssembly, kLlvmIr };
 
 // For a CPU one HoneKernel (base/kernel_abi.h) per function, under the function's name; for OpenCL one __kernel each,
-// as source. Thread-safe. InvalidArgument for an output that the kind of target does not have.
+// as source; for CUDA one .entry each, in a module of PTX that stands alone. Thread-safe. InvalidArgument for an output
+// that the kind of target does not have.
 absl::StatusOr<std::string> Emit(std::span<const ir::Func> funcs, const target::Target& target,
                                  Effort effort = Effort::kKernel, Output output = Output::kObject);
 
@@ -40,7 +41,7 @@ struct Artifact {
   struct Range {
     int64_t offset = 0, bytes = 0;  // both 0: the object is all over the code
   };
-  std::string code;           // a shared object; for OpenCL the sources one after the other
+  std::string code;           // a shared object; for OpenCL and CUDA the texts one after the other
   std::vector<Range> ranges;  // per object, in order
 };
 

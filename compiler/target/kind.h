@@ -16,7 +16,7 @@
 
 namespace hone::target {
 
-enum class Kind : uint8_t { kCpu, kOpenCl };
+enum class Kind : uint8_t { kCpu, kOpenCl, kCuda };
 
 struct Target;
 struct TargetText;
@@ -38,6 +38,7 @@ struct KindEntry {
 
 extern const KindEntry kCpuEntry;     // cpu.cc
 extern const KindEntry kOpenClEntry;  // opencl.cc
+extern const KindEntry kCudaEntry;    // cuda.cc
 
 // Null past the last kind.
 constexpr const KindEntry* EntryOf(Kind kind) {
@@ -46,6 +47,8 @@ constexpr const KindEntry* EntryOf(Kind kind) {
       return &kCpuEntry;
     case Kind::kOpenCl:
       return &kOpenClEntry;
+    case Kind::kCuda:
+      return &kCudaEntry;
   }
   return nullptr;
 }

@@ -2,9 +2,10 @@
 // fit one target), and no back end: nothing here knows LLVM.
 //
 // Text: `cpu` (this host), `cpu -mcpu=znver4 -threads=2`, `arm64 -mcpu=cortex-a76`, with optional -mattr=+a,-b;
-// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`. Print writes the complete canonical text,
-// which is part of every record's key and parses back on any machine. Whoever decides something by a target asks for
-// what it can do (vectors, lanes, bytes), never for its architecture. The kinds are in kind.h. Start with ParseTarget.
+// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`; `cuda -arch=sm_87`. Print writes the complete
+// canonical text, which is part of every record's key and parses back on any machine. Whoever decides something by a
+// target asks for what it can do (vectors, lanes, bytes), never for its architecture. The kinds are in kind.h. Start
+// with ParseTarget.
 #ifndef HONE_COMPILER_TARGET_TARGET_H_
 #define HONE_COMPILER_TARGET_TARGET_H_
 
@@ -61,9 +62,10 @@ struct Core {
 struct Target {
   Kind kind = Kind::kCpu;
   Arch arch = Arch::kX86_64;  // of a CPU
-  std::string cpu;            // of a CPU: a name of the table (microarchitectures.h), which is LLVM's
-  std::string features;       // of a CPU: where it differs from its row, as LLVM lists it: "-avx512f,+gfni"
-  std::string device;         // of OpenCL: chosen by name, '-' for a space; empty: the first one
+  std::string
+      cpu;  // of a CPU: a name of the table (microarchitectures.h), of CUDA: an architecture, "sm_87"; as LLVM's
+  std::string features;  // of a CPU: where it differs from its row, as LLVM lists it: "-avx512f,+gfni"
+  std::string device;    // of OpenCL and CUDA: chosen by name, '-' for a space; empty: the first one
 
   int threads = 1;  // of this machine's CPU that a kernel may use
   Hierarchy hierarchy;

@@ -16,6 +16,9 @@ LoadFunction LoadCpuBackend;
 // compiler refuses the code, with its words; IoError: the device fails, out of memory say.
 LoadFunction LoadOpenClBackend;
 
+// cuda_backend.cc. The same, of CUDA.
+LoadFunction LoadCudaBackend;
+
 // Null where this runtime was built without the driver of that kind.
 constexpr LoadFunction* LoaderOf(CodeKind code) {
   switch (code) {
@@ -26,6 +29,12 @@ constexpr LoadFunction* LoaderOf(CodeKind code) {
     case CodeKind::kOpenCl:
 #if HONE_WITH_OPENCL
       return LoadOpenClBackend;
+#else
+      break;
+#endif
+    case CodeKind::kPtx:
+#if HONE_WITH_CUDA
+      return LoadCudaBackend;
 #else
       break;
 #endif

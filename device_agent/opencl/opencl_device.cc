@@ -1,6 +1,7 @@
 #include "device_agent/opencl/opencl_device.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,39 +11,38 @@
 #include "base/code_kind.h"
 #include "base/digest.h"
 #include "base/status.h"
-#include "device_agent/opencl/calls_of_drivers.h"
-#include "device_agent/opencl/driver.h"
-#include "device_agent/opencl/opencl_session.h"
+#include "device_agent/lanes/calls_of_drivers.h"
+#include "device_agent/lanes/lane_session.h"
+#include "device_agent/lanes/reference_kernel.h"
+#include "device_agent/lanes/self_test.h"
 #include "drivers/opencl_roofline.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr int kSelfTestLoops = 15;
 constexpr long kMostBuilders = 16;  // a few hundred megabytes each
 
-std::string Word(std::string_view text) {
-  std::string word(text.substr(0, text.find_last_not_of(' ') + 1));
-  std::replace(word.begin(), word.end(), ' ', '-');
-  return word.empty() ? "unknown" : word;
+// threads: of a device that runs on the host's CPUs; 0 for all. Once per process.
+absl::StatusOr<drivers::opencl::Device> OpenDriver(const std::string& selector, const std::string& folder,
+                                                   int threads) {
+  // PoCL reads its settings when it is loaded. It keeps what lives across a barrier on the stack, which groups as large
+  // as it allows by itself overflow.
+  setenv("POCL_CACHE_DIR", folder.c_str(), 1);
+  setenv("POCL_MAX_WORK_GROUP_SIZE", "256", 0);
+  if (threads > 0) setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 1);
+  drivers::opencl::Library library;
+  HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::Library::Load(&library)));
+  drivers::opencl::Device device;
+  HONE_RETURN_IF_ERROR(ToStatus(library.Open(selector, &device)));
+  return device;
 }
 
 absl::Status Test(const drivers::opencl::Device& device, const std::string& folder, SelfTestResult& test) {
-  HONE_ASSIGN_OR_RETURN(const ReferenceKernel reference, ReferenceKernel::Create(device, folder));
-  std::vector<double> seconds;
-  for (int i = 0; i < kSelfTestLoops; ++i) {
-    HONE_ASSIGN_OR_RETURN(seconds.emplace_back(), reference.Time());
-  }
-  std::sort(seconds.begin(), seconds.end());
-  const double median = seconds[kSelfTestLoops / 2];
-  test.reference_seconds = median;
-  test.noise = (seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median;
+  HONE_RETURN_IF_ERROR(TestReference<drivers::OpenClDriver>(device, folder, test));
   drivers::opencl::MeasuredRoofline roofline;
   HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::MeasureRoofline(device, folder, &roofline)));
   test.peak_gflops = roofline.flops_per_second * 1e-9;
   test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
-  HONE_ASSIGN_OR_RETURN(const bool right, reference.IsRight());
-  if (!right) return absl::InternalError("the reference kernel computes a wrong result: the device is broken");
   return absl::OkStatus();
 }
 
@@ -91,7 +91,7 @@ int OpenClDevice::builders() const {
 
 absl::StatusOr<std::unique_ptr<Session>> OpenClDevice::Open(const SessionOptions& options) const {
   HONE_ASSIGN_OR_RETURN(drivers::opencl::Device device, OpenDriver(selector_, folder_, options.batch->threads));
-  return OpenClSession::Open(std::move(device), folder_, options);
+  return LaneSession<drivers::OpenClDriver>::Open(std::move(device), folder_, options);
 }
 
 }  // namespace hone::agent

@@ -497,7 +497,14 @@ absl::StatusOr<v1::Job> Farm::GetJob(const std::string& job_id, absl::Time now) 
 
 std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Time now) const {
   std::vector<v1::Job> list;
-  for (const v1::Job* job : jobs_.List(request)) list.push_back(Described(*job, now));
+  for (const v1::Job* job : jobs_.List(request)) {
+    v1::Job& described = list.emplace_back(Described(*job, now));
+    if (!request.for_people()) continue;
+    for (v1::WorkloadSpec& workload : *described.mutable_spec()->mutable_workloads()) {
+      workload.clear_text();
+      workload.clear_hints();
+    }
+  }
   return list;
 }
 

@@ -71,7 +71,7 @@ llvm::Value* Emitter::EmitNode(const ir::Expr& e) {
         return it->second;
       },
       [&](const ir::Cast& c) { return EmitCast(c); }, [&](const ir::Unary& u) { return EmitUnary(u); },
-      [&](const ir::Binary& b) { return EmitBinary(b); }, [&](const ir::Select& s) { return EmitSelect(s); },
+      [&](const ir::Binary& b) { return EmitBinary(e, b); }, [&](const ir::Select& s) { return EmitSelect(s); },
       [&](const ir::Load& l) { return EmitLoad(l); }, [&](const ir::Call& c) { return EmitCall(c); },
       [&](const ir::Ramp& r) -> llvm::Value* {
         llvm::Value* base = builder_.CreateVectorSplat(r.width, EmitExpr(r.base));
@@ -170,7 +170,8 @@ llvm::Value* Emitter::EmitUnary(const ir::Unary& unary) {
   return nullptr;
 }
 
-llvm::Value* Emitter::EmitBinary(const ir::Binary& binary) {
+llvm::Value* Emitter::EmitBinary(const ir::Expr& e, const ir::Binary& binary) {
+  if (llvm::Value* narrow = EmitNarrow(e, binary)) return narrow;
   llvm::Value* a = EmitExpr(binary.a);
   llvm::Value* b = EmitExpr(binary.b);
   if (binary.op == ir::BinaryOp::kMin || binary.op == ir::BinaryOp::kMax) return EmitMinMax(binary, a, b);
@@ -215,7 +216,7 @@ llvm::Value* Emitter::EmitFloatBinary(const ir::Binary& binary, llvm::Value* a, 
     case ir::BinaryOp::kDiv:
       return builder_.CreateFDiv(a, b);
     case ir::BinaryOp::kMod:
-      return builder_.CreateFRem(a, b);
+      return func_.grid.defined() ? EmitDeviceFmod(builder_, a, b) : builder_.CreateFRem(a, b);
     case ir::BinaryOp::kFloorDiv:
       return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
     case ir::BinaryOp::kFloorMod: {
@@ -404,12 +405,13 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
   }
   const ir::Ramp* ramp = index.As<ir::Ramp>();
   const int64_t stride = ramp == nullptr ? 0 : ir::ConstantValue(ramp->stride).value_or(0);
-  if (stride > 1 && stride <= kMostShuffledStride && mask == nullptr) {
+  if (stride > 1 && stride <= kMostShuffledStride && mask == nullptr && !func_.grid.defined()) {
     return EmitStridedLoad(load, Address(load.buffer, ramp->base, element), vector, static_cast<int>(stride));
   }
   if (stride == 1) {
     llvm::Value* address = Address(load.buffer, ramp->base, element);
-    access = mask == nullptr ? static_cast<llvm::Instruction*>(builder_.CreateAlignedLoad(vector, address, align))
+    access = mask == nullptr ? static_cast<llvm::Instruction*>(
+                                   builder_.CreateAlignedLoad(vector, address, AlignOf(*load.buffer, ramp->base)))
                              : builder_.CreateMaskedLoad(vector, address, align, mask, zero);
   } else {
     llvm::Value* addresses = builder_.CreateGEP(element, places_.at(load.buffer.get()).pointer, EmitExpr(index));
@@ -420,6 +422,10 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
 }
 
 llvm::Value* Emitter::EmitLoad(const ir::Load& load) {
+  if (const ir::Expr condition = BranchOf(load.mask); condition.defined()) {
+    const ir::Type type{load.buffer->dtype, load.indices[0].type().width};
+    return EmitGuarded(EmitExpr(condition), TypeOf(type), [&] { return EmitLoad({load.buffer, load.indices, {}}); });
+  }
   llvm::Type* element = MemoryTypeOf(load.buffer->dtype);
   const int width = load.indices[0].type().width;
   llvm::Value* value = nullptr;
@@ -474,6 +480,7 @@ llvm::Value* Emitter::EmitCall(const ir::Call& call) {
 
 // One call of the C library per element.
 llvm::Value* Emitter::CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args) {
+  if (func_.grid.defined()) return EmitDeviceFunction(builder_, call.function, args);
   static constexpr std::pair<ir::Intrinsic, const char*> kNames[] = {
       {ir::Intrinsic::kExp, "exp"},    {ir::Intrinsic::kLog, "log"},     {ir::Intrinsic::kTanh, "tanh"},
       {ir::Intrinsic::kErf, "erf"},    {ir::Intrinsic::kPow, "pow"},     {ir::Intrinsic::kSin, "sin"},

@@ -9,8 +9,13 @@
 
 namespace hone::codegen {
 
-Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse)
-    : module_(module), context_(module->getContext()), func_(func), fuse_(fuse), builder_(context_) {
+Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, bool async_copies)
+    : module_(module),
+      context_(module->getContext()),
+      func_(func),
+      fuse_(fuse),
+      async_copies_(async_copies),
+      builder_(context_) {
   llvm::FastMathFlags flags;
   flags.setAllowContract(fuse);
   builder_.setFastMathFlags(flags);
@@ -25,6 +30,7 @@ llvm::Function* Emitter::MakeFunction(const std::string& name, llvm::FunctionTyp
 }
 
 void Emitter::Run() {
+  if (func_.grid.defined()) return RunGrid();
   llvm::Type* pointer = builder_.getPtrTy();
   function_ = MakeFunction(func_.name,
                            llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer}, false), false);
@@ -69,10 +75,9 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
         variables_.erase(let.var);
         ranges_.erase(let.var);
       },
-      [](const ir::Barrier&) { HONE_CHECK(false); },  // no grid reaches this back end
-      [&](const ir::Contract& contract) { EmitContract(contract); },
-      [](const ir::Copy&) { HONE_CHECK(false); },  // nor has it shared memory
-      [](const ir::Commit&) { HONE_CHECK(false); }, [](const ir::Wait&) { HONE_CHECK(false); });
+      [&](const ir::Barrier&) { EmitBarrier(); }, [&](const ir::Contract& contract) { EmitContract(contract); },
+      [&](const ir::Copy& copy) { EmitCopy(copy); }, [&](const ir::Commit&) { EmitCommit(); },
+      [&](const ir::Wait& wait) { EmitWait(wait); });
 }
 
 void Emitter::EmitBlock(const ir::Block& block) {
@@ -131,8 +136,9 @@ bool Emitter::EmitHorizontal(const ir::For& loop) {
 }
 
 void Emitter::EmitLoop(const ir::For& loop) {
+  if (loop.kind == ir::LoopKind::kUnrolled) return EmitUnrolled(loop);
   HONE_CHECK(loop.kind == ir::LoopKind::kSerial);
-  if (EmitHorizontal(loop)) return;
+  if (!func_.grid.defined() && EmitHorizontal(loop)) return;
   llvm::Value* extent = EmitExpr(loop.extent);
   const ir::Interval bounds = ir::BoundsOf(loop.extent, ranges_);
   llvm::BasicBlock* before = builder_.GetInsertBlock();
@@ -247,6 +253,8 @@ void Emitter::EmitAlloc(const ir::Alloc& alloc) {
   if (buffer->scope == ir::Scope::kWorkspace) {
     pointer = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), workspace_, workspace_used_, buffer->name);
     workspace_used_ += (ir::NumBytes(*buffer) + 63) / 64 * 64;
+  } else if (buffer->scope == ir::Scope::kShared) {
+    pointer = EmitShared(*buffer);
   } else {
     llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
     llvm::AllocaInst* local = entry.CreateAlloca(
@@ -263,6 +271,13 @@ void Emitter::EmitAlloc(const ir::Alloc& alloc) {
 }
 
 void Emitter::EmitStore(const ir::Store& store) {
+  if (const ir::Expr condition = BranchOf(store.mask); condition.defined()) {
+    EmitGuarded(EmitExpr(condition), nullptr, [&] {
+      EmitStore({store.buffer, store.indices, store.value, {}});
+      return nullptr;
+    });
+    return emitted_.clear();
+  }
   llvm::Value* value = EmitExpr(store.value);
   llvm::Type* element = MemoryTypeOf(store.buffer->dtype);
   const int width = store.value.type().width;
@@ -277,7 +292,8 @@ void Emitter::EmitStore(const ir::Store& store) {
     access = builder_.CreateAlignedStore(value, Address(store.buffer, index, element), align);
   } else if (const ir::Ramp* ramp = index.As<ir::Ramp>(); ramp != nullptr && ir::ConstantValue(ramp->stride) == 1) {
     llvm::Value* address = Address(store.buffer, ramp->base, element);
-    access = mask == nullptr ? static_cast<llvm::Instruction*>(builder_.CreateAlignedStore(value, address, align))
+    access = mask == nullptr ? static_cast<llvm::Instruction*>(
+                                   builder_.CreateAlignedStore(value, address, AlignOf(*store.buffer, ramp->base)))
                              : builder_.CreateMaskedStore(value, address, align, mask);
   } else {
     llvm::Value* addresses = builder_.CreateGEP(element, places_.at(store.buffer.get()).pointer, EmitExpr(index));

@@ -84,6 +84,7 @@ void Emitter::LoadTransposed(const std::vector<const ir::Load*>& loads) {
 
 size_t Emitter::EmitTransposedLoads(std::span<const ir::Stmt> stmts) {
   transposed_.clear();
+  if (func_.grid.defined()) return 0;                 // vectors of lanes are short
   std::vector<std::vector<const ir::Load*>> columns;  // of each load of the first store, those that follow it
   size_t count = 0;
   for (const ir::Stmt& s : stmts) {

@@ -1,7 +1,9 @@
-// Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies.
+// Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies; with a grid, a GPU's
+// kernel.
 //
-// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_contract.cc tensor instructions,
-// emit_transposed.cc strided loads side by side, emit_expr.cc expressions, math.cc the vectorized exp, log, tanh, erf.
+// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have,
+// emit_contract.cc tensor instructions, emit_transposed.cc strided loads side by side, emit_expr.cc expressions, math.cc
+// the vectorized exp, log, tanh, erf, device_math.cc what a CPU takes from its C library.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -9,6 +11,7 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -22,8 +25,8 @@ namespace hone::codegen {
 
 class Emitter {
  public:
-  // fuse: multiply-adds may be contracted.
-  Emitter(llvm::Module* module, const ir::Func& func, bool fuse);
+  // fuse: multiply-adds may be contracted. async_copies: the target copies to shared memory without the lane.
+  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, bool async_copies = false);
   void Run();
 
   // A strided load of up to so many elements' distance is loads of all that lies between, and shuffles.
@@ -57,6 +60,19 @@ class Emitter {
   size_t EmitTransposedLoads(std::span<const ir::Stmt> stmts);
   void LoadTransposed(const std::vector<const ir::Load*>& loads);
 
+  // emit_grid.cc
+  void RunGrid();
+  llvm::Value* EmitShared(const ir::BufferNode& buffer);
+  void EmitBarrier();
+  void EmitCopy(const ir::Copy& copy);
+  void EmitCommit();
+  void EmitWait(const ir::Wait& wait);
+  void EmitUnrolled(const ir::For& loop);
+  ir::Expr BranchOf(const ir::Expr& mask) const;
+  llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);
+  llvm::Align AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const;
+  llvm::Value* EmitGuarded(llvm::Value* condition, llvm::Type* type, const std::function<llvm::Value*()>& then);
+
   // emit_contract.cc
   void EmitContract(const ir::Contract& contract);
 
@@ -68,7 +84,7 @@ class Emitter {
   llvm::Value* EmitFloatToInt(llvm::Value* value, ir::Type given, ir::Type result);
   llvm::Value* EmitIntToFloat64(llvm::Value* value, ir::Type from);
   llvm::Value* EmitUnary(const ir::Unary& unary);
-  llvm::Value* EmitBinary(const ir::Binary& binary);
+  llvm::Value* EmitBinary(const ir::Expr& e, const ir::Binary& binary);
   llvm::Value* EmitIntBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitDivision(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitFloatBinary(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
@@ -88,6 +104,7 @@ class Emitter {
   llvm::LLVMContext& context_;
   const ir::Func& func_;
   const bool fuse_;
+  const bool async_copies_;
   llvm::IRBuilder<> builder_;
   llvm::Function* function_ = nullptr;
   llvm::Value* buffers_ = nullptr;
@@ -113,6 +130,13 @@ llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitSigmoid(llvm::IRBuilder<>& builder, llvm::Value* x);
+
+// The functions that a CPU takes from its C library, for devices that have none, of f32 and f64 and vectors of them.
+// Computed in f64, so right to about the last bit of f32; of f64 within some 1e-14 of the value (of pow, times the size
+// of its exponent). Sines and cosines of more than 2^50 are not right.
+llvm::Value* EmitDeviceFunction(llvm::IRBuilder<>& builder, ir::Intrinsic function, std::span<llvm::Value* const> args);
+// C's fmod, exact while the quotient is below 2^53.
+llvm::Value* EmitDeviceFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
 
 // bf16 is its bits, an i16, or a vector of them: LLVM's own type needs functions that no C library has, and makes its
 // back end for AVX512-BF16 fail. Both are exact: one rounding, ties to even.

@@ -20,7 +20,7 @@ constexpr const char* kKernelPasses =
     "loop-mssa(loop-rotate,licm<allowspeculation>),early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,"
     "simplifycfg)";
 
-std::string Optimize(llvm::Module* module, llvm::TargetMachine* machine, Effort effort) {
+std::string Optimize(llvm::Module* module, llvm::TargetMachine* machine, const target::Target& target, Effort effort) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager cgscc;
@@ -32,7 +32,8 @@ std::string Optimize(llvm::Module* module, llvm::TargetMachine* machine, Effort 
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, cgscc, modules);
   llvm::ModulePassManager passes;
-  if (effort == Effort::kReference) {
+  // For lanes LLVM's own unrolling makes registers of what a lane keeps in arrays.
+  if (effort == Effort::kReference || target.HasLanes()) {
     passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
   } else if (llvm::Error error = builder.parsePassPipeline(passes, kKernelPasses)) {
     return llvm::toString(std::move(error));
@@ -46,7 +47,7 @@ void SetAttributes(llvm::Module* module, const target::Target& target) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty()) function.addFnAttr("target-features", target.features);
-    function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+    if (!target.HasLanes()) function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
     function.addFnAttr("no-builtins");
     function.addFnAttr("frame-pointer", "none");
   }
@@ -61,13 +62,15 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
   llvm::Module module("hone", context);
   module.setTargetTriple(Triple(target));
   module.setDataLayout(machine->createDataLayout());
-  for (const ir::Func& func : funcs) Emitter(&module, func, effort == Effort::kKernel).Run();
+  const bool fuse = effort == Effort::kKernel;
+  if (target.HasLanes() && !fuse) machine->Options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target.memory.async_copy_bytes > 0).Run();
   SetAttributes(&module, target);
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);
   if (llvm::verifyModule(module, &problem_stream))
     return absl::InternalError("generated LLVM IR is malformed: " + problem);
-  if (std::string error = Optimize(&module, machine.get(), effort); !error.empty())
+  if (std::string error = Optimize(&module, machine.get(), target, effort); !error.empty())
     return absl::InternalError("LLVM passes: " + error);
   if (output == Output::kLlvmIr) {
     std::string text;
@@ -77,7 +80,9 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emit;
-  const auto type = output == Output::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  // Of PTX the text is the object.
+  const bool object = output == Output::kObject && !target.HasLanes();
+  const auto type = object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
   if (machine->addPassesToEmitFile(emit, stream, nullptr, type))
     return absl::InternalError("LLVM cannot emit code for " + Print(target));
   emit.run(module);

@@ -27,10 +27,15 @@ void InitializeLlvm() {
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
   });
 }
 
 std::string Triple(const target::Target& target) {
+  if (target.kind == target::Kind::kCuda) return "nvptx64-nvidia-cuda";
   HONE_CHECK(target.kind == target::Kind::kCpu);
   switch (target.arch) {
     case target::Arch::kX86_64:

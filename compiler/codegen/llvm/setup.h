@@ -1,4 +1,4 @@
-// What every use of LLVM needs first: the back ends we build with, and a target machine for a CPU.
+// What every use of LLVM needs first: the back ends we build with, and a target machine for a CPU or a GPU.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_SETUP_H_
 #define HONE_COMPILER_CODEGEN_LLVM_SETUP_H_
 
@@ -13,9 +13,9 @@ class TargetMachine;
 
 namespace hone::codegen {
 
-// Registers the x86 and AArch64 back ends. Idempotent, thread-safe.
+// Registers the x86, AArch64 and NVPTX back ends. Idempotent, thread-safe.
 void InitializeLlvm();
-// These take a Target that is a CPU.
+// These take a Target whose code LLVM makes: a CPU, or CUDA.
 std::string Triple(const target::Target& target);
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& target);
 

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "base/status.h"
-#include "compiler/codegen/opencl/bounds.h"
 #include "compiler/codegen/opencl/emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
+#include "compiler/ir/safe_bounds.h"
 #include "compiler/ir/typing.h"
 
 namespace hone::codegen::opencl {
@@ -60,7 +60,7 @@ std::string InParens(const Text& text, Level at_most) {
 
 ir::Interval Emitter::BoundsOf(const ir::Expr& e) {
   const auto [it, is_new] = bounds_.try_emplace(&e.node());
-  if (is_new) it->second = opencl::BoundsOf(e, ranges_);
+  if (is_new) it->second = ir::SafeBoundsOf(e, ranges_);
   return it->second;
 }
 
@@ -115,7 +115,7 @@ bool Emitter::NeedsElements(const ir::Expr& e) {
     return IsStorageFloat(from) || IsStorageFloat(to) || from == DType::kBool || to == DType::kBool;
   }
   if (const ir::Ramp* ramp = e.As<ir::Ramp>()) {
-    return e.type().dtype != DType::kInt64 || ramp->stride.As<ir::IntImm>() == nullptr || !IsBounded(BoundsOf(e));
+    return e.type().dtype != DType::kInt64 || ramp->stride.As<ir::IntImm>() == nullptr || !ir::IsBounded(BoundsOf(e));
   }
   return false;
 }
@@ -309,7 +309,7 @@ Text Emitter::IndexBinary(const ir::Expr& e, const ir::Binary& binary, Text a, T
   const ir::Interval bounds = BoundsOf(e), divisor = BoundsOf(binary.b);
   const bool narrow = a.narrow && b.narrow;
   const auto plain = [&](std::string_view op, Level level) {
-    const bool fits = narrow && FitsInt(bounds);
+    const bool fits = narrow && ir::FitsInt(bounds);
     if (narrow && !fits) a = Widened(std::move(a), width);
     if (narrow && !fits && width > 1) b = Widened(std::move(b), width);
     return Joined(a, op, b, level, fits);
@@ -319,11 +319,11 @@ Text Emitter::IndexBinary(const ir::Expr& e, const ir::Binary& binary, Text a, T
   };
   switch (binary.op) {
     case BinaryOp::kAdd:
-      return IsBounded(bounds) ? plain("+", Level::kAdd) : function();
+      return ir::IsBounded(bounds) ? plain("+", Level::kAdd) : function();
     case BinaryOp::kSub:
-      return IsBounded(bounds) ? plain("-", Level::kAdd) : function();
+      return ir::IsBounded(bounds) ? plain("-", Level::kAdd) : function();
     case BinaryOp::kMul:
-      return IsBounded(bounds) ? plain("*", Level::kMultiply) : function();
+      return ir::IsBounded(bounds) ? plain("*", Level::kMultiply) : function();
     case BinaryOp::kDiv:
     case BinaryOp::kMod:
     case BinaryOp::kFloorDiv:
@@ -332,7 +332,7 @@ Text Emitter::IndexBinary(const ir::Expr& e, const ir::Binary& binary, Text a, T
       if (divisor.low > 0 && divisor.IsPoint() && BoundsOf(binary.a).low >= 0) {
         return Joined(a, quotient ? "/" : "%", b, Level::kMultiply, narrow);
       }
-      if (!narrow || !FitsInt(bounds)) return function();
+      if (!narrow || !ir::FitsInt(bounds)) return function();
       Text result = Call2(prelude_.Binary(binary.op, {DType::kInt32, width}), a, b);
       result.narrow = true;
       return result;
@@ -418,7 +418,7 @@ Text Emitter::RampOf(const ir::Expr& e, const ir::Ramp& ramp, const Element& ele
     return Value(kept_.back());
   }
   const Text base = Value(ramp.base);
-  const bool narrow = base.narrow && FitsInt(BoundsOf(e));
+  const bool narrow = base.narrow && ir::FitsInt(BoundsOf(e));
   const int64_t stride = ramp.stride.As<ir::IntImm>()->value;
   std::string offsets;
   for (int i = 0; i < width; ++i) offsets += fmt::format("{}{}", i == 0 ? "" : ", ", i * stride);

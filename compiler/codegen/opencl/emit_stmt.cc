@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "base/status.h"
-#include "compiler/codegen/opencl/bounds.h"
 #include "compiler/codegen/opencl/emit.h"
 #include "compiler/codegen/opencl/emitter.h"
 #include "compiler/ir/match.h"

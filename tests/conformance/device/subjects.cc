@@ -1,8 +1,14 @@
 #include "tests/conformance/device/subjects.h"
 
+#include <dlfcn.h>
+
+#include <cstdlib>
+
 #include "base/temporary_folder.h"
 #include "device_agent/cpu/cpu_device.h"
+#include "device_agent/cuda/cuda_device.h"
 #include "device_agent/opencl/opencl_device.h"
+#include "tests/conformance/device/cuda_kernels.h"
 #include "tests/conformance/device/fake_device.h"
 #include "tests/conformance/device/opencl_kernels.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
@@ -17,6 +23,11 @@ std::string Folder() {
   return folder.path();
 }
 
+// Whoever asks for the driver by its name afterwards gets what is loaded already.
+void LoadFakeCuda() {
+  if (getenv("HONE_REAL_CUDA") == nullptr) dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+}
+
 }  // namespace
 
 std::vector<Subject> Subjects() {
@@ -24,6 +35,12 @@ std::vector<Subject> Subjects() {
       {"Cpu", [] { return std::make_unique<CpuDevice>(); }, HandMadeArtifact},
       {"OpenCl", [] { return std::make_unique<OpenClDevice>("", Folder()); },
        [] { return std::string(kOpenClKernels); }, 8, 128},
+      {"Cuda",
+       [] {
+         LoadFakeCuda();
+         return std::make_unique<CudaDevice>("", Folder());
+       },
+       CudaKernels, 8, 128},
       {"Fake", [] { return std::make_unique<FakeDevice>(); }, [] { return std::string("fake"); }, 8, 128},
   };
 }

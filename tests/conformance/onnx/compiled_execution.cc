@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "compiler/target/target.h"
+#include "deploy/package/compile_kernels.h"
 #include "deploy/package/compile_model.h"
 #include "deploy/runtime/dtype.h"
 #include "deploy/runtime/hone.h"
@@ -159,6 +160,30 @@ absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& i
 Execution CompileAndEmulate(const std::string& emulator, const std::string& runner) {
   const std::vector<std::string> command = {emulator, "-L", "/usr/aarch64-linux-gnu", runner};
   return [=](const ImportedCase& imported) { return RunThere(command, "arm64 -mcpu=cortex-a76", imported); };
+}
+
+Execution CompileForCuda(const std::string& runner) {
+  return [=](const ImportedCase& imported) { return RunThere({runner}, "cuda", imported); };
+}
+
+Execution CompileToPtx(const std::string& target, const std::string& assembler) {
+  return [=](const ImportedCase& imported) -> absl::StatusOr<std::vector<graph::Constant>> {
+    hone::package::KernelOptions options;
+    HONE_ASSIGN_OR_RETURN(options.target, target::ParseTarget(target));
+    options.threads = 1;
+    HONE_ASSIGN_OR_RETURN(const std::vector<hone::package::CompiledKernel> kernels,
+                          hone::package::CompileKernels(imported.plan.workloads, options));
+    HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
+    for (const hone::package::CompiledKernel& kernel : kernels) {
+      for (const std::string& warning : kernel.warnings) return absl::InternalError(warning);
+      if (assembler.empty()) continue;
+      const std::string path = scratch / "kernel.ptx";
+      std::ofstream(path) << kernel.kernel.code;
+      HONE_RETURN_IF_ERROR(
+          RunProgram({assembler, "-arch", options.target.cpu, path, "-o", scratch / "kernel.cubin"}, scratch / "log"));
+    }
+    return Interpret(imported);
+  };
 }
 
 Execution CompileForOpenCl(const std::string& runner) {

@@ -1,7 +1,8 @@
 // hone-onnx-conformance: runs ONNX's own conformance cases through Hone.
 //
-//   hone-onnx-conformance --mode interpret|compile|aarch64|opencl [--runner HONE_RUN] [--cases LIST] [--only TEXT]
-//                         [--at-least N] [--bless FOLDER]
+//   hone-onnx-conformance --mode interpret|compile|aarch64|opencl|cuda|ptx [--runner HONE_RUN] [--cases LIST] [--only
+//   TEXT]
+//                         [--at-least N] [--bless FOLDER] [--target CUDA] [--assembler PTXAS]
 //
 // With --cases, exit code 0 means that every listed case passed; without, all cases are run and the failures are shown
 // with their reasons.
@@ -24,7 +25,7 @@ namespace {
 
 struct Arguments {
   std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
-  std::string emulator = "qemu-aarch64-static", runner;
+  std::string emulator = "qemu-aarch64-static", runner, target = "cuda:sm_53", assembler;
   size_t at_least = 0, every = 1;
   ForkedRunOptions forking;
 };
@@ -45,10 +46,12 @@ absl::StatusOr<std::vector<std::string>> ChooseCases(const Arguments& arguments)
 absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
   if (arguments.mode == "interpret") return Execution(Interpret);
   if (arguments.mode == "compile") return Execution(CompileAndRun);
+  if (arguments.mode == "ptx") return CompileToPtx(arguments.target, arguments.assembler);
   if (arguments.runner.empty()) {
     return absl::InvalidArgumentError(fmt::format("--mode {} needs --runner, a hone-run{}", arguments.mode,
                                                   arguments.mode == "aarch64" ? " built for AArch64" : ""));
   }
+  if (arguments.mode == "cuda") return CompileForCuda(arguments.runner);
   if (arguments.mode == "opencl") return CompileForOpenCl(arguments.runner);
   return CompileAndEmulate(arguments.emulator, arguments.runner);
 }
@@ -83,7 +86,9 @@ int main(int argc, char** argv) {
   hone::conformance::Arguments arguments;
   CLI::App app("Runs ONNX's conformance cases through Hone");
   app.add_option("--mode", arguments.mode, "how to run a case")
-      ->check(CLI::IsMember({"interpret", "compile", "aarch64", "opencl"}));
+      ->check(CLI::IsMember({"interpret", "compile", "aarch64", "opencl", "cuda", "ptx"}));
+  app.add_option("--target", arguments.target, "of mode ptx");
+  app.add_option("--assembler", arguments.assembler, "of mode ptx: a ptxas that makes machine code of it");
   app.add_option("--data", arguments.data, "the folder with the cases");
   app.add_option("--cases", arguments.cases, "a list of cases that must all pass")->check(CLI::ExistingFile);
   app.add_option("--only", arguments.only, "only cases whose name has this text in it");

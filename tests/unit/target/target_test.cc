@@ -75,9 +75,22 @@ TEST(Targets, AnOpenClDeviceHasLanesAndACpuHasNone) {
   EXPECT_FALSE(ParseTarget("arm64")->HasLanes());
 }
 
+TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
+  const Target orin = ParseTarget("cuda:sm_87").value();
+  EXPECT_EQ(Print(orin), Print(*ParseTarget("cuda -arch=sm_87")));
+  EXPECT_THAT(Print(orin), HasSubstr("cuda -arch=sm_87 -units=16 "));
+  EXPECT_TRUE(orin.HasLanes());
+  EXPECT_EQ(orin.hierarchy.lane_width, 32);
+  EXPECT_EQ(orin.memory.async_copy_bytes, 16);
+  EXPECT_EQ(ParseTarget("cuda:sm_75")->memory.async_copy_bytes, 0);
+  EXPECT_EQ(ParseTarget("cuda:sm_90 -units=114")->hierarchy.units, 114);
+  EXPECT_EQ(DeviceOf(*ParseTarget("cuda:sm_90 -device=H200")), "cuda:H200");
+  EXPECT_FALSE(SameMachine(*ParseTarget("cuda:sm_75"), *ParseTarget("cuda:sm_87")));
+}
+
 TEST(Targets, ErrorsSayWhatThereIs) {
   const std::pair<const char*, const char*> cases[] = {
-      {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, opencl"},
+      {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, opencl, cuda, cuda:sm_53"},
       {"x86_64 -mcpu=pentium9", "no CPU 'pentium9' for x86_64; there are haswell broadwell"},
       {"arm64 -mcpu=haswell", "no CPU 'haswell' for aarch64; there are cortex-a35"},
       {"x86_64 -mcpu=nehalem", "no CPU 'nehalem'"},
@@ -85,6 +98,8 @@ TEST(Targets, ErrorsSayWhatThereIs) {
       {"cpu -threads", "wants a positive number"},
       {"cpu -l2=99999999999999999999", "wants a positive number"},
       {"cpu -fast", "no option '-fast'; there are -mcpu= -mattr= -threads= -l1="},
+      {"cuda -arch=sm_12", "no architecture 'sm_12' for cuda; there are sm_53 sm_60"},
+      {"cuda:sm_87 -threads=2", "no option '-threads'; there are -arch= -device= -units="},
       {"opencl -threads=2", "no option '-threads'; there are -device= -units="},
       {"arm64 -mattr=+avx2", "aarch64 has no feature 'avx2'; there are bf16"},
       {"arm64 -mattr=sve", "wants +FEATURE,-FEATURE, not 'sve'"},
@@ -107,7 +122,7 @@ TEST(Targets, EveryKindHasATypicalOneAndADevice) {
   EXPECT_EQ(TargetOfDevice("fpga", 4).status().code(), absl::StatusCode::kInvalidArgument);
   const absl::StatusOr<Target> here = TargetOfDevice("cpu", 3);
   EXPECT_TRUE(!here.ok() || Print(*here) == Print(*ParseTarget("cpu -threads=3")));
-  for (const Kind kind : {Kind::kCpu, Kind::kOpenCl}) {
+  for (const Kind kind : {Kind::kCpu, Kind::kOpenCl, Kind::kCuda}) {
     const std::string text = Print(TypicalTarget(kind));
     EXPECT_EQ(Print(*ParseTarget(text)), text);
   }

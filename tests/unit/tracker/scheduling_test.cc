@@ -429,6 +429,25 @@ TEST_F(SchedulingTest, OfAGroupThePartWhoseDeviceIsAwayWaitsAlone) {
   EXPECT_THAT(farm_.ListJobs({}, now_), testing::SizeIs(3));
 }
 
+TEST_F(SchedulingTest, AListForPeopleLeavesOutWhatIsForTuners) {
+  Submit("a", "ann", 0, [](v1::JobSpec& spec) {
+    spec.mutable_workloads(0)->set_title("conv2d");
+    spec.mutable_workloads(0)->add_hints("1:1");
+  });
+  v1::ListJobsRequest request;
+  const auto listed = [&] { return farm_.ListJobs(request, now_).at(0).spec().workloads(0); };
+  v1::WorkloadSpec shown = listed();
+  EXPECT_EQ(shown.text(), "w");
+  EXPECT_EQ(shown.hints_size(), 1);
+  request.set_for_people(true);
+  const v1::WorkloadSpec for_people = listed();
+  shown.clear_text();
+  shown.clear_hints();
+  EXPECT_EQ(for_people.SerializeAsString(), shown.SerializeAsString()) << "all else, with the title";
+  EXPECT_NE(Lease("t/1"), "");
+  EXPECT_EQ(last_.job().spec().workloads(0).text(), "w");
+}
+
 TEST_F(SchedulingTest, WhatAUserHasOfOneKindOfDeviceCountsForThatKind) {
   FakeAgent busy("busy", "1"), idle("idle", "1");
   idle.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");

@@ -1,15 +1,13 @@
-#include "compiler/codegen/opencl/bounds.h"
+#include "compiler/ir/safe_bounds.h"
 
 #include <algorithm>
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/numeric.h"
 
-namespace hone::codegen::opencl {
+namespace hone::ir {
 namespace {
 
-using ir::BinaryOp;
-using ir::Interval;
 using Wide = __int128;
 
 constexpr int64_t kUnbounded = Interval::kUnbounded;
@@ -57,33 +55,33 @@ Interval OfBinary(BinaryOp op, Interval a, Interval b) {
   }
 }
 
-Interval OfCast(ir::DType from) {
-  if (from == ir::DType::kBool) return {0, 1};
-  if (!ir::IsInt(from) || ir::SizeOf(from) == 8) return {};
-  return {ir::LowestInt(from), ir::HighestInt(from)};
+Interval OfCast(DType from) {
+  if (from == DType::kBool) return {0, 1};
+  if (!IsInt(from) || SizeOf(from) == 8) return {};
+  return {LowestInt(from), HighestInt(from)};
 }
 
 // By the rules of intervals alone.
-Interval OfNode(const ir::Expr& e, const ir::Ranges& ranges) {
-  if (e.type().dtype != ir::DType::kInt64) return {};
-  return ir::Match(
+Interval OfNode(const Expr& e, const Ranges& ranges) {
+  if (e.type().dtype != DType::kInt64) return {};
+  return Match(
       e,
-      [](const ir::IntImm& i) {
+      [](const IntImm& i) {
         return i.value > -kUnbounded && i.value < kUnbounded ? Interval{i.value, i.value} : Interval{};
       },
-      [&](const ir::Var& v) {
+      [&](const Var& v) {
         const auto it = ranges.find(v.name);
         return it == ranges.end() ? Interval{} : it->second;
       },
-      [](const ir::Cast& c) { return OfCast(c.value.type().dtype); },
-      [&](const ir::Select& s) { return Hull(OfNode(s.on_true, ranges), OfNode(s.on_false, ranges)); },
-      [&](const ir::Broadcast& b) { return OfNode(b.value, ranges); },
-      [&](const ir::Ramp& r) {
+      [](const Cast& c) { return OfCast(c.value.type().dtype); },
+      [&](const Select& s) { return Hull(OfNode(s.on_true, ranges), OfNode(s.on_false, ranges)); },
+      [&](const Broadcast& b) { return OfNode(b.value, ranges); },
+      [&](const Ramp& r) {
         const Interval base = OfNode(r.base, ranges), stride = OfNode(r.stride, ranges);
         const Interval offset = OfBinary(BinaryOp::kMul, stride, {0, r.width - 1});
         return OfBinary(BinaryOp::kAdd, base, offset);
       },
-      [&](const ir::Binary& b) { return OfBinary(b.op, OfNode(b.a, ranges), OfNode(b.b, ranges)); },
+      [&](const Binary& b) { return OfBinary(b.op, OfNode(b.a, ranges), OfNode(b.b, ranges)); },
       [](const auto&) { return Interval{}; });
 }
 
@@ -92,16 +90,16 @@ Interval OfNode(const ir::Expr& e, const ir::Ranges& ranges) {
 bool IsBounded(Interval i) { return i.low > -kUnbounded && i.high < kUnbounded; }
 bool FitsInt(Interval i) { return i.low >= INT32_MIN && i.high <= INT32_MAX; }
 
-Interval BoundsOf(const ir::Expr& e, const ir::Ranges& ranges) {
+Interval SafeBoundsOf(const Expr& e, const Ranges& ranges) {
   const Interval result = OfNode(e, ranges);
-  const ir::Binary* binary = e.As<ir::Binary>();
-  if (binary == nullptr || e.type() != ir::kIndexType || !IsBounded(result)) return result;
+  const Binary* binary = e.As<Binary>();
+  if (binary == nullptr || e.type() != kIndexType || !IsBounded(result)) return result;
   // Nothing wraps from here down: the linear form sees more, terms that cancel for instance.
   bool bounded = true;
-  ir::ForEachExpr(e, [&](const ir::Expr& x) { bounded &= x.type() != ir::kIndexType || IsBounded(OfNode(x, ranges)); });
+  ForEachExpr(e, [&](const Expr& x) { bounded &= x.type() != kIndexType || IsBounded(OfNode(x, ranges)); });
   if (!bounded) return result;
-  const Interval linear = ir::BoundsOf(e, ranges);
+  const Interval linear = BoundsOf(e, ranges);
   return {std::max(result.low, linear.low), std::min(result.high, linear.high)};
 }
 
-}  // namespace hone::codegen::opencl
+}  // namespace hone::ir

@@ -1,6 +1,4 @@
-#include "device_agent/opencl/driver.h"
-
-#include <stdlib.h>
+#include "device_agent/lanes/reference_kernel.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,16 +13,55 @@
 namespace hone::agent {
 namespace {
 
-namespace cl = drivers::opencl;
-
 constexpr int64_t kGroups = 4, kLanes = 64;
 constexpr uint32_t kSteps = 20'000;
-constexpr char kSource[] = R"(
+
+template <typename Driver>
+constexpr const char* kSource = nullptr;
+template <>
+constexpr const char* kSource<drivers::OpenClDriver> = R"(
 kernel void hone_reference(global uint* y) {
   uint value = get_global_id(0);
   for (uint i = 0; i < 20000; ++i) value = value * 1664525u + (value >> 7) + i;
   y[get_global_id(0)] = value;
 })";
+// The same, as clang compiles it.
+template <>
+constexpr const char* kSource<drivers::CudaDriver> = R"(.version 4.2
+.target sm_53
+.address_size 64
+.visible .entry hone_reference(
+  .param .u64 hone_reference_param_0
+)
+{
+  .reg .pred   %p<2>;
+  .reg .b32   %r<16>;
+  .reg .b64   %rd<4>;
+  ld.param.u64   %rd1, [hone_reference_param_0];
+  mov.u32   %r8, %ctaid.x;
+  mov.u32   %r9, %ntid.x;
+  mov.u32   %r10, %tid.x;
+  mad.lo.s32   %r1, %r8, %r9, %r10;
+  mov.b32   %r14, 0;
+  mov.u32   %r15, %r1;
+$L__BB0_1:
+  .pragma "nounroll";
+  shr.u32   %r11, %r15, 7;
+  mad.lo.s32   %r4, %r15, 1664525, %r11;
+  add.s32   %r15, %r14, %r4;
+  add.s32   %r14, %r14, 1;
+  setp.eq.s32   %p1, %r14, 20000;
+  @%p1 bra   $L__BB0_2;
+  bra.uni   $L__BB0_1;
+$L__BB0_2:
+  mul.wide.u32   %rd2, %r1, 4;
+  add.s64   %rd3, %rd1, %rd2;
+  add.s32   %r12, %r4, %r14;
+  add.s32   %r13, %r12, -1;
+  st.global.u32   [%rd3], %r13;
+  ret;
+}
+)";
 
 }  // namespace
 
@@ -38,40 +75,22 @@ absl::Status ToStatus(const drivers::Error& error) {
       return absl::InvalidArgumentError(error.text);
     case drivers::Trouble::kTimeout:
       return absl::DeadlineExceededError(error.text);
+    case drivers::Trouble::kFault:
     case drivers::Trouble::kDevice:
       break;
   }
   return absl::InternalError(error.text);
 }
 
-absl::StatusOr<cl::Device> OpenDriver(const std::string& selector, const std::string& folder, int threads) {
-  // PoCL reads its settings when it is loaded. It keeps what lives across a barrier on the stack, which groups as large
-  // as it allows by itself overflow.
-  setenv("POCL_CACHE_DIR", folder.c_str(), 1);
-  setenv("POCL_MAX_WORK_GROUP_SIZE", "256", 0);
-  if (threads > 0) setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 1);
-  cl::Library library;
-  HONE_RETURN_IF_ERROR(ToStatus(cl::Library::Load(&library)));
-  cl::Device device;
-  HONE_RETURN_IF_ERROR(ToStatus(library.Open(selector, &device)));
-  return device;
-}
+drivers::Deadline NoDeadline() { return std::chrono::steady_clock::now() + std::chrono::hours(24); }
 
-cl::Deadline NoDeadline() { return std::chrono::steady_clock::now() + std::chrono::hours(24); }
-
-double SecondsOf(const cl::Timing& timing) {
-  double seconds = 0;
-  for (const double repeat : timing.device_seconds) {
-    if (!(repeat > 0)) return timing.wall_seconds;
-    seconds += repeat;
-  }
-  return seconds > 0 && seconds <= timing.wall_seconds ? seconds : timing.wall_seconds;
-}
-
-absl::StatusOr<ReferenceKernel> ReferenceKernel::Create(const cl::Device& device, const std::string& folder) {
+template <typename Driver>
+absl::StatusOr<ReferenceKernel<Driver>> ReferenceKernel<Driver>::Create(const typename Driver::Device& device,
+                                                                        const std::string& folder) {
   ReferenceKernel reference;
   reference.device_ = device;
-  HONE_RETURN_IF_ERROR(ToStatus(device.Build(kSource, {.extra = {}, .cache_folder = folder}, &reference.program_)));
+  HONE_RETURN_IF_ERROR(
+      ToStatus(device.Build(kSource<Driver>, {.extra = {}, .cache_folder = folder}, &reference.program_)));
   HONE_RETURN_IF_ERROR(ToStatus(reference.program_.Find("hone_reference", &reference.kernel_)));
   HONE_RETURN_IF_ERROR(ToStatus(device.Allocate(kGroups * kLanes * sizeof(uint32_t), &reference.output_)));
   HONE_RETURN_IF_ERROR(ToStatus(reference.kernel_.SetArg(0, reference.output_)));
@@ -79,18 +98,23 @@ absl::StatusOr<ReferenceKernel> ReferenceKernel::Create(const cl::Device& device
   return reference;
 }
 
-cl::Launch ReferenceKernel::Launch() const { return {&kernel_, kGroups, kLanes}; }
+template <typename Driver>
+typename Driver::Launch ReferenceKernel<Driver>::ToLaunch() const {
+  return {&kernel_, kGroups, kLanes};
+}
 
-absl::Status ReferenceKernel::Run() const {
-  const cl::Launch launch = Launch();
+template <typename Driver>
+absl::Status ReferenceKernel<Driver>::Run() const {
+  const typename Driver::Launch launch = ToLaunch();
   return ToStatus(device_.Run({&launch, 1}, NoDeadline()));
 }
 
-absl::StatusOr<double> ReferenceKernel::Time() const {
-  const cl::Launch launch = Launch();
+template <typename Driver>
+absl::StatusOr<double> ReferenceKernel<Driver>::Time() const {
+  const typename Driver::Launch launch = ToLaunch();
   double best = 0;
   for (int i = 0; i < 3; ++i) {  // an interrupt is not taken for a slow clock
-    cl::Timing timing;
+    typename Driver::Timing timing;
     HONE_RETURN_IF_ERROR(ToStatus(device_.Time({&launch, 1}, 1, NoDeadline(), &timing)));
     const double seconds = SecondsOf(timing);
     best = i == 0 ? seconds : std::min(best, seconds);
@@ -98,7 +122,8 @@ absl::StatusOr<double> ReferenceKernel::Time() const {
   return best;
 }
 
-absl::StatusOr<bool> ReferenceKernel::IsRight() const {
+template <typename Driver>
+absl::StatusOr<bool> ReferenceKernel<Driver>::IsRight() const {
   HONE_RETURN_IF_ERROR(Run());
   std::vector<uint32_t> output(kGroups * kLanes);
   HONE_RETURN_IF_ERROR(ToStatus(device_.Read(output_, 0, std::as_writable_bytes(std::span(output)))));
@@ -109,5 +134,8 @@ absl::StatusOr<bool> ReferenceKernel::IsRight() const {
   }
   return true;
 }
+
+template class ReferenceKernel<drivers::OpenClDriver>;
+template class ReferenceKernel<drivers::CudaDriver>;
 
 }  // namespace hone::agent

@@ -1,4 +1,4 @@
-#include "device_agent/opencl/opencl_session.h"
+#include "device_agent/lanes/lane_session.h"
 
 #include <fmt/format.h>
 
@@ -17,8 +17,6 @@
 namespace hone::agent {
 namespace {
 
-namespace cl = drivers::opencl;
-
 // A buffer's part must start at a multiple of what the device says; this is one of any that there is.
 constexpr size_t kGuard = 4096;
 constexpr int64_t kMostVariants = 64;
@@ -36,7 +34,8 @@ absl::Status OutOfMemory(const drivers::Error& error) {
 
 }  // namespace
 
-absl::Status CanaryBuffer::Show(const cl::Device& device, Evidence& evidence) const {
+template <typename Driver>
+absl::Status CanaryBuffer<Driver>::Show(const typename Driver::Device& device, Evidence& evidence) const {
   std::vector<char> front(kGuard), back(kGuard);
   HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, 0, BytesOf(front))));
   HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, kGuard + data.bytes(), BytesOf(back))));
@@ -44,9 +43,10 @@ absl::Status CanaryBuffer::Show(const cl::Device& device, Evidence& evidence) co
   return absl::OkStatus();
 }
 
-class OpenClSession::Kernel : public LoadedKernel {
+template <typename Driver>
+class LaneSession<Driver>::Kernel : public LoadedKernel {
  public:
-  Kernel(OpenClSession& session, const VisitKernel& kernel)
+  Kernel(LaneSession& session, const VisitKernel& kernel)
       : session_(session), device_(session.device_), interface_(kernel.interface) {
     code_ = session.batch_.artifact;
     if (kernel.code_bytes > 0) {
@@ -63,7 +63,7 @@ class OpenClSession::Kernel : public LoadedKernel {
     // A driver that builds at the first launch does it here, before a deadline is looked at; the reference, which may
     // take long, has time enough for both in its only call.
     if (session_.options_.purpose == SessionPurpose::kReference) return absl::OkStatus();
-    for (const std::vector<cl::Launch>* launches : {&prepare_, &main_}) {
+    for (const std::vector<typename Driver::Launch>* launches : {&prepare_, &main_}) {
       HONE_RETURN_IF_ERROR(RunWithin(*launches));
     }
     return absl::OkStatus();
@@ -73,19 +73,19 @@ class OpenClSession::Kernel : public LoadedKernel {
   absl::Status Call() override { return Run(main_); }
 
   absl::StatusOr<double> Time(int64_t calls) override {
-    std::vector<cl::Launch> launches;
+    std::vector<typename Driver::Launch> launches;
     for (int64_t i = 0; i < calls; ++i) {
-      const std::vector<cl::Launch>& call = cold_.empty() ? main_ : cold_[next_cold_++ % cold_.size()];
+      const std::vector<typename Driver::Launch>& call = cold_.empty() ? main_ : cold_[next_cold_++ % cold_.size()];
       launches.insert(launches.end(), call.begin(), call.end());
     }
-    cl::Timing timing;
+    typename Driver::Timing timing;
     HONE_RETURN_IF_ERROR(ToStatus(device_.Time(launches, 1, NoDeadline(), &timing)));
     return SecondsOf(timing) / static_cast<double>(calls);
   }
 
   absl::Status ShowGuards(Evidence& evidence) override {
-    for (const CanaryBuffer& buffer : session_.shared_) HONE_RETURN_IF_ERROR(buffer.Show(device_, evidence));
-    for (const CanaryBuffer& buffer : own_) HONE_RETURN_IF_ERROR(buffer.Show(device_, evidence));
+    for (const CanaryBuffer<Driver>& buffer : session_.shared_) HONE_RETURN_IF_ERROR(buffer.Show(device_, evidence));
+    for (const CanaryBuffer<Driver>& buffer : own_) HONE_RETURN_IF_ERROR(buffer.Show(device_, evidence));
     return absl::OkStatus();
   }
 
@@ -124,14 +124,14 @@ class OpenClSession::Kernel : public LoadedKernel {
     return absl::OkStatus();
   }
 
-  absl::Status Bind(const std::vector<KernelLaunch>& launches, const std::vector<cl::Buffer>& buffers,
-                    std::vector<cl::Launch>& bound) {
+  absl::Status Bind(const std::vector<KernelLaunch>& launches, const std::vector<typename Driver::Buffer>& buffers,
+                    std::vector<typename Driver::Launch>& bound) {
     for (const KernelLaunch& launch : launches) {
       if (launch.lanes == 0) {
         return absl::InvalidArgumentError(
             fmt::format("'{}' is not to be launched on a grid, as this device does", launch.function));
       }
-      cl::Kernel& kernel = kernels_.emplace_back();
+      typename Driver::Kernel& kernel = kernels_.emplace_back();
       HONE_RETURN_IF_ERROR(ToStatus(program_.Find(launch.function, &kernel)));
       if (launch.lanes > kernel.facts().max_group_lanes) {
         return absl::InvalidArgumentError(fmt::format("'{}' is to be launched with {} lanes; the device allows it {}",
@@ -154,8 +154,8 @@ class OpenClSession::Kernel : public LoadedKernel {
     if (stretch == 0 || stretch > all / 2) return absl::OkStatus();
     cold_.resize(static_cast<size_t>(std::min(all / stretch, kMostVariants)));
     int64_t offset = 0;
-    for (std::vector<cl::Launch>& launches : cold_) {
-      std::vector<cl::Buffer> buffers = buffers_;
+    for (std::vector<typename Driver::Launch>& launches : cold_) {
+      std::vector<typename Driver::Buffer> buffers = buffers_;
       for (const auto& [index, bytes] : replaced) {
         HONE_RETURN_IF_ERROR(ToStatus(
             device_.Slice(session_.cold_, static_cast<size_t>(offset), static_cast<size_t>(bytes), &buffers[index])));
@@ -171,11 +171,11 @@ class OpenClSession::Kernel : public LoadedKernel {
     return (bytes + kUnit - 1) / kUnit * kUnit;
   }
 
-  absl::Status Run(const std::vector<cl::Launch>& launches) const {
+  absl::Status Run(const std::vector<typename Driver::Launch>& launches) const {
     return ToStatus(device_.Run(launches, NoDeadline()));
   }
 
-  absl::Status RunWithin(const std::vector<cl::Launch>& launches) const {
+  absl::Status RunWithin(const std::vector<typename Driver::Launch>& launches) const {
     const VisitPolicy& policy = session_.batch_.policy;
     const double limit = policy.timeout_seconds;
     const drivers::Error ran = device_.RunEach(launches, std::chrono::duration<double>(2 * limit));
@@ -183,31 +183,33 @@ class OpenClSession::Kernel : public LoadedKernel {
     return absl::DeadlineExceededError(fmt::format("a call took longer than {:.3g} s", limit));
   }
 
-  OpenClSession& session_;
-  const cl::Device& device_;
+  LaneSession& session_;
+  const typename Driver::Device& device_;
   const KernelInterface& interface_;
   std::string_view code_;
-  std::vector<CanaryBuffer> own_;    // packed buffers and workspace
-  std::vector<cl::Buffer> buffers_;  // as the interface lists them
-  cl::Program program_;
-  std::deque<cl::Kernel> kernels_;  // launches point at them
-  std::vector<cl::Launch> prepare_, main_;
-  std::vector<std::vector<cl::Launch>> cold_;
+  std::vector<CanaryBuffer<Driver>> own_;         // packed buffers and workspace
+  std::vector<typename Driver::Buffer> buffers_;  // as the interface lists them
+  typename Driver::Program program_;
+  std::deque<typename Driver::Kernel> kernels_;  // launches point at them
+  std::vector<typename Driver::Launch> prepare_, main_;
+  std::vector<std::vector<typename Driver::Launch>> cold_;
   size_t next_cold_ = 0;
 };
 
-absl::StatusOr<std::unique_ptr<Session>> OpenClSession::Open(cl::Device device, std::string folder,
-                                                             const SessionOptions& options) {
-  std::unique_ptr<OpenClSession> session(new OpenClSession(std::move(device), std::move(folder), options));
+template <typename Driver>
+absl::StatusOr<std::unique_ptr<Session>> LaneSession<Driver>::Open(typename Driver::Device device, std::string folder,
+                                                                   const SessionOptions& options) {
+  std::unique_ptr<LaneSession> session(new LaneSession(std::move(device), std::move(folder), options));
   session->layout_ = LayOut(session->batch_);
-  HONE_ASSIGN_OR_RETURN(session->reference_, ReferenceKernel::Create(session->device_, session->folder_));
+  HONE_ASSIGN_OR_RETURN(session->reference_, ReferenceKernel<Driver>::Create(session->device_, session->folder_));
   HONE_RETURN_IF_ERROR(session->MakeBuffers());
   HONE_RETURN_IF_ERROR(session->MakeColdConstants());
   return session;
 }
 
-absl::StatusOr<CanaryBuffer> OpenClSession::Allocate(const std::string& name, int64_t bytes) const {
-  CanaryBuffer buffer;
+template <typename Driver>
+absl::StatusOr<CanaryBuffer<Driver>> LaneSession<Driver>::Allocate(const std::string& name, int64_t bytes) const {
+  CanaryBuffer<Driver> buffer;
   buffer.name = name;
   const auto size = static_cast<size_t>(bytes);
   HONE_RETURN_IF_ERROR(OutOfMemory(device_.Allocate(size + 2 * kGuard, &buffer.whole)));
@@ -217,7 +219,8 @@ absl::StatusOr<CanaryBuffer> OpenClSession::Allocate(const std::string& name, in
   return buffer;
 }
 
-absl::Status OpenClSession::MakeBuffers() {
+template <typename Driver>
+absl::Status LaneSession<Driver>::MakeBuffers() {
   for (size_t i = 0; i < batch_.buffers.size(); ++i) {
     const VisitBuffer& buffer = batch_.buffers[i];
     const bool output = buffer.role == BufferRole::kOutput;
@@ -230,33 +233,40 @@ absl::Status OpenClSession::MakeBuffers() {
   return absl::OkStatus();
 }
 
-absl::Status OpenClSession::MakeColdConstants() {
+template <typename Driver>
+absl::Status LaneSession<Driver>::MakeColdConstants() {
   const std::span<char> numbers = options_.cold_numbers;
   if (numbers.empty()) return absl::OkStatus();
   HONE_RETURN_IF_ERROR(OutOfMemory(device_.Allocate(numbers.size(), &cold_)));
   return ToStatus(device_.Write(cold_, 0, BytesAt(numbers.data(), numbers.size())));
 }
 
-absl::StatusOr<std::unique_ptr<LoadedKernel>> OpenClSession::Load(const VisitKernel& kernel) {
+template <typename Driver>
+absl::StatusOr<std::unique_ptr<LoadedKernel>> LaneSession<Driver>::Load(const VisitKernel& kernel) {
   auto loaded = std::make_unique<Kernel>(*this, kernel);
   HONE_RETURN_IF_ERROR(loaded->Load());
   return loaded;
 }
 
-absl::Status OpenClSession::ClearOutputs() {
+template <typename Driver>
+absl::Status LaneSession<Driver>::ClearOutputs() {
   for (size_t i = 0; i < shared_.size(); ++i) {
     if (batch_.buffers[i].role != BufferRole::kOutput) continue;
-    const cl::Buffer& data = shared_[i].data;
+    const typename Driver::Buffer& data = shared_[i].data;
     HONE_RETURN_IF_ERROR(ToStatus(device_.Fill(data, 0, data.bytes(), std::byte{0xff})));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<const char*> OpenClSession::Output(int buffer) {
-  const cl::Buffer& data = shared_[static_cast<size_t>(buffer)].data;
+template <typename Driver>
+absl::StatusOr<const char*> LaneSession<Driver>::Output(int buffer) {
+  const typename Driver::Buffer& data = shared_[static_cast<size_t>(buffer)].data;
   output_.resize(data.bytes());
   HONE_RETURN_IF_ERROR(ToStatus(device_.Read(data, 0, BytesOf(output_))));
   return output_.data();
 }
+
+template class LaneSession<drivers::OpenClDriver>;
+template class LaneSession<drivers::CudaDriver>;
 
 }  // namespace hone::agent

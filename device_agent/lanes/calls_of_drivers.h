@@ -1,8 +1,9 @@
-// The system calls of OpenCL drivers, beyond what setting up any child needs: a compiler that keeps files and runs a
-// linker, threads that come and go, and the nodes of devices. What PoCL calls was seen; what NVIDIA's driver calls is
-// taken from its documents and was not run. A call that is missing for a driver is named by the error of the batch.
-#ifndef HONE_DEVICE_AGENT_OPENCL_CALLS_OF_DRIVERS_H_
-#define HONE_DEVICE_AGENT_OPENCL_CALLS_OF_DRIVERS_H_
+// The system calls of drivers of devices with lanes, beyond what setting up any child needs: a compiler that keeps
+// files and runs a linker, threads that come and go, and the nodes of devices. What PoCL calls was seen; what NVIDIA's
+// driver calls is taken from its documents and was not run. A call that is missing for a driver is named by the error
+// of the batch.
+#ifndef HONE_DEVICE_AGENT_LANES_CALLS_OF_DRIVERS_H_
+#define HONE_DEVICE_AGENT_LANES_CALLS_OF_DRIVERS_H_
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,4 +137,4 @@ inline constexpr SystemCall kCallsOfDrivers[] = {
 
 }  // namespace hone::agent
 
-#endif  // HONE_DEVICE_AGENT_OPENCL_CALLS_OF_DRIVERS_H_
+#endif  // HONE_DEVICE_AGENT_LANES_CALLS_OF_DRIVERS_H_

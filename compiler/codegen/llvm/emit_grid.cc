@@ -1,0 +1,206 @@
+// Funcs with a grid: kernels of GPUs. Params in global memory, buffers that a group shares, lanes that wait for each
+// other, and indices in 32 bits, which such devices add and multiply in half the time.
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include <algorithm>
+
+#include "base/kernel_abi.h"
+#include "base/status.h"
+#include "compiler/codegen/llvm/emitter.h"
+#include "compiler/ir/match.h"
+#include "compiler/ir/multiple.h"
+#include "compiler/ir/safe_bounds.h"
+
+namespace hone::codegen {
+namespace {
+
+constexpr unsigned kGlobal = 1, kShared = 3;  // address spaces, as LLVM numbers them for NVPTX
+constexpr int64_t kWidestAccess = 16;         // bytes that one lane moves at once
+
+bool IsWritten(const ir::Stmt& s, const ir::Buffer& buffer) {
+  bool written = ir::WrittenBy(s) == buffer;
+  ir::ForEachChild(s, [&](const ir::Stmt& child) { written |= IsWritten(child, buffer); }, [](const ir::Expr&) {});
+  return written;
+}
+
+}  // namespace
+
+void Emitter::RunGrid() {
+  llvm::Type* const pointer = builder_.getPtrTy(kGlobal);
+  const std::vector<llvm::Type*> types(func_.params.size(), pointer);
+  function_ = MakeFunction(func_.name, llvm::FunctionType::get(builder_.getVoidTy(), types, false), false);
+  function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
+  llvm::Metadata* const facts[] = {
+      llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, "reqntidx"),
+      llvm::ConstantAsMetadata::get(builder_.getInt32(static_cast<uint32_t>(func_.grid.lanes)))};
+  module_->getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context_, facts));
+  builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
+  llvm::MDBuilder metadata(context_);
+  for (unsigned i = 0; i < func_.params.size(); ++i) {
+    const ir::Buffer& buffer = func_.params[i];
+    llvm::Argument* const argument = function_->getArg(i);
+    argument->addAttr(llvm::Attribute::NoAlias);
+    argument->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(HONE_BUFFER_ALIGNMENT)));
+    if (!IsWritten(func_.body, buffer)) argument->addAttr(llvm::Attribute::ReadOnly);
+    llvm::MDNode* const scope = metadata.createAnonymousAliasScope(alias_domain_, buffer->name);
+    if (places_.try_emplace(buffer.get(), Place{argument, scope}).second) scopes_.push_back(scope);
+  }
+  const std::tuple<const char*, llvm::Intrinsic::ID, int64_t> ids[] = {
+      {ir::kGroupVar, llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, func_.grid.groups},
+      {ir::kLaneVar, llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, func_.grid.lanes}};
+  for (const auto& [var, id, count] : ids) {
+    ranges_[var] = {0, count - 1};
+    variables_[var] = builder_.CreateZExt(builder_.CreateIntrinsic(id, {}, {}), builder_.getInt64Ty());
+  }
+  EmitStmt(func_.body);
+  builder_.CreateRetVoid();
+}
+
+llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {
+  llvm::Type* const type = llvm::ArrayType::get(MemoryTypeOf(buffer.dtype), ir::NumElements(buffer));
+  auto* const shared =
+      new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
+                               func_.name + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
+  shared->setAlignment(llvm::Align(HONE_BUFFER_ALIGNMENT));
+  return shared;
+}
+
+// Everything a lane wrote before is seen by the lanes of its group after.
+void Emitter::EmitBarrier() {
+  HONE_CHECK(func_.grid.defined());
+  builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+}
+
+void Emitter::EmitCopy(const ir::Copy& copy) {
+  if (!async_copies_) return EmitStmt(ir::AsStore(copy));
+  llvm::Type* const element = MemoryTypeOf(copy.buffer->dtype);
+  const ir::Load& source = *copy.source.As<ir::Load>();
+  llvm::Value* const to = Address(copy.buffer, copy.indices[0], element);
+  llvm::Value* const from = Address(source.buffer, source.indices[0], element);
+  const int64_t bytes = copy.count * ir::SizeOf(copy.buffer->dtype);
+  const bool masked = copy.mask.defined();
+  llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
+  switch (bytes) {
+    case 4:
+      id = masked ? llvm::Intrinsic::nvvm_cp_async_ca_shared_global_4_s
+                  : llvm::Intrinsic::nvvm_cp_async_ca_shared_global_4;
+      break;
+    case 8:
+      id = masked ? llvm::Intrinsic::nvvm_cp_async_ca_shared_global_8_s
+                  : llvm::Intrinsic::nvvm_cp_async_ca_shared_global_8;
+      break;
+    case 16:  // past the first cache: nobody else of the group reads it
+      id = masked ? llvm::Intrinsic::nvvm_cp_async_cg_shared_global_16_s
+                  : llvm::Intrinsic::nvvm_cp_async_cg_shared_global_16;
+      break;
+    default:
+      HONE_CHECK(false);
+  }
+  std::vector<llvm::Value*> arguments = {to, from};
+  if (masked) {  // bytes that are read; zeros fill the rest
+    arguments.push_back(builder_.CreateSelect(EmitExpr(copy.mask), builder_.getInt32(static_cast<uint32_t>(bytes)),
+                                              builder_.getInt32(0)));
+  }
+  builder_.CreateIntrinsic(id, {}, arguments);
+}
+
+void Emitter::EmitCommit() {
+  if (async_copies_) builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {}, {});
+}
+
+void Emitter::EmitWait(const ir::Wait& wait) {
+  if (!async_copies_) return;
+  builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {},
+                           {builder_.getInt32(static_cast<uint32_t>(wait.pending))});
+}
+
+// As often as it says, one after the other: arrays that are indexed by its variable become registers.
+void Emitter::EmitUnrolled(const ir::For& loop) {
+  const int64_t extent = ir::ConstantValue(loop.extent, ranges_).value_or(-1);
+  HONE_CHECK(extent >= 0);
+  for (int64_t i = 0; i < extent; ++i) {
+    variables_[loop.var] = builder_.getInt64(static_cast<uint64_t>(i));
+    ranges_[loop.var] = {i, i};
+    EmitStmt(loop.body);
+  }
+  variables_.erase(loop.var);
+  ranges_.erase(loop.var);
+  emitted_.clear();
+}
+
+// Arithmetic of indices in 32 bits, where no value on the way needs more; null where one may.
+llvm::Value* Emitter::EmitNarrow(const ir::Expr& e, const ir::Binary& binary) {
+  if (!func_.grid.defined() || e.type() != ir::kIndexType) return nullptr;
+  for (const ir::Expr& part : {e, binary.a, binary.b}) {
+    if (!ir::FitsInt(ir::SafeBoundsOf(part, ranges_))) return nullptr;
+  }
+  llvm::Type* const narrow = builder_.getInt32Ty();
+  llvm::Value* const a = builder_.CreateTrunc(EmitExpr(binary.a), narrow);
+  llvm::Value* const b = builder_.CreateTrunc(EmitExpr(binary.b), narrow);
+  llvm::Value* value = nullptr;
+  switch (binary.op) {
+    case ir::BinaryOp::kAdd:
+      value = builder_.CreateNSWAdd(a, b);
+      break;
+    case ir::BinaryOp::kSub:
+      value = builder_.CreateNSWSub(a, b);
+      break;
+    case ir::BinaryOp::kMul:
+      value = builder_.CreateNSWMul(a, b);
+      break;
+    case ir::BinaryOp::kDiv:
+    case ir::BinaryOp::kMod:
+    case ir::BinaryOp::kFloorDiv:
+    case ir::BinaryOp::kFloorMod: {
+      const ir::Interval divisor = ir::SafeBoundsOf(binary.b, ranges_);
+      if (divisor.low <= 0 || ir::SafeBoundsOf(binary.a, ranges_).low < 0) return nullptr;
+      const bool rest = binary.op == ir::BinaryOp::kMod || binary.op == ir::BinaryOp::kFloorMod;
+      value = rest ? builder_.CreateURem(a, b) : builder_.CreateUDiv(a, b);
+      break;
+    }
+    default:
+      return nullptr;
+  }
+  return builder_.CreateSExt(value, builder_.getInt64Ty());
+}
+
+// What is known of where the access begins: a lane moves up to 16 bytes at once, if they begin on a multiple of that.
+llvm::Align Emitter::AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const {
+  const int64_t size = ir::SizeOf(buffer.dtype);
+  if (!func_.grid.defined()) return llvm::Align(static_cast<uint64_t>(size));
+  for (int64_t bytes = kWidestAccess; bytes > size; bytes /= 2) {
+    if (ir::IsMultipleOf(first, bytes / size)) return llvm::Align(static_cast<uint64_t>(bytes));
+  }
+  return llvm::Align(static_cast<uint64_t>(size));
+}
+
+// What a whole access hangs on: with a grid a branch, where one lane's elements agree on it. Else undefined.
+ir::Expr Emitter::BranchOf(const ir::Expr& mask) const {
+  if (!func_.grid.defined() || !mask.defined()) return {};
+  if (mask.type().width == 1) return mask;
+  const ir::Broadcast* const uniform = mask.As<ir::Broadcast>();
+  return uniform != nullptr ? uniform->value : ir::Expr();
+}
+
+// Runs `then` where the condition holds; its value, or zero elsewhere. Of void: null.
+llvm::Value* Emitter::EmitGuarded(llvm::Value* condition, llvm::Type* type, const std::function<llvm::Value*()>& then) {
+  llvm::BasicBlock* const before = builder_.GetInsertBlock();
+  llvm::BasicBlock* const taken = llvm::BasicBlock::Create(context_, "guarded", function_);
+  llvm::BasicBlock* const join = llvm::BasicBlock::Create(context_, "join", function_);
+  builder_.CreateCondBr(condition, taken, join);
+  builder_.SetInsertPoint(taken);
+  const auto known = emitted_;  // what is computed here does not reach what follows
+  llvm::Value* const value = then();
+  emitted_ = known;
+  llvm::BasicBlock* const end = builder_.GetInsertBlock();
+  builder_.CreateBr(join);
+  builder_.SetInsertPoint(join);
+  if (type == nullptr) return nullptr;
+  llvm::PHINode* const phi = builder_.CreatePHI(type, 2);
+  phi->addIncoming(value, end);
+  phi->addIncoming(llvm::Constant::getNullValue(type), before);
+  return phi;
+}
+
+}  // namespace hone::codegen

@@ -1,0 +1,148 @@
+// Targets that are NVIDIA's GPUs: `cuda -arch=sm_87`, or `cuda:sm_87` for short; `cuda` alone is this machine's device.
+//
+// What an architecture can do is a row of the table below; numbers that differ from board to board (units, caches) are
+// those of its best known one, and can be given. A lane's code for one architecture runs on newer ones too: the driver
+// compiles it.
+#include "drivers/cuda.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/target/target.h"
+#include "compiler/target/target_text.h"
+
+namespace hone::target {
+namespace {
+
+struct Row {
+  std::string_view word;  // cuda:NAME
+  int units;
+  int64_t l1_kilobytes, l2_kilobytes;
+  double hertz;
+  int64_t async_copy_bytes;
+
+  constexpr std::string_view name() const { return word.substr(word.find(':') + 1); }
+};
+
+// In order: the first is what code that shall run everywhere is made for.
+constexpr Row kTable[] = {
+    {"cuda:sm_53", 1, 24, 256, 0.92e9, 0},        // Jetson Nano
+    {"cuda:sm_60", 56, 24, 4096, 1.3e9, 0},       // P100
+    {"cuda:sm_61", 20, 48, 2048, 1.7e9, 0},       // GTX 1080
+    {"cuda:sm_62", 2, 24, 512, 1.3e9, 0},         // Jetson TX2
+    {"cuda:sm_70", 80, 64, 6144, 1.5e9, 0},       // V100
+    {"cuda:sm_72", 8, 64, 512, 1.37e9, 0},        // Jetson Xavier
+    {"cuda:sm_75", 40, 32, 4096, 1.59e9, 0},      // T4
+    {"cuda:sm_80", 108, 128, 40960, 1.41e9, 16},  // A100
+    {"cuda:sm_86", 82, 64, 6144, 1.7e9, 16},      // RTX 3090
+    {"cuda:sm_87", 16, 128, 4096, 1.3e9, 16},     // Jetson Orin
+    {"cuda:sm_89", 128, 64, 73728, 2.5e9, 16},    // RTX 4090
+    {"cuda:sm_90", 132, 160, 51200, 1.8e9, 16},   // H100
+};
+
+constexpr auto kWords = [] {
+  std::array<std::string_view, std::size(kTable) + 1> words = {"cuda"};
+  for (size_t i = 0; i < std::size(kTable); ++i) words[i + 1] = kTable[i].word;
+  return words;
+}();
+
+Target Of(const Row& row) {
+  Target target;
+  target.kind = Kind::kCuda;
+  target.cpu = row.name();
+  target.hierarchy = {.units = row.units, .max_lanes = 256, .lane_width = 32};
+  target.memory.registers_bytes = 1 << 10;
+  target.memory.local_bytes = target.memory.registers_bytes;
+  target.memory.shared_bytes = 48 << 10;  // what a launch gets that asks for nothing
+  target.memory.shared_gain = 4;
+  target.memory.async_copy_bytes = row.async_copy_bytes;
+  target.memory.l1_bytes = row.l1_kilobytes << 10;
+  target.memory.l2_bytes = row.l2_kilobytes << 10;
+  target.memory.l3_bytes = 0;
+  target.vector_bits = 128;
+  target.vector_registers = 64;
+  target.core.hertz = row.hertz;
+  return target;
+}
+
+Target Typical() { return Of(kTable[0]); }
+
+std::vector<Number> Numbers(Target& target) {
+  Hierarchy& hierarchy = target.hierarchy;
+  Memory& memory = target.memory;
+  return {{"-units", &hierarchy.units, nullptr},      {"-lanes", &hierarchy.max_lanes, nullptr},
+          {"-shared", nullptr, &memory.shared_bytes}, {"-registers", nullptr, &memory.registers_bytes},
+          {"-l1", nullptr, &memory.l1_bytes},         {"-l2", nullptr, &memory.l2_bytes}};
+}
+
+absl::StatusOr<const Row*> FindArchitecture(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Row& row : kTable) {
+    if (row.name() == name) return &row;
+    names.push_back(row.name());
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("target: no architecture '{}' for cuda; there are {}", name, fmt::join(names, " ")));
+}
+
+// The architecture and the size of the device that is meant; of the typical one if it is not here, so that compiling
+// needs none. A device newer than the table runs code for the newest that it has.
+Target OfDevice(const std::string& selector) {
+  drivers::cuda::Library library;
+  drivers::cuda::Device device;
+  if (!drivers::cuda::Library::Load(&library).ok() || !library.Open(selector, &device).ok()) return Typical();
+  const drivers::cuda::DeviceInfo& info = device.info();
+  const auto number = [](std::string_view name) { return std::atoi(name.substr(name.find('_') + 1).data()); };
+  const Row* best = &kTable[0];
+  for (const Row& row : kTable) {
+    if (number(row.name()) <= number(info.architecture)) best = &row;
+  }
+  Target target = Of(*best);
+  target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
+  if (info.cache_bytes > 0) target.memory.l2_bytes = info.cache_bytes;
+  return target;
+}
+
+// A text that says the architecture needs no look at the machine.
+absl::StatusOr<Target> Parse(const TargetText& text) {
+  const TargetText::Option* const arch = text.Find("-arch");
+  const TargetText::Option* const device = text.Find("-device");
+  const size_t colon = text.word.find(':');
+  std::string_view name;
+  if (colon != std::string_view::npos) name = text.word.substr(colon + 1);
+  if (arch != nullptr) name = arch->value;
+  const std::string selector(device != nullptr ? device->value : "");
+  Target target;
+  if (name.empty()) {
+    target = OfDevice(selector);
+  } else {
+    HONE_ASSIGN_OR_RETURN(const Row* row, FindArchitecture(name));
+    target = Of(*row);
+  }
+  target.device = selector;
+  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch", "-device"}, target));
+  target.memory.local_bytes = target.memory.registers_bytes;
+  target.vector_registers =
+      static_cast<int>(std::max<int64_t>(1, target.memory.registers_bytes * 8 / target.vector_bits));
+  return target;
+}
+
+std::string PrintCuda(const Target& target) {
+  std::string text = fmt::format("cuda -arch={}", target.cpu);
+  if (!target.device.empty()) text += fmt::format(" -device={}", target.device);
+  return text;
+}
+
+std::string DeviceOfCuda(const Target& target) { return target.device.empty() ? "cuda" : "cuda:" + target.device; }
+
+}  // namespace
+
+constinit const KindEntry kCudaEntry = {kWords, Typical, Parse, PrintCuda, Numbers, DeviceOfCuda};
+
+}  // namespace hone::target

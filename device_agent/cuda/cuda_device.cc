@@ -1,0 +1,79 @@
+#include "device_agent/cuda/cuda_device.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/code_kind.h"
+#include "base/digest.h"
+#include "base/status.h"
+#include "device_agent/lanes/calls_of_drivers.h"
+#include "device_agent/lanes/lane_session.h"
+#include "device_agent/lanes/reference_kernel.h"
+#include "device_agent/lanes/self_test.h"
+#include "drivers/cuda.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr long kMostBuilders = 16;  // each has a context of its own, of a few hundred megabytes
+
+absl::StatusOr<drivers::cuda::Device> OpenDriver(const std::string& selector) {
+  drivers::cuda::Library library;
+  HONE_RETURN_IF_ERROR(ToStatus(drivers::cuda::Library::Load(&library)));
+  drivers::cuda::Device device;
+  HONE_RETURN_IF_ERROR(ToStatus(library.Open(selector, &device)));
+  return device;
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
+  HONE_ASSIGN_OR_RETURN(const drivers::cuda::Device device, OpenDriver(selector_));
+  const drivers::cuda::DeviceInfo& info = device.info();
+  DeviceFingerprint fingerprint;
+  fingerprint.architecture = std::string(FindCodeKind(CodeKind::kPtx)->architecture);
+  fingerprint.cpu_model = info.name;
+  fingerprint.memory_bytes = info.global_bytes;
+  fingerprint.text =
+      fmt::format("cuda {} {} driver={} units={} lanes={} shared={} l2={}", Word(info.name), info.architecture,
+                  info.driver_version, info.compute_units, info.max_group_lanes, info.local_bytes, info.cache_bytes);
+  fingerprint.digest = Sha256Hex(fingerprint.text);
+  return fingerprint;
+}
+
+SelfTestResult CudaDevice::SelfTest(int) {
+  SelfTestResult test;
+  const absl::StatusOr<drivers::cuda::Device> device = OpenDriver(selector_);
+  const absl::Status status =
+      device.ok() ? TestReference<drivers::CudaDriver>(*device, folder_, test) : device.status();
+  test.passed = status.ok();
+  test.reason = std::string(status.message());
+  return test;
+}
+
+// The driver asks which cards and CPUs there are, and speaks to its own nodes.
+SandboxPolicy CudaDevice::sandbox() const {
+  SandboxPolicy policy;
+  policy.readable = {"/sys/devices", "/sys/bus/pci", "/proc/cpuinfo", "/proc/self", "/proc/driver/nvidia"};
+  policy.writable = {folder_};
+  policy.nodes = {"/dev/nvidia0",     "/dev/nvidiactl",       "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
+                  "/dev/nvidia-caps", "/dev/nvhost-ctrl-gpu", "/dev/nvmap",      "/dev/null"};
+  policy.calls = kCallsOfDrivers;
+  policy.own_address_space = true;
+  policy.open_files = 256;
+  return policy;
+}
+
+// PTX becomes machine code on the host's CPUs.
+int CudaDevice::builders() const {
+  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
+}
+
+absl::StatusOr<std::unique_ptr<Session>> CudaDevice::Open(const SessionOptions& options) const {
+  HONE_ASSIGN_OR_RETURN(drivers::cuda::Device device, OpenDriver(selector_));
+  return LaneSession<drivers::CudaDriver>::Open(std::move(device), folder_, options);
+}
+
+}  // namespace hone::agent

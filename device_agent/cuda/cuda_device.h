@@ -1,0 +1,34 @@
+// A CUDA device, found when the agent runs.
+#ifndef HONE_DEVICE_AGENT_CUDA_CUDA_DEVICE_H_
+#define HONE_DEVICE_AGENT_CUDA_CUDA_DEVICE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "device_agent/device.h"
+
+namespace hone::agent {
+
+class CudaDevice : public Device {
+ public:
+  // selector: as drivers::cuda::Library::Open takes it, empty for the first device. folder: where machine code is kept,
+  // this agent's alone.
+  CudaDevice(std::string selector, std::string folder) : selector_(std::move(selector)), folder_(std::move(folder)) {}
+
+  std::string id() const override { return selector_.empty() ? "cuda" : "cuda:" + selector_; }
+  absl::StatusOr<DeviceFingerprint> Fingerprint() override;
+  SelfTestResult SelfTest(int threads) override;
+  Sensors ReadSensors() const override { return {}; }
+  SandboxPolicy sandbox() const override;
+  double load_seconds() const override { return 60; }  // the driver's compiler takes its time on a board
+  int builders() const override;
+  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
+
+ private:
+  const std::string selector_, folder_;
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_CUDA_CUDA_DEVICE_H_

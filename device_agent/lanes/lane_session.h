@@ -1,0 +1,60 @@
+// A visit's child on a device with lanes, for every driver of drivers/lane_drivers.h: a program per kernel, built from
+// its own code in the artifact, and buffers that lie between canaries.
+#ifndef HONE_DEVICE_AGENT_LANES_LANE_SESSION_H_
+#define HONE_DEVICE_AGENT_LANES_LANE_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device_agent/device.h"
+#include "device_agent/lanes/reference_kernel.h"
+#include "drivers/lane_drivers.h"
+
+namespace hone::agent {
+
+// A buffer between canaries, which are looked at from here: the device has no guard pages.
+template <typename Driver>
+struct CanaryBuffer {
+  std::string name;  // for messages
+  typename Driver::Buffer whole, data;
+  absl::Status Show(const typename Driver::Device& device, Evidence& evidence) const;
+};
+
+template <typename Driver>
+class LaneSession : public Session {
+ public:
+  static absl::StatusOr<std::unique_ptr<Session>> Open(typename Driver::Device device, std::string folder,
+                                                       const SessionOptions& options);
+
+  absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) override;
+  absl::Status ClearOutputs() override;
+  absl::StatusOr<const char*> Output(int buffer) override;
+  absl::StatusOr<double> TimeReference() override { return reference_->Time(); }
+
+ private:
+  class Kernel;
+
+  LaneSession(typename Driver::Device device, std::string folder, const SessionOptions& options)
+      : device_(std::move(device)), folder_(std::move(folder)), options_(options), batch_(*options.batch) {}
+  absl::Status MakeBuffers();
+  absl::Status MakeColdConstants();
+  absl::StatusOr<CanaryBuffer<Driver>> Allocate(const std::string& name, int64_t bytes) const;
+  const char* Given(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
+
+  const typename Driver::Device device_;
+  const std::string folder_;
+  const SessionOptions options_;
+  const VisitBatch& batch_;
+  DataLayout layout_;
+  std::optional<ReferenceKernel<Driver>> reference_;
+  std::vector<CanaryBuffer<Driver>> shared_;  // the workload's own buffers, in the batch's order
+  typename Driver::Buffer cold_;              // normal, finite numbers; empty if constants stay the same
+  std::vector<char> output_;                  // of the last Output
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_LANES_LANE_SESSION_H_

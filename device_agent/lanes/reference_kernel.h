@@ -1,0 +1,53 @@
+// Drivers of devices with lanes as the agent uses them: their errors as statuses, and a fixed kernel that shows when
+// the device drifts.
+#ifndef HONE_DEVICE_AGENT_LANES_REFERENCE_KERNEL_H_
+#define HONE_DEVICE_AGENT_LANES_REFERENCE_KERNEL_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "drivers/lane_drivers.h"
+
+namespace hone::agent {
+
+// kUnavailable: no such library or device here. kInvalidArgument: the device refuses the program or the launch.
+// kDeadlineExceeded: it did not end in time and still runs. kInternal: the device or its driver failed.
+absl::Status ToStatus(const drivers::Error& error);
+
+// Far enough away for anything that ends: what does not is the launcher's to end.
+drivers::Deadline NoDeadline();
+
+// Seconds of the list, by the device's clock where that makes sense, else by ours.
+template <typename Timing>
+double SecondsOf(const Timing& timing) {
+  double seconds = 0;
+  for (const double repeat : timing.device_seconds) {
+    if (!(repeat > 0)) return timing.wall_seconds;
+    seconds += repeat;
+  }
+  return seconds > 0 && seconds <= timing.wall_seconds ? seconds : timing.wall_seconds;
+}
+
+// The fixed kernel, in the language of each driver.
+template <typename Driver>
+class ReferenceKernel {
+ public:
+  static absl::StatusOr<ReferenceKernel> Create(const typename Driver::Device& device, const std::string& folder);
+  absl::StatusOr<double> Time() const;
+  // Whether it computes what it should: false means a broken device.
+  absl::StatusOr<bool> IsRight() const;
+
+ private:
+  absl::Status Run() const;
+  typename Driver::Launch ToLaunch() const;
+
+  typename Driver::Device device_;
+  typename Driver::Program program_;
+  typename Driver::Kernel kernel_;
+  typename Driver::Buffer output_;
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_LANES_REFERENCE_KERNEL_H_

@@ -1,0 +1,43 @@
+// What devices with lanes say of themselves, and what of the test of themselves is the same for all.
+#ifndef HONE_DEVICE_AGENT_LANES_SELF_TEST_H_
+#define HONE_DEVICE_AGENT_LANES_SELF_TEST_H_
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "device_agent/device_facts.h"
+#include "device_agent/lanes/reference_kernel.h"
+
+namespace hone::agent {
+
+// A name as one word: "RTX-4090".
+inline std::string Word(std::string_view text) {
+  std::string word(text.substr(0, text.find_last_not_of(' ') + 1));
+  std::replace(word.begin(), word.end(), ' ', '-');
+  return word.empty() ? "unknown" : word;
+}
+
+// How fast and how steady the fixed kernel runs, and whether its result is right.
+template <typename Driver>
+absl::Status TestReference(const typename Driver::Device& device, const std::string& folder, SelfTestResult& test) {
+  constexpr int kLoops = 15;
+  HONE_ASSIGN_OR_RETURN(const ReferenceKernel<Driver> reference, ReferenceKernel<Driver>::Create(device, folder));
+  std::vector<double> seconds;
+  for (int i = 0; i < kLoops; ++i) {
+    HONE_ASSIGN_OR_RETURN(seconds.emplace_back(), reference.Time());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[kLoops / 2];
+  test.reference_seconds = median;
+  test.noise = (seconds[kLoops * 3 / 4] - seconds[kLoops / 4]) / median;
+  HONE_ASSIGN_OR_RETURN(const bool right, reference.IsRight());
+  if (!right) return absl::InternalError("the reference kernel computes a wrong result: the device is broken");
+  return absl::OkStatus();
+}
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_LANES_SELF_TEST_H_

@@ -1,0 +1,428 @@
+#include "drivers/cuda.h"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <utility>
+
+#include "drivers/binary_cache.h"
+#include "drivers/choose_device.h"
+#include "drivers/cuda_api.h"
+
+namespace hone::drivers::cuda {
+
+// Of one device: the context that everything on it shares, and a stream, in which work is done in order.
+struct Context {
+  std::shared_ptr<const Api> api;
+  Ordinal device = 0;
+  Handle context = nullptr, stream = nullptr;
+
+  // Calls are of the thread's current context; threads may change between calls.
+  void Enter() const { api->cuCtxSetCurrent(context); }
+  Error Check(int code, const std::string& what) const { return cuda::Check(*api, code, what); }
+  ~Context() {
+    if (context == nullptr) return;
+    Enter();
+    if (stream != nullptr) api->cuStreamDestroy_v2(stream);
+    api->cuDevicePrimaryCtxRelease_v2(device);
+  }
+};
+
+namespace {
+
+// As the driver numbers them.
+enum Attribute {
+  kMaxLanes = 1,
+  kSharedBytes = 8,
+  kLaneWidth = 10,
+  kUnits = 16,
+  kL2Bytes = 38,
+  kMajor = 75,
+  kMinor = 76,
+};
+enum FunctionAttribute { kFunctionMaxLanes = 0, kFunctionShared = 1, kFunctionLocal = 3, kFunctionRegisters = 4 };
+enum JitOption { kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5, kErrorLogBytes = 6 };
+constexpr int kInputPtx = 1;
+constexpr unsigned kStreamAlone = 1;     // does not wait for the default stream
+constexpr int kCaptureOfThisThread = 1;  // other threads may go on as they like
+constexpr unsigned kPortable = 1;        // pinned memory for every context
+
+template <typename Destroy>
+std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Handle handle, Destroy destroy) {
+  return {handle, [context = std::move(context), destroy](Handle h) {
+            context->Enter();
+            destroy(*context->api, h);
+          }};
+}
+
+DeviceInfo Describe(const Api& api, Ordinal device) {
+  const auto ask = [&](Attribute attribute) {
+    int value = 0;
+    return api.cuDeviceGetAttribute(&value, attribute, device) == kSuccess ? value : 0;
+  };
+  DeviceInfo info;
+  std::array<char, 256> name = {};
+  api.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device);
+  info.name = name.data();
+  info.architecture = "sm_" + std::to_string(ask(kMajor)) + std::to_string(ask(kMinor));
+  int version = 0;
+  api.cuDriverGetVersion(&version);
+  info.driver_version = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  info.compute_units = ask(kUnits);
+  info.max_group_lanes = ask(kMaxLanes);
+  info.preferred_multiple = ask(kLaneWidth);
+  info.local_bytes = ask(kSharedBytes);
+  info.cache_bytes = ask(kL2Bytes);
+  size_t bytes = 0;
+  api.cuDeviceTotalMem_v2(&bytes, device);
+  info.global_bytes = static_cast<int64_t>(bytes);
+  return info;
+}
+
+// Each module says its version, target and size of addresses; one module says them once. NUL-terminated by c_str.
+std::string OneModule(std::string_view ptx) {
+  constexpr std::string_view kHeads[] = {".version", ".target", ".address_size"};
+  std::array<bool, std::size(kHeads)> seen = {};
+  std::string module;
+  module.reserve(ptx.size());
+  while (!ptx.empty()) {
+    const size_t end = std::min(ptx.find('\n'), ptx.size() - 1) + 1;
+    const std::string_view line = ptx.substr(0, end);
+    bool again = false;
+    for (size_t i = 0; i < std::size(kHeads); ++i) {
+      if (line.starts_with(kHeads[i])) again = std::exchange(seen[i], true);
+    }
+    if (!again) module += line;
+    ptx.remove_prefix(end);
+  }
+  return module;
+}
+
+Error Compile(const Context& context, const std::string& ptx, const std::string& device, std::string* binary,
+              std::string* log) {
+  const Api& api = *context.api;
+  std::vector<char> info(1 << 14), errors(1 << 14);
+  const auto size = [](const std::vector<char>& buffer) { return reinterpret_cast<void*>(buffer.size()); };
+  std::array<int, 4> options = {kInfoLog, kInfoLogBytes, kErrorLog, kErrorLogBytes};
+  std::array<void*, 4> values = {info.data(), size(info), errors.data(), size(errors)};
+  Handle link = nullptr;
+  if (Error e = context.Check(api.cuLinkCreate_v2(4, options.data(), values.data(), &link), "cannot begin to compile");
+      !e.ok()) {
+    return e;
+  }
+  void* code = nullptr;
+  size_t bytes = 0;
+  int result = api.cuLinkAddData_v2(link, kInputPtx, const_cast<char*>(ptx.c_str()), ptx.size() + 1, "hone", 0, nullptr,
+                                    nullptr);
+  if (result == kSuccess) result = api.cuLinkComplete(link, &code, &bytes);
+  if (result == kSuccess) binary->assign(static_cast<const char*>(code), bytes);
+  api.cuLinkDestroy(link);
+  *log = info.data();
+  Error e = context.Check(result, "the driver's compiler for '" + device + "' refuses the program");
+  if (!e.ok() && errors[0] != 0) e.text += std::string("\n") + errors.data();
+  return e;
+}
+
+}  // namespace
+
+Error Library::Load(Library* library, const char* file) {
+  std::shared_ptr<const Api> api;
+  if (Error e = LoadApi(file, &api); !e.ok()) return e;
+  if (Error e = Check(*api, api->cuInit(0), "NVIDIA's driver does not start"); !e.ok()) return e;
+  library->api_ = std::move(api);
+  return {};
+}
+
+Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
+  devices->clear();
+  int count = 0;
+  if (Error e = Check(*api_, api_->cuDeviceGetCount(&count), "cannot list CUDA devices"); !e.ok()) return e;
+  for (int i = 0; i < count; ++i) {
+    Ordinal device = 0;
+    if (Error e = Check(*api_, api_->cuDeviceGet(&device, i), "cannot ask for a CUDA device"); !e.ok()) return e;
+    devices->push_back(Describe(*api_, device));
+  }
+  return count > 0 ? Error{} : Error{Trouble::kAbsent, "NVIDIA's driver knows no device"};
+}
+
+Error Library::Open(std::string_view selector, Device* device) const {
+  std::vector<DeviceInfo> devices;
+  if (Error e = ListDevices(&devices); !e.ok()) return e;
+  std::vector<std::string> names;
+  for (const DeviceInfo& info : devices) names.push_back(info.name);
+  size_t chosen = 0;
+  if (Error e = ChooseDevice("CUDA", selector, names, &chosen); !e.ok()) return e;
+  const std::string what = "cannot open the CUDA device '" + names[chosen] + "'";
+  auto context = std::make_shared<Context>();
+  context->api = api_;
+  if (Error e = Check(*api_, api_->cuDeviceGet(&context->device, static_cast<int>(chosen)), what); !e.ok()) return e;
+  if (Error e = Check(*api_, api_->cuDevicePrimaryCtxRetain(&context->context, context->device), what); !e.ok()) {
+    return e;
+  }
+  context->Enter();
+  if (Error e = Check(*api_, api_->cuStreamCreate(&context->stream, kStreamAlone), what); !e.ok()) return e;
+  device->context_ = std::move(context);
+  device->info_ = devices[chosen];
+  return {};
+}
+
+Error Device::Build(std::string_view ptx, const BuildOptions& options, Program* program) const {
+  context_->Enter();
+  std::string key;
+  for (const std::string_view part :
+       {std::string_view("cuda"), std::string_view(info_.name), std::string_view(info_.architecture),
+        std::string_view(info_.driver_version), ptx}) {
+    key += std::to_string(part.size()) + ":" + std::string(part);
+  }
+  const BinaryCache cache(options.cache_folder);
+  Program built;
+  built.context_ = context_;
+  std::string binary;
+  if (auto found = cache.Find(key)) {
+    binary = *std::move(found);
+    built.from_cache_ = true;
+  } else {
+    if (Error e = Compile(*context_, OneModule(ptx), info_.name, &binary, &built.log_); !e.ok()) return e;
+    cache.Keep(key, binary);
+  }
+  Handle module = nullptr;
+  const int code = context_->api->cuModuleLoadData(&module, binary.data());
+  if (Error e = context_->Check(code, "cannot load the program on '" + info_.name + "'"); !e.ok()) return e;
+  built.module_ = Own(context_, module, [](const Api& api, Handle h) { api.cuModuleUnload(h); });
+  *program = std::move(built);
+  return {};
+}
+
+Error Program::Find(const std::string& name, Kernel* kernel) const {
+  context_->Enter();
+  const Api& api = *context_->api;
+  Kernel found;
+  if (Error e = context_->Check(api.cuModuleGetFunction(&found.function_, module_.get(), name.c_str()),
+                                "no kernel '" + name + "' in the program");
+      !e.ok()) {
+    return e;
+  }
+  const auto ask = [&](FunctionAttribute attribute) {
+    int value = 0;
+    return api.cuFuncGetAttribute(&value, attribute, found.function_) == kSuccess ? value : 0;
+  };
+  found.module_ = module_;
+  found.name_ = name;
+  found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
+  *kernel = std::move(found);
+  return {};
+}
+
+Error Kernel::SetArg(int index, const Buffer& buffer) {
+  if (args_.size() <= static_cast<size_t>(index)) args_.resize(static_cast<size_t>(index) + 1);
+  args_[static_cast<size_t>(index)] = buffer;
+  return {};
+}
+
+Error Device::Allocate(size_t bytes, Buffer* buffer) const {
+  context_->Enter();
+  Pointer place = 0;
+  if (Error e = context_->Check(context_->api->cuMemAlloc_v2(&place, std::max<size_t>(bytes, 1)),
+                                "cannot allocate " + std::to_string(bytes) + " bytes on '" + info_.name + "'");
+      !e.ok()) {
+    return e;
+  }
+  buffer->memory_ = Own(context_, reinterpret_cast<Handle>(place),
+                        [](const Api& api, Handle h) { api.cuMemFree_v2(reinterpret_cast<Pointer>(h)); });
+  buffer->place_ = place;
+  buffer->bytes_ = bytes;
+  return {};
+}
+
+Error Device::AllocatePinned(size_t bytes, PinnedMemory* memory) const {
+  context_->Enter();
+  void* place = nullptr;
+  if (Error e =
+          context_->Check(context_->api->cuMemHostAlloc(&place, std::max<size_t>(bytes, 1), kPortable),
+                          "cannot allocate " + std::to_string(bytes) + " bytes that '" + info_.name + "' reaches");
+      !e.ok()) {
+    return e;
+  }
+  memory->memory_ = Own(context_, place, [](const Api& api, Handle h) { api.cuMemFreeHost(h); });
+  memory->bytes_ = bytes;
+  return {};
+}
+
+Error Device::CheckRange(const Buffer& buffer, size_t offset, size_t bytes) const {
+  if (offset <= buffer.bytes_ && bytes <= buffer.bytes_ - offset) return {};
+  return {Trouble::kProgram, std::to_string(bytes) + " bytes at " + std::to_string(offset) + " of a buffer of " +
+                                 std::to_string(buffer.bytes_) + " on '" + info_.name + "'"};
+}
+
+Error Device::Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const {
+  if (Error e = CheckRange(whole, offset, bytes); !e.ok()) return e;
+  if (offset % static_cast<size_t>(info_.slice_alignment) != 0) {
+    return {Trouble::kProgram, "a slice at " + std::to_string(offset) + " bytes; '" + info_.name +
+                                   "' wants multiples of " + std::to_string(info_.slice_alignment)};
+  }
+  slice->memory_ = whole.memory_;
+  slice->place_ = whole.place_ + offset;
+  slice->bytes_ = bytes;
+  return {};
+}
+
+Error Device::EnqueueWrite(const Buffer& buffer, std::span<const std::byte> from) const {
+  if (from.empty()) return {};
+  if (Error e = CheckRange(buffer, 0, from.size()); !e.ok()) return e;
+  context_->Enter();
+  return context_->Check(context_->api->cuMemcpyHtoDAsync_v2(buffer.place_, from.data(), from.size(), context_->stream),
+                         "cannot write " + std::to_string(from.size()) + " bytes to a buffer");
+}
+
+Error Device::EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const {
+  if (to.empty()) return {};
+  if (Error e = CheckRange(buffer, 0, to.size()); !e.ok()) return e;
+  context_->Enter();
+  return context_->Check(context_->api->cuMemcpyDtoHAsync_v2(to.data(), buffer.place_, to.size(), context_->stream),
+                         "cannot read " + std::to_string(to.size()) + " bytes of a buffer");
+}
+
+Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const {
+  if (bytes == 0) return {};
+  context_->Enter();
+  return context_->Check(context_->api->cuMemcpyDtoDAsync_v2(to.place_, from.place_, bytes, context_->stream),
+                         "cannot copy " + std::to_string(bytes) + " bytes between buffers");
+}
+
+Error Device::EnqueueLaunch(const Launch& launch) const {
+  context_->Enter();
+  const Kernel& kernel = *launch.kernel;
+  std::vector<Pointer> places;
+  std::vector<void*> arguments;
+  for (const Buffer& buffer : kernel.args_) places.push_back(buffer.place_);
+  for (Pointer& place : places) arguments.push_back(&place);
+  return context_->Check(context_->api->cuLaunchKernel(kernel.function_, static_cast<unsigned>(launch.groups), 1, 1,
+                                                       static_cast<unsigned>(launch.lanes), 1, 1, 0, context_->stream,
+                                                       arguments.data(), nullptr),
+                         "cannot launch kernel '" + kernel.name_ + "' with " + std::to_string(launch.groups) +
+                             " groups of " + std::to_string(launch.lanes) + " lanes");
+}
+
+Error Device::EnqueueGraph(const Graph& graph) const {
+  context_->Enter();
+  return context_->Check(context_->api->cuGraphLaunch(graph.graph_.get(), context_->stream),
+                         "cannot launch what was recorded");
+}
+
+Error Device::Finish() const {
+  context_->Enter();
+  return context_->Check(context_->api->cuStreamSynchronize(context_->stream),
+                         "the work on '" + info_.name + "' failed");
+}
+
+Error Device::BeginGraph() const {
+  if (context_->api->cuGraphInstantiateWithFlags == nullptr) {
+    return {Trouble::kAbsent, "the driver is too old for graphs"};
+  }
+  context_->Enter();
+  return context_->Check(context_->api->cuStreamBeginCapture_v2(context_->stream, kCaptureOfThisThread),
+                         "cannot begin to record");
+}
+
+Error Device::EndGraph(Graph* graph) const {
+  context_->Enter();
+  const Api& api = *context_->api;
+  Handle recorded = nullptr, made = nullptr;
+  int code = api.cuStreamEndCapture(context_->stream, &recorded);
+  if (code == kSuccess) code = api.cuGraphInstantiateWithFlags(&made, recorded, 0);
+  if (recorded != nullptr) api.cuGraphDestroy(recorded);
+  if (Error e = context_->Check(code, "cannot record what a model does"); !e.ok()) return e;
+  graph->graph_ = Own(context_, made, [](const Api& a, Handle h) { a.cuGraphExecDestroy(h); });
+  return {};
+}
+
+Error Device::Write(const Buffer& buffer, size_t offset, std::span<const std::byte> from) const {
+  if (Error e = CheckRange(buffer, offset, from.size()); !e.ok()) return e;
+  Buffer part = buffer;
+  part.place_ += offset;
+  part.bytes_ -= offset;
+  if (Error e = EnqueueWrite(part, from); !e.ok()) return e;
+  return Finish();
+}
+
+Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const {
+  if (Error e = CheckRange(buffer, offset, to.size()); !e.ok()) return e;
+  Buffer part = buffer;
+  part.place_ += offset;
+  part.bytes_ -= offset;
+  if (Error e = EnqueueRead(part, to); !e.ok()) return e;
+  return Finish();
+}
+
+Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const {
+  if (bytes == 0) return {};
+  if (Error e = CheckRange(buffer, offset, bytes); !e.ok()) return e;
+  context_->Enter();
+  const int code = context_->api->cuMemsetD8Async(buffer.place_ + offset, static_cast<unsigned char>(value), bytes,
+                                                  context_->stream);
+  if (Error e = context_->Check(code, "cannot fill " + std::to_string(bytes) + " bytes of a buffer"); !e.ok()) return e;
+  return Finish();
+}
+
+// Asks, ever less often: waiting knows no deadline.
+Error Device::Wait(void* event, Deadline deadline) const {
+  std::chrono::microseconds pause{0};
+  while (true) {
+    const int code = context_->api->cuEventQuery(event);
+    if (code != kNotReady) return context_->Check(code, "a launch failed on '" + info_.name + "'");
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return {Trouble::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
+    }
+    if (pause.count() == 0)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(pause);
+    pause = std::min(std::chrono::microseconds(1000), pause * 5 / 4 + std::chrono::microseconds(1));
+  }
+}
+
+Error Device::Run(std::span<const Launch> launches, Deadline deadline) const {
+  Timing ignored;
+  return Time(launches, 1, deadline, &ignored);
+}
+
+Error Device::RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const {
+  const auto limit = std::chrono::duration_cast<Deadline::duration>(longest);
+  for (const Launch& launch : launches) {
+    if (Error e = Run({&launch, 1}, std::chrono::steady_clock::now() + limit); !e.ok()) return e;
+  }
+  return {};
+}
+
+Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const {
+  *timing = {};
+  if (launches.empty() || repeats <= 0) return {};
+  context_->Enter();
+  const Api& api = *context_->api;
+  std::vector<std::shared_ptr<void>> events;  // before the first repeat, and after each
+  const auto record = [&]() -> Error {
+    Handle event = nullptr;
+    if (Error e = context_->Check(api.cuEventCreate(&event, 0), "cannot make an event"); !e.ok()) return e;
+    events.push_back(Own(context_, event, [](const Api& a, Handle h) { a.cuEventDestroy_v2(h); }));
+    return context_->Check(api.cuEventRecord(event, context_->stream), "cannot record an event");
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  if (Error e = record(); !e.ok()) return e;
+  for (int i = 0; i < repeats; ++i) {
+    for (const Launch& launch : launches) {
+      if (Error e = EnqueueLaunch(launch); !e.ok()) return e;
+    }
+    if (Error e = record(); !e.ok()) return e;
+  }
+  if (Error e = Wait(events.back().get(), deadline); !e.ok()) return e;
+  timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    float milliseconds = 0;
+    const int code = api.cuEventElapsedTime(&milliseconds, events[i].get(), events[i + 1].get());
+    if (Error e = context_->Check(code, "cannot read a time"); !e.ok()) return e;
+    timing->device_seconds.push_back(1e-3 * static_cast<double>(milliseconds));
+  }
+  return {};
+}
+
+}  // namespace hone::drivers::cuda

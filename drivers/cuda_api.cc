@@ -1,0 +1,71 @@
+#include "drivers/cuda_api.h"
+
+#include <dlfcn.h>
+
+#include <string_view>
+
+namespace hone::drivers::cuda {
+namespace {
+
+// Drivers of old boards lack it (CUDA 10.2, of the Jetson Nano); all else they have.
+constexpr std::string_view kNotInAll = "cuGraphInstantiateWithFlags";
+
+Trouble TroubleOf(int code) {
+  switch (code) {
+    case 100:  // no device
+      return Trouble::kAbsent;
+    case 1:    // invalid value
+    case 200:  // invalid image
+    case 209:  // no binary for the device
+    case 218:  // invalid PTX
+    case 222:  // PTX of a newer version
+    case 500:  // not found
+    case 701:  // too many resources for a launch
+      return Trouble::kProgram;
+    case 700:  // illegal address
+    case 702:  // ended by the driver's watchdog
+    case 714:  // hardware stack error
+    case 715:  // illegal instruction
+    case 716:  // misaligned address
+    case 717:  // invalid address space
+    case 718:  // invalid program counter
+    case 719:  // launch failed
+      return Trouble::kFault;
+    default:
+      return Trouble::kDevice;
+  }
+}
+
+}  // namespace
+
+Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
+  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* reason = dlerror();
+    return {Trouble::kAbsent, std::string("no CUDA on this machine: cannot load ") + file + ": " +
+                                  (reason != nullptr ? reason : "no reason given") + "; install NVIDIA's driver"};
+  }
+  auto loaded = std::make_shared<Api>();
+  const char* missing = nullptr;
+#define HONE_CUDA_FIND(name, ...)                                                 \
+  loaded->name = reinterpret_cast<decltype(loaded->name)>(dlsym(library, #name)); \
+  if (loaded->name == nullptr && std::string_view(#name) != kNotInAll) missing = #name;
+  HONE_CUDA_FUNCTIONS(HONE_CUDA_FIND)
+#undef HONE_CUDA_FIND
+  if (missing != nullptr) {
+    return {
+        Trouble::kAbsent,
+        std::string(file) + " is of a driver older than CUDA 10.2, the oldest that Hone can use: it lacks " + missing};
+  }
+  *api = std::move(loaded);
+  return {};
+}
+
+Error Check(const Api& api, int code, const std::string& what) {
+  if (code == kSuccess) return {};
+  const char* name = nullptr;
+  if (api.cuGetErrorName(code, &name) != kSuccess || name == nullptr) name = "CUDA error";
+  return {TroubleOf(code), what + ": " + name + " (" + std::to_string(code) + ")"};
+}
+
+}  // namespace hone::drivers::cuda

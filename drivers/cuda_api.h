@@ -1,0 +1,63 @@
+// The functions of NVIDIA's driver library that are called, with types of our own: nothing of its toolkit is needed to
+// build. Looked up by name when the program runs. Private to drivers/cuda*.
+//
+// Names with a suffix are those that programs compiled against the headers call: without it they are an older
+// interface.
+#ifndef HONE_DRIVERS_CUDA_API_H_
+#define HONE_DRIVERS_CUDA_API_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "drivers/error.h"
+
+namespace hone::drivers::cuda {
+
+using Handle = void*;                // of a context, module, function, stream, event, graph or link
+using Pointer = unsigned long long;  // in the memory of a device
+using Ordinal = int;                 // of a device
+
+// clang-format off
+#define HONE_CUDA_FUNCTIONS(X) \
+  X(cuInit, unsigned) X(cuDriverGetVersion, int*) X(cuGetErrorName, int, const char**) \
+  X(cuDeviceGetCount, int*) X(cuDeviceGet, Ordinal*, int) X(cuDeviceGetName, char*, int, Ordinal) \
+  X(cuDeviceGetAttribute, int*, int, Ordinal) X(cuDeviceTotalMem_v2, size_t*, Ordinal) \
+  X(cuDevicePrimaryCtxRetain, Handle*, Ordinal) X(cuDevicePrimaryCtxRelease_v2, Ordinal) X(cuCtxSetCurrent, Handle) \
+  X(cuLinkCreate_v2, unsigned, int*, void**, Handle*) \
+  X(cuLinkAddData_v2, Handle, int, void*, size_t, const char*, unsigned, int*, void**) \
+  X(cuLinkComplete, Handle, void**, size_t*) X(cuLinkDestroy, Handle) \
+  X(cuModuleLoadData, Handle*, const void*) X(cuModuleUnload, Handle) \
+  X(cuModuleGetFunction, Handle*, Handle, const char*) X(cuFuncGetAttribute, int*, int, Handle) \
+  X(cuMemAlloc_v2, Pointer*, size_t) X(cuMemFree_v2, Pointer) \
+  X(cuMemHostAlloc, void**, size_t, unsigned) X(cuMemFreeHost, void*) \
+  X(cuMemcpyHtoDAsync_v2, Pointer, const void*, size_t, Handle) \
+  X(cuMemcpyDtoHAsync_v2, void*, Pointer, size_t, Handle) \
+  X(cuMemcpyDtoDAsync_v2, Pointer, Pointer, size_t, Handle) X(cuMemsetD8Async, Pointer, unsigned char, size_t, Handle) \
+  X(cuStreamCreate, Handle*, unsigned) X(cuStreamDestroy_v2, Handle) X(cuStreamSynchronize, Handle) \
+  X(cuEventCreate, Handle*, unsigned) X(cuEventDestroy_v2, Handle) X(cuEventRecord, Handle, Handle) \
+  X(cuEventQuery, Handle) X(cuEventElapsedTime, float*, Handle, Handle) \
+  X(cuLaunchKernel, Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**, \
+    void**) \
+  X(cuStreamBeginCapture_v2, Handle, int) X(cuStreamEndCapture, Handle, Handle*) \
+  X(cuGraphInstantiateWithFlags, Handle*, Handle, unsigned long long) X(cuGraphLaunch, Handle, Handle) \
+  X(cuGraphExecDestroy, Handle) X(cuGraphDestroy, Handle)
+// clang-format on
+
+struct Api {
+#define HONE_CUDA_POINTER(name, ...) int (*name)(__VA_ARGS__) = nullptr;
+  HONE_CUDA_FUNCTIONS(HONE_CUDA_POINTER)
+#undef HONE_CUDA_POINTER
+};
+
+inline constexpr int kSuccess = 0, kNotReady = 600;
+
+// kAbsent: the library is not there, or lacks a function.
+Error LoadApi(const char* file, std::shared_ptr<const Api>* api);
+
+// "what: CUDA_ERROR_OUT_OF_MEMORY (2)", with the kind of trouble that the code stands for; ok for 0.
+Error Check(const Api& api, int code, const std::string& what);
+
+}  // namespace hone::drivers::cuda
+
+#endif  // HONE_DRIVERS_CUDA_API_H_

@@ -1,0 +1,39 @@
+// Drivers of devices with lanes, each as the types that stand for its handles: for what is written once for all of
+// them.
+#ifndef HONE_DRIVERS_LANE_DRIVERS_H_
+#define HONE_DRIVERS_LANE_DRIVERS_H_
+
+#include "drivers/cuda.h"
+#include "drivers/opencl.h"
+
+namespace hone::drivers {
+
+struct OpenClDriver {
+  using Library = opencl::Library;
+  using Device = opencl::Device;
+  using Buffer = opencl::Buffer;
+  using Program = opencl::Program;
+  using Kernel = opencl::Kernel;
+  using Launch = opencl::Launch;
+  using Timing = opencl::Timing;
+  static constexpr const char* kName = "OpenCL";    // of its devices, for people
+  static constexpr const char* kTarget = "opencl";  // as `hone compile --target` takes it
+};
+
+struct CudaDriver {
+  using Library = cuda::Library;
+  using Device = cuda::Device;
+  using Buffer = cuda::Buffer;
+  using Program = cuda::Program;
+  using Kernel = cuda::Kernel;
+  using Launch = cuda::Launch;
+  using Timing = cuda::Timing;
+  static constexpr const char* kName = "CUDA";
+  static constexpr const char* kTarget = "cuda";
+};
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+}  // namespace hone::drivers
+
+#endif  // HONE_DRIVERS_LANE_DRIVERS_H_

@@ -1,0 +1,147 @@
+// The driver of CUDA on a fake library: programs, launches, graphs, and what becomes of faults.
+#include "drivers/cuda.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace hone::drivers::cuda {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+// As a package has them: a module for each kernel.
+std::string Module(const std::string& kernel) {
+  return ".version 4.2\n.target sm_53\n.address_size 64\n.visible .entry " + kernel + "(.param .u64 x) {\n  ret;\n}\n";
+}
+
+class CudaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Library library;
+    Error e = Library::Load(&library, HONE_FAKE_CUDA);
+    ASSERT_TRUE(e.ok()) << e.text;
+    e = library.Open("", &device_);
+    ASSERT_TRUE(e.ok()) << e.text;
+  }
+
+  // y = 2 x + w, with x = 1 and w = 1.
+  void Prepare() {
+    const std::vector<float> ones(1000, 1);
+    for (Buffer* buffer : {&x_, &w_, &y_}) {
+      ASSERT_TRUE(device_.Allocate(4000, buffer).ok());
+      ASSERT_TRUE(device_.Write(*buffer, 0, std::as_bytes(std::span(ones))).ok());
+    }
+    ASSERT_TRUE(device_.Build(Module("good") + Module("crash") + Module("hang"), {}, &program_).ok());
+  }
+  Launch Bind(const std::string& name) {
+    EXPECT_TRUE(program_.Find(name, &kernel_).ok());
+    int index = 0;
+    for (const Buffer& buffer : {x_, w_, y_}) EXPECT_TRUE(kernel_.SetArg(index++, buffer).ok());
+    return {&kernel_, 8, 128};
+  }
+
+  Device device_;
+  Buffer x_, w_, y_;
+  Program program_;
+  Kernel kernel_;
+};
+
+TEST_F(CudaTest, SaysWhatItIs) {
+  EXPECT_EQ(device_.info().name, "Fake CUDA device");
+  EXPECT_EQ(device_.info().architecture, "sm_87");
+  EXPECT_EQ(device_.info().driver_version, "12.4");
+  EXPECT_EQ(device_.info().local_bytes, 48 << 10);
+}
+
+TEST_F(CudaTest, SeveralModulesBecomeOne) {
+  Prepare();
+  const Launch launch = Bind("good");
+  Timing timing;
+  ASSERT_TRUE(device_.Time({&launch, 1}, 3, Deadline::max(), &timing).ok());
+  EXPECT_EQ(timing.device_seconds.size(), 3U);
+  std::vector<float> y(1000);
+  ASSERT_TRUE(device_.Read(y_, 0, std::as_writable_bytes(std::span(y))).ok());
+  EXPECT_THAT(y, Each(3.0F));
+}
+
+TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
+  Prepare();
+  PinnedMemory in, out;
+  ASSERT_TRUE(device_.AllocatePinned(4000, &in).ok());
+  ASSERT_TRUE(device_.AllocatePinned(4000, &out).ok());
+  const auto floats = [](const PinnedMemory& memory) {
+    return std::span(reinterpret_cast<float*>(memory.bytes().data()), 1000);
+  };
+  std::ranges::fill(floats(out), 0);
+  Graph graph;
+  ASSERT_TRUE(device_.BeginGraph().ok());
+  ASSERT_TRUE(device_.EnqueueWrite(x_, in.bytes()).ok());
+  ASSERT_TRUE(device_.EnqueueLaunch(Bind("good")).ok());
+  ASSERT_TRUE(device_.EnqueueRead(y_, out.bytes()).ok());
+  ASSERT_TRUE(device_.EndGraph(&graph).ok());
+  EXPECT_THAT(floats(out), Each(0.0F));  // nothing is done yet
+  for (const float x : {4.0F, 5.0F}) {
+    std::ranges::fill(floats(in), x);
+    ASSERT_TRUE(device_.EnqueueGraph(graph).ok());
+    ASSERT_TRUE(device_.Finish().ok());
+    EXPECT_THAT(floats(out), Each(2 * x + 1));
+  }
+}
+
+TEST_F(CudaTest, RefusesWhatIsNoProgram) {
+  Program program;
+  const Error e = device_.Build("kernel void f() {}", {}, &program);
+  EXPECT_EQ(e.trouble, Trouble::kProgram);
+  EXPECT_THAT(e.text, HasSubstr("CUDA_ERROR_INVALID_PTX (218)"));
+  Prepare();
+  EXPECT_EQ(program_.Find("absent", &kernel_).trouble, Trouble::kProgram);
+}
+
+TEST_F(CudaTest, ChecksRangesItself) {
+  Prepare();
+  Buffer slice;
+  EXPECT_THAT(device_.Slice(x_, 100, 4, &slice).text, HasSubstr("wants multiples of 256"));
+  EXPECT_EQ(device_.Slice(x_, 3840, 200, &slice).trouble, Trouble::kProgram);
+  EXPECT_EQ(device_.Fill(x_, 3000, 1001, std::byte{0}).trouble, Trouble::kProgram);
+}
+
+TEST_F(CudaTest, SaysWhenTheLibraryIsAbsent) {
+  Library library;
+  const Error e = Library::Load(&library, "libcuda-that-is-not-there.so");
+  EXPECT_EQ(e.trouble, Trouble::kAbsent);
+  EXPECT_THAT(e.text, HasSubstr("install NVIDIA's driver"));
+}
+
+// In processes of their own: nothing can be done with the device afterwards.
+TEST_F(CudaTest, AFaultEndsTheContext) {
+  EXPECT_EXIT(
+      {
+        Prepare();
+        const Launch launch = Bind("crash");
+        const Error e = device_.Run({&launch, 1}, Deadline::max());
+        const Error later = device_.Finish();
+        exit(e.trouble == Trouble::kFault && later.trouble == Trouble::kFault ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CudaTest, AHangIsATimeout) {
+  EXPECT_EXIT(
+      {
+        Prepare();
+        const Launch launch = Bind("hang");
+        const Error e = device_.RunEach({&launch, 1}, std::chrono::milliseconds(20));
+        _exit(e.trouble == Trouble::kTimeout ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace hone::drivers::cuda

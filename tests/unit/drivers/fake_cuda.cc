@@ -1,0 +1,317 @@
+// A libcuda.so.1 for tests: one device, whose kernels are functions of this file under the names of those in the PTX.
+//
+// Memory is this process's own. What is enqueued is done at once, unless a graph is being recorded. As with the real
+// driver, an address that nobody allocated ends the context: from then on every call fails. A kernel named `hang` never
+// ends. Not a compiler: of PTX it reads the names of the entries, and refuses what is none.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Work = std::function<int()>;
+using Handle = void*;
+
+constexpr int kIllegalAddress = 700;
+
+struct Grid {
+  unsigned groups, lanes;
+};
+// Runs a kernel for all its lanes.
+using Function = int (*)(const Grid& grid, void* const* arguments);
+
+struct Module {
+  std::set<std::string> entries;
+};
+struct Graph {
+  std::vector<Work> work;
+};
+
+// Of the process, as the driver's is.
+struct State {
+  int sticky = 0;
+  bool hangs = false;
+  Graph* recording = nullptr;
+  std::map<uintptr_t, size_t> memory;
+};
+State& TheState() {
+  static State state;
+  return state;
+}
+
+float* Floats(void* const* arguments, int i) { return *static_cast<float**>(arguments[i]); }
+
+constexpr unsigned kElements = 1000;  // of the suite's workload (tests/conformance/device)
+
+// x, w and y, of the first `count` elements.
+int Compute(const Grid& grid, void* const* a, unsigned count = kElements) {
+  for (unsigned i = 0; i < grid.groups * grid.lanes && i < count; ++i) {
+    Floats(a, 2)[i] = 2 * Floats(a, 0)[i] + Floats(a, 1)[i];
+  }
+  return 0;
+}
+int Good(const Grid& grid, void* const* a) { return Compute(grid, a); }
+// `change` is done after a good kernel.
+template <typename Change>
+int GoodThen(const Grid& grid, void* const* a, Change change) {
+  Compute(grid, a);
+  change();
+  return 0;
+}
+int Multiply(const Grid& grid, void* const* a) {
+  for (unsigned i = 0; i < grid.groups; ++i) {
+    for (unsigned j = 0; j < grid.lanes; ++j) {
+      float sum = 0;
+      for (unsigned k = 0; k < 64; ++k) sum += Floats(a, 0)[i * 64 + k] * Floats(a, 1)[k * 64 + j];
+      Floats(a, 2)[i * 64 + j] = sum;
+    }
+  }
+  return 0;
+}
+int Reference(const Grid& grid, void* const* a) {
+  for (unsigned lane = 0; lane < grid.groups * grid.lanes; ++lane) {
+    uint32_t value = lane;
+    for (uint32_t i = 0; i < 20000; ++i) value = value * 1664525U + (value >> 7) + i;
+    (*static_cast<uint32_t**>(a[0]))[lane] = value;
+  }
+  return 0;
+}
+
+const std::map<std::string, Function>& Functions() {
+  static const std::map<std::string, Function> functions = {
+      {"reference", Good},
+      {"good", Good},
+      {"hone_reference", Reference},
+      {"golden", Multiply},
+      {"golden_reference", Multiply},
+      {"aligned",
+       [](const Grid& grid, void* const* a) {
+         uintptr_t all = 0;
+         for (int i = 0; i < 3; ++i) all |= reinterpret_cast<uintptr_t>(Floats(a, i));
+         return all % 64 == 0 ? Compute(grid, a) : 0;
+       }},
+      {"slow", [](const Grid& grid, void* const* a) { return GoodThen(grid, a, [] { usleep(200); }); }},
+      {"first_of_two",
+       [](const Grid&, void* const* a) {
+         for (unsigned i = 0; i < kElements; ++i) Floats(a, 1)[i] = 2 * Floats(a, 0)[i];
+         return 0;
+       }},
+      {"second_of_two",
+       [](const Grid&, void* const* a) {
+         for (unsigned i = 0; i < kElements; ++i) Floats(a, 2)[i] = Floats(a, 0)[i] + Floats(a, 1)[i];
+         return 0;
+       }},
+      {"prepare",
+       [](const Grid&, void* const* a) {
+         for (unsigned i = 0; i < kElements; ++i) Floats(a, 1)[i] = Floats(a, 0)[kElements - 1 - i];
+         return 0;
+       }},
+      {"packed_double",
+       [](const Grid&, void* const* a) {
+         for (unsigned i = 0; i < kElements; ++i)
+           Floats(a, 2)[i] = 2 * Floats(a, 0)[i] + Floats(a, 1)[kElements - 1 - i];
+         return 0;
+       }},
+      {"wrong", [](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[17] += 0.5F; }); }},
+      {"incomplete", [](const Grid& g, void* const* a) { return Compute(g, a, kElements - 1); }},
+      {"past_end", [](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[kElements] = 1; }); }},
+      {"before_begin", [](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[-2] = 1; }); }},
+      {"write_input", [](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 0)[3] = 0; }); }},
+      {"crash", [](const Grid&, void* const*) { return kIllegalAddress; }},
+      {"hang",
+       [](const Grid&, void* const*) {
+         TheState().hangs = true;
+         return 0;
+       }},
+  };
+  return functions;
+}
+
+int Do(const Work& work) {
+  State& state = TheState();
+  if (state.sticky != 0) return state.sticky;
+  if (state.recording != nullptr) {
+    state.recording->work.push_back(work);
+    return 0;
+  }
+  if (!state.hangs) state.sticky = work();
+  return 0;  // errors of what was launched show later
+}
+
+bool IsAllocated(uint64_t place, size_t bytes) {
+  const auto& memory = TheState().memory;
+  auto after = memory.upper_bound(place);
+  if (after == memory.begin()) return false;
+  --after;
+  return place + bytes <= after->first + after->second;
+}
+
+int Move(void* to, const void* from, size_t bytes, uint64_t on_device) {
+  return Do([=] {
+    if (!IsAllocated(on_device, bytes)) return kIllegalAddress;
+    std::memcpy(to, from, bytes);
+    return 0;
+  });
+}
+
+void* At(unsigned long long place) { return reinterpret_cast<void*>(place); }
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) { return 0; }
+int cuDriverGetVersion(int* version) { return *version = 12040, 0; }
+int cuGetErrorName(int code, const char** name) {
+  *name = code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == 218 ? "CUDA_ERROR_INVALID_PTX" : "an error";
+  return 0;
+}
+int cuDeviceGetCount(int* count) { return *count = 1, 0; }
+int cuDeviceGet(int* device, int) { return *device = 0, 0; }
+int cuDeviceGetName(char* name, int bytes, int) {
+  std::strncpy(name, "Fake CUDA device", static_cast<size_t>(bytes));
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  static const std::map<int, int> values = {{1, 1024},     {8, 48 << 10}, {10, 32}, {16, 4},
+                                            {38, 4 << 20}, {75, 8},       {76, 7}};
+  const auto it = values.find(attribute);
+  return *value = it == values.end() ? 0 : it->second, 0;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = size_t{1} << 30, 0; }
+int cuDevicePrimaryCtxRetain(Handle* context, int) { return *context = &TheState(), 0; }
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+int cuCtxSetCurrent(Handle) { return 0; }
+
+int cuLinkCreate_v2(unsigned, int*, void** values, Handle* link) {
+  static_cast<char*>(values[0])[0] = 0;
+  std::strcpy(static_cast<char*>(values[2]), "");
+  return *link = new std::string(), 0;
+}
+int cuLinkAddData_v2(Handle link, int, void* data, size_t, const char*, unsigned, int*, void**) {
+  const std::string text = static_cast<const char*>(data);
+  const size_t version = text.find(".version");
+  if (version == std::string::npos || text.find(".version", version + 1) != std::string::npos) return 218;
+  return *static_cast<std::string*>(link) = text, 0;
+}
+int cuLinkComplete(Handle link, void** code, size_t* bytes) {
+  auto& text = *static_cast<std::string*>(link);
+  *code = text.data();
+  *bytes = text.size() + 1;
+  return 0;
+}
+int cuLinkDestroy(Handle link) { return delete static_cast<std::string*>(link), 0; }
+int cuModuleLoadData(Handle* module, const void* code) {
+  auto* made = new Module();
+  const std::string text = static_cast<const char*>(code);
+  constexpr char kEntry[] = ".entry ";
+  for (size_t at = text.find(kEntry); at != std::string::npos; at = text.find(kEntry, at + 1)) {
+    const size_t begin = at + sizeof kEntry - 1;
+    made->entries.insert(text.substr(begin, text.find('(', begin) - begin));
+  }
+  return *module = made, 0;
+}
+int cuModuleUnload(Handle module) { return delete static_cast<Module*>(module), 0; }
+int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
+  const auto it = Functions().find(name);
+  if (!static_cast<Module*>(module)->entries.contains(name) || it == Functions().end()) return 500;
+  return *function = reinterpret_cast<Handle>(it->second), 0;
+}
+int cuFuncGetAttribute(int* value, int attribute, Handle) { return *value = attribute == 0 ? 1024 : 0, 0; }
+
+int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
+  if (bytes > size_t{1} << 30) return 2;
+  const size_t rounded = (bytes + 511) / 512 * 512;
+  void* const memory = std::aligned_alloc(512, rounded);
+  *place = reinterpret_cast<unsigned long long>(memory);
+  TheState().memory[*place] = rounded;
+  return 0;
+}
+int cuMemFree_v2(unsigned long long place) {
+  TheState().memory.erase(place);
+  return std::free(At(place)), 0;
+}
+int cuMemHostAlloc(void** memory, size_t bytes, unsigned) { return *memory = std::malloc(bytes), 0; }
+int cuMemFreeHost(void* memory) { return std::free(memory), 0; }
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, Handle) {
+  return Move(At(to), from, bytes, to);
+}
+int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, Handle) {
+  return Move(to, At(from), bytes, from);
+}
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, Handle) {
+  return IsAllocated(from, bytes) ? Move(At(to), At(from), bytes, to) : kIllegalAddress;
+}
+int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, Handle) {
+  return Do([=] {
+    if (!IsAllocated(to, bytes)) return kIllegalAddress;
+    std::memset(At(to), value, bytes);
+    return 0;
+  });
+}
+
+int cuStreamCreate(Handle* stream, unsigned) { return *stream = &TheState(), 0; }
+int cuStreamDestroy_v2(Handle) { return 0; }
+int cuStreamSynchronize(Handle) {
+  while (TheState().hangs) sleep(1);
+  return TheState().sticky;
+}
+int cuEventCreate(Handle* event, unsigned) { return *event = new Clock::time_point(), 0; }
+int cuEventDestroy_v2(Handle event) { return delete static_cast<Clock::time_point*>(event), 0; }
+int cuEventRecord(Handle event, Handle) {
+  *static_cast<Clock::time_point*>(event) = Clock::now();
+  return TheState().sticky;
+}
+int cuEventQuery(Handle) { return TheState().hangs ? 600 : TheState().sticky; }
+int cuEventElapsedTime(float* milliseconds, Handle first, Handle last) {
+  const auto took = *static_cast<Clock::time_point*>(last) - *static_cast<Clock::time_point*>(first);
+  return *milliseconds = std::chrono::duration<float, std::milli>(took).count(), 0;
+}
+
+int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigned lanes, unsigned, unsigned, unsigned,
+                   Handle, void** arguments, void**) {
+  if (lanes > 1024) return 1;
+  std::vector<uint64_t> places;  // copied at once, as the driver does
+  constexpr int kMost = 3;       // parameters of the functions here
+  const auto run = reinterpret_cast<Function>(function);
+  const int count = run == Functions().at("hone_reference")                                     ? 1
+                    : run == Functions().at("first_of_two") || run == Functions().at("prepare") ? 2
+                                                                                                : kMost;
+  for (int i = 0; i < count; ++i) places.push_back(*static_cast<uint64_t*>(arguments[i]));
+  return Do([=]() mutable {
+    std::vector<void*> copies;
+    for (uint64_t& place : places) {
+      if (!IsAllocated(place, 1)) return kIllegalAddress;
+      copies.push_back(&place);
+    }
+    return run({groups, lanes}, copies.data());
+  });
+}
+
+int cuStreamBeginCapture_v2(Handle, int) { return TheState().recording = new Graph(), 0; }
+int cuStreamEndCapture(Handle, Handle* graph) {
+  *graph = TheState().recording;
+  return TheState().recording = nullptr, 0;
+}
+int cuGraphInstantiateWithFlags(Handle* made, Handle graph, unsigned long long) {
+  return *made = new Graph(*static_cast<Graph*>(graph)), 0;
+}
+int cuGraphLaunch(Handle graph, Handle) {
+  for (const Work& work : static_cast<Graph*>(graph)->work) {
+    if (const int error = Do(work); error != 0) return error;
+  }
+  return 0;
+}
+int cuGraphExecDestroy(Handle graph) { return delete static_cast<Graph*>(graph), 0; }
+int cuGraphDestroy(Handle graph) { return delete static_cast<Graph*>(graph), 0; }
+
+}  // extern "C"
