@@ -2,8 +2,8 @@
 // kernel.
 //
 // Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have,
-// emit_contract.cc tensor instructions, emit_transposed.cc strided loads side by side, emit_expr.cc expressions, math.cc
-// the vectorized exp, log, tanh, erf, device_math.cc what a CPU takes from its C library.
+// emit_contract.cc tensor instructions, emit_transposed.cc strided loads side by side, emit_expr.cc expressions,
+// math.cc the vectorized exp, log, tanh, erf, device_math.cc what a CPU takes from its C library.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
