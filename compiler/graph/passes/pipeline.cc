@@ -2,6 +2,7 @@
 
 #include "compiler/graph/passes/constant_fold.h"
 #include "compiler/graph/passes/cse.h"
+#include "compiler/graph/passes/flatten_reductions.h"
 #include "compiler/graph/passes/fold_scale.h"
 #include "compiler/graph/passes/layout.h"
 #include "compiler/graph/passes/lower_conv_transpose.h"
@@ -32,6 +33,7 @@ constexpr Pass<Graph> kPasses[] = {
     {"lower_conv_transposes", LowerConvTransposes},
     {"lower_grouped_convs", LowerGroupedConvs},
     {"lower_matmuls", LowerMatMuls},
+    {"flatten_reductions", FlattenReductions},
     {"simplify", Simplify},
     {"sink_reshapes", SinkReshapes},
     // What the steps before made of constants.

@@ -1,0 +1,53 @@
+#include "compiler/graph/passes/flatten_reductions.h"
+
+#include <functional>
+#include <numeric>
+
+#include "base/status.h"
+#include "compiler/graph/graph_edit.h"
+#include "compiler/graph/op_facts.h"
+
+namespace hone::graph {
+namespace {
+
+bool IsGlobalPool(const Node& node) {
+  return (Is(node, "GlobalAveragePool") || Is(node, "GlobalMaxPool")) && !node.attributes.contains("layout");
+}
+
+// How many dimensions come before those at the end of `from` that are reduced to `to`; all if others are, or not all of
+// these, or if it cannot be told.
+size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  const bool to_one = std::accumulate(to.begin(), to.end(), int64_t{1}, std::multiplies<>()) == 1;
+  if (to_one) return 0;
+  if (to.size() != from.size()) return from.size();
+  size_t first = from.size();
+  while (first > 0 && to[first - 1] == 1) --first;
+  for (size_t d = 0; d < first; ++d) {
+    if (from[d] != to[d]) return from.size();
+  }
+  return first;
+}
+
+absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
+  const bool pool = IsGlobalPool(node);
+  if (!pool && AxisFormOf(node) != AxisForm::kAxes) return kAbsent;
+  const std::vector<int64_t> from = graph.values[node.inputs[0]].type.shape;
+  const std::vector<int64_t> to = graph.values[node.outputs[0]].type.shape;
+  const size_t first = pool ? 2 : FirstReduced(from, to);
+  if (first + 2 > from.size() || from.back() >= 2 * graph.target.VectorWidth(4)) return kAbsent;
+  std::vector<int64_t> flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(first));
+  flat.push_back(
+      std::accumulate(from.begin() + static_cast<std::ptrdiff_t>(first), from.end(), int64_t{1}, std::multiplies<>()));
+  if (flat.back() == from.back()) return kAbsent;
+  auto attributes = node.attributes;
+  if (!pool) attributes = {{"axes", std::vector<int64_t>{static_cast<int64_t>(first)}}, {"keepdims", int64_t{1}}};
+  HONE_ASSIGN_OR_RETURN(const ValueId data, AddReshape(graph, node.inputs[0], flat));
+  HONE_ASSIGN_OR_RETURN(const ValueId reduced, AddOp(graph, node.op, {data}, std::move(attributes)));
+  return AddReshape(graph, reduced, to);
+}
+
+}  // namespace
+
+absl::Status FlattenReductions(Graph& graph) { return LowerNodes(graph, Flatten); }
+
+}  // namespace hone::graph

@@ -1,0 +1,46 @@
+#include "compiler/graph/passes/flatten_reductions.h"
+
+#include "compiler/graph/graph_edit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using testing::ElementsAre;
+
+// The shape of what the reduction reads, after all passes.
+Ints ReducedShape(const Graph& graph, std::string_view op) {
+  for (const Node& node : graph.nodes) {
+    if (node.op == op) return graph.values[node.inputs[0]].type.shape;
+  }
+  return {};
+}
+
+Ints AfterPasses(const char* op, const Dims& shape, const Ints& axes, int64_t keep) {
+  GraphBuilder b;
+  b.Input("x", shape).Node(op, {"x"}, {"y"}, {Attr("axes", axes), Attr("keepdims", keep)}).Output("y");
+  return ReducedShape(ExpectPassesKeepMeaning(b.Model()), op);
+}
+
+TEST(FlattenReductions, ShortLastDimensionsBecomeOneLongOne) {
+  EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {0, 1, 2}, 1), ElementsAre(135));
+  EXPECT_THAT(AfterPasses("ReduceMean", {5, 9, 3}, {0, 1, 2}, 0), ElementsAre(135));
+  EXPECT_THAT(AfterPasses("ReduceL2", {5, 9, 3}, {-1, 1}, 1), ElementsAre(5, 27));
+  GraphBuilder b;
+  b.Input("x", {2, 7, 9, 3}).Node("GlobalAveragePool", {"x"}, {"y"}).Output("y");
+  EXPECT_THAT(ReducedShape(ExpectPassesKeepMeaning(b.Model()), "GlobalAveragePool"), ElementsAre(2, 7, 27));
+}
+
+TEST(FlattenReductions, OthersStay) {
+  EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 64}, {0, 1, 2}, 1), ElementsAre(5, 9, 64)) << "long enough";
+  EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {0, 2}, 1), ElementsAre(5, 9, 3)) << "they do not lie together";
+  EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {2}, 1), ElementsAre(5, 9, 3)) << "there is but one";
+  EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {1, 2}, 0), ElementsAre(5, 9, 3)) << "the shapes do not say which";
+}
+
+}  // namespace
+}  // namespace hone::graph
