@@ -7,10 +7,10 @@
 
 namespace hone::graph {
 
-// A reduction over named axes or a global pool (NCHW) over dimensions that lie together at the end of its data becomes Reshape, the
-// same over one dimension, and Reshape. Only where the last dimension does not fill two vectors: partial results along
-// it would leave most of each unused. Longer ones stay, since a Reshape would part a reduction from element-wise
-// operators that become part of its kernel.
+// A reduction over named axes or a global pool (NCHW) over dimensions that lie together at the end of its data becomes
+// Reshape, the same over one dimension, and Reshape. Only where the last dimension does not fill two vectors: partial
+// results along it would leave most of each unused. Longer ones stay, since a Reshape would part a reduction from
+// element-wise operators that become part of its kernel.
 absl::Status FlattenReductions(Graph& graph);
 
 }  // namespace hone::graph

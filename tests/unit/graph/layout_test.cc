@@ -123,7 +123,7 @@ TEST(Layout, SmallWorkOnLargeTensorsStays) {
 // The more a core computes while memory moves a byte, the less a convolution gains by what its borders cost.
 TEST(Layout, TheTargetDecides) {
   GraphBuilder b;
-  b.Input("x", {1, 512, 4, 4}).Floats("w", {512, 512, 1, 1}, RandomFloats(512 * 512, 1));
+  b.Input("x", {1, 256, 4, 4}).Floats("w", {256, 256, 1, 1}, RandomFloats(256 * 256, 1));
   b.Node("Conv", {"x", "w"}, {"y"}).Output("y");
   for (const auto& [target, nodes] : {std::pair("x86_64 -mcpu=haswell", 1), std::pair("x86_64 -mcpu=znver5", 0)}) {
     Graph graph = Import(b.Model());
