@@ -74,8 +74,8 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   options.threads = threads;
   const auto workload = std::make_shared<const ir::Workload>(task.workload);
   task.search = std::make_unique<Search>(
-      [workload, target, families](space::Chooser& chooser) {
-        return space::Build(*workload, target, chooser, families);
+      [workload, target, families, fitting = space::Fitting(*workload, target)](space::Chooser& chooser) {
+        return space::Build(*workload, target, fitting, chooser, families);
       },
       target, options);
   task.search->AddStandard(task.standard);

@@ -215,18 +215,18 @@ constexpr Entry kEntries[] = {
     {2, "lanes", Family::kSketch, HasLanes, nullptr, BuildLanes},
 };
 
-absl::Status Fill(const ir::Workload& workload, Sketch& sketch, Families families) {
+absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const Entry* const> fitting,
+                  Families families) {
   if (IsEmpty(workload)) return absl::OkStatus();  // nothing to make fast
-  const std::vector<const Entry*> all = Fitting(workload, sketch.target);
   std::vector<const Entry*> entries;
   std::vector<int64_t> ids;
-  for (const Entry* entry : all) {
+  for (const Entry* entry : fitting) {
     if (families.has_value() && entry->family != *families) continue;
     entries.push_back(entry);
     ids.push_back(entry->id);
   }
   if (entries.empty()) return absl::FailedPreconditionError("no space of that family is for this workload");
-  const bool several = all.size() > 1;
+  const bool several = fitting.size() > 1;
   const int64_t id = several ? sketch.chooser.OneOf(kSpaceDecision, ids, ids[0]) : ids[0];
   return (*std::ranges::find(entries, id, &Entry::id))->build(workload, sketch);
 }
@@ -273,10 +273,10 @@ const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> e
   return entry == entries.end() ? nullptr : *entry;
 }
 
-absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target, Chooser& chooser,
-                                Families families) {
+absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
+                                std::span<const Entry* const> fitting, Chooser& chooser, Families families) {
   Sketch sketch{schedule::Start(workload), target, chooser, {}};
-  HONE_RETURN_IF_ERROR(Fill(workload, sketch, families));
+  HONE_RETURN_IF_ERROR(Fill(workload, sketch, fitting, families));
   if (target.HasLanes()) HONE_RETURN_IF_ERROR(CheckLimits(sketch.state, target));
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
 }
@@ -284,10 +284,12 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Targ
 std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
                               Families families) {
   std::vector<Decisions> hinted;
-  for (const Entry* entry : Fitting(workload, target, families)) {
+  const std::vector<const Entry*> fitting = Fitting(workload, target);
+  for (const Entry* entry : fitting) {
+    if (families.has_value() && entry->family != *families) continue;
     const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
     Chooser chooser(&given, nullptr, &hint);
-    absl::StatusOr<Candidate> candidate = Build(workload, target, chooser, families);
+    absl::StatusOr<Candidate> candidate = Build(workload, target, fitting, chooser, families);
     if (candidate.ok()) hinted.push_back(std::move(candidate->decisions));
   }
   return hinted;
@@ -296,10 +298,11 @@ std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target) {
   // A preferred decision that cannot be lowered would be a flaw of a rule; plainer schedules are there for everyone
   // meanwhile.
-  for (const Entry* entry : Fitting(workload, target)) {
+  const std::vector<const Entry*> fitting = Fitting(workload, target);
+  for (const Entry* entry : fitting) {
     const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
     Chooser chooser(&given);
-    auto candidate = Build(workload, target, chooser);
+    auto candidate = Build(workload, target, fitting, chooser);
     const absl::Status lowered =
         candidate.ok() ? passes::Lower(candidate->state, target, "probe").status() : candidate.status();
     if (lowered.ok()) return candidate;

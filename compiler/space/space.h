@@ -59,9 +59,9 @@ inline constexpr std::string_view kSpaceDecision = "space";
 
 // Asks the chooser and writes the schedule. FailedPrecondition if these decisions lead nowhere (too much local
 // storage, an illegal step): a normal event in a search, never one for the preferred decisions. Also if no entry of the
-// families applies.
-absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target, Chooser& chooser,
-                                Families families = {});
+// families applies. `fitting` is what Fitting says of workload and target, found out once for all candidates.
+absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
+                                std::span<const Entry* const> fitting, Chooser& chooser, Families families = {});
 
 // Of each entry of the families that fits, the candidate that it prefers given the hint, where there is one. Which
 // reduction the hint is for its extents say; of another workload's, it changes nothing.

@@ -78,13 +78,13 @@ class WorkloadCheck {
   // A random schedule of every space that applies; now and then the preferred one.
   absl::Status Run(const ir::Workload& workload) {
     ++counts_.workloads;
-    for (const space::Entry& entry : space::Entries()) {
-      if (!entry.applies(workload, machine_.target)) continue;
-      const space::Decisions given = {{"space", entry.id, {}}};
+    const std::vector<const space::Entry*> fitting = space::Fitting(workload, machine_.target);
+    for (const space::Entry* entry : fitting) {
+      const space::Decisions given = {{"space", entry->id, {}}};
       space::Chooser chooser(&given, random_.Below(4) == 0 ? nullptr : &random_);
-      const std::string what = fmt::format("a schedule of the space {}", entry.name);
+      const std::string what = fmt::format("a schedule of the space {}", entry->name);
       watch_({what, "# run: passes=\n" + ir::Print(workload), TargetFlag(machine_)});
-      const absl::StatusOr<space::Candidate> candidate = space::Build(workload, machine_.target, chooser);
+      const absl::StatusOr<space::Candidate> candidate = space::Build(workload, machine_.target, fitting, chooser);
       const absl::Status status = candidate.ok() ? Try(workload, candidate->schedule, what) : candidate.status();
       if (absl::IsFailedPrecondition(status)) {
         ++counts_.dropped;

@@ -1,18 +1,21 @@
-// Times a compiled package and ONNX Runtime in turns, in one run, and prints one JSON document:
-//   {model, hone_ms, ort_ms, ratio, threads, rounds, machine, hone_rounds, ort_rounds}
-// ratio is ort_ms / hone_ms: above 1, Hone is the faster. Each figure is the median over the rounds of a round's median.
+// Times a compiled package, ONNX Runtime and, if asked, PyTorch in turns, in one run, and prints one JSON document:
+//   {model, hone_ms, ort_ms, ratio, torch_ms, torch_ratio, threads, rounds, machine, hone_rounds, ort_rounds,
+//    torch_rounds}
+// ratio is ort_ms / hone_ms, torch_ratio torch_ms / hone_ms: above 1, Hone is the faster. Each figure is the median over
+// the rounds of a round's median.
 'use strict';
 
 const os = require('os');
 const {parseArgs} = require('util');
-const {median, openModel, timeHone, timeOrt, toFeeds} = require('./measure.js');
+const {median, openModel, timeHone, timeOrt, timeTorch, toFeeds} = require('./measure.js');
 const {readNpz, writeNpz} = require('./npz.js');
 
 const USAGE = `usage: compare.js MODEL.onnx --input IN.npz [--package MODEL.hone --hone PATH] [--threads N] [--rounds N]
-                  [--seconds S] [--dump OUT.npz]
+                  [--seconds S] [--torch NAME] [--dump OUT.npz]
   --package  the compiled model to time; without it only ONNX Runtime runs
   --hone     the hone command (default build/release/bin/hone)
   --seconds  how long each of the two runs in a round (default 2)
+  --torch    the network of tests/networks/export.py that the model is, to time in PyTorch, too (Debian's python3-torch)
   --dump     writes ONNX Runtime's outputs`;
 
 function parseOptions() {
@@ -25,6 +28,7 @@ function parseOptions() {
       threads: {type: 'string', default: '2'},
       rounds: {type: 'string', default: '5'},
       seconds: {type: 'string', default: '2'},
+      torch: {type: 'string'},
       dump: {type: 'string'},
     },
   });
@@ -43,14 +47,21 @@ async function main(options) {
   if (options.dump) writeNpz(options.dump, await session.run(feeds));
   const honeRounds = [];
   const ortRounds = [];
+  const torchRounds = [];
   for (let round = 0; round < options.rounds; ++round) {
     if (options.package) honeRounds.push(timeHone(options.hone, options.package, options.threads, options.seconds));
     ortRounds.push(await timeOrt(session, feeds, options.seconds));
+    if (options.torch) torchRounds.push(timeTorch(options.torch, options.threads, options.seconds));
   }
   const result = {model: options.model, ort_ms: median(ortRounds)};
   if (options.package) {
     result.hone_ms = median(honeRounds);
     result.ratio = result.ort_ms / result.hone_ms;
+  }
+  if (options.torch) {
+    result.torch_ms = median(torchRounds);
+    if (options.package) result.torch_ratio = result.torch_ms / result.hone_ms;
+    result.torch_rounds = torchRounds;
   }
   return {...result, threads: options.threads, rounds: options.rounds, machine: os.cpus()[0].model.trim(),
     hone_rounds: honeRounds, ort_rounds: ortRounds};

@@ -4,6 +4,7 @@
 'use strict';
 
 const {execFileSync} = require('child_process');
+const path = require('path');
 const ort = require('onnxruntime-node');
 
 function median(values) {
@@ -50,4 +51,12 @@ function timeHone(hone, model, threads, seconds) {
   return JSON.parse(output).median_ms;
 }
 
-module.exports = {median, openModel, toFeeds, timeOrt, timeHone};
+// The same of a network of tests/networks/export.py in PyTorch.
+function timeTorch(name, threads, seconds) {
+  const script = path.join(__dirname, '../../networks/time_torch.py');
+  const output = execFileSync('/usr/bin/python3', [script, name, '--threads', String(threads), '--seconds',
+    String(seconds)], {encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit']});
+  return JSON.parse(output).median_ms;
+}
+
+module.exports = {median, openModel, toFeeds, timeOrt, timeHone, timeTorch};

@@ -64,7 +64,7 @@ TEST_P(WinogradTest, KeepsTheMeaning) {
       EXPECT_EQ(hone::testing::CheckLowered(*workload, alone, Host(), kRounding), absl::OkStatus());
       const space::Decisions given = {{"space", 5, {}}, {"winograd", size, {}}};
       space::Chooser chooser(&given);
-      const auto candidate = space::Build(*workload, Host(), chooser);
+      const auto candidate = space::Build(*workload, Host(), space::Fitting(*workload, Host()), chooser);
       ASSERT_TRUE(candidate.ok()) << candidate.status();
       EXPECT_THAT(Print(candidate->schedule), HasSubstr(fmt::format("winograd t {}\n", size)));
       EXPECT_EQ(hone::testing::CheckLowered(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());

@@ -21,7 +21,8 @@ absl::StatusOr<std::string> Preferred(const std::string& input) {
                         target::ParseTarget(std::string_view(input).substr(kHead.size(), end - kHead.size())));
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(input.substr(end + 1)));
   Chooser chooser;
-  HONE_ASSIGN_OR_RETURN(const Candidate candidate, Build(workload, target, chooser, Family::kSketch));
+  HONE_ASSIGN_OR_RETURN(const Candidate candidate,
+                        Build(workload, target, Fitting(workload, target), chooser, Family::kSketch));
   HONE_RETURN_IF_ERROR(passes::Lower(candidate.state, target, "kernel").status());
   return schedule::Print(candidate.schedule);
 }

@@ -23,7 +23,7 @@ std::string Scheduled(const std::string& text, Decisions decisions = {}) {
   const auto workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
   Chooser chooser(&decisions);
-  const auto candidate = Build(*workload, SomeCpu(), chooser, Family::kSketch);
+  const auto candidate = Build(*workload, SomeCpu(), Fitting(*workload, SomeCpu()), chooser, Family::kSketch);
   EXPECT_TRUE(candidate.ok()) << candidate.status();
   std::string steps = schedule::Print(candidate->schedule);
   const auto read = schedule::ParseSchedule(steps);
@@ -166,10 +166,11 @@ TEST(FamilyTest, OnlySpacesOfTheFamilyAreOnOffer) {
   EXPECT_EQ(Fitting(matmul, SomeCpu(), Family::kSketch)[0]->name, "sketch");
   EXPECT_TRUE(Fitting(pool, SomeCpu(), Family::kTemplate).empty());
   Chooser chooser;
-  EXPECT_EQ(Build(pool, SomeCpu(), chooser, Family::kTemplate).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Build(pool, SomeCpu(), Fitting(pool, SomeCpu()), chooser, Family::kTemplate).status().code(),
+            absl::StatusCode::kFailedPrecondition);
   for (const Family family : {Family::kTemplate, Family::kSketch}) {
     Chooser preferred;
-    const auto candidate = Build(matmul, SomeCpu(), preferred, family);
+    const auto candidate = Build(matmul, SomeCpu(), Fitting(matmul, SomeCpu()), preferred, family);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     EXPECT_EQ(EntryOf(candidate->decisions, Fitting(matmul, SomeCpu()))->family, family);
   }

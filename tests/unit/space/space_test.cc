@@ -47,7 +47,7 @@ TEST_P(SpaceTest, DefaultIsCorrect) {
 TEST_P(SpaceTest, PreferredDecisionsLeadSomewhere) {
   const target::Target target = Host();
   Chooser chooser;
-  const auto candidate = Build(Parsed(), target, chooser);
+  const auto candidate = Build(Parsed(), target, Fitting(Parsed(), target), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
       << schedule::Print(candidate->schedule);
@@ -57,7 +57,7 @@ TEST_P(SpaceTest, SketchAloneIsCorrect) {
   const ir::Workload workload = Parsed();
   const Decisions sketch = {{"space", 0, {}}};
   Chooser chooser(&sketch);
-  const auto candidate = Build(workload, Host(), chooser);
+  const auto candidate = Build(workload, Host(), Fitting(workload, Host()), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   SCOPED_TRACE(schedule::Print(candidate->schedule));
   EXPECT_EQ(testing::CheckCompiled(workload, candidate->schedule, Host()), absl::OkStatus());
@@ -69,7 +69,7 @@ TEST_P(SpaceTest, RandomCandidatesAreCorrect) {
   int built = 0;
   for (int i = 0; i < 12; ++i) {
     Chooser chooser(nullptr, &random);
-    const auto candidate = Build(workload, Host(), chooser);
+    const auto candidate = Build(workload, Host(), Fitting(workload, Host()), chooser);
     if (!candidate.ok()) {
       EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
       continue;
@@ -86,12 +86,12 @@ TEST_P(SpaceTest, DecisionsAndScheduleTextReplay) {
   const ir::Workload workload = Parsed();
   Random random(5);
   Chooser chooser(nullptr, &random);
-  const auto candidate = Build(workload, Host(), chooser);
+  const auto candidate = Build(workload, Host(), Fitting(workload, Host()), chooser);
   if (!candidate.ok()) GTEST_SKIP() << candidate.status();
   const auto decisions = ParseDecisions(Print(candidate->decisions));
   ASSERT_TRUE(decisions.ok()) << decisions.status();
   Chooser again(&*decisions);
-  const auto same = Build(workload, Host(), again);
+  const auto same = Build(workload, Host(), Fitting(workload, Host()), again);
   ASSERT_TRUE(same.ok()) << same.status();
   const std::string text = schedule::Print(candidate->schedule);
   EXPECT_EQ(schedule::Print(same->schedule), text);
@@ -134,7 +134,7 @@ TEST_P(LaneSpaceTest, DefaultOfEverySpaceIsCorrect) {
   const ir::Workload workload = Parsed();
   for (const Decisions& given : {Decisions{}, Decisions{{"space", 2, {}}}, Decisions{{"rows.levels", 2, {}}}}) {
     Chooser chooser(&given);
-    const auto candidate = Build(workload, Lanes(), chooser);
+    const auto candidate = Build(workload, Lanes(), Fitting(workload, Lanes()), chooser);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     SCOPED_TRACE(Print(candidate->decisions) + "\n" + schedule::Print(candidate->schedule));
     EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, Lanes()), absl::OkStatus());
@@ -147,7 +147,7 @@ TEST_P(LaneSpaceTest, RandomCandidatesAreCorrect) {
   int built = 0;
   for (int i = 0; i < 12; ++i) {
     Chooser chooser(nullptr, &random);
-    const auto candidate = Build(workload, Lanes(), chooser);
+    const auto candidate = Build(workload, Lanes(), Fitting(workload, Lanes()), chooser);
     if (!candidate.ok()) {
       EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
       continue;
@@ -168,7 +168,7 @@ TEST_P(LaneSpaceTest, CopiesAheadOfTimeAreCorrect) {
   Random random(19);
   for (int i = 0; i < 12; ++i) {
     Chooser chooser(nullptr, i == 0 ? nullptr : &random);
-    const auto candidate = Build(workload, target, chooser);
+    const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
     if (!candidate.ok()) continue;
     const absl::Status status = testing::CheckLowered(workload, candidate->schedule, target);
     if (status.code() == absl::StatusCode::kFailedPrecondition) continue;
@@ -188,7 +188,7 @@ output t
   const auto schedule = [&](Decisions given) {
     given.insert(given.begin(), {"space", 3, {}});
     Chooser chooser(&given);
-    const auto candidate = Build(*workload, target, chooser);
+    const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
     if (!candidate.ok()) return candidate.status().ToString();
     EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, target), absl::OkStatus());
     return schedule::Print(candidate->schedule);
@@ -215,7 +215,7 @@ TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
   Random random(17);
   for (int i = 0; i < 60; ++i) {
     Chooser chooser(nullptr, &random);
-    const auto candidate = Build(workload, target, chooser);
+    const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
     if (!candidate.ok()) continue;
     const absl::Status lowered = passes::Lower(candidate->state, target, "k", {.verify = true}).status();
     EXPECT_THAT(std::string(lowered.message()), Not(AnyOf(HasSubstr("lanes; the target"), HasSubstr("shared memory"))))
@@ -255,7 +255,7 @@ output t
   ASSERT_TRUE(workload.ok()) << workload.status() << text;
   const target::Target target = target::ParseTarget("cpu -threads=2").value();
   Chooser chooser;
-  const auto candidate = Build(*workload, target, chooser);
+  const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
       << schedule::Print(candidate->schedule);

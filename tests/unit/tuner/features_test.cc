@@ -33,7 +33,7 @@ TEST_P(EveryWorkload, RandomCandidatesHaveFiniteFeatures) {
   int built = 0;
   for (int i = 0; i < 40; ++i) {
     space::Chooser chooser(nullptr, &random);
-    const auto candidate = space::Build(workload, target, chooser);
+    const auto candidate = space::Build(workload, target, space::Fitting(workload, target), chooser);
     if (!candidate.ok()) continue;
     ++built;
     const Features features = ExtractFeatures(candidate->state, target);
@@ -67,7 +67,7 @@ TEST_P(EveryWorkload, RandomCandidatesForLanesHaveFiniteFeatures) {
   Random random(3);
   for (int i = 0; i < 40; ++i) {
     space::Chooser chooser(nullptr, &random);
-    const auto candidate = space::Build(workload, target, chooser);
+    const auto candidate = space::Build(workload, target, space::Fitting(workload, target), chooser);
     if (!candidate.ok()) continue;
     const Features features = ExtractFeatures(candidate->state, target);
     ASSERT_EQ(features.size(), kFeatureCount);
