@@ -12,8 +12,11 @@
 #include "base/kernel_interface.h"
 #include "base/median.h"
 
-// The shared object of golden_kernel.c, as it was built beside this file.
+// The shared object of golden_kernel.c, as it was built beside this file. The names are global, but hidden: linkers for
+// arm64 give local names of one section one entry of the offset table, so that the beginning would be the end, too.
 asm(".section .rodata\n"
+    ".global hone_golden_begin, hone_golden_end\n"
+    ".hidden hone_golden_begin, hone_golden_end\n"
     ".balign 16\n"
     "hone_golden_begin:\n"
     ".incbin \"" HONE_GOLDEN_KERNEL
@@ -21,7 +24,7 @@ asm(".section .rodata\n"
     "hone_golden_end:\n"
     ".byte 0\n"
     ".previous\n");
-extern "C" const char hone_golden_begin[], hone_golden_end[];
+extern "C" __attribute__((visibility("hidden"))) const char hone_golden_begin[], hone_golden_end[];
 
 namespace hone::agent {
 namespace {
