@@ -199,6 +199,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   // Half of the machine for one child: a kernel that eats memory fails before the machine does.
   options.memory_limit = MachineBytes() / 2;
   options.cache_bytes = options.memory_limit / 8;
+  options.filters_calls = Holds(layers, Layer::kSystemCalls);
   std::optional<Visitor> visitor;
   for (v1::Batch batch;;) {
     if (visitor.has_value() && !Comes(channel, kKeepSeconds)) visitor.reset();

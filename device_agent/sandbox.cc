@@ -36,11 +36,6 @@ std::vector<std::vector<Layer>> Needed(SandboxLevel level) {
   return needed;
 }
 
-bool Holds(const std::vector<SandboxLayer>& layers, Layer layer) {
-  return std::any_of(layers.begin(), layers.end(),
-                     [&](const SandboxLayer& one) { return one.layer == layer && one.holds; });
-}
-
 // By a child that tries, as whether there is a listener shows only then.
 SandboxLayer TrySystemCalls(const SandboxPolicy& policy) {
   enum { kNamed = 0, kBlind = 1, kOpen = 2 };
@@ -98,6 +93,11 @@ std::optional<SandboxLevel> ParseSandboxLevel(std::string_view name) {
     if (text == name) return level;
   }
   return std::nullopt;
+}
+
+bool Holds(const std::vector<SandboxLayer>& layers, Layer layer) {
+  return std::any_of(layers.begin(), layers.end(),
+                     [&](const SandboxLayer& one) { return one.layer == layer && one.holds; });
 }
 
 SandboxLevel LevelOf(const std::vector<SandboxLayer>& layers) {

@@ -66,6 +66,7 @@ enum class SandboxLevel : int32_t {
 std::string_view Name(SandboxLevel level);  // "wall"
 std::optional<SandboxLevel> ParseSandboxLevel(std::string_view name);
 SandboxLevel LevelOf(const std::vector<SandboxLayer>& layers);
+bool Holds(const std::vector<SandboxLayer>& layers, Layer layer);
 // The layers that `level` lacks, in words; empty if none.
 std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level);
 

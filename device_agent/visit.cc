@@ -137,6 +137,7 @@ VisitResult Visitor::Run(const VisitBatch& batch, int cancel_fd) {
   task.artifact_fd = artifact.fd();
   task.evidence = &*evidence;
   task.memory_limit = options_.memory_limit;
+  task.filters_calls = options_.filters_calls;
   task.cold_numbers = &cold_numbers_;
   task.deadline = limit > 0 ? SecondsNow() + limit : std::numeric_limits<double>::infinity();
   absl::StatusOr<const ReferenceData*> data = cache_.Find(ReferenceCache::KeyOf(batch));

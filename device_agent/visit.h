@@ -24,7 +24,8 @@ class Visitor {
   struct Options {
     int64_t memory_limit = 0;  // of one child, bytes of address space; 0 for none
     int64_t cache_bytes = 512ll << 20;
-    double grace_seconds = 3;  // that a running kernel gets when the time of its visit is over
+    bool filters_calls = true;  // false: the system has no filter of system calls, and children run without one
+    double grace_seconds = 3;   // that a running kernel gets when the time of its visit is over
   };
   // `device` must outlive the visitor.
   Visitor(const Device& device, const Options& options)

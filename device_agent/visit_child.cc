@@ -84,6 +84,7 @@ class Child {
     CloseOtherFiles(task_.channel, task_.artifact_fd);
     const SandboxPolicy policy = task_.device->sandbox();
     const absl::StatusOr<int> listener = ConfineChild(policy, {task_.memory_limit, task_.channel});
+    if (task_.filters_calls) HONE_RETURN_IF_ERROR(listener.status());
     voice_.Confined(listener.value_or(-1));
     voice_.Calling(-1, kOpenSeconds);
     TellFaults(voice_, regions_);
@@ -94,7 +95,7 @@ class Child {
     }
     HONE_ASSIGN_OR_RETURN(session_, task_.device->Open({task_.batch, task_.artifact_fd, task_.inputs,
                                                         task_.memory_limit, purpose_, &regions_, cold_numbers}));
-    HONE_RETURN_IF_ERROR(EndSetup(policy.calls, task_.channel, listener.value_or(-1)));
+    if (listener.ok()) HONE_RETURN_IF_ERROR(EndSetup(policy.calls, task_.channel, *listener));
     voice_.Ready();
     return absl::OkStatus();
   }

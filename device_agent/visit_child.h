@@ -28,11 +28,12 @@ struct ChildTask {
   const VisitBatch* batch = nullptr;
   const Device* device = nullptr;
   int artifact_fd = -1;
-  int channel = -1;                                           // packets of VisitMessage to the launcher
-  const char* inputs = nullptr;                               // laid out by LayOut
-  Evidence* evidence = nullptr;                               // not for a building child
-  const ColdNumbers* cold_numbers = nullptr;                  // for a measuring child
-  int64_t memory_limit = 0;                                   // bytes of address space; 0 for none
+  int channel = -1;                           // packets of VisitMessage to the launcher
+  const char* inputs = nullptr;               // laid out by LayOut
+  Evidence* evidence = nullptr;               // not for a building child
+  const ColdNumbers* cold_numbers = nullptr;  // for a measuring child
+  int64_t memory_limit = 0;                   // bytes of address space; 0 for none
+  bool filters_calls = true;  // false: the system has no filter of system calls, as the tracker was told
   double deadline = std::numeric_limits<double>::infinity();  // of SecondsNow; what is not begun by then stays undone
   std::vector<int> to_verify;                                 // indices of candidates
   std::vector<Verified> verified;

@@ -199,7 +199,24 @@ TEST_P(WallTest, NothingOutlivesAKilledAgent) {
   EXPECT_TRUE(Eventually([&] { return ProcessesWith(word) == 0; })) << ProcessesWith(word) << " live on";
 }
 
+// As emulators of a CPU have it. Who asks for a level gets nothing from such a device; others may measure there.
+class WithoutFiltersTest : public WallTest {};
+
+TEST_P(WithoutFiltersTest, KernelsRunAndTheTrackerIsTold) {
+  const absl::StatusOr<v1::Sandbox> sandbox = launcher_->Open();
+  ASSERT_TRUE(sandbox.ok()) << sandbox.status();
+  EXPECT_EQ(sandbox->level(), v1::SANDBOX_LEVEL_NONE);
+  const auto layer = std::ranges::find(sandbox->layers(), "system-calls", &v1::SandboxLayer::name);
+  ASSERT_NE(layer, sandbox->layers().end());
+  EXPECT_FALSE(layer->holds());
+  EXPECT_TRUE(Measure({"good"}).at("good").has_timing());
+}
+
 constexpr auto kWall = v1::SANDBOX_LEVEL_WALL;
+
+INSTANTIATE_TEST_SUITE_P(Systems, WithoutFiltersTest,
+                         testing::Values(Circumstances{"User", false, "filters", v1::SANDBOX_LEVEL_NONE}),
+                         [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
     Systems, WallTest,

@@ -1,5 +1,5 @@
 // without-calls CALL... -- PROGRAM ARGUMENT...: runs the program where these system calls fail, as a system might have
-// it that forbids them. The word `listener` stands for filters that answer through a listener.
+// it that forbids them. The word `listener` stands for filters that answer through a listener, `filters` for all.
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
@@ -19,6 +19,12 @@ int main(int argc, char** argv) {
       constexpr scmp_datum_t kFlag = SECCOMP_FILTER_FLAG_NEW_LISTENER;
       error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EBUSY), SCMP_SYS(seccomp), 1,
                                SCMP_A1(SCMP_CMP_MASKED_EQ, kFlag, kFlag));
+    } else if (std::string_view(argv[at]) == "filters") {
+      error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(seccomp), 0);
+      if (error == 0) {
+        error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 1,
+                                 SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(PR_SET_SECCOMP)));
+      }
     } else {
       error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), seccomp_syscall_resolve_name(argv[at]), 0);
     }
