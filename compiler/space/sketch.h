@@ -109,8 +109,9 @@ bool HasTensorProduct(const ir::Workload& workload, const target::Target& target
 // and nothing done, if the stage is none.
 absl::StatusOr<std::optional<TensorUse>> PrepareTensorProduct(Sketch& sketch, const std::string& stage);
 // templates/register_tile.cc: a sum of products `stage` computed in register tiles of its reader `reader` (which reads
-// it in place): matrix multiply, convolution, depthwise convolution. By the instruction of `use`, if there is one.
-// `prefix` names the decisions.
+// it in place): matrix multiply, convolution, depthwise convolution. By the instruction of `use`, if there is one. A
+// reader that is computed inside another stage's loop is tiled there, by the one thread that is there. `prefix` names
+// the decisions.
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                                   const std::string& prefix, const std::optional<TensorUse>& use = std::nullopt);
 // templates/winograd_tile.cc: a convolution `stage` from transformed tiles, whose results `out` reads in place, or is;

@@ -78,8 +78,11 @@ class RegisterTile {
         stage_(std::move(stage)),
         prefix_(prefix),
         out_(sketch.Get(reader_).stage),
+        nested_(!sketch.Get(reader_).AtRoot()),
         roles_(RolesOf(sketch.Get(stage_).stage)),
-        use_(use) {}
+        use_(use) {
+    for (const schedule::Loop& loop : sketch.Get(reader_).loops) extents_.push_back(loop.max_extent);
+  }
 
   absl::Status Run() {
     if (roles_.vector < 0) return absl::OkStatus();
@@ -95,7 +98,7 @@ class RegisterTile {
 
  private:
   const ir::Stage& reduction() const { return sketch_.Get(stage_).stage; }
-  int64_t Extent(int axis) const { return axis < 0 ? 1 : out_.axes[static_cast<size_t>(axis)].extent; }
+  int64_t Extent(int axis) const { return axis < 0 ? 1 : extents_[static_cast<size_t>(axis)]; }
   int64_t Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred) {
     return sketch_.chooser.OneOf(prefix_ + std::string(name), std::move(options), preferred);
   }
@@ -157,7 +160,8 @@ class RegisterTile {
   // before.
   absl::Status PlacePadding() {
     rows_outside_ = Choose("order", {0, 1}, PrefersRowsOutside() ? 1 : 0) == 1;
-    producers_ = OwnProducers(sketch_.state, reduction());
+    // Inside another stage's loop, whoever put the reader there places what it reads, too.
+    if (!nested_) producers_ = OwnProducers(sketch_.state, reduction());
     // A panel of packed vectors reads all rows: only outside of it are they copied once. Vectors that are not packed
     // are what is copied, so that each block copies its own.
     if (!producers_.empty() && !PadsSteps()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ || !packs_ ? 1 : 0);
@@ -312,6 +316,7 @@ class RegisterTile {
   }
 
   absl::Status Parallelize(const std::vector<std::string>& batch, const std::string& block, const std::string& panel) {
+    if (nested_) return absl::OkStatus();
     std::string fused;
     const auto fuse = [&](const std::string& loop) -> absl::Status {
       if (loop.empty()) return absl::OkStatus();
@@ -447,6 +452,8 @@ class RegisterTile {
   Sketch& sketch_;
   const std::string reader_, stage_, prefix_;
   const ir::Stage out_;
+  const bool nested_;             // the reader is computed inside another stage's loop
+  std::vector<int64_t> extents_;  // of the reader's axes: of a part of them, where it is nested
   const Roles roles_;
   const std::optional<TensorUse> use_;
   Tile tile_;

@@ -23,19 +23,70 @@ using schedule::Tail;
 constexpr int64_t kSizes[] = {2, 4, 6};
 constexpr int64_t kWindow = 3;
 
+// The products of one convolution: how many tiles there are, elements of a transformed patch, bytes of one patch and
+// its products, bytes of the transformed weights.
+struct Work {
+  int64_t tiles = 1, elements, tile_bytes, weight_bytes;
+};
+
+Work WorkOf(const Convolution& conv, int64_t size) {
+  Work work;
+  for (const ir::Axis& axis : conv.batch) work.tiles *= axis.extent;
+  for (const ir::Axis& axis : conv.out) work.tiles *= (axis.extent + size - 1) / size;
+  work.elements = (size + kWindow - 1) * (size + kWindow - 1);
+  work.tile_bytes = work.elements * (conv.channel.extent + conv.filter.extent) * 4;
+  work.weight_bytes = work.elements * conv.channel.extent * conv.filter.extent * 4;
+  return work;
+}
+
+// The most tiles of a block that is taken through all stages at once; 0: there is no memory for one.
+int64_t MostBlockTiles(const Work& work, const target::Target& target) {
+  const int64_t room = std::min(target.memory.local_bytes, target.memory.l2_bytes) / 4 * 3;
+  return std::min(work.tiles, room / work.tile_bytes);
+}
+
+// As many as leave half of a core's second cache to the weights, every thread some blocks, and no row of a register
+// tile of two vectors unused.
+int64_t PreferredBlockTiles(const Work& work, const target::Target& target) {
+  const int64_t rows = (target.vector_registers - 3) / 2;
+  const int64_t share = (work.tiles + 2 * target.threads - 1) / (2 * target.threads);
+  const int64_t tiles = std::min({MostCopiedBytes(target) / work.tile_bytes, share, MostBlockTiles(work, target)});
+  return std::max<int64_t>(1, tiles > rows ? tiles / rows * rows : tiles);
+}
+
+// Cycles in which so many bytes come from the nearest memory that holds all `resident` bytes.
+double MovingCycles(int64_t bytes, int64_t resident, int64_t near, const target::Target& target) {
+  const auto moved = static_cast<double>(bytes);
+  if (resident <= near) return moved / target.core.l2_bytes;
+  return moved / (resident <= target.memory.l3_bytes ? target.core.l3_bytes : target.core.memory_bytes);
+}
+
+// What goes through caches beyond the first: block by block the weights, once for each; else patches and products.
+double BlockedCycles(const Work& work, const target::Target& target) {
+  const int64_t tiles = PreferredBlockTiles(work, target);
+  return MovingCycles((work.tiles + tiles - 1) / tiles * work.weight_bytes, work.weight_bytes + tiles * work.tile_bytes,
+                      target.memory.l2_bytes, target);
+}
+double StagedCycles(const Work& work, const target::Target& target) {
+  const int64_t bytes = work.tiles * work.tile_bytes;
+  return MovingCycles(2 * bytes, bytes, target.memory.l2_bytes * target.threads / 2, target);
+}
+bool PrefersBlocks(const Work& work, const target::Target& target) {
+  return MostBlockTiles(work, target) > 0 && BlockedCycles(work, target) < StagedCycles(work, target);
+}
+
 // Cycles of one core, about: multiply-adds of the products, what moves through the transforms, the weights from memory.
 double Cycles(const Convolution& conv, int64_t size, const target::Target& target) {
-  const int64_t width = target.VectorWidth(4), elements = (size + kWindow - 1) * (size + kWindow - 1);
-  int64_t tiles = 1;
-  for (const ir::Axis& axis : conv.batch) tiles *= axis.extent;
-  for (const ir::Axis& axis : conv.out) tiles *= (axis.extent + size - 1) / size;
+  const Work work = WorkOf(conv, size);
+  const int64_t width = target.VectorWidth(4);
   const int64_t in = (conv.channel.extent + width - 1) / width, out = (conv.filter.extent + width - 1) / width;
-  const double patches = static_cast<double>(tiles * elements);
+  const double patches = static_cast<double>(work.tiles * work.elements);
   const double products = patches * static_cast<double>(conv.channel.extent * out) / target.core.multiply_adds;
   // A load, a store and about three additions for each vector, on the way in and back.
   const double transforms = patches * static_cast<double>(in + out) * 6;
-  const double weights = static_cast<double>(elements * conv.channel.extent * conv.filter.extent * 4);
-  return products + transforms + weights / target.core.memory_bytes / target.threads;
+  const double weights = static_cast<double>(work.weight_bytes);
+  const double moving = PrefersBlocks(work, target) ? BlockedCycles(work, target) : StagedCycles(work, target);
+  return products + transforms + moving + weights / target.core.memory_bytes / target.threads;
 }
 
 double DirectCycles(const Convolution& conv, const target::Target& target) {
@@ -95,13 +146,25 @@ class WinogradTile {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{padding}));
     }
     if (out_ != stage_) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{stage_}));
+    ChooseBlocks();
     HONE_RETURN_IF_ERROR(Output());
-    HONE_RETURN_IF_ERROR(Input());
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "m"}));
-    return ScheduleRegisterTile(sketch_, stage_ + "m", stage_ + "mc", prefix_);
+    if (block_tiles_ == 0) HONE_RETURN_IF_ERROR(Input());
+    HONE_RETURN_IF_ERROR(Products());
+    return block_tiles_ == 0 ? absl::OkStatus() : Input();
   }
 
  private:
+  // Whether a block of tiles is taken through all stages while it is in a core's second cache, and of how many.
+  void ChooseBlocks() {
+    const target::Target& target = sketch_.target;
+    const Work work = WorkOf(conv_, size_);
+    const int64_t most = MostBlockTiles(work, target);
+    if (most == 0) return;
+    const int64_t preferred = PrefersBlocks(work, target) ? 1 : 0;
+    if (sketch_.chooser.OneOf(prefix_ + "blocks", {0, 1}, preferred) == 0) return;
+    block_tiles_ = sketch_.chooser.Tile(prefix_ + "block_tiles", work.tiles, most, PreferredBlockTiles(work, target));
+  }
+
   std::string Axis(const std::string& stage, size_t d) const { return sketch_.Get(stage).stage.axes[d].name; }
 
   // A last tile of the plane runs over: where an output begins in its tile must be known when the code is made.
@@ -127,19 +190,31 @@ class WinogradTile {
     }
     HONE_RETURN_IF_ERROR(Vectorize(filter + "i", width));
     HONE_ASSIGN_OR_RETURN(const std::string tiles, FuseAll(sketch_, around));
-    HONE_RETURN_IF_ERROR(Share(tiles, "out_tiles"));
+    if (block_tiles_ > 0) {
+      HONE_RETURN_IF_ERROR(ShareChunks(tiles, block_tiles_));
+      block_loop_ = tiles + "o";
+    } else {
+      HONE_RETURN_IF_ERROR(Share(tiles, "out_tiles"));
+    }
     HONE_RETURN_IF_ERROR(Transform(stage_ + "y", filter + "o"));
     return Transform(stage_ + "q", filter + "o");
   }
 
+  absl::Status Products() {
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "m"}));
+    if (block_tiles_ > 0) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage_ + "m", block_loop_}));
+    return ScheduleRegisterTile(sketch_, stage_ + "m", stage_ + "mc", prefix_);
+  }
+
   absl::Status Input() {
     const std::string v = stage_ + "v", tile = Axis(v, 2), channel = Axis(v, 3);
+    if (block_tiles_ > 0) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{v, block_loop_}));
     const int64_t width = WidthFor(conv_.channel.extent);
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{channel, width, TailOf(conv_.channel.extent, width)}));
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Reorder{{tile, channel + "o", Axis(v, 0), Axis(v, 1), channel + "i"}}));
     for (size_t d = 0; d < 2; ++d) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(v, d), ir::LoopKind::kUnrolled}));
     HONE_RETURN_IF_ERROR(Vectorize(channel + "i", width));
-    HONE_RETURN_IF_ERROR(Share(tile, "in_tiles"));
+    if (block_tiles_ == 0) HONE_RETURN_IF_ERROR(Share(tile, "in_tiles"));
     HONE_RETURN_IF_ERROR(Transform(stage_ + "r", channel + "o"));
     return Transform(stage_ + "d", channel + "o");
   }
@@ -166,7 +241,12 @@ class WinogradTile {
     const int64_t chunks = 4 * sketch_.target.threads;
     const int64_t size =
         sketch_.chooser.Tile(prefix_ + decision, extent, extent, std::max<int64_t>(1, (extent + chunks - 1) / chunks));
+    return ShareChunks(loop, size);
+  }
+
+  absl::Status ShareChunks(const std::string& loop, int64_t size) {
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{loop, size, Tail::kShift}));
+    if (sketch_.target.threads == 1) return absl::OkStatus();
     return sketch_.Do(Annotate{loop + "o", ir::LoopKind::kParallel});
   }
 
@@ -180,6 +260,8 @@ class WinogradTile {
   std::vector<size_t> batch_;  // positions of axes of the output
   size_t plane_[2], filter_;
   int64_t size_ = 0;
+  int64_t block_tiles_ = 0;  // 0: every stage runs over all tiles
+  std::string block_loop_;
 };
 
 }  // namespace

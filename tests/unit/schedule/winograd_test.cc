@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <numeric>
+
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/convolution.h"
@@ -62,15 +65,52 @@ TEST_P(WinogradTest, KeepsTheMeaning) {
       SCOPED_TRACE(fmt::format("size {} of\n{}", size, text));
       const Schedule alone = {Winograd{"t", size}};
       EXPECT_EQ(hone::testing::CheckLowered(*workload, alone, Host(), kRounding), absl::OkStatus());
-      const space::Decisions given = {{"space", 5, {}}, {"winograd", size, {}}};
-      space::Chooser chooser(&given);
-      const auto candidate = space::Build(*workload, Host(), space::Fitting(*workload, Host()), chooser);
-      ASSERT_TRUE(candidate.ok()) << candidate.status();
-      EXPECT_THAT(Print(candidate->schedule), HasSubstr(fmt::format("winograd t {}\n", size)));
-      EXPECT_EQ(hone::testing::CheckLowered(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());
-      EXPECT_EQ(hone::testing::CheckCompiled(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());
     }
   }
+}
+
+// The template, with all tiles in every stage, and with blocks of them that go through all stages.
+TEST_P(WinogradTest, TheTemplateKeepsTheMeaning) {
+  for (const std::string& text : {Last(GetParam()), First(GetParam())}) {
+    const auto workload = ir::ParseWorkload(text);
+    ASSERT_TRUE(workload.ok()) << workload.status() << text;
+    for (const int size : {2, 4, 6}) {
+      for (const int block_tiles : {0, 1, 5, 64}) {
+        SCOPED_TRACE(fmt::format("size {}, blocks of {}, of\n{}", size, block_tiles, text));
+        const space::Decisions given = {{"space", 5, {}},
+                                        {"winograd", size, {}},
+                                        {"blocks", block_tiles > 0, {}},
+                                        {"block_tiles", block_tiles, {}}};
+        space::Chooser chooser(&given);
+        const auto candidate = space::Build(*workload, Host(), space::Fitting(*workload, Host()), chooser);
+        ASSERT_TRUE(candidate.ok()) << candidate.status();
+        const std::string schedule = Print(candidate->schedule);
+        EXPECT_THAT(schedule, HasSubstr(fmt::format("winograd t {}\n", size)));
+        EXPECT_EQ(block_tiles > 0, schedule.find("compute_at tv") != std::string::npos) << schedule;
+        EXPECT_EQ(hone::testing::CheckLowered(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());
+        EXPECT_EQ(hone::testing::CheckCompiled(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());
+      }
+    }
+  }
+}
+
+// A block stays in the second cache: what a thread has of its own is no more than that.
+TEST(Winograd, BlocksFitTheSecondCache) {
+  const auto target = target::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l2=262144");
+  ASSERT_TRUE(target.ok()) << target.status();
+  const auto workload = ir::ParseWorkload(Last({1, 56, 56, 64, 64}));
+  const space::Decisions given = {{"space", 5, {}}, {"winograd", 4, {}}, {"blocks", 1, {}}, {"block_tiles", 1000, {}}};
+  space::Chooser chooser(&given);
+  const auto candidate = space::Build(*workload, *target, space::Fitting(*workload, *target), chooser);
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  int64_t elements = 0;
+  for (const char* stage : {"tv", "tm"}) {
+    const Nest* nest = candidate->state.FindNest(stage);
+    ASSERT_FALSE(nest->AtRoot());
+    elements += std::accumulate(nest->storage_shape.begin(), nest->storage_shape.end(), int64_t{1}, std::multiplies());
+  }
+  EXPECT_GT(elements * 4, 65536);
+  EXPECT_LE(elements * 4, 262144);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
