@@ -121,6 +121,17 @@ double ShareOf(const KernelProfile& kernel, const Profile& profile) {
   return profile.seconds > 0 ? kernel.seconds / profile.seconds : 0;
 }
 
+// From the nearest to memory, whose size is no limit: null.
+ordered_json LevelsToJson(const Roofline& roofline) {
+  ordered_json levels = ordered_json::array();
+  for (const Roofline::Level& level : roofline.levels) {
+    const bool is_memory = level.bytes == UINT64_MAX;
+    levels.push_back({{"bytes", is_memory ? ordered_json() : ordered_json(level.bytes)},
+                      {"gbytes_per_second", 1e-9 * level.bytes_per_second}});
+  }
+  return levels;
+}
+
 ordered_json ToJson(const Profile& profile) {
   ordered_json kernels = ordered_json::array();
   for (const KernelProfile& kernel : profile.kernels) {
@@ -141,6 +152,7 @@ ordered_json ToJson(const Profile& profile) {
           {"total_ms", 1e3 * profile.seconds},
           {"peak_gflops", 1e-9 * profile.roofline.flops_per_second},
           {"memory_gbytes_per_second", 1e-9 * profile.roofline.levels.back().bytes_per_second},
+          {"levels", LevelsToJson(profile.roofline)},
           {"kernels", std::move(kernels)}};
 }
 

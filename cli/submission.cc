@@ -16,6 +16,7 @@
 #include "cli/hint_files.h"
 #include "cli/model_workloads.h"
 #include "cli/until.h"
+#include "tuner/search_parts.h"
 
 namespace hone::cli {
 namespace {
@@ -97,6 +98,14 @@ void SearchOptions::AddTo(CLI::App* command) {
       ->check(CLI::IsMember({"all", "template", "sketch"}))
       ->capture_default_str();
   command
+      ->add_option("--without", without,
+                   "parts of the search to leave out, to see what they are worth, separated by commas: " +
+                       tuner::PartNames() + "; all of them, which leaves chance: all")
+      ->check([](const std::string& names) {
+        const absl::StatusOr<tuner::SearchParts> parts = tuner::PartsWithout(names);
+        return parts.ok() ? std::string() : std::string(parts.status().message());
+      });
+  command
       ->add_option("--hints", hints,
                    "log of AutoTVM or Ansor, or tuning records of MetaSchedule, whose tiles are tried first; may be "
                    "given again")
@@ -124,6 +133,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
   spec.set_seed(search.seed);
   spec.set_priority(search.priority);
   if (search.space != "all") (*spec.mutable_options())["space"] = search.space;
+  if (!search.without.empty()) (*spec.mutable_options())[std::string(tuner::kWithoutOption)] = search.without;
   spec.mutable_devices()->Assign(part.devices.begin(), part.devices.end());
   spec.set_device_kind(part.device_kind);
   HONE_RETURN_IF_ERROR(SetEnd(search, spec));

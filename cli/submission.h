@@ -24,6 +24,7 @@ struct SearchOptions {
   uint64_t seed = 1;
   int priority = 0;
   std::string space = "all";         // or "template", "sketch"
+  std::string without;               // parts of the search (tuner/search_parts.h), "model,descent"; empty: none
   std::vector<std::string> devices;  // words of tracker/queue/matches.h
   std::vector<std::string> hints;    // files: logs of other tuners
   bool HasEnd() const { return trials > 0 || !time.empty() || !until.empty(); }

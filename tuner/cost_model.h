@@ -29,6 +29,14 @@ class DraftModel : public CostModel {
   std::vector<double> Score(std::span<const Features* const> candidates) const override;
 };
 
+// Finds all alike: of candidates that were drawn at random it takes any.
+class BlindModel : public CostModel {
+ public:
+  std::vector<double> Score(std::span<const Features* const> candidates) const override {
+    return std::vector<double>(candidates.size(), 0);
+  }
+};
+
 // One measured candidate.
 struct Sample {
   const Features* features = nullptr;

@@ -132,18 +132,22 @@ space::Decisions Search::Crossed(const space::Decisions& a, const space::Decisio
 }
 
 std::vector<Search::Draw> Search::FirstDraws() {
-  std::vector<Draw> draws = {{{}, false, Origin::kDefault}};
+  std::vector<Draw> draws;
   space::Chooser chooser;
   const absl::StatusOr<space::Candidate> preferred = space_(chooser);
-  const space::Decision* spaces =
-      preferred.ok() ? Find(preferred->decisions, std::string(space::kSpaceDecision)) : nullptr;
-  if (spaces != nullptr) {
-    for (const int64_t id : spaces->options) draws.push_back({{{spaces->name, id, {}}}, false, Origin::kDefault});
+  if (options_.parts.preferred) {
+    draws.push_back({{}, false, Origin::kDefault});
+    const space::Decision* spaces =
+        preferred.ok() ? Find(preferred->decisions, std::string(space::kSpaceDecision)) : nullptr;
+    const std::vector<int64_t> ids = spaces == nullptr ? std::vector<int64_t>() : spaces->options;
+    for (const int64_t id : ids) draws.push_back({{{spaces->name, id, {}}}, false, Origin::kDefault});
   }
-  for (const space::Decisions& relative : relatives_) draws.push_back({relative, false, Origin::kRelative});
+  if (options_.parts.relatives) {
+    for (const space::Decisions& relative : relatives_) draws.push_back({relative, false, Origin::kRelative});
+  }
   // Half at random over the whole space, half around the default, which is good by construction.
   for (int i = 0; i < options_.first_samples; ++i) {
-    const bool near = preferred.ok() && i % 2 == 0;
+    const bool near = options_.parts.preferred && preferred.ok() && i % 2 == 0;
     draws.push_back({near ? Mutated(Mutated(preferred->decisions)) : space::Decisions(), true, Origin::kDraft});
   }
   return draws;
@@ -159,7 +163,7 @@ std::vector<Search::Draw> Search::EvolvedDraws() {
   const std::vector<const Known*> population = Fastest(kPopulation);
   std::vector<Draw> draws;
   for (int i = 0; i < options_.samples; ++i) {
-    const double kind = population.empty() ? 1 : random_.Uniform();
+    const double kind = population.empty() || !options_.parts.evolution ? 1 : random_.Uniform();
     if (kind < 0.6) {
       draws.push_back({Mutated(PickParent(population)->proposal.decisions), true, Origin::kEvolved});
     } else if (kind < 0.8) {
@@ -254,7 +258,7 @@ void Search::UpdatePhase() {
   const bool progress = best_at_last_check_ == 0 || *best_seconds_ < best_at_last_check_ * (1 - options_.progress);
   if (progress) best_at_last_check_ = *best_seconds_;
   idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
-  if (idle_rounds_ <= options_.patience) return;
+  if (idle_rounds_ <= options_.patience || (phase_ == Phase::kEvolve && !options_.parts.descent)) return;
   phase_ = phase_ == Phase::kEvolve ? Phase::kDescend : Phase::kDone;
   idle_rounds_ = 0;
 }
@@ -276,7 +280,7 @@ std::vector<Proposal> Search::FirstBatch(size_t count, const CostModel& model) {
 
 std::vector<Proposal> Search::EvolvedBatch(size_t count, const CostModel& model) {
   std::vector<Proposal> chosen, random;
-  std::vector<Proposal> neighbours = Build(Neighbours(2));
+  std::vector<Proposal> neighbours = Build(options_.parts.descent ? Neighbours(2) : std::vector<Draw>());
   Rank(neighbours, model);
   Take(neighbours, count / 4, 0, chosen);
   std::vector<Proposal> drawn = Build(EvolvedDraws());
@@ -302,7 +306,7 @@ std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
     phase_ = Phase::kEvolve;
   } else if (phase_ == Phase::kEvolve) {
     chosen = EvolvedBatch(count, model);
-    if (chosen.empty()) phase_ = Phase::kDescend;  // nothing new turned up
+    if (chosen.empty()) phase_ = options_.parts.descent ? Phase::kDescend : Phase::kDone;  // nothing new turned up
   } else if (phase_ == Phase::kDescend) {
     std::vector<Proposal> neighbours = Build(Neighbours(kDescendFrom));
     Rank(neighbours, model);

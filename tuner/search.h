@@ -19,6 +19,7 @@
 #include "compiler/space/space.h"
 #include "tuner/cost_model.h"
 #include "tuner/features.h"
+#include "tuner/search_parts.h"
 
 namespace hone::tuner {
 
@@ -44,6 +45,7 @@ class Search {
     int threads = 1;         // for drawing
     int patience = 2;        // rounds without progress before the next phase
     double progress = 0.01;  // less than this, as a fraction, is none
+    SearchParts parts = {};
   };
 
   Search(Space space, target::Target target, Options options);

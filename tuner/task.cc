@@ -59,7 +59,7 @@ void TakeBest(Task& task, const Proposal& proposal, double seconds) {
 std::string CandidateId(size_t place) { return fmt::format("c{}", place); }
 
 absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
-                              space::Families families) {
+                              space::Families families, const SearchParts& parts) {
   Task task;
   HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(given.text));
   task.count = static_cast<double>(std::max<int64_t>(1, given.count));
@@ -72,6 +72,7 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   Search::Options options;
   options.seed = seed;
   options.threads = threads;
+  options.parts = parts;
   const auto workload = std::make_shared<const ir::Workload>(task.workload);
   task.search = std::make_unique<Search>(
       [workload, target, families, fitting = space::Fitting(*workload, target)](space::Chooser& chooser) {

@@ -45,7 +45,7 @@ struct Task {
 
 // FailedPrecondition or InvalidArgument: the text is no workload, or it has no default schedule.
 absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
-                              space::Families families = {});
+                              space::Families families = {}, const SearchParts& parts = {});
 
 // The repeats that count: those taken in turns with other finalists where there are any, since they saw the same
 // machine. Empty for a failure.

@@ -1,6 +1,7 @@
 #include "tuner/task_scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace hone::tuner {
@@ -28,9 +29,10 @@ double TaskScheduler::Share(size_t task) const {
   return sum > 0 ? tasks_[task].count * Seconds(task) / sum : 1;
 }
 
-// Seconds of the model that one more round of this task should save.
+// Seconds of the model that one more round of this task should save; or, for turns, more the fewer rounds it had.
 double TaskScheduler::Gain(size_t task) const {
   const State& state = states_[task];
+  if (!options_.by_gain) return -state.begun;
   if (state.best.empty()) return 0;
   const double best = state.best.back();
   const auto rounds = static_cast<int>(state.best.size());
@@ -50,7 +52,7 @@ std::optional<TaskScheduler::Round> TaskScheduler::Next() {
     if (states_[i].begun == 0 && !states_[i].closed) chosen = i;
   }
   const bool first = chosen.has_value();
-  double most = -1;
+  double most = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < tasks_.size() && !first; ++i) {
     if (states_[i].closed) continue;
     // The first outcomes decide what comes next; and two rounds ahead of the news is enough.

@@ -26,6 +26,7 @@ class TaskScheduler {
     int64_t first_batch = 16;
     int64_t batch = 24;
     double negligible_share = 0.003;  // of the model's time: one small batch and no more
+    bool by_gain = true;              // otherwise each in its turn
   };
 
   TaskScheduler(std::vector<Task> tasks, Options options);

@@ -20,6 +20,7 @@
 #include "tuner/budget.h"
 #include "tuner/cost_model.h"
 #include "tuner/draft_model.h"
+#include "tuner/search_parts.h"
 #include "tuner/task.h"
 #include "tuner/task_scheduler.h"
 #include "tuner/visit.h"
@@ -130,14 +131,18 @@ class TuneLoop {
   absl::Status MakeTasks() {
     space::Families families;
     for (const auto& [name, value] : job_.options) {
-      if (name != space::kSpaceDecision) {
+      if (name == space::kSpaceDecision) {
+        HONE_ASSIGN_OR_RETURN(families, space::ParseFamilies(value));
+      } else if (name == kWithoutOption) {
+        HONE_ASSIGN_OR_RETURN(parts_, PartsWithout(value));
+      } else {
         return absl::InvalidArgumentError(fmt::format("job option '{}' is not known to this tuner", name));
       }
-      HONE_ASSIGN_OR_RETURN(families, space::ParseFamilies(value));
     }
     HONE_ASSIGN_OR_RETURN(target_, target::ParseTarget(job_.target));
     for (const JobWorkload& given : job_.workloads) {
-      absl::StatusOr<Task> task = MakeTask(given, target_, job_.seed + tasks_.size(), builders_.workers(), families);
+      absl::StatusOr<Task> task =
+          MakeTask(given, target_, job_.seed + tasks_.size(), builders_.workers(), families, parts_);
       if (!task.ok())
         return Annotate(task.status(), fmt::format("workload {} ({})", given.digest.substr(0, 12), given.op));
       task->description.requirements.labels = job_.labels;
@@ -226,6 +231,7 @@ class TuneLoop {
                        task.confirmed ? task.best_seconds : std::nullopt});
     }
     TaskScheduler::Options options;
+    options.by_gain = parts_.scheduler;
     // A small budget is for everyone: no workload takes it all in its first round.
     const double share = budget_.TrialsPerWorkload() * 0.75;
     options.first_batch = std::clamp<int64_t>(static_cast<int64_t>(share), 1, options.first_batch);
@@ -370,6 +376,7 @@ class TuneLoop {
 
   // The model learns anew when there is a third more to learn from; until the first time the draft must do.
   void Learn() {
+    if (!parts_.model) return;
     if (static_cast<double>(begun_) < trained_at_ * kTrainGrowth || begun_ < static_cast<int64_t>(kLeastSamples))
       return;
     std::vector<Sample> samples;
@@ -390,7 +397,8 @@ class TuneLoop {
 
   const CostModel* Model() const {
     if (boosted_ != nullptr) return boosted_.get();
-    return &draft_;
+    if (parts_.draft) return &draft_;
+    return &blind_;
   }
 
   static bool NeedsConfirming(const Task& task) {
@@ -518,7 +526,9 @@ class TuneLoop {
   double trained_at_ = 0;
   std::map<records::FailureKind, int64_t> failed_;  // of earlier attempts too
   TimeSpent spent_;                                 // likewise; what was drawn by this attempt, its searches know
+  SearchParts parts_;
   DraftModel draft_;
+  BlindModel blind_;
   std::unique_ptr<BoostedModel> boosted_;
 };
 

@@ -1,90 +1,88 @@
-// Times single operators, compiled untuned, beside ONNX Runtime: one line each, the worst first, and of the worst what
-// bounds them and how they were scheduled.
-//   hone-make-operators OPS; node compare_operators.js OPS [--hone PATH] [--only TEXT] [--explain N] [--json]
-//   hone-make-operators OPS --random 300 --seed 7; node compare_operators.js OPS
-// ratio is ort_ms / hone_ms: above 1, Hone is the faster. Both take turns, round after round; a figure is the median
-// over the rounds of a round's median. difference is the largest one between both outputs, relative to the largest value.
+// Times single operators, compiled untuned and then tuned, beside ONNX Runtime, oneDNN and OpenBLAS: one line each, the
+// worst first, and of the worst what bounds them and how they were scheduled.
+//   hone-make-operators OPS; node compare_operators.js OPS [--libraries] [--only TEXT] [--explain N] [--json]
+//   hone-make-operators OPS --random 300 --seed 7; node compare_operators.js OPS --tuned 30 --worst 50
+//   hone-make-operators OPS --list odd; node compare_operators.js OPS --tuned 30
+// ratio is the time of the fastest peer / hone_ms: above 1, Hone is the faster. All take turns, round after round; a
+// figure is the median over the rounds of a round's median. difference is the largest one to ONNX Runtime's output,
+// relative to the largest value. roof is the share of what the machine allows, measured beside each operator: of its
+// multiply-adds, or of reading its input, constants and output once from the memory level that holds them; Winograd's
+// fewer products may pass it.
 'use strict';
 
-const {execFileSync} = require('child_process');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
 const {parseArgs} = require('util');
-const {median, openModel, timeHone, timeOrt, toFeeds} = require('../peers/measure.js');
-const {readNpz, writeNpz} = require('../peers/npz.js');
+const {Libraries} = require('./libraries.js');
+const {timeOperator, tuneOperator} = require('./time_operator.js');
 
-const USAGE = `usage: compare_operators.js FOLDER [--hone PATH] [--only TEXT] [--threads N] [--rounds N] [--seconds S]
-                            [--explain N] [--json]
-  FOLDER     where hone-make-operators wrote; packages go there, too
-  --hone     the hone command (default build/release/bin/hone)
-  --only     operators whose name has this text in it (a regular expression)
-  --seconds  how long each of the two runs in a round (default 0.2)
-  --explain  of how many of the worst to show where the time goes, with their schedules (default 0)
-  --json     print one JSON document: {threads, rounds, machine, geometric_mean, operators: [{name, hone_ms, ort_ms,
-             ratio, ...}], failed: [{name, error}]}; explained ones with kernels, as hone profile has them`;
+const USAGE = `usage: compare_operators.js FOLDER [--hone PATH] [--libraries] [--tuned SECONDS [--worst N]] [--only TEXT]
+                            [--threads N] [--rounds N] [--seconds S] [--explain N] [--json]
+  FOLDER       where hone-make-operators wrote; packages go there, too
+  --hone       the hone command (default build/release/bin/hone)
+  --libraries  oneDNN and OpenBLAS are peers, too: hone-time-libraries, beside the hone command, times them. Of oneDNN
+               the faster of two ways is the peer: made for the model's layout, or for its own with reorders there and
+               back; onednn_own_layout_ms is without the reorders
+  --tuned      afterwards tunes operators for so many seconds each, and times them once more, as tuned
+  --worst      only so many, those of the lowest ratio
+  --only       operators whose name has this text in it (a regular expression)
+  --seconds    how long each of them runs in a round (default 0.2)
+  --explain    of how many of the worst to show where the time goes, with their schedules (default 0)
+  --json       print one JSON document: {threads, rounds, machine, untuned, tuned: {count, geometric_mean, least,
+               least_quotient}, operators: [{name, hone_ms, ort_ms, onednn_ms, openblas_ms, best_peer, ratio, gflops, peak_share,
+               roof_share, ..., tuned: the same}], failed: [{name, error}]}; odd shapes with the name of the round one
+               and quotient, their GFLOP/s by its; explained ones with kernels, as hone profile has them`;
 
-function hone(options, args) {
-  // No records: what is timed is the default.
-  const env = {...process.env, XDG_DATA_HOME: path.join(options.folder, 'nothing')};
-  return execFileSync(options.hone, args, {stdio: ['ignore', 'pipe', 'pipe'], env, encoding: 'utf8'});
-}
-
-function randomInput({type, shape}) {
-  let state = 1;
-  const next = () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return type === 'uint8' ? state >>> 24 : state / 2 ** 31 - 1;
-  };
-  const array = type === 'uint8' ? Uint8Array : Float32Array;
-  return {x: {type, dims: shape, data: array.from({length: shape.reduce((a, b) => a * b, 1)}, next)}};
-}
-
-function differenceOf(actual, expected) {
-  let difference = 0;
-  let largest = 0;
-  for (const [name, {data}] of Object.entries(expected)) {
-    for (let i = 0; i < data.length; ++i) {
-      const apart = Math.abs(actual[name].data[i] - data[i]);
-      difference = apart > difference || Number.isNaN(apart) ? apart : difference;
-      largest = Math.max(largest, Math.abs(data[i]));
-    }
+// The same operator of a round shape, timed in this run, is what an odd one is held against.
+function addQuotients(operators) {
+  const byName = new Map(operators.map((o) => [o.name, o]));
+  for (const odd of operators) {
+    const round = byName.get(odd.round);
+    if (!round) continue;
+    odd.quotient = odd.gflops / round.gflops;
+    if (odd.tuned && round.tuned) odd.tuned.quotient = odd.tuned.gflops / round.tuned.gflops;
   }
-  return difference / largest;
 }
 
-async function compare(operator, options) {
-  const at = (ending) => path.join(options.folder, operator.name + ending);
-  hone(options, ['compile', at('.onnx'), '-o', at('.hone'), '--threads', String(options.threads)]);
-  const arrays = randomInput(operator);
-  writeNpz(at('.input.npz'), arrays);
-  hone(options, ['run', at('.hone'), '--input', at('.input.npz'), '--output', at('.output.npz')]);
-  const session = await openModel(at('.onnx'), options.threads);
-  const feeds = toFeeds(arrays);
-  const difference = differenceOf(readNpz(at('.output.npz')), await session.run(feeds));
-  const honeRounds = [];
-  const ortRounds = [];
-  for (let round = 0; round < options.rounds; ++round) {
-    honeRounds.push(timeHone(options.hone, at('.hone'), options.threads, options.seconds));
-    ortRounds.push(await timeOrt(session, feeds, options.seconds));
+function summaryOf(results) {
+  if (results.length === 0) return null;
+  const ratios = results.map((o) => o.ratio);
+  const quotients = results.flatMap((o) => o.quotient ?? []);
+  return {count: ratios.length, least: Math.min(...ratios),
+    geometric_mean: Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length),
+    ...(quotients.length > 0 ? {least_quotient: Math.min(...quotients)} : {})};
+}
+
+const COLUMNS = [
+  ['hone ms', (o) => o.hone_ms.toFixed(4)],
+  ['ort ms', (o) => o.ort_ms.toFixed(4)],
+  ['onednn ms', (o) => o.onednn_ms?.toFixed(4)],
+  ['own layout', (o) => o.onednn_own_layout_ms?.toFixed(4)],
+  ['openblas', (o) => o.openblas_ms?.toFixed(4)],
+  ['ratio', (o) => o.ratio.toFixed(2)],
+  ['GFLOP/s', (o) => o.gflops.toFixed(1)],
+  ['peak', (o) => `${(100 * o.peak_share).toFixed(0)}%`],
+  ['roof', (o) => `${(100 * o.roof_share).toFixed(0)}%`],
+  ['to round', (o) => o.quotient?.toFixed(2)],
+  ['difference', (o) => o.difference.toExponential(1)],
+];
+
+// Columns that no operator has are left out.
+function printTable(title, operators) {
+  const columns = COLUMNS.filter(([, text]) => operators.some((o) => text(o) !== undefined));
+  const width = Math.max(title.length, ...operators.map((o) => o.name.length));
+  console.log(title.padEnd(width) + columns.map(([name]) => name.padStart(11)).join(''));
+  for (const o of operators) {
+    console.log(o.name.padEnd(width) + columns.map(([, text]) => (text(o) ?? '').padStart(11)).join(''));
   }
-  await session.release();
-  const honeMs = median(honeRounds);
-  const ortMs = median(ortRounds);
-  return {name: operator.name, hone_ms: honeMs, ort_ms: ortMs, ratio: ortMs / honeMs,
-    gflops: operator.flops / honeMs / 1e6, difference, hone_rounds: honeRounds, ort_rounds: ortRounds};
-}
-
-// Where the time of the packages goes, and by which schedules.
-function explain(operator, options) {
-  const profile = JSON.parse(hone(options, ['profile', path.join(options.folder, operator.name + '.hone'), '--threads',
-    String(options.threads), '--seconds', String(options.seconds), '--json']));
-  return {...operator, peak_gflops: profile.peak_gflops, memory_gbytes_per_second: profile.memory_gbytes_per_second,
-    kernels: profile.kernels};
+  const {count, geometric_mean, least, least_quotient} = summaryOf(operators);
+  console.log(`geometric mean of the ratio, of ${count}: ${geometric_mean.toFixed(2)}; the least: ${least.toFixed(2)}` +
+    (least_quotient ? `; of odd to round shapes, the least: ${least_quotient.toFixed(2)}` : '') + '\n');
 }
 
 function printExplained(operator) {
-  console.log(`\n${operator.name}: ${operator.ratio.toFixed(2)} of ONNX Runtime's speed; the device: ` +
+  console.log(`\n${operator.name}: ${operator.ratio.toFixed(2)} of the speed of ${operator.best_peer}; the device: ` +
     `${operator.peak_gflops.toFixed(0)} GFLOP/s, ${operator.memory_gbytes_per_second.toFixed(0)} GB/s from memory`);
   for (const kernel of operator.kernels) {
     console.log(`  ${kernel.operator} ${kernel.time_ms.toFixed(4)} ms (${(100 * kernel.share).toFixed(0)}%), ` +
@@ -93,17 +91,17 @@ function printExplained(operator) {
   }
 }
 
-function geometricMean(operators) {
-  return Math.exp(operators.reduce((sum, o) => sum + Math.log(o.ratio), 0) / operators.length);
-}
-
-function printTable(operators) {
-  console.log(`${'operator'.padEnd(44)} ${'hone ms'.padStart(10)} ${'ort ms'.padStart(10)} ${'ratio'.padStart(7)} ` +
-    `${'GFLOP/s'.padStart(8)} ${'difference'.padStart(10)}`);
-  for (const o of operators) {
-    console.log(`${o.name.padEnd(44)} ${o.hone_ms.toFixed(4).padStart(10)} ${o.ort_ms.toFixed(4).padStart(10)} ` +
-      `${o.ratio.toFixed(2).padStart(7)} ${o.gflops.toFixed(1).padStart(8)} ${o.difference.toExponential(1).padStart(10)}`);
+// Times what can be timed; one that somebody refuses must not hide the others.
+async function timeAll(operators, failed, time) {
+  const timed = [];
+  for (const operator of operators) {
+    try {
+      timed.push(await time(operator));
+    } catch (error) {
+      failed.push({name: operator.name, error: (error.stderr || error.message).trim()});
+    }
   }
+  return timed.sort((a, b) => a.ratio - b.ratio);
 }
 
 function parseOptions() {
@@ -111,6 +109,9 @@ function parseOptions() {
     allowPositionals: true,
     options: {
       hone: {type: 'string', default: 'build/release/bin/hone'},
+      libraries: {type: 'boolean', default: false},
+      tuned: {type: 'string', default: '0'},
+      worst: {type: 'string', default: 'Infinity'},
       only: {type: 'string', default: ''},
       threads: {type: 'string', default: '2'},
       rounds: {type: 'string', default: '3'},
@@ -121,39 +122,41 @@ function parseOptions() {
   });
   if (positionals.length !== 1) throw new TypeError('FOLDER is missing');
   const options = {...values, folder: positionals[0]};
-  for (const name of ['threads', 'rounds', 'seconds']) {
+  for (const name of ['threads', 'rounds', 'seconds', 'worst']) {
     options[name] = Number(options[name]);
     if (!(options[name] > 0)) throw new TypeError(`--${name} must be a positive number`);
   }
-  options.explain = Number(options.explain);
-  if (!(options.explain >= 0)) throw new TypeError('--explain must be a number');
+  for (const name of ['explain', 'tuned']) {
+    options[name] = Number(options[name]);
+    if (!(options[name] >= 0)) throw new TypeError(`--${name} must be a number`);
+  }
   options.only = new RegExp(options.only);
   return options;
 }
 
 async function main(options) {
   const listed = JSON.parse(fs.readFileSync(path.join(options.folder, 'operators.json'), 'utf8'));
-  let operators = [];
+  const program = path.join(path.dirname(options.hone), 'hone-time-libraries');
+  const libraries = options.libraries ? new Libraries(program, options.threads) : null;
   const failed = [];
-  for (const operator of listed) {
-    if (!options.only.test(operator.name)) continue;
-    try {
-      operators.push(await compare(operator, options));
-    } catch (error) {  // one that either refuses must not hide the others
-      failed.push({name: operator.name, error: (error.stderr || error.message).trim()});
-    }
-  }
-  operators.sort((a, b) => a.ratio - b.ratio);
-  operators = operators.map((o, i) => i < options.explain ? explain(o, options) : o);
-  const mean = geometricMean(operators);
+  const operators = await timeAll(listed.filter((o) => options.only.test(o.name)), failed,
+    async (o) => ({...o, ...await timeOperator(o, null, libraries, options)}));
+  const toTune = options.tuned > 0 ? operators.slice(0, options.worst) : [];
+  await timeAll(toTune, failed, async (o) =>
+    (o.tuned = await timeOperator(o, tuneOperator(o, options.tuned, options), libraries, options)));
+  libraries?.end();
+  addQuotients(operators);
+  operators.slice(options.explain).forEach((o) => delete o.kernels);
+  operators.forEach((o, i) => i >= options.explain && o.tuned && delete o.tuned.kernels);
+  const tuned = operators.filter((o) => o.tuned).map((o) => ({name: o.name, ...o.tuned}));
   if (options.json) {
     console.log(JSON.stringify({threads: options.threads, rounds: options.rounds, machine: os.cpus()[0].model.trim(),
-      geometric_mean: mean, operators, failed}));
+      untuned: summaryOf(operators), tuned: summaryOf(tuned), operators, failed}));
     return;
   }
-  printTable(operators);
-  console.log(`geometric mean of ${operators.length}: ${mean.toFixed(2)}`);
-  for (const operator of operators.filter((o) => o.kernels)) printExplained(operator);
+  if (operators.length > 0) printTable('operator, untuned', operators);
+  if (tuned.length > 0) printTable(`operator, tuned for ${options.tuned} s`, tuned.sort((a, b) => a.ratio - b.ratio));
+  for (const operator of operators.slice(0, options.explain)) printExplained(operator);
   for (const {name, error} of failed) console.log(`\n${name} failed: ${error}`);
 }
 

@@ -21,6 +21,7 @@ struct Operator {
   bool bytes;        // the input is u8, not f32
   double flops;      // a multiplication and an addition per weight, or one operation per element that is read
   onnx::ModelProto model;
+  std::string round = {};  // of an odd shape: the name of the same operator of the nearest round one
 };
 
 // Over the spatial dimensions; one number each.

@@ -141,6 +141,10 @@ TEST_F(CommandsTest, ProfileTellsEveryKernelsTimeAndSchedule) {
   EXPECT_EQ(document.at("model"), "tiny");
   EXPECT_EQ(document.at("threads"), 1);
   EXPECT_GT(document.at("peak_gflops").get<double>(), 0);
+  for (const json& level : document.at("levels")) {
+    EXPECT_EQ(level.at("bytes").is_null(), &level == &document.at("levels").back()) << "memory has no limit";
+    EXPECT_GT(level.at("gbytes_per_second").get<double>(), 0);
+  }
   ASSERT_EQ(document.at("kernels").size(), 2u);
   double share = 0;
   for (const json& kernel : document.at("kernels")) {
@@ -179,7 +183,7 @@ TEST_F(CommandsTest, WrongUseExitsWithTwo) {
        {"", "walk", "run", "run {tiny.hone}", "run {tiny.hone} --output", "bench", "bench {tiny.hone} --threads -1",
         "bench {tiny.hone} --threads two", "bench {tiny.hone} --seconds -1", "bench {tiny.hone} extra",
         "profile {tiny.hone} --unknown", "submit {no.onnx} --tracker 127.0.0.1:1", "tune {no.onnx} --space outer",
-        "tune {no.onnx} --tracker 127.0.0.1:1 --reproducers {repro}"}) {
+        "tune {no.onnx} --without luck", "tune {no.onnx} --tracker 127.0.0.1:1 --reproducers {repro}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.output;
     EXPECT_NE(result.output, "") << arguments;

@@ -100,6 +100,11 @@ TEST_F(ModelOptionsTest, TheSpaceToSearchIsInTheJob) {
   EXPECT_EQ(Job({"repeats=1,4"})->options().at("space"), "sketch");
 }
 
+TEST_F(ModelOptionsTest, PartsOfTheSearchThatAreLeftOutAreInTheJob) {
+  search_.without = "model,descent";
+  EXPECT_EQ(Job({"repeats=1,4"})->options().at("without"), "model,descent");
+}
+
 TEST_F(ModelOptionsTest, HintsAreInTheJob) {
   graph::GraphBuilder b;
   b.Input("x", {8, 64}).Floats("w", {64, 48}, std::vector<float>(64 * 48, 0.5f));

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "compiler/schedule/step.h"
 #include "tuner/cost_model.h"
@@ -47,15 +49,84 @@ double SecondsOf(const Proposal& proposal) {
 
 class SearchTest : public ::testing::Test {
  protected:
-  static Search MakeSearch(uint64_t seed, int threads = 1) {
+  static Search MakeSearch(uint64_t seed, int threads = 1, std::string_view without = "") {
     Search::Options options;
+    if (!without.empty()) options.parts = PartsWithout(without).value();
     options.seed = seed;
     options.first_samples = 64;
     options.threads = threads;
     return Search(Landscape, target::ParseTarget("x86_64").value(), options);
   }
+  // The origins of all proposals in so many rounds of 16, after the first candidate, the default.
+  static std::set<Origin> OriginsIn(int rounds, Search& search, const CostModel& model) {
+    std::set<Origin> origins;
+    for (int round = 0; round < rounds; ++round) {
+      const auto proposals = search.Propose(16, model);
+      for (size_t i = 0; i < proposals.size(); ++i) {
+        if (round > 0 || i > 0) origins.insert(proposals[i].origin);
+        search.Observe(proposals[i].schedule, SecondsOf(proposals[i]));
+      }
+    }
+    return origins;
+  }
+
+  // An untuned default and a relative, so that every origin has what it is of.
+  static Search SearchWithout(std::string_view without) {
+    Search search = MakeSearch(11, 1, without);
+    space::Chooser chooser;
+    const space::Candidate standard = Landscape(chooser).value();
+    search.AddStandard({standard.decisions, schedule::Print(standard.schedule), {}, Origin::kDefault});
+    search.AddRelative({{"d0", 4, {}}, {"d1", 2, {}}, {"d2", 5, {}}, {"d3", 1, {}}, {"d4", 4, {}}});
+    return search;
+  }
+
   DraftModel draft_;
+  BlindModel blind_;
 };
+
+TEST_F(SearchTest, PartsThatAreLeftOutProposeNothing) {
+  Search whole = SearchWithout("model");
+  EXPECT_EQ(OriginsIn(8, whole, draft_),
+            (std::set{Origin::kRelative, Origin::kDraft, Origin::kEvolved, Origin::kDescent, Origin::kRandom}));
+  const std::pair<std::string_view, Origin> parts[] = {
+      {"relatives", Origin::kRelative}, {"evolution", Origin::kEvolved}, {"descent", Origin::kDescent}};
+  for (const auto& [part, origin] : parts) {
+    Search search = SearchWithout(part);
+    EXPECT_FALSE(OriginsIn(8, search, draft_).contains(origin)) << part;
+  }
+}
+
+TEST_F(SearchTest, WithoutAnyPartItIsChanceToTheEndAndSlower) {
+  Search chance = SearchWithout("all");
+  EXPECT_EQ(OriginsIn(30, chance, blind_), (std::set{Origin::kDraft, Origin::kRandom}));
+  EXPECT_FALSE(chance.converged()) << "chance knows no end but that of the space";
+  Search guided = SearchWithout("model");
+  OriginsIn(30, guided, draft_);
+  EXPECT_LT(*guided.best_seconds(), *chance.best_seconds());
+}
+
+TEST_F(SearchTest, FirstCandidatesOfChanceAreNotNearTheDefault) {
+  Search near = MakeSearch(12), far = MakeSearch(12, 1, "preferred");
+  const auto as_preferred = [this](Search& search) {
+    int64_t count = 0;
+    for (const Proposal& p : search.Propose(32, blind_)) {
+      for (const space::Decision& d : p.decisions) count += d.value == 1 ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_GT(2 * as_preferred(near), 3 * as_preferred(far));
+}
+
+TEST(SearchParts, AreNamed) {
+  EXPECT_FALSE(PartsWithout("model,descent")->model);
+  EXPECT_FALSE(PartsWithout("model,descent")->descent);
+  EXPECT_TRUE(PartsWithout("model,descent")->evolution);
+  for (const std::string_view wrong : {"", "luck", "model,", "model descent"}) {
+    const auto parts = PartsWithout(wrong);
+    EXPECT_EQ(parts.status().code(), absl::StatusCode::kInvalidArgument) << wrong;
+    EXPECT_NE(parts.status().message().find("relatives"), std::string::npos) << parts.status();
+  }
+}
 
 TEST_F(SearchTest, FindsTheValleyInAFractionOfTheSpace) {
   Search search = MakeSearch(1);

@@ -35,6 +35,16 @@ TEST(TaskSchedulerTest, TrialsGoWhereTheModelSpendsItsTime) {
   EXPECT_GE(rounds[0], 2) << "but nobody starves";
 }
 
+TEST(TaskSchedulerTest, WithoutGainsEachHasItsTurn) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-5}, {20, 1e-3, 1e-5}, {1, 1e-3, 1e-3}}, {.by_gain = false});
+  for (int i = 0; i < 12; ++i) {
+    const auto round = scheduler.Next();
+    ASSERT_TRUE(round.has_value());
+    EXPECT_EQ(round->task, static_cast<size_t>(i % 3));
+    scheduler.Finish(round->task, 1e-3 * std::pow(0.98, i));
+  }
+}
+
 TEST(TaskSchedulerTest, WhatNoLongerImprovesYieldsToWhatDoes) {
   TaskScheduler scheduler({{1, 1e-3, 1e-5}, {1, 1e-3, 1e-5}}, {});
   double improving = 1e-3;

@@ -114,6 +114,15 @@ TEST_F(TuneLoopTest, SaysWhereTheTimeWent) {
   EXPECT_GE(spent.illegal, 0);
 }
 
+TEST_F(TuneLoopTest, WithoutAnyPartOfTheSearchItTriesAllTheSame) {
+  job_.options["without"] = "all";
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_EQ(progress_.trials, 120);
+  EXPECT_EQ(progress_.spent.learning, 0) << "no model is trained";
+  EXPECT_LE(*progress_.workloads[0].best_seconds, *progress_.workloads[0].default_seconds);
+  EXPECT_EQ(Finals(), 1);
+}
+
 TEST_F(TuneLoopTest, WhatIsNotFasterThanTheDefaultDoesNotWin) {
   farm_.seconds = [](const Batch&, const std::string&) { return 1e-3; };
   ASSERT_EQ(Tune(), absl::OkStatus());
@@ -324,6 +333,9 @@ TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
   job_.options.clear();
   job_.options["space"] = "outer";
   EXPECT_THAT(std::string(Tune().message()), HasSubstr("'outer' is no family of spaces"));
+  job_.options.clear();
+  job_.options["without"] = "luck";
+  EXPECT_THAT(std::string(Tune().message()), HasSubstr("'luck' is no part of the search"));
   job_.options.clear();
   job_.workloads[0].text = "workload nonsense";
   const absl::Status status = Tune();
