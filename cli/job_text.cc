@@ -32,6 +32,17 @@ nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent) {
           {"repeated", spent.repeated()}};
 }
 
+// Of hone submit --notify; null of a job without.
+nlohmann::ordered_json NoticeToJson(const v1::Job& job) {
+  if (job.spec().notify_url().empty()) return nullptr;
+  const v1::JobNotice& notice = job.notice();
+  return {{"url", job.spec().notify_url()},
+          {"delivered", notice.closed() && notice.problem().empty()},
+          {"given_up", notice.closed() && !notice.problem().empty()},
+          {"attempts", notice.attempts()},
+          {"problem", notice.problem()}};
+}
+
 // Two lines: where the time went, and what became of the candidates that were looked at.
 std::string SpentToText(const v1::JobProgress& progress) {
   const v1::TimeSpent& spent = progress.spent();
@@ -156,6 +167,7 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
                                              absl::FromUnixSeconds(job.spec().until().seconds()), absl::UTCTimeZone()))
                                        : nullptr},
       {"waiting_for", job.waiting_for()},
+      {"notice", NoticeToJson(job)},
       {"trials", p.trials()},
       {"failed", failed},
       {"seconds", p.seconds()},

@@ -49,6 +49,7 @@ struct Timing {
   std::optional<double> max_error;            // largest difference from the reference's output, as share of its largest
   std::optional<double> temperature_celsius;  // of the device after the visit, where it tells
   std::optional<double> clock_hertz;
+  std::optional<double> predicted_seconds;  // by the cost model that chose the candidate
 
   bool operator==(const Timing&) const = default;
 };
@@ -150,6 +151,12 @@ inline constexpr std::array kColumns = {
            .wire = "outcome.timing.max_error",
            .range = Range::kNotNegative,
            .since = 3},
+    Column{.name = "predicted_seconds",
+           .member = &Timing::predicted_seconds,
+           .json = "timing.predicted_seconds",
+           .wire = "predicted_seconds",
+           .range = Range::kPositive,
+           .since = 5},
     Column{"failure", &Failure::kind, "failure.kind", "outcome.failure.kind"},
     Column{"failure_text", &Failure::text, "failure.text", "outcome.failure.text"},
     Column{"environment", &Record::environment, "environment", "environment", Storage::kText},

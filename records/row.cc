@@ -102,12 +102,14 @@ constexpr int ColumnOfFailure() {
 
 }  // namespace
 
-std::string SelectRow(bool with_workload_text) {
+std::string SelectRow(Scope scope) {
   std::string columns = "m.id";
   for (const Column& column : kColumns) {
-    columns += fmt::format(", {}", column.name == "text" && !with_workload_text ? "''" : ColumnSql(column));
+    const bool left_out = (scope != Scope::kAll && column.name == "text") ||
+                          (scope == Scope::kRowAlone && column.storage != Storage::kRow);
+    columns += fmt::format(", {}", left_out ? "NULL" : ColumnSql(column));
   }
-  return fmt::format("SELECT {} FROM {}", columns, RowSource());
+  return fmt::format("SELECT {} FROM {}", columns, scope == Scope::kRowAlone ? "measurements m" : RowSource());
 }
 
 absl::StatusOr<StoredRecord> ReadRow(const Statement& statement) {

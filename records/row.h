@@ -14,9 +14,15 @@
 
 namespace hone::records {
 
-// "SELECT ... FROM ...", with the columns ReadRow wants first; a query adds WHERE and ORDER BY. The text of a workload
-// is the same for every row of it, and long: without it, records come with an empty one.
-std::string SelectRow(bool with_workload_text);
+// How much of a record is looked up; the rest stays empty.
+enum class Scope {
+  kAll,
+  kWithoutText,  // not the text of its workload, which is the same for every row of it, and long
+  kRowAlone,     // what is in its own row: nothing of its workload, and no text that many rows have alike
+};
+
+// "SELECT ... FROM ...", with the columns ReadRow wants first; a query adds WHERE and ORDER BY.
+std::string SelectRow(Scope scope);
 
 // kDataLoss naming the row where its contents are not what Append writes.
 absl::StatusOr<StoredRecord> ReadRow(const Statement& statement);

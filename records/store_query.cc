@@ -86,7 +86,8 @@ struct Limits {
 
 absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& condition, std::string_view order,
                                 Limits limits, bool with_text) {
-  const std::string sql = fmt::format("{} WHERE {} ORDER BY {}", SelectRow(with_text), condition.sql, order);
+  const std::string sql = fmt::format("{} WHERE {} ORDER BY {}",
+                                      SelectRow(with_text ? Scope::kAll : Scope::kWithoutText), condition.sql, order);
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
   int index = 0;
   for (const std::string& parameter : condition.parameters) statement.Bind(++index, parameter);
@@ -138,9 +139,10 @@ class WinnerFinder {
   static absl::StatusOr<WinnerFinder> Prepare(const Connection& connection) {
     const std::string of_key =
         " WHERE m.workload_id = ?1 AND m.target_id = ?2 AND m.device_id = ?3 AND m.compiler_id = ?4";
-    HONE_ASSIGN_OR_RETURN(Statement deciding, connection.Prepare(SelectRow(false) + of_key + " AND " + DecidingSql()));
-    HONE_ASSIGN_OR_RETURN(Statement all, connection.Prepare(SelectRow(false) + of_key));
-    HONE_ASSIGN_OR_RETURN(Statement row, connection.Prepare(SelectRow(false) + " WHERE m.id = ?1"));
+    HONE_ASSIGN_OR_RETURN(Statement deciding,
+                          connection.Prepare(SelectRow(Scope::kRowAlone) + of_key + " AND " + DecidingSql()));
+    HONE_ASSIGN_OR_RETURN(Statement all, connection.Prepare(SelectRow(Scope::kRowAlone) + of_key));
+    HONE_ASSIGN_OR_RETURN(Statement row, connection.Prepare(SelectRow(Scope::kWithoutText) + " WHERE m.id = ?1"));
     return WinnerFinder(std::move(deciding), std::move(all), std::move(row));
   }
 
@@ -392,7 +394,7 @@ absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<Store
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   HONE_ASSIGN_OR_RETURN(const int64_t last, (*reader).QueryInt("SELECT coalesce(max(id), 0) FROM measurements"));
   constexpr int64_t kIdsAtATime = 1000;  // so that no statement holds a state of the file for long
-  HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare(SelectRow(/*with_workload_text=*/false) +
+  HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare(SelectRow(Scope::kWithoutText) +
                                                                " WHERE m.id > ?1 AND m.id <= ?2 ORDER BY m.id"));
   for (int64_t after = 0; after < last; after += kIdsAtATime) {
     statement.Reset();

@@ -311,6 +311,8 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
     record.set_schedule(candidate->schedule());
     record.set_decisions(candidate->decisions());
     record.set_is_default(candidate->is_default());
+    record.clear_predicted_seconds();
+    if (candidate->has_predicted_seconds()) record.set_predicted_seconds(candidate->predicted_seconds());
     *record.mutable_outcome() = outcome.outcome();
     absl::StatusOr<records::Record> row = FromProto(record);
     if (row.ok()) result.push_back(*std::move(row));

@@ -36,6 +36,7 @@ struct BatchCandidate {
   std::string id;  // unique in the batch
   std::string schedule, decisions;
   bool is_default = false;
+  std::optional<double> predicted_seconds;
   BatchKernel kernel;  // once it is built
 };
 

@@ -85,6 +85,7 @@ v1::Candidate ToProto(const BatchCandidate& candidate) {
   result.set_schedule(candidate.schedule);
   result.set_decisions(candidate.decisions);
   result.set_is_default(candidate.is_default);
+  if (candidate.predicted_seconds.has_value()) result.set_predicted_seconds(*candidate.predicted_seconds);
   *result.mutable_kernel() = ToProto(candidate.kernel);
   return result;
 }

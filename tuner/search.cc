@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "base/median.h"
 #include "compiler/schedule/step.h"
 
 namespace hone::tuner {
@@ -14,6 +16,7 @@ namespace {
 
 constexpr size_t kPopulation = 24;
 constexpr size_t kDescendFrom = 4;
+constexpr size_t kTimedForPrediction = 32;  // the fastest: near them the next ones are chosen
 
 const space::Decision* Find(const space::Decisions& decisions, const std::string& name) {
   const auto it =
@@ -237,6 +240,22 @@ void Search::Rank(std::vector<Proposal>& proposals, const CostModel& model) cons
   proposals = std::move(ranked);
 }
 
+void Search::Predict(std::vector<Proposal>& proposals, const CostModel& model) const {
+  const std::vector<const Known*> timed = Fastest(kTimedForPrediction);
+  if (timed.empty()) return;
+  std::vector<const Features*> features;
+  for (const Known* known : timed) features.push_back(&known->proposal.features);
+  for (const Proposal& p : proposals) features.push_back(&p.features);
+  const std::vector<double> scores = model.Score(features);
+  std::vector<double> offsets;
+  for (size_t i = 0; i < timed.size(); ++i) offsets.push_back(std::log(*timed[i]->seconds) + scores[i]);
+  const double offset = Median(std::move(offsets));
+  for (size_t i = 0; i < proposals.size(); ++i) {
+    const double seconds = std::exp(offset - scores[timed.size() + i]);
+    if (std::isfinite(seconds) && seconds > 0) proposals[i].predicted_seconds = seconds;
+  }
+}
+
 // Moves the first ones of `from` that differ enough from all chosen, until there are `count` chosen.
 void Search::Take(std::vector<Proposal>& from, size_t count, size_t distance, std::vector<Proposal>& chosen) const {
   for (auto it = from.begin(); it != from.end() && chosen.size() < count;) {
@@ -313,6 +332,7 @@ std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
     Take(neighbours, count, 0, chosen);
     if (chosen.empty()) phase_ = Phase::kDone;
   }
+  Predict(chosen, model);
   for (const Proposal& p : chosen) known_[p.schedule] = {.proposal = p};
   return chosen;
 }

@@ -30,6 +30,8 @@ struct Proposal {
   std::string schedule;  // text; candidates are the same if it is
   Features features;
   Origin origin = Origin::kRandom;
+  // By the cost model that it was proposed with; empty where nothing of its workload had been timed.
+  std::optional<double> predicted_seconds;
 };
 
 class Search {
@@ -108,6 +110,8 @@ class Search {
   std::vector<Proposal> EvolvedBatch(size_t count, const CostModel& model);
   // Sorted by the model, best first.
   void Rank(std::vector<Proposal>& proposals, const CostModel& model) const;
+  // Says what the model expects of them in seconds. Its scores only rank: where they lie, those that were timed tell.
+  void Predict(std::vector<Proposal>& proposals, const CostModel& model) const;
   void Take(std::vector<Proposal>& from, size_t count, size_t distance, std::vector<Proposal>& chosen) const;
   void UpdatePhase();
 

@@ -324,6 +324,7 @@ class TuneLoop {
                                         proposal.schedule,
                                         space::Print(proposal.decisions),
                                         proposal.schedule == task.standard.schedule,
+                                        proposal.predicted_seconds,
                                         {}});
     }
     // Nothing much slower than what we have is worth the wait.

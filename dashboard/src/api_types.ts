@@ -42,6 +42,7 @@ export interface Job {
   devices: string[];
   state: string;
   waiting_for: string;
+  notice: { url: string; delivered: boolean; given_up: boolean; attempts: number; problem: string } | null;
   activity: string;
   error: string;
   submitted_by: string;
@@ -165,6 +166,7 @@ export interface Point {
   at: string;
   kind: string;
   median_ms: number | null;
+  predicted_ms: number | null;
   is_default: boolean;
   confirmed: boolean;
   verified: boolean;

@@ -30,6 +30,7 @@ export interface PlotOptions {
   yName: string;
   xIsTime?: boolean; // seconds since 1970
   xIsWhole?: boolean; // counts something
+  xLogarithmic?: boolean;
   xLeast?: number; // how far the x axis goes at least
   yLogarithmic?: boolean;
   xText?: (x: number) => string;
@@ -158,10 +159,12 @@ export class Plot {
       legend: { show: false },
       cursor: { points: { show: false }, drag: { x: true, y: false, setScale: true } },
       scales: {
-        x: {
-          time: options.xIsTime === true,
-          range: (_plot, least, most) => [Math.min(least, most - (options.xLeast ?? 0)), most],
-        },
+        x: options.xLogarithmic
+          ? { time: false, distr: 3, range: (_plot, least, most) => [least * 0.9, most * 1.1] }
+          : {
+              time: options.xIsTime === true,
+              range: (_plot, least, most) => [Math.min(least, most - (options.xLeast ?? 0)), most],
+            },
         y: options.yLogarithmic
           ? { distr: 3, range: (_plot, least, most) => [least * 0.9, most * 1.15] }
           : { range: (_plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] },
@@ -183,7 +186,11 @@ export class Plot {
               }
             : {}),
           ...(options.xText
-            ? { space: 90, values: (_plot: uPlot, values: number[]) => values.map(options.xText!) }
+            ? {
+                space: 90,
+                values: (_plot: uPlot, values: (number | null)[]) =>
+                  values.map((x) => (x === null ? '' : options.xText!(x))),
+              }
             : {}),
         },
         {

@@ -32,6 +32,7 @@ function made(count) {
       at: new Date(Date.UTC(2026, 0, 1) + i * 500).toISOString(),
       kind: failed ? kinds[(i / 9) % kinds.length | 0] : 'timed',
       median_ms: failed ? null : 0.05 + (1 + ((i * 7919) % 1000) / 300) / (1 + i / 500),
+      predicted_ms: failed || i < 16 ? null : 0.05 + (1 + ((i * 104729) % 1000) / 300) / (1 + i / 500),
       is_default: i === 0,
       confirmed: false,
       verified: !failed,

@@ -114,6 +114,18 @@ await eventually(
 const workloadPath = `/workloads/${workload.digest}?job=${first}`;
 await visit(page, workloadPath);
 await eventually(async () => (await textOf(page, 'main')).includes('Explains'), 'decisions say what they are worth');
+const predictedPlot = '[data-island=predicted-against-measured]';
+await eventually(
+  async () => (await page.$(`${predictedPlot} canvas`)) !== null,
+  'predictions are beside what was measured',
+);
+await page.focus(`${predictedPlot} .canvas`);
+await page.keyboard.press('End');
+await page.waitForFunction(
+  (plot) => /^Predicted .*, measured /.test(document.querySelector(`${plot} .said-of-plot`).textContent),
+  {},
+  predictedPlot,
+);
 await page.waitForSelector('.plot canvas');
 await page.focus('.plot .canvas');
 await page.keyboard.press('ArrowRight');

@@ -16,6 +16,7 @@ const bundled = await build({
       export * as format from './src/format';
       export { sorted } from './src/table';
       export { bestSoFar } from './src/best';
+      export { predictedOf, rankCorrelation } from './src/predictions';
       export { countingRepeats, histogram } from './src/repeats';
       export { withParameters } from './src/parameters';
     `,
@@ -88,6 +89,18 @@ test('rows are sorted, and what is not known comes last, up and down', () => {
 test('the best so far is of verified times alone', () => {
   const point = (median_ms, verified = true) => ({ median_ms, verified });
   assert.deepEqual(parts.bestSoFar([point(null), point(5), point(1, false), point(7), point(3)]), [null, 5, 5, 5, 3]);
+});
+
+test('of predictions those count that have a time beside them, and ranks are compared', () => {
+  const point = (predicted_ms, median_ms) => ({ predicted_ms, median_ms });
+  const of = (...points) => parts.predictedOf(points.map(([a, b]) => point(a, b)));
+  assert.deepEqual(of([3, 1], [null, 2], [1, null], [2, 5]), [point(2, 5), point(3, 1)]);
+  assert.equal(parts.rankCorrelation(of([1, 10], [2, 20], [3, 1000])), 1);
+  assert.equal(parts.rankCorrelation(of([1, 30], [2, 20], [3, 10])), -1);
+  assert.equal(parts.rankCorrelation(of([1, 5], [2, 5], [3, 5])), null);
+  assert.equal(parts.rankCorrelation(of([1, 1], [2, 2])), null);
+  const tied = parts.rankCorrelation(of([1, 1], [1, 2], [2, 3], [3, 4]));
+  assert.ok(Math.abs(tied - 0.9487) < 1e-4, 'equal ones share ranks');
 });
 
 test('a histogram counts every time once', () => {

@@ -51,6 +51,16 @@ Json FailedToJson(const v1::JobProgress& progress) {
   return failed;
 }
 
+Json NoticeToJson(const v1::Job& job) {
+  if (job.spec().notify_url().empty()) return nullptr;
+  const v1::JobNotice& notice = job.notice();
+  return {{"url", job.spec().notify_url()},
+          {"delivered", notice.closed() && notice.problem().empty()},
+          {"given_up", notice.closed() && !notice.problem().empty()},
+          {"attempts", notice.attempts()},
+          {"problem", notice.problem()}};
+}
+
 Json SpentToJson(const v1::TimeSpent& spent) {
   return {{"proposing_seconds", spent.proposing_seconds()},
           {"learning_seconds", spent.learning_seconds()},
@@ -169,6 +179,7 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"devices", ListToJson(spec.devices())},
           {"state", StateName(job.state())},
           {"waiting_for", job.waiting_for()},
+          {"notice", NoticeToJson(job)},
           {"activity", progress.activity()},
           {"error", job.error()},
           {"submitted_by", spec.submitted_by()},
@@ -249,10 +260,12 @@ Json PointToJson(const records::StoredRecord& stored, size_t device) {
   const records::Record& record = stored.record;
   const auto* timing = std::get_if<records::Timing>(&record.outcome);
   const auto* failure = std::get_if<records::Failure>(&record.outcome);
+  const std::optional<double> predicted = timing == nullptr ? std::nullopt : timing->predicted_seconds;
   return {{"row", stored.row},
           {"at", InstantToJson(record.measured_at)},
           {"kind", failure == nullptr ? "timed" : std::string(FailureKindName(failure->kind))},
           {"median_ms", MedianToJson(record)},
+          {"predicted_ms", Maybe(predicted.has_value(), predicted.value_or(0) * kMs)},
           {"is_default", record.is_default},
           {"confirmed", timing != nullptr && timing->confirmed},
           {"verified", timing != nullptr && timing->verified},

@@ -95,6 +95,14 @@ export function jobPage(window: Window): Page {
     );
   }
 
+  function told(): string {
+    const { notice } = job;
+    if (notice === null) return '';
+    if (notice.delivered) return `${notice.url}, which took it`;
+    if (notice.attempts === 0) return `${notice.url}, when it ends`;
+    return `${notice.url}: ${count(notice.attempts)} attempts, the last ended with: ${notice.problem}${notice.given_up ? '; given up' : ''}`;
+  }
+
   return {
     title: () => job.model || job.job,
     async load() {
@@ -161,6 +169,7 @@ export function jobPage(window: Window): Page {
             ['Submitted by', job.submitted_by],
             ['Created', instant(job.created)],
             ['Started', job.started ? instant(job.started) : ''],
+            ['Told of its end', told()],
             ['Ends at the latest', job.until ? instant(job.until) : ''],
             [
               'Time tuning',

@@ -10,6 +10,7 @@ import { colourOfOutcome } from '../outcomes';
 import { type Page, sparingly, type Window } from '../page';
 import { withParameters } from '../parameters';
 import { Plot, type PlotData, type Series } from '../plot';
+import { predictionPlot } from '../prediction_plot';
 import { type Column, table } from '../table';
 import { bar, choice, code, facts, figures, link, moment, section } from '../widgets';
 
@@ -79,6 +80,7 @@ export function workloadPage(window: Window): Page {
       .map((note) => `, ${note}`)
       .join('')}; ${instant(point.at)} on ${point.measured_by}. Enter or a click shows it.`;
   }
+  const predictions = predictionPlot(window);
   const open = (i: number) => shown[i] && window.go(addressOf.candidate(shown[i].row));
 
   async function loadPoints(): Promise<void> {
@@ -140,15 +142,13 @@ export function workloadPage(window: Window): Page {
     const kinds = [...new Set(shown.map((point) => point.kind))].sort(
       (a, b) => Number(b === 'timed') - Number(a === 'timed') || a.localeCompare(b),
     );
-    const dots = kinds.map(
-      (kind): Series => ({
-        name: kind === 'timed' ? 'a trial' : words(kind),
-        colour: colourOfOutcome(kind),
-        kind: 'dots',
-        atTop: kind !== 'timed',
-        y: shown.map((point) => (point.kind !== kind ? null : kind === 'timed' ? point.median_ms : 1)),
-      }),
-    );
+    const dots = kinds.map((kind): Series => ({
+      name: kind === 'timed' ? 'a trial' : words(kind),
+      colour: colourOfOutcome(kind),
+      kind: 'dots',
+      atTop: kind !== 'timed',
+      y: shown.map((point) => (point.kind !== kind ? null : kind === 'timed' ? point.median_ms : 1)),
+    }));
     const level = (name: string, colour: string, ms: number | null): Series[] =>
       ms === null ? [] : [{ name, colour, kind: 'line', dashed: true, y: shown.map(() => ms) }];
     return [
@@ -355,6 +355,7 @@ export function workloadPage(window: Window): Page {
             empty: 'Nothing has won yet.',
           }),
         ),
+        section('Predicted against measured', predictions(points)),
         section('Which decisions matter', decisions()),
         section('Trials', listed()),
         section(

@@ -67,10 +67,11 @@ Record Row(int64_t number, Random& random) {
   return record;
 }
 
-absl::Status Fill(Store& store, int64_t rows) {
-  Random random(1);
+// Goes on behind the rows that are there.
+absl::Status Fill(Store& store, int64_t there, int64_t rows) {
+  Random random(static_cast<uint64_t>(there) + 1);
   constexpr int64_t kAtATime = 5000;
-  for (int64_t first = 0; first < rows; first += kAtATime) {
+  for (int64_t first = there; first < rows; first += kAtATime) {
     std::vector<Record> batch;
     for (int64_t i = first; i < std::min(rows, first + kAtATime); ++i) batch.push_back(Row(i, random));
     HONE_ASSIGN_OR_RETURN(const AppendReport report, store.Append(batch));
@@ -96,7 +97,7 @@ absl::Status Run(const std::string& path, int64_t rows) {
   HONE_ASSIGN_OR_RETURN(const Stats before, store->Summarize());
   const auto start = std::chrono::steady_clock::now();
   const bool fills = before.records < rows;
-  if (fills) HONE_RETURN_IF_ERROR(Fill(*store, rows));
+  if (fills) HONE_RETURN_IF_ERROR(Fill(*store, before.records, rows));
   const double fill_seconds = SecondsSince(start);
   const int64_t workloads = std::max<int64_t>(1, rows / kRowsOfAWorkload);
   const double model_ms = Time([&](int i) -> absl::Status {

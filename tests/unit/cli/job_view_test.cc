@@ -195,6 +195,22 @@ TEST(JobToJsonTest, SaysWhereTheTimeWent) {
                 "600 candidates drawn, 10% illegal, 1% drawn before\n"));
 }
 
+TEST(JobToJsonTest, SaysWhoIsToldOfTheEndAndWhetherHeWas) {
+  v1::Job job = Running().job();
+  EXPECT_EQ(JobToJson(job)["notice"], nullptr);
+  job.mutable_spec()->set_notify_url("https://hooks.lab/done");
+  job.mutable_notice()->set_attempts(3);
+  job.mutable_notice()->set_problem("it answered 500");
+  EXPECT_EQ(JobToJson(job)["notice"].dump(),
+            R"({"url":"https://hooks.lab/done","delivered":false,"given_up":false,"attempts":3,)"
+            R"("problem":"it answered 500"})");
+  job.mutable_notice()->set_closed(true);
+  EXPECT_EQ(JobToJson(job)["notice"]["given_up"], true);
+  job.mutable_notice()->clear_problem();
+  EXPECT_EQ(JobToJson(job)["notice"]["delivered"], true);
+  EXPECT_EQ(JobToJson(job)["notice"]["given_up"], false);
+}
+
 TEST(ClockTest, HasHoursWhereThereAreSome) {
   EXPECT_EQ(Clock(59.9), "0:59");
   EXPECT_EQ(Clock(3599), "59:59");

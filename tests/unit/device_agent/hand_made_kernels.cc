@@ -110,7 +110,8 @@ std::string CompileKernels(const std::string& source) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string file = folder / "kernels.c", object = folder / "kernels.so";
   std::ofstream(file) << kPrelude << source;
-  const std::string command = fmt::format("cc -O1 -w -shared -fPIC -I{} -o {} {}", HONE_SOURCE_DIR, object, file);
+  const std::string command =
+      fmt::format("{} -O1 -w -shared -fPIC -I{} -o {} {}", HONE_TEST_CC, HONE_SOURCE_DIR, object, file);
   HONE_CHECK(std::system(command.c_str()) == 0);
   std::stringstream bytes;
   bytes << std::ifstream(object, std::ios::binary).rdbuf();

@@ -69,6 +69,7 @@ Recordable Measured(const v1::Timing& timing) {
   candidate->set_id("c0");
   candidate->set_schedule("split");
   candidate->set_is_default(true);
+  candidate->set_predicted_seconds(2e-3);
   Recordable recordable{"b1", "job", std::make_shared<const v1::Batch>(batch), {}};
   v1::CandidateOutcome* outcome = recordable.result.add_outcomes();
   outcome->set_candidate_id("c0");
@@ -106,6 +107,7 @@ TEST(ToRecordsTest, NothingThatAnAgentTellsIsDropped) {
   EXPECT_EQ(timing.drift, 0.03);
   EXPECT_EQ(timing.temperature_celsius, 61);
   EXPECT_EQ(timing.clock_hertz, 3.4e9);
+  EXPECT_EQ(timing.predicted_seconds, 2e-3);
 }
 
 // What cannot be true must not cost the record: a clock of 0 MHz, a reference that was never timed.

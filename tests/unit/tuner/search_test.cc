@@ -200,6 +200,22 @@ TEST_F(SearchTest, RememberedCandidatesAreNotTriedAgain) {
   }
 }
 
+// Scores only rank, so what was timed says how many seconds they mean.
+TEST_F(SearchTest, PredictionsLieWhereTheTimesDo) {
+  Search search = MakeSearch(8);
+  const auto draft_seconds = [](const Proposal& p) { return std::exp(p.features[kDraftLogSeconds]); };
+  for (const Proposal& p : search.Propose(8, draft_)) {
+    EXPECT_EQ(p.predicted_seconds, std::nullopt);
+    search.Observe(p.schedule, 3 * draft_seconds(p));
+  }
+  const auto proposals = search.Propose(8, draft_);
+  ASSERT_FALSE(proposals.empty());
+  for (const Proposal& p : proposals) {
+    ASSERT_TRUE(p.predicted_seconds.has_value());
+    EXPECT_NEAR(*p.predicted_seconds / draft_seconds(p), 3, 1e-6);
+  }
+}
+
 TEST_F(SearchTest, SamplesCarryFailuresAndTimes) {
   Search search = MakeSearch(9);
   const auto proposals = search.Propose(4, draft_);

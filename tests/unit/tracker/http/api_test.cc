@@ -113,6 +113,7 @@ class ApiTest : public SiteTest {
 v1::JobSpec FullSpec() {
   v1::JobSpec spec = SpecOf("full");
   spec.add_devices("elsewhere");
+  spec.set_notify_url("https://hooks.lab/done");
   (*spec.mutable_labels())["room"] = "attic";
   (*spec.mutable_options())["space"] = "all";
   return spec;
@@ -169,6 +170,30 @@ TEST_F(ApiTest, AJobTellsWhereItStandsAndWhatItsWorkloadsTake) {
   EXPECT_EQ(Get("/api/v1/jobs/none").status, 404);
 }
 
+TEST_F(ApiTest, AJobTellsWhetherSomebodyWasToldOfItsEnd) {
+  const std::string id = SubmitJob(FullSpec());
+  const auto notice = [&] { return GetJson("/api/v1/jobs/" + id)["notice"]; };
+  EXPECT_EQ(notice()["url"], "https://hooks.lab/done");
+  EXPECT_EQ(notice()["delivered"], false);
+  Post("/api/v1/jobs/" + id + "/cancel", "");
+  v1::JobNotice told;
+  told.set_attempts(1);
+  told.set_problem("it answered 500");
+  shell_->TakeNotice(id, told);
+  EXPECT_EQ(notice()["problem"], "it answered 500");
+  EXPECT_EQ(notice()["given_up"], false);
+  told.set_closed(true);
+  shell_->TakeNotice(id, told);
+  EXPECT_EQ(notice()["given_up"], true);
+  EXPECT_EQ(notice()["delivered"], false);
+  told.clear_problem();
+  told.set_attempts(2);
+  shell_->TakeNotice(id, told);
+  EXPECT_EQ(notice()["delivered"], true);
+  EXPECT_EQ(notice()["attempts"], 2);
+  EXPECT_EQ(GetJson("/api/v1/jobs/" + job_)["notice"], nullptr);
+}
+
 TEST_F(ApiTest, JobsComeInPagesTheNewestFirst) {
   const std::string second = SubmitJob("second"), third = SubmitJob("third");
   const Json first = GetJson("/api/v1/jobs?limit=2");
@@ -205,6 +230,8 @@ TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
   EXPECT_TRUE(workload["more"]);
   EXPECT_EQ(workload["points"][0]["kind"], "timed");
   EXPECT_EQ(workload["points"][0]["median_ms"], 1);
+  EXPECT_EQ(workload["points"][0]["predicted_ms"], nullptr);
+  EXPECT_EQ(workload["points"][1]["predicted_ms"], 2);
   EXPECT_EQ(workload["points"][1]["device"], 0);
   EXPECT_THAT(workload["devices"], SizeIs(1));
   EXPECT_EQ(workload["devices"][0], workload["best"][0]["device"]);

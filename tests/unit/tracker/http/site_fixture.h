@@ -88,6 +88,7 @@ class SiteTest : public testing::Test {
     for (v1::Candidate& candidate : *submit.mutable_batch()->mutable_candidates()) {
       candidate.set_schedule("schedule of " + candidate.id());
       candidate.set_decisions("tile=" + candidate.id().substr(1));
+      if (candidate.id() != "c0") candidate.set_predicted_seconds(2e-3);
     }
     EXPECT_TRUE(Await<v1::SubmitBatchResponse>([&](Done<v1::SubmitBatchResponse> done) {
                   shell_->SubmitBatch(submit, done);
@@ -111,11 +112,17 @@ class SiteTest : public testing::Test {
     return id;
   }
 
+  static FarmOptions Options() {
+    FarmOptions options;
+    options.jobs.notify_allowed = {"https://hooks.lab/"};
+    return options;
+  }
+
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const std::unique_ptr<records::Store> store_ =
       records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value();
   const std::unique_ptr<Shell> shell_ =
-      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+      Shell::Start(Options(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   const Visitors visitors_{nullptr, nullptr, "secret", {"localhost"}};
   v1::DeviceState device_ = DeviceOf();  // that agents have
   v1::JobLease lease_;                   // of the job that Measure began

@@ -1,0 +1,73 @@
+# Sourced by the tests here: what scripts/packages has made, a scratch folder ($work), and systems in folders of it in which
+# programs run as on a board. Usage of a test: NAME FOLDER_WITH_HONE'S_PROGRAMS; as root, since it makes systems.
+set -euo pipefail
+bin=$(realpath "${1:?usage: $0 FOLDER_WITH_HONE\'S_PROGRAMS}")
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. scripts/lib.sh
+
+skip() {
+  echo "skipped: $1"
+  exit 77
+}
+[[ $EUID -eq 0 ]] || skip "needs root, for roots of other systems"
+command -v qemu-aarch64-static > /dev/null || skip "needs qemu-user-static"
+[[ $(dpkg --print-architecture) != arm64 ]] || skip "needs another architecture than arm64"
+
+made=build/packages
+work=$(mktemp -d)
+processes=()  # that the test started and has not ended
+tidy() { :; }  # what a test has to put away besides
+finish() {
+  local status=$?
+  for process in "${processes[@]}"; do kill "$process" 2> /dev/null || true; done
+  wait
+  tidy
+  [[ $status -eq 0 ]] || tail -n 20 "$work"/*.log
+  rm -rf --one-file-system "$work"
+}
+trap finish EXIT
+
+# make_root NAME FROM: a system for arm64 whose files are those in FROM.
+make_root() {
+  local root=$work/$1
+  mkdir -p "$root"
+  cp -a "$made/$2/root/." "$root"
+  mkdir -p "$root"/{proc,dev,tmp,etc,root,usr/bin}
+  chmod 755 "$root"
+  chmod 1777 "$root/tmp"
+  cp /etc/hosts "$root/etc/hosts"
+}
+
+# make_board NAME DEB: a system for arm64 with Debian 12's libraries, in which the agent's package lies as dpkg puts it.
+make_board() {
+  make_root "$1" libraries-arm64
+  dpkg-deb -x "$2" "$work/$1"
+  # What postinst makes; in the namespace of emulated there is no user but root.
+  echo 'hone:x:0:0::/var/lib/hone:/usr/sbin/nologin' > "$work/$1/etc/passwd"
+  mkdir -p "$work/$1/var/lib/hone"
+}
+
+# What follows is put before a command and the root that it runs in: it gets processes and mounts of its own, which end
+# with it.
+inside='
+  set -e
+  root=$1; shift
+  mount --bind "$root" "$root"
+  mount --rbind /dev "$root/dev"
+  mount -t proc proc "$root/proc"
+  cd "$root"
+  if [[ -n ${EMULATOR:-} ]]; then
+    # Made known in a namespace of the test alone, so that the programs that the agent starts find it too.
+    mount -t binfmt_misc none proc/sys/fs/binfmt_misc
+    printf "%s%s%s" ":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00" \
+      ":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff" \
+      ":$EMULATOR:F" > proc/sys/fs/binfmt_misc/register
+  fi
+  mkdir -p old
+  pivot_root . old
+  unset EMULATOR "${!HONE_@}" "${!XDG_@}"
+  export HOME=/root
+  exec "$@"'
+native=(unshare --mount --pid --fork --kill-child bash -c "$inside" bash)
+emulated=(env EMULATOR="$(command -v qemu-aarch64-static)" unshare --user --map-root-user --mount --pid --fork --kill-child
+  bash -c "$inside" bash)
