@@ -64,6 +64,10 @@ DeviceInfo Describe(const Api& api, Ordinal device) {
   std::array<char, 256> name = {};
   api.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device);
   info.name = name.data();
+  std::array<char, 32> address = {};
+  if (api.cuDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()) - 1, device) == kSuccess) {
+    info.pci_address = address.data();
+  }
   info.architecture = "sm_" + std::to_string(ask(kMajor)) + std::to_string(ask(kMinor));
   int version = 0;
   api.cuDriverGetVersion(&version);

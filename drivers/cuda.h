@@ -27,6 +27,7 @@ struct DeviceInfo {
   std::string name;
   std::string architecture;    // "sm_87"
   std::string driver_version;  // the newest CUDA that it knows: "12.4"
+  std::string pci_address;     // "0000:65:00.0", its name in other libraries of the driver
   int64_t compute_units = 0;
   int64_t max_group_lanes = 0;     // lanes of a group, for any kernel; one kernel's own limit may be lower
   int64_t preferred_multiple = 0;  // lanes that run in step

@@ -22,6 +22,7 @@ using Ordinal = int;                 // of a device
 #define HONE_CUDA_FUNCTIONS(X) \
   X(cuInit, unsigned) X(cuDriverGetVersion, int*) X(cuGetErrorName, int, const char**) \
   X(cuDeviceGetCount, int*) X(cuDeviceGet, Ordinal*, int) X(cuDeviceGetName, char*, int, Ordinal) \
+  X(cuDeviceGetPCIBusId, char*, int, Ordinal) \
   X(cuDeviceGetAttribute, int*, int, Ordinal) X(cuDeviceTotalMem_v2, size_t*, Ordinal) \
   X(cuDevicePrimaryCtxRetain, Handle*, Ordinal) X(cuDevicePrimaryCtxRelease_v2, Ordinal) X(cuCtxSetCurrent, Handle) \
   X(cuLinkCreate_v2, unsigned, int*, void**, Handle*) \

@@ -181,6 +181,10 @@ int cuDeviceGetName(char* name, int bytes, int) {
   std::strncpy(name, "Fake CUDA device", static_cast<size_t>(bytes));
   return 0;
 }
+int cuDeviceGetPCIBusId(char* address, int bytes, int) {
+  std::strncpy(address, "0000:65:00.0", static_cast<size_t>(bytes));
+  return 0;
+}
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   static const std::map<int, int> values = {{1, 1024},     {8, 48 << 10}, {10, 32}, {16, 4},
                                             {38, 4 << 20}, {75, 8},       {76, 7}};
