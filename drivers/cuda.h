@@ -31,7 +31,7 @@ struct DeviceInfo {
   int64_t compute_units = 0;
   int64_t max_group_lanes = 0;     // lanes of a group, for any kernel; one kernel's own limit may be lower
   int64_t preferred_multiple = 0;  // lanes that run in step
-  int64_t local_bytes = 0;         // shared by the lanes of a group
+  int64_t local_bytes = 0;         // shared by the lanes of a group, at most
   int64_t global_bytes = 0;
   int64_t cache_bytes = 0;        // of global memory
   int64_t slice_alignment = 256;  // bytes; where a slice of a buffer may start
@@ -66,12 +66,16 @@ class Kernel {
   const KernelFacts& facts() const { return facts_; }
   // index: as the kernel declares its parameters. Stays set until it is set again.
   Error SetArg(int index, const Buffer& buffer);
+  // Bytes that each of its groups is given beside what the kernel has by itself. kProgram: more than the device has.
+  Error SetShared(int64_t bytes);
 
  private:
   friend class Device;
   friend class Program;
+  std::shared_ptr<const Context> context_;
   std::shared_ptr<void> module_;
   void* function_ = nullptr;
+  int64_t shared_bytes_ = 0;
   std::string name_;
   KernelFacts facts_;
   std::vector<Buffer> args_;
@@ -133,12 +137,15 @@ class Device {
  public:
   Device() = default;
   const DeviceInfo& info() const { return info_; }
+  int number() const;  // its place in the driver's list
 
   // Compiles PTX; several modules of it may follow one another, with different names. kProgram: the driver's log.
   Error Build(std::string_view ptx, const BuildOptions& options, Program* program) const;
   // With arbitrary contents.
   Error Allocate(size_t bytes, Buffer* buffer) const;
   Error AllocatePinned(size_t bytes, PinnedMemory* memory) const;
+  // Memory on this device that is another's, who keeps it as long as the buffer is used.
+  Buffer Adopt(void* memory, size_t bytes) const;
   // A part of `whole`, which it keeps alive; offset is a multiple of slice_alignment.
   Error Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const;
 

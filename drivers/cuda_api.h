@@ -30,6 +30,7 @@ using Ordinal = int;                 // of a device
   X(cuLinkComplete, Handle, void**, size_t*) X(cuLinkDestroy, Handle) \
   X(cuModuleLoadData, Handle*, const void*) X(cuModuleUnload, Handle) \
   X(cuModuleGetFunction, Handle*, Handle, const char*) X(cuFuncGetAttribute, int*, int, Handle) \
+  X(cuFuncSetAttribute, Handle, int, int) \
   X(cuMemAlloc_v2, Pointer*, size_t) X(cuMemFree_v2, Pointer) \
   X(cuMemHostAlloc, void**, size_t, unsigned) X(cuMemFreeHost, void*) \
   X(cuMemcpyHtoDAsync_v2, Pointer, const void*, size_t, Handle) \

@@ -124,6 +124,7 @@ class LaneBackend : public Backend {
                             " lanes in a group, the " + Driver::kName + " device '" + device_.info().name +
                             "' can run " + std::to_string(kernel.facts().max_group_lanes) + " of it");
       }
+      HONE_RETURN_IF_FAULT(ToFault(kernel.SetShared(launch.shared_bytes)));
       for (size_t a = 0; a < launch.arguments.size(); ++a) {
         const KernelBuffer& buffer = interface.buffers[launch.arguments[a]];
         Buffer slice;
@@ -170,7 +171,7 @@ class LaneBackend : public Backend {
   Error HandOver(std::span<int64_t> nanoseconds) const {
     Error error;
     for (const uint32_t id : program_.inputs) {
-      if (error.ok()) error = device_.EnqueueWrite(memory_[id], Host(id));
+      if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueWrite(memory_[id], Host(id));
     }
     for (size_t i = 0; i < calls_.size() && error.ok(); ++i) {
       error = nanoseconds.empty() ? HandOver(calls_[i]) : Time(calls_[i], &nanoseconds[i]);
@@ -180,10 +181,12 @@ class LaneBackend : public Backend {
       if (error.ok()) error = device_.EnqueueCopy(memory_[copy.source], memory_[copy.target], bytes);
     }
     for (const uint32_t id : program_.outputs) {
-      if (error.ok()) error = device_.EnqueueRead(memory_[id], Host(id));
+      if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueRead(memory_[id], Host(id));
     }
     return error;
   }
+
+  const Buffer& Memory(uint32_t tensor) const { return memory_[tensor]; }  // on the device
 
   const ProgramView& program_;
   Device device_;
@@ -192,7 +195,7 @@ class LaneBackend : public Backend {
   Buffer arena_;
   std::vector<Buffer> memory_;   // per tensor, on the device
   std::vector<Call> calls_;      // their places in memory do not change: launches point to kernels
-  std::vector<uint8_t*> ports_;  // per tensor, in this process; of inputs and outputs
+  std::vector<uint8_t*> ports_;  // per tensor, in this process; of inputs and outputs that are there
 };
 
 }  // namespace hone::runtime

@@ -11,6 +11,7 @@
 
 #include "base/temporary_folder.h"
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/shared_memory.h"
 #include "compiler/ir/text.h"
 
 namespace hone::codegen {
@@ -41,6 +42,29 @@ func reverse(x: i64[8], y: i64[8]) grid 2 lanes 4 {
   EXPECT_THAT(ptx, AllOf(HasSubstr(".shared .align 64"), HasSubstr("bar.sync \t0;"), HasSubstr("st.shared.u64")));
   EXPECT_THAT(ptx, HasSubstr("ld.global.nc.u64"));  // read by nobody else while it runs
   EXPECT_THAT(ptx, Not(HasSubstr(".local")));
+}
+
+// Beyond what a launch has by itself, all shared buffers lie in what it asks for.
+TEST(Cuda, MoreSharedMemoryIsAskedFor) {
+  const std::string func = R"(
+func two(x: i64[8], y: i64[8]) grid 2 lanes 4 {
+  alloc first: i64[4100] shared {
+    alloc second: i64[4100] shared {
+      first[lane.id] = x[group.id * 4 + lane.id]
+      second[lane.id] = x[group.id * 4 + lane.id]
+      barrier
+      y[group.id * 4 + lane.id] = first[3 - lane.id] + second[3 - lane.id]
+    }
+  }
+})";
+  const std::string ptx = Ptx(func);
+  EXPECT_THAT(ptx, HasSubstr(".extern .shared .align 64 .b8 two_shared[]"));
+  EXPECT_THAT(ptx, HasSubstr("32832"));  // where the second begins: 4100 * 8, on a multiple of 64
+  const target::Target target = *target::ParseTarget("cuda:sm_87");
+  EXPECT_EQ(PlaceShared(*ir::ParseFunc(func), target.memory).asked_bytes, 2 * 32832);
+  const std::string small =
+      "func f(x: f32[4]) grid 1 lanes 4 {\n  alloc a: f32[12288] shared {\n    x[lane.id] = 0.0\n  }\n}";
+  EXPECT_EQ(PlaceShared(*ir::ParseFunc(small), target.memory).asked_bytes, 0);
 }
 
 constexpr char kCopies[] = R"(
