@@ -144,8 +144,7 @@ class Device {
   // With arbitrary contents.
   Error Allocate(size_t bytes, Buffer* buffer) const;
   Error AllocatePinned(size_t bytes, PinnedMemory* memory) const;
-  // Memory on this device that is another's, who keeps it as long as the buffer is used.
-  Buffer Adopt(void* memory, size_t bytes) const;
+  Buffer Adopt(void* memory, size_t bytes) const;  // of another, on this device, who keeps it while it is used
   // A part of `whole`, which it keeps alive; offset is a multiple of slice_alignment.
   Error Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const;
 

@@ -1,8 +1,8 @@
 // The back end of devices with lanes: the code is compiled by the device's driver, kernels run in the device's memory.
 //
 // Written once for all drivers that have the handles and calls of drivers/opencl.h; a file per driver names them.
-// Private to those files. Compiled code is kept in the user's cache (cache_folder.h), unless the driver keeps it
-// itself. A run hands everything over in order (inputs, launches, copies, outputs) and waits once.
+// Private to those files. Compiled code is kept in the user's cache (cache_folder.h), unless the driver does that. A
+// run hands everything over in order (inputs, launches, copies, outputs) and waits once.
 #ifndef HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 #define HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 
@@ -64,8 +64,7 @@ class LaneBackend : public Backend {
   int threads() const override { return 1; }
 
  private:
-  // Of one call, with their arguments set once and for all.
-  struct Call {
+  struct Call {  // with its arguments set once and for all
     std::vector<Kernel> kernels;
     std::vector<Launch> launches;  // of kernels
   };
@@ -137,8 +136,7 @@ class LaneBackend : public Backend {
         HONE_RETURN_IF_FAULT(ToFault(kernel.SetArg(static_cast<int>(a), slice)));
       }
     }
-    calls_.push_back(std::move(call));
-    Call& kept = calls_.back();
+    Call& kept = calls_.emplace_back(std::move(call));
     for (size_t i = 0; i < kept.kernels.size(); ++i) {
       kept.launches.push_back({&kept.kernels[i], interface.main[i].groups, interface.main[i].lanes});
     }
@@ -187,7 +185,6 @@ class LaneBackend : public Backend {
   }
 
   const Buffer& Memory(uint32_t tensor) const { return memory_[tensor]; }  // on the device
-
   const ProgramView& program_;
   Device device_;
 
