@@ -140,7 +140,14 @@ class Parser {
     if (!groups.has_value() || !lanes.has_value() || (*groups == 0) != (*lanes == 0)) return "has no sensible grid";
     launch.groups = *groups;
     launch.lanes = *lanes;
-    for (size_t i = 4; i < words.size(); ++i) {
+    size_t first = 4;
+    if (words.size() > 5 && words[4] == "shared") {
+      const auto shared = Integer(words[5], kMostBytes);
+      if (!shared.has_value() || *shared == 0 || *lanes == 0) return "has no sensible shared memory";
+      launch.shared_bytes = *shared;
+      first = 6;
+    }
+    for (size_t i = first; i < words.size(); ++i) {
       const auto argument = Integer(words[i], kMostLanes);
       if (!argument.has_value()) return "'" + std::string(words[i]) + "' is no argument";
       launch.arguments.push_back(static_cast<uint32_t>(*argument));
@@ -221,6 +228,7 @@ std::string Print(const KernelInterface& interface) {
     for (const KernelLaunch& launch : launches) {
       text += std::string(verb) + " " + launch.function + " " + std::to_string(launch.groups) + " " +
               std::to_string(launch.lanes);
+      if (launch.shared_bytes > 0) text += " shared " + std::to_string(launch.shared_bytes);
       for (const uint32_t argument : launch.arguments) text += " " + std::to_string(argument);
       text += "\n";
     }

@@ -43,6 +43,7 @@ struct KernelLaunch {
   // the kWorkspace ones, in order, and slices the workspace itself.
   int64_t groups = 0, lanes = 0;
   std::vector<uint32_t> arguments;  // indices into buffers; of a grid: exactly the function's parameters
+  int64_t shared_bytes = 0;         // of a grid: what a group is to have beyond what the function has by itself
   friend bool operator==(const KernelLaunch&, const KernelLaunch&) = default;
 };
 

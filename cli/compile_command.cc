@@ -51,6 +51,9 @@ nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
       if (kernel.lanes == 0) continue;
       fields["lanes"] = kernel.lanes;
       fields["shared_bytes"] = kernel.shared_bytes;
+      if (!kernel.resources.has_value()) continue;
+      fields["registers"] = kernel.resources->registers;
+      fields["spill_bytes"] = kernel.resources->spill_bytes;
     }
   }
   return {{"seconds", summary.seconds},
@@ -120,7 +123,10 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const Options& optio
     HONE_ASSIGN_OR_RETURN(const LockFile lock, ReadLockFile(options.locked));
     HONE_ASSIGN_OR_RETURN(targets, LockedTargets(lock, options.locked, options.model));
   }
-  for (package::KernelOptions& target : targets) target.reproducers = options.model.reproducers;
+  for (package::KernelOptions& target : targets) {
+    target.examine = options.json;
+    target.reproducers = options.model.reproducers;
+  }
   return targets;
 }
 

@@ -131,7 +131,7 @@ class OwnDevice {
     if (golden_.has_value()) {
       served.golden.run = [this](uint64_t number, const std::stop_token& stop) {
         v1::GoldenCheck check = ReadGolden(*golden_, launcher_.Run(*golden_, stop), number);
-        check.set_throttled(throttling_.Seen());
+        check.set_throttled(throttling_.Seen() || device_->ReadSensors().slowed_down);
         return check;
       };
     }

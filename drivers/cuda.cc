@@ -39,8 +39,15 @@ enum Attribute {
   kL2Bytes = 38,
   kMajor = 75,
   kMinor = 76,
+  kSharedBytesIfAsked = 97,
 };
-enum FunctionAttribute { kFunctionMaxLanes = 0, kFunctionShared = 1, kFunctionLocal = 3, kFunctionRegisters = 4 };
+enum FunctionAttribute {
+  kFunctionMaxLanes = 0,
+  kFunctionShared = 1,
+  kFunctionLocal = 3,
+  kFunctionRegisters = 4,
+  kFunctionAskedShared = 8,
+};
 enum JitOption { kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5, kErrorLogBytes = 6 };
 constexpr int kInputPtx = 1;
 constexpr unsigned kStreamAlone = 1;     // does not wait for the default stream
@@ -64,6 +71,10 @@ DeviceInfo Describe(const Api& api, Ordinal device) {
   std::array<char, 256> name = {};
   api.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device);
   info.name = name.data();
+  std::array<char, 32> address = {};
+  if (api.cuDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()) - 1, device) == kSuccess) {
+    info.pci_address = address.data();
+  }
   info.architecture = "sm_" + std::to_string(ask(kMajor)) + std::to_string(ask(kMinor));
   int version = 0;
   api.cuDriverGetVersion(&version);
@@ -71,7 +82,7 @@ DeviceInfo Describe(const Api& api, Ordinal device) {
   info.compute_units = ask(kUnits);
   info.max_group_lanes = ask(kMaxLanes);
   info.preferred_multiple = ask(kLaneWidth);
-  info.local_bytes = ask(kSharedBytes);
+  info.local_bytes = std::max(ask(kSharedBytes), ask(kSharedBytesIfAsked));
   info.cache_bytes = ask(kL2Bytes);
   size_t bytes = 0;
   api.cuDeviceTotalMem_v2(&bytes, device);
@@ -206,6 +217,7 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
     int value = 0;
     return api.cuFuncGetAttribute(&value, attribute, found.function_) == kSuccess ? value : 0;
   };
+  found.context_ = context_;
   found.module_ = module_;
   found.name_ = name;
   found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
@@ -217,6 +229,14 @@ Error Kernel::SetArg(int index, const Buffer& buffer) {
   if (args_.size() <= static_cast<size_t>(index)) args_.resize(static_cast<size_t>(index) + 1);
   args_[static_cast<size_t>(index)] = buffer;
   return {};
+}
+
+Error Kernel::SetShared(int64_t bytes) {
+  if (bytes == shared_bytes_) return {};
+  context_->Enter();
+  shared_bytes_ = bytes;
+  const int code = context_->api->cuFuncSetAttribute(function_, kFunctionAskedShared, static_cast<int>(bytes));
+  return context_->Check(code, std::to_string(bytes) + " bytes of shared memory for kernel '" + name_ + "'");
 }
 
 Error Device::Allocate(size_t bytes, Buffer* buffer) const {
@@ -246,6 +266,15 @@ Error Device::AllocatePinned(size_t bytes, PinnedMemory* memory) const {
   memory->memory_ = Own(context_, place, [](const Api& api, Handle h) { api.cuMemFreeHost(h); });
   memory->bytes_ = bytes;
   return {};
+}
+
+int Device::number() const { return context_->device; }
+
+Buffer Device::Adopt(void* memory, size_t bytes) const {
+  Buffer buffer;
+  buffer.place_ = reinterpret_cast<Pointer>(memory);
+  buffer.bytes_ = bytes;
+  return buffer;
 }
 
 Error Device::CheckRange(const Buffer& buffer, size_t offset, size_t bytes) const {
@@ -297,7 +326,8 @@ Error Device::EnqueueLaunch(const Launch& launch) const {
   for (const Buffer& buffer : kernel.args_) places.push_back(buffer.place_);
   for (Pointer& place : places) arguments.push_back(&place);
   return context_->Check(context_->api->cuLaunchKernel(kernel.function_, static_cast<unsigned>(launch.groups), 1, 1,
-                                                       static_cast<unsigned>(launch.lanes), 1, 1, 0, context_->stream,
+                                                       static_cast<unsigned>(launch.lanes), 1, 1,
+                                                       static_cast<unsigned>(kernel.shared_bytes_), context_->stream,
                                                        arguments.data(), nullptr),
                          "cannot launch kernel '" + kernel.name_ + "' with " + std::to_string(launch.groups) +
                              " groups of " + std::to_string(launch.lanes) + " lanes");

@@ -27,10 +27,11 @@ struct DeviceInfo {
   std::string name;
   std::string architecture;    // "sm_87"
   std::string driver_version;  // the newest CUDA that it knows: "12.4"
+  std::string pci_address;     // "0000:65:00.0", its name in other libraries of the driver
   int64_t compute_units = 0;
   int64_t max_group_lanes = 0;     // lanes of a group, for any kernel; one kernel's own limit may be lower
   int64_t preferred_multiple = 0;  // lanes that run in step
-  int64_t local_bytes = 0;         // shared by the lanes of a group
+  int64_t local_bytes = 0;         // shared by the lanes of a group, at most
   int64_t global_bytes = 0;
   int64_t cache_bytes = 0;        // of global memory
   int64_t slice_alignment = 256;  // bytes; where a slice of a buffer may start
@@ -65,12 +66,16 @@ class Kernel {
   const KernelFacts& facts() const { return facts_; }
   // index: as the kernel declares its parameters. Stays set until it is set again.
   Error SetArg(int index, const Buffer& buffer);
+  // Bytes that each of its groups is given beside what the kernel has by itself. kProgram: more than the device has.
+  Error SetShared(int64_t bytes);
 
  private:
   friend class Device;
   friend class Program;
+  std::shared_ptr<const Context> context_;
   std::shared_ptr<void> module_;
   void* function_ = nullptr;
+  int64_t shared_bytes_ = 0;
   std::string name_;
   KernelFacts facts_;
   std::vector<Buffer> args_;
@@ -132,12 +137,14 @@ class Device {
  public:
   Device() = default;
   const DeviceInfo& info() const { return info_; }
+  int number() const;  // its place in the driver's list
 
   // Compiles PTX; several modules of it may follow one another, with different names. kProgram: the driver's log.
   Error Build(std::string_view ptx, const BuildOptions& options, Program* program) const;
   // With arbitrary contents.
   Error Allocate(size_t bytes, Buffer* buffer) const;
   Error AllocatePinned(size_t bytes, PinnedMemory* memory) const;
+  Buffer Adopt(void* memory, size_t bytes) const;  // of another, on this device, who keeps it while it is used
   // A part of `whole`, which it keeps alive; offset is a multiple of slice_alignment.
   Error Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const;
 

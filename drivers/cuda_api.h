@@ -22,6 +22,7 @@ using Ordinal = int;                 // of a device
 #define HONE_CUDA_FUNCTIONS(X) \
   X(cuInit, unsigned) X(cuDriverGetVersion, int*) X(cuGetErrorName, int, const char**) \
   X(cuDeviceGetCount, int*) X(cuDeviceGet, Ordinal*, int) X(cuDeviceGetName, char*, int, Ordinal) \
+  X(cuDeviceGetPCIBusId, char*, int, Ordinal) \
   X(cuDeviceGetAttribute, int*, int, Ordinal) X(cuDeviceTotalMem_v2, size_t*, Ordinal) \
   X(cuDevicePrimaryCtxRetain, Handle*, Ordinal) X(cuDevicePrimaryCtxRelease_v2, Ordinal) X(cuCtxSetCurrent, Handle) \
   X(cuLinkCreate_v2, unsigned, int*, void**, Handle*) \
@@ -29,6 +30,7 @@ using Ordinal = int;                 // of a device
   X(cuLinkComplete, Handle, void**, size_t*) X(cuLinkDestroy, Handle) \
   X(cuModuleLoadData, Handle*, const void*) X(cuModuleUnload, Handle) \
   X(cuModuleGetFunction, Handle*, Handle, const char*) X(cuFuncGetAttribute, int*, int, Handle) \
+  X(cuFuncSetAttribute, Handle, int, int) \
   X(cuMemAlloc_v2, Pointer*, size_t) X(cuMemFree_v2, Pointer) \
   X(cuMemHostAlloc, void**, size_t, unsigned) X(cuMemFreeHost, void*) \
   X(cuMemcpyHtoDAsync_v2, Pointer, const void*, size_t, Handle) \

@@ -227,6 +227,11 @@ Error Kernel::SetArg(int index, size_t bytes, const void* value) {
                "argument " + std::to_string(index) + " of kernel '" + name_ + "'");
 }
 
+Error Kernel::SetShared(int64_t bytes) {
+  if (bytes == 0) return {};
+  return {Trouble::kProgram, "kernel '" + name_ + "' asks for shared memory when it is launched, as OpenCL's do not"};
+}
+
 Error Kernel::SetArg(int index, float value) { return SetArg(index, sizeof value, &value); }
 Error Kernel::SetArg(int index, int32_t value) { return SetArg(index, sizeof value, &value); }
 

@@ -69,6 +69,8 @@ class Kernel {
   Error SetArg(int index, const Buffer& buffer);
   Error SetArg(int index, float value);
   Error SetArg(int index, int32_t value);
+  // As CUDA's: here a kernel has all by itself. kProgram for more than 0 bytes.
+  Error SetShared(int64_t bytes);
 
  private:
   friend class Device;

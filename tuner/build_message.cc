@@ -95,6 +95,7 @@ std::string Encode(const BuildReply& reply) {
   out.Put(reply.text);
   out.Put(reply.bytes);
   out.Put(reply.kernel.name.empty() ? "" : Print(reply.kernel));
+  out.Put(reply.drawback);
   out.Put(static_cast<int64_t>(reply.ranges.size()));
   for (const CodeRange& range : reply.ranges) {
     out.Put(range.offset);
@@ -116,6 +117,7 @@ std::optional<BuildReply> DecodeReply(std::string_view bytes) {
     if (!parsed.has_value()) return std::nullopt;
     reply.kernel = *std::move(parsed);
   }
+  reply.drawback = in.Text();
   const int64_t ranges = in.Count();
   for (int64_t i = 0; i < ranges; ++i) {
     const int64_t offset = in.Integer();

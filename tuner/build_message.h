@@ -36,6 +36,7 @@ struct BuildReply {
   std::string bytes;              // the object, or what all objects were linked to
   std::vector<CodeRange> ranges;  // of each object in it
   KernelInterface kernel;         // of what was compiled; without a name where nothing was
+  std::string drawback;           // why a candidate that was compiled is not worth being launched; empty: nothing
   BuildFailure failure = BuildFailure::kCompileError;
   std::string text;    // why it failed
   double seconds = 0;  // that the worker was busy; the pool's, not in the message

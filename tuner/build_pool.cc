@@ -253,6 +253,7 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
     candidate.failure = reply.failure;
     candidate.text = std::move(reply.text);
     candidate.kernel = std::move(reply.kernel);
+    candidate.drawback = std::move(reply.drawback);
     if (candidate.ok) link.objects.push_back(std::move(reply.bytes));
   }
   const size_t link_count = link.objects.size();

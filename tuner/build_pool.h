@@ -40,6 +40,7 @@ struct BuiltCandidate {
   bool ok = false;
   KernelInterface kernel;  // if ok
   CodeRange code;          // of the artifact, if ok
+  std::string drawback;    // why it is not worth being launched although it is ok; may be empty
   BuildFailure failure = BuildFailure::kCompileError;
   std::string text;  // why not
 };

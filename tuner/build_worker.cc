@@ -28,6 +28,12 @@ absl::StatusOr<codegen::Kernel> Compile(const BuildRequest& request, const std::
   return codegen::CompileKernel(workload, schedule, target, request.name, options);
 }
 
+std::string DrawbackOf(const std::string& code, const std::string& target_text) {
+  const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
+  const std::optional<codegen::Resources> resources = codegen::Examine(code, *target);  // it was compiled for it
+  return resources.has_value() ? codegen::Drawback(*resources, *target) : "";
+}
+
 BuildReply Failed(const absl::Status& status) {
   BuildReply reply;
   reply.kind = BuildReply::Kind::kFailed;
@@ -53,6 +59,7 @@ BuildReply Build(const BuildRequest& request, const std::string& reproducers) {
   }
   absl::StatusOr<codegen::Kernel> kernel = Compile(request, reproducers);
   if (!kernel.ok()) return Failed(kernel.status());
+  if (request.kind == BuildRequest::Kind::kCompile) reply.drawback = DrawbackOf(kernel->code, request.target);
   reply.bytes = std::move(kernel->code);
   reply.kernel = std::move(kernel->interface);
   return reply;

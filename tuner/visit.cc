@@ -18,6 +18,11 @@ Failure FailureOf(const BuiltCandidate& built) {
   return {records::FailureKind::kCompileError, built.text};
 }
 
+// Others are held against it: the untuned kernel, the best known, and those of a confirmation.
+bool MustRace(const BatchCandidate& candidate, const Batch& batch) {
+  return candidate.is_default || candidate.id == batch.incumbent_id || batch.final;
+}
+
 }  // namespace
 
 Visits::~Visits() {
@@ -65,6 +70,11 @@ void Visits::Run(Visit& visit) {
   for (size_t i = 0; i < visit.batch.candidates.size(); ++i) {
     BatchCandidate candidate = visit.batch.candidates[i];
     BuiltCandidate& result = built->candidates[i];
+    if (result.ok && !(result.drawback.empty() || MustRace(candidate, visit.batch))) {
+      result.ok = false;
+      result.failure = BuildFailure::kScheduleIllegal;
+      result.text = result.drawback;
+    }
     if (result.ok) {
       candidate.kernel = {std::move(result.kernel), result.code};
       ready.candidates.push_back(std::move(candidate));

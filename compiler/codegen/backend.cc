@@ -1,5 +1,7 @@
 #include "compiler/codegen/backend.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/status.h"
@@ -37,12 +39,14 @@ absl::StatusOr<Artifact> Concatenate(std::span<const std::string> objects) {
   return artifact;
 }
 
-constexpr Backend kCpu = {EmitMachineCode, LinkShared, CodeOfCpu, EnabledFeatures};
+std::optional<Resources> NobodyKnows(const std::string&, const target::Target&) { return std::nullopt; }
+
+constexpr Backend kCpu = {EmitMachineCode, LinkShared, CodeOfCpu, EnabledFeatures, NobodyKnows};
 constexpr Backend kOpenCl = {EmitSource, Concatenate, [](const target::Target&) { return CodeKind::kOpenCl; },
-                             [](const target::Target&) { return std::vector<std::string>(); }};
+                             [](const target::Target&) { return std::vector<std::string>(); }, NobodyKnows};
 
 constexpr Backend kCuda = {EmitMachineCode, Concatenate, [](const target::Target&) { return CodeKind::kPtx; },
-                           [](const target::Target&) { return std::vector<std::string>(); }};
+                           [](const target::Target&) { return std::vector<std::string>(); }, ExaminePtx};
 
 const Backend& BackendOf(target::Kind kind) {
   switch (kind) {
@@ -72,6 +76,22 @@ CodeKind CodeKindOf(const target::Target& target) { return BackendOf(target.kind
 
 std::vector<std::string> RequiredFeatures(const target::Target& target) {
   return BackendOf(target.kind).required_features(target);
+}
+
+std::optional<Resources> Examine(const std::string& code, const target::Target& target) {
+  return BackendOf(target.kind).examine(code, target);
+}
+
+std::string Drawback(const Resources& resources, const target::Target& target) {
+  if (resources.shared_bytes > target.memory.shared_bytes) {
+    return fmt::format("a group takes {} bytes of shared memory, and has {}", resources.shared_bytes,
+                       target.memory.shared_bytes);
+  }
+  if (resources.spill_bytes > 0) {
+    return fmt::format("a lane's {} registers do not suffice: {} bytes of them go through memory", resources.registers,
+                       resources.spill_bytes);
+  }
+  return "";
 }
 
 }  // namespace hone::codegen

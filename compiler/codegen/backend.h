@@ -4,6 +4,7 @@
 #ifndef HONE_COMPILER_CODEGEN_BACKEND_H_
 #define HONE_COMPILER_CODEGEN_BACKEND_H_
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct Backend {
   absl::StatusOr<Artifact> (*link)(std::span<const std::string> objects);
   CodeKind (*code_kind)(const target::Target& target);
   std::vector<std::string> (*required_features)(const target::Target& target);
+  std::optional<Resources> (*examine)(const std::string& code, const target::Target& target);
 };
 
 // llvm/: machine code for CPUs, and PTX for CUDA.
@@ -25,6 +27,9 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
                                             Effort effort, Output output);
 absl::StatusOr<Artifact> LinkShared(std::span<const std::string> objects);
 std::vector<std::string> EnabledFeatures(const target::Target& target);
+
+// With a ptxas of PATH, or of a toolkit where NVIDIA installs it.
+std::optional<Resources> ExaminePtx(const std::string& code, const target::Target& target);
 
 }  // namespace hone::codegen
 

@@ -3,6 +3,8 @@
 #ifndef HONE_COMPILER_CODEGEN_CODEGEN_H_
 #define HONE_COMPILER_CODEGEN_CODEGEN_H_
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,6 +50,20 @@ struct Artifact {
 // One piece of code with the functions of all objects, each made by Emit for this target. Undefined symbols (libm,
 // memset) are resolved when it is loaded. Not thread-safe: the linker keeps state; one call at a time in a process.
 absl::StatusOr<Artifact> Link(std::span<const std::string> objects, const target::Target& target);
+
+// What the functions of a kernel take when they run, each the most of any of them.
+struct Resources {
+  int64_t registers = 0;     // of a lane
+  int64_t shared_bytes = 0;  // of a group
+  int64_t spill_bytes = 0;   // of a lane: registers that are kept in memory meanwhile, for there are too few
+};
+
+// Of code that Emit made. Empty where nothing on this machine can tell before the code is on a device: a CPU's and
+// OpenCL's; CUDA's without a ptxas (of a CUDA toolkit) that knows the architecture. Takes as long as that. Thread-safe.
+std::optional<Resources> Examine(const std::string& code, const target::Target& target);
+
+// Why such code is not worth being launched, or cannot be; empty if nothing speaks against it.
+std::string Drawback(const Resources& resources, const target::Target& target);
 
 }  // namespace hone::codegen
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compiler/codegen/shared_memory.h"
 #include "compiler/ir/match.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
@@ -43,8 +44,9 @@ int64_t SharedBytes(const ir::Stmt& s) {
 
 class InterfaceBuilder {
  public:
-  InterfaceBuilder(const ir::Workload& workload, const passes::Module& module, const std::string& name)
-      : workload_(workload), module_(module) {
+  InterfaceBuilder(const ir::Workload& workload, const passes::Module& module, const target::Memory& memory,
+                   const std::string& name)
+      : workload_(workload), module_(module), memory_(memory) {
     result_.name = name;
   }
 
@@ -86,6 +88,7 @@ class InterfaceBuilder {
       KernelLaunch launch{func.name, func.grid.groups, func.grid.lanes, {}};
       if (func.grid.defined()) {
         for (const ir::Buffer& param : func.params) launch.arguments.push_back(places_.at(param.get()));
+        launch.shared_bytes = PlaceShared(func, memory_).asked_bytes;
       }
       launches.push_back(std::move(launch));
     }
@@ -94,6 +97,7 @@ class InterfaceBuilder {
 
   const ir::Workload& workload_;
   const passes::Module& module_;
+  const target::Memory& memory_;
   KernelInterface result_;
   std::map<const ir::BufferNode*, uint32_t> places_;
 };
@@ -125,12 +129,14 @@ absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedul
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
   HONE_ASSIGN_OR_RETURN(const passes::Module module, passes::Lower(state, target, name, options.passes));
   Kernel kernel;
-  kernel.interface = InterfaceBuilder(workload, module, name).Run();
+  kernel.interface = InterfaceBuilder(workload, module, target.memory, name).Run();
   kernel.prepare = module.host_prepare;
   std::vector<ir::Func> funcs = module.main;
   funcs.insert(funcs.end(), module.prepare.begin(), module.prepare.end());
   for (const ir::Func& func : funcs) {
-    if (func.grid.defined()) kernel.shared_bytes = std::max(kernel.shared_bytes, SharedBytes(func.body));
+    if (!func.grid.defined()) continue;
+    kernel.shared_bytes =
+        std::max({kernel.shared_bytes, SharedBytes(func.body), PlaceShared(func, target.memory).asked_bytes});
   }
   HONE_ASSIGN_OR_RETURN(kernel.code, Emit(funcs, target, options.effort));
   return kernel;

@@ -23,6 +23,7 @@ namespace {
 struct Row {
   std::string_view word;  // cuda:NAME
   int units;
+  int64_t shared_kilobytes;  // that a group may ask for
   int64_t l1_kilobytes, l2_kilobytes;
   double hertz;
   int64_t async_copy_bytes;
@@ -30,20 +31,22 @@ struct Row {
   constexpr std::string_view name() const { return word.substr(word.find(':') + 1); }
 };
 
+constexpr int64_t kUnaskedSharedBytes = 48 << 10;
+
 // In order: the first is what code that shall run everywhere is made for.
 constexpr Row kTable[] = {
-    {"cuda:sm_53", 1, 24, 256, 0.92e9, 0},        // Jetson Nano
-    {"cuda:sm_60", 56, 24, 4096, 1.3e9, 0},       // P100
-    {"cuda:sm_61", 20, 48, 2048, 1.7e9, 0},       // GTX 1080
-    {"cuda:sm_62", 2, 24, 512, 1.3e9, 0},         // Jetson TX2
-    {"cuda:sm_70", 80, 64, 6144, 1.5e9, 0},       // V100
-    {"cuda:sm_72", 8, 64, 512, 1.37e9, 0},        // Jetson Xavier
-    {"cuda:sm_75", 40, 32, 4096, 1.59e9, 0},      // T4
-    {"cuda:sm_80", 108, 128, 40960, 1.41e9, 16},  // A100
-    {"cuda:sm_86", 82, 64, 6144, 1.7e9, 16},      // RTX 3090
-    {"cuda:sm_87", 16, 128, 4096, 1.3e9, 16},     // Jetson Orin
-    {"cuda:sm_89", 128, 64, 73728, 2.5e9, 16},    // RTX 4090
-    {"cuda:sm_90", 132, 160, 51200, 1.8e9, 16},   // H100
+    {"cuda:sm_53", 1, 48, 24, 256, 0.92e9, 0},         // Jetson Nano
+    {"cuda:sm_60", 56, 48, 24, 4096, 1.3e9, 0},        // P100
+    {"cuda:sm_61", 20, 48, 48, 2048, 1.7e9, 0},        // GTX 1080
+    {"cuda:sm_62", 2, 48, 24, 512, 1.3e9, 0},          // Jetson TX2
+    {"cuda:sm_70", 80, 96, 64, 6144, 1.5e9, 0},        // V100
+    {"cuda:sm_72", 8, 96, 64, 512, 1.37e9, 0},         // Jetson Xavier
+    {"cuda:sm_75", 40, 64, 32, 4096, 1.59e9, 0},       // T4
+    {"cuda:sm_80", 108, 163, 128, 40960, 1.41e9, 16},  // A100
+    {"cuda:sm_86", 82, 99, 64, 6144, 1.7e9, 16},       // RTX 3090
+    {"cuda:sm_87", 16, 163, 128, 4096, 1.3e9, 16},     // Jetson Orin
+    {"cuda:sm_89", 128, 99, 64, 73728, 2.5e9, 16},     // RTX 4090
+    {"cuda:sm_90", 132, 227, 160, 51200, 1.8e9, 16},   // H100
 };
 
 constexpr auto kWords = [] {
@@ -59,7 +62,8 @@ Target Of(const Row& row) {
   target.hierarchy = {.units = row.units, .max_lanes = 256, .lane_width = 32};
   target.memory.registers_bytes = 1 << 10;
   target.memory.local_bytes = target.memory.registers_bytes;
-  target.memory.shared_bytes = 48 << 10;  // what a launch gets that asks for nothing
+  target.memory.shared_bytes = row.shared_kilobytes << 10;
+  target.memory.unasked_shared_bytes = kUnaskedSharedBytes;
   target.memory.shared_gain = 4;
   target.memory.async_copy_bytes = row.async_copy_bytes;
   target.memory.l1_bytes = row.l1_kilobytes << 10;
@@ -128,6 +132,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   target.device = selector;
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch", "-device"}, target));
   target.memory.local_bytes = target.memory.registers_bytes;
+  target.memory.unasked_shared_bytes = std::min(target.memory.shared_bytes, kUnaskedSharedBytes);
   target.vector_registers =
       static_cast<int>(std::max<int64_t>(1, target.memory.registers_bytes * 8 / target.vector_bits));
   return target;

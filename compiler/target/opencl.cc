@@ -19,7 +19,7 @@ Target Typical() {
   target.hierarchy = {.units = 1, .max_lanes = 256, .lane_width = 8};
   target.memory.registers_bytes = 1 << 10;
   target.memory.local_bytes = target.memory.registers_bytes;
-  target.memory.shared_bytes = 32 << 10;
+  target.memory.shared_bytes = target.memory.unasked_shared_bytes = 32 << 10;
   target.memory.shared_gain = 4;
   target.memory.l3_bytes = 0;
   target.vector_bits = 128;
@@ -67,6 +67,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   if (!complete) AskDevice(target);
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-device"}, target));
   target.memory.local_bytes = target.memory.registers_bytes;
+  target.memory.unasked_shared_bytes = target.memory.shared_bytes;
   target.vector_registers =
       static_cast<int>(std::max<int64_t>(1, target.memory.registers_bytes * 8 / target.vector_bits));
   return target;

@@ -34,6 +34,9 @@ struct Hierarchy {
 struct Memory {
   int64_t registers_bytes = 0;  // of a lane, its private arrays among them; 0 where there are no lanes
   int64_t shared_bytes = 0;     // of a group, shared by its lanes; 0 where there are no lanes
+  // Of these, what a launch has that asks for nothing. Default schedules stay within it, so that a unit has room for
+  // several groups.
+  int64_t unasked_shared_bytes = 0;
   // How many times faster a lane reads what its group shares than what lies in a cache; 1: it is a part of global
   // memory, and copying there gains nothing.
   int shared_gain = 1;

@@ -130,6 +130,7 @@ class PackageCompiler {
         summary.lanes = std::max(summary.lanes, launch.lanes);
       }
       if (summary.lanes > 0) summary.shared_bytes = kernel.kernel.shared_bytes;
+      summary.resources = kernel.resources;
       for (const std::string& warning : kernel.warnings) {
         summary_.warnings.push_back(fmt::format("{}: {}", program.target, warning));
       }

@@ -7,6 +7,7 @@
 #define HONE_DEPLOY_PACKAGE_COMPILE_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct KernelSummary {
   std::string digest;                   // of its workload
   std::string code_digest;              // of its code before it was linked with the others: what a schedule changes
   int64_t lanes = 0, shared_bytes = 0;  // of a group of its largest launch; 0 on a target without lanes
+  std::optional<codegen::Resources> resources;  // if KernelOptions asks for it and this machine can tell
 };
 
 struct ProgramSummary {

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "deploy/runtime/fault.h"
+#include "deploy/runtime/hone_dlpack.h"
 #include "deploy/runtime/program_view.h"
 
 namespace hone::runtime {
@@ -25,6 +26,10 @@ class Backend {
   // starts on a multiple of kTensorAlignment; null if the tensor has no bytes. Called for every input and output before
   // the first Run. Whoever owns the memory may write it between runs without saying so.
   virtual void PlacePort(uint32_t tensor, uint8_t* host) = 0;
+
+  // The same for memory of a device, which stays the caller's: `memory` is of the tensor's size. InvalidArgument where
+  // the back end works in other memory; then nothing is changed.
+  virtual Fault PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory);
 
   // Runs all calls in their order, then the copies; when it returns, all outputs are in their places.
   // nanoseconds: empty, or one per call for the time it took.

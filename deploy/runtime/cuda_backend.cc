@@ -1,5 +1,6 @@
 // The back end of CUDA devices. A run is one graph, recorded at the first one: the inputs come from pinned memory,
-// which the device reads by itself, all launches follow, and the outputs go to pinned memory.
+// which the device reads by itself, all launches follow, and the outputs go to pinned memory. Inputs and outputs that
+// are on the device are copied there, before and after the graph, so that it stays right for whatever is bound next.
 #include <cstring>
 
 #include "deploy/runtime/lane_backend.h"
@@ -23,22 +24,40 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     return {};
   }
 
-  void PlacePort(uint32_t tensor, uint8_t* host) override { staged_[tensor].host = host; }
+  void PlacePort(uint32_t tensor, uint8_t* host) override {
+    Staged& staged = staged_[tensor];
+    staged.host = host;
+    if (staged.on_device.bytes() == 0) return;
+    staged.on_device = {};
+    LaneBackend::PlacePort(tensor, reinterpret_cast<uint8_t*>(staged.pinned.bytes().data()));
+    ForgetGraph();
+  }
+
+  Fault PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory) override {
+    if (device.device_type != kDLCUDA) return LaneBackend::PlaceOnDevice(tensor, device, memory);
+    if (device.device_id != device_.number()) {
+      return InvalidArgument("a tensor on CUDA device " + std::to_string(device.device_id) + "; the model runs on " +
+                             std::to_string(device_.number()) + ", '" + device_.info().name + "'");
+    }
+    Staged& staged = staged_[tensor];
+    const bool before = staged.on_device.bytes() > 0;
+    staged.on_device = device_.Adopt(memory, program_.tensors[tensor].bytes);
+    if (before || staged.on_device.bytes() == 0) return {};
+    LaneBackend::PlacePort(tensor, nullptr);
+    ForgetGraph();
+    return {};
+  }
 
   Fault Run(std::span<int64_t> nanoseconds) override {
     for (const uint32_t id : program_.inputs) {
-      const std::span<std::byte> pinned = staged_[id].pinned.bytes();
-      if (!pinned.empty()) std::memcpy(pinned.data(), staged_[id].host, pinned.size());
+      if (IsStaged(id)) std::memcpy(staged_[id].pinned.bytes().data(), staged_[id].host, program_.tensors[id].bytes);
     }
-    if (nanoseconds.empty()) Record();
-    const Error handed_over =
-        nanoseconds.empty() && graph_.defined() ? device_.EnqueueGraph(graph_) : HandOver(nanoseconds);
+    const Error handed_over = HandAllOver(nanoseconds);
     const Error done = device_.Finish();
     if (!handed_over.ok()) return IoError(handed_over.text);
     if (!done.ok()) return IoError(done.text);
     for (const uint32_t id : program_.outputs) {
-      const std::span<std::byte> pinned = staged_[id].pinned.bytes();
-      if (!pinned.empty()) std::memcpy(staged_[id].host, pinned.data(), pinned.size());
+      if (IsStaged(id)) std::memcpy(staged_[id].host, staged_[id].pinned.bytes().data(), program_.tensors[id].bytes);
     }
     return {};
   }
@@ -47,7 +66,33 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
   struct Staged {
     drivers::cuda::PinnedMemory pinned;
     uint8_t* host = nullptr;
+    drivers::cuda::Buffer on_device;  // the caller's; empty: it is in this process
   };
+
+  bool IsStaged(uint32_t tensor) const {
+    return staged_[tensor].on_device.bytes() == 0 && program_.tensors[tensor].bytes > 0;
+  }
+
+  Error HandAllOver(std::span<int64_t> nanoseconds) {
+    if (nanoseconds.empty()) Record();
+    Error error;
+    for (const uint32_t id : program_.inputs) {
+      const drivers::cuda::Buffer& given = staged_[id].on_device;
+      if (error.ok()) error = device_.EnqueueCopy(given, Memory(id), given.bytes());
+    }
+    if (!error.ok()) return error;
+    error = nanoseconds.empty() && graph_.defined() ? device_.EnqueueGraph(graph_) : HandOver(nanoseconds);
+    for (const uint32_t id : program_.outputs) {
+      const drivers::cuda::Buffer& given = staged_[id].on_device;
+      if (error.ok()) error = device_.EnqueueCopy(Memory(id), given, given.bytes());
+    }
+    return error;
+  }
+
+  void ForgetGraph() {
+    graph_ = {};
+    tried_to_record_ = false;
+  }
 
   // Once. Where it cannot be, as with the drivers of old boards, every launch is handed over by itself.
   void Record() {

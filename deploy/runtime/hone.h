@@ -75,9 +75,9 @@ HONE_API void hone_free(HoneModel* model); /* null is fine */
 HONE_API const char* hone_target(const HoneModel* model);
 HONE_API const char* hone_passed_over(const HoneModel* model);
 
-/* Inputs and outputs are the same whatever the target, and always in CPU memory. Kernels of a CPU use that memory
- * itself. For a device that has memory of its own, every run first copies all inputs to it and at the end all outputs
- * back, whether the memory is the model's or the caller's. */
+/* Inputs and outputs are the same whatever the target, and in CPU memory, unless the caller binds memory of a CUDA
+ * device to them. Kernels of a CPU use that memory itself. For a device that has memory of its own, every run first
+ * copies all inputs to it and at the end all outputs back, whether the memory is the model's or the caller's. */
 HONE_API size_t hone_input_count(const HoneModel* model);
 HONE_API size_t hone_output_count(const HoneModel* model);
 HONE_API HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port);
@@ -92,7 +92,10 @@ HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* vie
 
 /* Without a copy by the caller: the model reads the input from (writes the output to) the caller's memory from now on,
  * which must be compact, start on a multiple of 64 bytes, and stay valid until it is bound anew, hone_set_input
- * replaces it, or the model is freed. Memory bound to an output must not overlap any other bound memory. */
+ * replaces it, or the model is freed. Memory bound to an output must not overlap any other bound memory.
+ * A program that runs on a CUDA device also takes memory of that device (kDLCUDA, of the context that programs share by
+ * default), which is then copied on the device alone: what writes an input must have ended before hone_run, and when
+ * that returns, outputs are there for everybody. */
 HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor);
 HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
 
@@ -100,7 +103,7 @@ HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTen
  * a device fails (HONE_IO_ERROR). */
 HONE_API HoneStatus hone_run(HoneModel* model);
 
-/* A view of the output: where the last run wrote it. The next run overwrites it. */
+/* A view of the output: where the last run wrote it, be that on a device. The next run overwrites it. */
 HONE_API HoneStatus hone_get_output(const HoneModel* model, size_t index, DLTensor* view);
 
 /* Replaces the worker threads; as `threads` in HoneLoadOptions. hone_threads: how many compute now, 1

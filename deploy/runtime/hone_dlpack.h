@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Where the memory is. The runtime takes kDLCPU only. */
+/* Where the memory is. The runtime takes kDLCPU and, for a program that runs on a CUDA device, kDLCUDA. */
 typedef enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLOpenCL = 4, kDLVulkan = 7, kDLMetal = 8 } DLDeviceType;
 
 typedef struct {

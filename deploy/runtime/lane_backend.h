@@ -1,8 +1,8 @@
 // The back end of devices with lanes: the code is compiled by the device's driver, kernels run in the device's memory.
 //
 // Written once for all drivers that have the handles and calls of drivers/opencl.h; a file per driver names them.
-// Private to those files. Compiled code is kept in the user's cache (cache_folder.h), unless the driver keeps it
-// itself. A run hands everything over in order (inputs, launches, copies, outputs) and waits once.
+// Private to those files. Compiled code is kept in the user's cache (cache_folder.h), unless the driver does that. A
+// run hands everything over in order (inputs, launches, copies, outputs) and waits once.
 #ifndef HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 #define HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 
@@ -64,8 +64,7 @@ class LaneBackend : public Backend {
   int threads() const override { return 1; }
 
  private:
-  // Of one call, with their arguments set once and for all.
-  struct Call {
+  struct Call {  // with its arguments set once and for all
     std::vector<Kernel> kernels;
     std::vector<Launch> launches;  // of kernels
   };
@@ -124,6 +123,7 @@ class LaneBackend : public Backend {
                             " lanes in a group, the " + Driver::kName + " device '" + device_.info().name +
                             "' can run " + std::to_string(kernel.facts().max_group_lanes) + " of it");
       }
+      HONE_RETURN_IF_FAULT(ToFault(kernel.SetShared(launch.shared_bytes)));
       for (size_t a = 0; a < launch.arguments.size(); ++a) {
         const KernelBuffer& buffer = interface.buffers[launch.arguments[a]];
         Buffer slice;
@@ -136,8 +136,7 @@ class LaneBackend : public Backend {
         HONE_RETURN_IF_FAULT(ToFault(kernel.SetArg(static_cast<int>(a), slice)));
       }
     }
-    calls_.push_back(std::move(call));
-    Call& kept = calls_.back();
+    Call& kept = calls_.emplace_back(std::move(call));
     for (size_t i = 0; i < kept.kernels.size(); ++i) {
       kept.launches.push_back({&kept.kernels[i], interface.main[i].groups, interface.main[i].lanes});
     }
@@ -170,7 +169,7 @@ class LaneBackend : public Backend {
   Error HandOver(std::span<int64_t> nanoseconds) const {
     Error error;
     for (const uint32_t id : program_.inputs) {
-      if (error.ok()) error = device_.EnqueueWrite(memory_[id], Host(id));
+      if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueWrite(memory_[id], Host(id));
     }
     for (size_t i = 0; i < calls_.size() && error.ok(); ++i) {
       error = nanoseconds.empty() ? HandOver(calls_[i]) : Time(calls_[i], &nanoseconds[i]);
@@ -180,11 +179,12 @@ class LaneBackend : public Backend {
       if (error.ok()) error = device_.EnqueueCopy(memory_[copy.source], memory_[copy.target], bytes);
     }
     for (const uint32_t id : program_.outputs) {
-      if (error.ok()) error = device_.EnqueueRead(memory_[id], Host(id));
+      if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueRead(memory_[id], Host(id));
     }
     return error;
   }
 
+  const Buffer& Memory(uint32_t tensor) const { return memory_[tensor]; }  // on the device
   const ProgramView& program_;
   Device device_;
 
@@ -192,7 +192,7 @@ class LaneBackend : public Backend {
   Buffer arena_;
   std::vector<Buffer> memory_;   // per tensor, on the device
   std::vector<Call> calls_;      // their places in memory do not change: launches point to kernels
-  std::vector<uint8_t*> ports_;  // per tensor, in this process; of inputs and outputs
+  std::vector<uint8_t*> ports_;  // per tensor, in this process; of inputs and outputs that are there
 };
 
 }  // namespace hone::runtime

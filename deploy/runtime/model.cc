@@ -15,6 +15,7 @@ using package::TensorEntry;
 using package::TensorKind;
 
 constexpr int kMaxThreads = 4096;
+constexpr DLDevice kCpu = {kDLCPU, 0};
 
 Fault CheckThreads(int threads) {
   if (threads >= 0 && threads <= kMaxThreads) return {};
@@ -52,6 +53,7 @@ Fault Model::Load(const std::string& path, int threads, ConstantsCheck check, st
   const ProgramView& program = *result->program_;
   HONE_RETURN_IF_FAULT(Mapping::Pages(program.manifest->io_bytes, "inputs and outputs", &result->io_));
   result->addresses_.assign(program.tensors.size(), nullptr);
+  result->devices_.assign(program.tensors.size(), kCpu);
   for (const std::span<const uint32_t> ids : {program.inputs, program.outputs}) {
     for (const uint32_t id : ids) result->PlacePort(id, result->OwnAddress(id));
   }
@@ -87,7 +89,21 @@ uint8_t* Model::OwnAddress(uint32_t tensor) const {
 
 void Model::PlacePort(uint32_t tensor, uint8_t* address) {
   addresses_[tensor] = address;
+  devices_[tensor] = kCpu;
   backend_->PlacePort(tensor, address);
+}
+
+Fault Model::Bind(uint32_t tensor, const DLTensor& given) {
+  HONE_RETURN_IF_FAULT(CheckBindable(tensor, given));
+  uint8_t* const address = static_cast<uint8_t*>(given.data) + given.byte_offset;
+  if (given.device.device_type == kDLCPU) {
+    PlacePort(tensor, address);
+    return {};
+  }
+  HONE_RETURN_IF_FAULT(backend_->PlaceOnDevice(tensor, given.device, address));
+  addresses_[tensor] = address;
+  devices_[tensor] = given.device;
+  return {};
 }
 
 Fault Model::CheckIndex(size_t index, std::span<const uint32_t> ids, const char* what) const {
@@ -99,7 +115,6 @@ Fault Model::CheckIndex(size_t index, std::span<const uint32_t> ids, const char*
 Fault Model::CheckTensor(uint32_t tensor, const DLTensor& given) const {
   const HonePort port = PortOf(tensor);
   const std::string what = "tensor for '" + std::string(port.name) + "'";
-  if (given.device.device_type != kDLCPU) return InvalidArgument(what + " is not in CPU memory");
   if (TypeText(given.dtype) != TypeText(port.dtype)) {
     return InvalidArgument(what + " has type " + TypeText(given.dtype) + ", the model wants " + TypeText(port.dtype));
   }
@@ -143,7 +158,7 @@ HonePort Model::PortOf(uint32_t tensor) const {
 DLTensor Model::ViewOf(uint32_t tensor) const {
   const HonePort port = PortOf(tensor);
   // DLPack has no const; the standard asks readers not to write the shape.
-  return {addresses_[tensor], {kDLCPU, 0}, port.ndim, port.dtype, const_cast<int64_t*>(port.shape), nullptr, 0};
+  return {addresses_[tensor], devices_[tensor], port.ndim, port.dtype, const_cast<int64_t*>(port.shape), nullptr, 0};
 }
 
 Fault Model::InputPort(size_t index, HonePort* port) const {
@@ -162,6 +177,10 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
   const uint32_t id = program_->inputs[index];
   HONE_RETURN_IF_FAULT(CheckTensor(id, tensor));
+  if (tensor.device.device_type != kDLCPU) {
+    return InvalidArgument("tensor for '" + std::string(PortOf(id).name) +
+                           "' is not in CPU memory: it can be bound, not copied");
+  }
   PlacePort(id, OwnAddress(id));
   CopyToCompact(tensor, addresses_[id]);
   input_set_[index] = true;
@@ -180,18 +199,14 @@ Fault Model::InputView(size_t index, DLTensor* view) {
 Fault Model::BindInput(size_t index, const DLTensor& tensor) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
   const uint32_t id = program_->inputs[index];
-  HONE_RETURN_IF_FAULT(CheckBindable(id, tensor));
-  PlacePort(id, static_cast<uint8_t*>(tensor.data) + tensor.byte_offset);
+  HONE_RETURN_IF_FAULT(Bind(id, tensor));
   input_set_[index] = true;
   return {};
 }
 
 Fault Model::BindOutput(size_t index, const DLTensor& tensor) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->outputs, "output"));
-  const uint32_t id = program_->outputs[index];
-  HONE_RETURN_IF_FAULT(CheckBindable(id, tensor));
-  PlacePort(id, static_cast<uint8_t*>(tensor.data) + tensor.byte_offset);
-  return {};
+  return Bind(program_->outputs[index], tensor);
 }
 
 Fault Model::OutputView(size_t index, DLTensor* view) const {

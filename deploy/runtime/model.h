@@ -51,6 +51,7 @@ class Model {
   Model() = default;
   Fault LoadProgram(int threads, const BackendLoader& loader);
   void PlacePort(uint32_t tensor, uint8_t* address);
+  Fault Bind(uint32_t tensor, const DLTensor& given);
   uint8_t* OwnAddress(uint32_t tensor) const;  // of an input or output: the model's own buffer
   Fault CheckIndex(size_t index, std::span<const uint32_t> ids, const char* what) const;
   Fault CheckTensor(uint32_t tensor, const DLTensor& given) const;
@@ -65,6 +66,7 @@ class Model {
   std::string passed_over_;
   Mapping io_;
   std::vector<uint8_t*> addresses_;   // per tensor; of inputs and outputs, else null
+  std::vector<DLDevice> devices_;     // whose memory that is
   std::vector<bool> input_set_;       // per input
   std::unique_ptr<Backend> backend_;  // reads package_
 };

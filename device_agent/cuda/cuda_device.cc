@@ -32,6 +32,8 @@ absl::StatusOr<drivers::cuda::Device> OpenDriver(const std::string& selector) {
 absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
   HONE_ASSIGN_OR_RETURN(const drivers::cuda::Device device, OpenDriver(selector_));
   const drivers::cuda::DeviceInfo& info = device.info();
+  pci_address_ = info.pci_address;
+  static_cast<void>(drivers::cuda::Management::Load(&management_));  // not all have it
   DeviceFingerprint fingerprint;
   fingerprint.architecture = std::string(FindCodeKind(CodeKind::kPtx)->architecture);
   fingerprint.cpu_model = info.name;
@@ -50,7 +52,13 @@ SelfTestResult CudaDevice::SelfTest(int) {
       device.ok() ? TestReference<drivers::CudaDriver>(*device, folder_, test) : device.status();
   test.passed = status.ok();
   test.reason = std::string(status.message());
+  test.temperature_c = ReadSensors().temperature_c;
   return test;
+}
+
+Sensors CudaDevice::ReadSensors() const {
+  const drivers::cuda::Condition condition = management_.Read(pci_address_);
+  return {condition.temperature_c, condition.clock_mhz, condition.slowed_down};
 }
 
 // The driver asks which cards and CPUs there are, and speaks to its own nodes.

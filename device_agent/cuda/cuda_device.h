@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device_agent/device.h"
+#include "drivers/cuda_condition.h"
 
 namespace hone::agent {
 
@@ -19,7 +20,8 @@ class CudaDevice : public Device {
   std::string id() const override { return selector_.empty() ? "cuda" : "cuda:" + selector_; }
   absl::StatusOr<DeviceFingerprint> Fingerprint() override;
   SelfTestResult SelfTest(int threads) override;
-  Sensors ReadSensors() const override { return {}; }
+  // Empty before Fingerprint, which finds out where they are.
+  Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // the driver's compiler takes its time on a board
   int builders() const override;
@@ -27,6 +29,8 @@ class CudaDevice : public Device {
 
  private:
   const std::string selector_, folder_;
+  drivers::cuda::Management management_;
+  std::string pci_address_;  // under which management_ knows it
 };
 
 }  // namespace hone::agent

@@ -137,6 +137,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
         return absl::InvalidArgumentError(fmt::format("'{}' is to be launched with {} lanes; the device allows it {}",
                                                       launch.function, launch.lanes, kernel.facts().max_group_lanes));
       }
+      HONE_RETURN_IF_ERROR(ToStatus(kernel.SetShared(launch.shared_bytes)));
       for (size_t i = 0; i < launch.arguments.size(); ++i) {
         HONE_RETURN_IF_ERROR(ToStatus(kernel.SetArg(static_cast<int>(i), buffers[launch.arguments[i]])));
       }

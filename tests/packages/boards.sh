@@ -4,6 +4,7 @@ set -euo pipefail
 bin=$(realpath "${1:?usage: $0 FOLDER_WITH_HONE\'S_PROGRAMS}")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . scripts/lib.sh
+. tests/packages/other_systems.sh
 
 skip() {
   echo "skipped: $1"
@@ -46,28 +47,3 @@ make_board() {
   echo 'hone:x:0:0::/var/lib/hone:/usr/sbin/nologin' > "$work/$1/etc/passwd"
   mkdir -p "$work/$1/var/lib/hone"
 }
-
-# What follows is put before a command and the root that it runs in: it gets processes and mounts of its own, which end
-# with it.
-inside='
-  set -e
-  root=$1; shift
-  mount --bind "$root" "$root"
-  mount --rbind /dev "$root/dev"
-  mount -t proc proc "$root/proc"
-  cd "$root"
-  if [[ -n ${EMULATOR:-} ]]; then
-    # Made known in a namespace of the test alone, so that the programs that the agent starts find it too.
-    mount -t binfmt_misc none proc/sys/fs/binfmt_misc
-    printf "%s%s%s" ":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00" \
-      ":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff" \
-      ":$EMULATOR:F" > proc/sys/fs/binfmt_misc/register
-  fi
-  mkdir -p old
-  pivot_root . old
-  unset EMULATOR "${!HONE_@}" "${!XDG_@}"
-  export HOME=/root
-  exec "$@"'
-native=(unshare --mount --pid --fork --kill-child bash -c "$inside" bash)
-emulated=(env EMULATOR="$(command -v qemu-aarch64-static)" unshare --user --map-root-user --mount --pid --fork --kill-child
-  bash -c "$inside" bash)

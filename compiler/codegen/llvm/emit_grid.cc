@@ -58,6 +58,17 @@ void Emitter::RunGrid() {
 }
 
 llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {
+  if (shared_.asked_bytes > 0) {
+    llvm::Type* const bytes = llvm::ArrayType::get(builder_.getInt8Ty(), 0);
+    if (asked_shared_ == nullptr) {
+      asked_shared_ =
+          new llvm::GlobalVariable(*module_, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr,
+                                   func_.name + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
+      asked_shared_->setAlignment(llvm::Align(HONE_BUFFER_ALIGNMENT));
+    }
+    return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), asked_shared_,
+                                               static_cast<uint64_t>(shared_.places.at(&buffer)), buffer.name);
+  }
   llvm::Type* const type = llvm::ArrayType::get(MemoryTypeOf(buffer.dtype), ir::NumElements(buffer));
   auto* const shared =
       new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),

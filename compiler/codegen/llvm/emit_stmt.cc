@@ -9,12 +9,13 @@
 
 namespace hone::codegen {
 
-Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, bool async_copies)
+Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Memory& memory)
     : module_(module),
       context_(module->getContext()),
       func_(func),
       fuse_(fuse),
-      async_copies_(async_copies),
+      async_copies_(memory.async_copy_bytes > 0),
+      shared_(PlaceShared(func, memory)),
       builder_(context_) {
   llvm::FastMathFlags flags;
   flags.setAllowContract(fuse);

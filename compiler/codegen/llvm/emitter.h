@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/codegen/shared_memory.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/ir/stmt.h"
 
@@ -25,8 +26,8 @@ namespace hone::codegen {
 
 class Emitter {
  public:
-  // fuse: multiply-adds may be contracted. async_copies: the target copies to shared memory without the lane.
-  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, bool async_copies = false);
+  // fuse: multiply-adds may be contracted. memory: the target's, which must outlive the emitter, as all here.
+  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Memory& memory);
   void Run();
 
   // A strided load of up to so many elements' distance is loads of all that lies between, and shuffles.
@@ -104,7 +105,9 @@ class Emitter {
   llvm::LLVMContext& context_;
   const ir::Func& func_;
   const bool fuse_;
-  const bool async_copies_;
+  const bool async_copies_;  // the target copies to shared memory without the lane
+  const SharedMemory shared_;
+  llvm::GlobalVariable* asked_shared_ = nullptr;  // what the launch asks for; null: nothing
   llvm::IRBuilder<> builder_;
   llvm::Function* function_ = nullptr;
   llvm::Value* buffers_ = nullptr;

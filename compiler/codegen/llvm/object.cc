@@ -64,7 +64,7 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
   module.setDataLayout(machine->createDataLayout());
   const bool fuse = effort == Effort::kKernel;
   if (target.HasLanes() && !fuse) machine->Options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target.memory.async_copy_bytes > 0).Run();
+  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target.memory).Run();
   SetAttributes(&module, target);
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);

@@ -116,7 +116,7 @@ absl::Status TakeApart(Sketch& sketch, const std::string& stage) {
 absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch) {
   if (sketch.state.outputs.size() != 1) return false;
   const size_t common = CommonAxes(sketch.state);
-  if (common == 0 || !IsRows(sketch.state, common, sketch.target.memory.shared_bytes)) return false;
+  if (common == 0 || !IsRows(sketch.state, common, sketch.target.memory.unasked_shared_bytes)) return false;
   const int64_t lanes = sketch.chooser.OneOf("rows.lanes", {8, 16, 32, 64, 128, 256}, 32);
   const std::string output = sketch.state.outputs[0]->name;
   if (sketch.Get(output).stage.reduction != ir::Reduction::kNone) {

@@ -148,7 +148,7 @@ class LaneTile {
       const int64_t others = along_vector ? lanes_y_ : lanes_x_;
       const int64_t bytes = tile * step_ * window_ * ir::SizeOf(load.buffer->dtype);
       const bool pays =
-          sketch_.target.memory.shared_gain > 1 && others > 1 && 2 * bytes <= sketch_.target.memory.shared_bytes;
+          sketch_.target.memory.shared_gain > 1 && others > 1 && 2 * bytes <= sketch_.target.memory.unasked_shared_bytes;
       if (Choose("stage" + std::to_string(number++), {0, 1}, pays ? 1 : 0) == 0) continue;
       const int64_t pad = Choose("pad" + std::to_string(number - 1), {0, 1, 4}, 0);
       std::string name = load.buffer->name;
@@ -244,7 +244,7 @@ class LaneTile {
     if (sketch_.target.memory.async_copy_bytes == 0 || shared_.empty()) return 0;
     int64_t bytes = 1;
     for (const schedule::Grid& grid : schedule::Grids(sketch_.state)) bytes = std::max(bytes, grid.shared_bytes);
-    const int64_t fit = sketch_.target.memory.shared_bytes / bytes;
+    const int64_t fit = sketch_.target.memory.unasked_shared_bytes / bytes;
     return Choose("buffers", {0, 2, 3, 4}, fit < 2 ? 0 : std::min<int64_t>(fit, 3));
   }
 

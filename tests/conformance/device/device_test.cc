@@ -163,6 +163,20 @@ TEST_P(DeviceTest, PassesItsSelfTest) {
   });
 }
 
+TEST(CudaDevice, TellsItsTemperatureAndClock) {
+  if (getenv("HONE_REAL_CUDA") != nullptr) GTEST_SKIP() << "the figures are those of the fake library";
+  for (const Subject& subject : Subjects()) {
+    if (subject.name != "Cuda") continue;
+    const std::unique_ptr<Device> device = subject.make();
+    InChild([&] {
+      ASSERT_TRUE(device->Fingerprint().ok());
+      EXPECT_EQ(device->ReadSensors().temperature_c, 61);
+      EXPECT_EQ(device->ReadSensors().clock_mhz, 1755);
+      EXPECT_EQ(device->SelfTest(1).temperature_c, 61);
+    });
+  }
+}
+
 TEST_P(DeviceTest, OutputsAreClearedToBytesThatNoKernelWrites) {
   WithSession(Batch(), [](Session& session, const std::vector<float>&) {
     ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());

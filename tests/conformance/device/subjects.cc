@@ -25,7 +25,8 @@ std::string Folder() {
 
 // Whoever asks for the driver by its name afterwards gets what is loaded already.
 void LoadFakeCuda() {
-  if (getenv("HONE_REAL_CUDA") == nullptr) dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  if (getenv("HONE_REAL_CUDA") != nullptr) return;
+  for (const char* file : {HONE_FAKE_CUDA, HONE_FAKE_NVML}) dlopen(file, RTLD_NOW | RTLD_LOCAL);
 }
 
 }  // namespace

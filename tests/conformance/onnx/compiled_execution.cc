@@ -1,9 +1,3 @@
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -11,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/run_program.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "compiler/target/target.h"
@@ -84,28 +79,6 @@ absl::StatusOr<std::vector<graph::Constant>> RunHere(const std::string& package,
   return outputs;
 }
 
-// Runs the program and waits for it; its messages go to the file `log`.
-absl::Status RunProgram(const std::vector<std::string>& command, const std::string& log) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return absl::NotFoundError(fmt::format("cannot start {}: {}", command[0], std::strerror(error)));
-  int wait_status = 0;
-  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
-  }
-  if (wait_status == 0) return absl::OkStatus();
-  std::ifstream file(log);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  return absl::InternalError(fmt::format("{} ended with wait status {}: {}", command[0], wait_status, text));
-}
-
 absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph::TensorType& type) {
   std::ifstream file(path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
@@ -138,7 +111,7 @@ absl::StatusOr<std::vector<graph::Constant>> RunThere(std::vector<std::string> c
     const std::string& name = plan.tensors[plan.outputs[i]].name;
     command.insert(command.end(), {"--raw-out", fmt::format("{}={}/output_{}", name, scratch.path().string(), i)});
   }
-  HONE_RETURN_IF_ERROR(RunProgram(command, scratch / "log"));
+  HONE_RETURN_IF_ERROR(RunProgram(command).status());
   std::vector<graph::Constant> outputs;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const graph::TensorType& type = plan.tensors[plan.outputs[i]].type;
@@ -180,7 +153,7 @@ Execution CompileToPtx(const std::string& target, const std::string& assembler) 
       const std::string path = scratch / "kernel.ptx";
       std::ofstream(path) << kernel.kernel.code;
       HONE_RETURN_IF_ERROR(
-          RunProgram({assembler, "-arch", options.target.cpu, path, "-o", scratch / "kernel.cubin"}, scratch / "log"));
+          RunProgram({assembler, "-arch", options.target.cpu, path, "-o", scratch / "kernel.cubin"}).status());
     }
     return Interpret(imported);
   };

@@ -22,7 +22,7 @@ constexpr char kConv[] =
     "scratch 861248 64\n"
     "prepare conv_prepare 18 64 1 2\n"
     "launch conv_pad 841 256 0 4\n"
-    "launch conv_main 98 128 4 2 3\n";
+    "launch conv_main 98 128 shared 65536 4 2 3\n";
 
 std::string ErrorOf(const std::string& text) {
   std::string error;
@@ -48,6 +48,8 @@ TEST(KernelInterface, TextReadsBack) {
   EXPECT_THAT(parsed->Of(BufferRole::kWorkspace), ElementsAre(4, 5));
   EXPECT_EQ(parsed->argument_count(), 4u);
   EXPECT_THAT(parsed->main[1].arguments, ElementsAre(4, 2, 3));
+  EXPECT_EQ(parsed->main[0].shared_bytes, 0);
+  EXPECT_EQ(parsed->main[1].shared_bytes, 65536);
 }
 
 TEST(KernelInterface, NothingToComputeNeedsNoLaunch) {
@@ -66,6 +68,7 @@ TEST(KernelInterface, RefusesWhatMakesNoSense) {
   EXPECT_THAT(ErrorOf(With("input f32", "output f32")), HasSubstr("out of order"));
   EXPECT_THAT(ErrorOf(With("u8[] 861184", "u8[] 861248")), HasSubstr("ends behind the workspace"));
   EXPECT_THAT(ErrorOf(With("841 256", "841 0")), HasSubstr("no sensible grid"));
+  EXPECT_THAT(ErrorOf(With("shared 65536", "shared 0")), HasSubstr("no sensible shared memory"));
   EXPECT_THAT(ErrorOf(With("256 0 4", "256 0 6")), HasSubstr("takes a buffer that is not there"));
   EXPECT_THAT(ErrorOf(With("prepare conv_prepare 18 64 1 2\n", "")), HasSubstr("go together"));
   EXPECT_THAT(ErrorOf(With("scratch", "scratches")), HasSubstr("'scratches' is not known"));

@@ -3,9 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 #include <string>
 
+#include "base/temporary_folder.h"
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/shared_memory.h"
 #include "compiler/ir/text.h"
 
 namespace hone::codegen {
@@ -38,6 +44,29 @@ func reverse(x: i64[8], y: i64[8]) grid 2 lanes 4 {
   EXPECT_THAT(ptx, Not(HasSubstr(".local")));
 }
 
+// Beyond what a launch has by itself, all shared buffers lie in what it asks for.
+TEST(Cuda, MoreSharedMemoryIsAskedFor) {
+  const std::string func = R"(
+func two(x: i64[8], y: i64[8]) grid 2 lanes 4 {
+  alloc first: i64[4100] shared {
+    alloc second: i64[4100] shared {
+      first[lane.id] = x[group.id * 4 + lane.id]
+      second[lane.id] = x[group.id * 4 + lane.id]
+      barrier
+      y[group.id * 4 + lane.id] = first[3 - lane.id] + second[3 - lane.id]
+    }
+  }
+})";
+  const std::string ptx = Ptx(func);
+  EXPECT_THAT(ptx, HasSubstr(".extern .shared .align 64 .b8 two_shared[]"));
+  EXPECT_THAT(ptx, HasSubstr("32832"));  // where the second begins: 4100 * 8, on a multiple of 64
+  const target::Target target = *target::ParseTarget("cuda:sm_87");
+  EXPECT_EQ(PlaceShared(*ir::ParseFunc(func), target.memory).asked_bytes, 2 * 32832);
+  const std::string small =
+      "func f(x: f32[4]) grid 1 lanes 4 {\n  alloc a: f32[12288] shared {\n    x[lane.id] = 0.0\n  }\n}";
+  EXPECT_EQ(PlaceShared(*ir::ParseFunc(small), target.memory).asked_bytes, 0);
+}
+
 constexpr char kCopies[] = R"(
 func rows(x: f32[32], y: f32[16]) grid 1 lanes 4 {
   alloc tile: f32[16] shared {
@@ -68,6 +97,59 @@ TEST(Cuda, NoFunctionIsMissingOnTheDevice) {
       EXPECT_THAT(ptx, AllOf(HasSubstr("st.global"), Not(HasSubstr(".extern")))) << function << " of " << type;
     }
   }
+}
+
+// What ptxas of CUDA 13.0 prints with -v, for a module with two functions.
+constexpr char kTwoFunctions[] = R"(ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'k2' for 'sm_75'
+ptxas info    : Function properties for k2
+    24 bytes stack frame, 20 bytes spill stores, 16 bytes spill loads
+ptxas info    : Used 64 registers, used 1 barriers, 50176 bytes smem, 360 bytes cmem[0]
+ptxas info    : Compile time = 22.996 ms
+ptxas info    : Compiling entry function 'k' for 'sm_75'
+ptxas info    : Function properties for k
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 104 registers, used 0 barriers, 1024 bytes smem, 360 bytes cmem[0]
+)";
+
+// A ptxas that stands first on PATH: prints `text` and ends with `status`.
+class FakePtxas {
+ public:
+  FakePtxas(const std::string& text, int status) : path_(std::getenv("PATH")) {
+    const std::filesystem::path file = folder_ / "ptxas";
+    std::ofstream(file) << "#!/bin/sh\n[ $# = 6 ] && [ -s \"$4\" ] || exit 9\ncat <<'END'\n"
+                        << text << "END\nexit " << status << "\n";
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1);
+  }
+  ~FakePtxas() { setenv("PATH", path_.c_str(), 1); }
+
+ private:
+  const std::string path_;
+  const TemporaryFolder folder_ = *TemporaryFolder::Create();
+};
+
+TEST(Cuda, WhatAKernelTakesIsTheMostOfItsFunctions) {
+  const FakePtxas ptxas(kTwoFunctions, 0);
+  const target::Target target = *target::ParseTarget("cuda:sm_75");
+  const std::optional<Resources> resources = Examine("a module", target);
+  ASSERT_TRUE(resources.has_value());
+  EXPECT_EQ(resources->registers, 104);
+  EXPECT_EQ(resources->shared_bytes, 50176);
+  EXPECT_EQ(resources->spill_bytes, 20);
+}
+
+TEST(Cuda, NothingIsSaidWhereNobodyCanTell) {
+  const FakePtxas ptxas("ptxas fatal   : Value 'sm_53' is not defined for option 'gpu-name'\n", 255);
+  EXPECT_FALSE(Examine("a module", *target::ParseTarget("cuda:sm_53")).has_value());
+  EXPECT_FALSE(Examine("ELF", *target::ParseTarget("x86_64 -mcpu=x86-64-v3")).has_value());
+}
+
+TEST(Cuda, SpillsAndTooMuchSharedMemoryAreDrawbacks) {
+  const target::Target target = *target::ParseTarget("cuda:sm_75 -shared=49152");
+  EXPECT_EQ(Drawback({.registers = 255, .shared_bytes = 49152}, target), "");
+  EXPECT_THAT(Drawback({.registers = 64, .shared_bytes = 49153}, target), HasSubstr("49153 bytes of shared memory"));
+  EXPECT_THAT(Drawback({.registers = 64, .spill_bytes = 20}, target), HasSubstr("64 registers do not suffice: 20"));
 }
 
 }  // namespace

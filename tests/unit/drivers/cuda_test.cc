@@ -57,7 +57,7 @@ TEST_F(CudaTest, SaysWhatItIs) {
   EXPECT_EQ(device_.info().name, "Fake CUDA device");
   EXPECT_EQ(device_.info().architecture, "sm_87");
   EXPECT_EQ(device_.info().driver_version, "12.4");
-  EXPECT_EQ(device_.info().local_bytes, 48 << 10);
+  EXPECT_EQ(device_.info().local_bytes, 163 << 10);
 }
 
 TEST_F(CudaTest, SeveralModulesBecomeOne) {
@@ -93,6 +93,16 @@ TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
     ASSERT_TRUE(device_.Finish().ok());
     EXPECT_THAT(floats(out), Each(2 * x + 1));
   }
+}
+
+TEST_F(CudaTest, AGroupHasTheSharedMemoryThatItsKernelAsksFor) {
+  Prepare();
+  const Launch launch = Bind("good");
+  ASSERT_TRUE(kernel_.SetShared(100 << 10).ok());  // the fake refuses a launch with more than was asked for
+  EXPECT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
+  const Error e = kernel_.SetShared(200 << 10);
+  EXPECT_EQ(e.trouble, Trouble::kProgram);
+  EXPECT_THAT(e.text, HasSubstr("204800 bytes of shared memory for kernel 'good'"));
 }
 
 TEST_F(CudaTest, RefusesWhatIsNoProgram) {

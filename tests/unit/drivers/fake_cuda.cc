@@ -28,6 +28,10 @@ struct Grid {
 };
 // Runs a kernel for all its lanes.
 using Function = int (*)(const Grid& grid, void* const* arguments);
+struct Kernel {
+  Function run;
+  int arguments = 3;
+};
 
 struct Module {
   std::set<std::string> entries;
@@ -42,6 +46,7 @@ struct State {
   bool hangs = false;
   Graph* recording = nullptr;
   std::map<uintptr_t, size_t> memory;
+  std::map<Handle, unsigned> asked_shared;  // bytes that launches of a function may have; others: what all have
 };
 State& TheState() {
   static State state;
@@ -86,54 +91,71 @@ int Reference(const Grid& grid, void* const* a) {
   return 0;
 }
 
-const std::map<std::string, Function>& Functions() {
-  static const std::map<std::string, Function> functions = {
-      {"reference", Good},
-      {"good", Good},
-      {"hone_reference", Reference},
-      {"golden", Multiply},
-      {"golden_reference", Multiply},
-      {"aligned",
-       [](const Grid& grid, void* const* a) {
+const std::map<std::string, Kernel>& Kernels() {
+  static const std::map<std::string, Kernel> kernels = {
+      {"reference", {Good}},
+      {"good", {Good}},
+      {"hone_reference", {Reference, 1}},
+      {"golden", {Multiply}},
+      {"golden_reference", {Multiply}},
+      {"aligned", {[](const Grid& grid, void* const* a) {
          uintptr_t all = 0;
          for (int i = 0; i < 3; ++i) all |= reinterpret_cast<uintptr_t>(Floats(a, i));
          return all % 64 == 0 ? Compute(grid, a) : 0;
-       }},
-      {"slow", [](const Grid& grid, void* const* a) { return GoodThen(grid, a, [] { usleep(200); }); }},
+       }}},
+      {"slow", {[](const Grid& grid, void* const* a) { return GoodThen(grid, a, [] { usleep(200); }); }}},
       {"first_of_two",
-       [](const Grid&, void* const* a) {
-         for (unsigned i = 0; i < kElements; ++i) Floats(a, 1)[i] = 2 * Floats(a, 0)[i];
-         return 0;
-       }},
-      {"second_of_two",
-       [](const Grid&, void* const* a) {
+       {[](const Grid&, void* const* a) {
+          for (unsigned i = 0; i < kElements; ++i) Floats(a, 1)[i] = 2 * Floats(a, 0)[i];
+          return 0;
+        },
+        2}},
+      {"second_of_two", {[](const Grid&, void* const* a) {
          for (unsigned i = 0; i < kElements; ++i) Floats(a, 2)[i] = Floats(a, 0)[i] + Floats(a, 1)[i];
          return 0;
-       }},
+       }}},
       {"prepare",
-       [](const Grid&, void* const* a) {
-         for (unsigned i = 0; i < kElements; ++i) Floats(a, 1)[i] = Floats(a, 0)[kElements - 1 - i];
-         return 0;
-       }},
-      {"packed_double",
-       [](const Grid&, void* const* a) {
+       {[](const Grid&, void* const* a) {
+          for (unsigned i = 0; i < kElements; ++i) Floats(a, 1)[i] = Floats(a, 0)[kElements - 1 - i];
+          return 0;
+        },
+        2}},
+      {"packed_double", {[](const Grid&, void* const* a) {
          for (unsigned i = 0; i < kElements; ++i)
            Floats(a, 2)[i] = 2 * Floats(a, 0)[i] + Floats(a, 1)[kElements - 1 - i];
          return 0;
-       }},
-      {"wrong", [](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[17] += 0.5F; }); }},
-      {"incomplete", [](const Grid& g, void* const* a) { return Compute(g, a, kElements - 1); }},
-      {"past_end", [](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[kElements] = 1; }); }},
-      {"before_begin", [](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[-2] = 1; }); }},
-      {"write_input", [](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 0)[3] = 0; }); }},
-      {"crash", [](const Grid&, void* const*) { return kIllegalAddress; }},
-      {"hang",
-       [](const Grid&, void* const*) {
+       }}},
+      {"wrong", {[](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[17] += 0.5F; }); }}},
+      {"incomplete", {[](const Grid& g, void* const* a) { return Compute(g, a, kElements - 1); }}},
+      {"past_end",
+       {[](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[kElements] = 1; }); }}},
+      {"before_begin", {[](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 2)[-2] = 1; }); }}},
+      {"write_input", {[](const Grid& g, void* const* a) { return GoodThen(g, a, [&] { Floats(a, 0)[3] = 0; }); }}},
+      {"crash", {[](const Grid&, void* const*) { return kIllegalAddress; }}},
+      {"hang", {[](const Grid&, void* const*) {
          TheState().hangs = true;
          return 0;
-       }},
+       }}},
+      // Of the runtime's tiny package (tests/unit/runtime/tiny_package.h).
+      {"add_bias", {[](const Grid& grid, void* const* a) {
+         for (unsigned i = 0; i < grid.groups * grid.lanes; ++i)
+           Floats(a, 2)[i] = Floats(a, 0)[i] + Floats(a, 1)[i % grid.lanes];
+         return 0;
+       }}},
+      {"scale_up",
+       {[](const Grid& grid, void* const* a) {
+          for (unsigned i = 0; i < grid.groups * grid.lanes; ++i) Floats(a, 1)[i] = 2 * Floats(a, 0)[i];
+          return 0;
+        },
+        2}},
+      {"scale_out",
+       {[](const Grid& grid, void* const* a) {
+          for (unsigned i = 0; i < grid.groups * grid.lanes; ++i) Floats(a, 1)[i] = Floats(a, 0)[i];
+          return 0;
+        },
+        2}},
   };
-  return functions;
+  return kernels;
 }
 
 int Do(const Work& work) {
@@ -181,9 +203,13 @@ int cuDeviceGetName(char* name, int bytes, int) {
   std::strncpy(name, "Fake CUDA device", static_cast<size_t>(bytes));
   return 0;
 }
+int cuDeviceGetPCIBusId(char* address, int bytes, int) {
+  std::strncpy(address, "0000:65:00.0", static_cast<size_t>(bytes));
+  return 0;
+}
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   static const std::map<int, int> values = {{1, 1024},     {8, 48 << 10}, {10, 32}, {16, 4},
-                                            {38, 4 << 20}, {75, 8},       {76, 7}};
+                                            {38, 4 << 20}, {75, 8},       {76, 7},  {97, 163 << 10}};
   const auto it = values.find(attribute);
   return *value = it == values.end() ? 0 : it->second, 0;
 }
@@ -222,11 +248,17 @@ int cuModuleLoadData(Handle* module, const void* code) {
 }
 int cuModuleUnload(Handle module) { return delete static_cast<Module*>(module), 0; }
 int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
-  const auto it = Functions().find(name);
-  if (!static_cast<Module*>(module)->entries.contains(name) || it == Functions().end()) return 500;
-  return *function = reinterpret_cast<Handle>(it->second), 0;
+  const auto it = Kernels().find(name);
+  if (!static_cast<Module*>(module)->entries.contains(name) || it == Kernels().end()) return 500;
+  return *function = const_cast<Kernel*>(&it->second), 0;
 }
 int cuFuncGetAttribute(int* value, int attribute, Handle) { return *value = attribute == 0 ? 1024 : 0, 0; }
+
+int cuFuncSetAttribute(Handle function, int attribute, int value) {
+  if (attribute != 8 || value > 163 << 10) return 1;
+  TheState().asked_shared[function] = static_cast<unsigned>(value);
+  return 0;
+}
 
 int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
   if (bytes > size_t{1} << 30) return 2;
@@ -277,17 +309,14 @@ int cuEventElapsedTime(float* milliseconds, Handle first, Handle last) {
   return *milliseconds = std::chrono::duration<float, std::milli>(took).count(), 0;
 }
 
-int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigned lanes, unsigned, unsigned, unsigned,
-                   Handle, void** arguments, void**) {
-  if (lanes > 1024) return 1;
+int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigned lanes, unsigned, unsigned,
+                   unsigned shared, Handle, void** arguments, void**) {
+  const auto asked = TheState().asked_shared.find(function);
+  if (lanes > 1024 || shared > (asked == TheState().asked_shared.end() ? 48U << 10 : asked->second)) return 1;
   std::vector<uint64_t> places;  // copied at once, as the driver does
-  constexpr int kMost = 3;       // parameters of the functions here
-  const auto run = reinterpret_cast<Function>(function);
-  const int count = run == Functions().at("hone_reference")                                     ? 1
-                    : run == Functions().at("first_of_two") || run == Functions().at("prepare") ? 2
-                                                                                                : kMost;
-  for (int i = 0; i < count; ++i) places.push_back(*static_cast<uint64_t*>(arguments[i]));
-  return Do([=]() mutable {
+  const Kernel& kernel = *static_cast<const Kernel*>(function);
+  for (int i = 0; i < kernel.arguments; ++i) places.push_back(*static_cast<uint64_t*>(arguments[i]));
+  return Do([=, run = kernel.run]() mutable {
     std::vector<void*> copies;
     for (uint64_t& place : places) {
       if (!IsAllocated(place, 1)) return kIllegalAddress;

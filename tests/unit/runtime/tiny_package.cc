@@ -68,6 +68,18 @@ kernel void scale_up(global const float* x, global float* scratch) {
 kernel void scale_out(global const float* scratch, global float* y) { y[get_global_id(0)] = scratch[get_global_id(0)]; }
 )";
 
+// The bodies do nothing: the fake driver has kernels of these names (tests/unit/drivers/fake_cuda.cc).
+constexpr char kPtxCode[] = R"(.version 4.2
+.target sm_53
+.address_size 64
+.visible .entry add_bias(.param .u64 x, .param .u64 bias, .param .u64 y) { ret; }
+.version 4.2
+.target sm_53
+.address_size 64
+.visible .entry scale_up(.param .u64 x, .param .u64 scratch) { ret; }
+.visible .entry scale_out(.param .u64 scratch, .param .u64 y) { ret; }
+)";
+
 // All but kernels and code.
 package::PackageProgram TinyModel() {
   using package::DType;
@@ -108,10 +120,12 @@ package::PackageProgram TinyProgram(std::string shared_object) {
   return program;
 }
 
-package::PackageProgram TinyOpenClProgram() {
+namespace {
+
+package::PackageProgram ProgramOfLaunches(CodeKind kind, const char* code) {
   package::PackageProgram program = TinyModel();
-  program.kind = CodeKind::kOpenCl;
-  program.code = kOpenClCode;
+  program.kind = kind;
+  program.code = code;
   program.lanes = kColumns;
   program.kernels[0].main = {{"add_bias", kRows, kColumns, {0, 1, 2}}};
   program.kernels[1].buffers.push_back(Floats(BufferRole::kWorkspace, {kRows, kColumns}));
@@ -119,6 +133,11 @@ package::PackageProgram TinyOpenClProgram() {
   HONE_CHECK(package::PlanArena(program).ok());
   return program;
 }
+
+}  // namespace
+
+package::PackageProgram TinyOpenClProgram() { return ProgramOfLaunches(CodeKind::kOpenCl, kOpenClCode); }
+package::PackageProgram TinyCudaProgram() { return ProgramOfLaunches(CodeKind::kPtx, kPtxCode); }
 
 void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target) {
   contents.programs.push_back(std::move(program));

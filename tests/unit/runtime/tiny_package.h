@@ -4,7 +4,7 @@
 //   input  x  f32[4, 8]     output y     f32[4, 8] = SCALE * (x + bias)
 //   constant bias f32[8]    output x_out f32[4, 8] = x, output bias_out f32[8] = bias
 //
-// There is a program for CPUs, and one in OpenCL C for devices.
+// There is a program for CPUs, and two for devices.
 #ifndef HONE_TESTS_UNIT_RUNTIME_TINY_PACKAGE_H_
 #define HONE_TESTS_UNIT_RUNTIME_TINY_PACKAGE_H_
 
@@ -33,9 +33,11 @@ CommandResult RunCommand(const std::string& command);
 // tiny_kernels.c as a shared object, by `compiler` (default: the system's) with extra flags. Aborts if that fails.
 std::string CompileTinyKernels(const std::string& flags = "", const std::string& compiler = "");
 
-// Planned and ready for WritePackage. A program for this machine, and one of launches over a grid, of OpenCL C.
+// Planned and ready for WritePackage. A program for this machine, and two of launches over a grid: of OpenCL C, and of
+// PTX for the fake CUDA driver.
 package::PackageProgram TinyProgram(std::string shared_object);
 package::PackageProgram TinyOpenClProgram();
+package::PackageProgram TinyCudaProgram();
 void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target);
 // One program, for this machine: target "cpu".
 package::PackageContents TinyContents(std::string shared_object);

@@ -209,7 +209,7 @@ output t
 TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
   const ir::Workload workload = Parsed();
   target::Target target = Lanes();
-  target.memory.shared_bytes = 4096;
+  target.memory.shared_bytes = target.memory.unasked_shared_bytes = 4096;
   target.memory.shared_gain = 8;
   target.hierarchy.max_lanes = 64;
   Random random(17);

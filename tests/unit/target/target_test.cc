@@ -83,6 +83,10 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   EXPECT_EQ(orin.hierarchy.lane_width, 32);
   EXPECT_EQ(orin.memory.async_copy_bytes, 16);
   EXPECT_EQ(ParseTarget("cuda:sm_75")->memory.async_copy_bytes, 0);
+  EXPECT_EQ(ParseTarget("cuda:sm_90")->memory.shared_bytes, 227 << 10);
+  EXPECT_EQ(ParseTarget("cuda:sm_90")->memory.unasked_shared_bytes, 48 << 10);
+  EXPECT_EQ(ParseTarget("cuda:sm_90 -shared=32768")->memory.unasked_shared_bytes, 32768);
+  EXPECT_EQ(ParseTarget("opencl -shared=65536")->memory.unasked_shared_bytes, 65536);
   EXPECT_EQ(ParseTarget("cuda:sm_90 -units=114")->hierarchy.units, 114);
   EXPECT_EQ(DeviceOf(*ParseTarget("cuda:sm_90 -device=H200")), "cuda:H200");
   EXPECT_FALSE(SameMachine(*ParseTarget("cuda:sm_75"), *ParseTarget("cuda:sm_87")));

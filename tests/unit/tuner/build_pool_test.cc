@@ -122,12 +122,14 @@ TEST(BuildMessageTest, RoundTrip) {
   reply.kind = BuildReply::Kind::kFailed;
   reply.failure = BuildFailure::kCompileTimeout;
   reply.kernel.name = "k";
+  reply.drawback = "it spills";
   reply.kernel.workspace_bytes = 77;
   reply.kernel.main.push_back({"k", 0, 0, {}});
   const auto answered = DecodeReply(Encode(reply));
   ASSERT_TRUE(answered.has_value());
   EXPECT_EQ(answered->failure, BuildFailure::kCompileTimeout);
   EXPECT_EQ(answered->kernel, reply.kernel);
+  EXPECT_EQ(answered->drawback, "it spills");
   EXPECT_TRUE(DecodeReply(Encode(BuildReply{}))->kernel.name.empty()) << "nothing was compiled";
 }
 

@@ -262,6 +262,21 @@ TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
   EXPECT_LT(*progress_.workloads[0].best_seconds, 1.15e-3);
 }
 
+TEST_F(TuneLoopTest, WhatTheCompilerSpeaksAgainstIsRecordedAndNotLaunched) {
+  setenv("HONE_PRETEND_DRAWBACK", "its registers do not suffice", 1);
+  BuildPool builders({{"/proc/self/exe", "--pretend"}, 2, absl::Seconds(20)});
+  const absl::Status tuned = TuneJob(job_, farm_, builders, &progress_, [this] { return farm_.Now(); });
+  unsetenv("HONE_PRETEND_DRAWBACK");
+  ASSERT_EQ(tuned, absl::OkStatus());
+  for (const Batch& batch : farm_.batches) {
+    for (const BatchCandidate& candidate : batch.candidates) {
+      EXPECT_TRUE(candidate.is_default) << candidate.schedule;
+    }
+  }
+  EXPECT_GT(progress_.failed[records::FailureKind::kScheduleIllegal], 10);
+  EXPECT_TRUE(progress_.workloads[0].default_seconds.has_value());
+}
+
 TEST_F(TuneLoopTest, WaitsForADevice) {
   farm_.asks_before_device = 2;
   ASSERT_EQ(Tune(), absl::OkStatus());

@@ -1,6 +1,7 @@
 // main of the tuner's tests, which are their own build workers, as hone-tuner is.
 //
-// In "real" mode a worker compiles; in "pretend" mode it does what the schedule says: crash, hang, fail or succeed.
+// In "real" mode a worker compiles; in "pretend" mode it does what the schedule says: crash, hang, fail or succeed;
+// with what HONE_PRETEND_DRAWBACK says against whatever succeeds.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ BuildReply Pretend(const BuildRequest& request) {
     reply.text = "no loop of that name";
     return reply;
   }
+  if (const char* drawback = std::getenv("HONE_PRETEND_DRAWBACK"); drawback != nullptr) reply.drawback = drawback;
   reply.bytes = request.name + "@" + std::to_string(getpid());
   reply.kernel.name = request.name;
   reply.kernel.workspace_bytes = static_cast<int64_t>(request.schedule.size());

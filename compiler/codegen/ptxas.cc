@@ -1,0 +1,49 @@
+// What NVIDIA's assembler, which comes with a CUDA toolkit, makes of PTX. Nobody needs it: where there is none, the
+// device's driver does the same later.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "base/run_program.h"
+#include "base/temporary_folder.h"
+#include "compiler/codegen/backend.h"
+
+namespace hone::codegen {
+namespace {
+
+constexpr char kWhereToolkitsAre[] = "/usr/local/cuda/bin/ptxas";
+
+// The largest of the numbers that stand before `what` in the text; 0 if none does.
+int64_t MostOf(std::string_view text, std::string_view what) {
+  int64_t most = 0;
+  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) {
+    size_t begin = at;
+    while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
+    int64_t number = 0;
+    std::from_chars(text.data() + begin, text.data() + at, number);
+    most = std::max(most, number);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::optional<Resources> ExaminePtx(const std::string& code, const target::Target& target) {
+  std::string assembler = FindProgram("ptxas");
+  if (assembler.empty()) assembler = kWhereToolkitsAre;
+  const absl::StatusOr<TemporaryFolder> scratch = TemporaryFolder::Create();
+  if (!scratch.ok()) return std::nullopt;
+  const std::string source = *scratch / "kernel.ptx";
+  std::ofstream(source) << code;
+  // One that is not there, or does not know the architecture.
+  const absl::StatusOr<std::string> text =
+      RunProgram({assembler, "-v", "-arch", target.cpu, source, "-o", *scratch / "kernel.cubin"});
+  if (!text.ok()) return std::nullopt;
+  return Resources{.registers = MostOf(*text, " registers"),
+                   .shared_bytes = MostOf(*text, " bytes smem"),
+                   .spill_bytes = std::max(MostOf(*text, " bytes spill stores"), MostOf(*text, " bytes spill loads"))};
+}
+
+}  // namespace hone::codegen

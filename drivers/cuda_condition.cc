@@ -1,0 +1,67 @@
+#include "drivers/cuda_condition.h"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+namespace hone::drivers::cuda {
+
+// Functions of the library by their names there, with types of our own.
+struct Management::Api {
+  int (*nvmlInit_v2)() = nullptr;
+  int (*nvmlDeviceGetHandleByPciBusId_v2)(const char*, void**) = nullptr;
+  int (*nvmlDeviceGetTemperature)(void*, int, unsigned*) = nullptr;
+  int (*nvmlDeviceGetClockInfo)(void*, int, unsigned*) = nullptr;
+  int (*nvmlDeviceGetCurrentClocksThrottleReasons)(void*, unsigned long long*) = nullptr;
+};
+
+namespace {
+
+constexpr int kOfTheChip = 0;                       // of its sensors of temperature
+constexpr int kOfTheUnits = 1;                      // of its clocks
+constexpr unsigned long long kSlowedDown = 0x08     // by the hardware
+                                           | 0x20   // by the driver, for heat
+                                           | 0x40   // by the hardware, for heat
+                                           | 0x80;  // by the hardware, for lack of power
+
+template <typename Function>
+bool Find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+Error Management::Load(Management* management, const char* file) {
+  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return {Trouble::kAbsent, std::string("there is no ") + file};
+  auto api = std::make_shared<Api>();
+  const bool found =
+      Find(library, "nvmlInit_v2", api->nvmlInit_v2) &&
+      Find(library, "nvmlDeviceGetHandleByPciBusId_v2", api->nvmlDeviceGetHandleByPciBusId_v2) &&
+      Find(library, "nvmlDeviceGetTemperature", api->nvmlDeviceGetTemperature) &&
+      Find(library, "nvmlDeviceGetClockInfo", api->nvmlDeviceGetClockInfo) &&
+      Find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", api->nvmlDeviceGetCurrentClocksThrottleReasons);
+  if (!found) return {Trouble::kAbsent, std::string(file) + " lacks functions that every driver has had since 2016"};
+  if (const int code = api->nvmlInit_v2(); code != 0) {
+    return {Trouble::kAbsent, std::string(file) + " does not start: NVML error " + std::to_string(code)};
+  }
+  management->api_ = std::move(api);
+  return {};
+}
+
+Condition Management::Read(const std::string& pci_address) const {
+  Condition condition;
+  void* device = nullptr;
+  if (api_ == nullptr || api_->nvmlDeviceGetHandleByPciBusId_v2(pci_address.c_str(), &device) != 0) return condition;
+  unsigned value = 0;
+  if (api_->nvmlDeviceGetTemperature(device, kOfTheChip, &value) == 0) condition.temperature_c = value;
+  if (api_->nvmlDeviceGetClockInfo(device, kOfTheUnits, &value) == 0) condition.clock_mhz = value;
+  unsigned long long reasons = 0;
+  if (api_->nvmlDeviceGetCurrentClocksThrottleReasons(device, &reasons) == 0) {
+    condition.slowed_down = (reasons & kSlowedDown) != 0;
+  }
+  return condition;
+}
+
+}  // namespace hone::drivers::cuda

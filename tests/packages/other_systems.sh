@@ -1,0 +1,29 @@
+# Sourced by the tests that run programs on systems other than this one, whose files lie in a folder. As root.
+#
+# What stands in the two arrays is put before such a folder and a command, which then runs as root of that system, with
+# processes and mounts of its own, which end with it, and nothing of this one's environment. As on a machine, user namespaces
+# can be made there, which a mere chroot refuses. `emulated` is for systems for arm64, where root is the only user.
+
+inside='
+  set -e
+  root=$1; shift
+  mount --bind "$root" "$root"
+  mount --rbind /dev "$root/dev"
+  mount -t proc proc "$root/proc"
+  [[ ! -d $root/sys ]] || mount --rbind /sys "$root/sys"
+  cd "$root"
+  if [[ -n ${EMULATOR:-} ]]; then
+    # Made known in a namespace of the test alone, so that the programs that the agent starts find it too.
+    mount -t binfmt_misc none proc/sys/fs/binfmt_misc
+    printf "%s%s%s" ":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00" \
+      ":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff" \
+      ":$EMULATOR:F" > proc/sys/fs/binfmt_misc/register
+  fi
+  mkdir -p old
+  pivot_root . old
+  while read -r name; do unset "$name"; done < <(compgen -e)
+  export HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
+  exec "$@"'
+native=(unshare --mount --pid --fork --kill-child bash -c "$inside" bash)
+emulated=(env EMULATOR="$(command -v qemu-aarch64-static || true)" unshare --user --map-root-user --mount --pid --fork
+  --kill-child bash -c "$inside" bash)

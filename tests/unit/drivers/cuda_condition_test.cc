@@ -1,0 +1,57 @@
+// Temperature and clock of a CUDA device, on a fake library.
+#include "drivers/cuda_condition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "drivers/cuda.h"
+
+namespace hone::drivers::cuda {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string AddressOfTheFake() {
+  Library library;
+  std::vector<DeviceInfo> devices;
+  EXPECT_TRUE(Library::Load(&library, HONE_FAKE_CUDA).ok());
+  EXPECT_TRUE(library.ListDevices(&devices).ok());
+  return devices.at(0).pci_address;
+}
+
+TEST(CudaCondition, IsOfTheDeviceThatTheDriverMeans) {
+  Management management;
+  const Error e = Management::Load(&management, HONE_FAKE_NVML);
+  ASSERT_TRUE(e.ok()) << e.text;
+  const Condition condition = management.Read(AddressOfTheFake());
+  EXPECT_EQ(condition.temperature_c, 61);
+  EXPECT_EQ(condition.clock_mhz, 1755);
+  EXPECT_FALSE(condition.slowed_down);
+  EXPECT_FALSE(management.Read("0000:66:00.0").temperature_c.has_value());
+}
+
+TEST(CudaCondition, SlowedDownIsByHeatOrLackOfPower) {
+  Management management;
+  ASSERT_TRUE(Management::Load(&management, HONE_FAKE_NVML).ok());
+  const auto seen = [&](const char* reasons) {
+    setenv("HONE_FAKE_THROTTLE", reasons, 1);
+    return management.Read(AddressOfTheFake()).slowed_down;
+  };
+  EXPECT_FALSE(seen("0x1"));  // idle
+  EXPECT_FALSE(seen("0x4"));  // at the limit of its power, as a busy one is
+  for (const char* reasons : {"0x8", "0x20", "0x41", "0x80"}) EXPECT_TRUE(seen(reasons)) << reasons;
+  unsetenv("HONE_FAKE_THROTTLE");
+}
+
+TEST(CudaCondition, IsEmptyWithoutTheLibrary) {
+  Management management;
+  const Error e = Management::Load(&management, "libnvidia-ml-that-is-not-there.so");
+  EXPECT_EQ(e.trouble, Trouble::kAbsent);
+  EXPECT_THAT(e.text, HasSubstr("there is no"));
+  EXPECT_FALSE(management.Read("0000:65:00.0").temperature_c.has_value());
+}
+
+}  // namespace
+}  // namespace hone::drivers::cuda
