@@ -147,8 +147,8 @@ class LaneTile {
       const int64_t tile = along_vector ? width_ * lanes_x_ : rows_ * lanes_y_;
       const int64_t others = along_vector ? lanes_y_ : lanes_x_;
       const int64_t bytes = tile * step_ * window_ * ir::SizeOf(load.buffer->dtype);
-      const bool pays =
-          sketch_.target.memory.shared_gain > 1 && others > 1 && 2 * bytes <= sketch_.target.memory.unasked_shared_bytes;
+      const bool pays = sketch_.target.memory.shared_gain > 1 && others > 1 &&
+                        2 * bytes <= sketch_.target.memory.unasked_shared_bytes;
       if (Choose("stage" + std::to_string(number++), {0, 1}, pays ? 1 : 0) == 0) continue;
       const int64_t pad = Choose("pad" + std::to_string(number - 1), {0, 1, 4}, 0);
       std::string name = load.buffer->name;

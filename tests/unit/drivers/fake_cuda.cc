@@ -91,6 +91,21 @@ int Reference(const Grid& grid, void* const* a) {
   return 0;
 }
 
+// Those of the runtime's tiny package (tests/unit/runtime/tiny_package.h).
+int AddBias(const Grid& grid, void* const* a) {
+  for (unsigned i = 0; i < grid.groups * grid.lanes; ++i)
+    Floats(a, 2)[i] = Floats(a, 0)[i] + Floats(a, 1)[i % grid.lanes];
+  return 0;
+}
+int ScaleUp(const Grid& grid, void* const* a) {
+  for (unsigned i = 0; i < grid.groups * grid.lanes; ++i) Floats(a, 1)[i] = 2 * Floats(a, 0)[i];
+  return 0;
+}
+int ScaleOut(const Grid& grid, void* const* a) {
+  for (unsigned i = 0; i < grid.groups * grid.lanes; ++i) Floats(a, 1)[i] = Floats(a, 0)[i];
+  return 0;
+}
+
 const std::map<std::string, Kernel>& Kernels() {
   static const std::map<std::string, Kernel> kernels = {
       {"reference", {Good}},
@@ -136,24 +151,9 @@ const std::map<std::string, Kernel>& Kernels() {
          TheState().hangs = true;
          return 0;
        }}},
-      // Of the runtime's tiny package (tests/unit/runtime/tiny_package.h).
-      {"add_bias", {[](const Grid& grid, void* const* a) {
-         for (unsigned i = 0; i < grid.groups * grid.lanes; ++i)
-           Floats(a, 2)[i] = Floats(a, 0)[i] + Floats(a, 1)[i % grid.lanes];
-         return 0;
-       }}},
-      {"scale_up",
-       {[](const Grid& grid, void* const* a) {
-          for (unsigned i = 0; i < grid.groups * grid.lanes; ++i) Floats(a, 1)[i] = 2 * Floats(a, 0)[i];
-          return 0;
-        },
-        2}},
-      {"scale_out",
-       {[](const Grid& grid, void* const* a) {
-          for (unsigned i = 0; i < grid.groups * grid.lanes; ++i) Floats(a, 1)[i] = Floats(a, 0)[i];
-          return 0;
-        },
-        2}},
+      {"add_bias", {AddBias}},
+      {"scale_up", {ScaleUp, 2}},
+      {"scale_out", {ScaleOut, 2}},
   };
   return kernels;
 }
