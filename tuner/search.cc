@@ -242,7 +242,7 @@ void Search::Rank(std::vector<Proposal>& proposals, const CostModel& model) cons
 
 void Search::Predict(std::vector<Proposal>& proposals, const CostModel& model) const {
   const std::vector<const Known*> timed = Fastest(kTimedForPrediction);
-  if (timed.empty()) return;
+  if (proposals.empty() || timed.empty()) return;
   std::vector<const Features*> features;
   for (const Known* known : timed) features.push_back(&known->proposal.features);
   for (const Proposal& p : proposals) features.push_back(&p.features);

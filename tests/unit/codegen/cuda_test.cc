@@ -63,7 +63,7 @@ func two(x: i64[8], y: i64[8]) grid 2 lanes 4 {
   const target::Target target = *target::ParseTarget("cuda:sm_87");
   EXPECT_EQ(PlaceShared(*ir::ParseFunc(func), target.memory).asked_bytes, 2 * 32832);
   const std::string small =
-      "func f(x: f32[4]) grid 1 lanes 4 {\n  alloc a: f32[12288] shared {\n    x[lane.id] = 0.0\n  }\n}";
+      "func f(x: f32[4]) grid 1 lanes 4 {\n  alloc a: f32[12288] shared {\n    x[lane.id] = 0.0f32\n  }\n}";
   EXPECT_EQ(PlaceShared(*ir::ParseFunc(small), target.memory).asked_bytes, 0);
 }
 

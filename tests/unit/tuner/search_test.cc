@@ -75,7 +75,8 @@ class SearchTest : public ::testing::Test {
     Search search = MakeSearch(11, 1, without);
     space::Chooser chooser;
     const space::Candidate standard = Landscape(chooser).value();
-    search.AddStandard({standard.decisions, schedule::Print(standard.schedule), {}, Origin::kDefault});
+    search.AddStandard({standard.decisions, schedule::Print(standard.schedule),
+                        ExtractFeatures(standard.state, target::ParseTarget("x86_64").value()), Origin::kDefault});
     search.AddRelative({{"d0", 4, {}}, {"d1", 2, {}}, {"d2", 5, {}}, {"d3", 1, {}}, {"d4", 4, {}}});
     return search;
   }
