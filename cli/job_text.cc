@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "tracker/job_json.h"
 
 namespace hone::cli {
 namespace {
@@ -20,28 +21,6 @@ std::string KindName(v1::FailureKind kind) {
 }
 
 double Milliseconds(double seconds) { return seconds * 1e3; }
-
-nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent) {
-  return {{"proposing_seconds", spent.proposing_seconds()},
-          {"learning_seconds", spent.learning_seconds()},
-          {"building_seconds", spent.building_seconds()},
-          {"waiting_seconds", spent.waiting_seconds()},
-          {"measuring_seconds", spent.measuring_seconds()},
-          {"drawn", spent.drawn()},
-          {"illegal", spent.illegal()},
-          {"repeated", spent.repeated()}};
-}
-
-// Of hone submit --notify; null of a job without.
-nlohmann::ordered_json NoticeToJson(const v1::Job& job) {
-  if (job.spec().notify_url().empty()) return nullptr;
-  const v1::JobNotice& notice = job.notice();
-  return {{"url", job.spec().notify_url()},
-          {"delivered", notice.closed() && notice.problem().empty()},
-          {"given_up", notice.closed() && !notice.problem().empty()},
-          {"attempts", notice.attempts()},
-          {"problem", notice.problem()}};
-}
 
 // Two lines: where the time went, and what became of the candidates that were looked at.
 std::string SpentToText(const v1::JobProgress& progress) {
@@ -167,12 +146,12 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
                                              absl::FromUnixSeconds(job.spec().until().seconds()), absl::UTCTimeZone()))
                                        : nullptr},
       {"waiting_for", job.waiting_for()},
-      {"notice", NoticeToJson(job)},
+      {"notice", tracker::NoticeToJson(job)},
       {"trials", p.trials()},
       {"failed", failed},
       {"seconds", p.seconds()},
       {"trials_per_second", p.trials_per_second()},
-      {"spent", SpentToJson(p.spent())},
+      {"spent", tracker::SpentToJson(p.spent())},
       {"latency_ms_before", optional_ms(p.has_latency_before_seconds(), p.latency_before_seconds())},
       {"latency_ms_after", optional_ms(p.has_latency_after_seconds(), p.latency_after_seconds())},
       {"workloads", workloads}};

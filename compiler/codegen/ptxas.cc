@@ -1,6 +1,7 @@
 // What NVIDIA's assembler, which comes with a CUDA toolkit, makes of PTX. Nobody needs it: where there is none, the
 // device's driver does the same later.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -33,11 +34,12 @@ int64_t MostOf(std::string_view text, std::string_view what) {
 std::optional<Resources> ExaminePtx(const std::string& code, const target::Target& target) {
   std::string assembler = FindProgram("ptxas");
   if (assembler.empty()) assembler = kWhereToolkitsAre;
+  if (access(assembler.c_str(), X_OK) != 0) return std::nullopt;
   const absl::StatusOr<TemporaryFolder> scratch = TemporaryFolder::Create();
   if (!scratch.ok()) return std::nullopt;
   const std::string source = *scratch / "kernel.ptx";
   std::ofstream(source) << code;
-  // One that is not there, or does not know the architecture.
+  // It may not know the architecture.
   const absl::StatusOr<std::string> text =
       RunProgram({assembler, "-v", "-arch", target.cpu, source, "-o", *scratch / "kernel.cubin"});
   if (!text.ok()) return std::nullopt;

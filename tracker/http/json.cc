@@ -13,6 +13,7 @@
 #include "records/jsonl.h"
 #include "records/winner.h"
 #include "tracker/http/names.h"
+#include "tracker/job_json.h"
 #include "tracker/queue/devices.h"
 #include "tracker/queue/times.h"
 
@@ -49,27 +50,6 @@ Json FailedToJson(const v1::JobProgress& progress) {
   Json failed = Json::object();
   for (const v1::FailureCount& count : progress.failed()) failed[OutcomeName(count.kind())] = count.count();
   return failed;
-}
-
-Json NoticeToJson(const v1::Job& job) {
-  if (job.spec().notify_url().empty()) return nullptr;
-  const v1::JobNotice& notice = job.notice();
-  return {{"url", job.spec().notify_url()},
-          {"delivered", notice.closed() && notice.problem().empty()},
-          {"given_up", notice.closed() && !notice.problem().empty()},
-          {"attempts", notice.attempts()},
-          {"problem", notice.problem()}};
-}
-
-Json SpentToJson(const v1::TimeSpent& spent) {
-  return {{"proposing_seconds", spent.proposing_seconds()},
-          {"learning_seconds", spent.learning_seconds()},
-          {"building_seconds", spent.building_seconds()},
-          {"waiting_seconds", spent.waiting_seconds()},
-          {"measuring_seconds", spent.measuring_seconds()},
-          {"drawn", spent.drawn()},
-          {"illegal", spent.illegal()},
-          {"repeated", spent.repeated()}};
 }
 
 // Of one workload in one run of the model; 0 while it is not known.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,20 @@ inline std::vector<float> OutputOf(HoneModel* model, size_t index) {
   DLTensor view;
   EXPECT_EQ(hone_get_output(model, index, &view), HONE_OK) << hone_error();
   return Floats(view);
+}
+
+// What a caller writes into a bound input is what the next run of the tiny package sees.
+inline void ExpectWritesAreSeen(HoneModel* model, const std::vector<float>& input) {
+  alignas(64) float x[kRows * kColumns], y[kRows * kColumns];
+  std::copy(input.begin(), input.end(), x);
+  const FloatTensor bound_x(x, {kRows, kColumns}), bound_y(y, {kRows, kColumns});
+  ASSERT_EQ(hone_bind_input(model, 0, &bound_x.tensor), HONE_OK);
+  ASSERT_EQ(hone_bind_output(model, 0, &bound_y.tensor), HONE_OK);
+  for (int round = 0; round < 3; ++round) {
+    x[3] += 10;
+    ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+    EXPECT_EQ(y[3], 2 * (x[3] + kBias[3]));
+  }
 }
 
 }  // namespace hone::testing

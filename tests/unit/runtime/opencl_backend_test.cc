@@ -84,16 +84,7 @@ TEST_F(OpenClBackendTest, RunsLaunchesAndCopiesInTheDevicesMemory) {
 
 TEST_F(OpenClBackendTest, SeesWhatTheCallerWritesBetweenRuns) {
   const LoadedModel model(Write());
-  alignas(64) float x[kRows * kColumns], y[kRows * kColumns];
-  std::copy(x_.begin(), x_.end(), x);
-  const FloatTensor bound_x(x, {kRows, kColumns}), bound_y(y, {kRows, kColumns});
-  ASSERT_EQ(hone_bind_input(model, 0, &bound_x.tensor), HONE_OK);
-  ASSERT_EQ(hone_bind_output(model, 0, &bound_y.tensor), HONE_OK);
-  for (int round = 0; round < 3; ++round) {
-    x[3] += 10;
-    ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
-    EXPECT_EQ(y[3], 2 * (x[3] + kBias[3]));
-  }
+  ExpectWritesAreSeen(model, x_);
 }
 
 TEST_F(OpenClBackendTest, ProfilesByTheDevicesClock) {
