@@ -16,9 +16,13 @@
 namespace hone {
 
 // write_for_ever: in the child; writes a Report to the pipe for everything that is on the disk, and never returns.
-// told: called here for each Report, while the child lives and after. Fails the test when the child ends by itself.
+// The kill comes `life` after the child's start, or after its first Report: the latter kills between writes on a slow
+// machine too, where the former kills while it opens its files. told: called here for each Report, while the child
+// lives and after. Fails the test when the child ends by itself.
+enum class LifeFrom { kStart, kFirstReport };
+
 template <typename Report>
-void KillWriter(const std::function<void(int pipe)>& write_for_ever, std::chrono::microseconds life,
+void KillWriter(const std::function<void(int pipe)>& write_for_ever, LifeFrom from, std::chrono::microseconds life,
                 const std::function<void(const Report&)>& told) {
   int ends[2];
   HONE_CHECK(pipe(ends) == 0);
@@ -30,12 +34,14 @@ void KillWriter(const std::function<void(int pipe)>& write_for_ever, std::chrono
     _exit(1);
   }
   close(ends[1]);
+  Report report;
+  const auto hear = [&] { return read(ends[0], &report, sizeof report) == sizeof report; };
+  if (from == LifeFrom::kFirstReport && hear()) told(report);
   std::thread killer([&] {
     std::this_thread::sleep_for(life);
     HONE_CHECK(kill(child, SIGKILL) == 0);
   });
-  Report report;
-  while (read(ends[0], &report, sizeof report) == sizeof report) told(report);
+  while (hear()) told(report);
   killer.join();
   int status = 0;
   HONE_CHECK(waitpid(child, &status, 0) == child);

@@ -60,6 +60,7 @@ TEST(FarmCrashTest, EverythingAcknowledgedSurvivesAKill) {
     // Steps that nobody acknowledged may be there or not; they are not done again.
     const int first = 1'000 * (round % 50);
     KillWriter<Report>([&](int pipe) { StoreForEver(folder->path(), first, pipe); },
+                       round % 2 == 0 ? LifeFrom::kStart : LifeFrom::kFirstReport,
                        std::chrono::microseconds(5'000 + random.Below(60'000)),
                        [&](const Report& report) {
                          (report.results ? acknowledged.results : acknowledged.changes).insert(report.step);
@@ -70,7 +71,7 @@ TEST(FarmCrashTest, EverythingAcknowledgedSurvivesAKill) {
     if (testing::Test::HasFailure()) FAIL() << "in round " << round;
   }
   total += static_cast<int>(acknowledged.results.size());
-  EXPECT_GT(total, Rounds()) << "the writers hardly came to write";
+  EXPECT_GE(total, Rounds() / 2) << "the writers hardly came to write";
 }
 
 }  // namespace
