@@ -90,7 +90,7 @@ absl::Status LocalFarm::StartTracker() {
 }
 
 void LocalFarm::Add(const std::string& program, std::vector<std::string> arguments) {
-  arguments.push_back("--die-with-parent");
+  arguments.emplace_back("--die-with-parent");
   children_.push_back({program, std::move(arguments), state_ / (program + ".log")});
 }
 

@@ -8,10 +8,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
+add_compile_options(-pthread)  # for all alike: sources share precompiled headers only when their flags agree
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # A precompiled header is a file of which ccache cannot see what was defined where it was used; nothing here redefines.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 
 # agent: hone-agent and what it is made of, for boards; without LLVM, XGBoost, ONNX and SQLite.
@@ -34,6 +36,34 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # of the preset fuzzers
   list(APPEND HONE_WARNINGS -Wno-unknown-warning-option -Wno-deprecated-declarations)
 endif()
 
+# hone_precompiled_headers(NAME KIND library|executable HEADERS h... DEPS target... [OPTIONS o...]): headers of other
+# projects, read once for all the libraries or tests that are declared with HONE_HEADERS_OF_LIBRARIES or
+# HONE_HEADERS_OF_TESTS set to NAME. Each source still includes what it uses: HONE_PARTS=agent builds without, and so does
+# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON.
+function(hone_precompiled_headers name)
+  cmake_parse_arguments(ARG "" "KIND" "HEADERS;DEPS;OPTIONS" ${ARGN})
+  file(CONFIGURE OUTPUT ${name}.cc CONTENT "int main() { return 0; }\n")
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  if(ARG_KIND STREQUAL executable)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+  else()
+    add_library(${name} OBJECT ${source})
+  endif()
+  target_compile_options(${name} PRIVATE ${HONE_WARNINGS} ${ARG_OPTIONS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+# Out of a precompiled header GCC 12 sees std::string's functions as ours, and is wrong about them (GCC bug 105329).
+function(hone_reuse_headers name headers)
+  target_precompile_headers(${name} REUSE_FROM ${headers})
+  target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:${headers},COMPILE_DEFINITIONS>)
+endfunction()
+
+# What tests are compiled with: most run once, so that what optimizing them takes is never won back.
+set(HONE_TEST_OPTIONS -O1)
+
 # hone_library(NAME SOURCES a.cc b.cc [DEPS target...]): a static library with root-relative includes.
 function(hone_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
@@ -41,6 +71,9 @@ function(hone_library name)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${HONE_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  if(HONE_HEADERS_OF_LIBRARIES)
+    hone_reuse_headers(${name} ${HONE_HEADERS_OF_LIBRARIES})
+  endif()
 endfunction()
 
 # hone_binary(NAME SOURCES main.cc [DEPS target...])
@@ -57,6 +90,10 @@ function(hone_test name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPS" ${ARGN})
   find_package(GTest REQUIRED)
   hone_binary(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${HONE_TEST_OPTIONS})
+  if(HONE_HEADERS_OF_TESTS)
+    hone_reuse_headers(${name} ${HONE_HEADERS_OF_TESTS})
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
 endfunction()
