@@ -67,7 +67,11 @@ constinit const records::DatabaseKind kRegisterFile = {
 
 absl::StatusOr<std::unique_ptr<Register>> Register::Open(const std::filesystem::path& path) {
   HONE_ASSIGN_OR_RETURN(records::Writer file, records::OpenToWrite(path, kRegisterFile));
-  return std::unique_ptr<Register>(new Register(std::move(file)));
+  std::unique_ptr<Register> opened(new Register(std::move(file)));
+  HONE_ASSIGN_OR_RETURN(opened->known_,
+                        opened->connection_.Prepare("SELECT (SELECT revoked FROM certificates WHERE serial = ?1), "
+                                                    "EXISTS(SELECT 1 FROM revoked_names WHERE name = ?2)"));
+  return opened;
 }
 
 absl::Status Register::Admit(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now) {
@@ -75,20 +79,18 @@ absl::Status Register::Admit(const FarmIdentity& identity, const pki::Certificat
   return AdmitLocked(identity, facts, now);
 }
 
-absl::Status Register::AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts,
-                                   absl::Time now) const {
+absl::Status Register::AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now) {
   if (now >= facts.until) {
     return absl::UnauthenticatedError(fmt::format("the certificate of '{}' ended at {}; join again with a new token",
                                                   identity.name, absl::FormatTime(facts.until, absl::UTCTimeZone())));
   }
-  HONE_ASSIGN_OR_RETURN(records::Statement known,
-                        connection_.Prepare("SELECT (SELECT revoked FROM certificates WHERE serial = ?1), "
-                                            "EXISTS(SELECT 1 FROM revoked_names WHERE name = ?2)"));
-  known.Bind(1, facts.serial);
-  known.Bind(2, identity.name);
-  HONE_RETURN_IF_ERROR(known.Step().status());
-  const bool seen = !known.IsNull(0);
-  const bool revoked = seen ? known.Int(0) != 0 : known.Int(1) != 0;
+  known_->Bind(1, facts.serial);
+  known_->Bind(2, identity.name);
+  const absl::Status read = known_->Step().status();
+  const bool seen = read.ok() && !known_->IsNull(0);
+  const bool revoked = read.ok() && (seen ? known_->Int(0) != 0 : known_->Int(1) != 0);
+  known_->Reset();  // else it goes on reading what the file was now
+  HONE_RETURN_IF_ERROR(read);
   if (revoked) {
     return absl::UnauthenticatedError(fmt::format(
         "the certificate of '{}' was revoked; join again with a new token, if an admin of the farm gives you one",

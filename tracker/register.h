@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "hone/v1/identity.pb.h"
 #include "pki/certificates.h"
 #include "records/database.h"
+#include "records/sqlite.h"
 #include "transport/farm_identity.h"
 
 namespace hone::tracker {
@@ -87,7 +89,7 @@ class Register {
     std::string name, created_by;
   };
   // All of these under mutex_.
-  absl::Status AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now) const;
+  absl::Status AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
   absl::StatusOr<StoredToken> GoodToken(const std::string& secret, absl::Time now) const;
   absl::StatusOr<bool> Taken(const std::string& name) const;
   absl::StatusOr<std::string> NameFor(const Wish& wish, const StoredToken& token) const;
@@ -101,6 +103,8 @@ class Register {
   std::atomic<int64_t> revocations_ = 0;
   const records::Writer file_;
   const records::Connection& connection_ = file_.connection;
+  // Asked at each call of everybody, where to prepare it took longer than to run it. Open sets it.
+  std::optional<records::Statement> known_;
 };
 
 }  // namespace hone::tracker

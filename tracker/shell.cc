@@ -15,7 +15,8 @@ namespace {
 
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
 constexpr absl::Duration kTick = absl::Milliseconds(500);
-constexpr absl::Duration kLook = absl::Milliseconds(100);  // how exactly waiting calls are ended
+constexpr absl::Duration kLookForAgents = absl::Seconds(2);  // thousands wait
+constexpr absl::Duration kLook = absl::Milliseconds(100);    // how exactly waiting calls are ended
 
 absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now) {
   const absl::Duration asked = absl::Seconds(max_wait.seconds()) + absl::Nanoseconds(max_wait.nanos());
@@ -200,7 +201,10 @@ void Shell::EndOverdue(Turn& turn, bool look_for_callers) {
   const auto with_nothing = [&]<typename Q, typename R>(HeldCall<Q, R>& call) {
     turn.Answer<R>(std::move(call.done), std::move(call.nothing));
   };
-  if (look_for_callers) end(agents_, second, with_nothing);
+  if (look_for_callers && now >= agents_looked_for_ + kLookForAgents) {
+    agents_looked_for_ = now;
+    end(agents_, second, with_nothing);
+  }
   EndOverdueAgents(turn);
   end(tuners_, itself, with_nothing);
   end(batch_waits_, second, with_nothing);

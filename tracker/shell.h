@@ -106,6 +106,7 @@ class Shell {
   std::multiset<std::string> storing_;                      // agents whose results are on their way to the disk
   std::map<std::string, HeldAgent> agents_;                 // by agent
   std::multimap<absl::Time, std::string> agent_deadlines_;  // of calls that are, or were, held
+  absl::Time agents_looked_for_ = absl::InfinitePast();     // when it was seen which of them have gone
   std::list<HeldTuner> tuners_;                             // for a job, in the order they came
   std::multimap<std::string, HeldBatchWait> batch_waits_;   // by job
   std::multimap<std::string, HeldWatch> watches_;           // by job
