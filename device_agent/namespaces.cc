@@ -31,12 +31,6 @@ constexpr uint64_t kMostTasks = 4096;  // threads and processes of the own user
 
 std::string Because() { return strerror(errno); }
 
-// The system kills it when `parent` ends.
-void EndWith(pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (getppid() != parent) _exit(1);  // it died before the line above
-}
-
 bool Become(uid_t user, const SandboxPolicy& policy) {
   for (const std::string& folder : policy.writable) {
     if (chown(folder.c_str(), user, user) != 0) return false;
@@ -128,6 +122,11 @@ SandboxLayer Enter(Layer layer, int flag) {
 }
 
 }  // namespace
+
+void EndWith(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (getppid() != parent) _exit(1);  // it died before the line above
+}
 
 void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers) {
   const bool root = geteuid() == 0;

@@ -6,6 +6,8 @@
 #ifndef HONE_DEVICE_AGENT_NAMESPACES_H_
 #define HONE_DEVICE_AGENT_NAMESPACES_H_
 
+#include <sys/types.h>
+
 #include <vector>
 
 #include "device_agent/sandbox.h"
@@ -16,6 +18,10 @@ namespace hone::agent {
 // the old one closes its files, waits for the new one's end, and ends likewise. Files that are open stay open in the
 // new one. Either ends when the process that started this one does.
 void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers);
+
+// From now on the system kills this process when `parent`, which forked it, ends; ends it here if that has happened.
+// Who forks takes its own number before it does: a child that asks for its parent's may be an orphan already.
+void EndWith(pid_t parent);
 
 }  // namespace hone::agent
 

@@ -137,10 +137,7 @@ std::vector<SandboxLayer> ConfineLauncher(const SandboxPolicy& policy) {
 }
 
 absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits& limits) {
-  const pid_t parent = getppid();
   setsid();
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (getppid() != parent) _exit(1);   // it died before the line above
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else it could not open /proc/self/fd, where the artifact is
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   LimitResource(RLIMIT_CORE, 0);

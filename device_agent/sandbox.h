@@ -78,8 +78,9 @@ struct ChildLimits {
   int channel = -1;          // its socket to the launcher
 };
 
-// For a child of the launcher, before it starts threads: own session, dies with its parent, limits, no signals to
-// others, few system calls. Open files are the caller's to close. Returns as AllowSystemCalls.
+// For a child of the launcher, before it starts threads: own session, limits, no signals to others, few system calls.
+// Open files are the caller's to close; that it ends with its parent is WatchedChild's to see to. Returns as
+// AllowSystemCalls.
 absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits& limits);
 
 }  // namespace hone::agent

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <utility>
 
+#include "device_agent/namespaces.h"
 #include "device_agent/reference_loop.h"
 #include "device_agent/system_calls.h"
 
@@ -44,6 +45,7 @@ absl::StatusOr<WatchedChild> WatchedChild::Start(const std::function<void(int ch
     return absl::UnavailableError(fmt::format("cannot make a socket pair: {}", strerror(errno)));
   }
   const double started = SecondsNow();
+  const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
     const std::string why = strerror(errno);
@@ -52,6 +54,7 @@ absl::StatusOr<WatchedChild> WatchedChild::Start(const std::function<void(int ch
     return absl::UnavailableError(fmt::format("cannot fork a measuring process: {}", why));
   }
   if (pid == 0) {
+    EndWith(parent);
     close(ends[0]);
     body(ends[1]);
     _exit(1);

@@ -17,8 +17,8 @@ class WatchedChild {
  public:
   enum class Event { kMessage, kSilent, kEnded, kCancelled, kForbidden };
 
-  // Forks; `body` runs in the child with its end of the channel and must not return. kUnavailable: no process or
-  // socket.
+  // Forks; `body` runs in the child with its end of the channel and must not return. The child ends when the thread
+  // that calls this does. kUnavailable: no process or socket.
   static absl::StatusOr<WatchedChild> Start(const std::function<void(int channel)>& body);
   WatchedChild(WatchedChild&& other) noexcept;
   WatchedChild& operator=(WatchedChild&&) = delete;
