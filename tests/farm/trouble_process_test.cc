@@ -1,5 +1,6 @@
 // Trouble with real processes: agents that stop, trackers that stand still or die, and a disk that is full.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "tests/farm/process_farm.h"
@@ -75,12 +77,23 @@ TEST_F(FarmTroubleTest, ATunerThatIsStoppedGivesItsJobBack) {
   EXPECT_EQ(JobNow().fruitless(), 0);
 }
 
+// Whether that tuner has come so far that SIGTERM waits until it is asked for: it holds it back before it has threads.
+bool HoldsSigtermBack(pid_t tuner) {
+  std::ifstream status(fmt::format("/proc/{}/status", tuner));
+  for (std::string word; status >> word;) {
+    int threads = 0;
+    if (word == "Threads:" && status >> threads) return threads > 1;
+  }
+  return false;
+}
+
 // Also when it is stopped while it asks, and the answer is on its way or never heard.
 TEST_F(FarmTroubleTest, ATunerThatIsStoppedWhileItAsksLeavesNoJobBehind) {
   StartTracker();
   Connect();
   for (int round = 0; round < 20; ++round) {
     const std::unique_ptr<Process> tuner = StartTuner();
+    ASSERT_TRUE(Eventually([&] { return HoldsSigtermBack(tuner->pid()); })) << tuner->Log();
     std::this_thread::sleep_for(std::chrono::milliseconds(150));  // it asks by then, mostly
     SubmitJobWithoutDevice(std::to_string(round));
     std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
