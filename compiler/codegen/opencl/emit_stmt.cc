@@ -203,8 +203,11 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::Alloc& alloc) {
         const ir::BufferNode& buffer = *alloc.buffer;
         if (buffer.scope == ir::Scope::kLocal) {
+          // No more than an element needs: PoCL 3.1 keeps parts of an array that live over a barrier next to those of
+          // other work-items, and takes each part to be aligned like the whole, which crashes.
           const std::string name = places_[&buffer] = names_.Take(buffer.name);
-          Line(fmt::format("{} {}[{}];", MemoryTypeName(buffer.dtype, false), name, ir::NumElements(buffer)));
+          Line(fmt::format("{} {}[{}] __attribute__((aligned({})));", MemoryTypeName(buffer.dtype, false), name,
+                           ir::NumElements(buffer), ir::SizeOf(buffer.dtype)));
         }
         EmitStmt(alloc.body);
       },

@@ -297,6 +297,37 @@ TEST_F(OpenClCode, SharedMemoryAndBarriers) {
        " if lane.id == 0 { y[0] = s[0] } } }"});
 }
 
+// Four rows of four sums for each work-item, of which parts live over a barrier: PoCL crashed where the array of all
+// sums was aligned to 16 bytes.
+TEST_F(OpenClCode, PartsOfPrivateArraysLiveOverBarriers) {
+  const std::string columns = "ramp(lane.id %% 5 * 4, 1, 4)";
+  const std::string inside = columns + " < broadcast(17, 4)";
+  std::string zeros, sums, stores;
+  for (int row = 0; row < 4; ++row) {
+    const std::string at = fmt::format("group.id * 32 + lane.id // 5 * 4 + {}", row);
+    const std::string sum = fmt::format("t[ramp({}, 1, 4)]", row * 4);
+    zeros += fmt::format(" {} = broadcast(0u8, 4)", sum);
+    sums += fmt::format(
+        " {0} = {0} + broadcast(select({1} < 33, q[i + lane.id // 5 * 24 + {2}], 0u8), 4) *"
+        " p[ramp(lane.id %% 5 * 4 + i * 20, 1, 4) where {3}]",
+        sum, at, row * 6, inside);
+    stores += fmt::format(
+        " if {0} < 33 {{ c[ramp(({0}) * 17 + lane.id %% 5 * 4, 1, 4) where {1}] ="
+        " select(d[{2} where {1}], e[{2} where {1} && d[{2} where {1}]], {3}) }}",
+        at, inside, columns, sum);
+  }
+  CheckText(
+      {fmt::format("func f(a: u8[33,6], b: u8[6,17], c: u8[33,17], d: bool[17], e: u8[17]) grid 2 lanes 40 {{"
+                   " alloc t: u8[16] local {{ {} alloc p: u8[120] shared {{ alloc q: u8[192] shared {{"
+                   " for turn in 3 {{ if turn * 40 + lane.id < 96 {{ q[ramp(turn * 80 + lane.id * 2, 1, 2)] ="
+                   " a[ramp(group.id * 192 + turn * 80 + lane.id * 2, 1, 2)"
+                   " where broadcast(group.id * 32 + (turn * 40 + lane.id) // 3 < 33, 2)] }} barrier }}"
+                   " if lane.id < 30 {{ p[ramp(lane.id * 4, 1, 4)] ="
+                   " b[ramp(lane.id %% 5 * 4 + lane.id // 5 * 17, 1, 4) where {}] }} barrier"
+                   " for i in 6 {{ {} }} }} }} {} }} }}",
+                   zeros, inside, sums, stores)});
+}
+
 // In the interpreter they arrive at the wait.
 TEST_F(OpenClCode, CopiesArriveWhereTheyStand) {
   const auto pipeline = [](std::string_view dtype, int count) {
