@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -40,6 +41,11 @@ class SharedText {
   char bytes_[capacity];
 };
 
+// A device's driver may keep every kernel that it has loaded: PoCL is at the system's limit of mappings after 13,000.
+constexpr uint64_t kGraphsOfAProcess = 1000;
+
+uint64_t EndOf(const Options& options) { return options.seed + static_cast<uint64_t>(options.graphs); }
+
 // What parent and child both see.
 struct Progress {
   uint64_t seed;  // being checked; all before it are done
@@ -66,7 +72,8 @@ void CheckAll(Progress& progress, const Machine& machine, const Options& options
     progress.text.Set(attempt.text);
     progress.flags.Set(attempt.flags);
   };
-  for (; progress.seed < options.seed + static_cast<uint64_t>(options.graphs); ++progress.seed) {
+  const uint64_t end = std::min(EndOf(options), progress.seed + kGraphsOfAProcess);
+  for (; progress.seed < end; ++progress.seed) {
     const absl::Status status = CheckGraph(progress.seed, machine, watch, progress.counts);
     if (!status.ok()) Report(progress, std::string(status.message()), options, program);
   }
@@ -103,7 +110,8 @@ bool RunChild(Progress& progress, const std::function<Machine()>& open, const Op
   }
   HONE_CHECK(child > 0);
   const int status = StatusOf(child);
-  if (stopped || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return true;
+  if (stopped) return true;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return progress.seed == EndOf(options);
   Report(progress, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the process ended", options, program);
   ++progress.seed;
   return false;
