@@ -36,23 +36,6 @@ std::vector<std::vector<Layer>> Needed(SandboxLevel level) {
   return needed;
 }
 
-// By a child that tries, as whether there is a listener shows only then.
-SandboxLayer TrySystemCalls(const SandboxPolicy& policy) {
-  enum { kNamed = 0, kBlind = 1, kOpen = 2 };
-  const pid_t pid = fork();
-  if (pid == 0) {
-    const absl::StatusOr<int> listener = ConfineChild(policy, {});
-    _exit(!listener.ok() ? kOpen : *listener >= 0 ? kNamed : kBlind);
-  }
-  int status = 0;
-  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == kOpen) {
-    return {Layer::kSystemCalls, false, "the system takes no filter (seccomp)"};
-  }
-  return {Layer::kSystemCalls, true, WEXITSTATUS(status) == kNamed ? "" : "without a listener"};
-}
-
 }  // namespace
 
 std::vector<std::string> SandboxPolicy::AllReadable() const {
@@ -122,6 +105,22 @@ std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level)
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", names);
   }
   return missing;
+}
+
+SandboxLayer TrySystemCalls(const SandboxPolicy& policy) {
+  enum { kNamed = 0, kBlind = 1, kOpen = 2 };
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const absl::StatusOr<int> listener = ConfineChild(policy, {});
+    _exit(!listener.ok() ? kOpen : *listener >= 0 ? kNamed : kBlind);
+  }
+  int status = 0;
+  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == kOpen) {
+    return {Layer::kSystemCalls, false, "the system takes no filter (seccomp)"};
+  }
+  return {Layer::kSystemCalls, true, WEXITSTATUS(status) == kNamed ? "" : "without a listener"};
 }
 
 std::vector<SandboxLayer> ConfineLauncher(const SandboxPolicy& policy) {

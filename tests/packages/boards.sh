@@ -20,7 +20,8 @@ processes=()  # that the test started and has not ended
 tidy() { :; }  # what a test has to put away besides
 finish() {
   local status=$?
-  for process in "${processes[@]}"; do kill "$process" 2> /dev/null || true; done
+  # unshare takes no other signal while its child runs.
+  for process in "${processes[@]}"; do kill -KILL "$process" 2> /dev/null || true; done
   wait
   tidy
   [[ $status -eq 0 ]] || tail -n 20 "$work"/*.log
