@@ -135,9 +135,16 @@ void ReadCaches(const std::string& root, const std::vector<int>& cpus, int cpu, 
 
 }  // namespace
 
-Target HostCpu(const std::string& root) {
-  const CpuInfo info = ReadCpuInfo(root);
-  const FeatureSet present = FromCpuinfo(info.arch, info.words);
+Target HostCpu() { return HostCpu("/", kBuiltFor); }
+
+Target HostCpu(const std::string& root, std::optional<Arch> runs) {
+  CpuInfo info = ReadCpuInfo(root);
+  FeatureSet present = FromCpuinfo(info.arch, info.words);
+  if (runs.has_value() && *runs != info.arch) {
+    info.arch = *runs;
+    for (auto& [cpu, core] : info.cores) core = {};
+    present = FeaturesOf(*Identify(info.arch, {}, {}));
+  }
   const std::vector<CoreGroup> groups = FindCoreGroups(UsableCpus(root, info), root);
   const std::vector<int> cpus = groups.empty() ? std::vector<int>() : groups.front().Cpus();
   const Microarchitecture* best = Identify(info.arch, {}, present);

@@ -5,14 +5,20 @@
 #ifndef HONE_COMPILER_TARGET_HOST_H_
 #define HONE_COMPILER_TARGET_HOST_H_
 
+#include <optional>
 #include <string>
 
 #include "compiler/target/target.h"
 
 namespace hone::target {
 
-// Cores of several kinds: the fastest one, with the features that all have.
-Target HostCpu(const std::string& root = "/");
+// Cores of several kinds: the fastest one, with the features that all have. `runs`: what code runs here; where the
+// files tell of other processors, as an emulator leaves them, nothing is known of these. Without it, what the files
+// tell.
+Target HostCpu(const std::string& root, std::optional<Arch> runs = {});
+
+// Of this machine, for what this program is compiled for.
+Target HostCpu();
 
 }  // namespace hone::target
 

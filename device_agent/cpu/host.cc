@@ -60,6 +60,15 @@ void ReadCpuInfo(const std::string& root, const std::vector<int>& cpus, DeviceFi
   for (const std::string& feature : features) fingerprint.cpu_features.push_back(feature);
 }
 
+// An emulator for Arm shows the file of the machine that it runs on, whose words say nothing of what it emulates: only
+// what every processor of 64 bits has is certain.
+void KeepToEmulated(DeviceFingerprint& fingerprint) {
+  const std::vector<std::string>& words = fingerprint.cpu_features;
+  if (fingerprint.architecture != "aarch64" || std::find(words.begin(), words.end(), "sse2") == words.end()) return;
+  fingerprint.cpu_model = "emulated on " + fingerprint.cpu_model;
+  fingerprint.cpu_features = {"asimd", "fp"};
+}
+
 void ReadCaches(const std::string& root, int cpu, DeviceFingerprint& fingerprint) {
   std::vector<CacheLevel>& caches = fingerprint.caches;
   for (int index = 0; index < 16; ++index) {
@@ -157,6 +166,7 @@ DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root)
   fingerprint.kernel = name.release;
   const std::vector<int> cpus = chosen.cores.Cpus();
   ReadCpuInfo(root, chosen.name.empty() ? std::vector<int>() : cpus, fingerprint);
+  KeepToEmulated(fingerprint);
   fingerprint.core_group = chosen.name;
   fingerprint.logical_cpus = static_cast<int>(cpus.size());
   fingerprint.physical_cores = static_cast<int>(chosen.cores.cores.size());

@@ -18,10 +18,19 @@ made=build/packages
 work=$(mktemp -d)
 processes=()  # that the test started and has not ended
 tidy() { :; }  # what a test has to put away besides
+
+# end_at_once PROCESS...: and what it runs in a namespace of processes, which outlives unshare once it is another user's.
+end_at_once() {
+  local process
+  for process in "$@"; do
+    pkill -KILL -P "$process" || true
+    kill -KILL "$process" 2> /dev/null || true
+  done
+}
+
 finish() {
   local status=$?
-  # unshare takes no other signal while its child runs.
-  for process in "${processes[@]}"; do kill -KILL "$process" 2> /dev/null || true; done
+  end_at_once "${processes[@]}"
   wait
   tidy
   [[ $status -eq 0 ]] || tail -n 20 "$work"/*.log

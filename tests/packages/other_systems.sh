@@ -22,7 +22,7 @@ inside='
   mkdir -p old
   pivot_root . old
   while read -r name; do unset "$name"; done < <(compgen -e)
-  export HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
+  export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
   exec "$@"'
 native=(unshare --mount --pid --fork --kill-child bash -c "$inside" bash)
 emulated=(env EMULATOR="$(command -v qemu-aarch64-static || true)" unshare --user --map-root-user --mount --pid --fork

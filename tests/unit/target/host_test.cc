@@ -82,6 +82,15 @@ TEST(Host, AnUnknownCoreIsAGeneralOneWithItsFeatures) {
   EXPECT_THAT(x86.features, ::testing::HasSubstr("+avx512vnni"));
 }
 
+TEST(Host, AnEmulatorShowsTheCoresOfAnotherMachine) {
+  const TemporaryFolder folder = testing::Zen4Server().Write();
+  const Target target = HostCpu(folder / "", Arch::kAArch64);
+  EXPECT_EQ(target.arch, Arch::kAArch64);
+  EXPECT_EQ(target.cpu, "generic");
+  EXPECT_EQ(target.features, "");
+  EXPECT_EQ(target.threads, 8);
+}
+
 TEST(Host, ThisMachineIsOneThatParsesBack) {
   const Target target = HostCpu();
   const auto again = ParseTarget(Print(target));
