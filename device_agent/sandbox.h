@@ -70,8 +70,8 @@ bool Holds(const std::vector<SandboxLayer>& layers, Layer layer);
 // The layers that `level` lacks, in words; empty if none.
 std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level);
 
-// Whether this system filters the calls of confined children: by a child that tries, as whether there is a listener shows
-// only then.
+// Whether this system filters the calls of confined children: by a child that tries, as whether there is a listener
+// shows only then.
 SandboxLayer TrySystemCalls(const SandboxPolicy& policy);
 
 // For the launcher, a process with one thread. May return in another process: see EnterOwnWorld.
