@@ -88,12 +88,12 @@ class Network:
             command += ["--trials", str(self.options.trials)]
         return json.loads(call(command))
 
-    def beside_ort(self, package):
-        """ONNX Runtime and the package in turns, in one run: compare.js's document."""
+    def beside_peers(self, package, torch=()):
+        """ONNX Runtime, PyTorch if it is named, and the package in turns, in one run: compare.js's document."""
         script = os.path.join(os.path.dirname(__file__), "..", "bench", "peers", "compare.js")
         return json.loads(call(["node", script, self.path("model.onnx"), "--input", self.path("input.npz"), "--package",
                                 self.path(package), "--hone", self.options.hone, "--threads",
-                                str(self.options.threads), "--seconds", str(self.options.seconds)]))
+                                str(self.options.threads), "--seconds", str(self.options.seconds), *torch]))
 
 
 def check(name, options):
@@ -105,7 +105,7 @@ def check(name, options):
     error, row["untuned_ms"] = network.compile_and_check("untuned.hone", None)
     row["untuned_error"] = error
     if options.peers:
-        times = network.beside_ort("untuned.hone")
+        times = network.beside_peers("untuned.hone")
         row["ort_ms"], row["untuned/ort"] = times["ort_ms"], times["ratio"]
     if options.time or options.trials:
         tuning = network.tune("records.db")
@@ -113,14 +113,15 @@ def check(name, options):
         row["trials"], row["trials_per_second"] = tuning["trials"], tuning["trials_per_second"]
         error = max(error, row["tuned_error"])
         if options.peers:
-            times = network.beside_ort("tuned.hone")
+            times = network.beside_peers("tuned.hone", ("--torch", name))
             row["ort_ms"], row["tuned/ort"] = times["ort_ms"], times["ratio"]
+            row["tuned/torch"] = times["torch_ratio"]
     return row, error <= TOLERANCE
 
 
 COLUMNS = [("network", "{}"), ("untuned_ms", "{:.2f}"), ("untuned_error", "{:.1e}"), ("tuned_ms", "{:.2f}"),
            ("tuned_error", "{:.1e}"), ("trials", "{}"), ("trials_per_second", "{:.1f}"), ("ort_ms", "{:.2f}"),
-           ("untuned/ort", "{:.2f}"), ("tuned/ort", "{:.2f}")]
+           ("untuned/ort", "{:.2f}"), ("tuned/ort", "{:.2f}"), ("tuned/torch", "{:.2f}")]
 
 
 def print_row(row, verdict):
@@ -138,7 +139,7 @@ def main():
     parser.add_argument("--target", help="opencl, say; this machine's CPU by default")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2, help="how long a package is timed")
-    parser.add_argument("--peers", action="store_true", help="time ONNX Runtime beside it")
+    parser.add_argument("--peers", action="store_true", help="time ONNX Runtime beside it, and PyTorch beside what is tuned")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in export.NETWORKS]
     if unknown:

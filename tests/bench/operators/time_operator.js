@@ -4,8 +4,10 @@
 const {execFileSync} = require('child_process');
 const fs = require('fs');
 const path = require('path');
-const {median, openModel, timeHone, timeOrt, toFeeds} = require('../peers/measure.js');
+const {timeHone} = require('../peers/measure.js');
+const {median} = require('../peers/median.js');
 const {readNpz, writeNpz} = require('../peers/npz.js');
+const {OnnxRuntime} = require('../peers/onnx_runtime.js');
 const {WAYS} = require('./libraries.js');
 
 function hone(options, args) {
@@ -94,9 +96,8 @@ async function timeOperator(operator, records, libraries, options) {
   const arrays = randomInput(operator);
   writeNpz(at('.input.npz'), arrays);
   hone(options, ['run', at('.hone'), '--input', at('.input.npz'), '--output', at('.output.npz')]);
-  const session = await openModel(at('.onnx'), options.threads);
-  const feeds = toFeeds(arrays);
-  const expected = await session.run(feeds);
+  const runtime = await OnnxRuntime.open(at('.onnx'), arrays, options.threads);
+  const expected = await runtime.run();
   const difference = differenceOf(readNpz(at('.output.npz')), expected);
   const with8Bits = operator.type === 'uint8';
   const timeLibraries = async (seconds, output) =>
@@ -106,10 +107,10 @@ async function timeOperator(operator, records, libraries, options) {
   const rounds = {hone: [], ort: []};
   for (let round = 0; round < options.rounds; ++round) {
     rounds.hone.push(timeHone(options.hone, at('.hone'), options.threads, options.seconds));
-    rounds.ort.push(await timeOrt(session, feeds, options.seconds));
+    rounds.ort.push(await runtime.time(options.seconds));
     for (const [way, ms] of Object.entries(await timeLibraries(options.seconds))) (rounds[way] ??= []).push(ms);
   }
-  await session.release();
+  await runtime.release();
   const summary = summarize(rounds);
   const bytes = [...Object.values(arrays), ...Object.values(expected)].reduce(
     (sum, {data}) => sum + data.byteLength, operator.constant_bytes);

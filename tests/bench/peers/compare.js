@@ -7,8 +7,10 @@
 
 const os = require('os');
 const {parseArgs} = require('util');
-const {median, openModel, timeHone, timeOrt, timeTorch, toFeeds} = require('./measure.js');
+const {timeHone, timeTorch} = require('./measure.js');
+const {median} = require('./median.js');
 const {readNpz, writeNpz} = require('./npz.js');
+const {OnnxRuntime} = require('./onnx_runtime.js');
 
 const USAGE = `usage: compare.js MODEL.onnx --input IN.npz [--package MODEL.hone --hone PATH] [--threads N] [--rounds N]
                   [--seconds S] [--torch NAME] [--dump OUT.npz]
@@ -42,15 +44,14 @@ function parseOptions() {
 }
 
 async function main(options) {
-  const session = await openModel(options.model, options.threads);
-  const feeds = toFeeds(readNpz(options.input));
-  if (options.dump) writeNpz(options.dump, await session.run(feeds));
+  const runtime = await OnnxRuntime.open(options.model, readNpz(options.input), options.threads);
+  if (options.dump) writeNpz(options.dump, await runtime.run());
   const honeRounds = [];
   const ortRounds = [];
   const torchRounds = [];
   for (let round = 0; round < options.rounds; ++round) {
     if (options.package) honeRounds.push(timeHone(options.hone, options.package, options.threads, options.seconds));
-    ortRounds.push(await timeOrt(session, feeds, options.seconds));
+    ortRounds.push(await runtime.time(options.seconds));
     if (options.torch) torchRounds.push(timeTorch(options.torch, options.threads, options.seconds));
   }
   const result = {model: options.model, ort_ms: median(ortRounds)};

@@ -1,0 +1,116 @@
+// ONNX Runtime as a peer: its CPU provider with all graph optimizations, sequentially, of the version that package.json
+// names. It is given its best: memory that is freed stays with the process (a page fault costs microseconds on a virtual
+// machine, and JavaScript makes a new array for every output), and where its own profile of a run says less than the
+// caller's clock, which has the copies of the outputs in it, the profile's time counts.
+//
+// A program that requires this is started once more with the memory's settings, which C's library reads only at the start.
+'use strict';
+
+const {spawnSync} = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+const {median} = require('./median.js');
+
+const MEMORY_IS_KEPT = {
+  MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '4294967296', MALLOC_TRIM_THRESHOLD_: '8589934592',
+  MALLOC_TOP_PAD_: '268435456',
+};
+
+// What this process starts itself must not have the settings.
+function keepMemory() {
+  const kept = Object.entries(MEMORY_IS_KEPT).every(([name, value]) => process.env[name] === value);
+  if (!kept) {
+    const env = {...process.env, ...MEMORY_IS_KEPT};
+    const {status, error} = spawnSync(process.execPath, process.argv.slice(1), {env, stdio: 'inherit'});
+    if (error) throw error;
+    process.exit(status ?? 1);
+  }
+  for (const name of Object.keys(MEMORY_IS_KEPT)) delete process.env[name];
+}
+
+function loadWantedVersion() {
+  const wanted = require('./package.json').dependencies['onnxruntime-node'];
+  const {version} = require('onnxruntime-node/package.json');
+  if (version !== wanted) {
+    throw new Error(`ONNX Runtime ${version} is installed, ${wanted} is the peer: npm ci in tests/bench/peers`);
+  }
+  return require('onnxruntime-node');
+}
+
+keepMemory();
+const ort = loadWantedVersion();
+
+// {name: {type, dims, data}}, as readNpz gives it, in the form that a session takes.
+function toFeeds(arrays) {
+  return Object.fromEntries(
+    Object.entries(arrays).map(([name, array]) => [name, new ort.Tensor(array.type, array.data, array.dims)]));
+}
+
+// A promise of a session.
+function openSession(model, threads, more = {}) {
+  return ort.InferenceSession.create(model, {
+    executionProviders: ['cpu'],
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    graphOptimizationLevel: 'all',
+    logSeverityLevel: 3,
+    ...more,
+  });
+}
+
+// The times of one run each in milliseconds, of as many as there is time for.
+async function timeRuns(session, feeds, seconds) {
+  const times = [];
+  const end = process.hrtime.bigint() + BigInt(Math.round(seconds * 1e9));
+  await session.run(feeds);  // warm
+  do {
+    const start = process.hrtime.bigint();
+    await session.run(feeds);
+    times.push(Number(process.hrtime.bigint() - start) / 1e6);
+  } while (process.hrtime.bigint() < end || times.length < 5);
+  return times;
+}
+
+// A model with its input, ready to run.
+class OnnxRuntime {
+  // A promise of one. arrays: as readNpz gives them.
+  static async open(model, arrays, threads) {
+    const runtime = new OnnxRuntime();
+    Object.assign(runtime, {model, threads, feeds: toFeeds(arrays), session: await openSession(model, threads)});
+    return runtime;
+  }
+
+  // {name: tensor}
+  run() {
+    return this.session.run(this.feeds);
+  }
+
+  // The median of one run in milliseconds, by the clock that says less.
+  async time(seconds) {
+    const outside = median(await timeRuns(this.session, this.feeds, seconds / 2));
+    return Math.min(outside, await this.#timeByProfile(seconds / 2));
+  }
+
+  async #timeByProfile(seconds) {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'hone-ort-'));
+    try {
+      const session = await openSession(this.model, this.threads,
+        {enableProfiling: true, profileFilePrefix: path.join(folder, 'profile')});
+      const runs = (await timeRuns(session, this.feeds, seconds)).length;
+      session.endProfiling();
+      await session.release();
+      const events = JSON.parse(fs.readFileSync(path.join(folder, fs.readdirSync(folder)[0]), 'utf8'));
+      return median(events.filter(({name}) => name === 'model_run').slice(-runs).map(({dur}) => dur / 1e3));
+    } finally {
+      fs.rmSync(folder, {recursive: true});
+    }
+  }
+
+  release() {
+    return this.session.release();
+  }
+}
+
+module.exports = {OnnxRuntime};
