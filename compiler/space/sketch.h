@@ -51,6 +51,10 @@ inline schedule::Tail TailOf(int64_t extent, int64_t tile) {
 absl::StatusOr<std::string> FuseAll(Sketch& sketch, const std::vector<std::string>& loops);
 // Rounds up to a power of two.
 int64_t PowerOfTwo(int64_t n);
+// How many of `extent` iterations a task has, where threads take about `tasks` of them. The last task starts earlier,
+// so it does again, and perhaps at the same time, what the one before does: both threads then write the same lines,
+// which may take three times as long. Fewer tasks where that leaves the slowest thread clearly less to do.
+int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads);
 
 // sketch/operands.cc: what every tile of a reduction does with what it reads.
 // The reduction axes, outermost first, so that what is not read as vectors (they lie along axis `vector`) is walked

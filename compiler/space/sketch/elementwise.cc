@@ -69,26 +69,41 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   return FuseAll(sketch, outer);
 }
 
-// Axes side by side, by place in the stage: [first, last].
-struct AxisRun {
-  size_t first, last;
+// How an operand is read across. Axes by place in the stage: [first, last] lie along memory in the operand, [column,
+// end) in the result, and in no operand apart from each other, so that an image narrower than a vector fills blocks,
+// too.
+struct Across {
+  size_t first, last, column;
+  int64_t rows, columns;  // elements of either
 };
 
-// The axes along which an operand lies in memory, where that is not the stage's last one: it is read across.
-std::optional<AxisRun> AxesAcross(const ir::Stage& stage) {
+// Whether every operand has axes d and d + 1 as one.
+bool LieTogether(const ir::Stage& stage, const std::vector<ir::Load>& loads, const ir::Ranges& ranges, size_t d) {
+  const ir::Axis& inner = stage.axes[d + 1];
+  return std::ranges::all_of(loads, [&](const ir::Load& load) {
+    const auto outer_stride = StrideOf(load, stage.axes[d].name, ranges), stride = StrideOf(load, inner.name, ranges);
+    return outer_stride.has_value() && stride.has_value() && *outer_stride == *stride * inner.extent;
+  });
+}
+
+// nullopt if no operand is, far enough for blocks.
+std::optional<Across> AxesAcross(const ir::Stage& stage) {
   const ir::Ranges ranges = AxisRanges(stage);
   const std::vector<ir::Axis>& axes = stage.axes;
-  for (const ir::Load& load : LoadsOf(stage)) {
+  const std::vector<ir::Load> loads = LoadsOf(stage);
+  for (const ir::Load& load : loads) {
     const auto stride = [&](size_t d) { return StrideOf(load, axes[d].name, ranges).value_or(0); };
     if (axes.size() < 2 || stride(axes.size() - 1) < kFarApart) continue;
     for (size_t d = 0; d + 1 < axes.size(); ++d) {
       if (axes[d].extent == 1 || stride(d) != 1) continue;
-      AxisRun run{d, d};
-      int64_t length = axes[d].extent;
-      for (; run.first > 0 && (axes[run.first - 1].extent == 1 || stride(run.first - 1) == length); --run.first) {
-        length *= axes[run.first - 1].extent;
+      Across a{d, d, axes.size() - 1, axes[d].extent, axes.back().extent};
+      for (; a.first > 0 && (axes[a.first - 1].extent == 1 || stride(a.first - 1) == a.rows); --a.first) {
+        a.rows *= axes[a.first - 1].extent;
       }
-      if (length >= kShortestRun) return run;
+      for (; a.column > a.last + 1 && LieTogether(stage, loads, ranges, a.column - 1); --a.column) {
+        a.columns *= axes[a.column - 1].extent;
+      }
+      if (a.rows >= kShortestRun && a.columns >= kShortestRun) return a;
     }
   }
   return std::nullopt;
@@ -96,21 +111,18 @@ std::optional<AxisRun> AxesAcross(const ir::Stage& stage) {
 
 // Square blocks, so that operand and result are both read and written along memory: the back end exchanges rows and
 // columns in registers. The loop that threads share.
-absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const AxisRun& run, int64_t width) {
-  std::vector<std::string> outer, across;
-  int64_t length = 1;
-  for (size_t d = 0; d + 1 < s.axes.size(); ++d) {
-    const bool in_run = d >= run.first && d <= run.last;
-    (in_run ? across : outer).push_back(s.axes[d].name);
-    if (in_run) length *= s.axes[d].extent;
+absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const Across& a, int64_t most) {
+  std::vector<std::string> outer, across, along;
+  for (size_t d = 0; d < s.axes.size(); ++d) {
+    (d >= a.column ? along : d >= a.first && d <= a.last ? across : outer).push_back(s.axes[d].name);
   }
   schedule::Reorder order{outer};
   order.loops.insert(order.loops.end(), across.begin(), across.end());
   if (order.loops.size() > 1) HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
   HONE_ASSIGN_OR_RETURN(const std::string rows, FuseAll(sketch, across));
-  const std::string columns = s.axes.back().name;
-  const int64_t height = std::min(width, length);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{rows, height, schedule::Tail::kShift}));
+  HONE_ASSIGN_OR_RETURN(const std::string columns, FuseAll(sketch, along));
+  const int64_t width = std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(a.columns))));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{rows, std::min(width, a.rows), schedule::Tail::kShift}));
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{columns, width, schedule::Tail::kShift}));
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Reorder{{rows + "o", columns + "o", rows + "i", columns + "i"}}));
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{rows + "i", ir::LoopKind::kUnrolled}));
@@ -127,8 +139,8 @@ absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::stri
   if (chunks == 1) return absl::OkStatus();
   size_t position = 0;
   const int64_t extent = sketch.state.FindLoop(tasks, &position)->loops[position].max_extent;
-  HONE_RETURN_IF_ERROR(
-      sketch.Do(schedule::Split{tasks, std::max<int64_t>(1, (extent + chunks - 1) / chunks), schedule::Tail::kShift}));
+  const int64_t size = TaskSize(extent, chunks, sketch.target.threads);
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{tasks, size, schedule::Tail::kShift}));
   return sketch.Do(schedule::Annotate{tasks + "o", ir::LoopKind::kParallel});
 }
 
@@ -143,11 +155,9 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const size_t keep = IsFlat(s) ? 0 : 1;  // how many inner axes stay apart from the fused ones
   std::vector<std::string> cases = keep == 0 ? std::vector<std::string>() : CaseAxes(s);
   if (cases.size() + 1 >= s.axes.size()) cases.clear();  // some loop must be left for threads
-  if (const std::optional<AxisRun> run = AxesAcross(s); run.has_value() && cases.empty()) {
-    const int64_t width =
-        std::min<int64_t>(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(s.axes.back().extent))));
-    if (width >= kShortestRun && sketch.chooser.OneOf(prefix + "across", {0, 1}, 1) == 1) {
-      HONE_ASSIGN_OR_RETURN(const std::string tasks, TileAcross(sketch, s, *run, width));
+  if (const std::optional<Across> across = AxesAcross(s); across.has_value() && cases.empty()) {
+    if (sketch.chooser.OneOf(prefix + "across", {0, 1}, 1) == 1) {
+      HONE_ASSIGN_OR_RETURN(const std::string tasks, TileAcross(sketch, s, *across, most));
       return ShareOut(sketch, prefix, tasks, elements);
     }
   }

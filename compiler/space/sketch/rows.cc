@@ -115,7 +115,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
   const int64_t chunks =
       sketch.chooser.OneOf("rows.chunks", {1, 2, 4, 8, 16, 32}, small ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
   HONE_RETURN_IF_ERROR(
-      sketch.Do(schedule::Split{row, std::max<int64_t>(1, (rows + chunks - 1) / chunks), schedule::Tail::kShift}));
+      sketch.Do(schedule::Split{row, TaskSize(rows, chunks, sketch.target.threads), schedule::Tail::kShift}));
   if (chunks > 1) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{row + "o", ir::LoopKind::kParallel}));
   HONE_RETURN_IF_ERROR(VectorizeLast(sketch, output, common));
   stages.clear();

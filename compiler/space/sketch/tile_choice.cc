@@ -136,6 +136,16 @@ int64_t Tasks(const Tiling& t, const std::vector<int64_t>& block) {
   return tasks;
 }
 
+// What tasks of so many tiles move. Rows that are read in place cost more in pieces: what memory would give ahead of
+// time ends with each piece.
+double Traffic(const Tiling& t, const std::vector<int64_t>& block) {
+  constexpr double kPieceBytes = 256;
+  const double bytes = static_cast<double>(Tasks(t, block)) * static_cast<double>(t.TaskBytes(block));
+  if (!t.packed.empty() || t.along_reduction()) return bytes;
+  const size_t vector = static_cast<size_t>(t.tile.vector);
+  return bytes * (1 + kPieceBytes / static_cast<double>(4 * block[vector] * t.TileSize(vector)));
+}
+
 // In tiles: all of them, halved along the axis where that costs least traffic until there are tasks for the threads
 // and what a task touches fits the second cache.
 std::vector<int64_t> PreferredBlock(const Tiling& t) {
@@ -148,7 +158,7 @@ std::vector<int64_t> PreferredBlock(const Tiling& t) {
       if (block[d] == 1) continue;
       std::vector<int64_t> halved = block;
       halved[d] = (block[d] + 1) / 2;
-      const double traffic = static_cast<double>(Tasks(t, halved)) * static_cast<double>(t.TaskBytes(halved));
+      const double traffic = Traffic(t, halved);
       if (!best.empty() && traffic >= least) continue;
       best = std::move(halved);
       least = traffic;

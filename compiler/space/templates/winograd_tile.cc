@@ -240,7 +240,7 @@ class WinogradTile {
     const int64_t extent = sketch_.state.FindLoop(loop, &position)->loops[position].max_extent;
     const int64_t chunks = 4 * sketch_.target.threads;
     const int64_t size =
-        sketch_.chooser.Tile(prefix_ + decision, extent, extent, std::max<int64_t>(1, (extent + chunks - 1) / chunks));
+        sketch_.chooser.Tile(prefix_ + decision, extent, extent, TaskSize(extent, chunks, sketch_.target.threads));
     return ShareChunks(loop, size);
   }
 

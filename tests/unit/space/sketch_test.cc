@@ -148,6 +148,35 @@ TEST(SketchTest, OperandsMayBeCopiedForEachTask) {
   EXPECT_THAT(Scheduled(kMatMul), Not(HasSubstr("cache_read")));
 }
 
+TEST(SketchTest, TheImageOfATransposeFillsBlocksWithItsPixels) {
+  const std::string steps = Scheduled(R"(workload "transpose"
+input x: f32[1,7,7,40] in [-1, 1]
+t: f32[1,40,7,7] over n:1, c:40, h:7, w:7 = x[n, h, w, c]
+output t
+)");
+  EXPECT_THAT(steps, HasSubstr("fuse h w\n"));
+  EXPECT_THAT(steps, HasSubstr("split h_w 16 shift\n"));
+}
+
+TEST(SketchTest, PixelsThatAnOperandHasApartStayApart) {
+  const std::string steps = Scheduled(R"(workload "transpose"
+input x: f32[1,7,9,40] in [-1, 1]
+t: f32[1,40,7,8] over n:1, c:40, h:7, w:8 = x[n, h, w, c]
+output t
+)");
+  EXPECT_THAT(steps, HasSubstr("split w 8 shift\n"));
+}
+
+// 13 rows of blocks by fours would be four tasks that do 16, and two threads that write the same lines.
+TEST(SketchTest, TasksOverlapLittle) {
+  EXPECT_THAT(Scheduled(R"(workload "transpose"
+input x: f32[1024,196] in [-1, 1]
+t: f32[196,1024] over i:196, j:1024 = x[j, i]
+output t
+)"),
+              HasSubstr("split io 7 shift\nparallel ioo"));
+}
+
 TEST(SketchTest, DecisionsThatAreNoMoreChangeNothing) {
   EXPECT_EQ(Scheduled(kMatMul, {{"rows", 3, {}}, {"block", 2, {}}, {"gone", 7, {}}}), Scheduled(kMatMul));
 }
