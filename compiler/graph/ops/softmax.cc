@@ -58,7 +58,7 @@ OpResult Softmax(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(Dims axes, SoftmaxAxes(args));
   const Shifted shifted = EmitShifted(builder, x, axes);
-  // One division for each sum, which is 1 at least: for each element they would take a quarter of the time.
+  // One division for each sum, not for each element. A sum is 1 at least: its reciprocal does not overflow.
   const Expr one = Number(shifted.sum->dtype, 1);
   return Buffers{Map(builder, "softmax", x->dtype, x->shape,
                      [&](Indices i) { return ReadHere(shifted.exp, i) * (one / ReadBroadcast(shifted.sum, i)); })};

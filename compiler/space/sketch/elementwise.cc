@@ -69,12 +69,12 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   return FuseAll(sketch, outer);
 }
 
-// How an operand is read across. Axes by place in the stage: [first, last] lie along memory in the operand, [column,
-// end) in the result, and in no operand apart from each other, so that an image narrower than a vector fills blocks,
-// too.
+// An operand that is read across, by places of the stage's axes: [first, last] lie along memory in the operand, those
+// from `column` on in the result. The latter every operand has as one axis, so that an image narrower than a vector
+// fills blocks, too.
 struct Across {
   size_t first, last, column;
-  int64_t rows, columns;  // elements of either
+  int64_t rows, columns;  // elements of [first, last], and of those from `column` on
 };
 
 // Whether every operand has axes d and d + 1 as one.
@@ -86,7 +86,7 @@ bool LieTogether(const ir::Stage& stage, const std::vector<ir::Load>& loads, con
   });
 }
 
-// nullopt if no operand is, far enough for blocks.
+// nullopt if no operand is read across, or not far enough for blocks.
 std::optional<Across> AxesAcross(const ir::Stage& stage) {
   const ir::Ranges ranges = AxisRanges(stage);
   const std::vector<ir::Axis>& axes = stage.axes;
