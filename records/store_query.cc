@@ -26,6 +26,7 @@ constexpr size_t kRowsAtATime = 1000;
 struct Condition {
   std::string sql = "TRUE";
   std::vector<std::string> parameters;
+  std::string_view source = "measurements m";  // where it is looked for
 
   void And(std::string_view term) { sql += fmt::format(" AND {}", term); }
   void And(std::string_view term, const std::string& parameter) {
@@ -84,27 +85,40 @@ struct Limits {
   size_t rows, bytes;
 };
 
-absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& condition, std::string_view order,
-                                Limits limits, bool with_text) {
-  const std::string sql = fmt::format("{} WHERE {} ORDER BY {}",
-                                      SelectRow(with_text ? Scope::kAll : Scope::kWithoutText), condition.sql, order);
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
-  int index = 0;
-  for (const std::string& parameter : condition.parameters) statement.Bind(++index, parameter);
-  Page page;
+// Reads rows until a limit is reached or none is left. Returns how many it has seen; one that cannot be read never
+// blocks the rest.
+absl::StatusOr<size_t> ReadRows(Statement& statement, Limits limits, Page& page) {
   size_t bytes = 0;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool more, statement.Step());
-    if (!more) return page;
-    page.more = page.rows.size() >= std::min(limits.rows, kMaxRows) || (bytes >= limits.bytes && !page.rows.empty());
-    if (page.more) return page;
+  for (size_t seen = 0;; ++seen) {
+    HONE_ASSIGN_OR_RETURN(const bool another, statement.Step());
+    if (!another) return seen;
+    page.more = page.rows.size() >= limits.rows || (bytes >= limits.bytes && !page.rows.empty());
+    if (page.more) return seen + 1;
     absl::StatusOr<StoredRecord> row = ReadRow(statement);
     if (row.ok()) {
       bytes += WeightOf(row->record);
       page.rows.push_back(*std::move(row));
     } else {
-      spdlog::warn("{}", row.status().ToString());  // one bad row never blocks the rest
+      spdlog::warn("{}", row.status().ToString());
     }
+  }
+}
+
+// The rows are found by their ids first: what is sorted then is numbers of an index, not whole rows.
+absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& condition, std::string_view order,
+                                Limits limits, bool with_text) {
+  limits.rows = std::min(limits.rows, kMaxRows);
+  // Again with more ids, should those looked at have been rows that cannot be read.
+  for (size_t ids = limits.rows + 1;; ids *= 2) {
+    const std::string sql = fmt::format(
+        "{} WHERE m.id IN (SELECT m.id FROM {} WHERE {} ORDER BY {} LIMIT {}) ORDER BY {}",
+        SelectRow(with_text ? Scope::kAll : Scope::kWithoutText), condition.source, condition.sql, order, ids, order);
+    HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
+    int index = 0;
+    for (const std::string& parameter : condition.parameters) statement.Bind(++index, parameter);
+    Page page;
+    HONE_ASSIGN_OR_RETURN(const size_t seen, ReadRows(statement, limits, page));
+    if (page.more || seen < ids) return page;
   }
 }
 
@@ -411,8 +425,17 @@ absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<Store
 
 absl::StatusOr<Page> Store::Query(const Filter& filter) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  return SelectRows(*reader, RowCondition(filter), "m.id", {filter.limit, filter.byte_limit},
-                    filter.with_workload_text);
+  const Limits limits{filter.limit, filter.byte_limit};
+  if (!filter.operator_label.empty()) {
+    // Of a label that most rows have, an index would find all, to sort them: a page of them is among the next rows.
+    constexpr int64_t kNextRows = 20'000;
+    Condition next = RowCondition(filter);
+    next.source = "measurements m NOT INDEXED";
+    next.And(fmt::format("m.id <= {} + {}", filter.after_row, kNextRows));
+    HONE_ASSIGN_OR_RETURN(Page page, SelectRows(*reader, next, "m.id", limits, filter.with_workload_text));
+    if (page.more) return page;
+  }
+  return SelectRows(*reader, RowCondition(filter), "m.id", limits, filter.with_workload_text);
 }
 
 absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, size_t rows) const {
@@ -439,7 +462,7 @@ absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, si
 absl::StatusOr<std::vector<StoredRecord>> Store::ForWorkload(std::string_view digest, size_t limit) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   Condition condition;
-  condition.And("w.digest = ?", std::string(digest));
+  condition.And("m.workload_id = (SELECT id FROM workloads WHERE digest = ?)", std::string(digest));
   HONE_ASSIGN_OR_RETURN(Page page, SelectRows(*reader, condition, "m.id DESC", {limit, SIZE_MAX}, /*with_text=*/false));
   return std::move(page.rows);
 }
@@ -457,8 +480,12 @@ absl::StatusOr<Stats> Store::Summarize() const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   Stats stats;
   for (const FailureKind kind : kAllFailureKinds) stats.failed[kind] = 0;
-  HONE_ASSIGN_OR_RETURN(Statement totals, (*reader).Prepare("SELECT count(*), count(DISTINCT workload_id), "
-                                                            "count(DISTINCT device_id) FROM measurements"));
+  HONE_ASSIGN_OR_RETURN(
+      Statement totals,
+      (*reader).Prepare(
+          "SELECT (SELECT count(*) FROM measurements), "
+          "(SELECT count(*) FROM workloads w WHERE EXISTS (SELECT 1 FROM measurements WHERE workload_id = w.id)), "
+          "(SELECT count(*) FROM texts t WHERE EXISTS (SELECT 1 FROM measurements WHERE device_id = t.id))"));
   HONE_RETURN_IF_ERROR(totals.Step().status());
   stats.records = totals.Int(0);
   stats.workloads = totals.Int(1);

@@ -112,6 +112,9 @@ absl::Status Run(const std::string& path, int64_t rows) {
   });
   const double label_ms =
       Time([&](int) { return store->Query({.operator_label = "conv2d 7 ", .limit = 100}).status(); });
+  const double common_ms = Time([&](int i) {
+    return store->Query({.operator_label = "conv2d", .after_row = i * rows / 8, .limit = 100}).status();
+  });
   const double stats_ms = Time([&](int) { return store->Summarize().status(); });
   const nlohmann::ordered_json result = {
       {"rows", rows},
@@ -121,6 +124,7 @@ absl::Status Run(const std::string& path, int64_t rows) {
       {"page_ms", page_ms},
       {"page_of_a_failure_ms", failed_ms},
       {"page_of_an_operator_ms", label_ms},
+      {"page_of_a_common_operator_ms", common_ms},
       {"stats_ms", stats_ms}};
   fmt::print("{}\n", result.dump(2));
   return absl::OkStatus();

@@ -358,6 +358,30 @@ TEST_F(OpenTest, TheTablesRefuseWhatIsNoRecord) {
   }
 }
 
+TEST_F(OpenTest, RowsThatCannotBeReadHideNoneOfTheRest) {
+  Create();
+  const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE, "");
+  ASSERT_TRUE(connection.ok());
+  auto store = Store::Open(File(), OpenMode::kReadOnly);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto all = (*store)->Query({});
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->rows.size(), 3u);
+  const int64_t last = all->rows.back().row;
+  // The tables cannot see that this is no number.
+  ASSERT_TRUE(
+      connection
+          ->Execute(fmt::format("UPDATE measurements SET seconds = '[1,x]', median_seconds = 1, failure = NULL, "
+                                "failure_text = NULL WHERE id < {}",
+                                last))
+          .ok());
+  const auto page = (*store)->Query({.limit = 1});
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_EQ(page->rows.size(), 1u);
+  EXPECT_EQ(page->rows[0].row, last);
+  EXPECT_FALSE(page->more);
+}
+
 TEST(DefaultRecordsPathTest, FollowsTheXdgSpecification) {
   ASSERT_EQ(setenv("HOME", "/somewhere", 1), 0);
   ASSERT_EQ(setenv("XDG_DATA_HOME", "/data", 1), 0);

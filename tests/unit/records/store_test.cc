@@ -314,6 +314,8 @@ TEST_F(StoreTest, QueryFiltersPagesAndLimits) {
   EXPECT_THAT(ids({.workload_digest = "d1"}), ElementsAre("batch-7/1", "batch-7/2"));
   EXPECT_THAT(ids({.workload_digest = "d1ge57x"}), IsEmpty());
   EXPECT_THAT(ids({.operator_label = "56x56"}), SizeIs(4));
+  EXPECT_THAT(ids({.operator_label = "56x56", .after_row = 1, .limit = 2}), ElementsAre("batch-7/2", "batch-7/3"));
+  EXPECT_THAT(ids({.operator_label = "56x56", .after_row = INT64_MAX}), IsEmpty());
   EXPECT_THAT(ids({.device_fingerprint = "board"}), ElementsAre("batch-7/3", "batch-7/4"));
   EXPECT_THAT(ids({.compiler_version = "hone 9"}), IsEmpty());
   EXPECT_THAT(ids({.outcomes = Filter::Outcomes::kTimed}), ElementsAre("batch-7/1", "batch-7/4"));
