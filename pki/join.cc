@@ -79,6 +79,8 @@ absl::StatusOr<std::string> Assemble(const std::string& key, const std::string& 
 absl::StatusOr<v1::JoinResponse> CallJoin(const std::string& authority, const JoinOptions& options,
                                           const std::string& key) {
   HONE_ASSIGN_OR_RETURN(const auto channel, OpenAnonymousChannel(options.settings.tracker, authority));
+  // A connection may be tried again, a token must not be shown twice. Without one the call says why there is none.
+  channel->WaitForConnected(Deadline());
   v1::JoinRequest request;
   HONE_ASSIGN_OR_RETURN(*request.mutable_certificate_request(), MakeRequest(key));
   request.set_role(std::string(Name(options.token.role)));

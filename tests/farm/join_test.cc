@@ -26,6 +26,7 @@
 #include "tests/farm/builders.h"
 #include "tests/farm/methods.h"
 #include "tests/farm/processes.h"
+#include "tests/farm/relay.h"
 #include "tracker/access.h"
 #include "transport/transport.h"
 
@@ -171,6 +172,16 @@ TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
   EXPECT_THAT(said_, HasSubstr("not the whole of a token"));
   EXPECT_FALSE(std::filesystem::exists(Files("bob").identity));
   ASSERT_EQ(Join(Token("viewer"), "bob", {"--name", "bob"}), 0) << "a refusal leaves nothing in the way: " << said_;
+}
+
+TEST_F(JoinTest, AConnectionThatBreaksCostsNeitherTokenNorPatience) {
+  StartTracker();
+  const std::string token = Token("viewer");
+  // The first connection asks for the authority, the second is the one that the token goes over.
+  const Relay relay(std::stoi(address_.substr(address_.rfind(':') + 1)), 1);
+  address_ = fmt::format("localhost:{}", relay.port());
+  EXPECT_EQ(Join(token, "ann"), 0) << said_;
+  EXPECT_GE(relay.connections(), 3) << said_;
 }
 
 TEST_F(JoinTest, TheDoctorAsksTheTrackerAndEndsAsWhatItFinds) {

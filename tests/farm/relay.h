@@ -1,0 +1,85 @@
+// A bad network between two programs: hands on every connection to a port of this machine, but for one that it drops.
+#ifndef HONE_TESTS_FARM_RELAY_H_
+#define HONE_TESTS_FARM_RELAY_H_
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/status.h"
+
+namespace hone::farm {
+
+class Relay {
+ public:
+  // dropped: which connection, counted from 0, is closed as soon as it is made.
+  Relay(int port, int dropped) : to_(Loopback(port)), dropped_(dropped), listening_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in own = Loopback(0);
+    socklen_t size = sizeof(own);
+    HONE_CHECK(bind(listening_, reinterpret_cast<sockaddr*>(&own), size) == 0 && listen(listening_, 8) == 0);
+    HONE_CHECK(getsockname(listening_, reinterpret_cast<sockaddr*>(&own), &size) == 0);
+    port_ = ntohs(own.sin_port);
+    accepting_ = std::thread([this] { Accept(); });
+  }
+  ~Relay() {
+    shutdown(listening_, SHUT_RDWR);
+    accepting_.join();
+    close(listening_);
+  }
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  int port() const { return port_; }
+  int connections() const { return connections_; }
+
+ private:
+  static sockaddr_in Loopback(int port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+  }
+
+  void Accept() {
+    for (int client = -1; (client = accept(listening_, nullptr, nullptr)) >= 0;) {
+      if (connections_++ == dropped_) {
+        close(client);
+        continue;
+      }
+      const int server = socket(AF_INET, SOCK_STREAM, 0);
+      HONE_CHECK(connect(server, reinterpret_cast<const sockaddr*>(&to_), sizeof(to_)) == 0);
+      std::thread([client, server] { HandOn(client, server); }).detach();
+    }
+  }
+
+  // Until either side ends.
+  static void HandOn(int client, int server) {
+    char bytes[4096];
+    pollfd ends[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
+    bool open = true;
+    while (open && poll(ends, 2, -1) > 0) {
+      for (int from = 0; from < 2 && open; ++from) {
+        if (ends[from].revents == 0) continue;
+        const ssize_t got = read(ends[from].fd, bytes, sizeof(bytes));
+        open = got > 0 && send(ends[1 - from].fd, bytes, static_cast<size_t>(got), MSG_NOSIGNAL) == got;
+      }
+    }
+    close(client);
+    close(server);
+  }
+
+  const sockaddr_in to_;
+  const int dropped_, listening_;
+  int port_ = 0;
+  std::atomic<int> connections_ = 0;
+  std::thread accepting_;
+};
+
+}  // namespace hone::farm
+
+#endif  // HONE_TESTS_FARM_RELAY_H_
