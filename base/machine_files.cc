@@ -1,7 +1,9 @@
 #include "base/machine_files.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 namespace hone {
@@ -11,6 +13,31 @@ std::string FirstLine(const std::string& path) {
   std::string line;
   std::getline(file, line);
   return line;
+}
+
+const std::string& CpuinfoEntry::operator[](const std::string& name) const {
+  static const std::string nothing;
+  const auto found = fields.find(name);
+  return found == fields.end() ? nothing : found->second;
+}
+
+std::set<std::string> CpuinfoEntry::Features() const {
+  std::istringstream words((*this)["flags"] + " " + (*this)["Features"]);
+  return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+}
+
+std::vector<CpuinfoEntry> ReadCpuinfo(const std::string& root) {
+  std::ifstream file(root + "proc/cpuinfo");
+  std::vector<CpuinfoEntry> entries;
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string name = line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
+    const std::string value = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
+    if (name == "processor") entries.push_back({std::atoi(value.c_str()), {}});
+    if (!entries.empty()) entries.back().fields[name] = value;
+  }
+  return entries;
 }
 
 std::set<int> ParseCpuList(const std::string& list) {

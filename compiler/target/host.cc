@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <vector>
 
 #include "base/cpu_cores.h"
@@ -34,29 +33,19 @@ struct CpuInfo {
   bool hypervisor = false;
 };
 
-CpuInfo ReadCpuInfo(const std::string& root) {
+int Number(const std::string& text) { return static_cast<int>(std::strtol(text.c_str(), nullptr, 0)); }
+
+CpuInfo ReadCpus(const std::string& root) {
   CpuInfo info;
-  std::ifstream file(root + "proc/cpuinfo");
-  CoreId* core = nullptr;
   bool first = true;
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const std::string name = line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
-    const std::string value = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
-    const int number = static_cast<int>(std::strtol(value.c_str(), nullptr, 0));
-    if (name == "processor") core = &info.cores[number];
-    if (core == nullptr) continue;
-    if (name == "vendor_id" || name == "CPU implementer") {
-      core->vendor = value;
-      info.arch = name == "vendor_id" ? Arch::kX86_64 : Arch::kAArch64;
-    }
-    if (name == "cpu family") core->family = number;
-    if (name == "model" || name == "CPU part") core->model = number;
-    if (name != "flags" && name != "Features") continue;
-    std::istringstream stream(value);
-    std::set<std::string> words, shared;
-    for (std::string word; stream >> word;) words.insert(word);
+  for (const CpuinfoEntry& entry : ReadCpuinfo(root)) {
+    const bool x86 = !entry["vendor_id"].empty();
+    if (x86 || !entry["CPU implementer"].empty()) info.arch = x86 ? Arch::kX86_64 : Arch::kAArch64;
+    info.cores[entry.cpu] = x86 ? CoreId{entry["vendor_id"], Number(entry["cpu family"]), Number(entry["model"])}
+                                : CoreId{entry["CPU implementer"], 0, Number(entry["CPU part"])};
+    const std::set<std::string> words = entry.Features();
+    if (words.empty()) continue;
+    std::set<std::string> shared;
     std::set_intersection(words.begin(), words.end(), info.words.begin(), info.words.end(),
                           std::inserter(shared, shared.end()));
     info.words = first ? words : shared;
@@ -138,7 +127,7 @@ void ReadCaches(const std::string& root, const std::vector<int>& cpus, int cpu, 
 Target HostCpu() { return HostCpu("/", kBuiltFor); }
 
 Target HostCpu(const std::string& root, std::optional<Arch> runs) {
-  CpuInfo info = ReadCpuInfo(root);
+  CpuInfo info = ReadCpus(root);
   FeatureSet present = FromCpuinfo(info.arch, info.words);
   if (runs.has_value() && *runs != info.arch) {
     info.arch = *runs;

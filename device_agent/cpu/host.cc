@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -29,35 +28,24 @@ constexpr double kTooHotC = 95;
 constexpr int kSelfTestLoops = 15;
 
 // cpus: those whose cores name the device; empty: all.
-void ReadCpuInfo(const std::string& root, const std::vector<int>& cpus, DeviceFingerprint& fingerprint) {
-  std::ifstream file(root + "proc/cpuinfo");
+void ReadCpus(const std::string& root, const std::vector<int>& cpus, DeviceFingerprint& fingerprint) {
   std::string arm;
   std::set<std::string> features;
-  bool counts = true;
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const std::string name = line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
-    const std::string value = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
-    if (name == "processor" && !cpus.empty()) {
-      counts = std::find(cpus.begin(), cpus.end(), std::atoi(value.c_str())) != cpus.end();
+  for (const CpuinfoEntry& entry : ReadCpuinfo(root)) {
+    if (!cpus.empty() && std::find(cpus.begin(), cpus.end(), entry.cpu) == cpus.end()) continue;
+    if (fingerprint.cpu_model.empty()) fingerprint.cpu_model = entry["model name"];
+    // Arm names its cores by numbers: implementer, variant and part together say which.
+    for (const char* name : {"CPU implementer", "CPU variant", "CPU part"}) {
+      const std::string& number = entry[name];
+      if (!number.empty() && arm.size() < 30) arm += (arm.empty() ? "" : " ") + number;
     }
-    if (!counts) continue;
-    if (name == "model name" && fingerprint.cpu_model.empty()) fingerprint.cpu_model = value;
-    // Arm names its cores by numbers: implementer, part and variant together say which.
-    if (name == "CPU implementer" || name == "CPU part" || name == "CPU variant") {
-      if (arm.size() < 30) arm += (arm.empty() ? "" : " ") + value;
-    }
-    if ((name == "flags" || name == "Features") && features.empty()) {
-      std::istringstream words(value);
-      for (std::string word; words >> word;) features.insert(word);
-    }
+    if (features.empty()) features = entry.Features();
   }
   if (fingerprint.cpu_model.empty() || !arm.empty()) {
     const std::string board = FirstLine(root + "proc/device-tree/model");
     fingerprint.cpu_model = fmt::format("{}{}{}", board.substr(0, board.find('\0')), board.empty() ? "" : " ", arm);
   }
-  for (const std::string& feature : features) fingerprint.cpu_features.push_back(feature);
+  fingerprint.cpu_features.assign(features.begin(), features.end());
 }
 
 // An emulator for Arm shows the file of the machine that it runs on, whose words say nothing of what it emulates: only
@@ -165,7 +153,7 @@ DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root)
   fingerprint.architecture = name.machine;
   fingerprint.kernel = name.release;
   const std::vector<int> cpus = chosen.cores.Cpus();
-  ReadCpuInfo(root, chosen.name.empty() ? std::vector<int>() : cpus, fingerprint);
+  ReadCpus(root, chosen.name.empty() ? std::vector<int>() : cpus, fingerprint);
   KeepToEmulated(fingerprint);
   fingerprint.core_group = chosen.name;
   fingerprint.logical_cpus = static_cast<int>(cpus.size());
