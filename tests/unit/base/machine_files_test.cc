@@ -25,7 +25,7 @@ TEST(MachineFiles, Sizes) {
 }
 
 TEST(MachineFiles, CpuinfoIsFieldsOfEachCpu) {
-  const TemporaryFolder root;
+  const TemporaryFolder root = TemporaryFolder::Create().value();
   EXPECT_THAT(ReadCpuinfo(root / ""), testing::IsEmpty());
   std::filesystem::create_directory(root / "proc");
   std::ofstream(root / "proc/cpuinfo")
