@@ -93,7 +93,7 @@ make_movable() {
   find "$1" -type l -lname '/*' | while read -r link; do
     ln -sfn "$(realpath -m --relative-to="${link%/*}" "$1$(readlink "$link")")" "$link"
   done
-  grep -rlI 'GNU ld script' "$1/usr/lib" | while read -r script; do
+  { grep -rlI 'GNU ld script' "$1/usr/lib" || true; } | while read -r script; do
     sed -i -E 's#/(usr/)?lib(64)?/([a-z0-9_-]+/)?##g' "$script"
   done
 }

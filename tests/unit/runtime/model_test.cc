@@ -307,6 +307,8 @@ TEST_F(ModelTest, HoneRunReadsAndWritesRawFiles) {
 
 TEST_F(ModelTest, HoneRunExplainsWrongUse) {
   const std::string run = std::string(HONE_RUN_PROGRAM) + " ";
+  EXPECT_EQ(RunCommand(run + "--version").output, std::string("hone-run ") + hone_version() + "\n");
+  EXPECT_EQ(RunCommand(run + "--help").exit_code, 0);
   const std::string small = *folder_ / "small.bin";
   WriteWholeFile(small, "abc");
   const std::pair<std::string, std::string> failures[] = {
