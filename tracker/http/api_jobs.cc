@@ -14,7 +14,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr int64_t kUsualJobs = 100, kMostJobs = 500;
+constexpr int64_t kUsualJobs = 100;
 constexpr int64_t kUsualDevices = 500, kMostDevices = 2000;
 constexpr size_t kMostRunning = 50;  // jobs in the overview
 
@@ -40,7 +40,7 @@ JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::strin
 }  // namespace
 
 absl::StatusOr<HttpResponse> ListJobs(const Sources& sources, const Question& question) {
-  HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", kUsualJobs, 1, kMostJobs));
+  HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", kUsualJobs, 1, static_cast<int64_t>(kMostJobs)));
   const std::string state = question.Parameter("state"), after = question.Parameter("after");
   if (state != "" && state != "open" && state != "all") {
     return absl::InvalidArgumentError(fmt::format("state={}: it is open or all", state));

@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kMostSubscribers = 1000;
 constexpr size_t kKept = 240;  // events: a minute of a busy farm
-constexpr size_t kMostJobs = 500;
 constexpr absl::Duration kHeartbeat = absl::Seconds(15);
 constexpr absl::Duration kAllJobs = absl::Seconds(2);  // how often also what no event tells: what a job waits for
 constexpr auto kTurn = std::chrono::milliseconds(250);

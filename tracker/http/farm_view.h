@@ -14,6 +14,8 @@
 
 namespace hone::tracker {
 
+inline constexpr size_t kMostJobs = 500;  // of a page, and those whose changes its events tell
+
 // Those that went meanwhile lack. May wait for a commit, for all of them once.
 std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids);
 

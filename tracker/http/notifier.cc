@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
+#include "tracker/http/names.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {
@@ -16,10 +16,6 @@ namespace {
 
 constexpr absl::Duration kFirstWait = absl::Seconds(5), kLongestWait = absl::Hours(1);
 constexpr auto kRoundEvery = std::chrono::seconds(1);
-
-std::string StateName(v1::JobState state) {
-  return absl::AsciiStrToLower(v1::JobState_Name(state).substr(std::string("JOB_STATE_").size()));
-}
 
 }  // namespace
 

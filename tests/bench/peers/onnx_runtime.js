@@ -33,7 +33,8 @@ function loadWantedVersion() {
   const wanted = require('./package.json').dependencies['onnxruntime-node'];
   const {version} = require('onnxruntime-node/package.json');
   if (version !== wanted) {
-    throw new Error(`ONNX Runtime ${version} is installed, ${wanted} is the peer: npm ci in tests/bench/peers`);
+    console.error(`ONNX Runtime ${version} is installed, ${wanted} is the peer: npm ci in tests/bench/peers`);
+    process.exit(1);
   }
   return require('onnxruntime-node');
 }
