@@ -180,7 +180,7 @@ await clickText('button', 'Drain…');
 await page.waitForSelector('dialog[open]');
 await inspect(page, 'the question before draining');
 await page.type('dialog input', 'a new fan');
-await clickText('dialog button', 'Drain');
+await clickText('dialog[open] button', 'Drain');
 await eventually(async () => (await ask('devices')).devices[0].drained, 'the device is drained');
 await eventually(
   async () => (await textOf(page, 'main .badge')) === 'drained',
@@ -189,7 +189,7 @@ await eventually(
 await eventually(async () => (await textOf(page, 'main')).includes('a new fan'), 'the page says why');
 await clickText('button', 'Release…');
 await page.waitForSelector('dialog[open]');
-await clickText('dialog button', 'Release');
+await clickText('dialog[open] button', 'Release');
 await eventually(async () => !(await ask('devices')).devices[0].drained, 'the device is released');
 await eventually(
   async () => (await textOf(page, 'main .badge')) !== 'drained',
@@ -263,11 +263,11 @@ await dress(page, looks[0]);
 await visit(page, `/jobs/${second}`);
 if (await clickText('button', 'Cancel the job…')) {
   await page.waitForSelector('dialog[open]');
-  await clickText('dialog button', 'Back');
+  await clickText('dialog[open] button', 'Back');
   check((await jobOf(second)).state !== 'cancelled', 'a job is cancelled by who thought better of it');
   await clickText('button', 'Cancel the job…');
   await page.waitForSelector('dialog[open]');
-  await clickText('dialog button', 'Cancel the job');
+  check(await clickText('dialog[open] button', 'Cancel the job'), 'the question can be answered');
   await eventually(async () => (await jobOf(second)).state === 'cancelled', 'the job is cancelled');
   await eventually(
     async () => (await textOf(page, 'main .badge')) === 'cancelled',
