@@ -1,4 +1,5 @@
-// The small files in which the kernel describes a machine, under /proc and /sys: reading one, and its two notations.
+// The small files in which the kernel describes a machine, under /proc and /sys: reading one, its two notations, and
+// /proc/cpuinfo.
 #ifndef HONE_BASE_MACHINE_FILES_H_
 #define HONE_BASE_MACHINE_FILES_H_
 
@@ -12,6 +13,7 @@ namespace hone {
 
 // Empty if there is no such file.
 std::string FirstLine(const std::string& path);
+
 // What /proc/cpuinfo says of one CPU. A field that it lacks is the empty string.
 struct CpuinfoEntry {
   int cpu;
@@ -22,6 +24,7 @@ struct CpuinfoEntry {
 };
 // In the order of the file under the folder `root`; empty if there is none.
 std::vector<CpuinfoEntry> ReadCpuinfo(const std::string& root);
+
 // "0-3,8" to the numbers; what is no number is left out.
 std::set<int> ParseCpuList(const std::string& list);
 // "32K" to 32768; 0 if there is no number.

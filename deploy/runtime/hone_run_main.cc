@@ -137,10 +137,8 @@ int RunModel(HoneModel* model, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   const std::string_view asked = argc == 2 ? argv[1] : "";
-  if (asked == "--version" || asked == "--help") {
-    asked == "--help" ? std::fputs(kUsage, stdout) : std::printf("hone-run %s\n", hone_version());
-    return 0;
-  }
+  if (asked == "--version") return std::printf("hone-run %s\n", hone_version()) < 0 ? kWorkFailed : 0;
+  if (asked == "--help") return std::fputs(kUsage, stdout) < 0 ? kWorkFailed : 0;
   Arguments arguments;
   if (!ParseArguments(argc, argv, &arguments)) {
     std::fputs(kUsage, stderr);
