@@ -401,7 +401,7 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
   if (!trouble_.empty()) return NotNow(trouble_);
   if (request.leaving()) {
-    jobs_.TakeBack(request.tuner_id(), request.boot_id(), now);
+    jobs_.Leave(request.tuner_id(), request.boot_id(), now);
     DropReleasedJobs();
     CheckQueued(now);
     return v1::LeaseJobResponse();

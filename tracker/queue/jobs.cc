@@ -150,8 +150,14 @@ void JobBook::TakeBack(const std::string& tuner_id, const std::string& boot_id, 
   }
 }
 
+void JobBook::Leave(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
+  TakeBack(tuner_id, boot_id, now);
+  left_[{tuner_id, boot_id}] = now;
+}
+
 std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
                                              const Used& used) {
+  if (left_.count({tuner_id, boot_id}) > 0) return std::nullopt;
   TakeBack(tuner_id, boot_id, now);
   const Entry* first = First(RunningByUser(), used);
   if (first == nullptr) return std::nullopt;
@@ -313,6 +319,9 @@ void JobBook::Expire(absl::Time now) {
     if (entry.job.state() == v1::JOB_STATE_RUNNING && now - entry.last_heard > options_.lease_ttl)
       LoseTuner(entry, now);
     EndInTime(entry, now);
+  }
+  for (auto left = left_.begin(); left != left_.end();) {
+    left = now - left->second > options_.lease_ttl ? left_.erase(left) : std::next(left);
   }
   ForgetEnded(now);
 }

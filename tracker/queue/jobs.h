@@ -50,8 +50,8 @@ class JobBook {
   // another boot of it was lost, the same one did not hear the answer.
   std::optional<Grant> Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
                              const Used& used = nullptr);
-  // What that tuner holds, without giving it another.
-  void TakeBack(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
+  // What that tuner holds, for good: a question that it asked before may come after, and gets nothing.
+  void Leave(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   // Why a queued job is not to be leased now; "" when it may be.
   void SetBlocked(const std::string& job_id, const std::string& why, absl::Time now);
   const std::string& blocked(const std::string& job_id) const { return jobs_.at(job_id).blocked; }
@@ -132,6 +132,7 @@ class JobBook {
   Entry* Last(const Entry& first, const std::map<std::string, int>& running, const Used& used);
   void EndInTime(Entry& entry, absl::Time now);
 
+  void TakeBack(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   absl::StatusOr<Entry*> Live(const v1::JobLease& lease);
   void SetState(Entry& entry, v1::JobState state, absl::Time now);
   void AddEvent(Entry& entry, v1::JobEvent event, absl::Time now);
@@ -149,6 +150,7 @@ class JobBook {
   uint64_t next_epoch_ = 0;
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
+  std::map<std::pair<std::string, std::string>, absl::Time> left_;  // tuner and boot, until its questions are over
   std::set<std::string> changed_, news_;
   absl::Time preempted_ = absl::InfinitePast();
   std::vector<std::string> released_, forgotten_;

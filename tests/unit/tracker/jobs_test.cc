@@ -182,11 +182,23 @@ TEST_F(JobBookTest, ATunerThatLeavesHoldsNothing) {
   const std::string id = Submit("a"), others = Submit("b");
   const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
   ASSERT_EQ(book_.Lease("other", "boot", now_)->job->id(), others);
-  book_.TakeBack("t", "boot", now_);
+  book_.Leave("t", "boot", now_);
   EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(book_.Find(id)->attempts(), 0);
   EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(book_.Find(others)->state(), v1::JOB_STATE_RUNNING);
+}
+
+// The question of a tuner that was stopped may be dealt with after its leaving: two calls keep no order.
+TEST_F(JobBookTest, ATunerThatHasLeftGetsNothing) {
+  const std::string id = Submit("a");
+  book_.Leave("t", "boot", now_);
+  EXPECT_FALSE(book_.Lease("t", "boot", now_).has_value());
+  EXPECT_TRUE(book_.Lease("t", "next boot", now_).has_value());
+  book_.Leave("t", "next boot", now_);
+  now_ += absl::Minutes(10);
+  book_.Expire(now_);
+  EXPECT_TRUE(book_.Lease("t", "next boot", now_).has_value()) << "it does not remember for ever";
 }
 
 TEST_F(JobBookTest, CancelStopsTheTunerAndCompleteStaysIdempotent) {
