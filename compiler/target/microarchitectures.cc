@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/status.h"
 
@@ -167,19 +168,27 @@ const Microarchitecture* FindMicroarchitecture(Arch arch, std::string_view name)
 }
 
 const Microarchitecture* Identify(Arch arch, const CoreId& id, const FeatureSet& present) {
-  const Microarchitecture *found = nullptr, *general = nullptr;
+  const Microarchitecture *found = nullptr, *general = nullptr, *richest = nullptr;
+  std::pair<size_t, int> most = {0, 0};
+  bool found_complete = false;
+  bool believed = arch != kX86;  // hypervisors give x86-64 machines the numbers of older ones
   for (const Microarchitecture& row : kTable) {
     if (row.family.arch != arch) continue;
     const FeatureSet wanted = FeaturesOf(row);
     const bool complete = std::includes(present.begin(), present.end(), wanted.begin(), wanted.end());
     if (row.family.vendor.empty() && (general == nullptr || complete)) general = &row;
+    if (row.family.vendor == id.vendor && complete && std::pair(wanted.size(), row.unit_bits) > most) {
+      richest = &row;
+      most = {wanted.size(), row.unit_bits};
+    }
     if (!Has(row, id)) continue;
-    found = &row;
-    if (complete) break;
+    believed = believed || std::includes(wanted.begin(), wanted.end(), present.begin(), present.end());
+    if (!found_complete) found = &row;
+    found_complete = found_complete || complete;
   }
-  if (found != nullptr) return found;
   HONE_CHECK(general != nullptr);
-  return general;
+  if (found == nullptr) return general;
+  return believed || richest == nullptr ? found : richest;
 }
 
 FeatureSet FeaturesOf(const Microarchitecture& row) {

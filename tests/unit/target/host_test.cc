@@ -48,6 +48,22 @@ TEST(Host, AVirtualMachineGetsItsShareOfTheSocketsCache) {
             "x86_64 -mcpu=sapphirerapids -mattr=-avx512fp16 -threads=2 -l1=49152 -l2=2097152 -l3=15728640");
 }
 
+// Seen on a rented machine: Sapphire Rapids that says it is model 167, which has narrower units.
+TEST(Host, AModelThatCannotHaveItsFeaturesIsNotBelieved) {
+  testing::FakeMachine machine = testing::SapphireRapidsVm();
+  const auto show_as_rocket_lake = [&](const std::string& more) {
+    for (std::string& core : machine.cores) {
+      const size_t at = core.find("143");
+      if (at != std::string::npos) core.replace(at, 3, "167");
+      core.insert(core.find(" hypervisor"), more);
+    }
+  };
+  show_as_rocket_lake("");
+  EXPECT_EQ(Detect(machine).cpu, "icelake-server") << "AVX512-FP16 is hidden, too";
+  show_as_rocket_lake(" avx512_fp16");
+  EXPECT_EQ(Detect(machine).cpu, "sapphirerapids");
+}
+
 TEST(Host, MaskedVectorsAreNotUsed) {
   testing::FakeMachine machine = testing::Zen4Server();
   for (std::string& core : machine.cores) {
