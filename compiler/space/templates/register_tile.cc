@@ -159,9 +159,9 @@ class RegisterTile {
   // Stages that only this reduction reads and that have arithmetic or conditions (padding): inside, per block, or
   // before.
   absl::Status PlacePadding() {
-    rows_outside_ = Choose("order", {0, 1}, PrefersRowsOutside() ? 1 : 0) == 1;
     // Inside another stage's loop, whoever put the reader there places what it reads, too.
     if (!nested_) producers_ = OwnProducers(sketch_.state, reduction());
+    rows_outside_ = Choose("order", {0, 1}, PrefersRowsOutside() ? 1 : 0) == 1;
     // A panel of packed vectors reads all rows: only outside of it are they copied once. Vectors that are not packed
     // are what is copied, so that each block copies its own.
     if (!producers_.empty() && !PadsSteps()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ || !packs_ ? 1 : 0);
@@ -176,11 +176,28 @@ class RegisterTile {
   }
 
   // Rows outside: the packed operand is read once per block of rows; vectors outside: the rows are read once per panel.
+  // Where threads share out the rows, each reads all vectors, so that they must stay in its second cache; where they do
+  // not leave much room there, threads rather read all rows, if these are less.
   bool PrefersRowsOutside() const {
-    int64_t reduce = 1;
-    for (const ir::Axis& axis : reduction().reduce_axes) reduce *= axis.extent;
-    const int64_t panel_bytes = reduce * Extent(roles_.vector) * 4;
-    return panel_bytes <= sketch_.target.memory.l2_bytes / 2;
+    int64_t vectors = Extent(roles_.vector) * ir::SizeOf(reduction().buffer->dtype);
+    for (const ir::Axis& axis : reduction().reduce_axes) vectors *= axis.extent;
+    const int64_t room = sketch_.target.memory.l2_bytes;
+    return vectors <= room / 4 || (vectors <= room / 2 && (!producers_.empty() || BroadcastBytes() >= vectors));
+  }
+
+  // What the reduction reads that is the same for all vectors.
+  int64_t BroadcastBytes() const {
+    const ir::Stage& s = reduction();
+    const ir::Ranges ranges = AxisRanges(s);
+    AxisExtents extents;
+    for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent;
+    for (size_t d = 0; d < s.axes.size(); ++d) extents[s.axes[d].name] = extents_[d];
+    int64_t bytes = 0;
+    for (const ir::Load& load : LoadsOf(s)) {
+      if (StrideOf(load, s.axes[static_cast<size_t>(roles_.vector)].name, ranges) == 0)
+        bytes += RegionBytes(load, ranges, extents);
+    }
+    return bytes;
   }
 
   struct PackedOperand {
@@ -277,13 +294,21 @@ class RegisterTile {
     return absl::OkStatus();
   }
 
+  // Every thread gets a few blocks. With the vectors outside the panels are shared out as well, and one panel is as far
+  // as can be one block's: two threads would both fetch it.
+  int64_t TilesOfBlock(int64_t extent) const {
+    const int64_t tasks = 4 * sketch_.target.threads;
+    const int64_t panels = rows_outside_ ? 1 : (Extent(roles_.vector) + tile_.columns() - 1) / tile_.columns();
+    const int64_t blocks = (tasks + panels - 1) / panels, tiles = std::max<int64_t>(1, (extent + blocks - 1) / blocks);
+    return rows_outside_ ? std::min<int64_t>(tiles, 16) : tiles;
+  }
+
   // Blocks of the outermost row axis are what threads take, and what padding is copied for.
   absl::Status SplitBlocks(std::vector<std::string>* tiles, std::string* block) {
     const std::string name = tiles->front();
     size_t position = 0;
     const int64_t extent = sketch_.state.FindLoop(name, &position)->loops[position].max_extent;
-    const int64_t even = std::max<int64_t>(1, (extent + 4 * sketch_.target.threads - 1) / (4 * sketch_.target.threads));
-    int64_t preferred = std::min<int64_t>(even, 16);
+    int64_t preferred = TilesOfBlock(extent);
     if (producer_place_ == 1) {
       while (preferred > 1 && CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) --preferred;
       if (CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) producer_place_ = 0;
@@ -437,10 +462,10 @@ class RegisterTile {
       return absl::OkStatus();
     }
     std::vector<int64_t> options = {1};
-    for (const int64_t u : {2, 4}) {
+    for (const int64_t u : {2, 4, 8}) {
       if (extent % u == 0 && u <= limit) options.push_back(u);
     }
-    const int64_t unroll = Choose("unroll", options, 1);
+    const int64_t unroll = Choose("unroll", options, options.back());
     if (unroll == 1) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{innermost, unroll, Tail::kMask}));
     HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{innermost + "i", ir::LoopKind::kUnrolled}));
