@@ -71,7 +71,8 @@ class StmtCompiler {
         [](const Wait& n) -> absl::StatusOr<Exec> {
           return Exec(
               [pending = n.pending](Frame& frame) { return Fits(frame, frame.copies.Wait(pending, frame.races)); });
-        });
+        },
+        [](const Prefetch&) -> absl::StatusOr<Exec> { return Exec([](Frame&) { return true; }); });
   }
 
   // As a group of lanes runs it.
@@ -90,7 +91,7 @@ class StmtCompiler {
         },
         [&](const Store&) { return LaneAfterLane(s); }, [&](const Contract&) { return LaneAfterLane(s); },
         [&](const Copy&) { return LaneAfterLane(s); }, [&](const Commit&) { return LaneAfterLane(s); },
-        [&](const Wait&) { return LaneAfterLane(s); });
+        [&](const Wait&) { return LaneAfterLane(s); }, [&](const Prefetch&) { return LaneAfterLane(s); });
   }
 
  private:

@@ -140,7 +140,11 @@ Stmt MapChildren(const Stmt& s, const StmtFn& stmt_fn, const ExprFn& expr_fn) {
       },
       [&](const Barrier&) { return s; }, [&](const Contract& n) { return MapContract(s, n, expr_fn); },
       [&](const Copy& n) { return MapCopy(s, n, expr_fn); }, [&](const Commit&) { return s; },
-      [&](const Wait&) { return s; });
+      [&](const Wait&) { return s; },
+      [&](const Prefetch& n) {
+        Expr first = expr_fn(n.first);
+        return first.SameHandle(n.first) ? s : MakePrefetch(n.buffer, std::move(first), n.count);
+      });
 }
 
 void ForEachChild(const Expr& e, const std::function<void(const Expr&)>& f) {
@@ -208,7 +212,7 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
         expr_fn(n.source);
         if (n.mask.defined()) expr_fn(n.mask);
       },
-      [](const Commit&) {}, [](const Wait&) {});
+      [](const Commit&) {}, [](const Wait&) {}, [&](const Prefetch& n) { expr_fn(n.first); });
 }
 
 void ForEachExpr(const Expr& e, const std::function<void(const Expr&)>& f) {

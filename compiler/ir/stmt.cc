@@ -48,6 +48,9 @@ bool EqualNodes(const Copy& a, const Copy& b) {
 }
 bool EqualNodes(const Commit&, const Commit&) { return true; }
 bool EqualNodes(const Wait& a, const Wait& b) { return a.pending == b.pending; }
+bool EqualNodes(const Prefetch& a, const Prefetch& b) {
+  return a.buffer == b.buffer && a.count == b.count && Equal(a.first, b.first);
+}
 
 }  // namespace
 
@@ -118,6 +121,11 @@ Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, 
 
 Stmt MakeCommit() { return Make(Commit{}); }
 Stmt MakeWait(int64_t pending) { return Make(Wait{pending}); }
+
+Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count) {
+  HONE_CHECK(buffer != nullptr && first.type() == kIndexType && count > 0);
+  return Make(Prefetch{std::move(buffer), std::move(first), count});
+}
 
 Stmt AsStore(const Copy& copy) {
   const Load& load = *copy.source.As<Load>();

@@ -114,8 +114,16 @@ struct Wait {
   int64_t pending = 0;
 };
 
+// The memory of `count` elements that lie side by side may be brought nearer to the core, into its second cache.
+// Nothing else happens: no value changes, and where the buffer has no such elements, there is nothing to bring.
+struct Prefetch {
+  Buffer buffer;
+  Expr first;  // a scalar i64: the number of the first element, rows one after the other
+  int64_t count;
+};
+
 struct StmtNode {
-  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Copy, Commit, Wait> value;
+  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Copy, Commit, Wait, Prefetch> value;
 };
 
 template <typename T>
@@ -135,6 +143,7 @@ Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperan
 Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count);
 Stmt MakeCommit();
 Stmt MakeWait(int64_t pending);
+Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count);
 
 // What the copy comes to where the lane does not go on meanwhile: a load and a store. Of flat indices.
 Stmt AsStore(const Copy& copy);

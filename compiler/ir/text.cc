@@ -103,7 +103,13 @@ void WriteStmt(const Stmt& s, int indent, Printer* out) {
       },
       [&](const Barrier&) { out->Write("barrier"); }, [&](const Contract& n) { WriteContract(n, out); },
       [&](const Copy& n) { WriteCopy(n, out); }, [&](const Commit&) { out->Write("commit"); },
-      [&](const Wait& n) { out->Write(fmt::format("wait {}", n.pending)); });
+      [&](const Wait& n) { out->Write(fmt::format("wait {}", n.pending)); },
+      [&](const Prefetch& n) {
+        out->Write(fmt::format("prefetch {} ", n.count));
+        out->WriteName(n.buffer->name);
+        out->Write(" from ");
+        out->Write(n.first);
+      });
   out->Write("\n");
 }
 

@@ -66,6 +66,7 @@ class FuncParser {
       if (tokens_.Accept("copy")) return ParseCopy();
       if (tokens_.Accept("commit")) return MakeCommit();
       if (tokens_.Accept("wait")) return ParseWait();
+      if (tokens_.Accept("prefetch")) return ParsePrefetch();
       if (tokens_.Accept("block")) {
         HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of the block"));
         return ParseBody(std::move(name));
@@ -159,6 +160,18 @@ class FuncParser {
   absl::StatusOr<Stmt> ParseWait() {
     HONE_ASSIGN_OR_RETURN(const int64_t pending, tokens_.ExpectInteger("how many bundles may be under way"));
     return MakeWait(pending);
+  }
+
+  absl::StatusOr<Stmt> ParsePrefetch() {
+    const Token at = tokens_.Peek();
+    HONE_ASSIGN_OR_RETURN(const int64_t count, tokens_.ExpectInteger("how many elements come nearer"));
+    if (count < 1) return TokenStream::ErrorAt(at, "a prefetch has one element at least");
+    HONE_ASSIGN_OR_RETURN(Buffer buffer, exprs_.ParseBufferName());
+    HONE_RETURN_IF_ERROR(tokens_.Expect("from"));
+    const Token first_at = tokens_.Peek();
+    HONE_ASSIGN_OR_RETURN(Expr first, exprs_.ParseExpr());
+    if (first.type() != kIndexType) return TokenStream::ErrorAt(first_at, "the number of an element is an i64");
+    return MakePrefetch(std::move(buffer), std::move(first), count);
   }
 
   absl::StatusOr<Stmt> ParseStore() {

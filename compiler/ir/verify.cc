@@ -75,7 +75,17 @@ class FuncVerifier {
           return Annotate(CheckCopy(n), fmt::format("copy to '{}'", n.buffer == nullptr ? "" : n.buffer->name));
         },
         [](const Commit&) { return absl::OkStatus(); },
-        [](const Wait& n) { return n.pending >= 0 ? absl::OkStatus() : Illegal("a wait for {} bundles", n.pending); });
+        [](const Wait& n) { return n.pending >= 0 ? absl::OkStatus() : Illegal("a wait for {} bundles", n.pending); },
+        [&](const Prefetch& n) { return CheckPrefetch(n); });
+  }
+
+  absl::Status CheckPrefetch(const Prefetch& n) {
+    if (n.buffer == nullptr || !exprs_.buffers.contains(n.buffer.get())) {
+      return Illegal("a prefetch of '{}', which is not there", n.buffer == nullptr ? "" : n.buffer->name);
+    }
+    HONE_RETURN_IF_ERROR(exprs_.Check(n.first));
+    if (n.first.type() != kIndexType) return IllegalExpr(n.first, "the number of an element is an i64");
+    return n.count > 0 ? absl::OkStatus() : Illegal("a prefetch of {} elements", n.count);
   }
 
   absl::Status CheckBinding(const std::string& var, Type type, const Stmt& body) {

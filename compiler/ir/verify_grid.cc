@@ -70,7 +70,7 @@ class GridVerifier {
         },
         [&](const Barrier&) { return Together("a barrier"); }, [](const Contract&) { return absl::OkStatus(); },
         [](const Copy&) { return absl::OkStatus(); }, [&](const Commit&) { return Together("a commit"); },
-        [&](const Wait&) { return Together("a wait"); });
+        [&](const Wait&) { return Together("a wait"); }, [](const Prefetch&) { return absl::OkStatus(); });
   }
 
   // Lanes that count bundles differently would wait for different ones.

@@ -70,12 +70,22 @@ class LoopBuilder {
     const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
     std::vector<ir::Stmt> stmts;
     if (reduces && position == FirstReduction(nest)) stmts.push_back(Initialize(nest, position));
+    for (const schedule::PrefetchShare& share : nest.prefetches) {
+      if (position > 0 && nest.loops[position - 1].name == share.loop) stmts.push_back(Fetched(share));
+    }
     if (position == nest.loops.size() - nest.StatementLoops()) {
       stmts.push_back(Guarded(nest, Innermost(nest)));
     } else {
       stmts.push_back(Around(nest, nest.loops[position], Inside(nest, position + 1)));
     }
     return ir::MakeBlock(std::move(stmts));
+  }
+
+  ir::Stmt Fetched(const schedule::PrefetchShare& share) const {
+    const auto storage = storage_.find(share.buffer.get());
+    const ir::Stmt fetch =
+        ir::MakePrefetch(storage == storage_.end() ? share.buffer : storage->second, share.first, share.count);
+    return ir::MakeIf(share.number < ir::Expr(share.shares), fetch);
   }
 
   ir::Stmt Innermost(const Nest& nest) {

@@ -35,7 +35,8 @@ class LoopVectorizer {
         [&](const ir::Contract&) { return Fail("holds a tensor instruction", s); },
         [&](const ir::Copy&) { return Fail("copies asynchronously", s); },
         [&](const ir::Commit&) { return Fail("commits copies", s); },
-        [&](const ir::Wait&) { return Fail("waits for copies", s); });
+        [&](const ir::Wait&) { return Fail("waits for copies", s); },
+        [&](const ir::Prefetch&) { return Fail("prefetches", s); });
   }
 
  private:

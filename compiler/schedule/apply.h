@@ -29,6 +29,7 @@ absl::Status Apply(const Winograd& step, State& state);
 absl::Status Apply(const Tensorize& step, State& state);
 absl::Status Apply(const CopyAsync& step, State& state);
 absl::Status Apply(const Pipeline& step, State& state);
+absl::Status Apply(const Prefetch& step, State& state);
 
 absl::Status Apply(const Step& step, State& state);
 // All steps on a fresh state. The error names the step.

@@ -92,6 +92,10 @@ absl::Status CheckNoStatement(const Nest& nest, size_t position) {
 
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
   if (absl::Status status = CheckNoStatement(nest, position); !status.ok()) return status;
+  if (!nest.prefetches.empty()) {
+    return absl::FailedPreconditionError(fmt::format("loop {} is counted by the prefetches of stage {}",
+                                                     nest.loops[position].name, nest.stage.buffer->name));
+  }
   for (const Nest& other : state.nests) {
     if (other.at_stage != nest.stage.buffer->name) continue;
     for (size_t i = position; i < nest.loops.size(); ++i) {

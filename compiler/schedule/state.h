@@ -28,6 +28,16 @@ struct Loop {
   int64_t buffers = 1;  // of every stage that is copied here: more than 1: while iterations before still compute
 };
 
+// A share of a constant buffer that each iteration of a loop brings nearer, for later iterations of a loop around it.
+struct PrefetchShare {
+  ir::Buffer buffer;
+  std::string loop;  // whose iterations take the shares
+  ir::Expr first;    // the number of the first element, in terms of loops around and of that loop
+  int64_t count;     // elements
+  int64_t shares;    // of one iteration ahead; iterations beyond have none
+  ir::Expr number;   // of the share
+};
+
 // One stage and how it is computed.
 struct Nest {
   ir::Stage stage;
@@ -42,8 +52,9 @@ struct Nest {
   int64_t pad = 0;                                   // elements added to every stored row
   bool prepared = false;                             // computed once from constants, before the kernel runs
   std::optional<ir::TensorInstruction> instruction;  // that the innermost loops are
-  int64_t copy = 0;                                  // elements of one asynchronous copy; 0: the stage is computed
-  bool touched = false;                              // a loop step has been applied: region steps come too late
+  std::vector<PrefetchShare> prefetches;
+  int64_t copy = 0;      // elements of one asynchronous copy; 0: the stage is computed
+  bool touched = false;  // a loop step has been applied: region steps come too late
   bool AtRoot() const { return at_stage.empty(); }
   bool HasLoop(ir::LoopKind kind) const;
   // How many of the innermost loops are the instruction; 0 without one.

@@ -122,6 +122,9 @@ std::optional<Step> ParseStep(const Words& w) {
   if (verb == "rfactor") return ParseRfactor(w);
   if (verb == "copy_async") return ParseCounted<CopyAsync>(w);
   if (verb == "pipeline") return ParseCounted<Pipeline>(w);
+  if (verb == "prefetch" && w.size() == 5) {
+    if (const auto ahead = ParseInt(w[4])) return Prefetch{word(1), word(2), word(3), *ahead};
+  }
   if (verb == "winograd") return ParseCounted<Winograd>(w);
   if (verb == "reorder" && w.size() > 2) {
     Reorder reorder;
@@ -188,6 +191,7 @@ std::string Print(const Step& step) {
           [](const Tensorize& s) { return fmt::format("tensorize {} {}", s.stage, ir::EntryOf(s.instruction).name); },
           [](const CopyAsync& s) { return fmt::format("copy_async {} {}", s.stage, s.count); },
           [](const Pipeline& s) { return fmt::format("pipeline {} {}", s.loop, s.buffers); },
+          [](const Prefetch& s) { return fmt::format("prefetch {} {} {} {}", s.buffer, s.stage, s.loop, s.ahead); },
       },
       step);
 }

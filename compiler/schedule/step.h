@@ -119,8 +119,15 @@ struct Pipeline {
   int64_t buffers;
 };
 
+// While an iteration of the loop runs, what the stage reads of the constant buffer `ahead` iterations later is brought
+// into the second cache: an even share of it in each iteration of the stage's innermost loop that is not unrolled.
+struct Prefetch {
+  std::string buffer, stage, loop;
+  int64_t ahead;
+};
+
 using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack,
-                          Rfactor, Recode, Distribute, Winograd, Tensorize, CopyAsync, Pipeline>;
+                          Rfactor, Recode, Distribute, Winograd, Tensorize, CopyAsync, Pipeline, Prefetch>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

@@ -78,7 +78,21 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       },
       [&](const ir::Barrier&) { EmitBarrier(); }, [&](const ir::Contract& contract) { EmitContract(contract); },
       [&](const ir::Copy& copy) { EmitCopy(copy); }, [&](const ir::Commit&) { EmitCommit(); },
-      [&](const ir::Wait& wait) { EmitWait(wait); });
+      [&](const ir::Wait& wait) { EmitWait(wait); }, [&](const ir::Prefetch& prefetch) { EmitPrefetch(prefetch); });
+}
+
+void Emitter::EmitPrefetch(const ir::Prefetch& prefetch) {
+  if (func_.grid.defined()) return;  // what hides latency there is other lanes
+  constexpr int64_t kLineBytes = 64, kRead = 0, kSecondCache = 2, kData = 1;
+  llvm::Value* first = EmitExpr(prefetch.first * ir::Expr(int64_t{ir::SizeOf(prefetch.buffer->dtype)}));
+  const int64_t bytes = prefetch.count * ir::SizeOf(prefetch.buffer->dtype);
+  for (int64_t line = 0; line < bytes; line += kLineBytes) {
+    llvm::Value* place = builder_.CreateGEP(builder_.getInt8Ty(), places_.at(prefetch.buffer.get()).pointer,
+                                            builder_.CreateAdd(first, builder_.getInt64(line)));
+    builder_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+        {place, builder_.getInt32(kRead), builder_.getInt32(kSecondCache), builder_.getInt32(kData)});
+  }
 }
 
 void Emitter::EmitBlock(const ir::Block& block) {

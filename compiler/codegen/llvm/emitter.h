@@ -68,6 +68,7 @@ class Emitter {
   void EmitCopy(const ir::Copy& copy);
   void EmitCommit();
   void EmitWait(const ir::Wait& wait);
+  void EmitPrefetch(const ir::Prefetch& prefetch);
   void EmitUnrolled(const ir::For& loop);
   ir::Expr BranchOf(const ir::Expr& mask) const;
   llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);

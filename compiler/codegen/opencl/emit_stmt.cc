@@ -215,7 +215,8 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::Barrier&) { Line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); },
       [](const ir::Contract&) { HONE_CHECK(false); },  // Check refuses it
       // A work-item has no copies that go on without it: what it copies has arrived before it goes on.
-      [&](const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {});
+      [&](const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {},
+      [](const ir::Prefetch&) {});
 }
 
 void Emitter::EmitFor(const ir::For& loop) {

@@ -93,7 +93,8 @@ class RegisterTile {
     if (packs_) HONE_RETURN_IF_ERROR(PackOperands());
     HONE_RETURN_IF_ERROR(TileOutput());
     HONE_RETURN_IF_ERROR(PlaceProducers());
-    return TileReduction();
+    HONE_RETURN_IF_ERROR(TileReduction());
+    return PrefetchPanels();
   }
 
  private:
@@ -179,13 +180,18 @@ class RegisterTile {
   // Where threads share out the rows, each reads all vectors, so that they must stay in its second cache; where they do
   // not leave much room there, threads rather read all rows, if these are less.
   bool PrefersRowsOutside() const {
-    int64_t vectors = Extent(roles_.vector) * ir::SizeOf(reduction().buffer->dtype);
-    for (const ir::Axis& axis : reduction().reduce_axes) vectors *= axis.extent;
-    const int64_t room = sketch_.target.memory.l2_bytes;
+    const int64_t vectors = VectorBytes(), room = sketch_.target.memory.l2_bytes;
     return vectors <= room / 4 || (vectors <= room / 2 && (!producers_.empty() || BroadcastBytes() >= vectors));
   }
 
-  // What the reduction reads that is the same for all vectors.
+  // What the reduction reads along the vectors, of one matrix of a batch.
+  int64_t VectorBytes() const {
+    int64_t bytes = Extent(roles_.vector) * ir::SizeOf(reduction().buffer->dtype);
+    for (const ir::Axis& axis : reduction().reduce_axes) bytes *= axis.extent;
+    return bytes;
+  }
+
+  // What it reads that is the same for all vectors.
   int64_t BroadcastBytes() const {
     const ir::Stage& s = reduction();
     const ir::Ranges ranges = AxisRanges(s);
@@ -341,6 +347,7 @@ class RegisterTile {
   }
 
   absl::Status Parallelize(const std::vector<std::string>& batch, const std::string& block, const std::string& panel) {
+    panel_loop_ = panel;
     if (nested_) return absl::OkStatus();
     std::string fused;
     const auto fuse = [&](const std::string& loop) -> absl::Status {
@@ -359,6 +366,7 @@ class RegisterTile {
     if (!rows_outside_) HONE_RETURN_IF_ERROR(fuse(panel));
     HONE_RETURN_IF_ERROR(fuse(block));
     block_loop_ = block.empty() ? "" : fused;
+    if (!rows_outside_) panel_loop_ = fused;
     double flops = 2;
     for (const ir::Axis& axis : out_.axes) flops *= static_cast<double>(axis.extent);
     for (const ir::Axis& axis : reduction().reduce_axes) flops *= static_cast<double>(axis.extent);
@@ -412,6 +420,25 @@ class RegisterTile {
     if (use_.has_value()) return sketch_.Do(schedule::Tensorize{stage_, use_->instruction});
     if (tile_.width == 1) return absl::OkStatus();
     return sketch_.Do(Annotate{order.loops.back(), ir::LoopKind::kVectorized});
+  }
+
+  // Vectors that a core's second cache does not hold come from further away: those of the next panel while one is
+  // computed, each loop over rows and steps taking its share. Neighbouring panels are other threads'.
+  absl::Status PrefetchPanels() {
+    if (!packs_) return absl::OkStatus();
+    const schedule::Nest& nest = sketch_.Get(stage_);
+    const int64_t room = sketch_.target.memory.l2_bytes;
+    for (const ir::Load& load : LoadsOf(nest.stage)) {
+      const int64_t bytes = ir::NumBytes(*load.buffer);
+      if (bytes < room / 4 || !schedule::IsFixed(sketch_.state, load.buffer.get())) continue;
+      const int64_t next = nested_ || rows_outside_ ? 1 : sketch_.target.threads;
+      const schedule::Prefetch step{load.buffer->name, stage_, panel_loop_, next};
+      schedule::State tried = sketch_.state;
+      if (!schedule::Apply(step, tried).ok()) continue;
+      const bool preferred = bytes >= room / 2 && !rows_outside_;
+      return Choose("prefetch", {0, 1}, preferred ? 1 : 0) == 1 ? sketch_.Do(step) : absl::OkStatus();
+    }
+    return absl::OkStatus();
   }
 
   // The steps that one instruction takes become a loop of their own, to stand innermost.
@@ -486,7 +513,7 @@ class RegisterTile {
   bool rows_outside_ = false;
   int64_t producer_place_ = 0;
   std::vector<std::string> producers_, reduce_order_;
-  std::string tile_loop_, block_loop_;
+  std::string tile_loop_, block_loop_, panel_loop_;
   std::string steps_loop_;  // with an instruction: the reduction loop that is a part of it
 };
 

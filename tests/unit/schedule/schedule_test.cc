@@ -53,7 +53,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "split a 5 peel\nsplit b 8 peel\nreorder ao bo ai bi\nparallel ao\ncompute_at t bo\nreorder k i "
                       "j\nunroll i\nvectorize j",
                       "split a 5 shift\nsplit b 16 mask\nreorder bo ao ai bi\nunroll ai\nvectorize bi\nfuse bo "
-                      "ao\nparallel bo_ao\ncompute_at t bo_ao\nreorder k i j\nunroll i\nvectorize j"),
+                      "ao\nparallel bo_ao\ncompute_at t bo_ao\nreorder k i j\nunroll i\nvectorize j",
+                      "pack w t 1/8 0 1%8\nsplit b 8 mask\nreorder bo a bi\nparallel bo\ncompute_at t a\nreorder k i "
+                      "j\nvectorize j\nprefetch wpt t bo 2",
+                      "reorder j i k\nprefetch w t j 1"),
     [](const auto& info) { return "schedule_" + std::to_string(info.index); });
 
 struct Illegal {
@@ -88,22 +91,32 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{"rfactor t i 2 outer", "no reduction axis"}, Illegal{"rfactor t k 50 outer", "does not fit"},
         Illegal{"cache_write q", "no stage q"}, Illegal{"split i 4 peel\nreorder ii io", "must stay inside"},
         Illegal{"split i 4 shift\nreorder k io ii", "added twice"},
-        Illegal{"split i 4 peel\nsplit ii 2 shift", "only a masked tail"}),
+        Illegal{"split i 4 peel\nsplit ii 2 shift", "only a masked tail"}, Illegal{"prefetch w q j 1", "no stage q"},
+        Illegal{"prefetch w u a 1", "u does not read w"}, Illegal{"prefetch x t i 1", "x is not constant"},
+        Illegal{"prefetch w t j 0", "0 iterations ahead; 1 to 64"},
+        Illegal{"prefetch w t a 1", "no loop a around stage t"},
+        Illegal{"prefetch w t k 1", "no loop inside k to share"},
+        Illegal{"prefetch w t i 1", "of w does not move on evenly with loop i"},
+        Illegal{"fuse i j\nprefetch w t i_j 1", "does not move on evenly"},
+        Illegal{"split k 4 peel\nprefetch w t j 1", "loop ki has no constant extent"},
+        Illegal{"reorder j i k\nprefetch w t j 1\nsplit i 2 mask", "counted by the prefetches of stage t"}),
     [](const auto& info) { return "schedule_" + std::to_string(info.index); });
 
 TEST(ScheduleText, PrintsAndParsesBack) {
   const std::string text =
       "split i 4 peel\nfuse a b\nreorder io ii j\nvectorize j\nunroll ii\nparallel a_b\ncompute_at t a\ninline "
       "u\ncache_write t\n"
-      "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\nwinograd t 4\n";
+      "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\nwinograd t 4\n"
+      "prefetch wpt t bo 2\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(Print(*schedule), text);
 }
 
 TEST(ScheduleText, ErrorsNameTheLine) {
-  for (const char* bad : {"split i", "split i x mask", "split i 4 wrap", "frobnicate i", "pack w t", "pack w t 1/0 0",
-                          "rfactor t k 4", "reorder i", "winograd t", "winograd t four"}) {
+  for (const char* bad :
+       {"split i", "split i x mask", "split i 4 wrap", "frobnicate i", "pack w t", "pack w t 1/0 0", "rfactor t k 4",
+        "reorder i", "winograd t", "winograd t four", "prefetch w t j", "prefetch w t j one"}) {
     const auto schedule = ParseSchedule(std::string("inline u\n") + bad);
     ASSERT_FALSE(schedule.ok()) << bad;
     EXPECT_THAT(std::string(schedule.status().message()), HasSubstr("line 2"));

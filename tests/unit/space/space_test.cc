@@ -205,6 +205,24 @@ output t
   EXPECT_THAT(schedule({}), HasSubstr("copy_async xrtc 2\n"));
 }
 
+TEST(RegisterTile, FetchesAheadWhatTheSecondCacheDoesNotHold) {
+  const auto schedule = [](int64_t columns, const Decisions& given) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
+input x: f32[49,512] in [-1, 1]
+const w: f32[512,{0}] in [-1, 1]
+t: f32[49,{0}] over i:49, j:{0} = sum k:512 of x[i, k] * w[k, j]
+output t
+)",
+                                                        columns));
+    const target::Target target = *target::ParseTarget("x86_64 -mcpu=sapphirerapids -threads=2 -l2=2097152");
+    Chooser chooser(&given);
+    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+  };
+  EXPECT_THAT(schedule(2048, {}), HasSubstr("prefetch wptc tc jo_ioo 2\n"));
+  EXPECT_THAT(schedule(2048, {{"prefetch", 0, {}}}), Not(HasSubstr("prefetch")));
+  EXPECT_THAT(schedule(256, {}), Not(HasSubstr("prefetch")));
+}
+
 // What a search has to build to find out that it is too large is a trial lost.
 TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
   const ir::Workload workload = Parsed();

@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/schedule/apply.h"
+
+namespace hone::schedule {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kMostAhead = 64;
+constexpr int64_t kCompared = 64;  // iterations whose distance is looked at
+
+// Loops around the statement of the nest, outermost first: those of its readers that it is computed in, then its own.
+std::vector<Loop> LoopsAround(State& state, const Nest& nest) {
+  std::vector<Loop> loops;
+  if (!nest.AtRoot()) {
+    size_t position = 0;
+    const Nest& reader = *state.FindLoop(nest.at_loop, &position);
+    loops = LoopsAround(state, reader);
+    const size_t inside = loops.size() - reader.loops.size() + position + 1;
+    loops.resize(inside);
+  }
+  loops.insert(loops.end(), nest.loops.begin(), nest.loops.end());
+  return loops;
+}
+
+// The number, rows one after the other, of the element that the stage reads; undefined if it reads two.
+ir::Expr ElementRead(const Nest& nest, const ir::Buffer& buffer) {
+  ir::Expr element;
+  bool two = false;
+  ir::ForEachExpr(nest.stage.value, [&](const ir::Expr& e) {
+    const ir::Load* load = e.As<ir::Load>();
+    if (load == nullptr || load->buffer != buffer) return;
+    ir::Expr flat = ir::Expr(0);
+    for (size_t d = 0; d < load->indices.size(); ++d) flat = flat * ir::Expr(buffer->shape[d]) + load->indices[d];
+    two = two || (element.defined() && !ir::Equal(flat, element));
+    element = flat;
+  });
+  return two ? ir::Expr() : ir::Substitute(element, nest.bindings);
+}
+
+// How far apart what two iterations of the loop read is, the others being at their first; 0 if that differs.
+int64_t Distance(const ir::Expr& element, const Loop& loop) {
+  int64_t distance = 0, before = 0;
+  for (int64_t i = 0; i < std::min(loop.max_extent, kCompared); ++i) {
+    const auto place = ir::ConstantValue(ir::Simplify(ir::Substitute(element, {{loop.name, ir::Expr(i)}})));
+    if (!place.has_value() || (i > 1 && *place - before != distance)) return 0;
+    distance = *place - before;
+    before = *place;
+  }
+  return loop.max_extent > 1 ? distance : 0;
+}
+
+absl::StatusOr<PrefetchShare> Share(State& state, const Nest& nest, const ir::Buffer& buffer, const Prefetch& step) {
+  const std::vector<Loop> loops = LoopsAround(state, nest);
+  const auto around = std::ranges::find(loops, step.loop, &Loop::name);
+  if (around == loops.end()) {
+    return absl::NotFoundError(fmt::format("no loop {} around stage {}", step.loop, step.stage));
+  }
+  const auto serial =
+      std::find_if(nest.loops.rbegin() + static_cast<std::ptrdiff_t>(nest.StatementLoops()), nest.loops.rend(),
+                   [](const Loop& loop) { return loop.kind == ir::LoopKind::kSerial && loop.max_extent > 1; });
+  if (serial == nest.loops.rend() || serial->name == step.loop) {
+    return absl::FailedPreconditionError(fmt::format("stage {} has no loop inside {} to share", step.stage, step.loop));
+  }
+  const ir::Expr element = ElementRead(nest, buffer);
+  if (!element.defined()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} reads {} at two places", step.stage, step.buffer));
+  }
+  ir::VarMap others, inside;
+  PrefetchShare share{buffer, serial->name, {}, 0, 1, ir::Expr(0)};
+  bool shares = true;
+  for (auto loop = loops.begin(); loop != loops.end(); ++loop) {
+    if (loop != around) others[loop->name] = ir::Expr(0);
+    if (loop <= around) continue;
+    inside[loop->name] = ir::Expr(0);
+    if (shares && loop->extent.As<ir::IntImm>() == nullptr) {
+      return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop->name));
+    }
+    if (shares) {
+      share.number = share.number * ir::Expr(loop->max_extent) + ir::MakeVar(loop->name);
+      share.shares *= loop->max_extent;
+    }
+    shares = shares && loop->name != serial->name;
+  }
+  const int64_t distance = Distance(ir::Substitute(element, others), *around);
+  if (distance <= 0) {
+    return absl::FailedPreconditionError(fmt::format("what stage {} reads of {} does not move on evenly with loop {}",
+                                                     step.stage, step.buffer, step.loop));
+  }
+  const int64_t line = kLineBytes / ir::SizeOf(buffer->dtype);
+  const int64_t lines = (distance + line - 1) / line;
+  share.count = (lines + share.shares - 1) / share.shares * line;
+  share.shares = (distance + share.count - 1) / share.count;
+  inside[step.loop] = ir::Expr(0);
+  share.first = ir::Substitute(element, inside) + (ir::MakeVar(step.loop) + ir::Expr(step.ahead)) * ir::Expr(distance) +
+                share.number * ir::Expr(share.count);
+  return share;
+}
+
+}  // namespace
+
+absl::Status Apply(const Prefetch& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  const ir::Buffer buffer = FindRead(nest->stage, step.buffer);
+  if (buffer == nullptr) {
+    return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
+  }
+  if (!IsFixed(state, buffer.get())) {
+    return absl::FailedPreconditionError(fmt::format("{} is not constant: it may not be there yet", step.buffer));
+  }
+  if (step.ahead < 1 || step.ahead > kMostAhead) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} iterations ahead; 1 to {} make sense", step.ahead, kMostAhead));
+  }
+  HONE_ASSIGN_OR_RETURN(PrefetchShare share, Share(state, *nest, buffer, step));
+  nest->prefetches.push_back(std::move(share));
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule
