@@ -20,6 +20,12 @@ using schedule::Split;
 using schedule::Tail;
 
 constexpr double kSerialFlops = 100e3;
+constexpr int64_t kMostUnrolled = 256;     // vector operations of one tile's code
+constexpr int64_t kMostWindow = 25;        // steps of a reduction that may be written out whole
+constexpr int64_t kSmallWindow = 9;        // that are
+constexpr int64_t kMostPaddingNodes = 48;  // of an expression that is computed wherever it is read
+// Where padding is done: before, for each block of rows, or where it is read.
+constexpr int64_t kAtRoot = 0, kInBlock = 1, kInPlace = 2;
 
 // The axes of the output by their part in the tile; -1 if there is none.
 struct Roles {
@@ -88,6 +94,8 @@ class RegisterTile {
     if (roles_.vector < 0) return absl::OkStatus();
     OrderReduction();
     packs_ = !PackedOperands().empty();
+    // Inside another stage's loop, whoever put the reader there places what it reads, too.
+    if (!nested_) producers_ = OwnProducers(sketch_.state, reduction());
     ChooseTile();
     HONE_RETURN_IF_ERROR(PlacePadding());
     if (packs_) HONE_RETURN_IF_ERROR(PackOperands());
@@ -118,10 +126,13 @@ class RegisterTile {
     // Only a packed operand has padding for vectors beyond the edge.
     const int64_t beyond = packs_ ? tile_.width - 1 : 0;
     const int64_t most_vectors = std::clamp<int64_t>((vector_extent + beyond) / tile_.width, 1, 4);
+    // What is written out whole has as many steps for every row.
+    const int64_t most_tile = PadsInPlace() ? kMostUnrolled / Steps() / 2 : registers;
     double best = 1e300;
     int64_t best_vectors = 1, best_rows = 1;
     for (int64_t v = 1; v <= most_vectors; ++v) {
       for (int64_t r = 1; r <= std::min(row_extent, RowLimit(registers, v)); ++r) {
+        if (r * v > most_tile) break;
         const double cost = TileCost(row_extent, vector_extent, tile_.width, r, v);
         if (cost < best) {
           best = cost;
@@ -160,13 +171,45 @@ class RegisterTile {
   // Stages that only this reduction reads and that have arithmetic or conditions (padding): inside, per block, or
   // before.
   absl::Status PlacePadding() {
-    // Inside another stage's loop, whoever put the reader there places what it reads, too.
-    if (!nested_) producers_ = OwnProducers(sketch_.state, reduction());
     rows_outside_ = Choose("order", {0, 1}, PrefersRowsOutside() ? 1 : 0) == 1;
     // A panel of packed vectors reads all rows: only outside of it are they copied once. Vectors that are not packed
     // are what is copied, so that each block copies its own.
-    if (!producers_.empty() && !PadsSteps()) producer_place_ = Choose("pad", {0, 1}, rows_outside_ || !packs_ ? 1 : 0);
+    if (producers_.empty() || PadsSteps()) return absl::OkStatus();
+    std::vector<int64_t> places = {kAtRoot, kInBlock};
+    if (MayPadInPlace()) places.push_back(kInPlace);
+    producer_place_ = Choose("pad", places, PadsInPlace() ? kInPlace : rows_outside_ || !packs_ ? kInBlock : kAtRoot);
+    if (producer_place_ != kInPlace) return absl::OkStatus();
+    for (const std::string& producer : std::exchange(producers_, {})) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{producer}));
+    }
     return absl::OkStatus();
+  }
+
+  // A small window of vectors that is written out: what padding asks is then asked of each vector once, mostly when the
+  // code is made, and nothing is copied.
+  bool MayPadInPlace() const {
+    if (use_.has_value() || producers_.empty() || Steps() > kMostWindow) return false;
+    const ir::Stage& s = reduction();
+    const std::string& vector = s.axes[static_cast<size_t>(roles_.vector)].name;
+    return std::ranges::all_of(LoadsOf(s), [&](const ir::Load& load) {
+      if (std::ranges::find(producers_, load.buffer->name) == producers_.end()) return true;
+      const ir::Expr& value = sketch_.Get(load.buffer->name).stage.value;
+      const bool along_vectors = StrideOf(load, vector, AxisRanges(s)) != 0;
+      return along_vectors && !HasCall(value) && CountNodes(value) <= kMostPaddingNodes;
+    });
+  }
+
+  // By default: a larger window leaves too few rows for one tile's code, and where vectors run over their axis every
+  // load has a mask of its own already.
+  bool PadsInPlace() const {
+    const int64_t width = sketch_.target.VectorWidth(std::max(4, ir::SizeOf(reduction().buffer->dtype)));
+    return Steps() <= kSmallWindow && Extent(roles_.vector) % width == 0 && MayPadInPlace();
+  }
+
+  int64_t Steps() const {
+    int64_t steps = 1;
+    for (const ir::Axis& axis : reduction().reduce_axes) steps *= axis.extent;
+    return steps;
   }
 
   // An instruction reads beyond the end of so short a reduction: only a whole copy is padded for it.
@@ -315,9 +358,9 @@ class RegisterTile {
     size_t position = 0;
     const int64_t extent = sketch_.state.FindLoop(name, &position)->loops[position].max_extent;
     int64_t preferred = TilesOfBlock(extent);
-    if (producer_place_ == 1) {
+    if (producer_place_ == kInBlock) {
       while (preferred > 1 && CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) --preferred;
-      if (CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) producer_place_ = 0;
+      if (CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) producer_place_ = kAtRoot;
     }
     const int64_t size = sketch_.chooser.Tile(prefix_ + "block", extent, extent, preferred);
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, size, Tail::kShift}));
@@ -379,7 +422,7 @@ class RegisterTile {
   absl::Status PlaceProducers() {
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage_, tile_loop_}));
     for (const std::string& producer : producers_) {
-      if (producer_place_ == 1 && !block_loop_.empty()) {
+      if (producer_place_ == kInBlock && !block_loop_.empty()) {
         HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{producer, block_loop_}));
         HONE_RETURN_IF_ERROR(VectorizeCopy(sketch_, producer));
       } else {
@@ -482,7 +525,13 @@ class RegisterTile {
     const int64_t extent = extent_of(innermost);
     const int64_t tile = tile_.rows * tile_.planes * tile_.vectors;
     const bool window = extent <= 7;
-    const int64_t limit = std::max<int64_t>(1, 256 / tile);
+    const int64_t limit = std::max<int64_t>(1, kMostUnrolled / tile);
+    if (producer_place_ == kInPlace && Steps() <= limit) {
+      for (const std::string& loop : reduce_order_) {
+        HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
+      }
+      return absl::OkStatus();
+    }
     if (window) {
       if (extent <= limit && Choose("unroll_window", {0, 1}, 1) == 1)
         HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{innermost, ir::LoopKind::kUnrolled}));
@@ -511,7 +560,7 @@ class RegisterTile {
   Tile tile_;
   bool packs_ = false;  // some operand is packed
   bool rows_outside_ = false;
-  int64_t producer_place_ = 0;
+  int64_t producer_place_ = kAtRoot;
   std::vector<std::string> producers_, reduce_order_;
   std::string tile_loop_, block_loop_, panel_loop_;
   std::string steps_loop_;  // with an instruction: the reduction loop that is a part of it

@@ -223,6 +223,28 @@ output t
   EXPECT_THAT(schedule(256, {}), Not(HasSubstr("prefetch")));
 }
 
+TEST(RegisterTile, PadsSmallWindowsOfWholeVectorsWhereTheyAreRead) {
+  const auto schedule = [](int64_t channels, int64_t window, const Decisions& given) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "depthwise_conv2d"
+input x: f32[14,14,{0}] in [-1, 1]
+const w: f32[{1},{1},{0}] in [-1, 1]
+p: f32[20,20,{0}] over py:20, px:20, pc:{0} = select(py >= 1 && py < 15 && px >= 1 && px < 15, x[py - 1, px - 1, pc], 0f32)
+t: f32[14,14,{0}] over i:14, j:14, c:{0} = sum a:{1}, b:{1} of p[i + a, j + b, c] * w[a, b, c]
+output t
+)",
+                                                        channels, window));
+    const target::Target target = *target::ParseTarget("x86_64 -mcpu=sapphirerapids -threads=2");
+    Chooser chooser(&given);
+    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+  };
+  EXPECT_THAT(schedule(32, 3, {}), HasSubstr("inline p\n"));
+  EXPECT_THAT(schedule(32, 3, {{"pad", 1, {}}}), HasSubstr("compute_at p "));
+  EXPECT_THAT(schedule(32, 3, {{"pad", 0, {}}}), Not(AnyOf(HasSubstr("compute_at p "), HasSubstr("inline p\n"))));
+  EXPECT_THAT(schedule(31, 3, {}), HasSubstr("compute_at p ")) << "every load has a mask of its own already";
+  EXPECT_THAT(schedule(32, 5, {}), HasSubstr("compute_at p ")) << "too few rows for one tile's code";
+  EXPECT_THAT(schedule(32, 5, {{"pad", 2, {}}}), HasSubstr("inline p\n"));
+}
+
 // What a search has to build to find out that it is too large is a trial lost.
 TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
   const ir::Workload workload = Parsed();
