@@ -51,9 +51,9 @@ struct Microarchitecture {
 std::span<const Microarchitecture> Microarchitectures();
 // Null if the table has no such CPU.
 const Microarchitecture* FindMicroarchitecture(Arch arch, std::string_view name);
-// Of the rows for this core the first all of whose features are in `present`, else the last of them. An x86-64 core that
-// has a feature which none of its rows has is another one under a false number (virtual machines show such): it gets the
-// richest row of its maker that `present` allows. A core without a row gets the best general one. Never null.
+// Of the rows for this core the first all of whose features are in `present`, else the last of them. An x86-64 core
+// with a feature that none of its rows has is another one under a false number, as virtual machines show them: it gets
+// the richest row of its maker that `present` allows. A core without a row gets the best general one. Never null.
 const Microarchitecture* Identify(Arch arch, const CoreId& id, const FeatureSet& present);
 
 FeatureSet FeaturesOf(const Microarchitecture& row);

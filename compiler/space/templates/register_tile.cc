@@ -22,7 +22,7 @@ using schedule::Tail;
 constexpr double kSerialFlops = 100e3;
 constexpr int64_t kMostUnrolled = 256;     // vector operations of one tile's code
 constexpr int64_t kMostWindow = 25;        // steps of a reduction that may be written out whole
-constexpr int64_t kSmallWindow = 9;        // that are
+constexpr int64_t kSmallWindow = 9;        // steps of one that is, where the default decides
 constexpr int64_t kMostPaddingNodes = 48;  // of an expression that is computed wherever it is read
 // Where padding is done: before, for each block of rows, or where it is read.
 constexpr int64_t kAtRoot = 0, kInBlock = 1, kInPlace = 2;
@@ -343,8 +343,8 @@ class RegisterTile {
     return absl::OkStatus();
   }
 
-  // Every thread gets a few blocks. With the vectors outside the panels are shared out as well, and one panel is as far
-  // as can be one block's: two threads would both fetch it.
+  // Every thread gets a few blocks. With the vectors outside, threads share out the panels as well, and a panel has one
+  // block only where there are enough of them: two threads that work on the same panel would both fetch it.
   int64_t TilesOfBlock(int64_t extent) const {
     const int64_t tasks = 4 * sketch_.target.threads;
     const int64_t panels = rows_outside_ ? 1 : (Extent(roles_.vector) + tile_.columns() - 1) / tile_.columns();
@@ -465,8 +465,9 @@ class RegisterTile {
     return sketch_.Do(Annotate{order.loops.back(), ir::LoopKind::kVectorized});
   }
 
-  // Vectors that a core's second cache does not hold come from further away: those of the next panel while one is
-  // computed, each loop over rows and steps taking its share. Neighbouring panels are other threads'.
+  // Vectors that a core's second cache does not hold come from further away. Those of this thread's next panel are
+  // fetched while it computes, a share with each step of each tile of rows. Threads take panels in turns, so that its
+  // next one is as many panels further as there are threads.
   absl::Status PrefetchPanels() {
     if (!packs_) return absl::OkStatus();
     const schedule::Nest& nest = sketch_.Get(stage_);

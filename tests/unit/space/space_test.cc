@@ -228,7 +228,7 @@ TEST(RegisterTile, PadsSmallWindowsOfWholeVectorsWhereTheyAreRead) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "depthwise_conv2d"
 input x: f32[14,14,{0}] in [-1, 1]
 const w: f32[{1},{1},{0}] in [-1, 1]
-p: f32[20,20,{0}] over py:20, px:20, pc:{0} = select(py >= 1 && py < 15 && px >= 1 && px < 15, x[py - 1, px - 1, pc], 0f32)
+p: f32[20,20,{0}] over v:20, h:20, d:{0} = select(v >= 1 && v < 15 && h >= 1 && h < 15, x[v - 1, h - 1, d], 0f32)
 t: f32[14,14,{0}] over i:14, j:14, c:{0} = sum a:{1}, b:{1} of p[i + a, j + b, c] * w[a, b, c]
 output t
 )",
