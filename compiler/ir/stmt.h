@@ -121,6 +121,7 @@ struct Prefetch {
   Expr first;  // a scalar i64: the number of the first element, rows one after the other
   int64_t count;
 };
+inline constexpr int64_t kLineBytes = 64;  // that memory moves at once, of every CPU that code is made for
 
 struct StmtNode {
   std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Copy, Commit, Wait, Prefetch> value;

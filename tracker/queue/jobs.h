@@ -50,7 +50,7 @@ class JobBook {
   // another boot of it was lost, the same one did not hear the answer.
   std::optional<Grant> Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
                              const Used& used = nullptr);
-  // What that tuner holds, for good: a question that it asked before may come after, and gets nothing.
+  // Gives up what that tuner holds, for good: a question that it asked before and that comes after gets nothing.
   void Leave(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   // Why a queued job is not to be leased now; "" when it may be.
   void SetBlocked(const std::string& job_id, const std::string& why, absl::Time now);

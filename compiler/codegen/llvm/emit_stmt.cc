@@ -82,11 +82,11 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
 }
 
 void Emitter::EmitPrefetch(const ir::Prefetch& prefetch) {
-  if (func_.grid.defined()) return;  // what hides latency there is other lanes
-  constexpr int64_t kLineBytes = 64, kRead = 0, kSecondCache = 2, kData = 1;
+  if (func_.grid.defined()) return;  // while a lane waits for memory, others compute
+  constexpr int kRead = 0, kSecondCache = 2, kData = 1;
   llvm::Value* first = EmitExpr(prefetch.first * ir::Expr(int64_t{ir::SizeOf(prefetch.buffer->dtype)}));
   const int64_t bytes = prefetch.count * ir::SizeOf(prefetch.buffer->dtype);
-  for (int64_t line = 0; line < bytes; line += kLineBytes) {
+  for (int64_t line = 0; line < bytes; line += ir::kLineBytes) {
     llvm::Value* place = builder_.CreateGEP(builder_.getInt8Ty(), places_.at(prefetch.buffer.get()).pointer,
                                             builder_.CreateAdd(first, builder_.getInt64(line)));
     builder_.CreateIntrinsic(

@@ -8,7 +8,6 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostAhead = 64;
 constexpr int64_t kCompared = 64;  // iterations whose distance is looked at
 
@@ -90,7 +89,7 @@ absl::StatusOr<PrefetchShare> Share(State& state, const Nest& nest, const ir::Bu
     return absl::FailedPreconditionError(fmt::format("what stage {} reads of {} does not move on evenly with loop {}",
                                                      step.stage, step.buffer, step.loop));
   }
-  const int64_t line = kLineBytes / ir::SizeOf(buffer->dtype);
+  const int64_t line = ir::kLineBytes / ir::SizeOf(buffer->dtype);
   const int64_t lines = (distance + line - 1) / line;
   share.count = (lines + share.shares - 1) / share.shares * line;
   share.shares = (distance + share.count - 1) / share.count;

@@ -228,11 +228,7 @@ class RegisterTile {
   }
 
   // What the reduction reads along the vectors, of one matrix of a batch.
-  int64_t VectorBytes() const {
-    int64_t bytes = Extent(roles_.vector) * ir::SizeOf(reduction().buffer->dtype);
-    for (const ir::Axis& axis : reduction().reduce_axes) bytes *= axis.extent;
-    return bytes;
-  }
+  int64_t VectorBytes() const { return Steps() * Extent(roles_.vector) * ir::SizeOf(reduction().buffer->dtype); }
 
   // What it reads that is the same for all vectors.
   int64_t BroadcastBytes() const {
