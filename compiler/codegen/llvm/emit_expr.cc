@@ -1,4 +1,5 @@
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <cmath>
 
@@ -202,6 +203,11 @@ llvm::Value* Emitter::EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm:
                                       : (if_equal ? Predicate::FCMP_OGE : Predicate::FCMP_OGT);
     return builder_.CreateSelect(builder_.CreateFCmp(replaces, b, a), b, a);
   }
+  return EmitFloatMinMax(is_min, a, b);
+}
+
+llvm::Value* Emitter::EmitFloatMinMax(bool is_min, llvm::Value* a, llvm::Value* b) {
+  if (!is_min && llvm::Triple(module_->getTargetTriple()).isX86()) return EmitMaxOfX86(builder_, a, b);
   return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, a, b);
 }
 

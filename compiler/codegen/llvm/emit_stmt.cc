@@ -1,6 +1,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/kernel_abi.h"
 #include "base/status.h"
@@ -125,10 +126,8 @@ bool Emitter::EmitHorizontal(const ir::For& loop) {
   const ir::Expr step =
       ir::Substitute(part->indices[0], {{loop.var, ir::MakeVar(loop.var) + ir::Expr(1)}}) - part->indices[0];
   if (ir::ConstantValue(step) != 1) return false;
-  llvm::Intrinsic::ID combine = llvm::Intrinsic::not_intrinsic;
-  if (update->op == ir::BinaryOp::kMax) combine = llvm::Intrinsic::vector_reduce_fmaximum;
-  if (update->op == ir::BinaryOp::kMin) combine = llvm::Intrinsic::vector_reduce_fminimum;
-  if (combine == llvm::Intrinsic::not_intrinsic && update->op != ir::BinaryOp::kAdd) return false;
+  const bool is_min = update->op == ir::BinaryOp::kMin;
+  if (!is_min && update->op != ir::BinaryOp::kMax && update->op != ir::BinaryOp::kAdd) return false;
   const ir::Expr first = ir::Simplify(ir::Substitute(part->indices[0], {{loop.var, ir::Expr(0)}}), ranges_);
   llvm::Value* parts =
       EmitExpr(ir::MakeLoad(part->buffer, {ir::MakeRamp(first, ir::Expr(1), static_cast<int>(extent->value))}));
@@ -139,9 +138,14 @@ bool Emitter::EmitHorizontal(const ir::For& loop) {
     sum->setHasAllowReassoc(true);
     result = sum;
   } else {
-    llvm::Value* reduced = builder_.CreateIntrinsic(combine, {parts->getType()}, {parts});
-    result = builder_.CreateBinaryIntrinsic(
-        update->op == ir::BinaryOp::kMax ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, before, reduced);
+    for (int half = static_cast<int>(extent->value) / 2; half > 0; half /= 2) {
+      llvm::SmallVector<int> low(static_cast<size_t>(half)), high(static_cast<size_t>(half));
+      std::iota(low.begin(), low.end(), 0);
+      std::iota(high.begin(), high.end(), half);
+      parts =
+          EmitFloatMinMax(is_min, builder_.CreateShuffleVector(parts, low), builder_.CreateShuffleVector(parts, high));
+    }
+    result = EmitFloatMinMax(is_min, before, builder_.CreateExtractElement(parts, uint64_t{0}));
   }
   llvm::Type* element = MemoryTypeOf(store->buffer->dtype);
   Annotate(builder_.CreateAlignedStore(result, Address(store->buffer, store->indices[0], element), llvm::Align(4)),

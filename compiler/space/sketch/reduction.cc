@@ -13,7 +13,7 @@ constexpr int64_t kShortVector = 4;  // the least that is worth a vector
 bool FitsVectors(const Sketch& sketch, const ir::Stage& s) {
   if (s.reduce_axes.empty()) return false;
   const ir::Axis& axis = s.reduce_axes.back();
-  if (axis.extent < 2 * sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)))) return false;
+  if (axis.extent <= sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)))) return false;
   const ir::Ranges ranges = AxisRanges(s);
   const std::vector<ir::Load> loads = LoadsOf(s);
   return std::all_of(loads.begin(), loads.end(), [&](const ir::Load& load) {

@@ -150,22 +150,27 @@ class RegisterTile {
     tile_.rows = sketch_.chooser.Tile(prefix_ + "rows", row_extent, limit, std::min(best_rows, limit));
     const int64_t most_planes = std::min(Extent(roles_.plane), limit / tile_.rows);
     const bool whole_row = tile_.rows == row_extent;
-    tile_.planes =
-        most_planes <= 1
-            ? 1
-            : sketch_.chooser.Tile(
-                  prefix_ + "planes", Extent(roles_.plane), most_planes,
-                  HintedSize(roles_.plane, whole_row ? std::min<int64_t>(most_planes, PlanesToFill(limit)) : 1));
+    tile_.planes = most_planes <= 1
+                       ? 1
+                       : sketch_.chooser.Tile(prefix_ + "planes", Extent(roles_.plane), most_planes,
+                                              HintedSize(roles_.plane, whole_row ? PlanesToFill(most_planes) : 1));
   }
 
   // Accumulators, one register per vector of the packed operand and one for the broadcast.
   static int64_t RowLimit(int64_t registers, int64_t vectors) {
     return std::max<int64_t>(1, (registers - vectors - 1) / vectors);
   }
-  int64_t PlanesToFill(int64_t limit) const {
-    int64_t planes = std::max<int64_t>(1, limit / tile_.rows);
-    while (planes > 1 && Extent(roles_.plane) % planes != 0) --planes;
-    return planes;
+  // Rows so short that several fit one tile: as many as make the whole cheapest.
+  int64_t PlanesToFill(int64_t most) const {
+    int64_t best = 1;
+    const auto cost = [&](int64_t planes) {
+      return TileCost(Extent(roles_.plane) * tile_.rows, Extent(roles_.vector), tile_.width, planes * tile_.rows,
+                      tile_.vectors);
+    };
+    for (int64_t planes = 2; planes <= most; ++planes) {
+      if (cost(planes) < cost(best)) best = planes;
+    }
+    return best;
   }
 
   // Stages that only this reduction reads and that have arithmetic or conditions (padding): inside, per block, or

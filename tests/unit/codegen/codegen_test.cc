@@ -107,11 +107,17 @@ INSTANTIATE_TEST_SUITE_P(
         Expression{"f32", "1f32 / max(x[i, j] * 0f32, 0f32)", -2, -1},
         Expression{"f32", "1f32 / max(x[i, j] * 0f32, -0f32)", 1, 2},
         Expression{"f32", "1f32 / min(-0f32, x[i, j] * 0f32)", 1, 2},
-        Expression{"f32", "1f32 / min(x[i, j] * 0f32, 0f32)", -2, -1}));
+        Expression{"f32", "1f32 / min(x[i, j] * 0f32, 0f32)", -2, -1},
+        Expression{"f32", "1f32 / max(x[i, j] * 0f32, y[i, j] * 0f32)", -1, 1},
+        Expression{"f32", "1f32 / min(x[i, j] * 0f32, y[i, j] * 0f32)", -1, 1},
+        Expression{"f32", "max(x[i, j], log(y[i, j]))", -1, 1},
+        Expression{"f32", "max(log(x[i, j]), log(y[i, j]))", -1, 1}));
 
 INSTANTIATE_TEST_SUITE_P(F64, ExpressionTest,
                          ::testing::Values(Expression{"f64", "exp(x[i, j])", -5, 5},
                                            Expression{"f64", "tanh(x[i, j]) + sigmoid(y[i, j])", -5, 5},
+                                           Expression{"f64", "1f64 / max(x[i, j] * 0f64, y[i, j] * 0f64)", -1, 1},
+                                           Expression{"f64", "max(log(x[i, j]), y[i, j])", -1, 1},
                                            Expression{"f64", "erf(x[i, j])", -5, 5}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -280,6 +286,23 @@ TEST(VectorLoads, ElementsInOrderAreNotGathered) {
     ASSERT_TRUE(assembly.ok()) << assembly.status();
     EXPECT_EQ(assembly->find("gather"), std::string::npos) << index << "\n" << *assembly;
   }
+}
+
+// A step of a maximum takes few instructions that wait for one another, and no memory.
+TEST(Maxima, StayInARegister) {
+  const auto func = ir::ParseFunc(
+      "func f(A: f32[1024], B: f32[16]) { for i in 64 { B[ramp(0, 1, 16)] = max(B[ramp(0, 1, 16)], A[ramp(i * 16, 1, "
+      "16)]) } }");
+  ASSERT_TRUE(func.ok()) << func.status();
+  const Target target = ParseTarget("x86_64 -mcpu=sapphirerapids").value();
+  const auto assembly = Emit(std::span(&*func, 1), target, Effort::kKernel, Output::kAssembly);
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  const size_t loop = assembly->find(".LBB"), last = assembly->find("\tj", loop);
+  ASSERT_NE(last, std::string::npos) << *assembly;
+  const std::string steps = assembly->substr(loop, last - loop);
+  EXPECT_THAT(steps, HasSubstr("vmaxps"));
+  EXPECT_THAT(steps, ::testing::Not(HasSubstr("vcmp")));
+  EXPECT_THAT(steps, ::testing::Not(::testing::ContainsRegex("%zmm[0-9]+, [^%]*\\(%r"))) << steps;
 }
 
 TEST(Prefetches, OneInstructionForEachLine) {

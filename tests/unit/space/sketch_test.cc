@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 // The rules of the sketch, each on a workload that needs it: the schedule that it writes, and that it computes the
 // same.
 #include <gmock/gmock.h>
@@ -134,6 +136,20 @@ TEST(SketchTest, AReductionAlongMemoryMayHaveVectorsOfItsOwn) {
   EXPECT_THAT(Scheduled(kDots, {{"along", 2, {}}}), HasSubstr("rfactor tc kc 64 inner\n"));
   EXPECT_THAT(Scheduled(kDots, {{"along", 1, {}}}), Not(HasSubstr("rfactor")));
   EXPECT_THAT(Scheduled(kRowSums), HasSubstr("inner\n"));
+}
+
+TEST(SketchTest, ARowIsAddedUpInVectorsFromTheLengthOfOneOn) {
+  const auto steps = [](int64_t length) {
+    return Scheduled(fmt::format(R"(workload "softmax"
+input x: f32[600,{0}] in [-1, 1]
+m: f32[600] over i:600 = max k:{0} of x[i, k]
+e: f32[600,{0}] over ei:600, ek:{0} = exp(x[ei, ek] - m[ei])
+output e
+)",
+                                 length));
+  };
+  EXPECT_THAT(steps(23), HasSubstr("rfactor m k 16 inner\n"));
+  EXPECT_THAT(steps(16), Not(HasSubstr("rfactor")));
 }
 
 TEST(SketchTest, PaddingIsCopiedBeforeOrForATaskOrComputedInPlace) {

@@ -223,6 +223,25 @@ output t
   EXPECT_THAT(schedule(256, {}), Not(HasSubstr("prefetch")));
 }
 
+// Else every two pixels would read all weights.
+TEST(RegisterTile, RowsTooShortForATileShareOne) {
+  const auto schedule = [](int64_t height, int64_t width) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "conv2d"
+input x: f32[{0},{1},64] in [-1, 1]
+const w: f32[5,5,64,48] in [-1, 1]
+t: f32[{2},{3},48] over i:{2}, j:{3}, c:48 = sum a:5, b:5, d:64 of x[i + a, j + b, d] * w[a, b, d, c]
+output t
+)",
+                                                        height + 4, width + 4, height, width));
+    const target::Target target = *target::ParseTarget("x86_64 -mcpu=sapphirerapids -threads=2");
+    const Decisions none;
+    Chooser chooser(&none);
+    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+  };
+  EXPECT_THAT(schedule(95, 2), HasSubstr("split i 4 shift\n")) << "95 has no small divisor, and needs none";
+  EXPECT_THAT(schedule(95, 56), HasSubstr("split i 1 shift\n"));
+}
+
 TEST(RegisterTile, PadsSmallWindowsOfWholeVectorsWhereTheyAreRead) {
   const auto schedule = [](int64_t channels, int64_t window, const Decisions& given) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "depthwise_conv2d"
