@@ -132,7 +132,7 @@ class Emitter {
 // 2 ulp of the correctly rounded result for exp and log, 4 ulp for tanh and erf. x: float or vector of float.
 llvm::Value* EmitExp(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
-// IEEE's maximum, of any floats: a NaN of either wins, and -0 is below +0. Three instructions where LLVM takes seven.
+// IEEE's maximum, of any floats: a NaN of either wins, and -0 is below +0. Five instructions where LLVM takes seven.
 llvm::Value* EmitMaxOfX86(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
 llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x);

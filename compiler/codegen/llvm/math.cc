@@ -37,9 +37,9 @@ llvm::Value* WithSignOf(Builder& b, llvm::Value* magnitude, llvm::Value* sign) {
 }  // namespace
 
 // Of equal or unordered numbers the max of x86 is the second, so that both orders together say all: the exponent of a
-// NaN survives the or, and of two zeros, which differ in their signs alone, the or of the negated is negative unless
-// both are positive. The sign is changed as that of a float: an accumulator that is stored as an integer and loaded as
-// a float would not be kept in a register.
+// NaN survives the or, and of two zeros, which differ in their signs alone, one positive one makes the or of the
+// negated negative. The sign is changed as that of a float: an accumulator that is stored as an integer and loaded as a
+// float would not be kept in a register.
 llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
   llvm::Type* ints = x->getType()->getWithNewType(b.getIntNTy(x->getType()->getScalarSizeInBits()));
   const auto negated_max = [&](llvm::Value* first, llvm::Value* second) {
