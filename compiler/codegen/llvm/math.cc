@@ -37,16 +37,17 @@ llvm::Value* WithSignOf(Builder& b, llvm::Value* magnitude, llvm::Value* sign) {
 }  // namespace
 
 // Of equal or unordered numbers the max of x86 is the second, so that both orders together say all: the exponent of a
-// NaN survives the or, and of two zeros, which differ in their signs alone, one positive one makes the or of the
-// negated negative. The sign is changed as that of a float: an accumulator that is stored as an integer and loaded as a
-// float would not be kept in a register.
+// NaN survives the or, and of two zeros, which differ in their signs alone, the result is negative if both are. Signs
+// are copied as those of floats: an accumulator that is stored as an integer and loaded as a float would not be kept in
+// a register.
 llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
   llvm::Type* ints = x->getType()->getWithNewType(b.getIntNTy(x->getType()->getScalarSizeInBits()));
-  const auto negated_max = [&](llvm::Value* first, llvm::Value* second) {
-    llvm::Value* max = b.CreateSelect(b.CreateFCmpOGT(first, second), first, second);
-    return b.CreateBitCast(b.CreateFNeg(max), ints);
+  const auto max = [&](llvm::Value* first, llvm::Value* second) {
+    return b.CreateBitCast(b.CreateSelect(b.CreateFCmpOGT(first, second), first, second), ints);
   };
-  return b.CreateFNeg(b.CreateBitCast(b.CreateOr(negated_max(x, y), negated_max(y, x)), x->getType()));
+  llvm::Value *one = max(x, y), *other = max(y, x);
+  return WithSignOf(b, b.CreateBitCast(b.CreateOr(one, other), x->getType()),
+                    b.CreateBitCast(b.CreateAnd(one, other), x->getType()));
 }
 
 // exp(x) = 2^n * exp(r), n = round(x / ln 2), |r| <= ln 2 / 2. 2^n in two factors reaches the denormals.
