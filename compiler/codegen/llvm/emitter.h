@@ -132,11 +132,12 @@ class Emitter {
 // 2 ulp of the correctly rounded result for exp and log, 4 ulp for tanh and erf. x: float or vector of float.
 llvm::Value* EmitExp(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
-// IEEE's maximum, of any floats: a NaN of either wins, and -0 is below +0. Five instructions where LLVM takes seven.
-llvm::Value* EmitMaxOfX86(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
 llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x);
 llvm::Value* EmitSigmoid(llvm::IRBuilder<>& builder, llvm::Value* x);
+
+// IEEE's maximum, of any floats: a NaN of either wins, and -0 is below +0. Five instructions where LLVM takes seven.
+llvm::Value* EmitMaxOfX86(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
 
 // The functions that a CPU takes from its C library, for devices that have none, of f32 and f64 and vectors of them.
 // Computed in f64, so right to about the last bit of f32; of f64 within some 1e-14 of the value (of pow, times the size

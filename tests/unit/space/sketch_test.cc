@@ -1,7 +1,6 @@
-#include <fmt/format.h>
-
 // The rules of the sketch, each on a workload that needs it: the schedule that it writes, and that it computes the
 // same.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
