@@ -48,6 +48,15 @@ void PinSelf([[maybe_unused]] int cpu) {
 #endif
 }
 
+// The CPU that the thread runs on just now; -1 where nobody says.
+int CurrentCpu() {
+#ifdef __linux__
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
 }  // namespace
 
 // How a loop is published and retired. `epoch` is odd while a loop is open. A worker enters by raising `inside` and
@@ -58,7 +67,8 @@ struct ThreadPool::State {
   HoneParallel parallel;  // first: parallel_for finds the State behind it
   std::mutex turn;        // one loop at a time
   std::vector<std::thread> workers;
-  std::vector<int> caller;  // CPUs as fast as the workers'; empty: all are
+  std::vector<int> caller;   // CPUs as fast as the workers'; empty: all are
+  std::vector<bool> pinned;  // by CPU: whether a worker is held there
   bool spin = true;
   std::atomic<bool> stop{false};
 
@@ -111,7 +121,19 @@ struct ThreadPool::State {
     }
   }
 
+  bool IsPinned(int cpu) const { return cpu >= 0 && static_cast<size_t>(cpu) < pinned.size() && pinned[cpu]; }
+
+  // A worker cannot leave its CPU. A caller that the system has put there, too, would take turns with it while another
+  // CPU is idle, so it goes; afterwards it may run where it could before.
+  void LeaveCpuToWorker() const {
+    if (!IsPinned(CurrentCpu())) return;
+    std::vector<int> others = UsableCpus();
+    std::erase_if(others, [this](int cpu) { return IsPinned(cpu); });
+    const OnCpus moved(others);
+  }
+
   void Run(HoneTask run_task, void* run_closure, int64_t run_count) {
+    LeaveCpuToWorker();
     const std::lock_guard lock(turn);
     task = run_task;
     closure = run_closure;
@@ -157,6 +179,13 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : stat
   // With more threads than CPUs, spinning or pinning would keep a thread that has work off its CPU.
   state_->spin = threads <= available;
   const bool pin = !cpus.empty() && threads <= available;
+  if (pin) {
+    for (int i = 1; i < threads; ++i) {
+      const auto cpu = static_cast<size_t>(cpus[i]);
+      if (state_->pinned.size() <= cpu) state_->pinned.resize(cpu + 1);
+      state_->pinned[cpu] = true;
+    }
+  }
   for (int i = 1; i < threads; ++i) {
     try {
       state_->workers.emplace_back([state = state_.get(), cpu = pin ? cpus[i] : -1] { state->Work(cpu); });

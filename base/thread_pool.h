@@ -3,8 +3,8 @@
 //
 // Persistent workers, pinned to the CPUs the process may use, the fastest cores first (base/cpu_cores.h); after work
 // they spin briefly on one epoch counter, then sleep on a futex. A parallel loop is handed out in chunks by an atomic
-// counter. The calling thread works too, so threads == 1 starts no thread at all. One pool runs one loop at a time;
-// calls from several threads take turns.
+// counter. The calling thread works too, so threads == 1 starts no thread at all; where a loop finds it on the CPU of a
+// worker, it moves to another. One pool runs one loop at a time; calls from several threads take turns.
 #ifndef HONE_BASE_THREAD_POOL_H_
 #define HONE_BASE_THREAD_POOL_H_
 

@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -67,6 +68,24 @@ TEST(ThreadPool, TakesTheFastestCoresFirst) {
   EXPECT_EQ(of_workers, std::set<std::vector<int>>{{slow}}) << "the caller has the first, which is the fastest";
   EXPECT_EQ(ThreadPool(0, {{.cores = {slow}, .siblings = {fast}}}).threads(), 1)
       << "two threads of a core are one core";
+}
+
+TEST(ThreadPool, ACallerLeavesTheCpuOfAWorker) {
+  const std::vector<int> usable = UsableCpus();
+  if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const int own = usable[0], of_worker = usable[1];
+  ThreadPool pool(2, {{.cores = {own, of_worker}, .siblings = {}}});
+  constexpr int kRounds = 20;
+  int left = 0;  // not always: the system may move the thread back at any time
+  for (int round = 0; round < kRounds; ++round) {
+    {
+      const OnCpus put_there({of_worker});
+    }
+    Each(pool.parallel(), 2, [](int64_t) {});
+    if (sched_getcpu() != of_worker) ++left;
+    ASSERT_EQ(UsableCpus(), usable) << "it may run where it could before";
+  }
+  EXPECT_GE(left, kRounds / 2);
 }
 
 TEST(ThreadPool, CallersTakeTurns) {
