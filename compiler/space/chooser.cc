@@ -44,7 +44,7 @@ int64_t Chooser::Tile(std::string_view name, int64_t extent, int64_t limit, int6
     const int64_t tiles = (extent + t - 1) / t;
     const bool tight = tiles * t == extent || (tiles * t - extent) * 16 <= extent;
     // Every size up to 16 matters for a register tile; beyond, few do.
-    if (power || (tight && (t <= 16 || extent % t == 0)) || t == most) options.push_back(t);
+    if (power || (tight && (t <= 16 || extent % t == 0 || t == preferred)) || t == most) options.push_back(t);
   }
   return OneOf(name, std::move(options), preferred);
 }

@@ -45,8 +45,8 @@ class Chooser {
   // One of the options (not empty, distinct), which `preferred` should be one of.
   int64_t OneOf(std::string_view name, std::vector<int64_t> options, int64_t preferred);
 
-  // A tile size for an axis of `extent`: options around powers of two, divisors of the extent and sizes that waste
-  // little, at most `limit`.
+  // A tile size for an axis of `extent`: options around powers of two, divisors of the extent and small sizes that
+  // waste little, `preferred` too if it does, at most `limit`.
   int64_t Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred);
 
   // How much of an axis the hint would have in a tile, of an output whose axes have these extents; else `otherwise`.

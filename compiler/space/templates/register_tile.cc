@@ -8,6 +8,8 @@
 // in memory, and constant ones, are packed to the tile order. Source: Goto, van de Geijn, "Anatomy of High-Performance
 // Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
@@ -128,10 +130,11 @@ class RegisterTile {
     const int64_t most_vectors = std::clamp<int64_t>((vector_extent + beyond) / tile_.width, 1, 4);
     // What is written out whole has as many steps for every row.
     const int64_t most_tile = PadsInPlace() ? kMostUnrolled / Steps() / 2 : registers;
+    const int64_t most_rows = std::min(row_extent, RowsHeld());
     double best = 1e300;
     int64_t best_vectors = 1, best_rows = 1;
     for (int64_t v = 1; v <= most_vectors; ++v) {
-      for (int64_t r = 1; r <= std::min(row_extent, RowLimit(registers, v)); ++r) {
+      for (int64_t r = 1; r <= std::min(most_rows, RowLimit(registers, v)); ++r) {
         if (r * v > most_tile) break;
         const double cost = TileCost(row_extent, vector_extent, tile_.width, r, v);
         if (cost < best) {
@@ -154,6 +157,25 @@ class RegisterTile {
                        ? 1
                        : sketch_.chooser.Tile(prefix_ + "planes", Extent(roles_.plane), most_planes,
                                               HintedSize(roles_.plane, whole_row ? PlanesToFill(most_planes) : 1));
+  }
+
+  // How many rows of what is broadcast the first cache holds at once, beside a line of vectors: rows whose distance is
+  // a multiple of a page share its sets, of which each has as many lines as the cache has pages, since first caches are
+  // indexed within a page. Each line is read again in the steps that follow, so it must stay.
+  int64_t RowsHeld() const {
+    constexpr int64_t kPage = 4096;
+    const ir::Stage& s = reduction();
+    const ir::Ranges ranges = AxisRanges(s);
+    const int64_t lines = std::max<int64_t>(1, sketch_.target.memory.l1_bytes / kPage - 1);
+    int64_t held = std::numeric_limits<int64_t>::max();
+    if (roles_.row < 0) return held;
+    for (const ir::Load& load : LoadsOf(s)) {
+      const int64_t along_vector = StrideOf(load, s.axes[static_cast<size_t>(roles_.vector)].name, ranges).value_or(1);
+      const int64_t row = StrideOf(load, s.axes[static_cast<size_t>(roles_.row)].name, ranges).value_or(0);
+      const int64_t bytes = row * ir::SizeOf(load.buffer->dtype);
+      if (along_vector == 0 && bytes > 0) held = std::min(held, lines * (kPage / std::gcd(bytes, kPage)));
+    }
+    return held;
   }
 
   // Accumulators, one register per vector of the packed operand and one for the broadcast.

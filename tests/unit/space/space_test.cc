@@ -242,6 +242,33 @@ output t
   EXPECT_THAT(schedule(95, 56), HasSubstr("split i 1 shift\n"));
 }
 
+// Rows a page apart share the sets of the first cache: more of them than it has pages drive each other out.
+TEST(RegisterTile, RowsAPageApartFitTheSetsOfTheFirstCache) {
+  const auto schedule = [](int64_t steps) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
+input x: f32[504,{0}] in [-1, 1]
+const w: f32[{0},512] in [-1, 1]
+t: f32[504,512] over i:504, j:512 = sum k:{0} of x[i, k] * w[k, j]
+output t
+)",
+                                                        steps));
+    const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l1=32768");
+    const Decisions none;
+    Chooser chooser(&none);
+    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+  };
+  EXPECT_THAT(schedule(1000), HasSubstr("split i 14 shift\n"));
+  EXPECT_THAT(schedule(1024), HasSubstr("split i 6 shift\n"));
+}
+
+TEST(Chooser, ATileThatADefaultAsksForIsOnOfferIfItWastesLittle) {
+  const Decisions none;
+  Chooser chooser(&none);
+  EXPECT_EQ(chooser.Tile("block", 33, 33, 17), 17) << "16 would make three blocks, which overlap by 15";
+  EXPECT_EQ(chooser.Tile("block", 33, 8, 17), 8) << "but for the limit";
+  EXPECT_EQ(chooser.Tile("block", 33, 33, 20), 16) << "two blocks of 20 would overlap by 7";
+}
+
 TEST(RegisterTile, PadsSmallWindowsOfWholeVectorsWhereTheyAreRead) {
   const auto schedule = [](int64_t channels, int64_t window, const Decisions& given) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "depthwise_conv2d"
