@@ -159,9 +159,10 @@ class RegisterTile {
                                               HintedSize(roles_.plane, whole_row ? PlanesToFill(most_planes) : 1));
   }
 
-  // How many rows of what is broadcast the first cache holds at once, beside a line of vectors: rows whose distance is
-  // a multiple of a page share its sets, of which each has as many lines as the cache has pages, since first caches are
-  // indexed within a page. Each line is read again in the steps that follow, so it must stay.
+  // How many rows of what is broadcast the first cache holds at once, beside a line of vectors. Rows whose distance is
+  // a multiple of a page share its sets. Where the cache is indexed within a page, as on x86, a set has as many lines
+  // as the cache has pages; it has fewer on some other cores. Each line is read again in the next steps, so it must
+  // stay.
   int64_t RowsHeld() const {
     constexpr int64_t kPage = 4096;
     const ir::Stage& s = reduction();
