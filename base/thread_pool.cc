@@ -68,7 +68,7 @@ struct ThreadPool::State {
   std::mutex turn;        // one loop at a time
   std::vector<std::thread> workers;
   std::vector<int> caller;   // CPUs as fast as the workers'; empty: all are
-  std::vector<bool> pinned;  // by CPU: whether a worker is held there
+  std::vector<bool> pinned;  // by CPU: whether a worker is held there; callers alone read it
   bool spin = true;
   std::atomic<bool> stop{false};
 
@@ -121,6 +121,10 @@ struct ThreadPool::State {
     }
   }
 
+  void MarkPinned(int cpu) {
+    pinned.resize(std::max(pinned.size(), static_cast<size_t>(cpu) + 1));
+    pinned[cpu] = true;
+  }
   bool IsPinned(int cpu) const { return cpu >= 0 && static_cast<size_t>(cpu) < pinned.size() && pinned[cpu]; }
 
   // A worker cannot leave its CPU. A caller that the system has put there, too, would take turns with it while another
@@ -179,19 +183,13 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : stat
   // With more threads than CPUs, spinning or pinning would keep a thread that has work off its CPU.
   state_->spin = threads <= available;
   const bool pin = !cpus.empty() && threads <= available;
-  if (pin) {
-    for (int i = 1; i < threads; ++i) {
-      const auto cpu = static_cast<size_t>(cpus[i]);
-      if (state_->pinned.size() <= cpu) state_->pinned.resize(cpu + 1);
-      state_->pinned[cpu] = true;
-    }
-  }
   for (int i = 1; i < threads; ++i) {
     try {
       state_->workers.emplace_back([state = state_.get(), cpu = pin ? cpus[i] : -1] { state->Work(cpu); });
     } catch (const std::system_error&) {
       break;  // the system gives no more threads: work with those there are
     }
+    if (pin) state_->MarkPinned(cpus[i]);
   }
 }
 
