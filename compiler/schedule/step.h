@@ -83,6 +83,11 @@ struct Rfactor {
   bool keep_inner = false;
 };
 
+// A maximum of f32 becomes one of integers: "<stage>c" reduces the places of the floats in IEEE's total order, the
+// stage takes the float in that place. A NaN wins, and of two zeros the positive one, as in a maximum of floats.
+struct TotalOrder {
+  std::string stage;
+};
 // The stage reads "<buffer>o<stage>", a copy of an i8 buffer in u8 or the other way round, every number moved by 128,
 // and takes the 128 back. The copy of a constant is made once, before the kernel runs.
 struct Recode {
@@ -127,7 +132,7 @@ struct Prefetch {
 };
 
 using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack,
-                          Rfactor, Recode, Distribute, Winograd, Tensorize, CopyAsync, Pipeline, Prefetch>;
+                          Rfactor, TotalOrder, Recode, Distribute, Winograd, Tensorize, CopyAsync, Pipeline, Prefetch>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

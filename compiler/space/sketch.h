@@ -41,6 +41,8 @@ std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
 bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);
 // How many leading axes all stages share: axis d of every load of a stage is the reader's own axis d.
 size_t CommonAxes(const schedule::State& state);
+// Whether a reduction slides a window: an index that both its axes and the axes it sums over move.
+bool HasWindow(const ir::Stage& stage);
 int CountNodes(const ir::Expr& e);
 bool HasCall(const ir::Expr& e);
 // A last tile that overlaps the one before needs no condition; only what is shorter than one tile must be masked.

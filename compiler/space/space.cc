@@ -148,8 +148,22 @@ absl::Status BuildWinogradTiles(const ir::Workload&, Sketch& sketch) {
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
+// Maxima of windows as integers where that of floats takes several instructions: windows share what they load, so that
+// its place in the order of floats is found once.
+absl::Status OrderMaxima(Sketch& sketch) {
+  if (sketch.target.has_maximum) return absl::OkStatus();
+  for (const std::string& stage : StageNames(sketch.state, true)) {
+    const ir::Stage& s = sketch.Get(stage).stage;
+    if (s.reduction != ir::Reduction::kMax || s.buffer->dtype != ir::DType::kFloat32 || !HasWindow(s)) continue;
+    if (sketch.chooser.OneOf(stage + ".order", {0, 1}, 1) == 0) continue;
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::TotalOrder{stage}));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  HONE_RETURN_IF_ERROR(OrderMaxima(sketch));
   HONE_ASSIGN_OR_RETURN(const bool split, SplitLongReductions(sketch));
   if (!split && !IsContraction(workload)) {
     HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleRows(sketch));

@@ -131,6 +131,7 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   target.memory.l2_bytes = row.caches.l2 << 10;
   target.memory.l3_bytes = row.caches.l3 << 10;
   FillVectors(row, features, &target);
+  target.has_maximum = target.arch != Arch::kX86_64;  // maxps forgets a NaN
   target.tensor_instructions = TensorInstructionsOf(target.arch, features);
   return target;
 }

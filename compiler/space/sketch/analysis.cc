@@ -94,6 +94,17 @@ bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer) {
   return true;
 }
 
+bool HasWindow(const ir::Stage& stage) {
+  const auto uses_any = [](const ir::Expr& index, const std::vector<ir::Axis>& axes) {
+    return std::ranges::any_of(axes, [&](const ir::Axis& a) { return ir::UsesVar(index, a.name); });
+  };
+  return std::ranges::any_of(LoadsOf(stage), [&](const ir::Load& load) {
+    return std::ranges::any_of(load.indices, [&](const ir::Expr& index) {
+      return uses_any(index, stage.axes) && uses_any(index, stage.reduce_axes);
+    });
+  });
+}
+
 int CountNodes(const ir::Expr& e) {
   int count = 0;
   ir::ForEachExpr(e, [&](const ir::Expr&) { ++count; });

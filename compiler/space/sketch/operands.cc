@@ -6,6 +6,11 @@
 #include "compiler/space/sketch.h"
 
 namespace hone::space {
+namespace {
+
+constexpr int64_t kWrittenOut = 8;  // vectors of a row: which of them meet padding is known then
+
+}  // namespace
 
 std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::string& vector) {
   const ir::Ranges ranges = AxisRanges(stage);
@@ -100,6 +105,10 @@ absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer) {
   const bool constant = last.extent.As<ir::IntImm>() != nullptr && last.max_extent >= width;
   HONE_RETURN_IF_ERROR(
       sketch.Do(schedule::Split{last.name, width, constant ? schedule::Tail::kShift : schedule::Tail::kMask}));
+  const int64_t vectors = (last.max_extent + width - 1) / width;
+  if (constant && vectors > 1 && vectors <= kWrittenOut) {
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{last.name + "o", ir::LoopKind::kUnrolled}));
+  }
   return sketch.Do(schedule::Annotate{last.name + "i", ir::LoopKind::kVectorized});
 }
 

@@ -38,21 +38,6 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   return sketch.Do(schedule::Annotate{axis.name + "i", ir::LoopKind::kVectorized});
 }
 
-// Whether a reduction slides a window: an index that both its axes and the axes it sums over move.
-bool HasWindow(const schedule::State& state) {
-  const auto uses_any = [](const ir::Expr& index, const std::vector<ir::Axis>& axes) {
-    return std::any_of(axes.begin(), axes.end(), [&](const ir::Axis& a) { return ir::UsesVar(index, a.name); });
-  };
-  for (const Nest& nest : state.nests) {
-    for (const ir::Load& load : LoadsOf(nest.stage)) {
-      for (const ir::Expr& index : load.indices) {
-        if (uses_any(index, nest.stage.axes) && uses_any(index, nest.stage.reduce_axes)) return true;
-      }
-    }
-  }
-  return false;
-}
-
 // Of the stage that has most.
 int64_t Iterations(const schedule::State& state) {
   int64_t most = 0;
@@ -91,7 +76,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
     along_memory = along_memory && FitsVectors(sketch, nest.stage);
   }
   const size_t common = CommonAxes(sketch.state);
-  if (!IsRows(sketch.state, common) || HasWindow(sketch.state) ||
+  if (!IsRows(sketch.state, common) || std::ranges::any_of(sketch.state.nests, HasWindow, &Nest::stage) ||
       (reductions < 2 && !along_memory && sketch.state.outputs[0]->shape.size() == common))
     return false;
   const std::string output = sketch.state.outputs[0]->name;

@@ -146,12 +146,22 @@ double Traffic(const Tiling& t, const std::vector<int64_t>& block) {
   return bytes * (1 + kPieceBytes / static_cast<double>(4 * block[vector] * t.TileSize(vector)));
 }
 
+// What a task may touch. Nothing but a copy of its own (a window over padding) is best still in the first cache.
+int64_t MostTaskBytes(const Tiling& t) {
+  const target::Memory& memory = t.sketch.target.memory;
+  const std::vector<ir::Load> loads = LoadsOf(t.StageOf(t.sums));
+  const bool own = t.place == Tiling::kAtTask && std::ranges::all_of(loads, [&](const ir::Load& load) {
+                     return std::ranges::find(t.producers, load.buffer->name) != t.producers.end();
+                   });
+  return (own ? memory.l1_bytes : memory.l2_bytes) / 2;
+}
+
 // In tiles: all of them, halved along the axis where that costs least traffic until there are tasks for the threads
-// and what a task touches fits the second cache.
+// and what a task touches fits the cache.
 std::vector<int64_t> PreferredBlock(const Tiling& t) {
   std::vector<int64_t> block(t.rank());
   for (size_t d = 0; d < t.rank(); ++d) block[d] = (t.Extent(d) + t.TileSize(d) - 1) / t.TileSize(d);
-  while (Tasks(t, block) < WantedTasks(t) || t.TaskBytes(block) > t.sketch.target.memory.l2_bytes / 2) {
+  while (Tasks(t, block) < WantedTasks(t) || t.TaskBytes(block) > MostTaskBytes(t)) {
     std::vector<int64_t> best;
     double least = 0;
     for (size_t d = 0; d < t.rank(); ++d) {

@@ -12,8 +12,7 @@ using schedule::Split;
 using schedule::Tail;
 
 constexpr int64_t kMostUnrolled = 256;  // vector operations of one tile's code
-constexpr int64_t kWindow = 7;          // a short axis of a reduction is written out,
-constexpr int64_t kWindowSteps = 16;    // or all of them, if there are few steps
+constexpr int64_t kWindow = 7;          // a short axis of a reduction is written out
 
 // The level of loops inside which the reduction is computed.
 size_t PlaceLevel(const Tiling& t) { return t.blocked ? t.first_reduction - 1 : t.levels - 2; }

@@ -12,6 +12,7 @@ constexpr int64_t kMostVectors = 4;
 constexpr double kTileCycles = 0.5;  // of a loop around a tile, per step of the reduction
 constexpr double kOverlap = 0.25;    // of what should be hidden behind something else
 constexpr int kPasses = 3;
+constexpr double kWrittenOut = 64;  // vector operations of windows that share what they load
 
 // The divisor of axis // c or axis % c; 0 for anything else.
 int64_t DivisorOf(const ir::Expr& atom, const std::string& axis) {
@@ -59,6 +60,7 @@ TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::
     for (size_t d = 0; d < stage.axes.size(); ++d) {
       moves.strides.push_back(StrideOf(load, stage.axes[d].name, ranges));
       moves.within.push_back(StrideWithin(load, stage.axes[d], ranges, &grains_[d]));
+      moves.windows.push_back(WindowOf(load, stage.axes[d], ranges));
     }
     loads_.push_back(std::move(moves));
   }
@@ -66,6 +68,32 @@ TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::
   for (size_t d = 0; d < stage.axes.size(); ++d) {
     if (stage.axes[d].extent > 1) last_ = static_cast<int>(d);
   }
+}
+
+TileModel::Window TileModel::WindowOf(const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges) const {
+  for (const ir::Expr& index : load.indices) {
+    int64_t stride = 0, step = 0, length = 1;
+    for (const auto& [atom, k] : ir::ToLinear(index, ranges).terms) {
+      const ir::Var* v = atom.As<ir::Var>();
+      if (v == nullptr) return {};
+      if (v->name == axis.name) stride = k;
+      const auto reduced = std::ranges::find(stage_.reduce_axes, v->name, &ir::Axis::name);
+      if (reduced == stage_.reduce_axes.end()) continue;
+      step = k;
+      length = reduced->extent;
+    }
+    if (stride > 0 && step > 0 && stride % step == 0) return {stride / step, length};
+  }
+  return {};
+}
+
+int64_t TileModel::WindowRows(int64_t vectors) const {
+  const bool shared = std::ranges::any_of(loads_, [&](const Moves& moves) {
+    return std::ranges::any_of(moves.windows, [](const Window& w) { return w.stride < w.length; });
+  });
+  if (!shared || reduce_steps_ > kWindowSteps) return RowLimit(vectors);
+  const double rows = kWrittenOut / (reduce_steps_ * static_cast<double>(vectors));
+  return std::clamp<int64_t>(static_cast<int64_t>(rows), 1, RowLimit(vectors));
 }
 
 std::optional<int64_t> TileModel::Stride(const Moves& moves, size_t axis, int64_t size) const {
@@ -98,6 +126,13 @@ double TileModel::Loads(const Moves& moves, const InnerTile& tile) const {
     const auto stride = Stride(moves, d, tile.sizes[d]);
     if (stride == 0) continue;  // the same all along the axis
     const bool vectors = static_cast<int>(d) == tile.vector && (moves.packed || stride == 1);
+    const Window& w = moves.windows[d];
+    if (static_cast<int>(d) != tile.vector && reduce_steps_ <= kWindowSteps && w.length > 1) {
+      // Written out: what windows share is loaded once.
+      const int64_t distinct = (tile.sizes[d] - 1) * std::min(w.stride, w.length) + w.length;
+      count *= static_cast<double>(distinct) / static_cast<double>(w.length);
+      continue;
+    }
     count *= static_cast<double>(vectors ? tile.vectors() : tile.sizes[d]);
   }
   return count;
@@ -123,7 +158,7 @@ double TileModel::Cycles(const InnerTile& tile) const {
 // Each axis in turn takes the size that is best beside the others.
 void TileModel::Improve(InnerTile& tile) const {
   double best = Cycles(tile);
-  const int64_t limit = RowLimit(tile.vectors());
+  const int64_t limit = WindowRows(tile.vectors());
   for (int pass = 0; pass < kPasses; ++pass) {
     for (size_t d = tile.sizes.size(); d-- > 0;) {
       // What lies inside of the vectors would tear them apart.

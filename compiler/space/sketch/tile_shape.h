@@ -8,10 +8,13 @@
 #include <set>
 #include <vector>
 
+#include "compiler/ir/simplify.h"
 #include "compiler/ir/workload.h"
 #include "compiler/target/target.h"
 
 namespace hone::space {
+
+inline constexpr int64_t kWindowSteps = 16;  // of a reduction that is written out whole
 
 // How many elements of every axis of a stage are accumulated in registers at a time.
 struct InnerTile {
@@ -43,12 +46,20 @@ class TileModel {
   int64_t Grain(int axis) const { return grains_[static_cast<size_t>(axis)]; }
 
  private:
+  // How far windows along an axis lie apart, and how long they are, in steps of the reduction. Length 1: no window.
+  struct Window {
+    int64_t stride = 1, length = 1;
+  };
   struct Moves {
     std::vector<std::optional<int64_t>> strides;  // by axis, from anywhere to anywhere; nullopt: not affine
     std::vector<std::optional<int64_t>> within;   // inside of a grain
+    std::vector<Window> windows;                  // by axis
     bool packed = false;
   };
 
+  Window WindowOf(const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges) const;
+  // Rows of so many vectors whose windows, written out, leave the registers to what they share.
+  int64_t WindowRows(int64_t vectors) const;
   std::optional<int64_t> Stride(const Moves& moves, size_t axis, int64_t size) const;
   double Loads(const Moves& moves, const InnerTile& tile) const;
   void Improve(InnerTile& tile) const;

@@ -1,4 +1,4 @@
-// recode, distribute and tensorize: that they keep the meaning, what they refuse, and what comes of them.
+// total_order, recode, distribute and tensorize: that they keep the meaning, what they refuse, and what comes of them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include "compiler/passes/build_loops.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
+#include "tests/unit/space/compiled.h"
 #include "tests/unit/space/lowered.h"
 
 namespace hone::schedule {
@@ -79,6 +80,41 @@ TEST(Tensorize, BecomesOneStatement) {
   ASSERT_TRUE(module.ok()) << module.status();
   EXPECT_THAT(ir::Print(module->main[0]),
               HasSubstr("contract usdot t[jo * 4 + 12] += x[ko * 4 + 8] * wpt[ko * 16 + jo * 32 stride 4]"));
+}
+
+// Maxima of two of: NaNs of either sign, infinities, zeros, ordinary and denormal numbers. The second output tells the
+// zeros apart.
+constexpr char kSpecial[] = R"(workload "pool"
+input x: i32[400,2] in [0, 9]
+v: f32[400,2] over vi:400, vk:2 = reinterpret<f32>(select(x[vi, vk] == 0i32, -8388607i32, )"
+                            R"(select(x[vi, vk] == 1i32, -1i32, select(x[vi, vk] == 2i32, 2139095041i32, )"
+                            R"(select(x[vi, vk] == 3i32, -8388608i32, select(x[vi, vk] == 4i32, 2139095040i32, )"
+                            R"(select(x[vi, vk] == 5i32, -2147483648i32, select(x[vi, vk] == 6i32, 0i32, )"
+                            R"(select(x[vi, vk] == 7i32, -2147483647i32, select(x[vi, vk] == 8i32, -1082130432i32, )"
+                            R"(1069547520i32))))))))))
+t: f32[400] over i:400 = max k:2 of v[i, k]
+u: f32[400] over ui:400 = select(t[ui] == 0f32, 1f32 / t[ui], 0f32)
+output t
+output u
+)";
+
+TEST(TotalOrder, IsTheOrderOfFloatsWithNaNsOnTop) {
+  const ir::Workload special = ir::ParseWorkload(kSpecial).value();
+  EXPECT_EQ(Check(special, "total_order t"), absl::OkStatus());
+  const Schedule vectors = ParseSchedule(
+                               "inline v\ntotal_order t\nsplit ic 16 mask\nreorder ico kc ici\nunroll kc\n"
+                               "vectorize ici\nsplit i 16 mask\nvectorize ii")
+                               .value();
+  for (const char* target : {"x86_64 -mcpu=x86-64-v3", "cpu"}) {
+    EXPECT_EQ(hone::testing::CheckCompiled(special, vectors, target::ParseTarget(target).value()), absl::OkStatus());
+  }
+}
+
+TEST(TotalOrder, IsForMaximaOfFloats) {
+  EXPECT_THAT(std::string(Check(Product("u8", "i8", 7, kPlain), "total_order t").message()),
+              HasSubstr("stage t is no maximum of f32"));
+  EXPECT_THAT(std::string(Check(ir::ParseWorkload(kSpecial).value(), "unroll i\ntotal_order t").message()),
+              HasSubstr("scheduled already"));
 }
 
 TEST(Distribute, KeepsTheMeaning) {

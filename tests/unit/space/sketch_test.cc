@@ -20,16 +20,16 @@ constexpr testing::Tolerance kTolerance = {.relative = 1e-3, .least = 1};  // su
 target::Target SomeCpu() { return target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=2").value(); }
 
 // The sketch's schedule with these decisions and all others as preferred; it must compute what the workload says.
-std::string Scheduled(const std::string& text, Decisions decisions = {}) {
+std::string Scheduled(const std::string& text, Decisions decisions = {}, const target::Target& cpu = SomeCpu()) {
   const auto workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
   Chooser chooser(&decisions);
-  const auto candidate = Build(*workload, SomeCpu(), Fitting(*workload, SomeCpu()), chooser, Family::kSketch);
+  const auto candidate = Build(*workload, cpu, Fitting(*workload, cpu), chooser, Family::kSketch);
   EXPECT_TRUE(candidate.ok()) << candidate.status();
   std::string steps = schedule::Print(candidate->schedule);
   const auto read = schedule::ParseSchedule(steps);
   EXPECT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, SomeCpu(), kTolerance), absl::OkStatus()) << steps;
+  EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, cpu, kTolerance), absl::OkStatus()) << steps;
   return steps;
 }
 
@@ -74,7 +74,7 @@ constexpr const char* kPool = R"(workload "pool"
 input x: f32[1,4,20,40] in [-1, 1]
 p: f32[1,4,22,42] over p0:1, p1:4, p2:22, p3:42 )"
                               R"(= select(p2 >= 1 && p2 < 21 && p3 >= 1 && p3 < 41, x[p0, p1, p2 - 1, p3 - 1], -inf_f32)
-t: f32[1,4,20,40] over n:1, c:4, h:20, v:40 = max kh:3, kw:3 of p[n, c, h + kh, v + kw]
+t: f32[1,4,20,40] over n:1, c:4, h:20, v:40 = max kh:3, kv:3 of p[n, c, h + kh, v + kv]
 output t
 )";
 
@@ -156,6 +156,22 @@ TEST(SketchTest, PaddingIsCopiedBeforeOrForATaskOrComputedInPlace) {
   EXPECT_THAT(Scheduled(kPool, {rows, block, {"pad", 0, {}}}), Not(HasSubstr("compute_at p ")));
   EXPECT_THAT(Scheduled(kPool, {rows, block, {"pad", 1, {}}}), HasSubstr("compute_at p "));
   EXPECT_THAT(Scheduled(kPool, {{"pad", 2, {}}}), HasSubstr("inline p\n"));
+}
+
+TEST(SketchTest, WindowsThatShareRowsAreWrittenOut) {
+  const std::string steps = Scheduled(kPool);
+  EXPECT_THAT(steps, HasSubstr("split h 7 shift\n")) << "7 rows of 9 steps";
+  EXPECT_THAT(steps, HasSubstr("unroll khc\n"));
+  EXPECT_THAT(steps, HasSubstr("unroll kvc\n")) << "shared rows are loaded once";
+  EXPECT_THAT(steps, HasSubstr("unroll p3o\n")) << "where the padding is, is known in a row that is written out";
+}
+
+TEST(SketchTest, MaximaOfWindowsAreIntegersWhereThatOfFloatsIsNoInstruction) {
+  EXPECT_THAT(Scheduled(kPool), HasSubstr("total_order t\n"));
+  EXPECT_THAT(Scheduled(kPool, {{"t.order", 0, {}}}), Not(HasSubstr("total_order")));
+  const auto arm = target::ParseTarget("arm64 -mcpu=cortex-a76");
+  ASSERT_TRUE(arm.ok()) << arm.status();
+  EXPECT_THAT(Scheduled(kPool, {}, *arm), Not(HasSubstr("total_order")));
 }
 
 TEST(SketchTest, OperandsMayBeCopiedForEachTask) {
