@@ -16,11 +16,6 @@ bool IsVar(const ir::Expr& e, const ir::Axis& axis) {
   return var != nullptr && var->name == axis.name;
 }
 
-bool IsZero(const ir::Expr& e) {
-  const auto* imm = e.As<ir::IntImm>();
-  return imm != nullptr && imm->value == 0;
-}
-
 std::vector<int64_t> Extents(const std::vector<ir::Axis>& axes) {
   std::vector<int64_t> extents;
   for (const ir::Axis& axis : axes) extents.push_back(axis.extent);
@@ -35,7 +30,7 @@ Access Classify(const ir::Load& load, const std::vector<ir::Axis>& axes) {
   size_t next = 0;  // the first axis that an index may still name
   for (size_t d = 0; d < load.indices.size(); ++d) {
     const ir::Expr& index = load.indices[d];
-    if (IsZero(index) && shape[d] == 1) continue;
+    if (ir::IsZero(index) && shape[d] == 1) continue;
     size_t axis = next;
     while (axis < axes.size() && !IsVar(index, axes[axis])) ++axis;
     if (axis == axes.size() || axes[axis].extent != shape[d]) return Access::kOther;
@@ -99,7 +94,7 @@ bool VisitsEachOnce(const ir::Load& load, std::vector<ir::Axis> axes) {
   if (load.mask.defined()) return false;
   for (size_t d = 0; d < load.indices.size(); ++d) {
     const int64_t extent = load.buffer->shape[d];
-    if (IsZero(load.indices[d]) && extent == 1) continue;
+    if (ir::IsZero(load.indices[d]) && extent == 1) continue;
     const auto axis =
         std::find_if(axes.begin(), axes.end(), [&](const ir::Axis& a) { return IsVar(load.indices[d], a); });
     if (axis == axes.end() || axis->extent != extent) return false;

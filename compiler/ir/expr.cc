@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -98,6 +99,12 @@ Expr MakeFloat(Type type, double value) {
 Expr MakeBool(bool value) { return MakeInt(kBoolType, value ? 1 : 0); }
 
 Expr MakeZero(Type type) { return MakeConst(type, 0.0); }
+
+bool IsZero(const Expr& e) {
+  const IntImm* i = e.As<IntImm>();
+  const FloatImm* f = e.As<FloatImm>();
+  return (i != nullptr && i->value == 0) || (f != nullptr && f->value == 0 && !std::signbit(f->value));
+}
 
 Expr MakeConst(Type type, double value) {
   const Type element = type.Element();

@@ -109,6 +109,7 @@ Expr MakeInt(Type type, int64_t value);
 Expr MakeFloat(Type type, double value);
 Expr MakeBool(bool value);
 Expr MakeZero(Type type);                 // 0, 0.0 or false in any type, broadcast if a vector
+bool IsZero(const Expr& e);               // the immediate 0 or 0.0; not -0.0
 Expr MakeConst(Type type, double value);  // the value in any scalar type
 Expr MakeVar(std::string name, Type type = kIndexType);
 Expr MakeCast(Type type, Expr value);  // the value itself if it has the type already

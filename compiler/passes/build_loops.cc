@@ -73,12 +73,32 @@ class LoopBuilder {
     for (const schedule::PrefetchShare& share : nest.prefetches) {
       if (position > 0 && nest.loops[position - 1].name == share.loop) stmts.push_back(Fetched(share));
     }
-    if (position == nest.loops.size() - nest.StatementLoops()) {
-      stmts.push_back(Guarded(nest, Innermost(nest)));
-    } else {
-      stmts.push_back(Around(nest, nest.loops[position], Inside(nest, position + 1)));
-    }
+    const ir::Stmt inside = position == nest.loops.size() - nest.StatementLoops()
+                                ? Guarded(nest, Innermost(nest))
+                                : Around(nest, nest.loops[position], Inside(nest, position + 1));
+    stmts.push_back(Contributing(nest, position, inside));
     return ir::MakeBlock(std::move(stmts));
+  }
+
+  // s, inside loops [0, position) of the nest, where it adds anything: of that only what the outermost loops of the
+  // reduction decide, since further inside a condition costs more than it saves.
+  static ir::Stmt Contributing(const Nest& nest, size_t position, ir::Stmt s) {
+    if (nest.contributes.empty() || position == 0) return s;
+    const auto decides = [](const Loop& l) { return l.reduce && l.kind == ir::LoopKind::kSerial; };
+    const auto first = nest.loops.begin() + static_cast<std::ptrdiff_t>(FirstReduction(nest));
+    const auto end = std::find_if_not(first, nest.loops.end(), decides);
+    ir::VarMap single;  // loops of one iteration
+    for (const Loop& loop : nest.loops) {
+      if (loop.max_extent == 1) single[loop.name] = ir::Expr(0);
+    }
+    for (const ir::Expr& condition : nest.contributes) {
+      const ir::Expr here = ir::Substitute(ir::Substitute(condition, nest.bindings), single);
+      const auto uses = [&](const Loop& l) { return ir::UsesVar(here, l.name); };
+      const auto last = std::find_if(nest.loops.rbegin(), nest.loops.rend(), uses).base();
+      if (last > first && last <= end && last == nest.loops.begin() + static_cast<std::ptrdiff_t>(position))
+        s = ir::MakeIf(here, std::move(s));
+    }
+    return s;
   }
 
   ir::Stmt Fetched(const schedule::PrefetchShare& share) const {

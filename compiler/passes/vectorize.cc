@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
@@ -160,19 +159,12 @@ class LoopVectorizer {
     return ir::MakeRamp(ir::Expr(0), ir::Expr(1), width_);  // the variable itself
   }
 
-  // What a masked load yields: not -0.
-  static bool IsZero(const ir::Expr& e) {
-    const ir::FloatImm* f = e.As<ir::FloatImm>();
-    const ir::IntImm* i = e.As<ir::IntImm>();
-    return (f != nullptr && f->value == 0 && !std::signbit(f->value)) || (i != nullptr && i->value == 0);
-  }
-
   // Loads in an arm happen only for the elements that take it. A condition that is the same for all decides for the
   // whole vector, and its arms need no masks.
   ir::Expr VecSelect(const ir::Select& select, const ir::Expr& mask) {
     const ir::Expr condition = Wide(Vec(select.condition, mask));
     const ir::Load* load = select.on_true.As<ir::Load>();
-    if (load != nullptr && IsZero(select.on_false) && ir::UsesVar(select.on_true, var_)) {
+    if (load != nullptr && ir::IsZero(select.on_false) && ir::UsesVar(select.on_true, var_)) {
       // Where its mask is false a load yields 0: the select is the mask.
       return VecLoad(*load, And(mask, condition), mask);
     }

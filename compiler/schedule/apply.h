@@ -23,6 +23,7 @@ absl::Status Apply(const CacheWrite& step, State& state);
 absl::Status Apply(const CacheRead& step, State& state);
 absl::Status Apply(const Pack& step, State& state);
 absl::Status Apply(const Rfactor& step, State& state);
+absl::Status Apply(const SkipPadding& step, State& state);
 absl::Status Apply(const TotalOrder& step, State& state);
 absl::Status Apply(const Recode& step, State& state);
 absl::Status Apply(const Distribute& step, State& state);

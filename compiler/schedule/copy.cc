@@ -11,12 +11,6 @@
 namespace hone::schedule {
 namespace {
 
-bool IsZero(const ir::Expr& e) {
-  const ir::IntImm* i = e.As<ir::IntImm>();
-  const ir::FloatImm* f = e.As<ir::FloatImm>();
-  return (i != nullptr && i->value == 0) || (f != nullptr && ir::Equal(e, ir::MakeZero(e.type())));
-}
-
 bool HasLoad(const ir::Expr& e) {
   bool found = false;
   ir::ForEachExpr(e, [&](const ir::Expr& x) { found |= x.As<ir::Load>() != nullptr; });
@@ -30,7 +24,7 @@ struct Moved {
 absl::StatusOr<Moved> MovedBy(const Nest& nest) {
   Moved moved{ir::Substitute(nest.stage.value, nest.bindings), {}};
   while (const ir::Select* select = moved.load.As<ir::Select>()) {
-    if (!IsZero(select->on_false) || HasLoad(select->condition)) break;
+    if (!ir::IsZero(select->on_false) || HasLoad(select->condition)) break;
     moved.condition = moved.condition.defined() ? moved.condition && select->condition : select->condition;
     moved.load = select->on_true;
   }

@@ -163,6 +163,16 @@ bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer) {
   return reads;
 }
 
+void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions) {
+  const ir::Binary* both = c.As<ir::Binary>();
+  if (both == nullptr || both->op != ir::BinaryOp::kAnd) {
+    conditions->push_back(c);
+    return;
+  }
+  CollectConditions(both->a, conditions);
+  CollectConditions(both->b, conditions);
+}
+
 ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
                       const std::function<ir::Expr(const std::vector<ir::Expr>&)>& replacement) {
   const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& c) { return ReplaceLoads(c, from, replacement); });

@@ -44,6 +44,7 @@ struct Nest {
   std::vector<Loop> loops;             // outermost first
   ir::VarMap bindings;                 // every axis of the stage in terms of loops of this nest and loops around it
   std::vector<ir::Expr> guards;        // the store happens only where all hold
+  std::vector<ir::Expr> contributes;   // of a sum, in terms of the stage's axes: it adds 0 where one does not hold
   std::vector<std::string> shifted;    // loops over tiles of which the last overlaps the one before
   std::string at_stage, at_loop;       // inside that loop of that stage; both empty: at the root
   std::vector<ir::Expr> origin;        // at a loop: where the stored region starts, per dimension
@@ -100,6 +101,8 @@ bool IsFixed(const State& state, const ir::BufferNode* buffer);
 ir::Buffer FindRead(const ir::Stage& stage, std::string_view name);
 // Whether the value of a stage loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
+// c itself, or what it joins with &&.
+void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions);
 // Every load of `from` in e made into replacement(indices).
 ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
                       const std::function<ir::Expr(const std::vector<ir::Expr>&)>& replacement);

@@ -134,6 +134,7 @@ std::optional<Step> ParseStep(const Words& w) {
   if (verb == "fuse" && w.size() == 3) return Fuse{word(1), word(2)};
   if (verb == "compute_at" && w.size() == 3) return ComputeAt{word(1), word(2)};
   if (verb == "cache_read" && w.size() == 3) return CacheRead{word(1), word(2)};
+  if (verb == "skip_padding" && w.size() == 2) return SkipPadding{word(1)};
   if (verb == "total_order" && w.size() == 2) return TotalOrder{word(1)};
   if (verb == "recode" && w.size() == 3) return Recode{word(1), word(2)};
   if (verb == "distribute" && w.size() == 2) return Distribute{word(1)};
@@ -186,6 +187,7 @@ std::string Print(const Step& step) {
           [](const Rfactor& s) {
             return fmt::format("rfactor {} {} {} {}", s.stage, s.axis, s.factor, s.keep_inner ? "inner" : "outer");
           },
+          [](const SkipPadding& s) { return "skip_padding " + s.stage; },
           [](const TotalOrder& s) { return "total_order " + s.stage; },
           [](const Recode& s) { return fmt::format("recode {} {}", s.buffer, s.stage); },
           [](const Distribute& s) { return "distribute " + s.stage; },

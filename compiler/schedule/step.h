@@ -83,6 +83,11 @@ struct Rfactor {
   bool keep_inner = false;
 };
 
+// A sum of products leaves out whole iterations of its outer loops in which a factor is the zeros of padding. What
+// these would make of an infinity or a NaN, the sum does not see.
+struct SkipPadding {
+  std::string stage;
+};
 // A maximum of f32 becomes one of integers: "<stage>c" reduces the places of the floats in IEEE's total order, the
 // stage takes the float in that place. A NaN wins, and of two zeros the positive one, as in a maximum of floats.
 struct TotalOrder {
@@ -131,8 +136,9 @@ struct Prefetch {
   int64_t ahead;
 };
 
-using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack,
-                          Rfactor, TotalOrder, Recode, Distribute, Winograd, Tensorize, CopyAsync, Pipeline, Prefetch>;
+using Step =
+    std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack, Rfactor,
+                 SkipPadding, TotalOrder, Recode, Distribute, Winograd, Tensorize, CopyAsync, Pipeline, Prefetch>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

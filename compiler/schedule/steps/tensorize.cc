@@ -9,28 +9,13 @@
 namespace hone::schedule {
 namespace {
 
-// c itself, or what it joins with &&.
-void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions) {
-  const ir::Binary* both = c.As<ir::Binary>();
-  if (both == nullptr || both->op != ir::BinaryOp::kAnd) {
-    conditions->push_back(c);
-    return;
-  }
-  CollectConditions(both->a, conditions);
-  CollectConditions(both->b, conditions);
-}
-
-bool IsZero(const ir::Expr& e) {
-  const ir::IntImm* imm = e.As<ir::IntImm>();
-  return imm != nullptr && imm->value == 0;
-}
-
 // Whether what is loaded is 0 wherever the guard does not hold: its stage computes select(guard && ..., x, 0).
 bool IsZeroBeyond(const State& state, const Nest& nest, const ir::Load& load, const ir::Expr& guard,
                   const ir::Ranges& ranges) {
   const Nest* source = state.FindNest(load.buffer.get());
   const ir::Select* select = source == nullptr ? nullptr : source->stage.value.As<ir::Select>();
-  if (select == nullptr || source->stage.reduction != ir::Reduction::kNone || !IsZero(select->on_false)) return false;
+  if (select == nullptr || source->stage.reduction != ir::Reduction::kNone || !ir::IsZero(select->on_false))
+    return false;
   ir::VarMap map;
   for (size_t d = 0; d < load.indices.size(); ++d) {
     map[source->stage.axes[d].name] = ir::Substitute(load.indices[d], nest.bindings);

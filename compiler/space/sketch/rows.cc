@@ -10,6 +10,7 @@ using schedule::Nest;
 
 constexpr int64_t kSerialElements = 8192;
 constexpr int64_t kMaxRowBytes = 256 << 10;
+constexpr int64_t kWrittenOut = 8;  // vector operations
 
 // The loops of a stage inside a row: the last axis in vectors.
 absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t common) {
@@ -22,6 +23,8 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   if (width <= 1) return absl::OkStatus();
   std::vector<std::string> reduce;
   for (const ir::Axis& r : s.reduce_axes) reduce.push_back(r.name);
+  const int64_t vectors = (axis.extent + width - 1) / width;
+  const int64_t steps = s.reduce_axes.empty() ? 0 : s.reduce_axes.back().extent;
   // Tiles must not overlap where they are added up.
   const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, width) : schedule::Tail::kMask;
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{axis.name, width, tail}));
@@ -31,8 +34,12 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
     order.loops.push_back(axis.name + "o");
     order.loops.push_back(axis.name + "i");
     HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
-    if ((axis.extent + width - 1) / width <= 8) {
+    if (vectors <= kWrittenOut) {
       HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{axis.name + "o", ir::LoopKind::kUnrolled}));
+    }
+    // Of a short run along memory, only the last vector has a condition then.
+    if (steps > 1 && steps * vectors <= kWrittenOut) {
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{s.reduce_axes.back().name, ir::LoopKind::kUnrolled}));
     }
   }
   return sketch.Do(schedule::Annotate{axis.name + "i", ir::LoopKind::kVectorized});

@@ -104,6 +104,7 @@ class RegisterTile {
     HONE_RETURN_IF_ERROR(TileOutput());
     HONE_RETURN_IF_ERROR(PlaceProducers());
     HONE_RETURN_IF_ERROR(TileReduction());
+    HONE_RETURN_IF_ERROR(SkipPadding());
     return PrefetchPanels();
   }
 
@@ -489,12 +490,22 @@ class RegisterTile {
     return sketch_.Do(Annotate{order.loops.back(), ir::LoopKind::kVectorized});
   }
 
+  // Rows and planes of padding are left out where a tile has but one row.
+  absl::Status SkipPadding() {
+    const schedule::SkipPadding step{stage_};
+    schedule::State tried = sketch_.state;
+    if (producers_.empty() || use_.has_value() || tile_.planes > 1 || !schedule::Apply(step, tried).ok()) return absl::OkStatus();
+    return Choose("skip", {0, 1}, 1) == 1 ? sketch_.Do(step) : absl::OkStatus();
+  }
+
   // Vectors that a core's second cache does not hold come from further away. Those of this thread's next panel are
   // fetched while it computes, a share with each step of each tile of rows. Threads take panels in turns, so that its
   // next one is as many panels further as there are threads.
   absl::Status PrefetchPanels() {
     if (!packs_) return absl::OkStatus();
     const schedule::Nest& nest = sketch_.Get(stage_);
+    // What is used once comes as fast as it can anyway.
+    const bool reused = ir::NumElements(*out_.buffer) / Extent(roles_.vector) > tile_.rows * tile_.planes;
     const int64_t room = sketch_.target.memory.l2_bytes;
     for (const ir::Load& load : LoadsOf(nest.stage)) {
       const int64_t bytes = ir::NumBytes(*load.buffer);
@@ -503,7 +514,7 @@ class RegisterTile {
       const schedule::Prefetch step{load.buffer->name, stage_, panel_loop_, next};
       schedule::State tried = sketch_.state;
       if (!schedule::Apply(step, tried).ok()) continue;
-      const bool preferred = bytes >= room / 2 && !rows_outside_;
+      const bool preferred = reused && bytes >= room / 2 && !rows_outside_;
       return Choose("prefetch", {0, 1}, preferred ? 1 : 0) == 1 ? sketch_.Do(step) : absl::OkStatus();
     }
     return absl::OkStatus();

@@ -12,7 +12,9 @@
 namespace hone::schedule {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kMatMul[] = R"(workload "matmul"
 input x: f32[13,9] in [-1, 1]
@@ -58,6 +60,50 @@ INSTANTIATE_TEST_SUITE_P(
                       "j\nvectorize j\nprefetch wpt t bo 2",
                       "reorder j i k\nprefetch w t j 1"),
     [](const auto& info) { return "schedule_" + std::to_string(info.index); });
+
+constexpr char kPadded[] = R"(workload "conv3d"
+input x: f32[4,5,6,3] in [-1, 1]
+const w: f32[3,3,3,3,8] in [-1, 1]
+p: f32[6,7,8,3] over pd:6, ph:7, pv:8, pc:3 = )"
+                           R"(select(pd >= 1 && pd < 5 && ph >= 1 && ph < 6 && pv >= 1 && pv < 7, )"
+                           R"(x[pd - 1, ph - 1, pv - 1, pc], 0f32)
+t: f32[4,5,6,8] over d:4, h:5, v:6, f:8 = )"
+                           R"(sum kd:3, kh:3, kv:3, c:3 of p[d + kd, h + kh, v + kv, c] * w[kd, kh, kv, c, f]
+output t
+)";
+
+// How often the statement inside all loops of t runs is what the step is about; that the sum stays, what it may not
+// change.
+TEST(SkipPadding, LeavesOutWhatTheOuterLoopsOfTheReductionDecide) {
+  const ir::Workload workload = ir::ParseWorkload(kPadded).value();
+  const auto target = target::ParseTarget("cpu");
+  ASSERT_TRUE(target.ok()) << target.status();
+  const auto lowered = [&](std::string_view text) {
+    EXPECT_EQ(hone::testing::CheckLowered(workload, Parse(text), *target), absl::OkStatus()) << text;
+    EXPECT_EQ(hone::testing::CheckCompiled(workload, Parse(text), *target), absl::OkStatus()) << text;
+    return ir::Print(passes::Lower(Replay(workload, Parse(text)).value(), *target, "k")->main[0]);
+  };
+  const std::string rows = "reorder d h kd kh kv c v f\nvectorize f\n";
+  EXPECT_THAT(lowered(rows + "skip_padding t"), AllOf(HasSubstr("if d + kd"), HasSubstr("if h + kh")));
+  EXPECT_THAT(lowered(rows), Not(HasSubstr("if d + kd")));
+  EXPECT_THAT(lowered("cache_write t\ncompute_at tc h\nskip_padding tc\nreorder kdc khc kvc cc dc hc vc fc\n"),
+              HasSubstr("if d + kdc"))
+      << "the loop over the only plane that is computed there is inside";
+  EXPECT_THAT(lowered("reorder d kd kh kv c h v f\nskip_padding t"),
+              AllOf(HasSubstr("if d + kd"), Not(HasSubstr("if h + kh"))))
+      << "rows are inside of the reduction";
+  EXPECT_THAT(lowered("inline p\n" + rows + "skip_padding t"), HasSubstr("if d + kd"));
+}
+
+TEST(SkipPadding, SaysWhatDoesNotFit) {
+  EXPECT_THAT(std::string(ReplayError("skip_padding t").message()), HasSubstr("nothing that is padded with 0"));
+  EXPECT_THAT(std::string(Replay(ir::ParseWorkload(kPadded).value(), Parse("skip_padding t\nrfactor t c 3 outer"))
+                              .status()
+                              .message()),
+              HasSubstr("scheduled already"));
+  EXPECT_THAT(std::string(ReplayError("skip_padding u").message()), HasSubstr("u is no sum of products"));
+  EXPECT_THAT(std::string(ReplayError("skip_padding q").message()), HasSubstr("no stage q"));
+}
 
 struct Illegal {
   const char* schedule;
@@ -107,7 +153,7 @@ TEST(ScheduleText, PrintsAndParsesBack) {
       "split i 4 peel\nfuse a b\nreorder io ii j\nvectorize j\nunroll ii\nparallel a_b\ncompute_at t a\ninline "
       "u\ncache_write t\n"
       "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\nwinograd t 4\n"
-      "prefetch wpt t bo 2\n";
+      "prefetch wpt t bo 2\ntotal_order t\nskip_padding t\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(Print(*schedule), text);

@@ -158,6 +158,16 @@ TEST(SketchTest, PaddingIsCopiedBeforeOrForATaskOrComputedInPlace) {
   EXPECT_THAT(Scheduled(kPool, {{"pad", 2, {}}}), HasSubstr("inline p\n"));
 }
 
+TEST(SketchTest, AShortRunAlongMemoryIsWrittenOut) {
+  EXPECT_THAT(Scheduled(R"(workload "reduce"
+input x: f32[300,8,40] in [-1, 1]
+t: f32[300] over i:300 = sum k:8, j:40 of x[i, k, j]
+output t
+)"),
+              HasSubstr("unroll jcx\n"))
+      << "three vectors, of which the last one is not full";
+}
+
 TEST(SketchTest, WindowsThatShareRowsAreWrittenOut) {
   const std::string steps = Scheduled(kPool);
   EXPECT_THAT(steps, HasSubstr("split h 7 shift\n")) << "7 rows of 9 steps";

@@ -206,21 +206,22 @@ output t
 }
 
 TEST(RegisterTile, FetchesAheadWhatTheSecondCacheDoesNotHold) {
-  const auto schedule = [](int64_t columns, const Decisions& given) {
+  const auto schedule = [](int64_t rows, int64_t columns, const Decisions& given) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
-input x: f32[49,512] in [-1, 1]
-const w: f32[512,{0}] in [-1, 1]
-t: f32[49,{0}] over i:49, j:{0} = sum k:512 of x[i, k] * w[k, j]
+input x: f32[{0},512] in [-1, 1]
+const w: f32[512,{1}] in [-1, 1]
+t: f32[{0},{1}] over i:{0}, j:{1} = sum k:512 of x[i, k] * w[k, j]
 output t
 )",
-                                                        columns));
+                                                        rows, columns));
     const target::Target target = *target::ParseTarget("x86_64 -mcpu=sapphirerapids -threads=2 -l2=2097152");
     Chooser chooser(&given);
     return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
   };
-  EXPECT_THAT(schedule(2048, {}), HasSubstr("prefetch wptc tc jo_ioo 2\n"));
-  EXPECT_THAT(schedule(2048, {{"prefetch", 0, {}}}), Not(HasSubstr("prefetch")));
-  EXPECT_THAT(schedule(256, {}), Not(HasSubstr("prefetch")));
+  EXPECT_THAT(schedule(49, 2048, {}), HasSubstr("prefetch wptc tc jo_ioo 2\n"));
+  EXPECT_THAT(schedule(49, 2048, {{"prefetch", 0, {}}}), Not(HasSubstr("prefetch")));
+  EXPECT_THAT(schedule(49, 256, {}), Not(HasSubstr("prefetch")));
+  EXPECT_THAT(schedule(1, 2048, {}), Not(HasSubstr("prefetch"))) << "each weight is used once";
 }
 
 // Else every two pixels would read all weights.
@@ -289,6 +290,9 @@ output t
   EXPECT_THAT(schedule(31, 3, {}), HasSubstr("compute_at p ")) << "every load has a mask of its own already";
   EXPECT_THAT(schedule(32, 5, {}), HasSubstr("compute_at p ")) << "too few rows for one tile's code";
   EXPECT_THAT(schedule(32, 5, {{"pad", 2, {}}}), HasSubstr("inline p\n"));
+  EXPECT_THAT(schedule(32, 5, {}), HasSubstr("skip_padding tc\n")) << "rows of padding are not multiplied";
+  EXPECT_THAT(schedule(32, 5, {{"skip", 0, {}}}), Not(HasSubstr("skip_padding")));
+  EXPECT_THAT(schedule(32, 3, {}), Not(HasSubstr("skip_padding"))) << "written out, nothing is left to skip";
 }
 
 // What a search has to build to find out that it is too large is a trial lost.

@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/schedule/apply.h"
+
+namespace hone::schedule {
+namespace {
+
+// Where the factor is not padding: what must hold for a select that is 0 elsewhere, be it the factor itself or the
+// stage that it is loaded from; undefined if it is neither.
+ir::Expr InsideOf(const State& state, const ir::Expr& factor) {
+  ir::Expr value = factor;
+  ir::VarMap at;
+  if (const ir::Load* load = factor.As<ir::Load>()) {
+    const Nest* nest = state.FindNest(load->buffer.get());
+    if (nest == nullptr || nest->stage.reduction != ir::Reduction::kNone) return {};
+    for (size_t d = 0; d < load->indices.size(); ++d) at[nest->stage.axes[d].name] = load->indices[d];
+    value = nest->stage.value;
+  }
+  const ir::Select* select = value.As<ir::Select>();
+  if (select == nullptr || !ir::IsZero(select->on_false)) return {};
+  return ir::Substitute(select->condition, at);
+}
+
+}  // namespace
+
+absl::Status Apply(const SkipPadding& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  const ir::Binary* product = nest->stage.value.As<ir::Binary>();
+  if (nest->stage.reduction != ir::Reduction::kSum || product == nullptr || product->op != ir::BinaryOp::kMul)
+    return absl::FailedPreconditionError(fmt::format("stage {} is no sum of products", step.stage));
+  std::vector<ir::Expr> conditions;
+  for (const ir::Expr& factor : {product->a, product->b}) {
+    if (const ir::Expr inside = InsideOf(state, factor); inside.defined()) CollectConditions(inside, &conditions);
+  }
+  std::erase_if(conditions, [&](const ir::Expr& c) {
+    return std::ranges::none_of(nest->stage.reduce_axes, [&](const ir::Axis& a) { return ir::UsesVar(c, a.name); });
+  });
+  if (conditions.empty())
+    return absl::FailedPreconditionError(fmt::format("stage {} multiplies nothing that is padded with 0", step.stage));
+  nest->contributes = std::move(conditions);
+  nest->touched = true;  // another stage would not have these axes
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule
