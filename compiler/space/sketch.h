@@ -57,6 +57,9 @@ int64_t PowerOfTwo(int64_t n);
 // so it does again, and perhaps at the same time, what the one before does: both threads then write the same lines,
 // which may take three times as long. Fewer tasks where that leaves the slowest thread clearly less to do.
 int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads);
+// Of `extent` iterations, `batch` times, in tasks of `size`: how many the thread does that does most.
+int64_t MostOfAThread(int64_t extent, int64_t size, int64_t batch, int64_t threads);
+inline constexpr double kClearly = 1.05;  // so many times less to do for it is worth another size
 
 // sketch/operands.cc: what every tile of a reduction does with what it reads.
 // The reduction axes, outermost first, so that what is not read as vectors (they lie along axis `vector`) is walked

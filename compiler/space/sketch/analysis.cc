@@ -119,17 +119,17 @@ bool HasCall(const ir::Expr& e) {
 
 int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads) {
   const auto size_of = [&](int64_t count) { return std::max<int64_t>(1, (extent + count - 1) / count); };
-  // What the slowest thread does.
-  const auto most = [&](int64_t size) {
-    const int64_t count = (extent + size - 1) / size;
-    return (count + threads - 1) / threads * size;
-  };
-  constexpr double kClearly = 1.05;
+  const auto most = [&](int64_t size) { return MostOfAThread(extent, size, 1, threads); };
   int64_t best = size_of(tasks);
   for (int64_t count = tasks - 1; count >= threads; --count) {
     if (kClearly * static_cast<double>(most(size_of(count))) < static_cast<double>(most(best))) best = size_of(count);
   }
   return best;
+}
+
+int64_t MostOfAThread(int64_t extent, int64_t size, int64_t batch, int64_t threads) {
+  const int64_t count = (extent + size - 1) / size * batch;
+  return (count + threads - 1) / threads * size;
 }
 
 int64_t PowerOfTwo(int64_t n) {

@@ -25,6 +25,7 @@ constexpr double kSerialFlops = 100e3;
 constexpr int64_t kMostUnrolled = 256;     // vector operations of one tile's code
 constexpr int64_t kMostWindow = 25;        // steps of a reduction that may be written out whole
 constexpr int64_t kSmallWindow = 9;        // steps of one that is, where the default decides
+constexpr int64_t kMostTilesOfBlock = 16;  // with the rows outside, so that tasks are not too long
 constexpr int64_t kMostPaddingNodes = 48;  // of an expression that is computed wherever it is read
 // Where padding is done: before, for each block of rows, or where it is read.
 constexpr int64_t kAtRoot = 0, kInBlock = 1, kInPlace = 2;
@@ -374,7 +375,21 @@ class RegisterTile {
     const int64_t tasks = 4 * sketch_.target.threads;
     const int64_t panels = rows_outside_ ? 1 : (Extent(roles_.vector) + tile_.columns() - 1) / tile_.columns();
     const int64_t blocks = (tasks + panels - 1) / panels, tiles = std::max<int64_t>(1, (extent + blocks - 1) / blocks);
-    return rows_outside_ ? std::min<int64_t>(tiles, 16) : tiles;
+    return rows_outside_ ? Balanced(extent, std::min(tiles, kMostTilesOfBlock)) : tiles;
+  }
+
+  // A size near the preferred one with which the slowest thread has clearly less to do, if there is one.
+  int64_t Balanced(int64_t extent, int64_t preferred) const {
+    const int64_t batch = ir::NumElements(*out_.buffer) /
+                          (Extent(roles_.vector) * std::max<int64_t>(1, Extent(roles_.row)) * Extent(roles_.plane));
+    const auto most = [&](int64_t size) {
+      return static_cast<double>(MostOfAThread(extent, size, batch, sketch_.target.threads));
+    };
+    int64_t best = preferred;
+    for (int64_t size = preferred / 2; size <= std::min(2 * preferred, kMostTilesOfBlock); ++size) {
+      if (size > 0 && kClearly * most(size) < most(best)) best = size;
+    }
+    return best;
   }
 
   // Blocks of the outermost row axis are what threads take, and what padding is copied for.
@@ -494,7 +509,8 @@ class RegisterTile {
   absl::Status SkipPadding() {
     const schedule::SkipPadding step{stage_};
     schedule::State tried = sketch_.state;
-    if (producers_.empty() || use_.has_value() || tile_.planes > 1 || !schedule::Apply(step, tried).ok()) return absl::OkStatus();
+    if (producers_.empty() || use_.has_value() || tile_.planes > 1 || !schedule::Apply(step, tried).ok())
+      return absl::OkStatus();
     return Choose("skip", {0, 1}, 1) == 1 ? sketch_.Do(step) : absl::OkStatus();
   }
 
