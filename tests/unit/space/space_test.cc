@@ -263,22 +263,22 @@ output t
 }
 
 TEST(RegisterTile, BlocksOfRowsAreSharedOutEvenly) {
-  const auto schedule = [](int64_t batch, int64_t rows) {
+  const auto schedule = [](int64_t rows) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
-input x: f32[{0},{1},128] in [-1, 1]
-const w: f32[{0},128,128] in [-1, 1]
-t: f32[{0},{1},128] over b:{0}, i:{1}, j:128 = sum k:128 of x[b, i, k] * w[b, k, j]
+input x: f32[{0},128] in [-1, 1]
+const w: f32[128,128] in [-1, 1]
+t: f32[{0},128] over i:{0}, j:128 = sum k:128 of x[i, k] * w[k, j]
 output t
 )",
-                                                        batch, rows));
+                                                        rows));
     const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2");
     const Decisions none;
     Chooser chooser(&none);
     return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
   };
-  EXPECT_THAT(schedule(1, 128), AllOf(HasSubstr("split i 13 shift\n"), HasSubstr("split io 1 shift\n")))
+  EXPECT_THAT(schedule(128), AllOf(HasSubstr("split i 13 shift\n"), HasSubstr("split io 1 shift\n")))
       << "10 tiles, where 5 blocks of two would give one thread six";
-  EXPECT_THAT(schedule(2, 128), HasSubstr("split io 2 shift\n")) << "each thread has a matrix";
+  EXPECT_THAT(schedule(1024), HasSubstr("split io 10 shift\n")) << "8 blocks of 79 tiles are even";
 }
 
 TEST(Chooser, ATileThatADefaultAsksForIsOnOfferIfItWastesLittle) {
