@@ -25,6 +25,7 @@ constexpr double kSerialFlops = 100e3;
 constexpr int64_t kMostUnrolled = 256;     // vector operations of one tile's code
 constexpr int64_t kMostWindow = 25;        // steps of a reduction that may be written out whole
 constexpr int64_t kSmallWindow = 9;        // steps of one that is, where the default decides
+constexpr double kMostCopies = 2;          // of what is padded, so that it stays near; beyond, one copy for all is less
 constexpr int64_t kMostTilesOfBlock = 16;  // with the rows outside, so that tasks are not too long
 constexpr int64_t kMostPaddingNodes = 48;  // of an expression that is computed wherever it is read
 // Where padding is done: before, for each block of rows, or where it is read.
@@ -207,12 +208,25 @@ class RegisterTile {
     if (producers_.empty() || PadsSteps()) return absl::OkStatus();
     std::vector<int64_t> places = {kAtRoot, kInBlock};
     if (MayPadInPlace()) places.push_back(kInPlace);
-    producer_place_ = Choose("pad", places, PadsInPlace() ? kInPlace : rows_outside_ || !packs_ ? kInBlock : kAtRoot);
+    const bool in_block = (rows_outside_ || !packs_) && CopiesInBlocks() <= kMostCopies;
+    producer_place_ = Choose("pad", places, PadsInPlace() ? kInPlace : in_block ? kInBlock : kAtRoot);
     if (producer_place_ != kInPlace) return absl::OkStatus();
     for (const std::string& producer : std::exchange(producers_, {})) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{producer}));
     }
     return absl::OkStatus();
+  }
+
+  // How often what producers make is copied if each block does it: neighbours share rows, and all of a window's planes.
+  double CopiesInBlocks() const {
+    const int64_t tiles = roles_.plane < 0 ? (Extent(roles_.row) + tile_.rows - 1) / tile_.rows
+                                           : (Extent(roles_.plane) + tile_.planes - 1) / tile_.planes;
+    const int64_t size = TilesOfBlock(tiles), blocks = (tiles + size - 1) / size * Batch();
+    double whole = 0;
+    for (const std::string& producer : producers_) {
+      whole += static_cast<double>(ir::NumBytes(*sketch_.Get(producer).stage.buffer));
+    }
+    return static_cast<double>(CopiedBytes(size) * blocks) / std::max(whole, 1.0);
   }
 
   // A small window of vectors that is written out: what padding asks is then asked of each vector once, mostly when the
@@ -378,10 +392,14 @@ class RegisterTile {
     return rows_outside_ ? Balanced(extent, std::min(tiles, kMostTilesOfBlock)) : tiles;
   }
 
+  // Of what is tiled.
+  int64_t Batch() const {
+    return ir::NumElements(*out_.buffer) / (Extent(roles_.vector) * Extent(roles_.row) * Extent(roles_.plane));
+  }
+
   // A size near the preferred one with which the slowest thread has clearly less to do, if there is one.
   int64_t Balanced(int64_t extent, int64_t preferred) const {
-    const int64_t batch = ir::NumElements(*out_.buffer) /
-                          (Extent(roles_.vector) * std::max<int64_t>(1, Extent(roles_.row)) * Extent(roles_.plane));
+    const int64_t batch = Batch();
     const auto most = [&](int64_t size) {
       return static_cast<double>(MostOfAThread(extent, size, batch, sketch_.target.threads));
     };
