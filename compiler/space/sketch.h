@@ -93,6 +93,9 @@ bool FitsVectors(const Sketch& sketch, const ir::Stage& stage);
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage);
 // sketch/split_reduction.cc: long reductions to a few results are taken apart, for threads to share. True if any was.
 absl::StatusOr<bool> SplitLongReductions(Sketch& sketch);
+// sketch/tile_shape.cc: whether it is a reduction of few steps, with windows along its last axis and another: tiles of
+// several rows load what their windows share once.
+bool SharesRows(const ir::Stage& stage);
 // sketch/tiling.cc: the reduction `stage`, read in place by `reader`, in tiles by the target's tile string. `prefix`
 // names the decisions.
 absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std::string& stage,

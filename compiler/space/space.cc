@@ -120,6 +120,12 @@ bool SomeReduction(const ir::Workload& workload, const target::Target& target, c
   return std::ranges::any_of(sketch.state.nests, [&](const Nest& nest) { return is(sketch.state, nest.stage); });
 }
 
+// A small window along the vectors, as of a depthwise convolution with channels first, has nothing to pack: what the
+// sketch makes of it shares rows among windows.
+bool PrefersRegisterTiles(const ir::Workload& workload, const target::Target& target) {
+  return !SomeReduction(workload, target, [](const schedule::State&, const ir::Stage& s) { return SharesRows(s); });
+}
+
 bool HasWinograd(const ir::Workload& workload, const target::Target& target) {
   return IsCpuContraction(workload, target) && SomeReduction(workload, target, FitsWinograd);
 }
@@ -223,7 +229,7 @@ absl::Status BuildTensorTiles(const ir::Workload&, Sketch& sketch) {
 constexpr Entry kEntries[] = {
     {4, "tensor_tile", Family::kTemplate, HasTensorProduct, nullptr, BuildTensorTiles},
     {5, "winograd_tile", Family::kTemplate, HasWinograd, PrefersWinograd, BuildWinogradTiles},
-    {1, "register_tile", Family::kTemplate, IsCpuContraction, nullptr, BuildRegisterTiles},
+    {1, "register_tile", Family::kTemplate, IsCpuContraction, PrefersRegisterTiles, BuildRegisterTiles},
     {0, "sketch", Family::kSketch, HasNoLanes, nullptr, BuildSketch},
     {3, "lane_tile", Family::kTemplate, IsLaneContraction, nullptr, BuildLaneTiles},
     {2, "lanes", Family::kSketch, HasLanes, nullptr, BuildLanes},

@@ -146,14 +146,16 @@ double Traffic(const Tiling& t, const std::vector<int64_t>& block) {
   return bytes * (1 + kPieceBytes / static_cast<double>(4 * block[vector] * t.TileSize(vector)));
 }
 
-// What a task may touch. Nothing but a copy of its own (a window over padding) is best still in the first cache.
+// What a task may touch. Of little more than a copy of its own (a small window over padding) that is best still in the
+// first cache.
 int64_t MostTaskBytes(const Tiling& t) {
   const target::Memory& memory = t.sketch.target.memory;
   const std::vector<ir::Load> loads = LoadsOf(t.StageOf(t.sums));
-  const bool own = t.place == Tiling::kAtTask && std::ranges::all_of(loads, [&](const ir::Load& load) {
-                     return std::ranges::find(t.producers, load.buffer->name) != t.producers.end();
-                   });
-  return (own ? memory.l1_bytes : memory.l2_bytes) / 2;
+  const auto own = [&](const ir::Load& load) {
+    return std::ranges::find(t.producers, load.buffer->name) != t.producers.end();
+  };
+  const bool little = t.steps <= kWindowSteps ? std::ranges::any_of(loads, own) : std::ranges::all_of(loads, own);
+  return (t.place == Tiling::kAtTask && little ? memory.l1_bytes : memory.l2_bytes) / 2;
 }
 
 // In tiles: all of them, halved along the axis where that costs least traffic until there are tasks for the threads

@@ -44,7 +44,36 @@ std::optional<int64_t> StrideWithin(const ir::Load& load, const ir::Axis& axis, 
   return total;
 }
 
+Window WindowOf(const ir::Stage& stage, const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges) {
+  for (const ir::Expr& index : load.indices) {
+    int64_t stride = 0, step = 0, length = 1;
+    for (const auto& [atom, k] : ir::ToLinear(index, ranges).terms) {
+      const ir::Var* v = atom.As<ir::Var>();
+      if (v == nullptr) return {};
+      if (v->name == axis.name) stride = k;
+      const auto reduced = std::ranges::find(stage.reduce_axes, v->name, &ir::Axis::name);
+      if (reduced == stage.reduce_axes.end()) continue;
+      step = k;
+      length = reduced->extent;
+    }
+    if (stride > 0 && step > 0 && stride % step == 0) return {stride / step, length};
+  }
+  return {};
+}
+
 }  // namespace
+
+bool SharesRows(const ir::Stage& stage) {
+  int64_t steps = 1;
+  for (const ir::Axis& axis : stage.reduce_axes) steps *= axis.extent;
+  if (stage.axes.empty() || steps > kWindowSteps) return false;
+  const auto slides = [&](const ir::Axis& axis) {
+    return std::ranges::any_of(LoadsOf(stage), [&](const ir::Load& load) {
+      return WindowOf(stage, load, axis, AxisRanges(stage)).length > 1;
+    });
+  };
+  return slides(stage.axes.back()) && std::ranges::count_if(stage.axes, slides) > 1;
+}
 
 int64_t InnerTile::rows() const {
   int64_t rows = 1;
@@ -60,7 +89,7 @@ TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::
     for (size_t d = 0; d < stage.axes.size(); ++d) {
       moves.strides.push_back(StrideOf(load, stage.axes[d].name, ranges));
       moves.within.push_back(StrideWithin(load, stage.axes[d], ranges, &grains_[d]));
-      moves.windows.push_back(WindowOf(load, stage.axes[d], ranges));
+      moves.windows.push_back(WindowOf(stage, load, stage.axes[d], ranges));
     }
     loads_.push_back(std::move(moves));
   }
@@ -68,23 +97,6 @@ TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::
   for (size_t d = 0; d < stage.axes.size(); ++d) {
     if (stage.axes[d].extent > 1) last_ = static_cast<int>(d);
   }
-}
-
-TileModel::Window TileModel::WindowOf(const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges) const {
-  for (const ir::Expr& index : load.indices) {
-    int64_t stride = 0, step = 0, length = 1;
-    for (const auto& [atom, k] : ir::ToLinear(index, ranges).terms) {
-      const ir::Var* v = atom.As<ir::Var>();
-      if (v == nullptr) return {};
-      if (v->name == axis.name) stride = k;
-      const auto reduced = std::ranges::find(stage_.reduce_axes, v->name, &ir::Axis::name);
-      if (reduced == stage_.reduce_axes.end()) continue;
-      step = k;
-      length = reduced->extent;
-    }
-    if (stride > 0 && step > 0 && stride % step == 0) return {stride / step, length};
-  }
-  return {};
 }
 
 int64_t TileModel::WindowRows(int64_t vectors) const {

@@ -26,6 +26,11 @@ struct InnerTile {
   int64_t rows() const;  // of vectors: what the other axes have, in all
 };
 
+// How far windows along an axis lie apart, and how long they are, in steps of the reduction. Length 1: no window.
+struct Window {
+  int64_t stride = 1, length = 1;
+};
+
 class TileModel {
  public:
   // packed: buffers whose vectors will lie side by side, however they lie now. All live as long as the model.
@@ -46,10 +51,6 @@ class TileModel {
   int64_t Grain(int axis) const { return grains_[static_cast<size_t>(axis)]; }
 
  private:
-  // How far windows along an axis lie apart, and how long they are, in steps of the reduction. Length 1: no window.
-  struct Window {
-    int64_t stride = 1, length = 1;
-  };
   struct Moves {
     std::vector<std::optional<int64_t>> strides;  // by axis, from anywhere to anywhere; nullopt: not affine
     std::vector<std::optional<int64_t>> within;   // inside of a grain
@@ -57,7 +58,6 @@ class TileModel {
     bool packed = false;
   };
 
-  Window WindowOf(const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges) const;
   // Rows of so many vectors whose windows, written out, leave the registers to what they share.
   int64_t WindowRows(int64_t vectors) const;
   std::optional<int64_t> Stride(const Moves& moves, size_t axis, int64_t size) const;
