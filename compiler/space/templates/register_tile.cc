@@ -25,7 +25,7 @@ constexpr double kSerialFlops = 100e3;
 constexpr int64_t kMostUnrolled = 256;     // vector operations of one tile's code
 constexpr int64_t kMostWindow = 25;        // steps of a reduction that may be written out whole
 constexpr int64_t kSmallWindow = 9;        // steps of one that is, where the default decides
-constexpr double kMostCopies = 2;          // of what is padded, so that it stays near; beyond, one copy for all is less
+constexpr int64_t kMostCopies = 2;         // of what is padded, so that it stays near; beyond, one copy for all is less
 constexpr int64_t kMostTilesOfBlock = 16;  // with the rows outside, so that tasks are not too long
 constexpr int64_t kMostPaddingNodes = 48;  // of an expression that is computed wherever it is read
 // Where padding is done: before, for each block of rows, or where it is read.
@@ -208,7 +208,7 @@ class RegisterTile {
     if (producers_.empty() || PadsSteps()) return absl::OkStatus();
     std::vector<int64_t> places = {kAtRoot, kInBlock};
     if (MayPadInPlace()) places.push_back(kInPlace);
-    const bool in_block = (rows_outside_ || !packs_) && CopiesInBlocks() <= kMostCopies;
+    const bool in_block = (rows_outside_ || !packs_) && !CopiesTooOften();
     producer_place_ = Choose("pad", places, PadsInPlace() ? kInPlace : in_block ? kInBlock : kAtRoot);
     if (producer_place_ != kInPlace) return absl::OkStatus();
     for (const std::string& producer : std::exchange(producers_, {})) {
@@ -217,16 +217,15 @@ class RegisterTile {
     return absl::OkStatus();
   }
 
-  // How often what producers make is copied if each block does it: neighbours share rows, and all of a window's planes.
-  double CopiesInBlocks() const {
+  // Whether blocks, each of which copies what producers make, copy it several times from beyond the second cache:
+  // neighbours share rows, and all of a window's planes.
+  bool CopiesTooOften() const {
     const int64_t tiles = roles_.plane < 0 ? (Extent(roles_.row) + tile_.rows - 1) / tile_.rows
                                            : (Extent(roles_.plane) + tile_.planes - 1) / tile_.planes;
     const int64_t size = TilesOfBlock(tiles), blocks = (tiles + size - 1) / size * Batch();
-    double whole = 0;
-    for (const std::string& producer : producers_) {
-      whole += static_cast<double>(ir::NumBytes(*sketch_.Get(producer).stage.buffer));
-    }
-    return static_cast<double>(CopiedBytes(size) * blocks) / std::max(whole, 1.0);
+    int64_t whole = 0;
+    for (const std::string& producer : producers_) whole += ir::NumBytes(*sketch_.Get(producer).stage.buffer);
+    return whole > sketch_.target.memory.l2_bytes && CopiedBytes(size) * blocks > kMostCopies * whole;
   }
 
   // A small window of vectors that is written out: what padding asks is then asked of each vector once, mostly when the
@@ -404,7 +403,9 @@ class RegisterTile {
       return static_cast<double>(MostOfAThread(extent, size, batch, sketch_.target.threads));
     };
     int64_t best = preferred;
-    for (int64_t size = preferred / 2; size <= std::min(2 * preferred, kMostTilesOfBlock); ++size) {
+    // Much smaller blocks would copy more.
+    const int64_t least = producers_.empty() ? preferred / 2 : (3 * preferred + 3) / 4;
+    for (int64_t size = least; size <= std::min(2 * preferred, kMostTilesOfBlock); ++size) {
       if (size > 0 && kClearly * most(size) < most(best)) best = size;
     }
     return best;
