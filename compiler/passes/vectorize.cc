@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
 

@@ -76,7 +76,7 @@ struct Target {
   int vector_bits = 256;  // of the widest vectors that are worth using
   int vector_registers = 16;
   Core core;
-  bool has_maximum = true;  // IEEE's, of vectors of floats, in one instruction
+  bool has_maximum = true;                                 // IEEE's, of vectors of floats, in one instruction
   std::vector<ir::TensorInstruction> tensor_instructions;  // that it has, the widest first
 
   // Elements of a vector register.

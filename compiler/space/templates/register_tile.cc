@@ -26,6 +26,7 @@ constexpr int64_t kMostUnrolled = 256;     // vector operations of one tile's co
 constexpr int64_t kMostWindow = 25;        // steps of a reduction that may be written out whole
 constexpr int64_t kSmallWindow = 9;        // steps of one that is, where the default decides
 constexpr int64_t kMostCopies = 2;         // of what is padded, so that it stays near; beyond, one copy for all is less
+constexpr double kMostUneven = 1.2;        // what the slowest thread does, times what it would if all did the same
 constexpr int64_t kMostTilesOfBlock = 16;  // with the rows outside, so that tasks are not too long
 constexpr int64_t kMostPaddingNodes = 48;  // of an expression that is computed wherever it is read
 // Where padding is done: before, for each block of rows, or where it is read.
@@ -220,8 +221,7 @@ class RegisterTile {
   // Whether blocks, each of which copies what producers make, copy it several times from beyond the second cache:
   // neighbours share rows, and all of a window's planes.
   bool CopiesTooOften() const {
-    const int64_t tiles = roles_.plane < 0 ? (Extent(roles_.row) + tile_.rows - 1) / tile_.rows
-                                           : (Extent(roles_.plane) + tile_.planes - 1) / tile_.planes;
+    const int64_t tiles = OutermostTiles();
     const int64_t size = TilesOfBlock(tiles), blocks = (tiles + size - 1) / size * Batch();
     int64_t whole = 0;
     for (const std::string& producer : producers_) whole += ir::NumBytes(*sketch_.Get(producer).stage.buffer);
@@ -264,8 +264,16 @@ class RegisterTile {
 
   // Rows outside: the packed operand is read once per block of rows; vectors outside: the rows are read once per panel.
   // Where threads share out the rows, each reads all vectors, so that they must stay in its second cache; where they do
-  // not leave much room there, threads rather read all rows, if these are less.
+  // not leave much room there, threads rather read all rows, if these are less; and where there are too few tiles of
+  // rows to share out.
   bool PrefersRowsOutside() const {
+    const int64_t tiles = OutermostTiles(), all = tiles * Batch(), threads = sketch_.target.threads;
+    const int64_t panels = (Extent(roles_.vector) + tile_.columns() - 1) / tile_.columns();
+    if (kMostUneven * static_cast<double>(all) <
+            static_cast<double>(MostOfAThread(tiles, 1, Batch(), threads) * threads) &&
+        panels > all) {
+      return false;
+    }
     const int64_t vectors = VectorBytes(), room = sketch_.target.memory.l2_bytes;
     return vectors <= room / 4 || (vectors <= room / 2 && (!producers_.empty() || BroadcastBytes() >= vectors));
   }
@@ -389,6 +397,12 @@ class RegisterTile {
     const int64_t panels = rows_outside_ ? 1 : (Extent(roles_.vector) + tile_.columns() - 1) / tile_.columns();
     const int64_t blocks = (tasks + panels - 1) / panels, tiles = std::max<int64_t>(1, (extent + blocks - 1) / blocks);
     return rows_outside_ ? Balanced(extent, std::min(tiles, kMostTilesOfBlock)) : tiles;
+  }
+
+  // Along the outermost axis of rows.
+  int64_t OutermostTiles() const {
+    return roles_.plane < 0 ? (Extent(roles_.row) + tile_.rows - 1) / tile_.rows
+                            : (Extent(roles_.plane) + tile_.planes - 1) / tile_.planes;
   }
 
   // Of what is tiled.

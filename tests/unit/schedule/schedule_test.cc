@@ -97,10 +97,10 @@ TEST(SkipPadding, LeavesOutWhatTheOuterLoopsOfTheReductionDecide) {
 
 TEST(SkipPadding, SaysWhatDoesNotFit) {
   EXPECT_THAT(std::string(ReplayError("skip_padding t").message()), HasSubstr("nothing that is padded with 0"));
-  EXPECT_THAT(std::string(Replay(ir::ParseWorkload(kPadded).value(), Parse("skip_padding t\nrfactor t c 3 outer"))
-                              .status()
-                              .message()),
-              HasSubstr("scheduled already"));
+  EXPECT_THAT(
+      std::string(
+          Replay(ir::ParseWorkload(kPadded).value(), Parse("skip_padding t\nrfactor t c 3 outer")).status().message()),
+      HasSubstr("scheduled already"));
   EXPECT_THAT(std::string(ReplayError("skip_padding u").message()), HasSubstr("u is no sum of products"));
   EXPECT_THAT(std::string(ReplayError("skip_padding q").message()), HasSubstr("no stage q"));
 }
