@@ -281,6 +281,24 @@ output t
   EXPECT_THAT(schedule(1024), HasSubstr("split io 10 shift\n")) << "8 blocks of 79 tiles are even";
 }
 
+TEST(RegisterTile, PanelsAreSharedOutWhereOneTileHasAllRows) {
+  const auto schedule = [](int64_t channels) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
+input x: f32[{0},3136] in [-1, 1]
+const w: f32[{0},{0}] in [-1, 1]
+t: f32[{0},3136] over i:{0}, j:3136 = sum k:{0} of w[i, k] * x[k, j]
+output t
+)",
+                                                        channels));
+    const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2");
+    const Decisions none;
+    Chooser chooser(&none);
+    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+  };
+  EXPECT_THAT(schedule(13), HasSubstr("parallel jo_ioo\n")) << "13 rows are one tile, and one task";
+  EXPECT_THAT(schedule(16), HasSubstr("parallel ioo\n")) << "two tiles, for two threads";
+}
+
 TEST(Chooser, ATileThatADefaultAsksForIsOnOfferIfItWastesLittle) {
   const Decisions none;
   Chooser chooser(&none);
