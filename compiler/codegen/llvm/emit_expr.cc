@@ -332,6 +332,9 @@ llvm::Value* Emitter::EmitDivision(const ir::Binary& binary, llvm::Value* a, llv
 llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
   const ir::Broadcast* uniform = select.condition.As<ir::Broadcast>();
   llvm::Value* condition = EmitExpr(uniform != nullptr ? uniform->value : select.condition);
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {  // in a loop that is written out
+    return EmitExpr(known->isOne() ? select.on_true : select.on_false);
+  }
   const bool elements_differ = uniform == nullptr && select.on_true.type().width > 1;
   if (elements_differ || (!HasLoad(select.on_true) && !HasLoad(select.on_false))) {
     return builder_.CreateSelect(condition, EmitExpr(select.on_true), EmitExpr(select.on_false));
