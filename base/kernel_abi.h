@@ -14,6 +14,10 @@ extern "C" {
 
 #define HONE_BUFFER_ALIGNMENT 64 /* bytes; every buffer and the workspace start on such an address */
 
+/* How far from a buffer a vector load may lie of which a mask leaves out all elements there: some rows of an image. It
+   never faults, but is slow where no page is, so whoever owns the memory has pages around it. */
+#define HONE_REACH_BYTES (256 * 1024)
+
 /* What a kernel calls to run its parallel loops. Implemented by base/thread_pool.h. */
 typedef struct HoneParallel HoneParallel;
 typedef void (*HoneTask)(void* closure, int64_t index);

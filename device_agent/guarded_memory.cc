@@ -8,14 +8,15 @@
 #include <utility>
 
 #include "base/kernel_abi.h"
+#include "base/status.h"
 
 namespace hone::agent {
 namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int64_t kHugePage = 2 << 20;
-constexpr int64_t kGuard = 64 * 1024;  // catches strides, costs address space only
-constexpr int64_t kCanary = 64;        // least on each side
+constexpr int64_t kGuard = HONE_REACH_BYTES;  // catches strides, costs address space only
+constexpr int64_t kCanary = 64;               // least on each side
 constexpr size_t kMaxRegions = 4096;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -112,6 +113,25 @@ absl::Status GuardedBuffer::Protect() {
   if (mprotect(CanaryBegin(), CanaryEnd() - CanaryBegin(), PROT_READ) == 0) return absl::OkStatus();
   return absl::ResourceExhaustedError(fmt::format("cannot protect '{}'", region_.name));
 }
+
+absl::Status GuardedBuffer::SetGuards(int protection) {
+  if (mprotect(CanaryBegin() - kGuard, kGuard, protection) == 0 && mprotect(CanaryEnd(), kGuard, protection) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(fmt::format("cannot change the guards of '{}'", region_.name));
+}
+
+absl::Status GuardedBuffer::OpenGuards() {
+  HONE_RETURN_IF_ERROR(SetGuards(PROT_READ));
+  // A page is there from the first time that it is read.
+  for (int64_t at = 0; at < kGuard; at += kPage) {
+    static_cast<void>(*static_cast<volatile const char*>(CanaryBegin() - kGuard + at));
+    static_cast<void>(*static_cast<volatile const char*>(CanaryEnd() + at));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GuardedBuffer::CloseGuards() { return SetGuards(PROT_NONE); }
 
 GuardZones GuardedBuffer::guards() const {
   const char* const end = region_.data + region_.bytes;

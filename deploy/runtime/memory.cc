@@ -9,10 +9,12 @@
 #include <cstring>
 #include <limits>
 
+#include "base/kernel_abi.h"
+
 namespace hone::runtime {
 
 Mapping::~Mapping() {
-  if (start_ != nullptr) munmap(start_, bytes_);
+  if (start_ != nullptr) munmap(data() - reach_, bytes_ + 2 * reach_);
 }
 
 Fault Mapping::File(const std::string& path, Mapping* mapping) {
@@ -46,13 +48,22 @@ Fault Mapping::Pages(uint64_t bytes, const std::string& purpose, Mapping* mappin
   Mapping result;
   if (bytes > 0) {
     const std::string what = "cannot allocate " + std::to_string(bytes) + " bytes for " + purpose;
-    if (bytes > std::numeric_limits<size_t>::max()) return OutOfMemory(what + ": more than the address space");
-    void* start = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    constexpr size_t kReach = HONE_REACH_BYTES, kPage = 4096;
+    if (bytes > std::numeric_limits<size_t>::max() - 2 * kReach - kPage)
+      return OutOfMemory(what + ": more than the address space");
+    const size_t mapped = static_cast<size_t>(bytes) + 2 * kReach;
+    void* start = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) return OutOfMemory(what + ": " + std::strerror(errno));
-    result.start_ = start;
+    result.start_ = static_cast<uint8_t*>(start) + kReach;
     result.bytes_ = static_cast<size_t>(bytes);
+    result.reach_ = kReach;
     constexpr size_t kHugePage = size_t{2} << 20;
-    if (bytes >= kHugePage) madvise(start, result.bytes_, MADV_HUGEPAGE);  // only a wish: failure changes no result
+    if (bytes >= kHugePage) madvise(result.start_, result.bytes_, MADV_HUGEPAGE);  // a wish: failure changes no result
+    // A page is there from the first time that it is read; all of these are one page of zeros.
+    for (size_t at = 0; at < kReach; at += kPage) {
+      static_cast<void>(*static_cast<volatile const uint8_t*>(result.data() - kReach + at));
+      static_cast<void>(*static_cast<volatile const uint8_t*>(result.data() + (mapped - kReach - 1) - at));
+    }
   }
   *mapping = std::move(result);
   return {};

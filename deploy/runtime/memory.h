@@ -1,5 +1,9 @@
 // The runtime's memory: a file mapped for reading, and zeroed pages for the arena. Both free themselves.
 //
+// On each side of zeroed pages lie HONE_REACH_BYTES that can be read: kernels load beyond the rim of a tensor with
+// masks that leave all elements out, and where no page is, such a load takes an x86 core some 230 ns instead of less
+// than one.
+//
 // Start addresses are page-aligned, so that offsets decide the alignment of everything inside.
 #ifndef HONE_DEPLOY_RUNTIME_MEMORY_H_
 #define HONE_DEPLOY_RUNTIME_MEMORY_H_
@@ -21,6 +25,7 @@ class Mapping {
   Mapping& operator=(Mapping&& other) noexcept {
     std::swap(start_, other.start_);
     std::swap(bytes_, other.bytes_);
+    std::swap(reach_, other.reach_);
     return *this;
   }
   ~Mapping();
@@ -37,6 +42,7 @@ class Mapping {
  private:
   void* start_ = nullptr;
   size_t bytes_ = 0;
+  size_t reach_ = 0;  // bytes mapped on each side of these
 };
 
 }  // namespace hone::runtime

@@ -68,11 +68,13 @@ class CpuSession::Kernel : public LoadedKernel {
   }
 
   absl::Status Call() override {
+    HONE_RETURN_IF_ERROR(session_.OpenGuards(false));
     Run(buffers_);
     return absl::OkStatus();
   }
 
   absl::StatusOr<double> Time(int64_t calls) override {
+    HONE_RETURN_IF_ERROR(session_.OpenGuards(true));
     std::vector<void*> buffers = buffers_;
     const double start = SecondsNow();
     for (int64_t i = 0; i < calls; ++i) {
@@ -155,6 +157,16 @@ absl::Status CpuSession::MakeBuffers() {
     }
     shared_.push_back(std::move(memory));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CpuSession::OpenGuards(bool open) {
+  if (open == guards_open_) return absl::OkStatus();
+  for (size_t i = 0; i < shared_.size(); ++i) {
+    if (batch_.buffers[i].role == BufferRole::kOutput) continue;
+    HONE_RETURN_IF_ERROR(open ? shared_[i].OpenGuards() : shared_[i].CloseGuards());
+  }
+  guards_open_ = open;
   return absl::OkStatus();
 }
 

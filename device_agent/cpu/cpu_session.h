@@ -32,10 +32,13 @@ class CpuSession : public Session {
   absl::Status LoadArtifact();
   absl::Status MakeBuffers();
   absl::StatusOr<HoneKernel> Find(const KernelLaunch& launch) const;
+  // Around the inputs: open while a kernel is timed, closed while it is verified.
+  absl::Status OpenGuards(bool open);
 
   const SessionOptions options_;
   const VisitBatch& batch_;
   std::vector<GuardedBuffer> shared_;  // the workload's own buffers, in the batch's order
+  bool guards_open_ = false;
   ColdConstants cold_constants_;
   std::unique_ptr<ThreadPool> pool_;
   void* artifact_ = nullptr;  // never unloaded: the process ends with the session

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/kernel_abi.h"
 #include "device_agent/guarded_memory.h"
 
 namespace hone::agent {
@@ -52,6 +53,22 @@ TEST(GuardedMemoryDeathTest, GuardsAndReadOnlyBuffersFault) {
   EXPECT_DEATH(buffer.data()[-8192] = 1, "");
   ASSERT_TRUE(buffer.Protect().ok());
   EXPECT_DEATH(buffer.data()[0] = 1, "");
+}
+
+TEST(GuardedMemoryDeathTest, GuardsCanBeReadWhileTheyAreOpen) {
+  RegionTable table;
+  for (const int64_t bytes : {int64_t{4096}, int64_t{3} << 20}) {
+    GuardedBuffer buffer = *GuardedBuffer::Create(table, "b", bytes);
+    const auto read = [&](int64_t at) { return *static_cast<volatile const char*>(buffer.data() + at); };
+    const int64_t front = -HONE_REACH_BYTES, back = bytes + HONE_REACH_BYTES - 1;
+    EXPECT_DEATH(read(front), "");
+    ASSERT_TRUE(buffer.OpenGuards().ok());
+    EXPECT_EQ(read(front) + read(back), 0);
+    EXPECT_DEATH(buffer.data()[front] = 1, "");
+    ASSERT_TRUE(buffer.CloseGuards().ok());
+    EXPECT_DEATH(read(front), "");
+    EXPECT_DEATH(read(back), "");
+  }
 }
 
 TEST(GuardedMemory, ImpossibleSizeIsAnError) {

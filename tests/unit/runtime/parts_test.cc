@@ -1,10 +1,12 @@
 // The parts of the runtime that can be tested without a package: checksum, element types, CPU features, code, memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <fstream>
 
+#include "base/kernel_abi.h"
 #include "base/random.h"
 #include "base/temporary_folder.h"
 #include "deploy/runtime/checksum.h"
@@ -133,6 +135,17 @@ TEST(MemoryTest, PagesAreZeroAndAligned) {
   EXPECT_EQ(pages.data()[(5 << 20) - 1], 0);
   EXPECT_EQ(runtime::Mapping::Pages(uint64_t{1} << 60, "the test", &pages).code, HONE_OUT_OF_MEMORY);
   EXPECT_EQ(pages.bytes().size(), size_t{5 << 20}) << "a failure changed the mapping";
+}
+
+TEST(MemoryTest, WhatLiesAroundPagesCanBeRead) {
+  runtime::Mapping pages;
+  for (const size_t bytes : {size_t{1}, size_t{4096}, size_t{5} << 20}) {
+    ASSERT_TRUE(runtime::Mapping::Pages(bytes, "the test", &pages).ok());
+    const volatile uint8_t* data = pages.data();
+    EXPECT_EQ(data[-HONE_REACH_BYTES] + data[bytes - 1 + HONE_REACH_BYTES], 0);
+    unsigned char there = 0;
+    EXPECT_EQ(mincore(pages.data() - HONE_REACH_BYTES, 1, &there), 0) << "nothing is mapped there";
+  }
 }
 
 TEST(TensorCopyTest, CompactnessIgnoresDimensionsOfOneAndEmptyTensors) {
