@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/kernel_abi.h"
-#include "base/status.h"
 
 namespace hone::agent {
 namespace {
@@ -114,24 +113,19 @@ absl::Status GuardedBuffer::Protect() {
   return absl::ResourceExhaustedError(fmt::format("cannot protect '{}'", region_.name));
 }
 
-absl::Status GuardedBuffer::SetGuards(int protection) {
-  if (mprotect(CanaryBegin() - kGuard, kGuard, protection) == 0 && mprotect(CanaryEnd(), kGuard, protection) == 0) {
-    return absl::OkStatus();
-  }
-  return absl::ResourceExhaustedError(fmt::format("cannot change the guards of '{}'", region_.name));
-}
-
 absl::Status GuardedBuffer::OpenGuards() {
-  HONE_RETURN_IF_ERROR(SetGuards(PROT_READ));
+  char* const front = CanaryBegin() - kGuard;
+  char* const back = CanaryEnd();
+  if (mprotect(front, kGuard, PROT_READ) != 0 || mprotect(back, kGuard, PROT_READ) != 0) {
+    return absl::ResourceExhaustedError(fmt::format("cannot open the guards of '{}'", region_.name));
+  }
   // A page is there from the first time that it is read.
   for (int64_t at = 0; at < kGuard; at += kPage) {
-    static_cast<void>(*static_cast<volatile const char*>(CanaryBegin() - kGuard + at));
-    static_cast<void>(*static_cast<volatile const char*>(CanaryEnd() + at));
+    static_cast<void>(*static_cast<volatile const char*>(front + at));
+    static_cast<void>(*static_cast<volatile const char*>(back + at));
   }
   return absl::OkStatus();
 }
-
-absl::Status GuardedBuffer::CloseGuards() { return SetGuards(PROT_NONE); }
 
 GuardZones GuardedBuffer::guards() const {
   const char* const end = region_.data + region_.bytes;

@@ -79,9 +79,8 @@ class GuardedBuffer {
   // Makes the buffer read-only: a kernel that writes it faults.
   absl::Status Protect();
 
-  // Makes the HONE_REACH_BYTES on each side memory that can be read, or again areas where every access faults.
+  // Makes the HONE_REACH_BYTES on each side memory that can be read.
   absl::Status OpenGuards();
-  absl::Status CloseGuards();
 
   GuardZones guards() const;
   const Region& region() const { return region_; }
@@ -90,7 +89,6 @@ class GuardedBuffer {
   GuardedBuffer(RegionTable* table, const Region& region) : table_(table), region_(region) {}
   char* CanaryBegin() const;
   char* CanaryEnd() const;
-  absl::Status SetGuards(int protection);
 
   RegionTable* table_ = nullptr;
   Region region_;

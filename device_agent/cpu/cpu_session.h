@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/kernel_abi.h"
@@ -32,13 +33,15 @@ class CpuSession : public Session {
   absl::Status LoadArtifact();
   absl::Status MakeBuffers();
   absl::StatusOr<HoneKernel> Find(const KernelLaunch& launch) const;
-  // Around the inputs: open while a kernel is timed, closed while it is verified.
-  absl::Status OpenGuards(bool open);
+  // By all threads, as the kernels before this one do in a model: what a core did not write, it has to fetch.
+  void WriteTimedInputs();
 
   const SessionOptions options_;
   const VisitBatch& batch_;
   std::vector<GuardedBuffer> shared_;  // the workload's own buffers, in the batch's order
-  bool guards_open_ = false;
+  // What timed calls read, by place among a kernel's buffers: copies of the inputs that can be written and have pages
+  // around them. Verified calls read the ones that are guarded.
+  std::vector<std::pair<size_t, GuardedBuffer>> timed_inputs_;
   ColdConstants cold_constants_;
   std::unique_ptr<ThreadPool> pool_;
   void* artifact_ = nullptr;  // never unloaded: the process ends with the session

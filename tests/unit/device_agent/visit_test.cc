@@ -197,7 +197,7 @@ TEST_F(VisitTest, ReadBeyondIsACrashAndSaysWhere) {
   const v1::Failure failure = FailureOf("read_far");
   EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_CRASHED);
   EXPECT_THAT(failure.text(), HasSubstr("read 20000 bytes past the end of input 'x'"));
-  // Also when the one before it was timed, for which that can be read.
+  // Also when the one before it was timed: timed calls can read there.
   const auto outcomes = Run(HandMadeBatch({"good", "read_far"}));
   EXPECT_TRUE(outcomes.at("good").has_timing());
   EXPECT_EQ(outcomes.at("read_far").failure().kind(), v1::FAILURE_KIND_CRASHED);
