@@ -7,7 +7,7 @@
 
 namespace hone {
 
-inline constexpr char kCompilerVersion[] = "hone-0.1.0 codegen-1 llvm-19";
+inline constexpr char kCompilerVersion[] = "hone-0.1.0 codegen-2 llvm-19";
 
 }  // namespace hone
 
