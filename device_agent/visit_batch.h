@@ -41,7 +41,7 @@ struct Tolerance {
 struct VisitPolicy {
   double min_seconds_first = 0.003;
   int finalists = 3;
-  double final_seconds = 0.02;
+  double final_seconds = 0.01;
   double timeout_seconds = 1;
   double reference_timeout_seconds = 30;
   std::optional<int> incumbent;  // index of a candidate

@@ -94,6 +94,7 @@ std::string Encode(const BuildReply& reply) {
   out.Put(static_cast<int64_t>(reply.failure));
   out.Put(reply.text);
   out.Put(reply.bytes);
+  out.Put(reply.prepare);
   out.Put(reply.kernel.name.empty() ? "" : Print(reply.kernel));
   out.Put(reply.drawback);
   out.Put(static_cast<int64_t>(reply.ranges.size()));
@@ -111,6 +112,7 @@ std::optional<BuildReply> DecodeReply(std::string_view bytes) {
   reply.failure = in.Choice(BuildFailure::kCompileTimeout);
   reply.text = in.Text();
   reply.bytes = in.Text();
+  reply.prepare = in.Text();
   if (const std::string kernel = in.Text(); !kernel.empty()) {
     std::string error;
     std::optional<KernelInterface> parsed = ParseKernelInterface(kernel, &error);

@@ -34,6 +34,7 @@ struct BuildReply {
   enum class Kind : int64_t { kStarted, kDone, kFailed };
   Kind kind = Kind::kDone;
   std::string bytes;              // the object, or what all objects were linked to
+  std::string prepare;            // object of the kernel's `prepare` where it is one of its own, else empty
   std::vector<CodeRange> ranges;  // of each object in it
   KernelInterface kernel;         // of what was compiled; without a name where nothing was
   std::string drawback;           // why a candidate that was compiled is not worth being launched; empty: nothing

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -245,6 +246,7 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
   link.kind = BuildRequest::Kind::kLink;
   link.target = job.target;
   link.objects.push_back(reference.bytes);
+  std::map<std::string, std::string> prepares;  // objects by the function's name, which says what it does
   for (std::future<BuildReply>& future : replies) {
     BuildReply reply = future.get();
     batch.seconds += reply.seconds;
@@ -254,8 +256,11 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
     candidate.text = std::move(reply.text);
     candidate.kernel = std::move(reply.kernel);
     candidate.drawback = std::move(reply.drawback);
-    if (candidate.ok) link.objects.push_back(std::move(reply.bytes));
+    if (!candidate.ok) continue;
+    link.objects.push_back(std::move(reply.bytes));
+    if (!reply.prepare.empty()) prepares[candidate.kernel.prepare.front().function] = std::move(reply.prepare);
   }
+  for (auto& [name, object] : prepares) link.objects.push_back(std::move(object));
   const size_t link_count = link.objects.size();
   BuildReply linked = Submit(std::move(link)).get();
   batch.seconds += linked.seconds;

@@ -15,23 +15,11 @@
 namespace hone::tuner {
 namespace {
 
-absl::StatusOr<codegen::Kernel> Compile(const BuildRequest& request, const std::string& reproducers) {
-  codegen::CompileOptions options{.passes = Reproducing<ir::Func>(reproducers)};
-  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(request.workload));
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(request.target));
-  if (request.kind == BuildRequest::Kind::kCompileReference) {
-    options.effort = codegen::Effort::kReference;
-    return codegen::CompileKernel(workload, codegen::ReferenceSchedule(workload, target), target, request.name,
-                                  options);
-  }
-  HONE_ASSIGN_OR_RETURN(const schedule::Schedule schedule, schedule::ParseSchedule(request.schedule));
-  return codegen::CompileKernel(workload, schedule, target, request.name, options);
-}
+constexpr size_t kKeptPrepares = 64;
 
-std::string DrawbackOf(const std::string& code, const std::string& target_text) {
-  const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
-  const std::optional<codegen::Resources> resources = codegen::Examine(code, *target);  // it was compiled for it
-  return resources.has_value() ? codegen::Drawback(*resources, *target) : "";
+std::string DrawbackOf(const std::string& code, const target::Target& target) {
+  const std::optional<codegen::Resources> resources = codegen::Examine(code, target);
+  return resources.has_value() ? codegen::Drawback(*resources, target) : "";
 }
 
 BuildReply Failed(const absl::Status& status) {
@@ -46,22 +34,51 @@ BuildReply Failed(const absl::Status& status) {
 
 }  // namespace
 
-BuildReply Build(const BuildRequest& request, const std::string& reproducers) {
-  BuildReply reply;
-  if (request.kind == BuildRequest::Kind::kLink) {
-    const absl::StatusOr<target::Target> target = target::ParseTarget(request.target);
-    if (!target.ok()) return Failed(target.status());
-    absl::StatusOr<codegen::Artifact> artifact = codegen::Link(request.objects, *target);
-    if (!artifact.ok()) return Failed(artifact.status());
-    reply.bytes = std::move(artifact->code);
-    for (const codegen::Artifact::Range& range : artifact->ranges) reply.ranges.push_back({range.offset, range.bytes});
-    return reply;
+absl::StatusOr<std::string> Builder::Prepare(const ir::Func& prepare, const target::Target& target) {
+  const std::string key = prepare.name + target::Print(target);
+  if (const auto found = prepares_.find(key); found != prepares_.end()) return found->second;
+  if (prepares_.size() == kKeptPrepares) prepares_.clear();
+  HONE_ASSIGN_OR_RETURN(std::string object, codegen::Emit({&prepare, 1}, target));
+  return prepares_[key] = std::move(object);
+}
+
+absl::StatusOr<BuildReply> Builder::Compile(const BuildRequest& request) {
+  const bool reference = request.kind == BuildRequest::Kind::kCompileReference;
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(request.workload));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(request.target));
+  schedule::Schedule schedule;
+  if (reference) {
+    schedule = codegen::ReferenceSchedule(workload, target);
+  } else {
+    HONE_ASSIGN_OR_RETURN(schedule, schedule::ParseSchedule(request.schedule));
   }
-  absl::StatusOr<codegen::Kernel> kernel = Compile(request, reproducers);
-  if (!kernel.ok()) return Failed(kernel.status());
-  if (request.kind == BuildRequest::Kind::kCompile) reply.drawback = DrawbackOf(kernel->code, request.target);
-  reply.bytes = std::move(kernel->code);
-  reply.kernel = std::move(kernel->interface);
+  // With lanes the code of a candidate stands alone; else objects are linked.
+  const codegen::CompileOptions options = {reference ? codegen::Effort::kReference : codegen::Effort::kKernel,
+                                           Reproducing<ir::Func>(reproducers_), target.HasLanes()};
+  HONE_ASSIGN_OR_RETURN(codegen::Kernel kernel,
+                        codegen::CompileKernel(workload, schedule, target, request.name, options));
+  BuildReply reply;
+  if (!reference) reply.drawback = DrawbackOf(kernel.code, target);
+  if (!options.prepares && kernel.prepare.body.defined()) {
+    HONE_ASSIGN_OR_RETURN(reply.prepare, Prepare(kernel.prepare, target));
+  }
+  reply.bytes = std::move(kernel.code);
+  reply.kernel = std::move(kernel.interface);
+  return reply;
+}
+
+BuildReply Builder::Build(const BuildRequest& request) {
+  if (request.kind != BuildRequest::Kind::kLink) {
+    absl::StatusOr<BuildReply> reply = Compile(request);
+    return reply.ok() ? *std::move(reply) : Failed(reply.status());
+  }
+  const absl::StatusOr<target::Target> target = target::ParseTarget(request.target);
+  if (!target.ok()) return Failed(target.status());
+  absl::StatusOr<codegen::Artifact> artifact = codegen::Link(request.objects, *target);
+  if (!artifact.ok()) return Failed(artifact.status());
+  BuildReply reply;
+  reply.bytes = std::move(artifact->code);
+  for (const codegen::Artifact::Range& range : artifact->ranges) reply.ranges.push_back({range.offset, range.bytes});
   return reply;
 }
 

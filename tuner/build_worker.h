@@ -6,15 +6,33 @@
 #define HONE_TUNER_BUILD_WORKER_H_
 
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 
+#include "absl/status/statusor.h"
+#include "compiler/ir/stmt.h"
+#include "compiler/target/target.h"
 #include "tuner/build_message.h"
 
 namespace hone::tuner {
 
-// Compiles or links in this process; failures are in the reply. reproducers: folder for what shows the failure of a
-// pass again (compiler/pass_runner.h); empty: none.
-BuildReply Build(const BuildRequest& request, const std::string& reproducers = "");
+// Compiles or links in this process. Of one thread.
+class Builder {
+ public:
+  // reproducers: folder for what shows the failure of a pass again (compiler/pass_runner.h); empty: none.
+  explicit Builder(std::string reproducers = "") : reproducers_(std::move(reproducers)) {}
+  // Failures are in the reply.
+  BuildReply Build(const BuildRequest& request);
+
+ private:
+  absl::StatusOr<BuildReply> Compile(const BuildRequest& request);
+  // The object of a kernel's `prepare`, which many candidates have in common.
+  absl::StatusOr<std::string> Prepare(const ir::Func& prepare, const target::Target& target);
+
+  const std::string reproducers_;
+  std::map<std::string, std::string> prepares_;  // objects by target and name
+};
 
 // Answers requests from the socket until the other end is gone. Returns the exit code of the process.
 int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>& build);

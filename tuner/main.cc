@@ -240,8 +240,8 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (options.build_worker >= 0) {
-    return ServeBuilds(options.build_worker,
-                       [&](const BuildRequest& request) { return Build(request, options.reproducers); });
+    Builder builder(options.reproducers);
+    return ServeBuilds(options.build_worker, [&](const BuildRequest& request) { return builder.Build(request); });
   }
   if (!options.reproducers.empty()) options.build.command.push_back("--reproducers=" + options.reproducers);
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -132,7 +132,7 @@ absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedul
   kernel.interface = InterfaceBuilder(workload, module, target.memory, name).Run();
   kernel.prepare = module.host_prepare;
   std::vector<ir::Func> funcs = module.main;
-  funcs.insert(funcs.end(), module.prepare.begin(), module.prepare.end());
+  if (options.prepares) funcs.insert(funcs.end(), module.prepare.begin(), module.prepare.end());
   for (const ir::Func& func : funcs) {
     if (!func.grid.defined()) continue;
     kernel.shared_bytes =

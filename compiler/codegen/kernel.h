@@ -18,13 +18,14 @@ namespace hone::codegen {
 struct Kernel {
   KernelInterface interface;  // named as asked for
   int64_t shared_bytes = 0;   // that a group of any of its launches takes; 0 without lanes
-  ir::Func prepare;           // lowered, undefined body if nothing is packed; the final compile runs it for the host
-  std::string code;           // the functions of all launches, as Emit (codegen.h) makes them: ELF, or OpenCL C
+  ir::Func prepare;           // lowered, undefined body if nothing is packed, for a machine without lanes
+  std::string code;           // the functions of the launches, as Emit (codegen.h) makes them: ELF, or OpenCL C
 };
 
 struct CompileOptions {
   Effort effort = Effort::kKernel;
   PassOptions<ir::Func> passes = {};  // of lowering
+  bool prepares = true;               // `code` has the launches of `prepare`, too
 };
 
 // Errors: FailedPrecondition or NotFound (the schedule is illegal for the workload), Internal (a pass is at fault, or

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "base/digest.h"
 #include "base/status.h"
 #include "compiler/ir/op_names.h"
+#include "compiler/ir/text.h"
 #include "compiler/schedule/copy.h"
 #include "compiler/schedule/instruction.h"
 
@@ -319,7 +321,8 @@ absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& targe
   std::vector<ir::Buffer> buffers;
   for (const ir::Param& param : state.params) buffers.push_back(param.buffer);
   buffers.insert(buffers.end(), loops.packed.begin(), loops.packed.end());
-  loops.prepare = {name + "_prepare", buffers, builder.Roots(true)};
+  loops.prepare = {"", buffers, builder.Roots(true)};
+  if (loops.prepare.body.defined()) loops.prepare.name = "prepare_" + Sha256Hex(ir::Print(loops.prepare)).substr(0, 16);
   buffers.insert(buffers.end(), state.outputs.begin(), state.outputs.end());
   loops.main = {name, buffers, builder.Roots(false)};
   HONE_RETURN_IF_ERROR(builder.status());

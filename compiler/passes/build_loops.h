@@ -12,7 +12,8 @@
 namespace hone::passes {
 
 // The kernel in two functions with one list of buffers. `main` takes params, packed constants, outputs; `prepare` (body
-// undefined if nothing is packed) takes params and packed constants and fills the latter.
+// undefined if nothing is packed) takes params and packed constants and fills the latter. It is named by what it does:
+// many schedules of a workload have the same one, which whoever has several kernels then makes and runs once.
 struct Loops {
   ir::Func main;
   ir::Func prepare;

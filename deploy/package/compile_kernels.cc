@@ -65,7 +65,7 @@ class KernelCompiler {
 
   absl::Status Compile(const schedule::Schedule& schedule) {
     const auto effort = options_.plain ? codegen::Effort::kReference : codegen::Effort::kKernel;
-    const codegen::CompileOptions options{effort, Reproducing<ir::Func>(options_.reproducers)};
+    const codegen::CompileOptions options{effort, Reproducing<ir::Func>(options_.reproducers), /*prepares=*/false};
     HONE_ASSIGN_OR_RETURN(result_.kernel,
                           codegen::CompileKernel(workload_, schedule, options_.target, symbol_, options));
     result_.schedule = schedule::Print(schedule);

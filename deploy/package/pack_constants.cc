@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/kernel_abi.h"
 #include "base/status.h"
@@ -38,15 +40,18 @@ absl::StatusOr<const void*> Aligned(std::span<const uint8_t> bytes, std::vector<
 
 absl::StatusOr<ConstantPacker> ConstantPacker::Create(std::span<const CompiledKernel> kernels, int threads) {
   ConstantPacker packer(kernels);
-  std::vector<size_t> preparing;
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    if (!kernels[i].kernel.interface.prepare.empty()) preparing.push_back(i);
+  std::map<std::string, const ir::Func*> distinct;  // by name, which says what they do
+  for (const CompiledKernel& kernel : kernels) {
+    const ir::Func& prepare = kernel.kernel.prepare;
+    if (prepare.body.defined()) distinct[prepare.name] = &prepare;
   }
-  if (preparing.empty()) return packer;
+  if (distinct.empty()) return packer;
+  std::vector<const ir::Func*> preparing;
+  for (const auto& [name, prepare] : distinct) preparing.push_back(prepare);
   HONE_ASSIGN_OR_RETURN(const target::Target host, target::ParseTarget("cpu"));
   std::vector<std::string> objects(preparing.size());
   HONE_RETURN_IF_ERROR(RunParallel(preparing.size(), threads, [&](size_t i) -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({&kernels[preparing[i]].kernel.prepare, 1}, host));
+    HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({preparing[i], 1}, host));
     return absl::OkStatus();
   }));
   HONE_ASSIGN_OR_RETURN(const codegen::Artifact linked, codegen::Link(objects, host));

@@ -41,6 +41,12 @@ void WriteSomeLines(void* closure, int64_t task) {
 
 }  // namespace
 
+// Packed buffers, which all kernels that pack alike read: constants, read-only once they are filled.
+struct CpuSession::Packed {
+  std::vector<GuardedBuffer> buffers;
+  bool filled = false;
+};
+
 class CpuSession::Kernel : public LoadedKernel {
  public:
   Kernel(CpuSession& session, const KernelInterface& interface) : session_(session), interface_(interface) {}
@@ -57,13 +63,10 @@ class CpuSession::Kernel : public LoadedKernel {
       const bool output = session_.batch_.buffers[i].role == BufferRole::kOutput;
       (output ? outputs : buffers_).push_back(session_.shared_[i].data());
     }
-    for (const uint32_t i : interface_.Of(BufferRole::kPacked)) {
-      HONE_ASSIGN_OR_RETURN(GuardedBuffer memory,
-                            GuardedBuffer::Create(regions(), fmt::format("packed buffer {}", packed_.size()),
-                                                  interface_.buffers[i].bytes()));
-      buffers_.push_back(memory.data());
-      packed_.push_back(std::move(memory));
-    }
+    PackedKey key{prepare_, {}};
+    for (const uint32_t i : interface_.Of(BufferRole::kPacked)) key.second.push_back(interface_.buffers[i].bytes());
+    HONE_ASSIGN_OR_RETURN(packed_, session_.PackedOf(key));
+    for (const GuardedBuffer& memory : packed_->buffers) buffers_.push_back(memory.data());
     buffers_.insert(buffers_.end(), outputs.begin(), outputs.end());
     if (interface_.workspace_bytes > 0) {
       HONE_ASSIGN_OR_RETURN(workspace_, GuardedBuffer::Create(regions(), "workspace", interface_.workspace_bytes));
@@ -73,6 +76,7 @@ class CpuSession::Kernel : public LoadedKernel {
   }
 
   absl::Status Prepare() override {
+    if (std::exchange(packed_->filled, true)) return absl::OkStatus();
     if (!prepare_.empty()) {
       HONE_ASSIGN_OR_RETURN(const GuardedBuffer workspace, GuardedBuffer::Create(regions(), "workspace of prepare",
                                                                                  interface_.prepare_workspace_bytes));
@@ -81,7 +85,7 @@ class CpuSession::Kernel : public LoadedKernel {
         return absl::OutOfRangeError(WroteBeside("workspace of prepare", *at).text);
       }
     }
-    for (GuardedBuffer& packed : packed_) HONE_RETURN_IF_ERROR(packed.Protect());
+    for (GuardedBuffer& packed : packed_->buffers) HONE_RETURN_IF_ERROR(packed.Protect());
     return absl::OkStatus();
   }
 
@@ -110,8 +114,8 @@ class CpuSession::Kernel : public LoadedKernel {
       if (buffer.role != BufferRole::kOutput) continue;
       evidence.ShowGuards(fmt::format("output '{}'", buffer.name), session_.shared_[i].guards());
     }
-    for (size_t i = 0; i < packed_.size(); ++i) {
-      evidence.ShowGuards(fmt::format("packed buffer {}", i), packed_[i].guards());
+    for (size_t i = 0; i < packed_->buffers.size(); ++i) {
+      evidence.ShowGuards(fmt::format("packed buffer {}", i), packed_->buffers[i].guards());
     }
     if (workspace_.has_value()) evidence.ShowGuards("workspace", workspace_->guards());
     return absl::OkStatus();
@@ -140,7 +144,7 @@ class CpuSession::Kernel : public LoadedKernel {
   CpuSession& session_;
   const KernelInterface& interface_;
   std::vector<HoneKernel> prepare_, main_;
-  std::vector<GuardedBuffer> packed_;
+  std::shared_ptr<Packed> packed_;
   std::optional<GuardedBuffer> workspace_;
   std::vector<void*> buffers_;
   // Places and sizes of the buffers that repeats find cold; may be empty.
@@ -203,6 +207,19 @@ absl::StatusOr<HoneKernel> CpuSession::Find(const KernelLaunch& launch) const {
   }
   if (void* function = dlsym(artifact_, launch.function.c_str())) return reinterpret_cast<HoneKernel>(function);
   return absl::NotFoundError(fmt::format("the artifact has no function '{}'", launch.function));
+}
+
+absl::StatusOr<std::shared_ptr<CpuSession::Packed>> CpuSession::PackedOf(const PackedKey& key) {
+  std::weak_ptr<Packed>& known = packed_[key];
+  if (auto packed = known.lock()) return packed;
+  auto packed = std::make_shared<Packed>();
+  for (const int64_t bytes : key.second) {
+    const std::string name = fmt::format("packed buffer {}", packed->buffers.size());
+    HONE_ASSIGN_OR_RETURN(GuardedBuffer memory, GuardedBuffer::Create(*options_.regions, name, bytes));
+    packed->buffers.push_back(std::move(memory));
+  }
+  known = packed;
+  return packed;
 }
 
 absl::StatusOr<std::unique_ptr<LoadedKernel>> CpuSession::Load(const VisitKernel& kernel) {

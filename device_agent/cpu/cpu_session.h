@@ -2,6 +2,8 @@
 #ifndef HONE_DEVICE_AGENT_CPU_CPU_SESSION_H_
 #define HONE_DEVICE_AGENT_CPU_CPU_SESSION_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,12 +29,17 @@ class CpuSession : public Session {
 
  private:
   class Kernel;
+  struct Packed;
+  // What says what packed buffers hold: the functions that fill them, and their sizes.
+  using PackedKey = std::pair<std::vector<HoneKernel>, std::vector<int64_t>>;
 
   explicit CpuSession(const SessionOptions& options)
       : options_(options), batch_(*options.batch), cold_constants_(options.cold_numbers) {}
   absl::Status LoadArtifact();
   absl::Status MakeBuffers();
   absl::StatusOr<HoneKernel> Find(const KernelLaunch& launch) const;
+  // Those of a kernel that is loaded, or new ones.
+  absl::StatusOr<std::shared_ptr<Packed>> PackedOf(const PackedKey& key);
   // By all threads, as the kernels before this one do in a model: what a core did not write, it has to fetch.
   void WriteTimedInputs();
 
@@ -42,6 +49,7 @@ class CpuSession : public Session {
   // What timed calls read, by place among a kernel's buffers: copies of the inputs that can be written and have pages
   // around them. Verified calls read the ones that are guarded.
   std::vector<std::pair<size_t, GuardedBuffer>> timed_inputs_;
+  std::map<PackedKey, std::weak_ptr<Packed>> packed_;
   ColdConstants cold_constants_;
   std::unique_ptr<ThreadPool> pool_;
   void* artifact_ = nullptr;  // never unloaded: the process ends with the session

@@ -33,7 +33,7 @@ finish() {
   end_at_once "${processes[@]}"
   wait
   tidy
-  [[ $status -eq 0 ]] || tail -n 20 "$work"/*.log
+  [[ $status -eq 0 || $status -eq 77 ]] || tail -n 20 "$work"/*.log
   rm -rf --one-file-system "$work"
 }
 trap finish EXIT

@@ -383,8 +383,14 @@ output t
             "packed f32[3,96,16]\n"
             "output f32[12,40]\n"
             "scratch 0 0\n"
-            "prepare k_prepare 0 0\n"
-            "launch k 0 0\n");
+            "prepare " +
+                kernel->prepare.name +
+                " 0 0\n"
+                "launch k 0 0\n");
+  const auto other = CompileKernel(*workload, schedule::ParseSchedule("pack w t 1/16 0 1%16\nunroll k").value(),
+                                   ParseTarget("cpu").value(), "other");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->prepare.name, kernel->prepare.name) << "it is named by what it does";
   const auto plain = CompileKernel(*workload, {}, ParseTarget("cpu").value(), "k");
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_TRUE(plain->interface.prepare.empty());

@@ -178,6 +178,21 @@ TEST_F(VisitTest, HangIsATimeout) {
   EXPECT_THAT(failure.text(), HasSubstr("longer than 1 s"));
 }
 
+TEST_F(VisitTest, OneCallThatTakesTooLongIsNotYetATimeout) {
+  v1::Batch batch = HandMadeBatch({"slow_at_first", "very_slow"});
+  batch.mutable_policy()->set_timeout_seconds(0.5);
+  const auto outcomes = Run(batch);
+  EXPECT_TRUE(outcomes.at("slow_at_first").has_timing()) << outcomes.at("slow_at_first").DebugString();
+  EXPECT_EQ(outcomes.at("very_slow").failure().kind(), v1::FAILURE_KIND_RUN_TIMEOUT);
+  EXPECT_THAT(outcomes.at("very_slow").failure().text(), HasSubstr("calls took"));
+}
+
+TEST_F(VisitTest, WhatPacksAlikePacksOnce) {
+  const auto outcomes = Run(HandMadeBatch({"packed_double", "packed_too"}));  // `prepare` crashes when it runs again
+  EXPECT_TRUE(outcomes.at("packed_double").has_timing()) << outcomes.at("packed_double").DebugString();
+  EXPECT_TRUE(outcomes.at("packed_too").has_timing()) << outcomes.at("packed_too").DebugString();
+}
+
 TEST_F(VisitTest, WritesBesideBuffers) {
   EXPECT_EQ(FailureOf("past_end").kind(), v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE);
   EXPECT_THAT(FailureOf("past_end").text(), HasSubstr("past the end of output 'y'"));

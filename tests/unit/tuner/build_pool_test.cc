@@ -123,6 +123,7 @@ TEST(BuildMessageTest, RoundTrip) {
   reply.failure = BuildFailure::kCompileTimeout;
   reply.kernel.name = "k";
   reply.drawback = "it spills";
+  reply.prepare = "an object";
   reply.kernel.workspace_bytes = 77;
   reply.kernel.main.push_back({"k", 0, 0, {}});
   const auto answered = DecodeReply(Encode(reply));
@@ -130,6 +131,7 @@ TEST(BuildMessageTest, RoundTrip) {
   EXPECT_EQ(answered->failure, BuildFailure::kCompileTimeout);
   EXPECT_EQ(answered->kernel, reply.kernel);
   EXPECT_EQ(answered->drawback, "it spills");
+  EXPECT_EQ(answered->prepare, "an object");
   EXPECT_TRUE(DecodeReply(Encode(BuildReply{}))->kernel.name.empty()) << "nothing was compiled";
 }
 
@@ -174,6 +176,31 @@ TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
   EXPECT_NE(code.Find(batch->reference.name.c_str()), nullptr);
   EXPECT_NE(code.Find(batch->candidates[0].kernel.name.c_str()), nullptr);
   EXPECT_NE(code.Find(batch->candidates[3].kernel.name.c_str()), nullptr);
+}
+
+TEST(BuildPoolTest, CandidatesThatPackAlikeHaveOnePrepare) {
+  const auto target = target::ParseTarget("cpu").value();
+  BuildPool pool({{"/proc/self/exe"}, 2, absl::Seconds(60)});
+  const auto batch = pool.Build({kWorkload,
+                                 target::Print(target),
+                                 {"pack w t 1/16 0 1%16\n", "pack w t 1/16 0 1%16\nunroll k\n", "pack w t 1/8 0 1%8\n",
+                                  "pack w t 1/16 0 1%16\nreorder j i k\n"}});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  std::vector<std::string> prepares;
+  runtime::CodeObject code;
+  const auto fault = runtime::CodeObject::Load(
+      {reinterpret_cast<const uint8_t*>(batch->artifact.data()), batch->artifact.size()}, &code);
+  ASSERT_TRUE(fault.ok()) << fault.text;
+  for (const BuiltCandidate& candidate : batch->candidates) {
+    ASSERT_TRUE(candidate.ok) << candidate.text;
+    EXPECT_NE(code.Find(candidate.kernel.name.c_str()), nullptr);
+    ASSERT_EQ(candidate.kernel.prepare.size(), 1u);
+    prepares.push_back(candidate.kernel.prepare.front().function);
+    EXPECT_NE(code.Find(prepares.back().c_str()), nullptr) << prepares.back();
+  }
+  EXPECT_EQ(prepares[1], prepares[0]);
+  EXPECT_NE(prepares[2], prepares[0]) << "it packs in another way";
+  EXPECT_EQ(prepares[3], prepares[0]);
 }
 
 }  // namespace

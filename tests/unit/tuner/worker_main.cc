@@ -60,8 +60,9 @@ int main(int argc, char** argv) {
     pretend |= argument == "--pretend";
     if (argument.starts_with(kWorker)) {
       const int socket = std::atoi(argv[i] + kWorker.size());
+      hone::tuner::Builder builder;
       return hone::tuner::ServeBuilds(socket, [&](const hone::tuner::BuildRequest& request) {
-        return pretend ? Pretend(request) : hone::tuner::Build(request);
+        return pretend ? Pretend(request) : builder.Build(request);
       });
     }
   }
