@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -18,13 +19,16 @@ constexpr int kNone = -1;
 constexpr size_t kMaxNodes = 64;  // per cluster: a longer chain gains nothing more and makes a kernel hard to compile
 
 // Fusion starts at a node and grows the cluster over the node where all its consumers meet again (its post-dominator)
-// and everything on the way there, as long as all of that fits; so a cluster always has one exit. Three rounds:
-// reductions first take what follows them; then chains without reduction form, and flow into reductions that read
-// every element once.
+// and everything on the way there, as long as all of that fits; so a cluster always has one exit. Reductions first take
+// what follows them; rows between two products join these; then chains without reduction form, and flow into reductions
+// that read every element once.
 class Fuser {
  public:
   explicit Fuser(const Graph& graph)
-      : graph_(graph), consumers_(Consumers(graph)), meets_(ImmediatePostDominators(graph)) {}
+      : graph_(graph),
+        producers_(Producers(graph)),
+        consumers_(Consumers(graph)),
+        meets_(ImmediatePostDominators(graph)) {}
 
   absl::StatusOr<std::vector<Cluster>> Run() {
     const int count = static_cast<int>(graph_.nodes.size());
@@ -40,6 +44,10 @@ class Fuser {
     for (int i = 0; i < count; ++i) members_[i] = {i};
     for (int i = 0; i < count; ++i) {
       if (traits_[i].reduces && members_[cluster_[i]].size() == 1) GrowReduction(i);
+    }
+    // Lanes have no tiles of two products (compiler/space).
+    for (int i = 0; i < count && !graph_.target.HasLanes(); ++i) {
+      if (traits_[i].row) JoinProducts(cluster_[i]);
     }
     // Backwards, so that a chain has grown as far as it can before what comes before it is looked at.
     for (int i = count - 1; i >= 0; --i) {
@@ -152,6 +160,37 @@ class Fuser {
     }
   }
 
+  // A softmax between two products, as in attention: the rows that the second one sums over then need no memory of
+  // their own. `rows`: a cluster of computations on rows.
+  void JoinProducts(int rows) {
+    const int exit = members_[rows].back();
+    const ValueId made = OnlyOutput(exit);
+    if (made == kAbsent || IsOutput(graph_, made) || consumers_[made].size() != 1) return;
+    const int second = consumers_[made][0];
+    const std::optional<size_t> place = traits_[second].sums_rows_of;
+    if (!place.has_value() || graph_.nodes[second].inputs[*place] != made || cluster_[second] == rows) return;
+    const int first = ScoresOf(rows, ShapeOf(exit));
+    if (first == kNone) return;
+    std::vector<int> joined = members_[first];
+    joined.insert(joined.end(), members_[rows].begin(), members_[rows].end());
+    if (joined.size() + members_[cluster_[second]].size() <= kMaxNodes) Merge(cluster_[second], joined);
+  }
+
+  // The cluster with a sum of products that makes what the rows read, and nobody else; kNone if there is none.
+  int ScoresOf(int rows, const std::vector<int64_t>& shape) const {
+    for (const int node : members_[rows]) {
+      for (const ValueId id : graph_.nodes[node].inputs) {
+        const int maker = id == kAbsent ? kNone : producers_[id];
+        if (maker == kNone || cluster_[maker] == rows || OnlyOutput(maker) != id || ShapeOf(maker) != shape) continue;
+        const std::vector<int>& members = members_[cluster_[maker]];
+        const bool product = std::ranges::any_of(members, [&](int m) { return traits_[m].sums_rows_of.has_value(); });
+        const bool inside = std::ranges::all_of(consumers_[id], [&](int c) { return cluster_[c] == rows; });
+        if (product && inside && members.back() == maker && !IsOutput(graph_, id)) return cluster_[maker];
+      }
+    }
+    return kNone;
+  }
+
   // Elementwise and data movement: on to what reads it element by element, or at least each element once.
   void GrowChain(int seed) {
     if (OnlyOutput(seed) == kAbsent || meets_[seed] == kNone) return;
@@ -211,6 +250,7 @@ class Fuser {
   std::string Label(const std::vector<int>& members) const;
 
   const Graph& graph_;
+  const std::vector<int> producers_;
   const std::vector<std::vector<int>> consumers_;
   const std::vector<int> meets_;
   std::vector<NodeTraits> traits_;
@@ -219,6 +259,9 @@ class Fuser {
 };
 
 std::string Fuser::Label(const std::vector<int>& members) const {
+  const auto products =
+      std::ranges::count_if(members, [&](int node) { return traits_[node].sums_rows_of.has_value(); });
+  if (products > 1) return "attention";
   // A normalization or softmax names its cluster even where a plain reduction comes first.
   for (const bool plain : {false, true}) {
     for (int node : members) {

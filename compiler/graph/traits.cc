@@ -165,6 +165,27 @@ void FindRow(const EmittedNode& emitted, NodeTraits& traits) {
   traits.row = true;
 }
 
+// Whether the load is of the row [i..] where the stage sums for element [i.., n].
+bool IsOwnRow(const ir::Load& load, const ir::Stage& stage) {
+  if (load.mask.defined() || load.indices.size() != stage.axes.size()) return false;
+  std::vector<ir::Axis> axes(stage.axes.begin(), stage.axes.end() - 1);
+  axes.push_back(stage.reduce_axes[0]);
+  return load.buffer->shape == Extents(axes) && Classify(load, axes) == Access::kSame;
+}
+
+void FindSumOfRows(const EmittedNode& emitted, NodeTraits& traits) {
+  if (emitted.stages.size() != 1) return;
+  const ir::Stage& stage = emitted.stages[0];
+  const auto* product = stage.value.As<ir::Binary>();
+  if (stage.reduction != ir::Reduction::kSum || stage.reduce_axes.size() != 1 || stage.axes.size() < 2) return;
+  if (product == nullptr || product->op != ir::BinaryOp::kMul) return;
+  const auto *a = product->a.As<ir::Load>(), *b = product->b.As<ir::Load>();
+  if (a == nullptr || b == nullptr || a->buffer == b->buffer) return;
+  for (size_t i = 0; i < emitted.inputs.size(); ++i) {
+    if (emitted.inputs[i] == a->buffer && IsOwnRow(*a, stage)) traits.sums_rows_of = i;
+  }
+}
+
 }  // namespace
 
 bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer) {
@@ -183,6 +204,7 @@ absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {
   traits.reads_once = ReadsOnce(emitted);
   FindElementwise(emitted, traits);
   FindRow(emitted, traits);
+  FindSumOfRows(emitted, traits);
   return traits;
 }
 

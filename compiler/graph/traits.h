@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -30,6 +31,8 @@ struct NodeTraits {
   bool row = false;
   size_t row_outer = 0;
   std::vector<int64_t> row_shape;
+  // A sum of products: for element [i.., n] of the output it runs over the row [i..] of this input.
+  std::optional<size_t> sums_rows_of;
 };
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node);

@@ -1,6 +1,7 @@
 #include "compiler/passes/peel.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -85,8 +86,81 @@ ir::Stmt PeelIn(const ir::Stmt& s, const Names& names) {
       s, [&](const ir::Stmt& child) { return PeelIn(child, names); }, [](const ir::Expr& e) { return e; });
 }
 
+constexpr int64_t kMostEnds = 2;     // iterations that stand by themselves
+constexpr int64_t kMostCopied = 64;  // stores that each has, unrolled loops written out
+
+// Whether something in it is only done if a condition in terms of the variable holds.
+bool Asks(const ir::Stmt& s, const std::string& var) {
+  bool asks = false;
+  const auto look = [&](const ir::Expr& condition) {
+    asks = asks || (condition.defined() && ir::UsesVar(condition, var));
+  };
+  ir::ForEachExpr(s, [&](const ir::Expr& e) {
+    if (const ir::Select* select = e.As<ir::Select>()) look(select->condition);
+    if (const ir::Load* load = e.As<ir::Load>()) look(load->mask);
+  });
+  const std::function<void(const ir::Stmt&)> visit = [&](const ir::Stmt& child) {
+    if (const ir::If* choice = child.As<ir::If>()) look(choice->condition);
+    if (const ir::Store* store = child.As<ir::Store>()) look(store->mask);
+    ir::ForEachChild(child, visit, [](const ir::Expr&) {});
+  };
+  visit(s);
+  return asks;
+}
+
+// How many stores it is, written out; more than may be copied where other loops or other things than stores are in it.
+int64_t StoresOf(const ir::Stmt& s) {
+  if (s.As<ir::Store>() != nullptr) return 1;
+  int64_t copies = 1;
+  if (const ir::For* loop = s.As<ir::For>()) {
+    const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
+    const bool written_out = loop->kind == ir::LoopKind::kUnrolled;
+    if (extent == nullptr || (!written_out && loop->kind != ir::LoopKind::kVectorized)) return kMostCopied + 1;
+    if (written_out) copies = extent->value;
+  } else if (s.As<ir::Block>() == nullptr && s.As<ir::If>() == nullptr) {
+    return kMostCopied + 1;
+  }
+  int64_t stores = 0;
+  ir::ForEachChild(s, [&](const ir::Stmt& child) { stores += StoresOf(child); }, [](const ir::Expr&) {});
+  return copies * stores;
+}
+
+// Undefined if that does not free the others of conditions.
+ir::Stmt WithEnds(const ir::For& loop, int64_t extent, const ir::Ranges& ranges) {
+  for (int64_t ends = 1; ends <= kMostEnds && extent - ends >= 2; ++ends) {
+    ir::Ranges first = ranges;
+    first[loop.var] = {0, extent - ends - 1};
+    const ir::Stmt body = ir::Simplify(loop.body, first);
+    if (Asks(body, loop.var)) continue;
+    std::vector<ir::Stmt> parts = {ir::MakeFor(loop.var, ir::Expr(extent - ends), loop.kind, body)};
+    for (int64_t i = extent - ends; i < extent; ++i) {
+      parts.push_back(ir::Simplify(ir::Substitute(loop.body, {{loop.var, ir::Expr(i)}}), ranges));
+    }
+    return ir::MakeBlock(std::move(parts));
+  }
+  return {};
+}
+
+ir::Stmt PeelEndsIn(const ir::Stmt& s, const ir::Ranges& ranges) {
+  const ir::For* loop = s.As<ir::For>();
+  if (loop == nullptr) {
+    return ir::MapChildren(
+        s, [&](const ir::Stmt& child) { return PeelEndsIn(child, ranges); }, [](const ir::Expr& e) { return e; });
+  }
+  const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
+  if (extent != nullptr && loop->kind == ir::LoopKind::kSerial && StoresOf(loop->body) <= kMostCopied &&
+      Asks(loop->body, loop->var)) {
+    if (const ir::Stmt peeled = WithEnds(*loop, extent->value, ranges); peeled.defined()) return peeled;
+  }
+  ir::Ranges inner = ranges;
+  if (extent != nullptr) inner[loop->var] = {0, extent->value - 1};
+  const ir::Stmt body = PeelEndsIn(loop->body, inner);
+  return body.SameHandle(loop->body) ? s : ir::MakeFor(loop->var, loop->extent, loop->kind, body);
+}
+
 }  // namespace
 
 ir::Stmt Peel(const ir::Stmt& s) { return PeelIn(s, {}); }
+ir::Stmt PeelEnds(const ir::Stmt& s) { return PeelEndsIn(s, {}); }
 
 }  // namespace hone::passes

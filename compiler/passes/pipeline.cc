@@ -28,9 +28,9 @@ absl::Status OnBody(ir::Func& func) {
 ir::Stmt Simplify(const ir::Stmt& s) { return ir::Simplify(s); }
 
 constexpr Pass<ir::Func> kPasses[] = {
-    {"simplify", OnBody<Simplify>}, {"peel", OnBody<Peel>},         {"simplify", OnBody<Simplify>},
-    {"flatten", OnBody<Flatten>},   {"simplify", OnBody<Simplify>}, {"vectorize", OnBody<Vectorize>},
-    {"unroll", OnBody<Unroll>},     {"simplify", OnBody<Simplify>},
+    {"simplify", OnBody<Simplify>},   {"peel", OnBody<Peel>},         {"simplify", OnBody<Simplify>},
+    {"flatten", OnBody<Flatten>},     {"simplify", OnBody<Simplify>}, {"peel_ends", OnBody<PeelEnds>},
+    {"vectorize", OnBody<Vectorize>}, {"unroll", OnBody<Unroll>},     {"simplify", OnBody<Simplify>},
 };
 
 absl::Status PlaceBarriers(ir::Func& func) {

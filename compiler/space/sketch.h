@@ -41,6 +41,8 @@ std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
 bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);
 // How many leading axes all stages share: axis d of every load of a stage is the reader's own axis d.
 size_t CommonAxes(const schedule::State& state);
+// Whether it is a sum of products of two things that are loaded.
+bool IsContraction(const ir::Stage& stage);
 // Whether a reduction slides a window: an index that both its axes and the axes it sums over move.
 bool HasWindow(const ir::Stage& stage);
 int CountNodes(const ir::Expr& e);
@@ -86,6 +88,9 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage);
 // sketch/rows.cc: softmax, normalizations: everything about one row inside one loop. False if the workload is not of
 // that kind.
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch);
+// The loops of a stage inside a row: the last axis in vectors, if it is none of the first `common`, which rows are
+// counted by.
+absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t common);
 // sketch/reduction.cc: whether the innermost axis of a reduction runs along memory, far enough for partial results that
 // fill vectors.
 bool FitsVectors(const Sketch& sketch, const ir::Stage& stage);
@@ -106,6 +111,13 @@ absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std:
 absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch);
 absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, const std::string& stage);
 absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage);
+// A reduction and who reads it in place, in whose tiles it can be computed.
+struct SharedTile {
+  std::string reader, reduction;
+};
+// space.cc: the reader that the stage can share loops with, none of those taken, or a copy of its own, which takes the
+// stage's name.
+absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken);
 // templates/lane_tile.cc, for targets with lanes: a sum of products in tiles of groups, lanes and registers.
 absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                               const std::string& prefix);
@@ -132,6 +144,11 @@ bool FitsWinograd(const schedule::State& state, const ir::Stage& stage);
 bool WinogradPays(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
 absl::Status ScheduleWinogradTile(Sketch& sketch, const std::string& out, const std::string& stage,
                                   const std::string& prefix);
+
+// templates/attention_tile.cc: two products with work on rows between them, some rows after the others through all of
+// it; whether that is what there is.
+bool FitsAttention(const schedule::State& state);
+absl::Status ScheduleAttentionTile(Sketch& sketch);
 
 }  // namespace hone::space
 

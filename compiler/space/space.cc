@@ -36,22 +36,6 @@ std::vector<std::string> StageNames(const schedule::State& state, bool reduction
   return names;
 }
 
-// A reduction and who reads it in place, in whose tiles it can be computed.
-struct SharedTile {
-  std::string reader, reduction;
-};
-
-// The reader that the stage can share loops with, none of those taken, or a copy of its own.
-absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken) {
-  SharedTile tile{TileReader(sketch.state, sketch.Get(stage), *taken), stage};
-  if (tile.reader.empty()) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{stage}));
-    tile = {stage, stage + "c"};
-  }
-  taken->push_back(tile.reader);
-  return tile;
-}
-
 // Every reduction by `schedule`, with the reader that it can share loops with or with a copy of its own.
 using ScheduleReduction = absl::Status (*)(Sketch& sketch, const std::string& reader, const std::string& stage,
                                            const std::string& prefix);
@@ -75,14 +59,7 @@ absl::Status ScheduleRest(Sketch& sketch, absl::Status (*schedule)(Sketch& sketc
 }
 
 // Whether packed operands and register tiles have anything to work on: a sum of products.
-bool IsContraction(const ir::Workload& workload) {
-  return std::any_of(workload.stages.begin(), workload.stages.end(), [](const ir::Stage& s) {
-    const ir::Binary* product = s.value.As<ir::Binary>();
-    if (s.reduction != ir::Reduction::kSum || product == nullptr || product->op != ir::BinaryOp::kMul) return false;
-    const std::vector<ir::Load> loads = LoadsOf(s);
-    return loads.size() == 2 && loads[0].buffer != loads[1].buffer;
-  });
-}
+bool HasContraction(const ir::Workload& workload) { return std::ranges::any_of(workload.stages, IsContraction); }
 
 bool IsEmpty(const ir::Workload& workload) {
   return std::any_of(workload.stages.begin(), workload.stages.end(), [](const ir::Stage& s) {
@@ -94,10 +71,10 @@ bool IsEmpty(const ir::Workload& workload) {
 bool HasLanes(const ir::Workload&, const target::Target& target) { return target.HasLanes(); }
 bool HasNoLanes(const ir::Workload&, const target::Target& target) { return !target.HasLanes(); }
 bool IsLaneContraction(const ir::Workload& workload, const target::Target& target) {
-  return target.HasLanes() && IsContraction(workload);
+  return target.HasLanes() && HasContraction(workload);
 }
 bool IsCpuContraction(const ir::Workload& workload, const target::Target& target) {
-  return !target.HasLanes() && IsContraction(workload);
+  return !target.HasLanes() && HasContraction(workload);
 }
 
 absl::Status RegisterTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
@@ -154,6 +131,18 @@ absl::Status BuildWinogradTiles(const ir::Workload&, Sketch& sketch) {
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
+bool HasAttention(const ir::Workload& workload, const target::Target& target) {
+  if (!IsCpuContraction(workload, target)) return false;
+  Chooser none;
+  Sketch sketch{schedule::Start(workload), target, none, {}};
+  return InlineStages(sketch).ok() && FitsAttention(sketch.state);
+}
+
+absl::Status BuildAttentionTiles(const ir::Workload&, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(InlineStages(sketch));
+  return ScheduleAttentionTile(sketch);
+}
+
 // Maxima of windows as integers where that of floats takes several instructions: windows share what they load, so that
 // its place in the order of floats is found once.
 absl::Status OrderMaxima(Sketch& sketch) {
@@ -171,7 +160,7 @@ absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   HONE_RETURN_IF_ERROR(OrderMaxima(sketch));
   HONE_ASSIGN_OR_RETURN(const bool split, SplitLongReductions(sketch));
-  if (!split && !IsContraction(workload)) {
+  if (!split && !HasContraction(workload)) {
     HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleRows(sketch));
     if (rows) return absl::OkStatus();
   }
@@ -229,6 +218,7 @@ absl::Status BuildTensorTiles(const ir::Workload&, Sketch& sketch) {
 constexpr Entry kEntries[] = {
     {4, "tensor_tile", Family::kTemplate, HasTensorProduct, nullptr, BuildTensorTiles},
     {5, "winograd_tile", Family::kTemplate, HasWinograd, PrefersWinograd, BuildWinogradTiles},
+    {6, "attention_tile", Family::kTemplate, HasAttention, nullptr, BuildAttentionTiles},
     {1, "register_tile", Family::kTemplate, IsCpuContraction, PrefersRegisterTiles, BuildRegisterTiles},
     {0, "sketch", Family::kSketch, HasNoLanes, nullptr, BuildSketch},
     {3, "lane_tile", Family::kTemplate, IsLaneContraction, nullptr, BuildLaneTiles},
@@ -264,6 +254,16 @@ absl::Status CheckLimits(const schedule::State& state, const target::Target& tar
 }
 
 }  // namespace
+
+absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken) {
+  SharedTile tile{TileReader(sketch.state, sketch.Get(stage), *taken), stage};
+  if (tile.reader.empty()) {
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{stage}));
+    tile = {stage, stage + "c"};
+  }
+  taken->push_back(tile.reader);
+  return tile;
+}
 
 std::span<const Entry> Entries() { return kEntries; }
 

@@ -9,6 +9,8 @@
 namespace hone::schedule {
 namespace {
 
+constexpr int64_t kLongestVector = 64;  // bytes
+
 // What one iteration of a loop needs of one dimension of a producer: [base, base + extent), base in terms of the loops
 // around. extent may depend on them too (peeled tails); max_extent is its bound.
 struct Region {
@@ -145,23 +147,46 @@ class RegionInference {
   }
 
  private:
-  void AddReads(const Nest& reader, const std::set<std::string, std::less<>>& inner) {
-    ir::ForEachExpr(reader.stage.value, [&](const ir::Expr& e) {
-      const ir::Load* load = e.As<ir::Load>();
-      if (load == nullptr || load->buffer != producer_.stage.buffer) return;
-      for (size_t d = 0; d < regions_.size(); ++d) {
-        const auto region = RegionOf(ir::Substitute(load->indices[d], reader.bindings), inner, state_, ranges_);
-        if (!region.has_value()) {
-          whole_[d] = true;
-        } else if (!regions_[d].has_value()) {
-          regions_[d] = region;
-        } else if (const auto both = Union(*regions_[d], *region, ranges_)) {
-          regions_[d] = both;
-        } else {
-          whole_[d] = true;
-        }
+  using Names = std::set<std::string, std::less<>>;
+
+  void AddReads(const Nest& reader, const Names& inner) { AddReads(reader.stage.value, {}, reader, inner); }
+
+  // `asked`: the conditions under which the value of `e` is used.
+  void AddReads(const ir::Expr& e, const std::vector<ir::Expr>& asked, const Nest& reader, const Names& inner) {
+    if (const ir::Select* select = e.As<ir::Select>()) {
+      std::vector<ir::Expr> more = asked;
+      more.push_back(select->condition);
+      AddReads(select->condition, asked, reader, inner);
+      AddReads(select->on_true, more, reader, inner);
+      AddReads(select->on_false, asked, reader, inner);
+      return;
+    }
+    const ir::Load* load = e.As<ir::Load>();
+    if (load != nullptr && load->buffer == producer_.stage.buffer) AddRead(*load, asked, reader, inner);
+    ir::ForEachChild(e, [&](const ir::Expr& child) { AddReads(child, asked, reader, inner); });
+  }
+
+  void AddRead(const ir::Load& load, const std::vector<ir::Expr>& asked, const Nest& reader, const Names& inner) {
+    for (size_t d = 0; d < regions_.size(); ++d) {
+      std::optional<Region> region = RegionOf(ir::Substitute(load.indices[d], reader.bindings), inner, state_, ranges_);
+      const int64_t size = producer_.stage.axes[d].extent;
+      // Partial results along memory ask themselves where the axis ends. Less than a vector is kept, which makes the
+      // last one whole.
+      const bool ends = std::ranges::any_of(
+          asked, [&](const ir::Expr& condition) { return ir::Equal(condition, load.indices[d] < ir::Expr(size)); });
+      const bool beyond =
+          region.has_value() && (region->max_extent - size) * ir::SizeOf(load.buffer->dtype) >= kLongestVector;
+      if (ends && beyond && ir::IsZero(region->base)) region = Region{region->base, ir::Expr(size), size};
+      if (!region.has_value()) {
+        whole_[d] = true;
+      } else if (!regions_[d].has_value()) {
+        regions_[d] = region;
+      } else if (const auto both = Union(*regions_[d], *region, ranges_)) {
+        regions_[d] = both;
+      } else {
+        whole_[d] = true;
       }
-    });
+    }
   }
 
   const State& state_;

@@ -138,6 +138,13 @@ int64_t PowerOfTwo(int64_t n) {
   return p;
 }
 
+bool IsContraction(const ir::Stage& stage) {
+  const ir::Binary* product = stage.value.As<ir::Binary>();
+  if (stage.reduction != ir::Reduction::kSum || product == nullptr || product->op != ir::BinaryOp::kMul) return false;
+  const std::vector<ir::Load> loads = LoadsOf(stage);
+  return loads.size() == 2 && loads[0].buffer != loads[1].buffer;
+}
+
 size_t CommonAxes(const schedule::State& state) {
   size_t common = state.outputs[0]->shape.size();
   for (const schedule::Nest& nest : state.nests) {

@@ -7,6 +7,7 @@ namespace hone::space {
 namespace {
 
 constexpr int64_t kShortVector = 4;  // the least that is worth a vector
+constexpr double kMostBeyond = 1.1;  // times the vectors that there are
 
 }  // namespace
 
@@ -32,8 +33,13 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   for (const int64_t v : {1, 2, 4}) {
     if (v * width <= axis.extent) options.push_back(v);
   }
-  // The name stands in records.
-  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, axis.extent >= 8 * width ? 4 : 1);
+  // Several, so that one need not wait for the next, where that adds hardly any beyond the end. The name stands in
+  // records.
+  const auto all = [&](int64_t v) { return (axis.extent + v * width - 1) / (v * width) * v * width; };
+  int64_t preferred = axis.extent >= 8 * width ? 4 : 1;
+  while (preferred > 1 && static_cast<double>(all(preferred)) > kMostBeyond * static_cast<double>(all(1)))
+    preferred /= 2;
+  const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, preferred);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis.name, width * vectors, true}));
   // These by shorter vectors: one number after the other would take as long as a row of a few hundred.
   const int64_t levels = sketch.chooser.OneOf(stage + ".levels", {1, 2, 3}, 3);

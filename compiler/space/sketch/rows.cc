@@ -12,39 +12,6 @@ constexpr int64_t kSerialElements = 8192;
 constexpr int64_t kMaxRowBytes = 256 << 10;
 constexpr int64_t kWrittenOut = 8;  // vector operations
 
-// The loops of a stage inside a row: the last axis in vectors.
-absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t common) {
-  const Nest& nest = sketch.Get(stage);
-  const ir::Stage& s = nest.stage;
-  if (s.axes.size() <= common) return absl::OkStatus();
-  const ir::Axis axis = s.axes.back();
-  const int64_t width =
-      std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOfTwo(axis.extent));
-  if (width <= 1) return absl::OkStatus();
-  std::vector<std::string> reduce;
-  for (const ir::Axis& r : s.reduce_axes) reduce.push_back(r.name);
-  const int64_t vectors = (axis.extent + width - 1) / width;
-  const int64_t steps = s.reduce_axes.empty() ? 0 : s.reduce_axes.back().extent;
-  // Tiles must not overlap where they are added up.
-  const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, width) : schedule::Tail::kMask;
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{axis.name, width, tail}));
-  if (!reduce.empty()) {
-    // Partial results stay in registers: reduction loops outside, all vectors unrolled inside.
-    schedule::Reorder order{std::move(reduce)};
-    order.loops.push_back(axis.name + "o");
-    order.loops.push_back(axis.name + "i");
-    HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
-    if (vectors <= kWrittenOut) {
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{axis.name + "o", ir::LoopKind::kUnrolled}));
-    }
-    // Of a short run along memory, only the last vector has a condition then.
-    if (steps > 1 && steps * vectors <= kWrittenOut) {
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{s.reduce_axes.back().name, ir::LoopKind::kUnrolled}));
-    }
-  }
-  return sketch.Do(schedule::Annotate{axis.name + "i", ir::LoopKind::kVectorized});
-}
-
 // Of the stage that has most.
 int64_t Iterations(const schedule::State& state) {
   int64_t most = 0;
@@ -72,6 +39,41 @@ bool IsRows(const schedule::State& state, size_t common) {
 }
 
 }  // namespace
+
+absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t common) {
+  const Nest& nest = sketch.Get(stage);
+  const ir::Stage& s = nest.stage;
+  if (s.axes.size() <= common) return absl::OkStatus();
+  const ir::Axis axis = s.axes.back();
+  const int64_t width =
+      std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOfTwo(axis.extent));
+  if (width <= 1) {  // the last few partial results of a reduction along memory
+    if (s.reduce_axes.size() != 1 || s.reduce_axes[0].extent > kWrittenOut) return absl::OkStatus();
+    return sketch.Do(schedule::Annotate{s.reduce_axes[0].name, ir::LoopKind::kUnrolled});
+  }
+  std::vector<std::string> reduce;
+  for (const ir::Axis& r : s.reduce_axes) reduce.push_back(r.name);
+  const int64_t vectors = (axis.extent + width - 1) / width;
+  const int64_t steps = s.reduce_axes.empty() ? 0 : s.reduce_axes.back().extent;
+  // Tiles must not overlap where they are added up.
+  const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, width) : schedule::Tail::kMask;
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{axis.name, width, tail}));
+  if (!reduce.empty()) {
+    // Partial results stay in registers: reduction loops outside, all vectors unrolled inside.
+    schedule::Reorder order{std::move(reduce)};
+    order.loops.push_back(axis.name + "o");
+    order.loops.push_back(axis.name + "i");
+    HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
+    if (vectors <= kWrittenOut) {
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{axis.name + "o", ir::LoopKind::kUnrolled}));
+    }
+    // Of a short run along memory, only the last vector has a condition then.
+    if (steps > 1 && steps * vectors <= kWrittenOut) {
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{s.reduce_axes.back().name, ir::LoopKind::kUnrolled}));
+    }
+  }
+  return sketch.Do(schedule::Annotate{axis.name + "i", ir::LoopKind::kVectorized});
+}
 
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
   // Only where some reduction runs over what is left of a row: a matrix multiply and a window have their own template.

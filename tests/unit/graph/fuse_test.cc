@@ -84,6 +84,48 @@ TEST(Fuse, RowsAreOneKernel) {
   EXPECT_THAT(Kernels(b), ElementsAre("softmax"));
 }
 
+// Queries, keys (transposed already) and values of 2 heads; 5 queries, 7 keys.
+GraphBuilder Attention() {
+  GraphBuilder b;
+  b.Input("q", {1, 2, 5, 4}).Input("k", {1, 2, 4, 7}).Input("v", {1, 2, 7, 3}).Input("mask", {1, 1, 1, 7});
+  b.Floats("scale", {}, {0.5f});
+  b.Node("MatMul", {"q", "k"}, {"scores"})
+      .Node("Mul", {"scores", "scale"}, {"scaled"})
+      .Node("Add", {"scaled", "mask"}, {"masked"})
+      .Node("Softmax", {"masked"}, {"p"}, {Attr("axis", -1)})
+      .Node("MatMul", {"p", "v"}, {"y"});
+  return b;
+}
+
+TEST(Fuse, AttentionIsOneKernel) {
+  GraphBuilder b = Attention();
+  EXPECT_THAT(Kernels(b.Output("y")), ElementsAre("attention"));
+}
+
+TEST(Fuse, AttentionTakesItsEpilogue) {
+  GraphBuilder b = Attention();
+  b.Node("Relu", {"y"}, {"z"}).Output("z");
+  EXPECT_THAT(Kernels(b), ElementsAre("attention"));
+}
+
+TEST(Fuse, ScoresThatAreWantedElsewhereKeepTheProductsApart) {
+  for (const char* wanted : {"scores", "masked", "p"}) {
+    GraphBuilder b = Attention();
+    b.Output("y").Output(wanted);
+    EXPECT_GE(Kernels(b).size(), 2u) << wanted;
+  }
+}
+
+TEST(Fuse, RowsThatTheSecondProductReadsOtherwiseKeepTheProductsApart) {
+  GraphBuilder b;
+  b.Input("q", {6, 4}).Input("k", {4, 6}).Input("v", {3, 6});
+  b.Node("MatMul", {"q", "k"}, {"scores"})
+      .Node("Softmax", {"scores"}, {"p"}, {Attr("axis", -1)})
+      .Node("MatMul", {"v", "p"}, {"y"})
+      .Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("matmul", "softmax", "matmul"));
+}
+
 TEST(Fuse, SpelledOutNormalizationIsOneKernel) {
   GraphBuilder b;
   b.Input("x", {2, 3, 8}).Floats("two", {}, {2}).Floats("eps", {}, {1e-5f});

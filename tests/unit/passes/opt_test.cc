@@ -93,7 +93,8 @@ TEST(Opt, ErrorsNameTheLineOfTheWholeText) {
 TEST(Opt, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(Result("hello\n", {}), "the text begins with 'hello'; it should be a func, a workload or a graph");
   EXPECT_EQ(Result("", {}), "the text begins with ''; it should be a func, a workload or a graph");
-  EXPECT_THAT(Result(kFunc, {.passes = "unrol"}), HasSubstr("there are: simplify, peel, flatten, vectorize, unroll"));
+  EXPECT_THAT(Result(kFunc, {.passes = "unrol"}),
+              HasSubstr("there are: simplify, peel, flatten, peel_ends, vectorize, unroll"));
   EXPECT_THAT(Result("graph\n", {.passes = "peel"}), HasSubstr("there are: fold_constants, simplify,"));
 }
 

@@ -141,6 +141,25 @@ output o
                             rows, n)};
 }
 
+// Of `rows` queries and `keys` keys, d numbers each, and as many values of v numbers; with a mask.
+NamedWorkload Attention(const std::string& name, int rows, int keys, int d, int v) {
+  return {name, fmt::format(R"(workload "attention"
+input q: f32[2,{0},{2}] in [-1, 1]
+input k: f32[2,{2},{1}] in [-1, 1]
+input mask: f32[1,{1}] in [-4, 0]
+input v: f32[2,{1},{3}] in [-1, 1]
+t: f32[2,{0},{1}] over h:2, i:{0}, j:{1} = sum d:{2} of q[h, i, d] * k[h, d, j]
+a: f32[2,{0},{1}] over a0:2, a1:{0}, a2:{1} = t[a0, a1, a2] * 0.5f32 + mask[0, a2]
+m: f32[2,{0},1] over m0:2, m1:{0}, m2:1 = max m3:{1} of a[m0, m1, m3]
+e: f32[2,{0},{1}] over b0:2, b1:{0}, b2:{1} = exp(a[b0, b1, b2] - m[b0, b1, 0])
+s: f32[2,{0},1] over c0:2, c1:{0}, c2:1 = sum c3:{1} of e[c0, c1, c3]
+p: f32[2,{0},{1}] over d0:2, d1:{0}, d2:{1} = e[d0, d1, d2] * (1f32 / s[d0, d1, 0])
+o: f32[2,{0},{3}] over o0:2, o1:{0}, o2:{3} = sum o3:{1} of p[o0, o1, o3] * v[o0, o3, o2]
+output o
+)",
+                            rows, keys, d, v)};
+}
+
 std::vector<NamedWorkload> Anchors() {
   return {
       MatMul("matmul_round", 32, 64, 48, true),
@@ -202,6 +221,8 @@ t: f32[2,3,9,11] over b:2, h:3, i:9, j:11 = sum d:16 of q[b, i, h, d] * k[b, j, 
 u: f32[2,3,9,11] over ub:2, uh:3, ui:9, uj:11 = t[ub, uh, ui, uj] * 0.25f32
 output u
 )"},
+      Attention("attention", 20, 48, 16, 16),
+      Attention("attention_prime", 13, 67, 7, 19),
       {"gelu", R"(workload "elementwise"
 input x: f32[7,33] in [-3, 3]
 const b: f32[33] in [-1, 1]

@@ -1,0 +1,161 @@
+// The template of attention: a product of matrices, work on the rows of its result (softmax), and a second product that
+// sums over these rows.
+//
+// A task takes some rows through all of it. The rows of the first product stay in a core's second cache, however long
+// they are: they are never in memory as a whole, and the stages between the products read what the core has just
+// written. Both products are register tiles inside the task. Other than in T. Dao et al., "FlashAttention", NeurIPS
+// 2022, rows are whole, so that nothing is scaled again; some of them fit a second cache up to rows of 100,000
+// elements.
+#include <algorithm>
+#include <set>
+
+#include "base/status.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Nest;
+
+constexpr int64_t kFewestRows = 12;  // a tile of rows or two, for the products' sake
+constexpr int64_t kTileVectors = 4;  // of a register tile's row, in a product that is wide enough
+
+// The two products, and how many leading axes all stages share: those of the rows.
+struct Attention {
+  std::string first, second;
+  size_t common = 0;
+};
+
+// Whether the stage sums over what the rows of another stage hold.
+bool SumsRows(const schedule::State& state, const ir::Stage& s, size_t common) {
+  if (s.reduce_axes.size() != 1 || s.axes.size() != common + 1) return false;
+  return std::ranges::any_of(LoadsOf(s), [&](const ir::Load& load) {
+    if (state.FindNest(load.buffer.get()) == nullptr || load.indices.size() != common + 1) return false;
+    const ir::Var* last = load.indices.back().As<ir::Var>();
+    return last != nullptr && last->name == s.reduce_axes[0].name;
+  });
+}
+
+std::optional<Attention> FindAttention(const schedule::State& state) {
+  if (state.outputs.size() != 1) return std::nullopt;
+  std::vector<const Nest*> products;
+  int reductions = 0;
+  for (const Nest& nest : state.nests) {
+    if (nest.prepared || HasWindow(nest.stage)) return std::nullopt;
+    reductions += nest.stage.reduction != ir::Reduction::kNone ? 1 : 0;
+    if (IsContraction(nest.stage)) products.push_back(&nest);
+  }
+  const size_t common = CommonAxes(state);
+  if (products.size() != 2 || reductions < 3 || common == 0) return std::nullopt;
+  if (products[0]->stage.axes.size() != common + 1 || !SumsRows(state, products[1]->stage, common)) return std::nullopt;
+  return Attention{products[0]->stage.buffer->name, products[1]->stage.buffer->name, common};
+}
+
+class AttentionTile {
+ public:
+  AttentionTile(Sketch& sketch, Attention found) : sketch_(sketch), found_(std::move(found)) {}
+
+  absl::Status Run() {
+    const std::string output = sketch_.state.outputs[0]->name;
+    if (found_.second == output) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{output}));
+      found_.second += "c";
+    }
+    const int64_t rows = ChooseRows();
+    for (const std::string& stage : Stages()) {
+      const ir::Stage& s = sketch_.Get(stage).stage;
+      if (s.reduction == ir::Reduction::kNone || IsContraction(s)) continue;
+      HONE_RETURN_IF_ERROR(ScheduleVectorReduction(sketch_, stage).status());
+    }
+    std::vector<std::string> taken;
+    HONE_ASSIGN_OR_RETURN(const SharedTile first, ShareTile(sketch_, found_.first, &taken));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{found_.second}));
+    const SharedTile second = {found_.second, found_.second + "c"};
+    HONE_RETURN_IF_ERROR(Output(output, rows));
+    // From the last one back: each is computed where its readers are.
+    const std::vector<std::string> stages = Stages();
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+      if (*stage == output || *stage == first.reduction || *stage == second.reduction) continue;
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{*stage, task_loop_}));
+      if (*stage == first.reader || *stage == second.reader) {
+        const SharedTile& tile = *stage == first.reader ? first : second;
+        HONE_RETURN_IF_ERROR(ScheduleRegisterTile(sketch_, tile.reader, tile.reduction, tile.reduction + "."));
+      } else {
+        HONE_RETURN_IF_ERROR(VectorizeLast(sketch_, *stage, found_.common));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<std::string> Stages() const {
+    std::vector<std::string> stages;
+    for (const Nest& nest : sketch_.state.nests) stages.push_back(nest.stage.buffer->name);
+    return stages;
+  }
+
+  const ir::Stage& output() const { return sketch_.Get(sketch_.state.outputs[0]->name).stage; }
+
+  // Of a task: what it makes of them should leave room in a core's second cache for what it reads, and every thread
+  // should have a few tasks.
+  int64_t ChooseRows() {
+    int64_t row_bytes = 0;
+    for (const Nest& nest : sketch_.state.nests) {
+      int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
+      for (size_t d = found_.common; d < nest.stage.axes.size(); ++d) bytes *= nest.stage.axes[d].extent;
+      row_bytes += bytes;
+    }
+    int64_t all = 1;
+    for (size_t d = 0; d < found_.common; ++d) all *= output().axes[d].extent;
+    const int64_t extent = output().axes[found_.common - 1].extent, tasks = 4 * sketch_.target.threads;
+    const int64_t room = std::max<int64_t>(1, sketch_.target.memory.local_bytes / 4 * 3 / row_bytes);
+    const int64_t share = std::min({std::max(kFewestRows, MostCopiedBytes(sketch_.target) / 4 / row_bytes), room,
+                                    (all + tasks - 1) / tasks, extent});
+    return sketch_.chooser.Tile("task_rows", extent, std::min(extent, room), PreferredRows(extent, share));
+  }
+
+  // As many as make the whole cheapest, up to `most`: in each task the last tiles of the products may compute rows
+  // again, and the right-hand sides of both come from the second cache once more.
+  int64_t PreferredRows(int64_t extent, int64_t most) const {
+    const target::Target& target = sketch_.target;
+    const int64_t rows = std::max<int64_t>(1, (target.vector_registers - kTileVectors - 1) / kTileVectors);
+    // A number of the right-hand side is read in as many cycles as so many rows multiply it.
+    const double read =
+        4.0 * static_cast<double>(target.VectorWidth(4)) * target.core.multiply_adds / target.core.l2_bytes;
+    const auto cost = [&](int64_t size) {
+      const auto blocks = static_cast<double>((extent + size - 1) / size);
+      return blocks * (static_cast<double>((size + rows - 1) / rows * rows) + read);
+    };
+    int64_t best = 1;
+    for (int64_t size = 2; size <= most; ++size) {
+      if (cost(size) < cost(best)) best = size;
+    }
+    return best;
+  }
+
+  absl::Status Output(const std::string& stage, int64_t rows) {
+    const std::vector<ir::Axis> axes = output().axes;
+    const std::string row = axes[found_.common - 1].name;
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Split{row, rows, schedule::Tail::kShift}));
+    std::vector<std::string> around;
+    for (size_t d = 0; d + 1 < found_.common; ++d) around.push_back(axes[d].name);
+    around.push_back(row + "o");
+    HONE_ASSIGN_OR_RETURN(task_loop_, FuseAll(sketch_, around));
+    if (sketch_.target.threads > 1) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Annotate{task_loop_, ir::LoopKind::kParallel}));
+    }
+    return VectorizeLast(sketch_, stage, found_.common);
+  }
+
+  Sketch& sketch_;
+  Attention found_;
+  std::string task_loop_;
+};
+
+}  // namespace
+
+bool FitsAttention(const schedule::State& state) { return FindAttention(state).has_value(); }
+
+absl::Status ScheduleAttentionTile(Sketch& sketch) { return AttentionTile(sketch, *FindAttention(sketch.state)).Run(); }
+
+}  // namespace hone::space
