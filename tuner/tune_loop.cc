@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +34,8 @@ namespace {
 constexpr int kVisitsAhead = 3;         // one on a device, one compiled, one being compiled
 constexpr size_t kFinalists = 3;        // of a workload, confirmed in turns with the default
 constexpr double kFinalSeconds = 0.05;  // each
-constexpr double kFinalCalls = 5;       // of each finalist whose calls are slow: two to verify, three in turns
+constexpr double kSlowed = 1.3;    // the default, times what it took in the search: its confirmation is made once more
+constexpr double kFinalCalls = 5;  // of each finalist whose calls are slow: two to verify, three in turns
 constexpr double kLeastFinalCalls = 3;  // the same, when there is little time
 constexpr double kOverdraft = 4;        // seconds that confirming may take beyond the budget
 constexpr double kLeastShare = 0.5;     // seconds of a visit where many share the time
@@ -429,16 +433,18 @@ class TuneLoop {
 
   absl::Status ConfirmWith(Visits& visits) {
     const absl::Time deadline = clock_() + absl::Seconds(SecondsLeft(0) + kOverdraft);
-    size_t next = 0;
+    std::deque<size_t> waiting;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (NeedsConfirming(tasks_[i])) waiting.push_back(i);
+    }
+    std::set<size_t> repeated;
     while (true) {
-      for (; next < tasks_.size() && visits.open() < kVisitsAhead; ++next) {
-        if (!NeedsConfirming(tasks_[next])) continue;
-        const auto waiting =
-            visits.open() + std::count_if(tasks_.begin() + static_cast<int64_t>(next), tasks_.end(), NeedsConfirming);
-        const double share = absl::ToDoubleSeconds(deadline - clock_()) / static_cast<double>(waiting);
-        const auto finalists = static_cast<size_t>(FinalistsWithin(tasks_[next], share));
+      for (; !waiting.empty() && visits.open() < kVisitsAhead; waiting.pop_front()) {
+        const double share =
+            absl::ToDoubleSeconds(deadline - clock_()) / static_cast<double>(waiting.size() + visits.open());
+        const auto finalists = static_cast<size_t>(FinalistsWithin(tasks_[waiting.front()], share));
         if (finalists == 0) continue;  // what was measured counts; another run confirms it
-        Visit visit = Final(next, finalists);
+        Visit visit = Final(waiting.front(), finalists);
         visit.deadline = deadline;
         if (!std::isinf(share)) visit.batch.visit_seconds = std::max(kLeastShare, share);
         visits.Start(std::move(visit));
@@ -450,7 +456,11 @@ class TuneLoop {
         HONE_RETURN_IF_ERROR(visit->status);
         Task& task = tasks_[visit->task];
         NoteTrouble(task, *visit);
+        const std::optional<double> searched = task.default_seconds;
         Conclude(task, visit->proposals, visit->outcomes);
+        // Whatever slowed the device (memory that others use, too) slows some kernels more than others.
+        const bool slowed = searched.has_value() && *task.default_seconds > kSlowed * *searched;
+        if (slowed && repeated.insert(visit->task).second) waiting.push_back(visit->task);
       }
       HONE_RETURN_IF_ERROR(ReportNowAndThen());
     }
