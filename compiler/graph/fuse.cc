@@ -165,15 +165,19 @@ class Fuser {
   void JoinProducts(int rows) {
     const int exit = members_[rows].back();
     const ValueId made = OnlyOutput(exit);
-    if (made == kAbsent || IsOutput(graph_, made) || consumers_[made].size() != 1) return;
+    if (ProductsIn(rows) > 0 || made == kAbsent || IsOutput(graph_, made) || consumers_[made].size() != 1) return;
     const int second = consumers_[made][0];
     const std::optional<size_t> place = traits_[second].sums_rows_of;
-    if (!place.has_value() || graph_.nodes[second].inputs[*place] != made || cluster_[second] == rows) return;
+    if (!place.has_value() || graph_.nodes[second].inputs[*place] != made || ProductsIn(cluster_[second]) != 1) return;
     const int first = ScoresOf(rows, ShapeOf(exit));
     if (first == kNone) return;
     std::vector<int> joined = members_[first];
     joined.insert(joined.end(), members_[rows].begin(), members_[rows].end());
     if (joined.size() + members_[cluster_[second]].size() <= kMaxNodes) Merge(cluster_[second], joined);
+  }
+
+  int64_t ProductsIn(int cluster) const {
+    return std::ranges::count_if(members_[cluster], [&](int node) { return traits_[node].sums_rows_of.has_value(); });
   }
 
   // The cluster with a sum of products that makes what the rows read, and nobody else; kNone if there is none.
@@ -182,10 +186,9 @@ class Fuser {
       for (const ValueId id : graph_.nodes[node].inputs) {
         const int maker = id == kAbsent ? kNone : producers_[id];
         if (maker == kNone || cluster_[maker] == rows || OnlyOutput(maker) != id || ShapeOf(maker) != shape) continue;
-        const std::vector<int>& members = members_[cluster_[maker]];
-        const bool product = std::ranges::any_of(members, [&](int m) { return traits_[m].sums_rows_of.has_value(); });
+        const bool product = ProductsIn(cluster_[maker]) == 1 && members_[cluster_[maker]].back() == maker;
         const bool inside = std::ranges::all_of(consumers_[id], [&](int c) { return cluster_[c] == rows; });
-        if (product && inside && members.back() == maker && !IsOutput(graph_, id)) return cluster_[maker];
+        if (product && inside && !IsOutput(graph_, id)) return cluster_[maker];
       }
     }
     return kNone;
@@ -259,9 +262,7 @@ class Fuser {
 };
 
 std::string Fuser::Label(const std::vector<int>& members) const {
-  const auto products =
-      std::ranges::count_if(members, [&](int node) { return traits_[node].sums_rows_of.has_value(); });
-  if (products > 1) return "attention";
+  if (ProductsIn(cluster_[members[0]]) > 1) return "attention";
   // A normalization or softmax names its cluster even where a plain reduction comes first.
   for (const bool plain : {false, true}) {
     for (int node : members) {

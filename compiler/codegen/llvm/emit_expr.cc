@@ -469,15 +469,15 @@ llvm::Value* Emitter::EmitCall(const ir::Call& call) {
       return builder_.CreateFCmpOEQ(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args[0]),
                                     llvm::ConstantFP::getInfinity(args[0]->getType()));
     case ir::Intrinsic::kExp:
-      return single ? EmitExp(builder_, args[0]) : CallLibm(call, args);
+      return single ? EmitExp(builder_, args[0], scaling_) : CallLibm(call, args);
     case ir::Intrinsic::kLog:
       return single ? EmitLog(builder_, args[0]) : CallLibm(call, args);
     case ir::Intrinsic::kTanh:
-      return single ? EmitTanh(builder_, args[0]) : CallLibm(call, args);
+      return single ? EmitTanh(builder_, args[0], scaling_) : CallLibm(call, args);
     case ir::Intrinsic::kErf:
-      return single ? EmitErf(builder_, args[0]) : CallLibm(call, args);
+      return single ? EmitErf(builder_, args[0], scaling_) : CallLibm(call, args);
     case ir::Intrinsic::kSigmoid: {
-      if (single) return EmitSigmoid(builder_, args[0]);
+      if (single) return EmitSigmoid(builder_, args[0], scaling_);
       const ir::Call exp{call.type, ir::Intrinsic::kExp, {}};
       llvm::Value* one = llvm::ConstantFP::get(args[0]->getType(), 1.0);
       return builder_.CreateFDiv(one, builder_.CreateFAdd(one, CallLibm(exp, {builder_.CreateFNeg(args[0])})));

@@ -10,11 +10,12 @@
 
 namespace hone::codegen {
 
-Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Memory& memory)
+Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Memory& memory, Scaling scaling)
     : module_(module),
       context_(module->getContext()),
       func_(func),
       fuse_(fuse),
+      scaling_(scaling),
       async_copies_(memory.async_copy_bytes > 0),
       shared_(PlaceShared(func, memory)),
       builder_(context_) {

@@ -24,10 +24,13 @@
 
 namespace hone::codegen {
 
+// How a float is multiplied by a power of two: by floats with these bits, or by AVX-512's instruction for it.
+enum class Scaling : uint8_t { kBits, kScalef };
+
 class Emitter {
  public:
   // fuse: multiply-adds may be contracted. memory: the target's, which must outlive the emitter, as all here.
-  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Memory& memory);
+  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Memory& memory, Scaling scaling);
   void Run();
 
   // A strided load of up to so many elements' distance is loads of all that lies between, and shuffles.
@@ -107,6 +110,7 @@ class Emitter {
   llvm::LLVMContext& context_;
   const ir::Func& func_;
   const bool fuse_;
+  const Scaling scaling_;
   const bool async_copies_;  // the target copies to shared memory without the lane
   const SharedMemory shared_;
   llvm::GlobalVariable* asked_shared_ = nullptr;  // what the launch asks for; null: nothing
@@ -130,11 +134,11 @@ class Emitter {
 
 // Vector approximations for f32, after Cephes (Moshier, 1989) and the published error bounds of its polynomials: within
 // 2 ulp of the correctly rounded result for exp and log, 4 ulp for tanh and erf. x: float or vector of float.
-llvm::Value* EmitExp(llvm::IRBuilder<>& builder, llvm::Value* x);
+llvm::Value* EmitExp(llvm::IRBuilder<>& builder, llvm::Value* x, Scaling scaling);
 llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
-llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x);
-llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x);
-llvm::Value* EmitSigmoid(llvm::IRBuilder<>& builder, llvm::Value* x);
+llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x, Scaling scaling);
+llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x, Scaling scaling);
+llvm::Value* EmitSigmoid(llvm::IRBuilder<>& builder, llvm::Value* x, Scaling scaling);
 
 // IEEE's maximum, of any floats: a NaN of either wins, and -0 is below +0. Five instructions where LLVM takes seven.
 llvm::Value* EmitMaxOfX86(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);

@@ -1,4 +1,5 @@
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <initializer_list>
 
@@ -34,6 +35,21 @@ llvm::Value* WithSignOf(Builder& b, llvm::Value* magnitude, llvm::Value* sign) {
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
 }
 
+// x * 2^n with one rounding, n being whole: one instruction of AVX-512. Null for other than vectors that it has.
+llvm::Value* EmitScalef(Builder& b, llvm::Value* x, llvm::Value* n) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  const unsigned width = vector == nullptr ? 1 : vector->getNumElements();
+  if (width == 16) {
+    constexpr uint32_t kRoundAsUsual = 4;
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                             {x, n, x, b.getInt16(0xffff), b.getInt32(kRoundAsUsual)});
+  }
+  if (width != 4 && width != 8) return nullptr;
+  const auto intrinsic =
+      width == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
+  return b.CreateIntrinsic(intrinsic, {}, {x, n, x, b.getInt8(0xff)});
+}
+
 }  // namespace
 
 // Of equal or unordered numbers the max of x86 is the second, so that both orders together say all: the exponent of a
@@ -51,7 +67,7 @@ llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
 }
 
 // exp(x) = 2^n * exp(r), n = round(x / ln 2), |r| <= ln 2 / 2. 2^n in two factors reaches the denormals.
-llvm::Value* EmitExp(Builder& b, llvm::Value* x) {
+llvm::Value* EmitExp(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Type* ints = IntLike(b, x);
   llvm::Value* low = b.CreateSelect(b.CreateFCmpOLT(x, Const(x, -104.0)), Const(x, -104.0), x);
   llvm::Value* clamped = b.CreateSelect(b.CreateFCmpOGT(low, Const(x, 89.0)), Const(x, 89.0), low);
@@ -65,6 +81,7 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x) {
   llvm::Value* p = Polynomial(
       b, r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   llvm::Value* e = b.CreateFAdd(Fma(b, p, b.CreateFMul(r, r), r), Const(x, 1.0));
+  if (llvm::Value* scaled = scaling == Scaling::kScalef ? EmitScalef(b, e, n) : nullptr) return scaled;
   // A NaN passes through the polynomial; its n only has to be some integer.
   llvm::Value* whole = b.CreateSub(b.CreateBitCast(shifted, ints), b.CreateBitCast(Const(x, kWhole), ints));
   llvm::Value* half = b.CreateAShr(whole, llvm::ConstantInt::get(ints, 1));
@@ -103,25 +120,25 @@ llvm::Value* EmitLog(Builder& b, llvm::Value* x) {
 }
 
 // Near 0 a polynomial keeps the relative precision; elsewhere 1 - 2 / (exp(2 |x|) + 1).
-llvm::Value* EmitTanh(Builder& b, llvm::Value* x) {
+llvm::Value* EmitTanh(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Value* a = Abs(b, x);
   llvm::Value* square = b.CreateFMul(x, x);
   llvm::Value* p = Polynomial(
       b, square, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
   llvm::Value* small = Fma(b, b.CreateFMul(p, square), x, x);
-  llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a));
+  llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a), scaling);
   llvm::Value* large = b.CreateFSub(Const(x, 1.0), b.CreateFDiv(Const(x, 2.0), b.CreateFAdd(e, Const(x, 1.0))));
   return b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 0.625)), small, WithSignOf(b, large, x));
 }
 
-llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x) {
-  llvm::Value* e = EmitExp(b, b.CreateFNeg(x));
+llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x, Scaling scaling) {
+  llvm::Value* e = EmitExp(b, b.CreateFNeg(x), scaling);
   return b.CreateFDiv(Const(x, 1.0), b.CreateFAdd(Const(x, 1.0), e));
 }
 
 // |x| < 1: x * P(x^2), the series of erf. Elsewhere 1 - t * Q(t) * exp(-x^2) with t = 1 / (1 + p |x|): Abramowitz and
 // Stegun, Handbook of Mathematical Functions, 7.1.26 (absolute error below 1.5e-7).
-llvm::Value* EmitErf(Builder& b, llvm::Value* x) {
+llvm::Value* EmitErf(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Value* a = Abs(b, x);
   llvm::Value* square = b.CreateFMul(x, x);
   llvm::Value* p = Polynomial(b, square,
@@ -130,7 +147,7 @@ llvm::Value* EmitErf(Builder& b, llvm::Value* x) {
   llvm::Value* small = b.CreateFMul(x, p);
   llvm::Value* t = b.CreateFDiv(Const(x, 1.0), Fma(b, a, Const(x, 0.3275911), Const(x, 1.0)));
   llvm::Value* q = Polynomial(b, t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592});
-  llvm::Value* tail = b.CreateFMul(b.CreateFMul(q, t), EmitExp(b, b.CreateFNeg(square)));
+  llvm::Value* tail = b.CreateFMul(b.CreateFMul(q, t), EmitExp(b, b.CreateFNeg(square), scaling));
   llvm::Value* large = WithSignOf(b, b.CreateFSub(Const(x, 1.0), tail), x);
   llvm::Value* result = b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 1.0)), small, large);
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);

@@ -1,5 +1,6 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -42,6 +43,11 @@ std::string Optimize(llvm::Module* module, llvm::TargetMachine* machine, const t
   return "";
 }
 
+// The vector form of every width.
+bool HasScalef(const llvm::TargetMachine& machine) {
+  return machine.getTargetTriple().isX86() && machine.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl");
+}
+
 void SetAttributes(llvm::Module* module, const target::Target& target) {
   for (llvm::Function& function : *module) {
     if (function.isDeclaration()) continue;
@@ -64,7 +70,8 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
   module.setDataLayout(machine->createDataLayout());
   const bool fuse = effort == Effort::kKernel;
   if (target.HasLanes() && !fuse) machine->Options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target.memory).Run();
+  const Scaling scaling = fuse && HasScalef(*machine) ? Scaling::kScalef : Scaling::kBits;
+  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target.memory, scaling).Run();
   SetAttributes(&module, target);
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);

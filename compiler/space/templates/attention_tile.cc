@@ -7,7 +7,6 @@
 // 2022, rows are whole, so that nothing is scaled again; some of them fit a second cache up to rows of 100,000
 // elements.
 #include <algorithm>
-#include <set>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"

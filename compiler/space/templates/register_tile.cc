@@ -563,7 +563,8 @@ class RegisterTile {
       const schedule::Prefetch step{load.buffer->name, stage_, panel_loop_, next};
       schedule::State tried = sketch_.state;
       if (!schedule::Apply(step, tried).ok()) continue;
-      const bool preferred = reused && bytes >= room / 2 && !rows_outside_;
+      // Where a block of rows goes through all panels, they are in the cache for the next block if it holds them all.
+      const bool preferred = reused && bytes >= (rows_outside_ || nested_ ? room : room / 2);
       return Choose("prefetch", {0, 1}, preferred ? 1 : 0) == 1 ? sketch_.Do(step) : absl::OkStatus();
     }
     return absl::OkStatus();

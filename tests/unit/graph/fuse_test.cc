@@ -116,6 +116,19 @@ TEST(Fuse, ScoresThatAreWantedElsewhereKeepTheProductsApart) {
   }
 }
 
+TEST(Fuse, NoMoreThanTwoProductsAreJoined) {
+  GraphBuilder b;
+  b.Input("x", {6, 4}).Input("k", {4, 6}).Input("w", {4, 5}).Input("u", {5, 3});
+  b.Node("MatMul", {"x", "k"}, {"scores"})
+      .Node("Softmax", {"scores"}, {"p"}, {Attr("axis", -1)})
+      .Node("MatMul", {"x", "w"}, {"v"})
+      .Node("MatMul", {"p", "v"}, {"a"})
+      .Node("MatMul", {"a", "u"}, {"t"})
+      .Node("Softmax", {"t"}, {"s"}, {Attr("axis", -1)});
+  b.Input("z", {3, 2}).Node("MatMul", {"s", "z"}, {"y"}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("matmul", "attention", "attention"));
+}
+
 TEST(Fuse, RowsThatTheSecondProductReadsOtherwiseKeepTheProductsApart) {
   GraphBuilder b;
   b.Input("q", {6, 4}).Input("k", {4, 6}).Input("v", {3, 6});
