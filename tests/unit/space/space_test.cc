@@ -224,6 +224,22 @@ output t
   EXPECT_THAT(schedule(1, 2048, {}), Not(HasSubstr("prefetch"))) << "each weight is used once";
 }
 
+TEST(RegisterTile, FetchesAheadTheMatricesOfABatchThatTheSecondCacheDoesNotHold) {
+  const auto schedule = [](int64_t matrices) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
+input x: f32[{0},64,128] in [-1, 1]
+const w: f32[{0},128,128] in [-1, 1]
+t: f32[{0},64,128] over b:{0}, i:64, j:128 = sum k:128 of x[b, i, k] * w[b, k, j]
+output t
+)",
+                                                        matrices));
+    const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver5 -threads=2 -l2=1048576");
+    return schedule::Print(Default(*workload, target).value().schedule);
+  };
+  EXPECT_THAT(schedule(36), HasSubstr("prefetch"));
+  EXPECT_THAT(schedule(9), Not(HasSubstr("prefetch"))) << "the next block of rows finds them in the cache";
+}
+
 // Else every two pixels would read all weights.
 TEST(RegisterTile, RowsTooShortForATileShareOne) {
   const auto schedule = [](int64_t height, int64_t width) {
