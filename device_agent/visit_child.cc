@@ -228,8 +228,8 @@ class Race {
     const double timeout = policy_.timeout_seconds;
     voice_.Calling(candidate, kSlack + 2 * timeout + static_cast<double>(layout_.output_bytes) * 1e-9);
     absl::Status called = session_.ClearOutputs();
-    double cold = 0;
-    if (called.ok()) called = Call(*kernel, cold);
+    double first = 0;
+    if (called.ok()) called = Call(*kernel, first);
     if (!called.ok()) return Broken(candidate, called);
     if (!LeftInputs(candidate, *kernel)) return false;
     if (const absl::Status shown = Show(*kernel); !shown.ok()) return Broken(candidate, shown);
@@ -238,15 +238,15 @@ class Race {
       Unload(candidate);
       return answer == VisitAnswer::kFailed;
     }
-    double again = 0;
-    if (cold > timeout) {  // the machine may have stood still
+    double cold = first;
+    if (first > timeout) {  // the machine may have stood still
       voice_.Calling(candidate, kSlack + 2 * timeout);
-      if (called = Call(*kernel, again); !called.ok()) return Broken(candidate, called);
+      if (called = Call(*kernel, cold); !called.ok()) return Broken(candidate, called);
     }
-    if (std::min(cold, again) <= timeout) return FirstTimes(candidate, *kernel, cold > timeout ? again : cold);
+    if (cold <= timeout) return FirstTimes(candidate, *kernel, cold);
     voice_.Failed(candidate,
                   {FailureKind::kRunTimeout,
-                   fmt::format("two calls took {:.3g} and {:.3g} s; allowed are {:.3g} s each", cold, again, timeout)});
+                   fmt::format("two calls took {:.3g} and {:.3g} s; allowed are {:.3g} s each", first, cold, timeout)});
     Unload(candidate);
     return true;
   }

@@ -29,6 +29,8 @@ struct Sketch {
   const schedule::Nest& Get(const std::string& stage) const;  // must exist
 };
 
+// Of all stages, producers first.
+std::vector<std::string> StagesOf(const schedule::State& state);
 // Stages that load from the buffer, by name; how many loads there are in all.
 std::vector<std::string> Readers(const schedule::State& state, const ir::BufferNode* buffer);
 int CountLoads(const schedule::State& state, const ir::BufferNode* buffer);
@@ -41,6 +43,8 @@ std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
 bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);
 // How many leading axes all stages share: axis d of every load of a stage is the reader's own axis d.
 size_t CommonAxes(const schedule::State& state);
+// Of what the stage makes for one row, where rows are counted by its first `common` axes.
+int64_t RowBytes(const ir::Stage& stage, size_t common);
 // Whether it is a sum of products of two things that are loaded.
 bool IsContraction(const ir::Stage& stage);
 // Whether a reduction slides a window: an index that both its axes and the axes it sums over move.

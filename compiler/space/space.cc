@@ -88,13 +88,20 @@ absl::Status BuildRegisterTiles(const ir::Workload&, Sketch& sketch) {
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
-// Whether `is` holds for some reduction, once the stages that only move are gone.
+// Whether `is` holds once the stages that only move are gone.
 template <typename F>
-bool SomeReduction(const ir::Workload& workload, const target::Target& target, const F& is) {
+bool Inlined(const ir::Workload& workload, const target::Target& target, const F& is) {
   Chooser none;
   Sketch sketch{schedule::Start(workload), target, none, {}};
-  if (!InlineStages(sketch).ok()) return false;
-  return std::ranges::any_of(sketch.state.nests, [&](const Nest& nest) { return is(sketch.state, nest.stage); });
+  return InlineStages(sketch).ok() && is(sketch.state);
+}
+
+// Whether it then holds for some reduction.
+template <typename F>
+bool SomeReduction(const ir::Workload& workload, const target::Target& target, const F& is) {
+  return Inlined(workload, target, [&](const schedule::State& state) {
+    return std::ranges::any_of(state.nests, [&](const Nest& nest) { return is(state, nest.stage); });
+  });
 }
 
 // A small window along the vectors, as of a depthwise convolution with channels first, has nothing to pack: what the
@@ -132,10 +139,7 @@ absl::Status BuildWinogradTiles(const ir::Workload&, Sketch& sketch) {
 }
 
 bool HasAttention(const ir::Workload& workload, const target::Target& target) {
-  if (!IsCpuContraction(workload, target)) return false;
-  Chooser none;
-  Sketch sketch{schedule::Start(workload), target, none, {}};
-  return InlineStages(sketch).ok() && FitsAttention(sketch.state);
+  return IsCpuContraction(workload, target) && Inlined(workload, target, FitsAttention);
 }
 
 absl::Status BuildAttentionTiles(const ir::Workload&, Sketch& sketch) {

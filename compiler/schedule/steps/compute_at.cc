@@ -128,7 +128,7 @@ class RegionInference {
         return absl::FailedPreconditionError(fmt::format("stage {} also reads {}, outside of the loop",
                                                          reader.stage.buffer->name, producer_.stage.buffer->name));
       }
-      AddReads(reader, inner);
+      AddReads(reader.stage.value, {}, reader, inner);
     }
     std::vector<Region> result;
     for (size_t d = 0; d < regions_.size(); ++d) {
@@ -148,8 +148,6 @@ class RegionInference {
 
  private:
   using Names = std::set<std::string, std::less<>>;
-
-  void AddReads(const Nest& reader, const Names& inner) { AddReads(reader.stage.value, {}, reader, inner); }
 
   // `asked`: the conditions under which the value of `e` is used.
   void AddReads(const ir::Expr& e, const std::vector<ir::Expr>& asked, const Nest& reader, const Names& inner) {

@@ -138,6 +138,18 @@ int64_t PowerOfTwo(int64_t n) {
   return p;
 }
 
+std::vector<std::string> StagesOf(const schedule::State& state) {
+  std::vector<std::string> stages;
+  for (const schedule::Nest& nest : state.nests) stages.push_back(nest.stage.buffer->name);
+  return stages;
+}
+
+int64_t RowBytes(const ir::Stage& stage, size_t common) {
+  int64_t bytes = ir::SizeOf(stage.buffer->dtype);
+  for (size_t d = common; d < stage.axes.size(); ++d) bytes *= stage.axes[d].extent;
+  return bytes;
+}
+
 bool IsContraction(const ir::Stage& stage) {
   const ir::Binary* product = stage.value.As<ir::Binary>();
   if (stage.reduction != ir::Reduction::kSum || product == nullptr || product->op != ir::BinaryOp::kMul) return false;

@@ -31,9 +31,7 @@ bool IsRows(const schedule::State& state, size_t common) {
   for (const Nest& nest : state.nests) {
     if (nest.prepared) return false;
     reductions += nest.stage.reduction != ir::Reduction::kNone ? 1 : 0;
-    int64_t elements = 1;
-    for (size_t d = common; d < nest.stage.axes.size(); ++d) elements *= nest.stage.axes[d].extent;
-    if (!state.IsOutput(nest.stage.buffer.get())) row_bytes += elements * ir::SizeOf(nest.stage.buffer->dtype);
+    if (!state.IsOutput(nest.stage.buffer.get())) row_bytes += RowBytes(nest.stage, common);
   }
   return reductions >= 1 && state.nests.size() >= 2 && row_bytes <= kMaxRowBytes;
 }
@@ -91,9 +89,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
   const std::string output = sketch.state.outputs[0]->name;
   if (sketch.Get(output).stage.reduction != ir::Reduction::kNone)
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{output}));
-  std::vector<std::string> stages;
-  for (const Nest& nest : sketch.state.nests) stages.push_back(nest.stage.buffer->name);
-  for (const std::string& stage : stages) {
+  for (const std::string& stage : StagesOf(sketch.state)) {
     if (sketch.Get(stage).stage.reduction != ir::Reduction::kNone)
       HONE_RETURN_IF_ERROR(ScheduleVectorReduction(sketch, stage).status());
   }
@@ -112,8 +108,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
       sketch.Do(schedule::Split{row, TaskSize(rows, chunks, sketch.target.threads), schedule::Tail::kShift}));
   if (chunks > 1) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{row + "o", ir::LoopKind::kParallel}));
   HONE_RETURN_IF_ERROR(VectorizeLast(sketch, output, common));
-  stages.clear();
-  for (const Nest& nest : sketch.state.nests) stages.push_back(nest.stage.buffer->name);
+  const std::vector<std::string> stages = StagesOf(sketch.state);
   for (auto it = stages.rbegin(); it != stages.rend(); ++it) {
     if (*it == output) continue;
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{*it, row + "i"}));

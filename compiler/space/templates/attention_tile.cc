@@ -61,7 +61,7 @@ class AttentionTile {
       found_.second += "c";
     }
     const int64_t rows = ChooseRows();
-    for (const std::string& stage : Stages()) {
+    for (const std::string& stage : StagesOf(sketch_.state)) {
       const ir::Stage& s = sketch_.Get(stage).stage;
       if (s.reduction == ir::Reduction::kNone || IsContraction(s)) continue;
       HONE_RETURN_IF_ERROR(ScheduleVectorReduction(sketch_, stage).status());
@@ -72,7 +72,7 @@ class AttentionTile {
     const SharedTile second = {found_.second, found_.second + "c"};
     HONE_RETURN_IF_ERROR(Output(output, rows));
     // From the last one back: each is computed where its readers are.
-    const std::vector<std::string> stages = Stages();
+    const std::vector<std::string> stages = StagesOf(sketch_.state);
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
       if (*stage == output || *stage == first.reduction || *stage == second.reduction) continue;
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{*stage, task_loop_}));
@@ -87,23 +87,13 @@ class AttentionTile {
   }
 
  private:
-  std::vector<std::string> Stages() const {
-    std::vector<std::string> stages;
-    for (const Nest& nest : sketch_.state.nests) stages.push_back(nest.stage.buffer->name);
-    return stages;
-  }
-
   const ir::Stage& output() const { return sketch_.Get(sketch_.state.outputs[0]->name).stage; }
 
   // Of a task: what it makes of them should leave room in a core's second cache for what it reads, and every thread
   // should have a few tasks.
   int64_t ChooseRows() {
     int64_t row_bytes = 0;
-    for (const Nest& nest : sketch_.state.nests) {
-      int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
-      for (size_t d = found_.common; d < nest.stage.axes.size(); ++d) bytes *= nest.stage.axes[d].extent;
-      row_bytes += bytes;
-    }
+    for (const Nest& nest : sketch_.state.nests) row_bytes += RowBytes(nest.stage, found_.common);
     int64_t all = 1;
     for (size_t d = 0; d < found_.common; ++d) all *= output().axes[d].extent;
     const int64_t extent = output().axes[found_.common - 1].extent, tasks = 4 * sketch_.target.threads;
