@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kBase = "/tmp";  // where the new root is made; only this process sees it
 constexpr const char* kOld = "/old-root";
+constexpr unsigned long kProcFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
 absl::Status Failed(const std::string& what) {
   return absl::UnavailableError(fmt::format("{}: {}", what, strerror(errno)));
@@ -103,15 +105,22 @@ absl::Status PutProc(const SandboxPolicy& policy) {
   bool whole = false;
   for (const std::string& path : policy.readable) whole |= IsProc(path);
   mkdir("/proc", 0755);
-  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  if (!whole && mount("proc", "/proc", "proc", kFlags, "subset=pid") == 0) return absl::OkStatus();
-  if (mount("proc", "/proc", "proc", kFlags, nullptr) == 0) return absl::OkStatus();
+  if (!whole && mount("proc", "/proc", "proc", kProcFlags, "subset=pid") == 0) return absl::OkStatus();
+  if (mount("proc", "/proc", "proc", kProcFlags, nullptr) == 0) return absl::OkStatus();
   const std::string old = std::string(kOld) + "/proc";
   if (mount(old.c_str(), "/proc", nullptr, MS_BIND | MS_REC, nullptr) == 0) return absl::OkStatus();
   return Failed("cannot mount /proc");
 }
 
 }  // namespace
+
+absl::Status EnterOwnProc() {
+  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    return Failed("cannot keep mounts to itself");
+  }
+  if (mount("proc", "/proc", "proc", kProcFlags, nullptr) != 0) return Failed("cannot mount /proc");
+  return absl::OkStatus();
+}
 
 absl::Status EnterOwnFiles(const SandboxPolicy& policy) {
   const std::vector<Mount> mounts = MountsOf(policy);

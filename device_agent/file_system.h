@@ -13,6 +13,11 @@ namespace hone::agent {
 // there still.
 absl::Status EnterOwnFiles(const SandboxPolicy& policy);
 
+// For a process of a new namespace of processes, with capabilities in it: all files stay, but /proc becomes that of its
+// namespace, where it has the numbers that it knows itself by. kUnavailable: the system hides parts of its /proc, as
+// containers do, and lets nobody mount another.
+absl::Status EnterOwnProc();
+
 }  // namespace hone::agent
 
 #endif  // HONE_DEVICE_AGENT_FILE_SYSTEM_H_

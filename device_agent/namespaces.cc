@@ -116,6 +116,23 @@ int EnterProcesses(SandboxLayer& layer) {
   return alive[0];
 }
 
+// Whether what comes of EnterProcesses could have a /proc of its own.
+bool MayHaveOwnProc() {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    if (unshare(CLONE_NEWPID) != 0) _exit(1);
+    const pid_t first = fork();
+    if (first == 0) _exit(EnterOwnProc().ok() ? 0 : 1);
+    int status = 1;
+    waitpid(first, &status, 0);
+    _exit(status == 0 ? 0 : 1);
+  }
+  int status = 1;
+  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return pid > 0 && status == 0;
+}
+
 SandboxLayer Enter(Layer layer, int flag) {
   const bool entered = unshare(flag) == 0;
   return {layer, entered, entered ? "" : Because()};
@@ -144,7 +161,13 @@ void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layer
   SandboxLayer files{Layer::kFiles, false, "a driver's compiler runs programs that look around them"};
   if (policy.calls.empty()) files = Enter(Layer::kFiles, CLONE_NEWNS);
   SandboxLayer processes{Layer::kProcesses, false, ""};
-  const int alive = EnterProcesses(processes);
+  int alive = -1;
+  if (!policy.names_threads || MayHaveOwnProc()) {
+    alive = EnterProcesses(processes);
+  } else {
+    processes.detail = "a driver writes into /proc, and the system gives no other than its own";
+  }
+  if (policy.names_threads && processes.holds) EnterOwnProc().IgnoreError();
   if (files.holds) {
     if (const absl::Status entered = EnterOwnFiles(policy); !entered.ok()) {
       files = {Layer::kFiles, false, std::string(entered.message())};

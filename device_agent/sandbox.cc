@@ -36,6 +36,14 @@ std::vector<std::vector<Layer>> Needed(SandboxLevel level) {
   return needed;
 }
 
+// With leave to write into that part of /proc, where a driver needs it.
+SandboxPolicy WithProc(SandboxPolicy policy, const char* part) {
+  if (!policy.names_threads) return policy;
+  policy.readable.emplace_back(part);
+  policy.nodes.emplace_back(part);
+  return policy;
+}
+
 }  // namespace
 
 std::vector<std::string> SandboxPolicy::AllReadable() const {
@@ -126,7 +134,8 @@ SandboxLayer TrySystemCalls(const SandboxPolicy& policy) {
 std::vector<SandboxLayer> ConfineLauncher(const SandboxPolicy& policy) {
   std::vector<SandboxLayer> layers;
   EnterOwnWorld(policy, layers);
-  const absl::StatusOr<int> landlock = RestrictWithLandlock(policy);
+  // Its children are not there yet: each restricts itself to its own part.
+  const absl::StatusOr<int> landlock = RestrictWithLandlock(WithProc(policy, "/proc"));
   layers.push_back({Layer::kLandlock, landlock.ok(),
                     landlock.ok() ? fmt::format("version {}", *landlock) : std::string(landlock.status().message())});
   // Its children shall not read its memory and environment in /proc.
@@ -139,6 +148,7 @@ absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits&
   setsid();
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else it could not open /proc/self/fd, where the artifact is
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (policy.names_threads) RestrictWithLandlock(WithProc(policy, "/proc/self")).IgnoreError();  // the launcher tells
   LimitResource(RLIMIT_CORE, 0);
   LimitResource(RLIMIT_FSIZE, policy.writable.empty() ? 0 : kMostFileBytes);
   LimitResource(RLIMIT_NOFILE, static_cast<rlim_t>(policy.open_files));

@@ -27,6 +27,7 @@ struct SandboxPolicy {
   std::vector<std::string> nodes;     // of devices, to read and write
   std::span<const SystemCall> calls;  // of the driver, at any time; empty: kernels make none once all is set up
   bool own_address_space = false;     // the driver reserves addresses by the terabyte: no limit to them
+  bool names_threads = false;         // the driver writes names of its threads into /proc, and fails where it cannot
   int open_files = 32;
 
   // And what the loader needs for an artifact that is linked with the C or math library, and what threads need to

@@ -17,7 +17,8 @@
 namespace hone::agent {
 namespace {
 
-constexpr long kMostBuilders = 16;  // each has a context of its own, of a few hundred megabytes
+constexpr const char* kOtherFolder = "/usr/local/nvidia";  // where some systems have the driver's libraries
+constexpr long kMostBuilders = 16;                         // each has a context of its own, of a few hundred megabytes
 
 absl::StatusOr<drivers::cuda::Device> OpenDriver(const std::string& selector) {
   drivers::cuda::Library library;
@@ -64,12 +65,15 @@ Sensors CudaDevice::ReadSensors() const {
 // The driver asks which cards and CPUs there are, and speaks to its own nodes.
 SandboxPolicy CudaDevice::sandbox() const {
   SandboxPolicy policy;
-  policy.readable = {"/sys/devices", "/sys/bus/pci", "/proc/cpuinfo", "/proc/self", "/proc/driver/nvidia"};
+  policy.readable = {"/sys/devices",  "/sys/bus/pci",  "/proc/cpuinfo",       "/proc/meminfo",
+                     "/proc/devices", "/proc/modules", "/proc/driver/nvidia", "/proc/driver/nvidia-uvm",
+                     "/proc/sys/vm",  kOtherFolder};
   policy.writable = {folder_};
   policy.nodes = {"/dev/nvidia0",     "/dev/nvidiactl",       "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                   "/dev/nvidia-caps", "/dev/nvhost-ctrl-gpu", "/dev/nvmap",      "/dev/null"};
   policy.calls = kCallsOfDrivers;
   policy.own_address_space = true;
+  policy.names_threads = true;  // from version 570 on
   policy.open_files = 256;
   return policy;
 }

@@ -80,6 +80,7 @@ SandboxPolicy OpenClDevice::sandbox() const {
   policy.nodes = {"/dev/dri", "/dev/kfd", "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/null"};
   policy.calls = kCallsOfDrivers;
   policy.own_address_space = true;
+  policy.names_threads = true;  // NVIDIA's, from version 570 on
   policy.open_files = 256;
   return policy;
 }

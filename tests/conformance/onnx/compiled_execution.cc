@@ -13,6 +13,7 @@
 #include "deploy/package/compile_model.h"
 #include "deploy/runtime/dtype.h"
 #include "deploy/runtime/hone.h"
+#include "drivers/cuda.h"
 #include "fmt/format.h"
 #include "tests/conformance/onnx/execution.h"
 
@@ -121,13 +122,23 @@ absl::StatusOr<std::vector<graph::Constant>> RunThere(std::vector<std::string> c
   return outputs;
 }
 
+absl::StatusOr<std::vector<graph::Constant>> CompileAndRunHere(const ImportedCase& imported, const char* target) {
+  HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
+  const std::string package = scratch / "model.hone";
+  HONE_RETURN_IF_ERROR(Compile(imported, target, package));
+  return RunHere(package, imported);
+}
+
+// Stays open from case to case: it takes longer to open than most cases run.
+struct OpenDevice {
+  drivers::cuda::Library library;
+  drivers::cuda::Device device;
+};
+
 }  // namespace
 
 absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& imported) {
-  HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
-  const std::string package = scratch / "model.hone";
-  HONE_RETURN_IF_ERROR(Compile(imported, "cpu -threads=2", package));
-  return RunHere(package, imported);
+  return CompileAndRunHere(imported, "cpu -threads=2");
 }
 
 Execution CompileAndEmulate(const std::string& emulator, const std::string& runner) {
@@ -135,8 +146,16 @@ Execution CompileAndEmulate(const std::string& emulator, const std::string& runn
   return [=](const ImportedCase& imported) { return RunThere(command, "arm64 -mcpu=cortex-a76", imported); };
 }
 
-Execution CompileForCuda(const std::string& runner) {
-  return [=](const ImportedCase& imported) { return RunThere({runner}, "cuda", imported); };
+Execution CompileForCuda() {
+  const auto kept = std::make_shared<OpenDevice>();
+  return [=](const ImportedCase& imported) -> absl::StatusOr<std::vector<graph::Constant>> {
+    if (kept->device.info().name.empty()) {
+      drivers::Error error = drivers::cuda::Library::Load(&kept->library);
+      if (error.ok()) error = kept->library.Open("", &kept->device);
+      if (!error.ok()) return absl::UnavailableError(error.text);
+    }
+    return CompileAndRunHere(imported, "cuda");
+  };
 }
 
 Execution CompileToPtx(const std::string& target, const std::string& assembler) {

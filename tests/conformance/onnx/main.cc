@@ -2,7 +2,7 @@
 //
 //   hone-onnx-conformance --mode interpret|compile|aarch64|opencl|cuda|ptx [--runner HONE_RUN] [--cases LIST] [--only
 //   TEXT]
-//                         [--at-least N] [--bless FOLDER] [--target CUDA] [--assembler PTXAS]
+//                         [--every N [--first I]] [--at-least N] [--bless FOLDER] [--target CUDA] [--assembler PTXAS]
 //
 // With --cases, exit code 0 means that every listed case passed; without, all cases are run and the failures are shown
 // with their reasons.
@@ -26,7 +26,7 @@ namespace {
 struct Arguments {
   std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
   std::string emulator = "qemu-aarch64-static", runner, target = "cuda:sm_53", assembler;
-  size_t at_least = 0, every = 1;
+  size_t at_least = 0, every = 1, first = 0;
   ForkedRunOptions forking;
 };
 
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<std::string>> ChooseCases(const Arguments& arguments)
     HONE_ASSIGN_OR_RETURN(names, ReadCaseList(arguments.cases));
   }
   std::erase_if(names, [&](const std::string& name) { return name.find(arguments.only) == std::string::npos; });
-  size_t place = 0;
+  size_t place = arguments.every - arguments.first % arguments.every;
   std::erase_if(names, [&](const std::string&) { return place++ % arguments.every != 0; });
   return names;
 }
@@ -46,12 +46,12 @@ absl::StatusOr<std::vector<std::string>> ChooseCases(const Arguments& arguments)
 absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
   if (arguments.mode == "interpret") return Execution(Interpret);
   if (arguments.mode == "compile") return Execution(CompileAndRun);
+  if (arguments.mode == "cuda") return CompileForCuda();
   if (arguments.mode == "ptx") return CompileToPtx(arguments.target, arguments.assembler);
   if (arguments.runner.empty()) {
     return absl::InvalidArgumentError(fmt::format("--mode {} needs --runner, a hone-run{}", arguments.mode,
                                                   arguments.mode == "aarch64" ? " built for AArch64" : ""));
   }
-  if (arguments.mode == "cuda") return CompileForCuda(arguments.runner);
   if (arguments.mode == "opencl") return CompileForOpenCl(arguments.runner);
   return CompileAndEmulate(arguments.emulator, arguments.runner);
 }
@@ -61,13 +61,17 @@ absl::Status Run(const Arguments& arguments) {
   HONE_ASSIGN_OR_RETURN(const Execution execution, ChooseExecution(arguments));
   std::map<std::string, absl::Status> results;
   size_t passed = 0;
-  ForkedRun(
-      names.size(), arguments.forking, [&](size_t i) { return RunCase(arguments.data, names[i], execution); },
-      [&](size_t i, const absl::Status& status) {
-        results[names[i]] = status;
-        passed += status.ok() ? 1 : 0;
-        if (!status.ok()) std::cout << fmt::format("{}: {}\n", names[i], std::string(status.message()));
-      });
+  const auto run = [&](size_t i) { return RunCase(arguments.data, names[i], execution); };
+  const auto done = [&](size_t i, const absl::Status& status) {
+    results[names[i]] = status;
+    passed += status.ok() ? 1 : 0;
+    if (!status.ok()) std::cout << fmt::format("{}: {}\n", names[i], std::string(status.message())) << std::flush;
+  };
+  if (arguments.forking.jobs > 0) {
+    ForkedRun(names.size(), arguments.forking, run, done);
+  } else {
+    for (size_t i = 0; i < names.size(); ++i) done(i, run(i));
+  }
   std::cout << fmt::format("{} of {} cases pass ({})\n", passed, names.size(), arguments.mode);
   if (!arguments.bless.empty()) return WriteCaseLists(arguments.bless, results);
   if (passed < names.size() && !arguments.cases.empty()) {
@@ -93,9 +97,11 @@ int main(int argc, char** argv) {
   app.add_option("--cases", arguments.cases, "a list of cases that must all pass")->check(CLI::ExistingFile);
   app.add_option("--only", arguments.only, "only cases whose name has this text in it");
   app.add_option("--every", arguments.every, "only every so many of them")->check(CLI::PositiveNumber);
+  app.add_option("--first", arguments.first, "of those, the first one's place, from 0");
   app.add_option("--at-least", arguments.at_least, "fail when fewer cases pass");
   app.add_option("--bless", arguments.bless, "write supported.txt and unsupported.txt into this folder");
-  app.add_option("--jobs", arguments.forking.jobs, "cases at a time")->check(CLI::PositiveNumber);
+  app.add_option("--jobs", arguments.forking.jobs, "cases at a time, each in a process of its own; 0: all in this one")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments.forking.timeout_seconds, "seconds for one case")->check(CLI::PositiveNumber);
   app.add_option("--emulator", arguments.emulator, "the qemu-user that runs AArch64 programs");
   app.add_option("--runner", arguments.runner, "hone-run; for the mode aarch64 one built for it");
