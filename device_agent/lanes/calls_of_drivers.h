@@ -1,13 +1,13 @@
 // The system calls of drivers of devices with lanes, beyond what setting up any child needs: a compiler that keeps
-// files and runs a linker, threads that come and go, and the nodes of devices. What PoCL calls was seen; what NVIDIA's
-// driver calls is taken from its documents and was not run. A call that is missing for a driver is named by the error
-// of the batch.
+// files and runs a linker, threads that come and go, and the nodes of devices. What PoCL and NVIDIA's driver 580 call
+// was seen. A call that is missing for a driver is named by the error of the batch.
 #ifndef HONE_DEVICE_AGENT_LANES_CALLS_OF_DRIVERS_H_
 #define HONE_DEVICE_AGENT_LANES_CALLS_OF_DRIVERS_H_
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/socket.h>
 
 #include "device_agent/system_calls.h"
 
@@ -123,10 +123,20 @@ inline constexpr SystemCall kCallsOfDrivers[] = {
     {"mlock", "memory that the device sees"},
     {"munlock", "memory that the device sees"},
     {"memfd_create", "memory that processes share"},
+    // NVIDIA's driver does not start where it cannot listen for processes that would share its memory. None reach it:
+    // its names are those of the namespace of the network, and nobody connects.
+    {"socket", "of this machine alone", {0, 0xffff'ffff, AF_UNIX}},
+    {"setsockopt", "asks who sends"},
+    {"bind", "a name by which it would be found"},
+    {"listen", "waits for others, who do not come"},
     // What drivers try and do without.
-    {"socket", "a service of the driver, which is not to be reached", {}, {}, EACCES},
+    {"socket", "the network", {0, 0xffff'ffff, AF_INET}, {}, EACCES},
+    {"socket", "the network", {0, 0xffff'ffff, AF_INET6}, {}, EACCES},
+    {"socket", "news of the system", {0, 0xffff'ffff, AF_NETLINK}, {}, EACCES},
     {"socketpair", "a service of the driver, which is not to be reached", {}, {}, EACCES},
-    {"connect", "a service of the driver, which is not to be reached", {}, {}, EACCES},
+    {"connect", "a service of the driver, which is as if it were not there", {}, {}, ENOENT},
+    {"accept4", "others, who do not come", {}, {}, EACCES},
+    {"accept", "others, who do not come", {}, {}, EACCES},
     {"sched_setscheduler", "threads that go first", {}, {}, EPERM},
     {"setpriority", "threads that go first", {}, {}, EPERM},
     {"mknod", "nodes that are not there", {}, {}, EPERM},

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +44,19 @@ int NameAThread() {
   return error;
 }
 
-TEST(Sandbox, DriversNameTheirThreads) {
+// The error of waiting for other processes, as it does too, and of finding a service that is not there.
+int Listen() {
+  const int waiting = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  sockaddr_un name{AF_UNIX, {'\0', 'n', 'a', 'm', 'e'}};
+  const auto* const address = reinterpret_cast<const sockaddr*>(&name);
+  const socklen_t bytes = offsetof(sockaddr_un, sun_path) + 5;
+  if (waiting < 0 || bind(waiting, address, bytes) != 0 || listen(waiting, 8) != 0) return errno;
+  if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || errno != EACCES) return EPROTO;
+  return connect(waiting, address, bytes) != 0 && errno == ENOENT ? 0 : EISCONN;
+}
+
+// What the work returns in a child behind the wall of a device with a driver.
+int InAChild(int (*work)()) {
   SandboxPolicy policy;
   policy.readable = {"/proc/cpuinfo"};
   policy.calls = kCallsOfDrivers;
@@ -52,11 +67,15 @@ TEST(Sandbox, DriversNameTheirThreads) {
   if (launcher == 0) {
     ConfineLauncher(policy);
     const pid_t child = fork();
-    if (child == 0) _exit(ConfineChild(policy, {}).ok() ? NameAThread() : 255);
+    if (child == 0) _exit(ConfineChild(policy, {}).ok() ? work() : 255);
     _exit(ExitCodeOf(child));
   }
-  EXPECT_EQ(ExitCodeOf(launcher), 0);
+  return ExitCodeOf(launcher);
 }
+
+TEST(Sandbox, DriversNameTheirThreads) { EXPECT_EQ(InAChild(NameAThread), 0); }
+
+TEST(Sandbox, DriversListenToNobody) { EXPECT_EQ(InAChild(Listen), 0); }
 
 }  // namespace
 }  // namespace hone::agent
