@@ -21,6 +21,7 @@ absl::Status Apply(const ComputeAt& step, State& state);
 absl::Status Apply(const Inline& step, State& state);
 absl::Status Apply(const CacheWrite& step, State& state);
 absl::Status Apply(const CacheRead& step, State& state);
+absl::Status Apply(const SplitAxis& step, State& state);
 absl::Status Apply(const Pack& step, State& state);
 absl::Status Apply(const Rfactor& step, State& state);
 absl::Status Apply(const SkipPadding& step, State& state);

@@ -100,10 +100,11 @@ std::optional<Step> ParseStoreIn(const Words& w) {
 }
 
 std::optional<Step> ParseRfactor(const Words& w) {
-  if (w.size() != 5 || (w[4] != "outer" && w[4] != "inner")) return std::nullopt;
+  const bool first = w.size() == 6 && w[5] == "first";
+  if ((w.size() != 5 && !first) || (w[4] != "outer" && w[4] != "inner")) return std::nullopt;
   const auto factor = ParseInt(w[3]);
   if (!factor.has_value()) return std::nullopt;
-  return Rfactor{std::string(w[1]), std::string(w[2]), *factor, w[4] == "inner"};
+  return Rfactor{std::string(w[1]), std::string(w[2]), *factor, w[4] == "inner", first};
 }
 
 // VERB NAME NUMBER, as a step of these two members.
@@ -119,6 +120,9 @@ std::optional<Step> ParseStep(const Words& w) {
   const auto word = [&](size_t i) { return std::string(w[i]); };
   if (verb == "split") return ParseSplit(w);
   if (verb == "pack") return ParsePack(w);
+  if (verb == "split_axis" && w.size() == 4) {
+    if (const auto factor = ParseInt(w[3])) return SplitAxis{word(1), word(2), *factor};
+  }
   if (verb == "rfactor") return ParseRfactor(w);
   if (verb == "copy_async") return ParseCounted<CopyAsync>(w);
   if (verb == "pipeline") return ParseCounted<Pipeline>(w);
@@ -179,13 +183,15 @@ std::string Print(const Step& step) {
           [](const Inline& s) { return "inline " + s.stage; },
           [](const CacheWrite& s) { return "cache_write " + s.stage; },
           [](const CacheRead& s) { return fmt::format("cache_read {} {}", s.buffer, s.stage); },
+          [](const SplitAxis& s) { return fmt::format("split_axis {} {} {}", s.stage, s.axis, s.factor); },
           [](const Pack& s) {
             std::vector<std::string> dims;
             for (const PackDim& d : s.dims) dims.push_back(PrintDim(d));
             return fmt::format("pack {} {} {}", s.buffer, s.stage, Join(dims));
           },
           [](const Rfactor& s) {
-            return fmt::format("rfactor {} {} {} {}", s.stage, s.axis, s.factor, s.keep_inner ? "inner" : "outer");
+            return fmt::format("rfactor {} {} {} {}{}", s.stage, s.axis, s.factor, s.keep_inner ? "inner" : "outer",
+                               s.first ? " first" : "");
           },
           [](const SkipPadding& s) { return "skip_padding " + s.stage; },
           [](const TotalOrder& s) { return "total_order " + s.stage; },

@@ -63,6 +63,12 @@ struct CacheWrite {
 struct CacheRead {
   std::string buffer, stage;
 };  // the stage reads a copy "<buffer>r<stage>" of the buffer
+// An axis of a stage, and the dimension of its buffer, become two: "<axis>x", which counts groups of `factor`, and
+// "<axis>y", the place in one. So a loop can take every so many elements of it and store them side by side.
+struct SplitAxis {
+  std::string stage, axis;
+  int64_t factor;
+};
 // One dimension of a packed layout: a source dimension, whole (factor 0), divided by the factor, or its remainder.
 struct PackDim {
   int dim;
@@ -76,11 +82,12 @@ struct Pack {
   std::vector<PackDim> dims;
 };
 // Takes a reduction apart: "<stage>f" reduces within groups of `factor` (keep_outer) or across them (keep_inner: one
-// partial result per position in the group), and the stage reduces the partial results.
+// partial result per position in the group), and the stage reduces the partial results. Those of one result lie side by
+// side; `first`: all first ones, then all second ones.
 struct Rfactor {
   std::string stage, axis;
   int64_t factor;
-  bool keep_inner = false;
+  bool keep_inner = false, first = false;
 };
 
 // A sum of products leaves out whole iterations of its outer loops in which a factor is the zeros of padding. What
@@ -136,9 +143,9 @@ struct Prefetch {
   int64_t ahead;
 };
 
-using Step =
-    std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, Pack, Rfactor,
-                 SkipPadding, TotalOrder, Recode, Distribute, Winograd, Tensorize, CopyAsync, Pipeline, Prefetch>;
+using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, SplitAxis,
+                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Distribute, Winograd, Tensorize, CopyAsync,
+                          Pipeline, Prefetch>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

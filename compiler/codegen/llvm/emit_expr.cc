@@ -407,7 +407,7 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
     if (mask != nullptr) {  // where no mask is set the element may not exist; the buffer's first one does
       address = builder_.CreateSelect(builder_.CreateOrReduce(mask), address, places_.at(load.buffer.get()).pointer);
     }
-    access = builder_.CreateAlignedLoad(element, address, align);
+    access = builder_.CreateAlignedLoad(element, address, AlignOf(*load.buffer, broadcast->value));
     Annotate(access, load.buffer.get());
     llvm::Value* splat = builder_.CreateVectorSplat(load.indices[0].type().width, access);
     return mask == nullptr ? splat : builder_.CreateSelect(mask, splat, zero);
@@ -443,7 +443,7 @@ llvm::Value* Emitter::EmitLoad(const ir::Load& load) {
   } else {
     HONE_CHECK(!load.mask.defined());
     llvm::LoadInst* access = builder_.CreateAlignedLoad(element, Address(load.buffer, load.indices[0], element),
-                                                        llvm::Align(ir::SizeOf(load.buffer->dtype)));
+                                                        AlignOf(*load.buffer, load.indices[0]));
     Annotate(access, load.buffer.get());
     value = access;
   }

@@ -31,10 +31,12 @@ void Emitter::RunGrid() {
   const std::vector<llvm::Type*> types(func_.params.size(), pointer);
   function_ = MakeFunction(func_.name, llvm::FunctionType::get(builder_.getVoidTy(), types, false), false);
   function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  llvm::Metadata* const facts[] = {
-      llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, "reqntidx"),
-      llvm::ConstantAsMetadata::get(builder_.getInt32(static_cast<uint32_t>(func_.grid.lanes)))};
-  module_->getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context_, facts));
+  // One group of a unit at least: without that, ptxas keeps room for several, and spills registers for it.
+  for (const auto& [name, value] : {std::pair<const char*, int64_t>{"reqntidx", func_.grid.lanes}, {"minctasm", 1}}) {
+    llvm::Metadata* const facts[] = {llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, name),
+                                     llvm::ConstantAsMetadata::get(builder_.getInt32(static_cast<uint32_t>(value)))};
+    module_->getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context_, facts));
+  }
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
   llvm::MDBuilder metadata(context_);
   for (unsigned i = 0; i < func_.params.size(); ++i) {
@@ -180,8 +182,13 @@ llvm::Value* Emitter::EmitNarrow(const ir::Expr& e, const ir::Binary& binary) {
 llvm::Align Emitter::AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const {
   const int64_t size = ir::SizeOf(buffer.dtype);
   if (!func_.grid.defined()) return llvm::Align(static_cast<uint64_t>(size));
+  ir::VarMap known;  // variables of loops that are written out
+  for (const auto& [name, range] : ranges_) {
+    if (range.IsPoint()) known[name] = ir::Expr(range.low);
+  }
+  const ir::Expr place = ir::Substitute(first, known);
   for (int64_t bytes = kWidestAccess; bytes > size; bytes /= 2) {
-    if (ir::IsMultipleOf(first, bytes / size)) return llvm::Align(static_cast<uint64_t>(bytes));
+    if (ir::IsMultipleOf(place, bytes / size)) return llvm::Align(static_cast<uint64_t>(bytes));
   }
   return llvm::Align(static_cast<uint64_t>(size));
 }

@@ -7,7 +7,7 @@
 namespace hone::schedule {
 
 // t[..] = reduce k: v(k)  ==>  tf[.., a] = reduce b: v(ko * factor + ki); t[..] = reduce a: tf[.., a]
-// with (a, b) = (ko, ki), or (ki, ko) when the inner position is kept.
+// with (a, b) = (ko, ki), or (ki, ko) when the inner position is kept; tf[a, ..] where partial results come first.
 absl::Status Apply(const Rfactor& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
@@ -37,7 +37,7 @@ absl::Status Apply(const Rfactor& step, State& state) {
     partial.axes.push_back({a.name + suffix, a.extent});
     map[a.name] = ir::MakeVar(a.name + suffix);
   }
-  partial.axes.push_back({kept.name + suffix, kept.extent});
+  partial.axes.insert(step.first ? partial.axes.begin() : partial.axes.end(), {kept.name + suffix, kept.extent});
   for (const ir::Axis& a : stage.reduce_axes) {
     partial.reduce_axes.push_back(a.name == step.axis ? gone : ir::Axis{a.name + suffix, a.extent});
     if (a.name != step.axis) map[a.name] = ir::MakeVar(a.name + suffix);
@@ -53,12 +53,12 @@ absl::Status Apply(const Rfactor& step, State& state) {
         ir::MakeSelect(k < ir::Expr(axis->extent), partial.value, ir::Identity(stage.reduction, partial.value.type()));
   }
   std::vector<int64_t> shape = stage.buffer->shape;
-  shape.push_back(kept.extent);
+  shape.insert(step.first ? shape.begin() : shape.end(), kept.extent);
   partial.buffer = ir::MakeBuffer(step.stage + suffix, stage.buffer->dtype, std::move(shape));
 
   std::vector<ir::Expr> indices;
   for (const ir::Axis& a : stage.axes) indices.push_back(ir::MakeVar(a.name));
-  indices.push_back(ir::MakeVar(kept.name));
+  indices.insert(step.first ? indices.begin() : indices.end(), ir::MakeVar(kept.name));
   stage.reduce_axes = {kept};
   stage.value = ir::MakeLoad(partial.buffer, std::move(indices));
   const auto place = nest - state.nests.data();

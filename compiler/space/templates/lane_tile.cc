@@ -5,10 +5,15 @@
 // vector loads, where each element serves a whole row or column of lanes. Source: Volkov, Demmel, "Benchmarking GPUs to
 // Tune Dense Linear Algebra", SC 2008; block, lane and inner tiles as in NVIDIA's CUTLASS.
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 #include "base/status.h"
 #include "compiler/schedule/grid.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/templates/lane_shape.h"
 
 namespace hone::space {
 namespace {
@@ -17,24 +22,38 @@ using schedule::Annotate;
 using schedule::Split;
 using schedule::Tail;
 
-constexpr int64_t kUnrolledByDefault = 16;
-constexpr int64_t kMostUnrolled = 512;  // statements of one step of the reduction
+constexpr int64_t kMostUnrolled = 512;  // products of steps of the reduction that are written out
+constexpr int64_t kUnrolled = 4;        // steps whose operands one load brings
+constexpr int64_t kLongestStep = 16, kShortestStep = 4;
+constexpr double kBuffers = 3;
+constexpr int64_t kBanks = 32;
+constexpr int64_t kPad = 4;  // elements that keep rows of shared memory out of the same banks
 
 class LaneTile {
  public:
-  LaneTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix)
+  // shape: what is preferred, if that is known already; of a part of a reduction.
+  LaneTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix,
+           std::optional<LaneShape> shape = {})
       : sketch_(sketch),
         reader_(std::move(reader)),
         stage_(std::move(stage)),
         prefix_(prefix),
-        out_(sketch.Get(reader_).stage) {}
+        out_(sketch.Get(reader_).stage),
+        reduced_(sketch.Get(stage_).stage),
+        given_shape_(shape) {}
 
   absl::Status Run() {
     ChooseAxes();
     if (vector_ < 0) return absl::OkStatus();
+    FindStepAxis();
+    shape_ = given_shape_.has_value() ? *given_shape_ : PreferredShape();
+    if (!given_shape_.has_value()) {
+      HONE_ASSIGN_OR_RETURN(const bool in_parts, ReduceInParts());
+      if (in_parts) return absl::OkStatus();
+    }
     ChooseTile();
-    ChooseReduction();
     HONE_RETURN_IF_ERROR(PackConstants());
+    ChooseStep();
     HONE_RETURN_IF_ERROR(StageOperands());
     HONE_RETURN_IF_ERROR(TileOutput());
     HONE_RETURN_IF_ERROR(TileReduction());
@@ -45,11 +64,19 @@ class LaneTile {
   const ir::Stage& reduction() const { return sketch_.Get(stage_).stage; }
   int64_t Extent(int axis) const { return axis < 0 ? 1 : out_.axes[static_cast<size_t>(axis)].extent; }
   const std::string& NameOf(int axis) const { return out_.axes[static_cast<size_t>(axis)].name; }
+  // Of the reduction, at the same place, as long as no axis is split.
+  const std::string& ReducedName(int axis) const { return reduced_.axes[static_cast<size_t>(axis)].name; }
   int64_t Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred) {
     return sketch_.chooser.OneOf(prefix_ + std::string(name), std::move(options), preferred);
   }
+  // The nearest that is on offer.
+  int64_t ChooseNear(std::string_view name, const std::vector<int64_t>& options, int64_t preferred) {
+    const auto nearest = std::ranges::min_element(
+        options, {}, [&](int64_t option) { return std::abs(std::log2(option) - std::log2(preferred)); });
+    return Choose(name, options, *nearest);
+  }
 
-  // The last axis lies along vectors. The other axis of the tile is the one that gives most reuse: the longest along
+  // The last axis lies along vectors. The other axes of the tile are those that give most reuse: the longest along
   // which an operand that varies with the vector axis does not.
   void ChooseAxes() {
     for (int d = static_cast<int>(out_.axes.size()) - 1; d >= 0 && vector_ < 0; --d) {
@@ -58,19 +85,80 @@ class LaneTile {
     const ir::Stage s = reduction();
     const ir::Ranges ranges = AxisRanges(s);
     for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
-      if (d == vector_ || Extent(d) == 1 || Extent(d) <= Extent(row_)) continue;
+      if (d == vector_ || Extent(d) == 1) continue;
       const bool reuses = std::ranges::any_of(LoadsOf(s), [&](const ir::Load& load) {
         return StrideOf(load, s.axes[static_cast<size_t>(vector_)].name, ranges).value_or(1) != 0 &&
                StrideOf(load, s.axes[static_cast<size_t>(d)].name, ranges) == 0;
       });
-      if (reuses) row_ = d;
+      if (!reuses) continue;
+      if (Extent(d) > Extent(row_)) {
+        second_ = std::exchange(row_, d);
+      } else if (Extent(d) > Extent(second_)) {
+        second_ = d;
+      }
     }
   }
 
-  static std::vector<int64_t> Powers(int64_t most) {
-    std::vector<int64_t> powers;
-    for (int64_t p = 1; p <= std::max<int64_t>(1, most); p *= 2) powers.push_back(p);
-    return powers;
+  // The longest axis of the reduction is taken in steps, outside; what is left of it is innermost of the axes inside.
+  void FindStepAxis() {
+    const ir::Stage& s = reduction();
+    const auto longest = std::ranges::max_element(
+        s.reduce_axes, [](const ir::Axis& a, const ir::Axis& b) { return a.extent < b.extent; });
+    step_axis_ = longest->name;
+    steps_ = longest->extent;
+    window_ = 1;
+    for (const ir::Axis& axis : s.reduce_axes) {
+      if (axis.name == step_axis_) continue;
+      inner_reduce_.push_back(axis.name);
+      window_ *= axis.extent;
+    }
+  }
+
+  // What a group reads of the load for one step, with so many rows.
+  double StepBytes(const ir::Load& load, int64_t rows, int64_t more_rows) const {
+    AxisExtents extents;
+    for (const ir::Axis& axis : reduction().reduce_axes) extents[axis.name] = axis.name == step_axis_ ? 1 : axis.extent;
+    if (row_ >= 0) extents[ReducedName(row_)] = rows;
+    if (second_ >= 0) extents[ReducedName(second_)] = more_rows;
+    return static_cast<double>(RegionBytes(load, AxisRanges(reduction()), extents));
+  }
+
+  // Where lanes are loops, or no operand serves a whole row of lanes, nothing but a small tile is known to be good.
+  LaneShape PreferredShape() const {
+    LaneWork work;
+    work.columns = Extent(vector_), work.rows = Extent(row_), work.more_rows = Extent(second_);
+    for (const ir::Axis& axis : out_.axes) work.others *= axis.extent;
+    work.others /= work.columns * work.rows * work.more_rows;
+    work.steps = steps_, work.window = window_;
+    const ir::Ranges ranges = AxisRanges(reduction());
+    bool shares_columns = false;
+    for (const ir::Load& load : LoadsOf(reduction())) {
+      const double bytes = StepBytes(load, 1, 1);
+      if (StrideOf(load, ReducedName(vector_), ranges).value_or(1) != 0) {
+        work.column_bytes += bytes;
+      } else {
+        shares_columns = true;
+        work.row_bytes += bytes;
+        work.row_growth = StepBytes(load, 2, 1) / bytes - 1;
+        work.more_growth = StepBytes(load, 1, 2) / bytes - 1;
+      }
+    }
+    if (sketch_.target.memory.shared_gain <= 1 || !shares_columns || row_ < 0) return {};
+    return BestLaneShape(work, sketch_.target);
+  }
+
+  // Where too few groups would have all of the reduction to walk, each walks a part of it, and a launch of its own
+  // takes the partial results together. Whether it is so.
+  absl::StatusOr<bool> ReduceInParts() {
+    const std::vector<int64_t> options = LaneParts(steps_);
+    if (sketch_.target.memory.shared_gain <= 1 || row_ < 0 || options.size() == 1) return false;
+    const int64_t parts = ChooseNear("parts", options, shape_.parts);
+    if (parts == 1) return false;
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{stage_, step_axis_, steps_ / parts, false, true}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "f"}));
+    HONE_RETURN_IF_ERROR(LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, shape_).Run());
+    HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch_, reader_, stage_));
+    return true;
   }
 
   int64_t HintedSize(int axis, int64_t otherwise) const {
@@ -80,29 +168,39 @@ class LaneTile {
   void ChooseTile() {
     const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
     const int64_t elements = sketch_.target.memory.registers_bytes / 8;  // half the registers for accumulators
-    const int64_t columns = PowerOfTwo(Extent(vector_)), rows = PowerOfTwo(Extent(row_));
-    width_ = Choose("width", Powers(std::min<int64_t>({16, columns, elements})),
-                    HintedSize(vector_, sketch_.target.VectorWidth(4)));
-    rows_ = Choose("rows", Powers(std::min<int64_t>({16, rows, std::max<int64_t>(1, elements / width_)})),
-                   HintedSize(row_, 4));
-    lanes_x_ = Choose("lanes_x", Powers(std::min(most_lanes, std::max<int64_t>(1, columns / width_))), 16);
-    lanes_y_ = Choose("lanes_y", Powers(std::min(most_lanes / lanes_x_, std::max<int64_t>(1, rows / rows_))),
-                      std::max<int64_t>(1, 64 / lanes_x_));
+    const auto left = [](int64_t extent, int64_t taken) { return (extent + taken - 1) / taken; };
+    width_ = ChooseNear("width", Powers(std::min<int64_t>({16, PowerOfTwo(Extent(vector_)), elements})),
+                        HintedSize(vector_, std::min<int64_t>(shape_.width, sketch_.target.VectorWidth(4))));
+    rows_ = ChooseNear("rows", LaneSizes(Extent(row_), std::min<int64_t>(16, elements / width_)),
+                       HintedSize(row_, shape_.rows));
+    lanes_x_ = ChooseNear("lanes_x", Powers(std::min<int64_t>(most_lanes, PowerOfTwo(left(Extent(vector_), width_)))),
+                          shape_.lanes_x);
+    lanes_y_ = ChooseNear("lanes_y", LaneSizes(left(Extent(row_), rows_), most_lanes / lanes_x_), shape_.lanes_y);
+    if (second_ < 0) return;
+    more_rows_ = ChooseNear("more_rows", LaneSizes(Extent(second_), std::min<int64_t>(16, elements / width_ / rows_)),
+                            HintedSize(second_, shape_.more_rows));
+    lanes_z_ = ChooseNear("lanes_z", LaneSizes(left(Extent(second_), more_rows_), most_lanes / lanes_x_ / lanes_y_),
+                          shape_.lanes_z);
   }
 
-  // The longest axis of the reduction is taken in steps, outside; what is left of it is innermost of the axes inside.
-  void ChooseReduction() {
-    const ir::Stage& s = reduction();
-    const auto longest = std::ranges::max_element(
-        s.reduce_axes, [](const ir::Axis& a, const ir::Axis& b) { return a.extent < b.extent; });
-    step_axis_ = longest->name;
-    window_ = 1;
-    for (const ir::Axis& axis : s.reduce_axes) window_ *= axis.name == step_axis_ ? 1 : axis.extent;
-    step_ = sketch_.chooser.Tile(prefix_ + "step", longest->extent, 32,
-                                 std::max<int64_t>(1, 16 / std::min<int64_t>(window_, 16)));
-    for (const ir::Axis& axis : s.reduce_axes) {
-      if (axis.name != step_axis_) inner_reduce_.push_back(axis.name);
+  static std::vector<int64_t> Powers(int64_t most) {
+    std::vector<int64_t> powers;
+    for (int64_t p = 1; p <= std::max<int64_t>(1, most); p *= 2) powers.push_back(p);
+    return powers;
+  }
+
+  // As long as lanes wait seldom, and as three buffers are there without asking for memory.
+  void ChooseStep() {
+    double bytes = 0;
+    for (const ir::Load& load : LoadsOf(reduction())) {
+      const bool along = StrideOf(load, ReducedName(vector_), AxisRanges(reduction())).value_or(1) != 0;
+      bytes +=
+          StepBytes(load, rows_ * lanes_y_, more_rows_ * lanes_z_) * static_cast<double>(along ? width_ * lanes_x_ : 1);
     }
+    int64_t preferred = kLongestStep;
+    const auto most = static_cast<double>(sketch_.target.memory.unasked_shared_bytes);
+    while (preferred > kShortestStep && kBuffers * bytes * static_cast<double>(preferred) > most) preferred /= 2;
+    step_ = sketch_.chooser.Tile(prefix_ + "step", steps_, 32, std::min(preferred, PowerOfTwo(steps_)));
   }
 
   // A constant that varies along the vector axis, but not fastest, is laid out anew so that it does.
@@ -137,20 +235,23 @@ class LaneTile {
   // Which operands go through shared memory: a stage that only this reduction reads (padding) is computed there,
   // anything else copied.
   absl::Status StageOperands() {
-    if (lanes_x_ * lanes_y_ == 1) return absl::OkStatus();  // nobody to share with
+    if (lanes_x_ * lanes_y_ * lanes_z_ == 1) return absl::OkStatus();  // nobody to share with
     const ir::Stage s = reduction();
     const ir::Ranges ranges = AxisRanges(s);
     int number = 0;
     for (const ir::Load& load : LoadsOf(s)) {
       if (load.buffer->shape.empty() || !schedule::Reads(reduction(), load.buffer.get())) continue;
       const bool along_vector = StrideOf(load, s.axes[static_cast<size_t>(vector_)].name, ranges).value_or(1) != 0;
-      const int64_t tile = along_vector ? width_ * lanes_x_ : rows_ * lanes_y_;
-      const int64_t others = along_vector ? lanes_y_ : lanes_x_;
-      const int64_t bytes = tile * step_ * window_ * ir::SizeOf(load.buffer->dtype);
+      const int64_t others = along_vector ? lanes_y_ * lanes_z_ : lanes_x_;
+      const double bytes = StepBytes(load, rows_ * lanes_y_, more_rows_ * lanes_z_) *
+                           static_cast<double>(step_ * (along_vector ? width_ * lanes_x_ : 1));
       const bool pays = sketch_.target.memory.shared_gain > 1 && others > 1 &&
-                        2 * bytes <= sketch_.target.memory.unasked_shared_bytes;
+                        2 * bytes <= static_cast<double>(sketch_.target.memory.unasked_shared_bytes);
       if (Choose("stage" + std::to_string(number++), {0, 1}, pays ? 1 : 0) == 0) continue;
-      const int64_t pad = Choose("pad" + std::to_string(number - 1), {0, 1, 4}, 0);
+      const int64_t neighbours = sketch_.target.hierarchy.lane_width / lanes_x_;  // along rows, that load at once
+      const bool clashes = !along_vector && sketch_.target.memory.shared_gain > 1 && lanes_y_ * lanes_z_ > 1 &&
+                           neighbours * step_ > kBanks;
+      const int64_t pad = Choose("pad" + std::to_string(number - 1), {0, 1, kPad}, clashes ? kPad : 0);
       std::string name = load.buffer->name;
       const schedule::Nest* nest = sketch_.state.FindNest(load.buffer.get());
       const bool own = nest != nullptr && nest->AtRoot() && !nest->touched && !nest->prepared &&
@@ -170,10 +271,18 @@ class LaneTile {
     schedule::Reorder order;
     std::vector<std::string> groups, lanes, inner;
     for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
-      if (d != vector_ && d != row_) groups.push_back(NameOf(d));
+      if (d != vector_ && d != row_ && d != second_) groups.push_back(NameOf(d));
     }
-    if (row_ >= 0) HONE_RETURN_IF_ERROR(TileAxis(NameOf(row_), lanes_y_, rows_, &groups, &lanes, &inner));
-    HONE_RETURN_IF_ERROR(TileAxis(NameOf(vector_), lanes_x_, width_, &groups, &lanes, &inner));
+    const bool stripes = sketch_.target.memory.shared_gain > 1 && Choose("stripes", {0, 1}, 1) == 1;
+    const std::tuple<int, int64_t, int64_t, int64_t> tiles[] = {
+        {second_, lanes_z_, more_rows_, 1}, {row_, lanes_y_, rows_, 1}, {vector_, lanes_x_, width_, Vector()}};
+    for (const auto& [axis, axis_lanes, tile, together] : tiles) {
+      if (axis < 0) continue;
+      const int64_t stripe = axis_lanes * together;
+      const bool striped = stripes && axis_lanes > 1 && tile > together && Extent(axis) % stripe == 0;
+      HONE_RETURN_IF_ERROR(striped ? TileInStripes(axis, axis_lanes, tile, together, &groups, &lanes, &inner)
+                                   : TileAxis(NameOf(axis), axis_lanes, tile, &groups, &lanes, &inner));
+    }
     for (const auto* part : {&groups, &lanes, &inner}) {
       order.loops.insert(order.loops.end(), part->begin(), part->end());
     }
@@ -181,8 +290,30 @@ class LaneTile {
     for (const std::string& loop : groups) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kGroup}));
     for (const std::string& loop : lanes) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kLane}));
     HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{inner.back(), VectorKind(width_)}));
-    if (row_ >= 0) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{inner.front(), ir::LoopKind::kUnrolled}));
+    inner.pop_back();
+    for (const std::string& loop : inner) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
     return sketch_.Do(schedule::ComputeAt{stage_, lanes.back()});
+  }
+
+  // Elements that a lane loads and stores at once.
+  int64_t Vector() const { return std::min<int64_t>(width_, sketch_.target.VectorWidth(4)); }
+
+  // A lane's tile is every so many elements of a group's, `together` of them side by side, so that what lanes load at
+  // the same time lies side by side, and not in the same banks of shared memory.
+  absl::Status TileInStripes(int axis, int64_t lanes, int64_t tile, int64_t together, std::vector<std::string>* groups,
+                             std::vector<std::string>* lane_loops, std::vector<std::string>* inner) {
+    const std::string name = NameOf(axis);
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::SplitAxis{stage_, ReducedName(axis), lanes * together}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, lanes * tile, Tail::kMask}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name + "i", lanes * together, Tail::kMask}));
+    groups->push_back(name + "o");
+    inner->push_back(name + "io");
+    lane_loops->push_back(name + "ii");
+    if (together == 1) return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name + "ii", together, Tail::kMask}));
+    lane_loops->back() = name + "iio";
+    inner->push_back(name + "iii");
+    return absl::OkStatus();
   }
 
   static ir::LoopKind VectorKind(int64_t width) {
@@ -202,24 +333,34 @@ class LaneTile {
   absl::Status TileReduction() {
     const ir::Stage s = reduction();
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{step_axis_, step_, Tail::kMask}));
+    // Some steps are written out at once: their operands lie side by side.
+    std::vector<std::string> steps = {step_axis_ + "i"};
+    const int64_t unrolled = ChooseUnrolled();
+    if (unrolled > 1 && unrolled < step_) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Split{steps[0], unrolled, Tail::kMask}));
+      steps = {steps[0] + "o", steps[0] + "i"};
+    }
     schedule::Reorder order{{step_axis_ + "o"}};
     order.loops.insert(order.loops.end(), inner_reduce_.begin(), inner_reduce_.end());
-    order.loops.push_back(step_axis_ + "i");
+    order.loops.insert(order.loops.end(), steps.begin(), steps.end());
     for (const ir::Axis& axis : s.axes) order.loops.push_back(axis.name);
     HONE_RETURN_IF_ERROR(sketch_.Do(order));
     for (const std::string& name : shared_) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{name, step_axis_ + "o"}));
     }
-    const std::string& vector = s.axes[static_cast<size_t>(vector_)].name;
     for (const ir::Axis& axis : s.axes) {
-      if (axis.name != vector) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{axis.name, ir::LoopKind::kUnrolled}));
+      const bool vector = axis.name == ReducedName(vector_) || axis.name == ReducedName(vector_) + "y";
+      HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{axis.name, vector ? VectorKind(width_) : ir::LoopKind::kUnrolled}));
     }
-    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{vector, VectorKind(width_)}));
-    const bool unrolls = rows_ * step_ <= kMostUnrolled / 4 && step_ > 1;
-    if (unrolls && Choose("unroll", {0, 1}, rows_ * step_ <= kUnrolledByDefault ? 1 : 0) == 1) {
-      return sketch_.Do(Annotate{step_axis_ + "i", ir::LoopKind::kUnrolled});
+    return unrolled > 1 ? sketch_.Do(Annotate{steps.back(), ir::LoopKind::kUnrolled}) : absl::OkStatus();
+  }
+
+  int64_t ChooseUnrolled() {
+    std::vector<int64_t> counts = {1};
+    for (int64_t n = 2; n <= step_; n *= 2) {
+      if (step_ % n == 0 && rows_ * more_rows_ * width_ * n <= kMostUnrolled) counts.push_back(n);
     }
-    return absl::OkStatus();
+    return Choose("unrolled", counts, std::min<int64_t>(kUnrolled, counts.back()));
   }
 
   // All lanes fill what goes through shared memory, neighbours taking neighbouring vectors; by copies ahead of time
@@ -305,10 +446,13 @@ class LaneTile {
 
   Sketch& sketch_;
   const std::string reader_, stage_, prefix_;
-  const ir::Stage out_;
-  int vector_ = -1, row_ = -1;  // axes of the output
-  int64_t width_ = 1, rows_ = 1, lanes_x_ = 1, lanes_y_ = 1, step_ = 1;
-  int64_t window_ = 1;  // steps of the reduction inside one step of the axis that is taken in steps
+  const ir::Stage out_, reduced_;  // before anything is done
+  const std::optional<LaneShape> given_shape_;
+  LaneShape shape_;                           // what is preferred
+  int vector_ = -1, row_ = -1, second_ = -1;  // axes of the output
+  int64_t width_ = 1, rows_ = 1, more_rows_ = 1, lanes_x_ = 1, lanes_y_ = 1, lanes_z_ = 1, step_ = 1;
+  int64_t steps_ = 1;   // of the axis that is taken in steps
+  int64_t window_ = 1;  // steps of the reduction inside one step of that axis
   std::string step_axis_;
   std::vector<std::string> inner_reduce_, shared_;
 };

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/schedule/apply.h"
+
+namespace hone::schedule {
+
+// t[.., i, ..] = v(i)  ==>  t[.., ix, iy, ..] = v(ix * factor + iy); t[.., e, ..]  ==>  t[.., e / factor, e % factor,
+// ..]
+absl::Status Apply(const SplitAxis& step, State& state) {
+  Nest* nest = state.FindNest(step.stage);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest->touched || !nest->AtRoot()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
+  }
+  if (state.IsOutput(nest->stage.buffer.get())) {
+    return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
+  }
+  ir::Stage stage = nest->stage;
+  const auto axis = std::ranges::find(stage.axes, step.axis, &ir::Axis::name);
+  if (axis == stage.axes.end()) {
+    return absl::NotFoundError(fmt::format("{} is no axis of stage {}", step.axis, step.stage));
+  }
+  if (step.factor < 1 || axis->extent % step.factor != 0) {
+    return absl::FailedPreconditionError(
+        fmt::format("factor {} does not divide axis {} of {}", step.factor, step.axis, axis->extent));
+  }
+  const auto place = axis - stage.axes.begin();
+  const ir::Axis outer{step.axis + "x", axis->extent / step.factor}, inner{step.axis + "y", step.factor};
+  const ir::Expr factor(step.factor);
+  stage.value = ir::Substitute(stage.value, {{step.axis, ir::MakeVar(outer.name) * factor + ir::MakeVar(inner.name)}});
+  *axis = inner;
+  stage.axes.insert(stage.axes.begin() + place, outer);
+  std::vector<int64_t> shape;
+  for (const ir::Axis& a : stage.axes) shape.push_back(a.extent);
+  const ir::Buffer old = stage.buffer;
+  stage.buffer = ir::MakeBuffer(old->name, old->dtype, std::move(shape));
+  const ir::Buffer divided = stage.buffer;
+  const ir::Scope scope = nest->scope;
+  *nest = MakeNest(std::move(stage));
+  nest->scope = scope;
+  for (Nest& reader : state.nests) {
+    reader.stage.value = ReplaceLoads(reader.stage.value, old.get(), [&](std::vector<ir::Expr> indices) {
+      const ir::Expr index = indices[static_cast<size_t>(place)];
+      indices[static_cast<size_t>(place)] = ir::FloorMod(index, factor);
+      indices.insert(indices.begin() + place, ir::FloorDiv(index, factor));
+      return ir::MakeLoad(divided, std::move(indices));
+    });
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule

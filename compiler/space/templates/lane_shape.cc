@@ -1,0 +1,128 @@
+#include "compiler/space/templates/lane_shape.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+// Of a unit, as NVIDIA's have it from Maxwell to Hopper.
+constexpr int64_t kRegisters = 65536, kResidentLanes = 2048, kResidentGroups = 32, kResidentBytes = 200 << 10;
+constexpr double kProducts = 128;        // each cycle
+constexpr double kSharedCycles = 2;      // of a load of 16 bytes by 32 lanes, of which most read what others do
+constexpr double kBytes = 12;            // each cycle, from the last cache
+constexpr double kLatency = 12;          // cycles for which a step of the reduction waits, beside its products
+constexpr double kBarrier = 60;          // cycles for which lanes wait for each other
+constexpr double kStart = 1500;          // cycles until a group has its first operands, and to write its results
+constexpr double kLaunch = 4000;         // cycles between two launches that follow one another
+constexpr double kCondition = 1.25;      // times the cycles, where tiles run over an axis' end
+constexpr int64_t kOtherRegisters = 40;  // of a lane: addresses and loops
+constexpr int64_t kMostRegisters = 180;
+constexpr double kBufferedSteps = 24;  // in shared memory, of all buffers
+constexpr int64_t kShortestPart = 8;
+constexpr int64_t kMostParts = 64;
+constexpr int64_t kMostRows = 16;
+constexpr int64_t kVector = 4;  // elements that a lane loads at once
+
+int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Of a group, for one step of the walked axis.
+double StepBytes(const LaneWork& work, const LaneShape& s) {
+  const auto of_rows = [](int64_t rows, double growth) { return 1 + static_cast<double>(rows - 1) * growth; };
+  return work.column_bytes * static_cast<double>(s.width * s.lanes_x) +
+         work.row_bytes * of_rows(s.rows * s.lanes_y, work.row_growth) *
+             of_rows(s.more_rows * s.lanes_z, work.more_growth);
+}
+
+double Cycles(const LaneWork& work, const LaneShape& s, const target::Target& target) {
+  const auto units = static_cast<int64_t>(target.hierarchy.units);
+  const int64_t products = s.width * s.rows * s.more_rows, rows = s.rows * s.more_rows;
+  const int64_t registers = kOtherRegisters + products + rows * kVector;
+  if (registers > kMostRegisters) return std::numeric_limits<double>::infinity();
+  const int64_t warps = Up(s.lanes(), target.hierarchy.lane_width);
+  const int64_t groups = Up(work.columns, s.width * s.lanes_x) * Up(work.rows, s.rows * s.lanes_y) *
+                         Up(work.more_rows, s.more_rows * s.lanes_z) * work.others * s.parts;
+  const int64_t all_lanes = warps * target.hierarchy.lane_width;
+  const auto shared = static_cast<int64_t>(StepBytes(work, s) * kBufferedSteps);
+  const int64_t resident =
+      std::max<int64_t>(1, std::min({kRegisters / (registers * all_lanes), kResidentLanes / all_lanes, kResidentGroups,
+                                     kResidentBytes / shared}));
+  const int64_t per_unit = Up(groups, units), rounds = Up(per_unit, resident);
+  const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
+  const double depth = steps * static_cast<double>(work.window);
+  const double arithmetic = static_cast<double>(products * target.hierarchy.lane_width) / kProducts;
+  const double loads = kSharedCycles * static_cast<double>(s.width + rows) / kVector;
+  const double busy =
+      static_cast<double>(per_unit * warps) * depth * (std::max(arithmetic, loads) + std::min(arithmetic, loads) / 4);
+  const double waiting = static_cast<double>(rounds) * depth * (static_cast<double>(products) + kLatency);
+  const double memory = static_cast<double>(per_unit) * steps * StepBytes(work, s) / kBytes;
+  double cycles = std::max({busy, waiting, memory});
+  if (work.rows % (s.rows * s.lanes_y) != 0) cycles *= kCondition;
+  if (work.more_rows % (s.more_rows * s.lanes_z) != 0) cycles *= kCondition;
+  cycles += static_cast<double>(rounds) * (kStart + kBarrier * depth / 16);
+  if (s.parts > 1) {
+    const double results = static_cast<double>(work.columns * work.rows * work.more_rows * work.others * s.parts);
+    cycles += kLaunch + results * 2 * sizeof(float) / (kBytes * static_cast<double>(units));
+  }
+  return cycles;
+}
+
+}  // namespace
+
+std::vector<int64_t> LaneSizes(int64_t extent, int64_t most) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= std::min(most, PowerOfTwo(extent)); ++size) {
+    if ((size & (size - 1)) == 0 || extent % size == 0) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+std::vector<int64_t> LaneParts(int64_t steps) {
+  std::vector<int64_t> parts = {1};
+  for (int64_t p = 2; p <= kMostParts; p *= 2) {
+    if (steps % p == 0 && steps / p >= kShortestPart) parts.push_back(p);
+  }
+  return parts;
+}
+
+LaneShape BestLaneShape(const LaneWork& work, const target::Target& target) {
+  LaneShape best;
+  double least = std::numeric_limits<double>::infinity();
+  const auto race = [&](const LaneShape& shape) {
+    const double cycles = Cycles(work, shape, target);
+    if (cycles >= least) return;
+    least = cycles;
+    best = shape;
+  };
+  const int64_t most = target.hierarchy.max_lanes;
+  const std::vector<int64_t> all_parts = LaneParts(work.steps);
+  LaneShape s;
+  const auto along_rows = [&] {
+    for (const int64_t rows : LaneSizes(Up(work.rows, s.lanes_y), kMostRows)) {
+      for (const int64_t more_rows : LaneSizes(Up(work.more_rows, s.lanes_z), kMostRows / rows)) {
+        for (const int64_t parts : all_parts) {
+          s.rows = rows, s.more_rows = more_rows, s.parts = parts;
+          race(s);
+        }
+      }
+    }
+  };
+  for (s.width = std::min(kVector, PowerOfTwo(work.columns));
+       s.width <= std::min(2 * kVector, PowerOfTwo(work.columns)); s.width *= 2) {
+    for (s.lanes_x = 1;
+         s.lanes_x <= std::min(target.hierarchy.lane_width, static_cast<int>(PowerOfTwo(Up(work.columns, s.width))));
+         s.lanes_x *= 2) {
+      for (const int64_t lanes_y : LaneSizes(work.rows, most / s.lanes_x)) {
+        for (const int64_t lanes_z : LaneSizes(work.more_rows, most / s.lanes_x / lanes_y)) {
+          s.lanes_y = lanes_y, s.lanes_z = lanes_z;
+          along_rows();
+        }
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace hone::space

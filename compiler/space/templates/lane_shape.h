@@ -1,0 +1,42 @@
+// How a sum of products is best laid over the lanes of a GPU, by a model of what its units do in a cycle: where the
+// search of such a tile begins, and what there is without a search.
+#ifndef HONE_COMPILER_SPACE_TEMPLATES_LANE_SHAPE_H_
+#define HONE_COMPILER_SPACE_TEMPLATES_LANE_SHAPE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/target/target.h"
+
+namespace hone::space {
+
+// Elements of a lane's tile along the output's columns (vectors) and along up to two other axes; lanes of a group along
+// each of them; parts of the reduction, each of other groups.
+struct LaneShape {
+  int64_t width = 4, rows = 4, more_rows = 1;
+  int64_t lanes_x = 16, lanes_y = 4, lanes_z = 1;
+  int64_t parts = 1;
+
+  int64_t lanes() const { return lanes_x * lanes_y * lanes_z; }
+};
+
+// A sum of products: the extents of the axes above, the product of all others; steps of the axis of the reduction that
+// is walked, and how many steps of the other axes there are for each.
+struct LaneWork {
+  int64_t columns = 1, rows = 1, more_rows = 1, others = 1;
+  int64_t steps = 1, window = 1;
+  // Bytes that a group reads for one step, window and all: of the operand that varies along the columns for one of
+  // them; of the other for one row, and what of that another row adds, as windows overlap.
+  double column_bytes = 0, row_bytes = 0, row_growth = 1, more_growth = 1;
+};
+
+// Sizes for a part of an axis, ascending: powers of two, and what divides the extent, which needs no condition.
+std::vector<int64_t> LaneSizes(int64_t extent, int64_t most);
+// In how many parts the walked axis may go: they divide it, and none is too short to be worth a group.
+std::vector<int64_t> LaneParts(int64_t steps);
+// The one with the fewest cycles.
+LaneShape BestLaneShape(const LaneWork& work, const target::Target& target);
+
+}  // namespace hone::space
+
+#endif  // HONE_COMPILER_SPACE_TEMPLATES_LANE_SHAPE_H_
