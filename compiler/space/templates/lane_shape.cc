@@ -10,9 +10,12 @@ namespace {
 
 // Of a unit, as NVIDIA's have it from Maxwell to Hopper.
 constexpr int64_t kRegisters = 65536, kResidentLanes = 2048, kResidentGroups = 32, kResidentBytes = 200 << 10;
-constexpr double kProducts = 128;        // each cycle
-constexpr double kSharedCycles = 2;      // of a load of 16 bytes by 32 lanes, of which most read what others do
+constexpr double kProducts = 98;         // each cycle, of 128, as compiled code does them
+constexpr double kSharedBytes = 128;     // each cycle, of shared memory
+constexpr double kFewestCycles = 1.5;    // of a load along the columns
+constexpr double kClash = 1.33;          // times the cycles of loads along the rows, of which some meet in a bank
 constexpr double kBytes = 12;            // each cycle, from the last cache
+constexpr double kOverlap = 0.15;        // of reading that is not hidden
 constexpr double kLatency = 12;          // cycles for which a step of the reduction waits, beside its products
 constexpr double kBarrier = 60;          // cycles for which lanes wait for each other
 constexpr double kStart = 1500;          // cycles until a group has its first operands, and to write its results
@@ -36,6 +39,17 @@ double StepBytes(const LaneWork& work, const LaneShape& s) {
              of_rows(s.more_rows * s.lanes_z, work.more_growth);
 }
 
+// Of the lanes that run in step, for one step of the reduction: what several of them read is read once.
+double LoadCycles(const LaneShape& s, const target::Target& target) {
+  const auto cycles = [](int64_t vectors, int64_t lanes, double fewest) {
+    const double bytes = static_cast<double>(lanes * kVector) * sizeof(float);
+    return static_cast<double>(vectors) / kVector * std::max(fewest, bytes / kSharedBytes);
+  };
+  const int64_t columns = std::min<int64_t>(s.lanes_x, target.hierarchy.lane_width);
+  return cycles(s.width, columns, kFewestCycles) +
+         kClash * cycles(s.rows * s.more_rows, target.hierarchy.lane_width / columns * 2, 1 / kClash);
+}
+
 double Cycles(const LaneWork& work, const LaneShape& s, const target::Target& target) {
   const auto units = static_cast<int64_t>(target.hierarchy.units);
   const int64_t products = s.width * s.rows * s.more_rows, rows = s.rows * s.more_rows;
@@ -53,12 +67,10 @@ double Cycles(const LaneWork& work, const LaneShape& s, const target::Target& ta
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window);
   const double arithmetic = static_cast<double>(products * target.hierarchy.lane_width) / kProducts;
-  const double loads = kSharedCycles * static_cast<double>(s.width + rows) / kVector;
-  const double busy =
-      static_cast<double>(per_unit * warps) * depth * (std::max(arithmetic, loads) + std::min(arithmetic, loads) / 4);
+  const double busy = static_cast<double>(per_unit * warps) * depth * (arithmetic + LoadCycles(s, target));
   const double waiting = static_cast<double>(rounds) * depth * (static_cast<double>(products) + kLatency);
   const double memory = static_cast<double>(per_unit) * steps * StepBytes(work, s) / kBytes;
-  double cycles = std::max({busy, waiting, memory});
+  double cycles = std::max({busy, waiting, memory}) + kOverlap * memory;
   if (work.rows % (s.rows * s.lanes_y) != 0) cycles *= kCondition;
   if (work.more_rows % (s.more_rows * s.lanes_z) != 0) cycles *= kCondition;
   cycles += static_cast<double>(rounds) * (kStart + kBarrier * depth / 16);

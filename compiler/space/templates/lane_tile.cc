@@ -24,6 +24,7 @@ using schedule::Tail;
 
 constexpr int64_t kMostUnrolled = 512;  // products of steps of the reduction that are written out
 constexpr int64_t kUnrolled = 4;        // steps whose operands one load brings
+constexpr int64_t kLargeTile = 64;      // products, of which fewer steps leave registers for a second group
 constexpr int64_t kLongestStep = 16, kShortestStep = 4;
 constexpr double kBuffers = 3;
 constexpr int64_t kBanks = 32;
@@ -170,7 +171,7 @@ class LaneTile {
     const int64_t elements = sketch_.target.memory.registers_bytes / 8;  // half the registers for accumulators
     const auto left = [](int64_t extent, int64_t taken) { return (extent + taken - 1) / taken; };
     width_ = ChooseNear("width", Powers(std::min<int64_t>({16, PowerOfTwo(Extent(vector_)), elements})),
-                        HintedSize(vector_, std::min<int64_t>(shape_.width, sketch_.target.VectorWidth(4))));
+                        HintedSize(vector_, shape_.width));
     rows_ = ChooseNear("rows", LaneSizes(Extent(row_), std::min<int64_t>(16, elements / width_)),
                        HintedSize(row_, shape_.rows));
     lanes_x_ = ChooseNear("lanes_x", Powers(std::min<int64_t>(most_lanes, PowerOfTwo(left(Extent(vector_), width_)))),
@@ -360,7 +361,8 @@ class LaneTile {
     for (int64_t n = 2; n <= step_; n *= 2) {
       if (step_ % n == 0 && rows_ * more_rows_ * width_ * n <= kMostUnrolled) counts.push_back(n);
     }
-    return Choose("unrolled", counts, std::min<int64_t>(kUnrolled, counts.back()));
+    const int64_t preferred = rows_ * more_rows_ * width_ < kLargeTile ? kUnrolled : kUnrolled / 2;
+    return Choose("unrolled", counts, std::min(preferred, counts.back()));
   }
 
   // All lanes fill what goes through shared memory, neighbours taking neighbouring vectors; by copies ahead of time
