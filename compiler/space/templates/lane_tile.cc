@@ -144,7 +144,7 @@ class LaneTile {
         work.more_growth = StepBytes(load, 1, 2) / bytes - 1;
       }
     }
-    if (sketch_.target.memory.shared_gain <= 1 || !shares_columns || row_ < 0) return {};
+    if (sketch_.target.memory.shared_gain <= 1 || !shares_columns) return {};
     return BestLaneShape(work, sketch_.target);
   }
 
@@ -152,7 +152,7 @@ class LaneTile {
   // takes the partial results together. Whether it is so.
   absl::StatusOr<bool> ReduceInParts() {
     const std::vector<int64_t> options = LaneParts(steps_);
-    if (sketch_.target.memory.shared_gain <= 1 || row_ < 0 || options.size() == 1) return false;
+    if (sketch_.target.memory.shared_gain <= 1 || options.size() == 1) return false;
     const int64_t parts = ChooseNear("parts", options, shape_.parts);
     if (parts == 1) return false;
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{stage_, step_axis_, steps_ / parts, false, true}));
