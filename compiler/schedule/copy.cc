@@ -118,4 +118,18 @@ absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::
   return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy);
 }
 
+absl::Status CheckCopy(const State& state, const Nest& nest) {
+  const ir::Buffer& stage = nest.stage.buffer;
+  const ir::Buffer storage = ir::MakeBuffer(stage->name, stage->dtype, StoredShape(state, nest), ir::Scope::kShared);
+  const auto stored = [&](const ir::Expr& e) {
+    const ir::Load& load = *e.As<ir::Load>();
+    const Nest* source = state.FindNest(load.buffer.get());
+    if (source == nullptr || source->AtRoot()) return e;
+    return ir::MakeLoad(
+        ir::MakeBuffer(load.buffer->name, load.buffer->dtype, StoredShape(state, *source), source->scope),
+        StoredIndices(state, *source, load.indices));
+  };
+  return CopyOf(state, nest, storage, stored).status();
+}
+
 }  // namespace hone::schedule

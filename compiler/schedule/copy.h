@@ -16,6 +16,9 @@ namespace hone::schedule {
 absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::Buffer& storage,
                                 const std::function<ir::Expr(const ir::Expr&)>& load);
 
+// Whether there is one for the nest as the state has it now.
+absl::Status CheckCopy(const State& state, const Nest& nest);
+
 // The condition as it is for all `count` iterations of the loop; FailedPrecondition if they may differ.
 absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& loop, int64_t count,
                                 const ir::Ranges& ranges);

@@ -50,17 +50,7 @@ absl::Status Apply(const CopyAsync& step, State& state) {
   }
   nest->copy = step.count;
   nest->touched = true;
-  const ir::Buffer& stage = nest->stage.buffer;
-  const ir::Buffer storage = ir::MakeBuffer(stage->name, stage->dtype, StoredShape(state, *nest), ir::Scope::kShared);
-  const auto stored = [&](const ir::Expr& e) {
-    const ir::Load& load = *e.As<ir::Load>();
-    const Nest* source = state.FindNest(load.buffer.get());
-    if (source == nullptr || source->AtRoot()) return e;
-    return ir::MakeLoad(
-        ir::MakeBuffer(load.buffer->name, load.buffer->dtype, StoredShape(state, *source), source->scope),
-        StoredIndices(state, *source, load.indices));
-  };
-  return CopyOf(state, *nest, storage, stored).status();
+  return CheckCopy(state, *nest);
 }
 
 }  // namespace hone::schedule

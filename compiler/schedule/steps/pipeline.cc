@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "compiler/schedule/apply.h"
+#include "compiler/schedule/copy.h"
 
 namespace hone::schedule {
 namespace {
@@ -35,6 +36,10 @@ absl::Status Apply(const Pipeline& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("no stage is copied at loop {}: copy_async first", step.loop));
   }
   loop.buffers = step.buffers;
+  // A buffer begins where the one before it ends, which need not be where a copy may begin.
+  for (const Nest& other : state.nests) {
+    if (IsCopiedAt(other, *nest, loop)) HONE_RETURN_IF_ERROR(CheckCopy(state, other));
+  }
   return absl::OkStatus();
 }
 

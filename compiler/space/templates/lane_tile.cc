@@ -371,7 +371,7 @@ class LaneTile {
     const int64_t buffers = ChooseBuffers();
     bool copies = false;
     for (const std::string& name : shared_) {
-      const std::vector<int64_t> counts = buffers > 0 ? CopyCounts(name) : std::vector<int64_t>();
+      const std::vector<int64_t> counts = buffers > 0 ? CopyCounts(name, buffers) : std::vector<int64_t>();
       if (counts.empty()) {
         HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".width", Widths(name), 4), false)));
       } else {
@@ -400,7 +400,7 @@ class LaneTile {
   }
 
   // How many elements one copy may have, ascending; none if the stage is no plain copy.
-  std::vector<int64_t> CopyCounts(const std::string& name) const {
+  std::vector<int64_t> CopyCounts(const std::string& name, int64_t buffers) const {
     std::vector<int64_t> counts;
     const int64_t size = ir::SizeOf(sketch_.Get(name).stage.buffer->dtype);
     for (const int64_t bytes : ir::kCopyBytes) {
@@ -410,7 +410,8 @@ class LaneTile {
         continue;
       }
       schedule::State state = sketch_.state;
-      const schedule::Schedule steps = FillSteps(name, count, true);
+      schedule::Schedule steps = FillSteps(name, count, true);
+      steps.push_back(schedule::Pipeline{step_axis_ + "o", buffers});
       const bool fits =
           std::ranges::all_of(steps, [&](const schedule::Step& step) { return schedule::Apply(step, state).ok(); });
       if (fits) counts.push_back(count);

@@ -89,6 +89,9 @@ INSTANTIATE_TEST_SUITE_P(
         "j\nbind i_j lane",
         // Filled by the first lane alone.
         "store_in t shared\nbind a group\nbind b lane\ncompute_at t a",
+        // Lanes that take every other column of six.
+        "split_axis t j 2\nsplit b 6 mask\nsplit bi 2 mask\nreorder a bo bii bio\nbind a group\nbind bo group\n"
+        "bind bii lane\ncompute_at t bii",
         // Split reduction across lanes.
         "rfactor t k 3 inner\nstore_in tf shared\nstore_in t shared\nbind a group\nbind b lane\n"
         "compute_at t a\ncompute_at tf a\nreorder kyf if jf\nfuse kyf if\nfuse kyf_if jf\nbind kyf_if_jf lane\n"

@@ -235,6 +235,18 @@ u: f32[6,8] over a:6, b:8 = y[a, 7 - b] + e[a, b]
 output u
 )";
 
+constexpr char kOneRow[] = R"(workload "matmul"
+input x: f32[1,24] in [-1, 1]
+input w: f32[24,20] in [-1, 1]
+t: f32[1,20] over i:1, j:20 = sum k:24 of x[i, k] * w[k, j]
+u: f32[1,20] over a:1, b:20 = max(t[a, b], 0f32)
+output u
+)";
+const std::string kOneRowTiles =
+    "cache_read x t\nstore_in xrt shared 1\nsplit b 8 mask\nbind a group\nbind bo group\nbind bi lane\n"
+    "compute_at t bi\nsplit k 4 mask\nreorder ko ki i j\ncompute_at xrt ko\n"
+    "split xrt_1 4 mask\nfuse xrt_0 xrt_1o\nbind xrt_0_xrt_1o lane\ncopy_async xrt 4\n";
+
 INSTANTIATE_TEST_SUITE_P(
     Steps, IllegalCopy,
     ::testing::Values(
@@ -264,6 +276,13 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{kEven, kByFour + "pipeline ko 2\npipeline ko 2", "loop ko is pipelined already"},
         Illegal{kEven, kByFour + "pipeline ko 2\nunroll ko", "loop ko is pipelined already"},
         Illegal{kEven, kByFour + "pipeline bi 2", "loop bi is annotated"}));
+
+// One buffer with one row of 5 begins where copies may begin; the buffer after it does not.
+TEST(Pipeline, BuffersMustBeginWhereCopiesMay) {
+  EXPECT_EQ(Check(kOneRow, kOneRowTiles), absl::OkStatus());
+  EXPECT_THAT(std::string(Replay(Read(kOneRow), Parse(kOneRowTiles + "pipeline ko 2")).status().message()),
+              HasSubstr("may begin where 4 does not divide: copy fewer at once"));
+}
 
 TEST(CopyAsync, ConditionsOfWholeCopiesAreAsGood) {
   EXPECT_EQ(Check(kHalves,

@@ -49,9 +49,11 @@ INSTANTIATE_TEST_SUITE_P(
                       "vectorize j", "cache_write t", "cache_write t\ncompute_at tc i", "cache_read x t",
                       "cache_read x t\ncompute_at xrt i", "cache_read w t\ncompute_at wrt j", "pack w t 1/8 0 1%8",
                       "pack x t 0/4 1 0%4", "pack w t 1/8 0/2 0%2 1%8", "rfactor t k 4 outer", "rfactor t k 4 inner",
-                      "rfactor t k 3 outer\ncompute_at tf i", "compute_at t a", "compute_at t b",
-                      "split a 4 mask\ncompute_at t ao", "split a 4 peel\ncompute_at t ao",
-                      "split a 4 shift\ncompute_at t ao",
+                      "rfactor t k 3 outer\ncompute_at tf i", "rfactor t k 4 outer first",
+                      "rfactor t k 3 inner first\ncompute_at tf i", "split_axis t j 11", "split_axis t i 1",
+                      "split_axis t j 2\nsplit b 6 mask\nsplit bi 2 mask\nreorder a bo bii bio\ncompute_at t bii",
+                      "compute_at t a", "compute_at t b", "split a 4 mask\ncompute_at t ao",
+                      "split a 4 peel\ncompute_at t ao", "split a 4 shift\ncompute_at t ao",
                       "split a 5 peel\nsplit b 8 peel\nreorder ao bo ai bi\nparallel ao\ncompute_at t bo\nreorder k i "
                       "j\nunroll i\nvectorize j",
                       "split a 5 shift\nsplit b 16 mask\nreorder bo ao ai bi\nunroll ai\nvectorize bi\nfuse bo "
@@ -135,6 +137,9 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{"cache_read w u", "does not read w"}, Illegal{"pack w t 0 1 1", "once whole"},
         Illegal{"pack w t 1/8 0", "once whole"}, Illegal{"pack w t 0 1 2", "no dimension 2"},
         Illegal{"rfactor t i 2 outer", "no reduction axis"}, Illegal{"rfactor t k 50 outer", "does not fit"},
+        Illegal{"split_axis q i 2", "no stage q"}, Illegal{"split_axis t k 3", "k is no axis of stage t"},
+        Illegal{"split_axis t j 4", "factor 4 does not divide axis j of 22"},
+        Illegal{"split_axis u b 2", "is an output"}, Illegal{"compute_at t a\nsplit_axis t j 2", "scheduled already"},
         Illegal{"cache_write q", "no stage q"}, Illegal{"split i 4 peel\nreorder ii io", "must stay inside"},
         Illegal{"split i 4 shift\nreorder k io ii", "added twice"},
         Illegal{"split i 4 peel\nsplit ii 2 shift", "only a masked tail"}, Illegal{"prefetch w q j 1", "no stage q"},
@@ -152,17 +157,17 @@ TEST(ScheduleText, PrintsAndParsesBack) {
   const std::string text =
       "split i 4 peel\nfuse a b\nreorder io ii j\nvectorize j\nunroll ii\nparallel a_b\ncompute_at t a\ninline "
       "u\ncache_write t\n"
-      "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\nwinograd t 4\n"
-      "prefetch wpt t bo 2\ntotal_order t\nskip_padding t\n";
+      "cache_read x t\npack w t 1/8 0 1%8\nrfactor t k 4 inner\nrfactor t k 4 outer\nrfactor t k 4 outer first\n"
+      "split_axis t j 2\nwinograd t 4\nprefetch wpt t bo 2\ntotal_order t\nskip_padding t\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(Print(*schedule), text);
 }
 
 TEST(ScheduleText, ErrorsNameTheLine) {
-  for (const char* bad :
-       {"split i", "split i x mask", "split i 4 wrap", "frobnicate i", "pack w t", "pack w t 1/0 0", "rfactor t k 4",
-        "reorder i", "winograd t", "winograd t four", "prefetch w t j", "prefetch w t j one"}) {
+  for (const char* bad : {"split i", "split i x mask", "split i 4 wrap", "frobnicate i", "pack w t", "pack w t 1/0 0",
+                          "rfactor t k 4", "rfactor t k 4 outer last", "split_axis t j", "reorder i", "winograd t",
+                          "winograd t four", "prefetch w t j", "prefetch w t j one"}) {
     const auto schedule = ParseSchedule(std::string("inline u\n") + bad);
     ASSERT_FALSE(schedule.ok()) << bad;
     EXPECT_THAT(std::string(schedule.status().message()), HasSubstr("line 2"));
