@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kRegisters = 65536, kResidentLanes = 2048, kResidentGroups = 32, kResidentBytes = 200 << 10;
 constexpr double kProducts = 98;         // each cycle, of 128, as compiled code does them
 constexpr double kSharedBytes = 128;     // each cycle, of shared memory
-constexpr double kFewestCycles = 1.5;    // of a load along the columns
+constexpr double kFewestCycles = 2;      // of a load along the columns
 constexpr double kClash = 1.33;          // times the cycles of loads along the rows, of which some meet in a bank
 constexpr double kBytes = 12;            // each cycle, from the last cache
 constexpr double kOverlap = 0.15;        // of reading that is not hidden
@@ -21,6 +21,7 @@ constexpr double kBarrier = 60;          // cycles for which lanes wait for each
 constexpr double kStart = 1500;          // cycles until a group has its first operands, and to write its results
 constexpr double kLaunch = 4000;         // cycles between two launches that follow one another
 constexpr double kCondition = 1.25;      // times the cycles, where tiles run over an axis' end
+constexpr double kApart = 1.4;           // times the cycles, where a window of one row has nothing of another's
 constexpr int64_t kOtherRegisters = 40;  // of a lane: addresses and loops
 constexpr int64_t kMostRegisters = 180;
 constexpr double kBufferedSteps = 24;  // in shared memory, of all buffers
@@ -50,7 +51,9 @@ double LoadCycles(const LaneShape& s, const target::Target& target) {
          kClash * cycles(s.rows * s.more_rows, target.hierarchy.lane_width / columns * 2, 1 / kClash);
 }
 
-double Cycles(const LaneWork& work, const LaneShape& s, const target::Target& target) {
+}  // namespace
+
+double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target& target) {
   const auto units = static_cast<int64_t>(target.hierarchy.units);
   const int64_t products = s.width * s.rows * s.more_rows, rows = s.rows * s.more_rows;
   const int64_t registers = kOtherRegisters + products + rows * kVector;
@@ -71,6 +74,9 @@ double Cycles(const LaneWork& work, const LaneShape& s, const target::Target& ta
   const double waiting = static_cast<double>(rounds) * depth * (static_cast<double>(products) + kLatency);
   const double memory = static_cast<double>(per_unit) * steps * StepBytes(work, s) / kBytes;
   double cycles = std::max({busy, waiting, memory}) + kOverlap * memory;
+  const bool apart =
+      (work.row_growth >= 1 && s.rows * s.lanes_y > 1) || (work.more_growth >= 1 && s.more_rows * s.lanes_z > 1);
+  if (work.window > 1 && apart) cycles *= kApart;
   if (work.rows % (s.rows * s.lanes_y) != 0) cycles *= kCondition;
   if (work.more_rows % (s.more_rows * s.lanes_z) != 0) cycles *= kCondition;
   cycles += static_cast<double>(rounds) * (kStart + kBarrier * depth / 16);
@@ -80,8 +86,6 @@ double Cycles(const LaneWork& work, const LaneShape& s, const target::Target& ta
   }
   return cycles;
 }
-
-}  // namespace
 
 std::vector<int64_t> LaneSizes(int64_t extent, int64_t most) {
   std::vector<int64_t> sizes;
@@ -103,7 +107,7 @@ LaneShape BestLaneShape(const LaneWork& work, const target::Target& target) {
   LaneShape best;
   double least = std::numeric_limits<double>::infinity();
   const auto race = [&](const LaneShape& shape) {
-    const double cycles = Cycles(work, shape, target);
+    const double cycles = LaneCycles(work, shape, target);
     if (cycles >= least) return;
     least = cycles;
     best = shape;

@@ -34,7 +34,9 @@ struct LaneWork {
 std::vector<int64_t> LaneSizes(int64_t extent, int64_t most);
 // In how many parts the walked axis may go: they divide it, and none is too short to be worth a group.
 std::vector<int64_t> LaneParts(int64_t steps);
-// The one with the fewest cycles.
+// How many cycles the target takes for it; infinity if a lane has not the registers.
+double LaneCycles(const LaneWork& work, const LaneShape& shape, const target::Target& target);
+// The one with the fewest.
 LaneShape BestLaneShape(const LaneWork& work, const target::Target& target);
 
 }  // namespace hone::space

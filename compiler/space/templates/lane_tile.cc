@@ -6,6 +6,7 @@
 // Tune Dense Linear Algebra", SC 2008; block, lane and inner tiles as in NVIDIA's CUTLASS.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -32,23 +33,27 @@ constexpr int64_t kPad = 4;  // elements that keep rows of shared memory out of 
 
 class LaneTile {
  public:
-  // shape: what is preferred, if that is known already; of a part of a reduction.
+  // What is known of a part of a reduction, as it is of the whole.
+  struct Given {
+    int64_t axes;
+    LaneShape shape;
+  };
   LaneTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix,
-           std::optional<LaneShape> shape = {})
+           std::optional<Given> given = {})
       : sketch_(sketch),
         reader_(std::move(reader)),
         stage_(std::move(stage)),
         prefix_(prefix),
         out_(sketch.Get(reader_).stage),
         reduced_(sketch.Get(stage_).stage),
-        given_shape_(shape) {}
+        given_(given) {}
 
   absl::Status Run() {
-    ChooseAxes();
+    FindVectorAxis();
     if (vector_ < 0) return absl::OkStatus();
     FindStepAxis();
-    shape_ = given_shape_.has_value() ? *given_shape_ : PreferredShape();
-    if (!given_shape_.has_value()) {
+    ChooseAxes();
+    if (!given_.has_value()) {
       HONE_ASSIGN_OR_RETURN(const bool in_parts, ReduceInParts());
       if (in_parts) return absl::OkStatus();
     }
@@ -77,27 +82,32 @@ class LaneTile {
     return Choose(name, options, *nearest);
   }
 
-  // The last axis lies along vectors. The other axes of the tile are those that give most reuse: the longest along
-  // which an operand that varies with the vector axis does not.
-  void ChooseAxes() {
+  // The last axis lies along vectors.
+  void FindVectorAxis() {
     for (int d = static_cast<int>(out_.axes.size()) - 1; d >= 0 && vector_ < 0; --d) {
       if (Extent(d) > 1) vector_ = d;
     }
-    const ir::Stage s = reduction();
-    const ir::Ranges ranges = AxisRanges(s);
+  }
+
+  // The other axes of the tile give reuse: an operand that varies with the vector axis does not vary with them. At most
+  // two, the longest first; -1 where there are fewer.
+  std::vector<std::pair<int, int>> RowAxes() const {
+    const ir::Ranges ranges = AxisRanges(reduced_);
+    std::vector<int> axes;
     for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
-      if (d == vector_ || Extent(d) == 1) continue;
-      const bool reuses = std::ranges::any_of(LoadsOf(s), [&](const ir::Load& load) {
-        return StrideOf(load, s.axes[static_cast<size_t>(vector_)].name, ranges).value_or(1) != 0 &&
-               StrideOf(load, s.axes[static_cast<size_t>(d)].name, ranges) == 0;
+      const bool reuses = std::ranges::any_of(LoadsOf(reduced_), [&](const ir::Load& load) {
+        return StrideOf(load, ReducedName(vector_), ranges).value_or(1) != 0 &&
+               StrideOf(load, ReducedName(d), ranges) == 0;
       });
-      if (!reuses) continue;
-      if (Extent(d) > Extent(row_)) {
-        second_ = std::exchange(row_, d);
-      } else if (Extent(d) > Extent(second_)) {
-        second_ = d;
-      }
+      if (d != vector_ && Extent(d) > 1 && reuses) axes.push_back(d);
     }
+    std::ranges::stable_sort(axes, std::greater<>(), [&](int d) { return Extent(d); });
+    if (axes.size() < 2) return {{axes.empty() ? -1 : axes[0], -1}};
+    std::vector<std::pair<int, int>> pairs;
+    for (size_t a = 0; a < axes.size(); ++a) {
+      for (size_t b = a + 1; b < axes.size(); ++b) pairs.emplace_back(axes[a], axes[b]);
+    }
+    return pairs;
   }
 
   // The longest axis of the reduction is taken in steps, outside; what is left of it is innermost of the axes inside.
@@ -125,15 +135,15 @@ class LaneTile {
   }
 
   // Where lanes are loops, or no operand serves a whole row of lanes, nothing but a small tile is known to be good.
-  LaneShape PreferredShape() const {
+  std::optional<LaneWork> Work() const {
     LaneWork work;
     work.columns = Extent(vector_), work.rows = Extent(row_), work.more_rows = Extent(second_);
     for (const ir::Axis& axis : out_.axes) work.others *= axis.extent;
     work.others /= work.columns * work.rows * work.more_rows;
     work.steps = steps_, work.window = window_;
-    const ir::Ranges ranges = AxisRanges(reduction());
+    const ir::Ranges ranges = AxisRanges(reduced_);
     bool shares_columns = false;
-    for (const ir::Load& load : LoadsOf(reduction())) {
+    for (const ir::Load& load : LoadsOf(reduced_)) {
       const double bytes = StepBytes(load, 1, 1);
       if (StrideOf(load, ReducedName(vector_), ranges).value_or(1) != 0) {
         work.column_bytes += bytes;
@@ -144,8 +154,31 @@ class LaneTile {
         work.more_growth = StepBytes(load, 1, 2) / bytes - 1;
       }
     }
-    if (sketch_.target.memory.shared_gain <= 1 || !shares_columns) return {};
-    return BestLaneShape(work, sketch_.target);
+    if (sketch_.target.memory.shared_gain <= 1 || !shares_columns) return std::nullopt;
+    return work;
+  }
+
+  // The axes of the tile, and the shape that is preferred with these.
+  void ChooseAxes() {
+    const std::vector<std::pair<int, int>> pairs = RowAxes();
+    if (given_.has_value()) {
+      axes_ = given_->axes, shape_ = given_->shape;
+    } else {
+      std::vector<int64_t> numbers;
+      std::vector<LaneShape> shapes;
+      std::vector<double> cycles;
+      for (const auto& pair : pairs) {
+        std::tie(row_, second_) = pair;
+        numbers.push_back(static_cast<int64_t>(numbers.size()));
+        const std::optional<LaneWork> work = Work();
+        shapes.push_back(work.has_value() ? BestLaneShape(*work, sketch_.target) : LaneShape());
+        cycles.push_back(work.has_value() ? LaneCycles(*work, shapes.back(), sketch_.target) : 0);
+      }
+      const int64_t best = std::ranges::min_element(cycles) - cycles.begin();
+      axes_ = pairs.size() == 1 ? 0 : Choose("axes", numbers, best);
+      shape_ = shapes[static_cast<size_t>(axes_)];
+    }
+    std::tie(row_, second_) = pairs[static_cast<size_t>(axes_)];
   }
 
   // Where too few groups would have all of the reduction to walk, each walks a part of it, and a launch of its own
@@ -157,7 +190,7 @@ class LaneTile {
     if (parts == 1) return false;
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{stage_, step_axis_, steps_ / parts, false, true}));
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "f"}));
-    HONE_RETURN_IF_ERROR(LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, shape_).Run());
+    HONE_RETURN_IF_ERROR(LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, shape_}).Run());
     HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch_, reader_, stage_));
     return true;
   }
@@ -450,7 +483,8 @@ class LaneTile {
   Sketch& sketch_;
   const std::string reader_, stage_, prefix_;
   const ir::Stage out_, reduced_;  // before anything is done
-  const std::optional<LaneShape> given_shape_;
+  const std::optional<Given> given_;
+  int64_t axes_ = 0;                          // which of RowAxes
   LaneShape shape_;                           // what is preferred
   int vector_ = -1, row_ = -1, second_ = -1;  // axes of the output
   int64_t width_ = 1, rows_ = 1, more_rows_ = 1, lanes_x_ = 1, lanes_y_ = 1, lanes_z_ = 1, step_ = 1;

@@ -169,6 +169,11 @@ int Do(const Work& work) {
   return 0;  // errors of what was launched show later
 }
 
+// As the driver does before it takes away what a kernel may use: for ever, if one never ends.
+void WaitForAll() {
+  while (TheState().hangs) sleep(1);
+}
+
 bool IsAllocated(uint64_t place, size_t bytes) {
   const auto& memory = TheState().memory;
   auto after = memory.upper_bound(place);
@@ -246,7 +251,10 @@ int cuModuleLoadData(Handle* module, const void* code) {
   }
   return *module = made, 0;
 }
-int cuModuleUnload(Handle module) { return delete static_cast<Module*>(module), 0; }
+int cuModuleUnload(Handle module) {
+  WaitForAll();
+  return delete static_cast<Module*>(module), 0;
+}
 int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   const auto it = Kernels().find(name);
   if (!static_cast<Module*>(module)->entries.contains(name) || it == Kernels().end()) return 500;
@@ -269,6 +277,7 @@ int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
   return 0;
 }
 int cuMemFree_v2(unsigned long long place) {
+  WaitForAll();
   TheState().memory.erase(place);
   return std::free(At(place)), 0;
 }
@@ -294,7 +303,7 @@ int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, Ha
 int cuStreamCreate(Handle* stream, unsigned) { return *stream = &TheState(), 0; }
 int cuStreamDestroy_v2(Handle) { return 0; }
 int cuStreamSynchronize(Handle) {
-  while (TheState().hangs) sleep(1);
+  WaitForAll();
   return TheState().sticky;
 }
 int cuEventCreate(Handle* event, unsigned) { return *event = new Clock::time_point(), 0; }
