@@ -23,7 +23,10 @@ absl::Status PlaceProducers(Tiling& t) {
   if (t.producers.empty()) return absl::OkStatus();
   std::vector<int64_t> places = {Tiling::kAtRoot, Tiling::kAtTask};
   if (t.steps <= kInlinedSteps) places.push_back(Tiling::kInlined);
-  t.place = t.Choose("pad", places, Tiling::kAtTask);
+  // What goes through memory waits for it: a copy would only add to what passes through the caches. Where zeros do not
+  // fill a window, conditions cost more than that.
+  const bool in_place = t.GoesThroughMemory() && t.StageOf(t.stage).reduction == ir::Reduction::kSum;
+  t.place = t.Choose("pad", places, in_place ? places.back() : Tiling::kAtTask);
   if (t.place != Tiling::kInlined) return absl::OkStatus();
   for (const std::string& producer : t.producers) HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Inline{producer}));
   t.producers.clear();

@@ -32,6 +32,15 @@ bool Tiling::WorthThreads() const {
   return flops > kSerialFlops && sketch.target.threads > 1;
 }
 
+bool Tiling::GoesThroughMemory() const {
+  const target::Memory& memory = sketch.target.memory;
+  int64_t bytes = ir::NumElements(*out.buffer) * ir::SizeOf(out.buffer->dtype);
+  for (const ir::Load& load : LoadsOf(StageOf(stage))) {
+    bytes += ir::NumElements(*load.buffer) * ir::SizeOf(load.buffer->dtype);
+  }
+  return bytes > std::max({memory.l1_bytes, memory.l2_bytes, memory.l3_bytes});
+}
+
 std::vector<int64_t> Tiling::Block() const {
   std::vector<int64_t> block(rank());
   for (size_t d = 0; d < rank(); ++d) block[d] = sizes[0][d] / TileSize(d);
