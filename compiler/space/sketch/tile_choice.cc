@@ -147,10 +147,12 @@ double Traffic(const Tiling& t, const std::vector<int64_t>& block) {
 }
 
 // What a task may touch. Of little more than a copy of its own (a small window over padding) that is best still in the
-// first cache; but where all comes from memory, that brings a long row of lines sooner than many short ones.
+// first cache. But a maximum, of which the copy is the dear part, does not wait for its copy as a sum does; where all
+// comes from memory, that brings a long row of lines sooner than many short ones.
 int64_t MostTaskBytes(const Tiling& t) {
   const target::Memory& memory = t.sketch.target.memory;
-  if (t.GoesThroughMemory()) return memory.l2_bytes / 2;
+  const bool sums = t.StageOf(t.sums).reduction == ir::Reduction::kSum;
+  if (!sums && t.CachesFilled() > 1) return memory.l2_bytes / 2;
   const std::vector<ir::Load> loads = LoadsOf(t.StageOf(t.sums));
   const auto own = [&](const ir::Load& load) {
     return std::ranges::find(t.producers, load.buffer->name) != t.producers.end();

@@ -7,6 +7,7 @@
 namespace hone::space {
 namespace {
 
+constexpr double kThroughMemory = 2;   // times the last cache: next to nothing of it is there from before
 constexpr int64_t kInlinedSteps = 64;  // of a reduction that may compute what it reads each time anew
 
 absl::Status Compute(Tiling& t, const std::string& producer, bool for_task) {
@@ -25,7 +26,7 @@ absl::Status PlaceProducers(Tiling& t) {
   if (t.steps <= kInlinedSteps) places.push_back(Tiling::kInlined);
   // What goes through memory waits for it: a copy would only add to what passes through the caches. Where zeros do not
   // fill a window, conditions cost more than that.
-  const bool in_place = t.GoesThroughMemory() && t.StageOf(t.stage).reduction == ir::Reduction::kSum;
+  const bool in_place = t.CachesFilled() > kThroughMemory && t.StageOf(t.stage).reduction == ir::Reduction::kSum;
   t.place = t.Choose("pad", places, in_place ? places.back() : Tiling::kAtTask);
   if (t.place != Tiling::kInlined) return absl::OkStatus();
   for (const std::string& producer : t.producers) HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Inline{producer}));

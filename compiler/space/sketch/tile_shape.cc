@@ -12,6 +12,7 @@ constexpr int64_t kMostVectors = 4;
 constexpr double kTileCycles = 0.5;  // of a loop around a tile, per step of the reduction
 constexpr double kOverlap = 0.25;    // of what should be hidden behind something else
 constexpr int kPasses = 3;
+constexpr int64_t kStreams = 32;    // rows of memory that a core follows at a time; more of them take twice as long
 constexpr double kWrittenOut = 64;  // vector operations of windows that share what they load
 
 // The divisor of axis // c or axis % c; 0 for anything else.
@@ -99,11 +100,23 @@ TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::
   }
 }
 
+// Along axes that rows are made of.
+int64_t TileModel::LongestWindow() const {
+  int64_t longest = 1;
+  for (const Moves& moves : loads_) {
+    for (size_t d = 0; d < moves.windows.size(); ++d) {
+      if (static_cast<int>(d) != last_) longest = std::max(longest, moves.windows[d].length);
+    }
+  }
+  return longest;
+}
+
 int64_t TileModel::WindowRows(int64_t vectors) const {
   const bool shared = std::ranges::any_of(loads_, [&](const Moves& moves) {
     return std::ranges::any_of(moves.windows, [](const Window& w) { return w.stride < w.length; });
   });
-  if (!shared || reduce_steps_ > kWindowSteps) return RowLimit(vectors);
+  if (reduce_steps_ > kWindowSteps) return RowLimit(vectors);
+  if (!shared) return std::min(RowLimit(vectors), std::max<int64_t>(1, kStreams / LongestWindow()));
   const double rows = kWrittenOut / (reduce_steps_ * static_cast<double>(vectors));
   return std::clamp<int64_t>(static_cast<int64_t>(rows), 1, RowLimit(vectors));
 }

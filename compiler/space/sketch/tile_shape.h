@@ -58,7 +58,9 @@ class TileModel {
     bool packed = false;
   };
 
-  // Rows of so many vectors whose windows, written out, leave the registers to what they share.
+  int64_t LongestWindow() const;
+  // Rows of so many vectors whose windows, written out, leave the registers to what they share; of windows that share
+  // nothing, those whose rows are not too many to follow.
   int64_t WindowRows(int64_t vectors) const;
   std::optional<int64_t> Stride(const Moves& moves, size_t axis, int64_t size) const;
   double Loads(const Moves& moves, const InnerTile& tile) const;

@@ -32,13 +32,14 @@ bool Tiling::WorthThreads() const {
   return flops > kSerialFlops && sketch.target.threads > 1;
 }
 
-bool Tiling::GoesThroughMemory() const {
+double Tiling::CachesFilled() const {
   const target::Memory& memory = sketch.target.memory;
   int64_t bytes = ir::NumElements(*out.buffer) * ir::SizeOf(out.buffer->dtype);
   for (const ir::Load& load : LoadsOf(StageOf(stage))) {
     bytes += ir::NumElements(*load.buffer) * ir::SizeOf(load.buffer->dtype);
   }
-  return bytes > std::max({memory.l1_bytes, memory.l2_bytes, memory.l3_bytes});
+  return static_cast<double>(bytes) /
+         static_cast<double>(std::max({memory.l1_bytes, memory.l2_bytes, memory.l3_bytes}));
 }
 
 std::vector<int64_t> Tiling::Block() const {

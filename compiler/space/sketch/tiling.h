@@ -48,8 +48,8 @@ struct Tiling {
   bool WorthThreads() const;
   // Of one task, in tiles. Once the levels are chosen.
   std::vector<int64_t> Block() const;
-  // Whether what is read and written is more than the last cache holds.
-  bool GoesThroughMemory() const;
+  // How often what is read and written would fill the last cache: above 1 it comes from memory.
+  double CachesFilled() const;
   // What the stage `sums` reads for a block of so many tiles. only: of these buffers; all loads if null.
   int64_t TaskBytes(const std::vector<int64_t>& block, const std::vector<std::string>* only = nullptr) const;
 
