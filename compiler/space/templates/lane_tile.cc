@@ -2,8 +2,10 @@
 //
 // A group computes a block of the output, every lane a register tile of it: rows x vector elements, accumulated over
 // the whole reduction. The operands go step by step of the reduction into shared memory, filled by all lanes with
-// vector loads, where each element serves a whole row or column of lanes. Source: Volkov, Demmel, "Benchmarking GPUs to
-// Tune Dense Linear Algebra", SC 2008; block, lane and inner tiles as in NVIDIA's CUTLASS.
+// vector loads, where each element serves a whole row or column of lanes; a lane's rows and vectors lie in stripes, a
+// group's width apart. Where there are few outputs, groups walk parts of the reduction. What is preferred of all that a
+// model says (lane_shape.h). Source: Volkov, Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra", SC 2008; block,
+// lane and inner tiles as in NVIDIA's CUTLASS.
 #include <algorithm>
 #include <cmath>
 #include <functional>
