@@ -27,8 +27,9 @@ using schedule::Tail;
 
 constexpr int64_t kMostUnrolled = 512;  // products of steps of the reduction that are written out
 constexpr int64_t kUnrolled = 4;        // steps whose operands one load brings
-constexpr int64_t kLargeTile = 64;      // products, of which fewer steps leave registers for a second group
-constexpr int64_t kLongestStep = 16, kShortestStep = 4;
+constexpr int64_t kLargeTile = 48;      // products, of which fewer steps leave registers for a second group
+constexpr int64_t kLongestStep = 16, kShortestStep = 4;  // preferred
+constexpr int64_t kMostStep = 32;
 constexpr double kBuffers = 3;
 constexpr int64_t kBanks = 32;
 constexpr int64_t kPad = 4;  // elements that keep rows of shared memory out of the same banks
@@ -236,7 +237,14 @@ class LaneTile {
     int64_t preferred = kLongestStep;
     const auto most = static_cast<double>(sketch_.target.memory.unasked_shared_bytes);
     while (preferred > kShortestStep && kBuffers * bytes * static_cast<double>(preferred) > most) preferred /= 2;
-    step_ = sketch_.chooser.Tile(prefix_ + "step", steps_, 32, std::min(preferred, PowerOfTwo(steps_)));
+    // Steps that do not divide the axis have conditions innermost, and rows that no wide copy fits.
+    std::vector<int64_t> divisors;
+    for (int64_t step = 1; step <= std::min(kMostStep, steps_); ++step) {
+      if (steps_ % step == 0) divisors.push_back(step);
+    }
+    step_ = divisors.back() >= std::min(kShortestStep, steps_)
+                ? ChooseNear("step", divisors, preferred)
+                : sketch_.chooser.Tile(prefix_ + "step", steps_, kMostStep, std::min(preferred, PowerOfTwo(steps_)));
   }
 
   // A constant that varies along the vector axis, but not fastest, is laid out anew so that it does.
