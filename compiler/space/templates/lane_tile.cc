@@ -85,6 +85,10 @@ class LaneTile {
     return Choose(name, options, *nearest);
   }
 
+  bool VariesAlongColumns(const ir::Load& load) const {
+    return StrideOf(load, ReducedName(vector_), AxisRanges(reduced_)).value_or(1) != 0;
+  }
+
   // The last axis lies along vectors.
   void FindVectorAxis() {
     for (int d = static_cast<int>(out_.axes.size()) - 1; d >= 0 && vector_ < 0; --d) {
@@ -99,8 +103,7 @@ class LaneTile {
     std::vector<int> axes;
     for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
       const bool reuses = std::ranges::any_of(LoadsOf(reduced_), [&](const ir::Load& load) {
-        return StrideOf(load, ReducedName(vector_), ranges).value_or(1) != 0 &&
-               StrideOf(load, ReducedName(d), ranges) == 0;
+        return VariesAlongColumns(load) && StrideOf(load, ReducedName(d), ranges) == 0;
       });
       if (d != vector_ && Extent(d) > 1 && reuses) axes.push_back(d);
     }
@@ -137,6 +140,12 @@ class LaneTile {
     return static_cast<double>(RegionBytes(load, AxisRanges(reduction()), extents));
   }
 
+  // The same with the tile that is chosen.
+  double StepBytes(const ir::Load& load) const {
+    const int64_t columns = VariesAlongColumns(load) ? width_ * lanes_x_ : 1;
+    return StepBytes(load, rows_ * lanes_y_, more_rows_ * lanes_z_) * static_cast<double>(columns);
+  }
+
   // Where lanes are loops, or no operand serves a whole row of lanes, nothing but a small tile is known to be good.
   std::optional<LaneWork> Work() const {
     LaneWork work;
@@ -144,11 +153,10 @@ class LaneTile {
     for (const ir::Axis& axis : out_.axes) work.others *= axis.extent;
     work.others /= work.columns * work.rows * work.more_rows;
     work.steps = steps_, work.window = window_;
-    const ir::Ranges ranges = AxisRanges(reduced_);
     bool shares_columns = false;
     for (const ir::Load& load : LoadsOf(reduced_)) {
       const double bytes = StepBytes(load, 1, 1);
-      if (StrideOf(load, ReducedName(vector_), ranges).value_or(1) != 0) {
+      if (VariesAlongColumns(load)) {
         work.column_bytes += bytes;
       } else {
         shares_columns = true;
@@ -229,11 +237,7 @@ class LaneTile {
   // As long as lanes wait seldom, and as three buffers are there without asking for memory.
   void ChooseStep() {
     double bytes = 0;
-    for (const ir::Load& load : LoadsOf(reduction())) {
-      const bool along = StrideOf(load, ReducedName(vector_), AxisRanges(reduction())).value_or(1) != 0;
-      bytes +=
-          StepBytes(load, rows_ * lanes_y_, more_rows_ * lanes_z_) * static_cast<double>(along ? width_ * lanes_x_ : 1);
-    }
+    for (const ir::Load& load : LoadsOf(reduction())) bytes += StepBytes(load);
     int64_t preferred = kLongestStep;
     const auto most = static_cast<double>(sketch_.target.memory.unasked_shared_bytes);
     while (preferred > kShortestStep && kBuffers * bytes * static_cast<double>(preferred) > most) preferred /= 2;
@@ -281,14 +285,12 @@ class LaneTile {
   absl::Status StageOperands() {
     if (lanes_x_ * lanes_y_ * lanes_z_ == 1) return absl::OkStatus();  // nobody to share with
     const ir::Stage s = reduction();
-    const ir::Ranges ranges = AxisRanges(s);
     int number = 0;
     for (const ir::Load& load : LoadsOf(s)) {
       if (load.buffer->shape.empty() || !schedule::Reads(reduction(), load.buffer.get())) continue;
-      const bool along_vector = StrideOf(load, s.axes[static_cast<size_t>(vector_)].name, ranges).value_or(1) != 0;
+      const bool along_vector = VariesAlongColumns(load);
       const int64_t others = along_vector ? lanes_y_ * lanes_z_ : lanes_x_;
-      const double bytes = StepBytes(load, rows_ * lanes_y_, more_rows_ * lanes_z_) *
-                           static_cast<double>(step_ * (along_vector ? width_ * lanes_x_ : 1));
+      const double bytes = StepBytes(load) * static_cast<double>(step_);
       const bool pays = sketch_.target.memory.shared_gain > 1 && others > 1 &&
                         2 * bytes <= static_cast<double>(sketch_.target.memory.unasked_shared_bytes);
       if (Choose("stage" + std::to_string(number++), {0, 1}, pays ? 1 : 0) == 0) continue;
