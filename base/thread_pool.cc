@@ -19,7 +19,7 @@ namespace {
 
 // Long enough to bridge the gap between two kernels of a model, short enough not to be seen as load.
 constexpr auto kSpin = std::chrono::microseconds(50);
-// Chunks per thread: enough to even out unequal cores, few enough to keep the counter's cache line quiet.
+// Chunks per thread: enough to even out unequal cores, few enough to keep the counters' cache lines quiet.
 constexpr int64_t kChunksPerThread = 8;
 
 void Pause() {
@@ -57,6 +57,12 @@ int CurrentCpu() {
 #endif
 }
 
+// Of a loop's iterations, those of one thread that nobody has begun: from `next` on, in order, whoever takes them.
+struct alignas(64) Portion {
+  std::atomic<int64_t> next{0};
+  int64_t end = 0;
+};
+
 }  // namespace
 
 // How a loop is published and retired. `epoch` is odd while a loop is open. A worker enters by raising `inside` and
@@ -75,19 +81,32 @@ struct ThreadPool::State {
   // Written only while the loop is closed and nobody is inside.
   HoneTask task = nullptr;
   void* closure = nullptr;
-  int64_t count = 0;
   int64_t chunk = 1;
+  std::vector<Portion> portions;  // the caller's, then those of the workers
 
   alignas(64) std::atomic<uint32_t> epoch{0};
-  alignas(64) std::atomic<int64_t> next{0};
   alignas(64) std::atomic<int> inside{0};
 
-  void TakeChunks() {
-    for (;;) {
-      const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
-      if (begin >= count) return;
-      const int64_t end = std::min(begin + chunk, count);
+  void TakeChunks(Portion& portion) {
+    // What is used up is not written to: its thread may be reading the line.
+    while (portion.next.load(std::memory_order_relaxed) < portion.end) {
+      const int64_t begin = portion.next.fetch_add(chunk, std::memory_order_relaxed);
+      const int64_t end = std::min(begin + chunk, portion.end);
       for (int64_t i = begin; i < end; ++i) task(closure, i);
+    }
+  }
+
+  // Of its own portion, then of those behind it.
+  void TakeChunks(size_t thread) {
+    for (size_t i = 0; i < portions.size(); ++i) TakeChunks(portions[(thread + i) % portions.size()]);
+  }
+
+  void Divide(int64_t count) {
+    const auto threads = static_cast<int64_t>(portions.size());
+    chunk = std::max<int64_t>(1, count / (kChunksPerThread * threads));
+    for (int64_t t = 0; t < threads; ++t) {
+      portions[t].next.store(count * t / threads, std::memory_order_relaxed);
+      portions[t].end = count * (t + 1) / threads;
     }
   }
 
@@ -105,7 +124,7 @@ struct ThreadPool::State {
     epoch.wait(seen, std::memory_order_acquire);
   }
 
-  void Work(int cpu) {
+  void Work(size_t thread, int cpu) {
     if (cpu >= 0) PinSelf(cpu);
     uint32_t seen = 0;
     for (;;) {
@@ -116,7 +135,7 @@ struct ThreadPool::State {
         inside.fetch_sub(1);
         return;
       }
-      if (seen & 1) TakeChunks();
+      if (seen & 1) TakeChunks(thread);
       inside.fetch_sub(1);
     }
   }
@@ -141,12 +160,10 @@ struct ThreadPool::State {
     const std::lock_guard lock(turn);
     task = run_task;
     closure = run_closure;
-    count = run_count;
-    chunk = std::max<int64_t>(1, run_count / (kChunksPerThread * static_cast<int64_t>(workers.size() + 1)));
-    next.store(0, std::memory_order_relaxed);
+    Divide(run_count);
     epoch.fetch_add(1);
     epoch.notify_all();
-    TakeChunks();
+    TakeChunks(size_t{0});
     epoch.fetch_add(1);
     for (int spins = 0; inside.load() != 0; ++spins) {
       // A worker that lost its CPU in the middle of a chunk needs ours to go on.
@@ -183,9 +200,12 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : stat
   // With more threads than CPUs, spinning or pinning would keep a thread that has work off its CPU.
   state_->spin = threads <= available;
   const bool pin = !cpus.empty() && threads <= available;
+  state_->portions = std::vector<Portion>(static_cast<size_t>(threads));
   for (int i = 1; i < threads; ++i) {
     try {
-      state_->workers.emplace_back([state = state_.get(), cpu = pin ? cpus[i] : -1] { state->Work(cpu); });
+      const auto thread = static_cast<size_t>(i);
+      state_->workers.emplace_back(
+          [state = state_.get(), thread, cpu = pin ? cpus[i] : -1] { state->Work(thread, cpu); });
     } catch (const std::system_error&) {
       break;  // the system gives no more threads: work with those there are
     }

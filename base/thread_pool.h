@@ -2,9 +2,11 @@
 // one implementation, so that what was tuned is what runs. Nothing but the C++ library and pthreads.
 //
 // Persistent workers, pinned to the CPUs the process may use, the fastest cores first (base/cpu_cores.h); after work
-// they spin briefly on one epoch counter, then sleep on a futex. A parallel loop is handed out in chunks by an atomic
-// counter. The calling thread works too, so threads == 1 starts no thread at all; where a loop finds it on the CPU of a
-// worker, it moves to another. One pool runs one loop at a time; calls from several threads take turns.
+// they spin briefly on one epoch counter, then sleep on a futex. Each thread has an equal portion of every loop, one
+// thread the first iterations, the next one those that follow: what a kernel wrote is in the cache of the core that
+// reads it in the next kernel, where both go through a tensor in order. Who is done early takes of the others'
+// portions. The calling thread works too, so threads == 1 starts no thread at all; where a loop finds it on the CPU of
+// a worker, it moves to another. One pool runs one loop at a time; calls from several threads take turns.
 #ifndef HONE_BASE_THREAD_POOL_H_
 #define HONE_BASE_THREAD_POOL_H_
 

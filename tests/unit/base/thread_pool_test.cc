@@ -116,6 +116,27 @@ TEST(ThreadPool, WorkersTakePart) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
+TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {
+  ThreadPool pool(2);
+  const auto caller = std::this_thread::get_id();
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> done{0};
+    std::vector<std::thread::id> by(10);
+    std::vector<int64_t> order;  // in which the worker takes them
+    Each(pool.parallel(), 10, [&](int64_t i) {
+      by[i] = std::this_thread::get_id();
+      if (i != 0) order.push_back(i);
+      ++done;
+      // The caller stays in its first one until the worker has done all others, and the worker in its until it has one.
+      while (i == 0 && done.load() < 10) std::this_thread::yield();
+      while (i == 5 && done.load() < 2) std::this_thread::yield();
+    });
+    ASSERT_EQ(by[0], caller);
+    for (int i = 1; i < 10; ++i) ASSERT_NE(by[i], caller) << "round " << round << ", iteration " << i;
+    EXPECT_EQ(order, (std::vector<int64_t>{5, 6, 7, 8, 9, 1, 2, 3, 4})) << "its own portion, then the caller's";
+  }
+}
+
 TEST(ThreadPool, ZeroMeansOnePerCpu) { EXPECT_GE(ThreadPool(0).threads(), 1); }
 
 TEST(ThreadPool, UnusedPoolStops) {
