@@ -20,8 +20,8 @@ constexpr size_t kMaxNodes = 64;  // per cluster: a longer chain gains nothing m
 
 // Fusion starts at a node and grows the cluster over the node where all its consumers meet again (its post-dominator)
 // and everything on the way there, as long as all of that fits; so a cluster always has one exit. Reductions first take
-// what follows them; rows between two products join these; then chains without reduction form, and flow into reductions
-// that read every element once.
+// what follows them; rows between two products join these, and depthwise convolutions the product that follows; then
+// chains without reduction form, and flow into reductions that read every element once.
 class Fuser {
  public:
   explicit Fuser(const Graph& graph)
@@ -48,6 +48,7 @@ class Fuser {
     // Lanes have no tiles of two products (compiler/space).
     for (int i = 0; i < count && !graph_.target.HasLanes(); ++i) {
       if (traits_[i].row) JoinProducts(cluster_[i]);
+      if (traits_[i].sums_rows_of.has_value()) JoinDepthwise(i);
     }
     // Backwards, so that a chain has grown as far as it can before what comes before it is looked at.
     for (int i = count - 1; i >= 0; --i) {
@@ -176,6 +177,20 @@ class Fuser {
     if (joined.size() + members_[cluster_[second]].size() <= kMaxNodes) Merge(cluster_[second], joined);
   }
 
+  // A depthwise convolution whose pixels, one row of channels each, a product sums over: what it makes then needs no
+  // memory of its own. The product must read pixels as they are, as lower_matmul.h leaves them.
+  void JoinDepthwise(int product) {
+    const ValueId made = graph_.nodes[product].inputs[*traits_[product].sums_rows_of];
+    const int maker = producers_[made];
+    if (maker == kNone || consumers_[made].size() != 1 || IsOutput(graph_, made)) return;
+    const std::vector<int> first = members_[cluster_[maker]];
+    if (first.back() != maker || ProductsIn(cluster_[product]) != 1) return;
+    const auto reduces = [&](int node) { return traits_[node].reduces; };
+    const auto apart = [&](int node) { return traits_[node].sums_apart; };
+    if (std::ranges::count_if(first, reduces) != 1 || std::ranges::none_of(first, apart)) return;
+    if (first.size() + members_[cluster_[product]].size() <= kMaxNodes) Merge(cluster_[product], first);
+  }
+
   int64_t ProductsIn(int cluster) const {
     return std::ranges::count_if(members_[cluster], [&](int node) { return traits_[node].sums_rows_of.has_value(); });
   }
@@ -262,7 +277,11 @@ class Fuser {
 };
 
 std::string Fuser::Label(const std::vector<int>& members) const {
-  if (ProductsIn(cluster_[members[0]]) > 1) return "attention";
+  const int64_t products = ProductsIn(cluster_[members[0]]);
+  if (products > 1) return "attention";
+  if (products == 1 && std::ranges::any_of(members, [&](int node) { return traits_[node].sums_apart; })) {
+    return "separable_conv";
+  }
   // A normalization or softmax names its cluster even where a plain reduction comes first.
   for (const bool plain : {false, true}) {
     for (int node : members) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
+#include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/ir/match.h"
 
@@ -173,20 +175,82 @@ bool IsOwnRow(const ir::Load& load, const ir::Stage& stage) {
   return load.buffer->shape == Extents(axes) && Classify(load, axes) == Access::kSame;
 }
 
+// Whether it multiplies two things that are loaded.
+bool IsProductOfLoads(const ir::Expr& e) {
+  const auto* product = e.As<ir::Binary>();
+  return product != nullptr && product->op == ir::BinaryOp::kMul && product->a.As<ir::Load>() != nullptr &&
+         product->b.As<ir::Load>() != nullptr;
+}
+
 void FindSumOfRows(const EmittedNode& emitted, NodeTraits& traits) {
   if (emitted.stages.size() != 1) return;
   const ir::Stage& stage = emitted.stages[0];
-  const auto* product = stage.value.As<ir::Binary>();
   if (stage.reduction != ir::Reduction::kSum || stage.reduce_axes.size() != 1 || stage.axes.size() < 2) return;
-  if (product == nullptr || product->op != ir::BinaryOp::kMul) return;
+  if (!IsProductOfLoads(stage.value)) return;
+  const auto* product = stage.value.As<ir::Binary>();
   const auto *a = product->a.As<ir::Load>(), *b = product->b.As<ir::Load>();
-  if (a == nullptr || b == nullptr || a->buffer == b->buffer) return;
+  if (a->buffer == b->buffer) return;
   for (size_t i = 0; i < emitted.inputs.size(); ++i) {
     if (emitted.inputs[i] == a->buffer && IsOwnRow(*a, stage)) traits.sums_rows_of = i;
   }
 }
 
+void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
+  const ir::BufferNode* output = OnlyOutput(emitted);
+  if (output == nullptr || emitted.inputs.empty() || emitted.inputs[0] == nullptr) return;
+  std::set<const ir::BufferNode*> data = {emitted.inputs[0].get()};  // and what is made of it
+  bool apart = true;
+  int sums = 0;
+  for (const ir::Stage& stage : emitted.stages) {
+    if (stage.axes.empty()) return;
+    ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+      const auto* load = e.As<ir::Load>();
+      if (load == nullptr || !data.contains(load->buffer.get())) return;
+      apart = apart && !load->indices.empty() && load->buffer->shape.back() == stage.axes.back().extent &&
+              IsVar(load->indices.back(), stage.axes.back());
+    });
+    if (stage.reduction != ir::Reduction::kNone) {
+      if (stage.reduction != ir::Reduction::kSum || !IsProductOfLoads(stage.value)) return;
+      ++sums;
+    }
+    data.insert(stage.buffer.get());
+  }
+  traits.sums_apart = apart && sums == 1 && output->shape.size() > 2;
+}
+
 }  // namespace
+
+absl::StatusOr<int> SumsApartBehind(const Graph& graph, ValueId id) {
+  const std::vector<int> producers = Producers(graph);
+  const std::vector<std::vector<int>> consumers = Consumers(graph);
+  if (consumers[id].size() != 1) return -1;
+  int found = -1;
+  std::set<int> inside;
+  std::vector<ValueId> pending = {id};
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    if (value == kAbsent || graph.values[value].data != nullptr) continue;
+    const int maker = producers[value];
+    if (maker < 0 || IsOutput(graph, value)) return -1;
+    if (!inside.insert(maker).second) continue;
+    HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, graph.nodes[maker]));
+    if (traits.sums_apart && (found < 0 || found == maker)) {
+      found = maker;
+    } else if (traits.elementwise) {
+      pending.insert(pending.end(), graph.nodes[maker].inputs.begin(), graph.nodes[maker].inputs.end());
+    } else {
+      return -1;
+    }
+  }
+  for (const int node : inside) {
+    for (const ValueId made : graph.nodes[node].outputs) {
+      if (made == id || made == kAbsent) continue;
+      if (!std::ranges::all_of(consumers[made], [&](int reader) { return inside.contains(reader); })) return -1;
+    }
+  }
+  return found;
+}
 
 bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer) {
   if (shape.size() < outer || shape.size() > row_shape.size() || outer > row_shape.size()) return false;
@@ -205,6 +269,7 @@ absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {
   FindElementwise(emitted, traits);
   FindRow(emitted, traits);
   FindSumOfRows(emitted, traits);
+  FindSumApart(emitted, traits);
   return traits;
 }
 

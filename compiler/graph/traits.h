@@ -33,9 +33,16 @@ struct NodeTraits {
   std::vector<int64_t> row_shape;
   // A sum of products: for element [i.., n] of the output it runs over the row [i..] of this input.
   std::optional<size_t> sums_rows_of;
+  // A sum of products that keeps the last dimension apart: element [.., c] of the output comes from elements [.., c] of
+  // the first input alone, as in a depthwise convolution with channels last.
+  bool sums_apart = false;
 };
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node);
+
+// The node with the trait sums_apart from which, by element-wise work alone, the value is made; nothing on the way, nor
+// the value, is read by anybody else but one node that reads the value. -1 if there is none.
+absl::StatusOr<int> SumsApartBehind(const Graph& graph, ValueId id);
 
 // True if shape is the first `outer` dimensions of row_shape, followed by ones at most.
 bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer);

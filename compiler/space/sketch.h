@@ -77,6 +77,11 @@ std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::stri
                                            const std::vector<std::string>& reduce_order);
 // Stages without reduction (padding) that only this stage reads and no step has touched.
 std::vector<std::string> OwnProducers(const schedule::State& state, const ir::Stage& stage);
+// The sum of products that the element-wise stage reads in place, alone and untouched; "" if there is none.
+std::string SumsBehind(const schedule::State& state, const std::string& stage);
+// Whether the stage reads sums of products in place, and only a product reads it, of which it is the operand without
+// vectors: pixels that a depthwise convolution makes, for a pointwise one.
+bool FeedsProduct(const schedule::State& state, const std::string& stage);
 // Of the elements that the load reads while each axis runs through so many values; of axes not named, one.
 using AxisExtents = std::map<std::string, int64_t, std::less<>>;
 int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents);
@@ -139,7 +144,8 @@ absl::StatusOr<std::optional<TensorUse>> PrepareTensorProduct(Sketch& sketch, co
 // templates/register_tile.cc: a sum of products `stage` computed in register tiles of its reader `reader` (which reads
 // it in place): matrix multiply, convolution, depthwise convolution. By the instruction of `use`, if there is one. A
 // reader that is computed inside another stage's loop is tiled there, by the one thread that is there. `prefix` names
-// the decisions.
+// the decisions. Nothing is done where a product reads what the reader makes (FeedsProduct): the product's own tiles
+// have tiles of the stage inside.
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                                   const std::string& prefix, const std::optional<TensorUse>& use = std::nullopt);
 // templates/winograd_tile.cc: a convolution `stage` from transformed tiles, whose results `out` reads in place, or is;

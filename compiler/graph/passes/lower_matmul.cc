@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/passes/permute.h"
+#include "compiler/graph/traits.h"
 
 namespace hone::graph {
 namespace {
@@ -68,7 +69,9 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const Node& node) {
   const int64_t pixels = std::accumulate(input.begin() + 2, input.end(), int64_t{1}, std::multiplies<>());
   std::vector<int64_t> matrix_shape = {input[0], input[1], pixels};
   if (channels_last) {
-    matrix_shape = Rows(input, weights[1]);
+    HONE_ASSIGN_OR_RETURN(const int depthwise, SumsApartBehind(graph, node.inputs[0]));
+    // Pixels stay as they are where the kernel of a depthwise convolution can make the products, too.
+    matrix_shape = depthwise >= 0 && !graph.target.HasLanes() ? input : Rows(input, weights[1]);
   } else if (input[0] == 1) {
     matrix_shape = {input[1], pixels};
   }

@@ -11,6 +11,7 @@ namespace hone::graph {
 
 // Gemm with constant weights becomes MatMul and Add; a 1x1 convolution (constant weights, stride 1, no padding, one
 // group) and a MatMul of more than two dimensions with a constant matrix become Reshape, MatMul (and Add), Reshape.
+// After a depthwise convolution with channels last, pixels stay as they are, so that one kernel can do both (fuse.h).
 absl::Status LowerMatMuls(Graph& graph);
 
 }  // namespace hone::graph

@@ -75,6 +75,30 @@ std::vector<std::string> OwnProducers(const schedule::State& state, const ir::St
   return producers;
 }
 
+std::string SumsBehind(const schedule::State& state, const std::string& stage) {
+  for (const ir::Load& load : LoadsOf(state.FindNest(stage)->stage)) {
+    const schedule::Nest* made = state.FindNest(load.buffer.get());
+    if (made == nullptr || !IsContraction(made->stage) || !made->AtRoot() || made->touched) continue;
+    const bool alone = Readers(state, load.buffer.get()).size() == 1 && !state.IsOutput(load.buffer.get());
+    if (alone && ReadsInPlace(state.FindNest(stage)->stage, load.buffer)) return load.buffer->name;
+  }
+  return "";
+}
+
+bool FeedsProduct(const schedule::State& state, const std::string& stage) {
+  const ir::Buffer& made = state.FindNest(stage)->stage.buffer;
+  const std::vector<std::string> readers = Readers(state, made.get());
+  if (readers.size() != 1 || SumsBehind(state, stage).empty()) return false;
+  const ir::Stage& product = state.FindNest(readers[0])->stage;
+  const std::vector<std::string> own = OwnProducers(state, product);
+  if (!IsContraction(product) || std::ranges::find(own, stage) == own.end()) return false;
+  return product.axes.back().extent > 1 && std::ranges::all_of(LoadsOf(product), [&](const ir::Load& load) {
+           return load.buffer != made || std::ranges::none_of(load.indices, [&](const ir::Expr& index) {
+                    return ir::UsesVar(index, product.axes.back().name);
+                  });
+         });
+}
+
 int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents) {
   int64_t bytes = ir::SizeOf(load.buffer->dtype);
   for (size_t d = 0; d < load.indices.size(); ++d) {

@@ -5,8 +5,9 @@
 // the only store. The operand that varies along the vector axis is read as vectors, the other is broadcast from memory.
 // Rows are an axis along which the vectors stay the same: the pixels of a channels-last convolution, whose vectors are
 // weights, the output channels of a channels-first one, whose vectors are pixels. Vectors that do not lie side by side
-// in memory, and constant ones, are packed to the tile order. Source: Goto, van de Geijn, "Anatomy of High-Performance
-// Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
+// in memory, and constant ones, are packed to the tile order. What is summed over may itself be made by a depthwise
+// convolution: each block of rows then has tiles of that before its own. Source: Goto, van de Geijn, "Anatomy of
+// High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -28,6 +29,7 @@ constexpr int64_t kSmallWindow = 9;        // steps of one that is, where the de
 constexpr int64_t kMostCopies = 2;         // of what is padded, so that it stays near; beyond, one copy for all is less
 constexpr double kMostUneven = 1.2;        // what the slowest thread does, times what it would if all did the same
 constexpr int64_t kMostTilesOfBlock = 16;  // with the rows outside, so that tasks are not too long
+constexpr int64_t kFewestRowsOfSums = 7;  // in a block that makes them: it shares what windows read with its neighbours
 constexpr int64_t kMostPaddingNodes = 48;  // of an expression that is computed wherever it is read
 // Where padding is done: before, for each block of rows, or where it is read.
 constexpr int64_t kAtRoot = 0, kInBlock = 1, kInPlace = 2;
@@ -83,13 +85,14 @@ double TileCost(int64_t row_extent, int64_t vector_extent, int64_t width, int64_
 class RegisterTile {
  public:
   RegisterTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix,
-               const std::optional<TensorUse>& use)
+               const std::optional<TensorUse>& use, bool places)
       : sketch_(sketch),
         reader_(std::move(reader)),
         stage_(std::move(stage)),
         prefix_(prefix),
         out_(sketch.Get(reader_).stage),
         nested_(!sketch.Get(reader_).AtRoot()),
+        places_(places),
         roles_(RolesOf(sketch.Get(stage_).stage)),
         use_(use) {
     for (const schedule::Loop& loop : sketch.Get(reader_).loops) extents_.push_back(loop.max_extent);
@@ -99,8 +102,9 @@ class RegisterTile {
     if (roles_.vector < 0) return absl::OkStatus();
     OrderReduction();
     packs_ = !PackedOperands().empty();
-    // Inside another stage's loop, whoever put the reader there places what it reads, too.
-    if (!nested_) producers_ = OwnProducers(sketch_.state, reduction());
+    if (places_) producers_ = OwnProducers(sketch_.state, reduction());
+    // Inside another stage's loop, what cannot be done where it is read is done before all of it.
+    if (nested_ && !MayPadInPlace()) producers_.clear();
     ChooseTile();
     HONE_RETURN_IF_ERROR(PlacePadding());
     if (packs_) HONE_RETURN_IF_ERROR(PackOperands());
@@ -203,14 +207,17 @@ class RegisterTile {
   // Stages that only this reduction reads and that have arithmetic or conditions (padding): inside, per block, or
   // before.
   absl::Status PlacePadding() {
-    rows_outside_ = Choose("order", {0, 1}, PrefersRowsOutside() ? 1 : 0) == 1;
+    // Nested, windows of one panel share the rows of a block, which are near by then.
+    const bool outside = PrefersRowsOutside() && !(places_ && nested_);
+    rows_outside_ = Choose("order", {0, 1}, outside ? 1 : 0) == 1;
     // A panel of packed vectors reads all rows: only outside of it are they copied once. Vectors that are not packed
     // are what is copied, so that each block copies its own.
     if (producers_.empty() || PadsSteps()) return absl::OkStatus();
-    std::vector<int64_t> places = {kAtRoot, kInBlock};
+    std::vector<int64_t> places;
+    if (!nested_) places = {kAtRoot, kInBlock};
     if (MayPadInPlace()) places.push_back(kInPlace);
-    const bool in_block = (rows_outside_ || !packs_) && !CopiesTooOften();
-    producer_place_ = Choose("pad", places, PadsInPlace() ? kInPlace : in_block ? kInBlock : kAtRoot);
+    const bool in_place = nested_ || PadsInPlace(), in_block = (rows_outside_ || !packs_) && !CopiesTooOften();
+    producer_place_ = Choose("pad", places, in_place ? kInPlace : in_block ? kInBlock : kAtRoot);
     if (producer_place_ != kInPlace) return absl::OkStatus();
     for (const std::string& producer : std::exchange(producers_, {})) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{producer}));
@@ -431,6 +438,10 @@ class RegisterTile {
     size_t position = 0;
     const int64_t extent = sketch_.state.FindLoop(name, &position)->loops[position].max_extent;
     int64_t preferred = TilesOfBlock(extent);
+    if (MakesSums()) {
+      const int64_t threads = sketch_.target.threads;
+      preferred = std::max(preferred, std::min(kFewestRowsOfSums, (extent + threads - 1) / threads));
+    }
     if (producer_place_ == kInBlock) {
       while (preferred > 1 && CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) --preferred;
       if (CopiedBytes(preferred) > MostCopiedBytes(sketch_.target)) producer_place_ = kAtRoot;
@@ -440,6 +451,11 @@ class RegisterTile {
     *block = name + "o";
     tiles->front() = name + "i";
     return absl::OkStatus();
+  }
+
+  // Whether what is summed over is itself made of sums, as by a depthwise convolution.
+  bool MakesSums() const {
+    return std::ranges::any_of(producers_, [&](const std::string& p) { return !SumsBehind(sketch_.state, p).empty(); });
   }
 
   // Of the producers' elements that a block of so many tiles of the outermost row axis reads.
@@ -495,8 +511,13 @@ class RegisterTile {
   absl::Status PlaceProducers() {
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage_, tile_loop_}));
     for (const std::string& producer : producers_) {
-      if (producer_place_ == kInBlock && !block_loop_.empty()) {
-        HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{producer, block_loop_}));
+      const std::string sums = SumsBehind(sketch_.state, producer);
+      // Sums are too dear to be made for every panel again.
+      const bool in_block = producer_place_ == kInBlock && !block_loop_.empty() && (sums.empty() || rows_outside_);
+      if (in_block) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{producer, block_loop_}));
+      if (!sums.empty()) {
+        HONE_RETURN_IF_ERROR(RegisterTile(sketch_, producer, sums, sums + ".", std::nullopt, true).Run());
+      } else if (in_block) {
         HONE_RETURN_IF_ERROR(VectorizeCopy(sketch_, producer));
       } else {
         HONE_RETURN_IF_ERROR(ScheduleElementwise(sketch_, producer));
@@ -548,8 +569,7 @@ class RegisterTile {
   }
 
   // Vectors that a core's second cache does not hold come from further away. Those of this thread's next panel are
-  // fetched while it computes, a share with each step of each tile of rows. Threads take panels in turns, so that its
-  // next one is as many panels further as there are threads.
+  // fetched while it computes, a share with each step of each tile of rows. A thread takes panels in order.
   absl::Status PrefetchPanels() {
     if (!packs_) return absl::OkStatus();
     const schedule::Nest& nest = sketch_.Get(stage_);
@@ -559,8 +579,7 @@ class RegisterTile {
     for (const ir::Load& load : LoadsOf(nest.stage)) {
       const int64_t bytes = ir::NumBytes(*load.buffer);
       if (bytes < room / 4 || !schedule::IsFixed(sketch_.state, load.buffer.get())) continue;
-      const int64_t next = nested_ || rows_outside_ ? 1 : sketch_.target.threads;
-      const schedule::Prefetch step{load.buffer->name, stage_, panel_loop_, next};
+      const schedule::Prefetch step{load.buffer->name, stage_, panel_loop_, 1};
       schedule::State tried = sketch_.state;
       if (!schedule::Apply(step, tried).ok()) continue;
       // Where a block of rows goes through all panels, they are in the cache for the next block if it holds them all.
@@ -640,6 +659,7 @@ class RegisterTile {
   const std::string reader_, stage_, prefix_;
   const ir::Stage out_;
   const bool nested_;             // the reader is computed inside another stage's loop
+  const bool places_;             // what the stage reads is placed here, not by the caller
   std::vector<int64_t> extents_;  // of the reader's axes: of a part of them, where it is nested
   const Roles roles_;
   const std::optional<TensorUse> use_;
@@ -656,7 +676,8 @@ class RegisterTile {
 
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                                   const std::string& prefix, const std::optional<TensorUse>& use) {
-  return RegisterTile(sketch, reader, stage, prefix, use).Run();
+  if (FeedsProduct(sketch.state, reader)) return absl::OkStatus();  // placed by the product's tiles
+  return RegisterTile(sketch, reader, stage, prefix, use, sketch.Get(reader).AtRoot()).Run();
 }
 
 }  // namespace hone::space

@@ -1,5 +1,8 @@
 #include "compiler/graph/fuse.h"
 
+#include "compiler/graph/plan.h"
+#include "compiler/graph/text.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"
@@ -212,6 +215,30 @@ TEST(Fuse, ViewsAreNoKernels) {
       .Node("Tanh", {"d"}, {"y"})
       .Output("y");
   EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "elementwise"));
+}
+
+// With channels last: a depthwise convolution, work on it, and the product of a 1x1 convolution.
+std::string Separable(const std::string& more) {
+  return "graph\ninput x: f32[1,6,5,4]\nconst w: f32[4,1,3,3] = splat 0.5f32\nconst v: f32[4,7] = splat 0.25f32\n"
+         "c: f32[1,4,3,4] = Conv(x, w) {`group` = 4, kernel_shape = ints [3, 3], layout = \"NHWC\"}\n"
+         "r: f32[1,4,3,4] = Relu(c)\nm: f32[1,4,3,7] = MatMul(r, v)\ny: f32[1,4,3,7] = Exp(m)\noutput y as \"y\"\n" +
+         more;
+}
+
+std::vector<std::string> KernelsOfText(const std::string& text, const std::string& target) {
+  absl::StatusOr<Graph> graph = ParseGraph(text);
+  if (!graph.ok()) return {std::string(graph.status().message())};
+  graph->target = *target::ParseTarget(target);
+  return CallLabels(*BuildPlan(*graph));
+}
+
+TEST(Fuse, ADepthwiseConvolutionAndThePointwiseOneAfterItAreOneKernel) {
+  EXPECT_THAT(KernelsOfText(Separable(""), "x86_64"), ElementsAre("separable_conv"));
+  EXPECT_THAT(KernelsOfText(Separable("output r as \"r\"\n"), "x86_64"), ElementsAre("depthwise_conv2d", "matmul"));
+  EXPECT_THAT(KernelsOfText(Separable("z: f32[1,4,3,4] = Exp(r)\noutput z as \"z\"\n"), "x86_64"),
+              ElementsAre("depthwise_conv2d", "matmul", "elementwise"));
+  EXPECT_THAT(KernelsOfText(Separable(""), "cuda:sm_90"), ElementsAre("depthwise_conv2d", "matmul"))
+      << "lanes have no tiles of both";
 }
 
 }  // namespace

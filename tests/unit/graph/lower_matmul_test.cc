@@ -49,6 +49,28 @@ TEST(LowerMatMul, PointwiseConvolutionsBecomeMatricesWithTheirEpilogue) {
   EXPECT_THAT(CallLabels(plan), ElementsAre("transpose", "matmul", "matmul", "transpose"));
 }
 
+// As in MobileNet v2, with or without another reader of what the depthwise convolution makes.
+GraphBuilder InvertedResidual(bool read_twice) {
+  GraphBuilder b;
+  b.Input("x", {1, 32, 14, 14}).Floats("w1", {96, 32, 1, 1}, RandomFloats(3072, 1));
+  b.Floats("w2", {96, 1, 3, 3}, RandomFloats(864, 2)).Floats("w3", {32, 96, 1, 1}, RandomFloats(3072, 3));
+  b.Floats("b3", {32}, RandomFloats(32, 4));
+  b.Node("Conv", {"x", "w1"}, {"a"}).Node("Relu", {"a"}, {"ar"});
+  b.Node("Conv", {"ar", "w2"}, {"d"}, {Attr("group", 96), Attr("pads", std::vector<int64_t>{1, 1, 1, 1})});
+  // x * sigmoid(x), whose two branches meet before the product.
+  b.Node("Sigmoid", {"d"}, {"s"}).Node("Mul", {"d", "s"}, {"dr"});
+  b.Node("Conv", {"dr", "w3", "b3"}, {"c"}).Node("Add", {"c", "x"}, {"y"}).Output("y");
+  if (read_twice) b.Output("dr");
+  return b;
+}
+
+TEST(LowerMatMul, APointwiseConvolutionAfterADepthwiseOneReadsItsPixels) {
+  const Graph graph = ExpectPassesKeepMeaning(InvertedResidual(false).Model());
+  EXPECT_THAT(CallLabels(PlanOf(graph)), ElementsAre("transpose", "matmul", "separable_conv", "transpose"));
+  const Graph apart = ExpectPassesKeepMeaning(InvertedResidual(true).Model());
+  EXPECT_THAT(CallLabels(PlanOf(apart)), testing::Not(testing::Contains("separable_conv")));
+}
+
 TEST(LowerMatMul, PointwiseConvolutionsThatStayChannelsFirst) {
   for (const auto& [batch, label] : {std::pair(1, "matmul"), std::pair(2, "batch_matmul")}) {
     GraphBuilder b;

@@ -218,7 +218,7 @@ output t
     Chooser chooser(&given);
     return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
   };
-  EXPECT_THAT(schedule(49, 2048, {}), HasSubstr("prefetch wptc tc jo_ioo 2\n"));
+  EXPECT_THAT(schedule(49, 2048, {}), HasSubstr("prefetch wptc tc jo_ioo 1\n")) << "a thread takes panels in order";
   EXPECT_THAT(schedule(49, 2048, {{"prefetch", 0, {}}}), Not(HasSubstr("prefetch")));
   EXPECT_THAT(schedule(49, 256, {}), Not(HasSubstr("prefetch")));
   EXPECT_THAT(schedule(1, 2048, {}), Not(HasSubstr("prefetch"))) << "each weight is used once";
@@ -346,6 +346,49 @@ output t
   EXPECT_THAT(schedule(32, 5, {}), HasSubstr("skip_padding tc\n")) << "rows of padding are not multiplied";
   EXPECT_THAT(schedule(32, 5, {{"skip", 0, {}}}), Not(HasSubstr("skip_padding")));
   EXPECT_THAT(schedule(32, 3, {}), Not(HasSubstr("skip_padding"))) << "written out, nothing is left to skip";
+}
+
+// A 3x3 depthwise convolution with channels last, and a product that sums over its channels; `read` is what the product
+// reads of it.
+std::string Separable(const std::string& read, const std::string& outputs) {
+  return fmt::format(R"(workload "separable_conv"
+input x: f32[58,58,144] in [-1, 1]
+const w: f32[3,3,144] in [-1, 1]
+const v: f32[144,24] in [-1, 1]
+t: f32[56,56,144] over i:56, j:56, c:144 = sum a:3, b:3 of x[i + a, j + b, c] * w[a, b, c]
+u: f32[56,56,144] over ui:56, uj:56, uc:144 = max(t[ui, uj, uc], 0f32)
+y: f32[56,56,24] over yi:56, yj:56, yo:24 = sum k:144 of {} * v[k, yo]
+{})",
+                     read, outputs);
+}
+
+std::string ScheduleOf(const std::string& text, const Decisions& given) {
+  const auto workload = ir::ParseWorkload(text);
+  const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2");
+  Chooser chooser(&given);
+  return schedule::Print(Build(workload.value(), target, Fitting(*workload, target), chooser).value().schedule);
+}
+
+TEST(RegisterTile, ADepthwiseConvolutionIsComputedBlockByBlockOfTheProductAfterIt) {
+  const std::string text = Separable("u[yi, yj, k]", "output y\n");
+  const std::string fused = ScheduleOf(text, {});
+  EXPECT_THAT(fused, HasSubstr("parallel yioo\n"));
+  EXPECT_THAT(fused, HasSubstr("compute_at u yioo\n")) << "what the product reads of one block, made there";
+  EXPECT_THAT(fused, HasSubstr("compute_at t ujo\n")) << "in tiles of its own";
+  EXPECT_EQ(fused.find("parallel"), fused.rfind("parallel")) << fused;
+  for (const Decision& apart : {Decision{"y.pad", 0, {}}, Decision{"y.order", 0, {}}}) {
+    const std::string schedule = ScheduleOf(text, {apart});
+    EXPECT_THAT(schedule, Not(HasSubstr("compute_at u "))) << apart.name;
+    EXPECT_NE(schedule.find("parallel"), schedule.rfind("parallel")) << "two loops for threads, as of two kernels";
+  }
+}
+
+TEST(RegisterTile, OfADepthwiseConvolutionThatOthersReadTheProductTakesNoPart) {
+  const std::string also = "z: f32[56,56,144] over zi:56, zj:56, zc:144 = u[zi, zj, zc] * 2f32\noutput y\noutput z\n";
+  const std::string schedule = ScheduleOf(Separable("u[yi, yj, k]", also), {});
+  EXPECT_NE(schedule.find("parallel"), schedule.rfind("parallel")) << schedule;
+  const std::string shifted = ScheduleOf(Separable("u[55 - yi, yj, k]", "output y\n"), {});
+  EXPECT_THAT(shifted, HasSubstr("compute_at u yioo\n")) << "rows in any order are rows";
 }
 
 // What a search has to build to find out that it is too large is a trial lost.

@@ -53,6 +53,26 @@ output t
                             h, w, c, h + 2, w + 2, h + 1, w + 1)};
 }
 
+// A depthwise convolution, ReLU, and a pointwise one after it, which adds what comes along.
+NamedWorkload Separable(const std::string& name, int h, int w, int c, int o, int stride) {
+  const int oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
+  return {name, fmt::format(R"(workload "separable_conv"
+input x: f32[1,{0},{1},{2}] in [-1, 1]
+const w: f32[{2},1,3,3] in [-1, 1]
+const v: f32[{2},{3}] in [-1, 1]
+input r: f32[1,{5},{6},{3}] in [-1, 1]
+p: f32[1,{7},{8},{2}] over p0:1, p1:{7}, p2:{8}, p3:{2} )"
+                            R"(= select(p1 >= 1 && p1 < {9} && p2 >= 1 && p2 < {10}, x[p0, p1 - 1, p2 - 1, p3], 0f32)
+t: f32[1,{5},{6},{2}] over n:1, h:{5}, v0:{6}, c:{2} )"
+                            R"(= sum kh:3, kw:3 of p[n, h * {4} + kh, v0 * {4} + kw, c] * w[c, 0, kh, kw]
+u: f32[1,{5},{6},{2}] over un:1, uh:{5}, uw:{6}, uc:{2} = max(t[un, uh, uw, uc], 0f32)
+y: f32[1,{5},{6},{3}] over yn:1, yh:{5}, yw:{6}, yo:{3} = sum k:{2} of u[yn, yh, yw, k] * v[k, yo]
+z: f32[1,{5},{6},{3}] over zn:1, zh:{5}, zw:{6}, zo:{3} = y[zn, zh, zw, zo] + r[zn, zh, zw, zo]
+output z
+)",
+                            h, w, c, o, stride, oh, ow, h + 2, w + 2, h + 1, w + 1)};
+}
+
 // 8-bit integers of types a and b, each with a zero point or none, requantized or not.
 NamedWorkload ByteMatMul(const std::string& name, int m, int n, int k, const std::string& a, const std::string& b,
                          bool a_zero, bool b_zero, const std::string& kind, bool requantize) {
@@ -223,6 +243,8 @@ output u
 )"},
       Attention("attention", 20, 48, 16, 16),
       Attention("attention_prime", 13, 67, 7, 19),
+      Separable("separable", 10, 9, 16, 24, 1),
+      Separable("separable_prime", 13, 7, 19, 5, 2),
       {"gelu", R"(workload "elementwise"
 input x: f32[7,33] in [-3, 3]
 const b: f32[33] in [-1, 1]
