@@ -14,8 +14,10 @@
 
 namespace hone {
 
-// Shared objects (ELF) for CPUs, the text of an OpenCL C program, and PTX, NVIDIA's portable assembly, as text. The
-// numbers are in packages: a new kind takes a new one, never another's.
+// Shared objects (ELF) for CPUs, the text of an OpenCL C program, and PTX, NVIDIA's portable assembly, as text. Behind
+// the text of PTX may stand what it was assembled to, for one architecture: a NUL, and then for each module of machine
+// code its length, 8 bytes, little-endian, and the module. A device that cannot run that takes the text. The numbers
+// are in packages: a new kind takes a new one, never another's.
 enum class CodeKind : uint32_t { kX86_64 = 1, kAArch64 = 2, kArm = 3, kOpenCl = 4, kPtx = 5 };
 
 struct CodeKindEntry {

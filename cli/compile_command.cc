@@ -123,10 +123,7 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const Options& optio
     HONE_ASSIGN_OR_RETURN(const LockFile lock, ReadLockFile(options.locked));
     HONE_ASSIGN_OR_RETURN(targets, LockedTargets(lock, options.locked, options.model));
   }
-  for (package::KernelOptions& target : targets) {
-    target.examine = options.json;
-    target.reproducers = options.model.reproducers;
-  }
+  for (package::KernelOptions& target : targets) target.reproducers = options.model.reproducers;
   return targets;
 }
 

@@ -95,8 +95,8 @@ class Device {
   virtual SandboxPolicy sandbox() const = 0;
   // Longest that Load may take, building included.
   virtual double load_seconds() const = 0;
-  // Processes that build kernels side by side before any is timed; 0: Load builds nothing.
-  virtual int builders() const = 0;
+  // Processes that build the batch's kernels side by side before any is timed; 0: Load builds nothing.
+  virtual int Builders(const VisitBatch& batch) const = 0;
 
   // In a visit's child, confined as sandbox() says. The error says why the batch cannot be measured.
   virtual absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const = 0;

@@ -70,7 +70,7 @@ VisitResult ErrorResult(const absl::Status& status) {
 // the time that is left; what is not built by then is where it is measured.
 void Visitor::BuildAhead(ChildTask task, Progress& progress, int cancel_fd) {
   const std::vector<int> pending = progress.Pending();
-  const size_t count = std::min(static_cast<size_t>(device_.builders()), pending.size() / kLeastBuilt);
+  const size_t count = std::min(static_cast<size_t>(device_.Builders(*task.batch)), pending.size() / kLeastBuilt);
   const double now = SecondsNow();
   const double end = now + (task.deadline - now) / 2;
   if (task.deadline - now < kWorthBuilding) return;

@@ -109,6 +109,22 @@ std::string OneModule(std::string_view ptx) {
   return module;
 }
 
+// The modules behind the text of PTX: a NUL, then each with its length before it. None if these are no such bytes.
+std::vector<std::string> MachineCode(std::string_view bytes) {
+  std::vector<std::string> modules;
+  if (!bytes.empty()) bytes.remove_prefix(1);
+  while (!bytes.empty()) {
+    uint64_t length = 0;
+    for (size_t i = 0; i < sizeof length && i < bytes.size(); ++i) {
+      length |= uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+    }
+    if (bytes.size() < sizeof length || length > bytes.size() - sizeof length) return {};
+    modules.emplace_back(bytes.substr(sizeof length, length));
+    bytes.remove_prefix(sizeof length + length);
+  }
+  return modules;
+}
+
 Error Compile(const Context& context, const std::string& ptx, const std::string& device, std::string* binary,
               std::string* log) {
   const Api& api = *context.api;
@@ -177,8 +193,25 @@ Error Library::Open(std::string_view selector, Device* device) const {
   return {};
 }
 
-Error Device::Build(std::string_view ptx, const BuildOptions& options, Program* program) const {
+Error Device::Load(const std::string& module, Program* program) const {
+  Handle handle = nullptr;
+  const int code = context_->api->cuModuleLoadData(&handle, module.data());
+  if (Error e = context_->Check(code, "cannot load the program on '" + info_.name + "'"); !e.ok()) return e;
+  program->modules_.push_back(Own(context_, handle, [](const Api& api, Handle h) { api.cuModuleUnload(h); }));
+  return {};
+}
+
+Error Device::Build(std::string_view code, const BuildOptions& options, Program* program) const {
   context_->Enter();
+  const std::string_view ptx = code.substr(0, code.find('\0'));
+  const std::vector<std::string> machine_code = MachineCode(code.substr(ptx.size()));
+  Program assembled;
+  assembled.context_ = context_;
+  const bool runs = std::ranges::all_of(machine_code, [&](const std::string& m) { return Load(m, &assembled).ok(); });
+  if (runs && !machine_code.empty()) {
+    *program = std::move(assembled);
+    return {};
+  }
   std::string key;
   for (const std::string_view part :
        {std::string_view("cuda"), std::string_view(info_.name), std::string_view(info_.architecture),
@@ -196,10 +229,7 @@ Error Device::Build(std::string_view ptx, const BuildOptions& options, Program* 
     if (Error e = Compile(*context_, OneModule(ptx), info_.name, &binary, &built.log_); !e.ok()) return e;
     cache.Keep(key, binary);
   }
-  Handle module = nullptr;
-  const int code = context_->api->cuModuleLoadData(&module, binary.data());
-  if (Error e = context_->Check(code, "cannot load the program on '" + info_.name + "'"); !e.ok()) return e;
-  built.module_ = Own(context_, module, [](const Api& api, Handle h) { api.cuModuleUnload(h); });
+  if (Error e = Load(binary, &built); !e.ok()) return e;
   *program = std::move(built);
   return {};
 }
@@ -208,17 +238,19 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   context_->Enter();
   const Api& api = *context_->api;
   Kernel found;
-  if (Error e = context_->Check(api.cuModuleGetFunction(&found.function_, module_.get(), name.c_str()),
-                                "no kernel '" + name + "' in the program");
-      !e.ok()) {
-    return e;
+  Error absent = {Trouble::kProgram, "no kernel '" + name + "' in the program"};
+  for (const std::shared_ptr<void>& module : modules_) {
+    const int code = api.cuModuleGetFunction(&found.function_, module.get(), name.c_str());
+    absent = context_->Check(code, "no kernel '" + name + "' in the program");
+    found.module_ = module;
+    if (absent.ok()) break;
   }
+  if (!absent.ok()) return absent;
   const auto ask = [&](FunctionAttribute attribute) {
     int value = 0;
     return api.cuFuncGetAttribute(&value, attribute, found.function_) == kSuccess ? value : 0;
   };
   found.context_ = context_;
-  found.module_ = module_;
   found.name_ = name;
   found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
   *kernel = std::move(found);

@@ -91,7 +91,7 @@ class Program {
  private:
   friend class Device;
   std::shared_ptr<const Context> context_;
-  std::shared_ptr<void> module_;
+  std::vector<std::shared_ptr<void>> modules_;
   std::string log_;
   bool from_cache_ = false;
 };
@@ -139,8 +139,9 @@ class Device {
   const DeviceInfo& info() const { return info_; }
   int number() const;  // its place in the driver's list
 
-  // Compiles PTX; several modules of it may follow one another, with different names. kProgram: the driver's log.
-  Error Build(std::string_view ptx, const BuildOptions& options, Program* program) const;
+  // Compiles PTX; several modules of it may follow one another, with different names. Machine code behind a NUL, as
+  // base/code_kind.h has it, is loaded instead if this device can run it. kProgram: the driver's log.
+  Error Build(std::string_view code, const BuildOptions& options, Program* program) const;
   // With arbitrary contents.
   Error Allocate(size_t bytes, Buffer* buffer) const;
   Error AllocatePinned(size_t bytes, PinnedMemory* memory) const;
@@ -173,6 +174,7 @@ class Device {
 
  private:
   friend class Library;
+  Error Load(const std::string& module, Program* program) const;  // machine code, as one module more of the program
   Error Wait(void* event, Deadline deadline) const;
   Error CheckRange(const Buffer& buffer, size_t offset, size_t bytes) const;
 

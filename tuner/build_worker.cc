@@ -17,11 +17,6 @@ namespace {
 
 constexpr size_t kKeptPrepares = 64;
 
-std::string DrawbackOf(const std::string& code, const target::Target& target) {
-  const std::optional<codegen::Resources> resources = codegen::Examine(code, target);
-  return resources.has_value() ? codegen::Drawback(*resources, target) : "";
-}
-
 BuildReply Failed(const absl::Status& status) {
   BuildReply reply;
   reply.kind = BuildReply::Kind::kFailed;
@@ -58,7 +53,11 @@ absl::StatusOr<BuildReply> Builder::Compile(const BuildRequest& request) {
   HONE_ASSIGN_OR_RETURN(codegen::Kernel kernel,
                         codegen::CompileKernel(workload, schedule, target, request.name, options));
   BuildReply reply;
-  if (!reference) reply.drawback = DrawbackOf(kernel.code, target);
+  // With machine code in it, nobody on the device's side has to compile.
+  if (const std::optional<codegen::Assembled> assembled = codegen::Assemble(kernel.code, target)) {
+    if (!reference) reply.drawback = codegen::Drawback(assembled->resources, target);
+    kernel.code = codegen::WithMachineCode(std::move(kernel.code), {&assembled->machine_code, 1});
+  }
   if (!options.prepares && kernel.prepare.body.defined()) {
     HONE_ASSIGN_OR_RETURN(reply.prepare, Prepare(kernel.prepare, target));
   }

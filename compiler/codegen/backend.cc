@@ -39,14 +39,14 @@ absl::StatusOr<Artifact> Concatenate(std::span<const std::string> objects) {
   return artifact;
 }
 
-std::optional<Resources> NobodyKnows(const std::string&, const target::Target&) { return std::nullopt; }
+std::optional<Assembled> NoAssembler(const std::string&, const target::Target&) { return std::nullopt; }
 
-constexpr Backend kCpu = {EmitMachineCode, LinkShared, CodeOfCpu, EnabledFeatures, NobodyKnows};
+constexpr Backend kCpu = {EmitMachineCode, LinkShared, CodeOfCpu, EnabledFeatures, NoAssembler};
 constexpr Backend kOpenCl = {EmitSource, Concatenate, [](const target::Target&) { return CodeKind::kOpenCl; },
-                             [](const target::Target&) { return std::vector<std::string>(); }, NobodyKnows};
+                             [](const target::Target&) { return std::vector<std::string>(); }, NoAssembler};
 
 constexpr Backend kCuda = {EmitMachineCode, Concatenate, [](const target::Target&) { return CodeKind::kPtx; },
-                           [](const target::Target&) { return std::vector<std::string>(); }, ExaminePtx};
+                           [](const target::Target&) { return std::vector<std::string>(); }, AssemblePtx};
 
 const Backend& BackendOf(target::Kind kind) {
   switch (kind) {
@@ -78,8 +78,18 @@ std::vector<std::string> RequiredFeatures(const target::Target& target) {
   return BackendOf(target.kind).required_features(target);
 }
 
-std::optional<Resources> Examine(const std::string& code, const target::Target& target) {
-  return BackendOf(target.kind).examine(code, target);
+std::optional<Assembled> Assemble(const std::string& object, const target::Target& target) {
+  return BackendOf(target.kind).assemble(object, target);
+}
+
+std::string WithMachineCode(std::string code, std::span<const std::string> machine_codes) {
+  if (machine_codes.empty()) return code;
+  code += '\0';
+  for (const std::string& machine_code : machine_codes) {
+    for (int byte = 0; byte < 8; ++byte) code += static_cast<char>(machine_code.size() >> (8 * byte));
+    code += machine_code;
+  }
+  return code;
 }
 
 std::string Drawback(const Resources& resources, const target::Target& target) {

@@ -19,7 +19,7 @@ struct Backend {
   absl::StatusOr<Artifact> (*link)(std::span<const std::string> objects);
   CodeKind (*code_kind)(const target::Target& target);
   std::vector<std::string> (*required_features)(const target::Target& target);
-  std::optional<Resources> (*examine)(const std::string& code, const target::Target& target);
+  std::optional<Assembled> (*assemble)(const std::string& object, const target::Target& target);
 };
 
 // llvm/: machine code for CPUs, and PTX for CUDA.
@@ -29,7 +29,7 @@ absl::StatusOr<Artifact> LinkShared(std::span<const std::string> objects);
 std::vector<std::string> EnabledFeatures(const target::Target& target);
 
 // With a ptxas of PATH, or of a toolkit where NVIDIA installs it.
-std::optional<Resources> ExaminePtx(const std::string& code, const target::Target& target);
+std::optional<Assembled> AssemblePtx(const std::string& object, const target::Target& target);
 
 }  // namespace hone::codegen
 

@@ -58,9 +58,18 @@ struct Resources {
   int64_t spill_bytes = 0;   // of a lane: registers that are kept in memory meanwhile, for there are too few
 };
 
-// Of code that Emit made. Empty where nothing on this machine can tell before the code is on a device: a CPU's and
+// What else a target's own assembler makes of code.
+struct Assembled {
+  Resources resources;
+  std::string machine_code;  // for exactly the target's architecture
+};
+
+// Of an object that Emit made. Empty where it is machine code already, or becomes that only on a device: a CPU's and
 // OpenCL's; CUDA's without a ptxas (of a CUDA toolkit) that knows the architecture. Takes as long as that. Thread-safe.
-std::optional<Resources> Examine(const std::string& code, const target::Target& target);
+std::optional<Assembled> Assemble(const std::string& object, const target::Target& target);
+
+// An object, or what several were linked to, with the machine code of all of it behind it, as base/code_kind.h says.
+std::string WithMachineCode(std::string code, std::span<const std::string> machine_codes);
 
 // Why such code is not worth being launched, or cannot be; empty if nothing speaks against it.
 std::string Drawback(const Resources& resources, const target::Target& target);

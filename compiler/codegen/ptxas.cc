@@ -1,11 +1,13 @@
-// What NVIDIA's assembler, which comes with a CUDA toolkit, makes of PTX. Nobody needs it: where there is none, the
-// device's driver does the same later.
+// Machine code by NVIDIA's assembler, which comes with a CUDA toolkit, of PTX. Nobody needs it: where there is none,
+// the device's driver does the same later.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <iterator>
+#include <utility>
 
 #include "base/run_program.h"
 #include "base/temporary_folder.h"
@@ -31,21 +33,24 @@ int64_t MostOf(std::string_view text, std::string_view what) {
 
 }  // namespace
 
-std::optional<Resources> ExaminePtx(const std::string& code, const target::Target& target) {
+std::optional<Assembled> AssemblePtx(const std::string& object, const target::Target& target) {
   std::string assembler = FindProgram("ptxas");
   if (assembler.empty()) assembler = kWhereToolkitsAre;
   if (access(assembler.c_str(), X_OK) != 0) return std::nullopt;
   const absl::StatusOr<TemporaryFolder> scratch = TemporaryFolder::Create();
   if (!scratch.ok()) return std::nullopt;
-  const std::string source = *scratch / "kernel.ptx";
-  std::ofstream(source) << code;
+  const std::string source = *scratch / "kernel.ptx", made = *scratch / "kernel.cubin";
+  std::ofstream(source) << object;
   // It may not know the architecture.
-  const absl::StatusOr<std::string> text =
-      RunProgram({assembler, "-v", "-arch", target.cpu, source, "-o", *scratch / "kernel.cubin"});
+  const absl::StatusOr<std::string> text = RunProgram({assembler, "-v", "-arch", target.cpu, source, "-o", made});
   if (!text.ok()) return std::nullopt;
-  return Resources{.registers = MostOf(*text, " registers"),
-                   .shared_bytes = MostOf(*text, " bytes smem"),
-                   .spill_bytes = std::max(MostOf(*text, " bytes spill stores"), MostOf(*text, " bytes spill loads"))};
+  std::ifstream file(made, std::ios::binary);
+  std::string machine_code{std::istreambuf_iterator<char>(file), {}};
+  if (machine_code.empty()) return std::nullopt;
+  return Assembled{{.registers = MostOf(*text, " registers"),
+                    .shared_bytes = MostOf(*text, " bytes smem"),
+                    .spill_bytes = std::max(MostOf(*text, " bytes spill stores"), MostOf(*text, " bytes spill loads"))},
+                   std::move(machine_code)};
 }
 
 }  // namespace hone::codegen

@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
                       fmt::format("workload {} ({})", ir::WorkloadDigest(workloads[i]).substr(0, 12), workloads[i].op));
     }
     kernels[i] = *std::move(kernel);
-    if (options.examine) kernels[i].resources = codegen::Examine(kernels[i].kernel.code, options.target);
+    if (!options.plain) kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, options.target);
     return absl::OkStatus();
   }));
   return kernels;

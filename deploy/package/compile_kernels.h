@@ -33,7 +33,6 @@ struct KernelOptions {
   int threads = 0;               // that generate code; 0: one per CPU
   bool pinned = false;           // the first schedule of `lookup` is used, and every workload has one; else an error
   bool plain = false;            // unscheduled loops for every workload: quick to compile, slow to run
-  bool examine = false;          // says what every kernel takes, where this machine can tell (codegen.h)
   std::string reproducers = {};  // folder for what shows the failure of a pass again (pass_runner.h); empty: none
 };
 
@@ -42,7 +41,7 @@ struct CompiledKernel {
   std::string digest;                           // of the workload
   std::string schedule;                         // text of the one that was used
   int record = -1;                              // which one of the lookup's answer that is; none: -1
-  std::optional<codegen::Resources> resources;  // if it was asked for
+  std::optional<codegen::Assembled> assembled;  // where this machine can (codegen.h)
   std::vector<std::string> warnings;
 };
 

@@ -92,7 +92,7 @@ class PackageCompiler {
     PackageProgram& program = built.program;
     AddNeeds(options.target, kernels, program);
     Summarize(kernels, target::Print(options.target));
-    HONE_ASSIGN_OR_RETURN(program.code, LinkedCode(kernels, options.target));
+    HONE_ASSIGN_OR_RETURN(program.code, LinkedCode(kernels, options));
     HONE_RETURN_IF_ERROR(PlanArena(program));
     contents_.programs.push_back(std::move(program));
     packed_.push_back(std::move(built.packed));
@@ -109,15 +109,22 @@ class PackageCompiler {
   }
 
  private:
-  static absl::StatusOr<std::string> LinkedCode(std::span<CompiledKernel> kernels, const target::Target& target) {
+  // What was assembled depends on the toolkit that is here, so where schedules are pinned it is left out: such a
+  // package is the same everywhere.
+  static absl::StatusOr<std::string> LinkedCode(std::span<CompiledKernel> kernels, const KernelOptions& options) {
     std::vector<std::string> objects;
-    for (CompiledKernel& kernel : kernels) objects.push_back(std::move(kernel.kernel.code));
+    std::vector<std::string> machine_codes;
+    for (CompiledKernel& kernel : kernels) {
+      objects.push_back(std::move(kernel.kernel.code));
+      if (kernel.assembled.has_value()) machine_codes.push_back(std::move(kernel.assembled->machine_code));
+    }
+    if (options.pinned || machine_codes.size() < kernels.size()) machine_codes.clear();
     // A model that only renames or returns constants has no kernel, but its program has a place for code.
     if (objects.empty()) {
-      HONE_ASSIGN_OR_RETURN(objects.emplace_back(), codegen::Emit({}, target));
+      HONE_ASSIGN_OR_RETURN(objects.emplace_back(), codegen::Emit({}, options.target));
     }
-    HONE_ASSIGN_OR_RETURN(codegen::Artifact artifact, codegen::Link(objects, target));
-    return std::move(artifact.code);
+    HONE_ASSIGN_OR_RETURN(codegen::Artifact artifact, codegen::Link(objects, options.target));
+    return codegen::WithMachineCode(std::move(artifact.code), machine_codes);
   }
 
   void Summarize(std::span<const CompiledKernel> kernels, std::string target) {
@@ -130,7 +137,7 @@ class PackageCompiler {
         summary.lanes = std::max(summary.lanes, launch.lanes);
       }
       if (summary.lanes > 0) summary.shared_bytes = kernel.kernel.shared_bytes;
-      summary.resources = kernel.resources;
+      if (kernel.assembled.has_value()) summary.resources = kernel.assembled->resources;
       for (const std::string& warning : kernel.warnings) {
         summary_.warnings.push_back(fmt::format("{}: {}", program.target, warning));
       }

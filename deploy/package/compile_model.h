@@ -23,7 +23,7 @@ struct KernelSummary {
   std::string digest;                   // of its workload
   std::string code_digest;              // of its code before it was linked with the others: what a schedule changes
   int64_t lanes = 0, shared_bytes = 0;  // of a group of its largest launch; 0 on a target without lanes
-  std::optional<codegen::Resources> resources;  // if KernelOptions asks for it and this machine can tell
+  std::optional<codegen::Resources> resources;  // where this machine can tell
 };
 
 struct ProgramSummary {

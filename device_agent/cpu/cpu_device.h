@@ -23,7 +23,7 @@ class CpuDevice : public Device {
   Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override { return {}; }
   double load_seconds() const override { return 10; }  // nothing is built, but a board's memory may be slow to come by
-  int builders() const override { return 0; }
+  int Builders(const VisitBatch&) const override { return 0; }
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
 
  private:

@@ -24,7 +24,7 @@ class CudaDevice : public Device {
   Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // the driver's compiler takes its time on a board
-  int builders() const override;
+  int Builders(const VisitBatch& batch) const override;
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
 
  private:

@@ -86,7 +86,7 @@ SandboxPolicy OpenClDevice::sandbox() const {
 }
 
 // A driver's compiler has one lock for a whole process.
-int OpenClDevice::builders() const {
+int OpenClDevice::Builders(const VisitBatch&) const {
   return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
 }
 

@@ -22,7 +22,7 @@ class OpenClDevice : public Device {
   Sensors ReadSensors() const override { return {}; }  // OpenCL knows none
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // a driver's compiler takes its time
-  int builders() const override;
+  int Builders(const VisitBatch& batch) const override;
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
 
  private:

@@ -165,6 +165,25 @@ TEST_P(DeviceTest, PassesItsSelfTest) {
   });
 }
 
+TEST(CudaDevice, BuildsNothingAheadWhereAllIsMachineCodeAlready) {
+  const std::unique_ptr<Device> device = [] {
+    for (const Subject& subject : Subjects()) {
+      if (subject.name == "Cuda") return subject.make();
+    }
+    return std::unique_ptr<Device>();
+  }();
+  ASSERT_NE(device, nullptr);
+  std::string artifact = "text";
+  artifact += '\0';
+  artifact += "machine codetext";
+  VisitBatch batch;
+  batch.artifact = artifact;
+  batch.candidates = {{"a", {{}, 0, 17}}};
+  EXPECT_EQ(device->Builders(batch), 0);
+  batch.candidates = {{"a", {{}, 0, 17}}, {"b", {{}, 17, 4}}};
+  EXPECT_GT(device->Builders(batch), 0) << "one is text alone";
+}
+
 TEST(CudaDevice, TellsItsTemperatureAndClock) {
   if (getenv("HONE_REAL_CUDA") != nullptr) GTEST_SKIP() << "the figures are those of the fake library";
   for (const Subject& subject : Subjects()) {

@@ -24,7 +24,7 @@ class FakeDevice : public Device {
   Sensors ReadSensors() const override { return {42.0, 1000.0}; }
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return load_seconds_; }
-  int builders() const override { return builders_; }
+  int Builders(const VisitBatch&) const override { return builders_; }
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
 
  private:

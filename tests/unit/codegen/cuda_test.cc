@@ -3,16 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 
-#include "base/temporary_folder.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/shared_memory.h"
 #include "compiler/ir/text.h"
+#include "tests/unit/codegen/fake_ptxas.h"
 
 namespace hone::codegen {
 namespace {
@@ -112,37 +109,30 @@ ptxas info    : Function properties for k
 ptxas info    : Used 104 registers, used 0 barriers, 1024 bytes smem, 360 bytes cmem[0]
 )";
 
-// A ptxas that stands first on PATH: prints `text` and ends with `status`.
-class FakePtxas {
- public:
-  FakePtxas(const std::string& text, int status) : path_(std::getenv("PATH")) {
-    const std::filesystem::path file = folder_ / "ptxas";
-    std::ofstream(file) << "#!/bin/sh\n[ $# = 6 ] && [ -s \"$4\" ] || exit 9\ncat <<'END'\n"
-                        << text << "END\nexit " << status << "\n";
-    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-    setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1);
-  }
-  ~FakePtxas() { setenv("PATH", path_.c_str(), 1); }
-
- private:
-  const std::string path_;
-  const TemporaryFolder folder_ = *TemporaryFolder::Create();
-};
-
 TEST(Cuda, WhatAKernelTakesIsTheMostOfItsFunctions) {
-  const FakePtxas ptxas(kTwoFunctions, 0);
-  const target::Target target = *target::ParseTarget("cuda:sm_75");
-  const std::optional<Resources> resources = Examine("a module", target);
-  ASSERT_TRUE(resources.has_value());
-  EXPECT_EQ(resources->registers, 104);
-  EXPECT_EQ(resources->shared_bytes, 50176);
-  EXPECT_EQ(resources->spill_bytes, 20);
+  const FakePtxas ptxas(kTwoFunctions, "machine code");
+  const std::optional<Assembled> assembled = Assemble("a module", *target::ParseTarget("cuda:sm_75"));
+  ASSERT_TRUE(assembled.has_value());
+  EXPECT_EQ(assembled->resources.registers, 104);
+  EXPECT_EQ(assembled->resources.shared_bytes, 50176);
+  EXPECT_EQ(assembled->resources.spill_bytes, 20);
+  EXPECT_EQ(assembled->machine_code, "machine code");
+}
+
+TEST(Cuda, MachineCodeStandsBehindTheText) {
+  using namespace std::string_literals;
+  EXPECT_EQ(WithMachineCode("text", {}), "text");
+  const std::string machine_codes[] = {"one", std::string(259, '\0')};
+  const std::string both = WithMachineCode("text", machine_codes);
+  EXPECT_EQ(both.substr(0, 16), "text\0\3\0\0\0\0\0\0\0one"s);
+  EXPECT_EQ(both.substr(16, 8), "\3\1\0\0\0\0\0\0"s);
+  EXPECT_EQ(both.size(), 16U + 8 + 259);
 }
 
 TEST(Cuda, NothingIsSaidWhereNobodyCanTell) {
-  const FakePtxas ptxas("ptxas fatal   : Value 'sm_53' is not defined for option 'gpu-name'\n", 255);
-  EXPECT_FALSE(Examine("a module", *target::ParseTarget("cuda:sm_53")).has_value());
-  EXPECT_FALSE(Examine("ELF", *target::ParseTarget("x86_64 -mcpu=x86-64-v3")).has_value());
+  const FakePtxas ptxas("ptxas fatal   : Value 'sm_53' is not defined for option 'gpu-name'\n", "", 255);
+  EXPECT_FALSE(Assemble("a module", *target::ParseTarget("cuda:sm_53")).has_value());
+  EXPECT_FALSE(Assemble("ELF", *target::ParseTarget("x86_64 -mcpu=x86-64-v3")).has_value());
 }
 
 TEST(Cuda, SpillsAndTooMuchSharedMemoryAreDrawbacks) {

@@ -114,6 +114,38 @@ TEST_F(CudaTest, RefusesWhatIsNoProgram) {
   EXPECT_EQ(program_.Find("absent", &kernel_).trouble, Trouble::kProgram);
 }
 
+// As base/code_kind.h has it.
+std::string WithMachineCode(std::string code, const std::vector<std::string>& modules) {
+  code += '\0';
+  for (const std::string& module : modules) {
+    const uint64_t length = module.size();
+    code.append(reinterpret_cast<const char*>(&length), sizeof length);
+    code += module;
+  }
+  return code;
+}
+
+TEST_F(CudaTest, TakesMachineCodeAndElseTheText) {
+  Program program;
+  Kernel kernel;
+  const std::string good = "machine code for sm_87 .entry good(", crash = "machine code for sm_87 .entry crash(";
+  // Nobody compiles what is no PTX.
+  ASSERT_TRUE(device_.Build(WithMachineCode("no PTX", {good, crash}), {}, &program).ok());
+  EXPECT_TRUE(program.Find("good", &kernel).ok());
+  EXPECT_TRUE(program.Find("crash", &kernel).ok());
+  EXPECT_EQ(program.Find("hang", &kernel).trouble, Trouble::kProgram);
+
+  const std::string text = Module("hang"), other = "machine code for sm_90 .entry good(";
+  std::string truncated = WithMachineCode(text, {good});
+  truncated.pop_back();
+  for (const std::string& code : {WithMachineCode(text, {good, other}), truncated, text + '\0' + "\1\2"}) {
+    ASSERT_TRUE(device_.Build(code, {}, &program).ok());
+    EXPECT_TRUE(program.Find("hang", &kernel).ok());
+    EXPECT_FALSE(program.Find("good", &kernel).ok());
+  }
+  EXPECT_THAT(device_.Build(WithMachineCode("no PTX", {other}), {}, &program).text, HasSubstr("INVALID_PTX"));
+}
+
 TEST_F(CudaTest, ChecksRangesItself) {
   Prepare();
   Buffer slice;

@@ -12,6 +12,7 @@
 
 #include "compiler/space/space.h"
 #include "deploy/runtime/code_object.h"
+#include "tests/unit/codegen/fake_ptxas.h"
 #include "tuner/build_worker.h"
 
 namespace hone::tuner {
@@ -176,6 +177,32 @@ TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
   EXPECT_NE(code.Find(batch->reference.name.c_str()), nullptr);
   EXPECT_NE(code.Find(batch->candidates[0].kernel.name.c_str()), nullptr);
   EXPECT_NE(code.Find(batch->candidates[3].kernel.name.c_str()), nullptr);
+}
+
+TEST(BuildPoolTest, CandidatesForCudaTravelWithTheMachineCodeOfAToolkit) {
+  const auto target = target::ParseTarget("cuda:sm_90").value();
+  const auto standard = space::Default(ir::ParseWorkload(kWorkload).value(), target);
+  ASSERT_TRUE(standard.ok());
+  const BuildJob job = {kWorkload, target::Print(target), {schedule::Print(standard->schedule)}};
+  const auto ends = [](const BuiltBatch& batch, const CodeRange& code, std::string_view end) {
+    return std::string_view(batch.artifact)
+        .substr(static_cast<size_t>(code.offset), static_cast<size_t>(code.bytes))
+        .ends_with(end);
+  };
+  {
+    const codegen::FakePtxas ptxas("Used 64 registers\n", "machine code");
+    BuildPool pool({{"/proc/self/exe"}, 1, absl::Seconds(60)});
+    const auto batch = pool.Build(job);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    const std::string_view end("\0\14\0\0\0\0\0\0\0machine code", 21);
+    EXPECT_TRUE(ends(*batch, batch->candidates[0].code, end)) << batch->candidates[0].text;
+    EXPECT_TRUE(ends(*batch, batch->reference_code, end)) << "it runs there, too";
+  }
+  const codegen::FakePtxas old("unknown architecture\n", "", 255);
+  BuildPool pool({{"/proc/self/exe"}, 1, absl::Seconds(60)});
+  const auto batch = pool.Build(job);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->artifact.find('\0'), std::string::npos) << "the driver compiles what is text alone";
 }
 
 TEST(BuildPoolTest, CandidatesThatPackAlikeHaveOnePrepare) {

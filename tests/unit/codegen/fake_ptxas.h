@@ -1,0 +1,38 @@
+// A ptxas for tests that stands first on PATH, as long as it lives.
+#ifndef HONE_TESTS_UNIT_CODEGEN_FAKE_PTXAS_H_
+#define HONE_TESTS_UNIT_CODEGEN_FAKE_PTXAS_H_
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/temporary_folder.h"
+
+namespace hone::codegen {
+
+class FakePtxas {
+ public:
+  // It prints `text`, writes `machine_code` where it is asked to, and ends with `status`. Fails where it is called
+  // otherwise than for a source that is not empty. Environment variables belong to the whole process.
+  FakePtxas(const std::string& text, const std::string& machine_code, int status = 0) : path_(std::getenv("PATH")) {
+    const std::filesystem::path file = folder_ / "ptxas";
+    std::ofstream(folder_ / "machine_code") << machine_code;
+    std::ofstream(file) << "#!/bin/sh\n[ $# = 6 ] && [ -s \"$4\" ] || exit 9\ncat <<'END'\n"
+                        << text << "END\n[ " << status << " = 0 ] && cp '" << (folder_ / "machine_code").string()
+                        << "' \"$6\"\nexit " << status << "\n";
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1);
+  }
+  ~FakePtxas() { setenv("PATH", path_.c_str(), 1); }
+  FakePtxas(const FakePtxas&) = delete;
+  FakePtxas& operator=(const FakePtxas&) = delete;
+
+ private:
+  const std::string path_;
+  const TemporaryFolder folder_ = *TemporaryFolder::Create();
+};
+
+}  // namespace hone::codegen
+
+#endif  // HONE_TESTS_UNIT_CODEGEN_FAKE_PTXAS_H_
