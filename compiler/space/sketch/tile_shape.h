@@ -14,7 +14,7 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kWindowSteps = 16;  // of a reduction that is written out whole
+inline constexpr int64_t kWindowSteps = 25;  // of a reduction that is written out whole
 
 // How many elements of every axis of a stage are accumulated in registers at a time.
 struct InnerTile {

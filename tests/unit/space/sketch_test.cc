@@ -224,23 +224,25 @@ TEST(SketchTest, DecisionsThatAreNoMoreChangeNothing) {
 
 // Register tiles have nothing to pack there.
 TEST(FamilyTest, ADepthwiseConvolutionWithChannelsFirstIsBestTheSketchs) {
-  const auto space = [](std::string_view layout) {
+  const auto space = [](std::string_view layout, int window) {
     const bool last = layout == "channels last";
     const auto workload = ir::ParseWorkload(fmt::format(
         R"(workload "depthwise_conv2d"
 input x: f32[{0}] in [-1, 1]
 const w: f32[{1}] in [-1, 1]
-t: f32[{2} = sum a:3, b:3 of {3}
+t: f32[{2} = sum a:{4}, b:{4} of {3}
 output t
 )",
-        last ? "16,34,32" : "32,16,34", last ? "3,3,32" : "32,3,3",
+        last ? "20,38,32" : "32,20,38", fmt::format(fmt::runtime(last ? "{0},{0},32" : "32,{0},{0}"), window),
         last ? "14,32,32] over i:14, j:32, c:32" : "32,14,32] over c:32, i:14, j:32",
-        last ? "x[i + a, j + b, c] * w[a, b, c]" : "x[c, i + a, j + b] * w[c, a, b]"));
+        last ? "x[i + a, j + b, c] * w[a, b, c]" : "x[c, i + a, j + b] * w[c, a, b]", window));
     EXPECT_TRUE(workload.ok()) << workload.status();
     return std::string(Fitting(*workload, SomeCpu())[0]->name);
   };
-  EXPECT_EQ(space("channels first"), "sketch");
-  EXPECT_EQ(space("channels last"), "register_tile");
+  EXPECT_EQ(space("channels first", 3), "sketch");
+  EXPECT_EQ(space("channels first", 5), "sketch");
+  EXPECT_EQ(space("channels first", 7), "register_tile") << "too much to be written out";
+  EXPECT_EQ(space("channels last", 3), "register_tile");
 }
 
 TEST(FamilyTest, NamesOfFamilies) {
