@@ -23,6 +23,9 @@ constexpr int kPatience = 10;
 // A few thousand rows gain little from more, and OpenMP's threads spin while they wait for work: beside compilers on
 // all cores, that costs more than they bring.
 constexpr int kThreads = 1;
+// Of a model that is stored, beside XGBoost's own.
+constexpr const char *kFeaturesAttribute = "features", *kTreesAttribute = "trees",
+                     *kPriorWeightAttribute = "prior_weight";
 
 absl::Status Checked(int code, const char* what) {
   if (code == 0) return absl::OkStatus();
@@ -62,8 +65,8 @@ struct Row {
   int workload;
   double label;  // log of speed, 0 for the fastest of its workload
   double weight;
+  double prior = 0;  // its score
   double margin = 0;
-  double draft() const { return -(*features)[kDraftLogSeconds]; }
 };
 
 std::vector<Row> Label(std::span<const Sample> samples) {
@@ -85,32 +88,36 @@ std::vector<Row> Label(std::span<const Sample> samples) {
   return rows;
 }
 
-// Least squares of label against draft within the workloads. Sets every row's margin, returns the draft's weight.
-double FitDraft(std::vector<Row>& rows) {
+// Least squares of label against the prior within the workloads. Sets every row's margin, returns the prior's weight.
+double FitPrior(std::vector<Row>& rows, const CostModel& model) {
   struct Mean {
-    double label = 0, draft = 0, weight = 0;
+    double label = 0, prior = 0, weight = 0;
   };
+  std::vector<const Features*> features;
+  for (const Row& row : rows) features.push_back(row.features);
+  const std::vector<double> scores = model.Score(features);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i].prior = scores[i];
   std::map<int, Mean> means;
   for (const Row& row : rows) {
     Mean& mean = means[row.workload];
     mean.label += row.weight * row.label;
-    mean.draft += row.weight * row.draft();
+    mean.prior += row.weight * row.prior;
     mean.weight += row.weight;
   }
   for (auto& [workload, mean] : means) {
     mean.label /= mean.weight;
-    mean.draft /= mean.weight;
+    mean.prior /= mean.weight;
   }
   double covariance = 0, variance = 1e-9;
   for (const Row& row : rows) {
     const Mean& mean = means[row.workload];
-    covariance += row.weight * (row.label - mean.label) * (row.draft() - mean.draft);
-    variance += row.weight * std::pow(row.draft() - mean.draft, 2);
+    covariance += row.weight * (row.label - mean.label) * (row.prior - mean.prior);
+    variance += row.weight * std::pow(row.prior - mean.prior, 2);
   }
   const double weight = std::clamp(covariance / variance, 0.0, 1.0);
   for (Row& row : rows) {
     const Mean& mean = means[row.workload];
-    row.margin = mean.label + weight * (row.draft() - mean.draft);
+    row.margin = mean.label + weight * (row.prior - mean.prior);
   }
   return weight;
 }
@@ -182,14 +189,15 @@ std::vector<double> DraftModel::Score(std::span<const Features* const> candidate
 }
 
 absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Train(std::span<const Sample> samples,
-                                                                  const Options& options) {
+                                                                  const Options& options,
+                                                                  std::shared_ptr<const CostModel> prior) {
   const auto timed =
       std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return s.seconds.has_value(); });
   if (static_cast<size_t>(timed) < kLeastSamples) {
     return absl::FailedPreconditionError(fmt::format("{} timed samples are too few to learn from", timed));
   }
   std::vector<Row> rows = Label(samples);
-  const double draft_weight = FitDraft(rows);
+  const double prior_weight = FitPrior(rows, *prior);
   // Single rows, not a whole workload: its own samples are the ones its next candidates are judged by.
   std::vector<Row> training, held_out;
   for (size_t i = 0; i < rows.size(); ++i) (i % kHoldOutEvery == 3 ? held_out : training).push_back(rows[i]);
@@ -198,17 +206,52 @@ absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Train(std::span<cons
   const DMatrixHandle handles[] = {matrix.handle(), checks.handle()};
   BoosterHandle booster = nullptr;
   HONE_RETURN_IF_ERROR(Checked(XGBoosterCreate(handles, 2, &booster), "start"));
-  std::unique_ptr<BoostedModel> model(new BoostedModel(booster, 0, draft_weight));
+  std::unique_ptr<BoostedModel> model(new BoostedModel(booster, std::move(prior)));
+  model->prior_weight_ = prior_weight;
   HONE_RETURN_IF_ERROR(Configure(booster, options));
   HONE_ASSIGN_OR_RETURN(model->trees_, Boost(booster, matrix, checks, options.rounds));
+  return model;
+}
+
+absl::StatusOr<std::string> BoostedModel::Save() const {
+  for (const auto& [name, value] : {std::pair(kFeaturesAttribute, fmt::format("{}", kFeatureCount)),
+                                    std::pair(kTreesAttribute, fmt::format("{}", trees_)),
+                                    std::pair(kPriorWeightAttribute, fmt::format("{}", prior_weight_))}) {
+    HONE_RETURN_IF_ERROR(Checked(XGBoosterSetAttr(booster_, name, value.c_str()), "keep a number"));
+  }
+  bst_ulong length = 0;
+  const char* bytes = nullptr;
+  HONE_RETURN_IF_ERROR(
+      Checked(XGBoosterSaveModelToBuffer(booster_, R"({"format": "ubj"})", &length, &bytes), "write the model"));
+  return std::string(bytes, length);
+}
+
+absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Load(std::string_view bytes) {
+  BoosterHandle booster = nullptr;
+  HONE_RETURN_IF_ERROR(Checked(XGBoosterCreate(nullptr, 0, &booster), "start"));
+  std::unique_ptr<BoostedModel> model(new BoostedModel(booster, std::make_shared<DraftModel>()));
+  HONE_RETURN_IF_ERROR(Checked(XGBoosterLoadModelFromBuffer(booster, bytes.data(), bytes.size()), "read the model"));
+  HONE_RETURN_IF_ERROR(Checked(XGBoosterSetParam(booster, "nthread", fmt::format("{}", kThreads).c_str()), "nthread"));
+  const auto number = [&](const char* name) {
+    const char* text = nullptr;
+    int found = 0;
+    return XGBoosterGetAttr(booster, name, &text, &found) == 0 && found != 0 ? std::atof(text) : 0;
+  };
+  if (number(kFeaturesAttribute) != static_cast<double>(kFeatureCount)) {
+    return absl::FailedPreconditionError(
+        fmt::format("the model was trained on {} features, and there are {}: train it anew", number(kFeaturesAttribute),
+                    kFeatureCount));
+  }
+  model->trees_ = static_cast<unsigned>(number(kTreesAttribute));
+  model->prior_weight_ = number(kPriorWeightAttribute);
   return model;
 }
 
 BoostedModel::~BoostedModel() { XGBoosterFree(booster_); }
 
 std::vector<double> BoostedModel::Score(std::span<const Features* const> candidates) const {
-  std::vector<double> scores;
-  for (const Features* features : candidates) scores.push_back(-draft_weight_ * (*features)[kDraftLogSeconds]);
+  std::vector<double> scores = prior_->Score(candidates);
+  for (double& score : scores) score *= prior_weight_;
   if (candidates.empty()) return scores;
   absl::StatusOr<Matrix> matrix = Matrix::Create({candidates.begin(), candidates.end()});
   if (!matrix.ok() || !matrix->Set("base_margin", {scores.begin(), scores.end()}).ok()) return scores;

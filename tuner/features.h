@@ -2,7 +2,7 @@
 //
 // Straight from loops, bindings and accesses (nest_facts.h), without lowering; more than ten thousand a second and
 // core. Sizes are logarithms (base 2 of 1 + x), shares stay between 0 and 1. Start with ExtractFeatures. Any change of
-// the vector makes models trained on the old one worthless; they are never stored, so nothing else depends on it.
+// the vector makes models trained on the old one worthless: the pretrained one (pretrained.h) is then trained anew.
 #ifndef HONE_TUNER_FEATURES_H_
 #define HONE_TUNER_FEATURES_H_
 

@@ -18,9 +18,10 @@ struct NamedPart {
 };
 
 constexpr NamedPart kParts[] = {
-    {"preferred", &SearchParts::preferred}, {"relatives", &SearchParts::relatives}, {"draft", &SearchParts::draft},
-    {"model", &SearchParts::model},         {"evolution", &SearchParts::evolution}, {"descent", &SearchParts::descent},
-    {"scheduler", &SearchParts::scheduler},
+    {"preferred", &SearchParts::preferred},   {"relatives", &SearchParts::relatives},
+    {"pretrained", &SearchParts::pretrained}, {"draft", &SearchParts::draft},
+    {"model", &SearchParts::model},           {"evolution", &SearchParts::evolution},
+    {"descent", &SearchParts::descent},       {"scheduler", &SearchParts::scheduler},
 };
 
 }  // namespace

@@ -15,7 +15,9 @@ namespace hone::tuner {
 struct SearchParts {
   bool preferred = true;  // the preferred candidate of every space, and candidates near the default, come first
   bool relatives = true;  // then what near workloads, other devices and hints did well with
-  bool draft = true;      // the draft judges candidates until the learned model can; the trees' own feature stays
+  bool pretrained =
+      true;               // what other models' records taught judges candidates, and is what the learned model corrects
+  bool draft = true;      // else the draft does; the trees' own feature stays
   bool model = true;      // the learned model does, once there is enough to learn from
   bool evolution = true;  // later candidates are made of good ones
   bool descent = true;    // neighbours of the best are tried, at last nothing but these, until none promises anything

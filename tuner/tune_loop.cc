@@ -23,6 +23,7 @@
 #include "tuner/budget.h"
 #include "tuner/cost_model.h"
 #include "tuner/draft_model.h"
+#include "tuner/pretrained.h"
 #include "tuner/search_parts.h"
 #include "tuner/task.h"
 #include "tuner/task_scheduler.h"
@@ -145,6 +146,9 @@ class TuneLoop {
       }
     }
     HONE_ASSIGN_OR_RETURN(target_, target::ParseTarget(job_.target));
+    if (parts_.pretrained) {
+      HONE_ASSIGN_OR_RETURN(pretrained_, PretrainedModel(target_));
+    }
     for (const JobWorkload& given : job_.workloads) {
       absl::StatusOr<Task> task =
           MakeTask(given, target_, job_.seed + tasks_.size(), builders_.workers(), families, parts_);
@@ -393,7 +397,8 @@ class TuneLoop {
     const Stopwatch watch(spent_.learning);
     BoostedModel::Options options;
     options.seed = job_.seed;
-    absl::StatusOr<std::unique_ptr<BoostedModel>> trained = BoostedModel::Train(samples, options);
+    absl::StatusOr<std::unique_ptr<BoostedModel>> trained =
+        BoostedModel::Train(samples, options, pretrained_ != nullptr ? pretrained_ : draft_);
     trained_at_ = static_cast<double>(begun_);
     if (trained.ok()) {
       boosted_ = *std::move(trained);
@@ -404,7 +409,8 @@ class TuneLoop {
 
   const CostModel* Model() const {
     if (boosted_ != nullptr) return boosted_.get();
-    if (parts_.draft) return &draft_;
+    if (pretrained_ != nullptr) return pretrained_.get();
+    if (parts_.draft) return draft_.get();
     return &blind_;
   }
 
@@ -540,7 +546,8 @@ class TuneLoop {
   std::map<records::FailureKind, int64_t> failed_;  // of earlier attempts too
   TimeSpent spent_;                                 // likewise; what was drawn by this attempt, its searches know
   SearchParts parts_;
-  DraftModel draft_;
+  const std::shared_ptr<const CostModel> draft_ = std::make_shared<DraftModel>();
+  std::shared_ptr<const CostModel> pretrained_;  // null: there is none, or it is left out
   BlindModel blind_;
   std::unique_ptr<BoostedModel> boosted_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <memory>
 
 #include "base/random.h"
 
@@ -39,6 +40,8 @@ struct Population {
   }
 };
 
+std::shared_ptr<const CostModel> Draft() { return std::make_shared<DraftModel>(); }
+
 // Share of pairs that the scores put in the right order.
 double PairAccuracy(const CostModel& model, const Population& population) {
   const auto pointers = population.pointers();
@@ -58,7 +61,7 @@ TEST(CostModelTest, BoostedModelLearnsWhatTheDraftDoesNotKnow) {
   std::vector<Sample> samples;
   slow.AddTo(&samples, 0);
   fast.AddTo(&samples, 1);
-  const auto model = BoostedModel::Train(samples, {});
+  const auto model = BoostedModel::Train(samples, {}, Draft());
   ASSERT_TRUE(model.ok()) << model.status();
   const double draft = PairAccuracy(DraftModel(), unseen), learned = PairAccuracy(**model, unseen);
   EXPECT_GT(learned, 0.9);
@@ -72,7 +75,7 @@ TEST(CostModelTest, WhatFailedIsRankedLast) {
   for (Sample& s : samples) {
     if ((*s.features)[5] > 0.7F) s.seconds.reset();
   }
-  const auto model = BoostedModel::Train(samples, {});
+  const auto model = BoostedModel::Train(samples, {}, Draft());
   ASSERT_TRUE(model.ok()) << model.status();
   const std::vector<double> scores = (*model)->Score(population.pointers());
   double good = 0, bad = 0;
@@ -89,24 +92,56 @@ TEST(CostModelTest, TooFewSamplesAreAnError) {
   const Population population(5, 8, 1e-4);
   std::vector<Sample> samples;
   population.AddTo(&samples, 0);
-  EXPECT_EQ(BoostedModel::Train(samples, {}).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(BoostedModel::Train({}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(BoostedModel::Train(samples, {}, Draft()).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(BoostedModel::Train({}, {}, Draft()).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(CostModelTest, SameSeedSameScores) {
   const Population population(6, 100, 1e-4);
   std::vector<Sample> samples;
   population.AddTo(&samples, 0);
-  const auto a = BoostedModel::Train(samples, {.seed = 5}), b = BoostedModel::Train(samples, {.seed = 5});
+  const auto a = BoostedModel::Train(samples, {.seed = 5}, Draft()),
+             b = BoostedModel::Train(samples, {.seed = 5}, Draft());
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_EQ((*a)->Score(population.pointers()), (*b)->Score(population.pointers()));
+}
+
+TEST(CostModelTest, APriorThatLearnedElsewhereHelpsWhereThereIsLittleToLearnFrom) {
+  const Population elsewhere(11, 400, 1e-3, 0.05), few(12, 20, 1e-5, 0.05), unseen(13, 300, 1e-5);
+  std::vector<Sample> before, samples;
+  elsewhere.AddTo(&before, 0);
+  few.AddTo(&samples, 0);
+  const auto prior = BoostedModel::Train(before, {}, Draft());
+  ASSERT_TRUE(prior.ok());
+  const std::shared_ptr<const CostModel> shared = BoostedModel::Load((*prior)->Save().value()).value();
+  const auto corrected = BoostedModel::Train(samples, {}, shared), alone = BoostedModel::Train(samples, {}, Draft());
+  ASSERT_TRUE(corrected.ok() && alone.ok());
+  EXPECT_GT(PairAccuracy(**corrected, unseen), PairAccuracy(**alone, unseen) + 0.03);
+  EXPECT_GE(PairAccuracy(**corrected, unseen), PairAccuracy(*shared, unseen) - 0.02) << "little takes nothing away";
+}
+
+TEST(CostModelTest, AModelThatIsReadBackScoresAsItDid) {
+  const Population population(8, 200, 1e-4, 0.05);
+  std::vector<Sample> samples;
+  population.AddTo(&samples, 0);
+  const auto model = BoostedModel::Train(samples, {}, Draft());
+  ASSERT_TRUE(model.ok());
+  const auto bytes = (*model)->Save();
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const auto back = BoostedModel::Load(*bytes);
+  ASSERT_TRUE(back.ok()) << back.status();
+  const std::vector<double> expected = (*model)->Score(population.pointers());
+  const std::vector<double> scores = (*back)->Score(population.pointers());
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(scores[i], expected[i], 1e-5);
+  EXPECT_EQ(BoostedModel::Load("no model").status().code(), absl::StatusCode::kInternal);
+  EXPECT_FALSE(BoostedModel::Load("").ok());
 }
 
 TEST(CostModelTest, NothingToScoreIsFine) {
   const Population population(7, 40, 1e-4);
   std::vector<Sample> samples;
   population.AddTo(&samples, 0);
-  const auto model = BoostedModel::Train(samples, {});
+  const auto model = BoostedModel::Train(samples, {}, Draft());
   ASSERT_TRUE(model.ok());
   EXPECT_TRUE((*model)->Score({}).empty());
   EXPECT_TRUE(DraftModel().Score({}).empty());

@@ -267,7 +267,7 @@ TEST_F(TuneLoopTest, TheBudgetOfTimeIsKeptHoweverSlowTheKernels) {
 TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
   farm_.seconds = [](const Batch& batch, const std::string& decisions) {
     const double seconds = PretendedSeconds(batch, decisions);
-    return decisions.find("rows=3") != std::string::npos ? -1.0 : seconds;
+    return std::hash<std::string>()(decisions) % 4 == 1 ? -1.0 : seconds;  // a quarter of them, whatever is proposed
   };
   ASSERT_EQ(Tune(), absl::OkStatus());
   ASSERT_EQ(progress_.failed.size(), 1u);
