@@ -150,6 +150,16 @@ Error Compile(const Context& context, const std::string& ptx, const std::string&
   return e;
 }
 
+// Machine code, as one module more of those.
+Error Load(const std::shared_ptr<const Context>& context, const std::string& device, const std::string& module,
+           std::vector<std::shared_ptr<void>>* modules) {
+  Handle handle = nullptr;
+  const int code = context->api->cuModuleLoadData(&handle, module.data());
+  if (Error e = context->Check(code, "cannot load the program on '" + device + "'"); !e.ok()) return e;
+  modules->push_back(Own(context, handle, [](const Api& api, Handle h) { api.cuModuleUnload(h); }));
+  return {};
+}
+
 }  // namespace
 
 Error Library::Load(Library* library, const char* file) {
@@ -193,21 +203,15 @@ Error Library::Open(std::string_view selector, Device* device) const {
   return {};
 }
 
-Error Device::Load(const std::string& module, Program* program) const {
-  Handle handle = nullptr;
-  const int code = context_->api->cuModuleLoadData(&handle, module.data());
-  if (Error e = context_->Check(code, "cannot load the program on '" + info_.name + "'"); !e.ok()) return e;
-  program->modules_.push_back(Own(context_, handle, [](const Api& api, Handle h) { api.cuModuleUnload(h); }));
-  return {};
-}
-
 Error Device::Build(std::string_view code, const BuildOptions& options, Program* program) const {
   context_->Enter();
   const std::string_view ptx = code.substr(0, code.find('\0'));
   const std::vector<std::string> machine_code = MachineCode(code.substr(ptx.size()));
   Program assembled;
   assembled.context_ = context_;
-  const bool runs = std::ranges::all_of(machine_code, [&](const std::string& m) { return Load(m, &assembled).ok(); });
+  const bool runs = std::ranges::all_of(machine_code, [&](const std::string& module) {
+    return Load(context_, info_.name, module, &assembled.modules_).ok();
+  });
   if (runs && !machine_code.empty()) {
     *program = std::move(assembled);
     return {};
@@ -229,7 +233,7 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
     if (Error e = Compile(*context_, OneModule(ptx), info_.name, &binary, &built.log_); !e.ok()) return e;
     cache.Keep(key, binary);
   }
-  if (Error e = Load(binary, &built); !e.ok()) return e;
+  if (Error e = Load(context_, info_.name, binary, &built.modules_); !e.ok()) return e;
   *program = std::move(built);
   return {};
 }

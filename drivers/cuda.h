@@ -139,8 +139,7 @@ class Device {
   const DeviceInfo& info() const { return info_; }
   int number() const;  // its place in the driver's list
 
-  // Compiles PTX; several modules of it may follow one another, with different names. Machine code behind a NUL, as
-  // base/code_kind.h has it, is loaded instead if this device can run it. kProgram: the driver's log.
+  // Loads machine code (base/code_kind.h), or compiles modules of PTX with different names. kProgram: its log.
   Error Build(std::string_view code, const BuildOptions& options, Program* program) const;
   // With arbitrary contents.
   Error Allocate(size_t bytes, Buffer* buffer) const;
@@ -174,7 +173,6 @@ class Device {
 
  private:
   friend class Library;
-  Error Load(const std::string& module, Program* program) const;  // machine code, as one module more of the program
   Error Wait(void* event, Deadline deadline) const;
   Error CheckRange(const Buffer& buffer, size_t offset, size_t bytes) const;
 
