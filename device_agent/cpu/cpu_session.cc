@@ -100,7 +100,7 @@ class CpuSession::Kernel : public LoadedKernel {
     double seconds = 0;
     for (int64_t i = 0; i < calls; ++i) {
       for (const auto& [place, bytes] : cold_) buffers[place] = session_.cold_constants_.Next(bytes);
-      session_.WriteTimedInputs();
+      session_.WriteTimedBuffers();
       const double start = SecondsNow();
       Run(buffers);
       seconds += SecondsNow() - start;
@@ -192,11 +192,15 @@ absl::Status CpuSession::MakeBuffers() {
   return absl::OkStatus();
 }
 
-void CpuSession::WriteTimedInputs() {
-  for (auto& [place, memory] : timed_inputs_) {
-    if (memory.bytes() > kMostWritten) continue;
+void CpuSession::WriteTimedBuffers() {
+  const auto write = [&](const GuardedBuffer& memory) {
+    if (memory.bytes() > kMostWritten) return;
     Lines lines{memory.data(), memory.bytes() / kLineBytes};
     pool_->parallel()->parallel_for(pool_->parallel(), WriteSomeLines, &lines, kWriters);
+  };
+  for (const auto& [place, memory] : timed_inputs_) write(memory);
+  for (size_t i = 0; i < shared_.size(); ++i) {
+    if (batch_.buffers[i].role == BufferRole::kOutput) write(shared_[i]);
   }
 }
 

@@ -40,8 +40,9 @@ class CpuSession : public Session {
   absl::StatusOr<HoneKernel> Find(const KernelLaunch& launch) const;
   // Those of a kernel that is loaded, or new ones.
   absl::StatusOr<std::shared_ptr<Packed>> PackedOf(const PackedKey& key);
-  // By all threads, as the kernels before this one do in a model: what a core did not write, it has to fetch.
-  void WriteTimedInputs();
+  // By all threads, as the kernels before this one do in a model, in whose memory outputs lie, too: what a core did not
+  // write last, it has to fetch, to be read or to be written.
+  void WriteTimedBuffers();
 
   const SessionOptions options_;
   const VisitBatch& batch_;
