@@ -242,12 +242,11 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   context_->Enter();
   const Api& api = *context_->api;
   Kernel found;
-  Error absent = {Trouble::kProgram, "no kernel '" + name + "' in the program"};
-  for (const std::shared_ptr<void>& module : modules_) {
-    const int code = api.cuModuleGetFunction(&found.function_, module.get(), name.c_str());
-    absent = context_->Check(code, "no kernel '" + name + "' in the program");
-    found.module_ = module;
-    if (absent.ok()) break;
+  const std::string what = "no kernel '" + name + "' in the program";
+  Error absent = {Trouble::kProgram, what};
+  for (size_t i = 0; i < modules_.size() && !absent.ok(); ++i) {
+    found.module_ = modules_[i];
+    absent = context_->Check(api.cuModuleGetFunction(&found.function_, modules_[i].get(), name.c_str()), what);
   }
   if (!absent.ok()) return absent;
   const auto ask = [&](FunctionAttribute attribute) {

@@ -1,7 +1,6 @@
 #include "tuner/pretrained.h"
 
 #include <string_view>
-#include <utility>
 
 #include "base/status.h"
 

@@ -15,8 +15,8 @@ namespace hone::tuner {
 struct SearchParts {
   bool preferred = true;  // the preferred candidate of every space, and candidates near the default, come first
   bool relatives = true;  // then what near workloads, other devices and hints did well with
-  bool pretrained =
-      true;               // what other models' records taught judges candidates, and is what the learned model corrects
+  // What other models' records taught judges candidates until the learned model can, which corrects it.
+  bool pretrained = true;
   bool draft = true;      // else the draft does; the trees' own feature stays
   bool model = true;      // the learned model does, once there is enough to learn from
   bool evolution = true;  // later candidates are made of good ones

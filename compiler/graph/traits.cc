@@ -220,10 +220,10 @@ void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
 
 }  // namespace
 
-absl::StatusOr<int> SumsApartBehind(const Graph& graph, ValueId id) {
+absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, ValueId id) {
   const std::vector<int> producers = Producers(graph);
   const std::vector<std::vector<int>> consumers = Consumers(graph);
-  if (consumers[id].size() != 1) return -1;
+  if (consumers[id].size() != 1) return false;
   int found = -1;
   std::set<int> inside;
   std::vector<ValueId> pending = {id};
@@ -232,7 +232,7 @@ absl::StatusOr<int> SumsApartBehind(const Graph& graph, ValueId id) {
     pending.pop_back();
     if (value == kAbsent || graph.values[value].data != nullptr) continue;
     const int maker = producers[value];
-    if (maker < 0 || IsOutput(graph, value)) return -1;
+    if (maker < 0 || IsOutput(graph, value)) return false;
     if (!inside.insert(maker).second) continue;
     HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, graph.nodes[maker]));
     if (traits.sums_apart && (found < 0 || found == maker)) {
@@ -240,16 +240,16 @@ absl::StatusOr<int> SumsApartBehind(const Graph& graph, ValueId id) {
     } else if (traits.elementwise) {
       pending.insert(pending.end(), graph.nodes[maker].inputs.begin(), graph.nodes[maker].inputs.end());
     } else {
-      return -1;
+      return false;
     }
   }
   for (const int node : inside) {
     for (const ValueId made : graph.nodes[node].outputs) {
       if (made == id || made == kAbsent) continue;
-      if (!std::ranges::all_of(consumers[made], [&](int reader) { return inside.contains(reader); })) return -1;
+      if (!std::ranges::all_of(consumers[made], [&](int reader) { return inside.contains(reader); })) return false;
     }
   }
-  return found;
+  return found >= 0;
 }
 
 bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer) {

@@ -40,9 +40,9 @@ struct NodeTraits {
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node);
 
-// The node with the trait sums_apart from which, by element-wise work alone, the value is made; nothing on the way, nor
-// the value, is read by anybody else but one node that reads the value. -1 if there is none.
-absl::StatusOr<int> SumsApartBehind(const Graph& graph, ValueId id);
+// Whether the value is made by a node with the trait sums_apart and element-wise work on that alone, for one reader of
+// the value: nobody else reads anything on the way.
+absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, ValueId id);
 
 // True if shape is the first `outer` dimensions of row_shape, followed by ones at most.
 bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer);

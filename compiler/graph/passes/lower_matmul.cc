@@ -69,9 +69,12 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const Node& node) {
   const int64_t pixels = std::accumulate(input.begin() + 2, input.end(), int64_t{1}, std::multiplies<>());
   std::vector<int64_t> matrix_shape = {input[0], input[1], pixels};
   if (channels_last) {
-    HONE_ASSIGN_OR_RETURN(const int depthwise, SumsApartBehind(graph, node.inputs[0]));
+    matrix_shape = Rows(input, weights[1]);
     // Pixels stay as they are where the kernel of a depthwise convolution can make the products, too.
-    matrix_shape = depthwise >= 0 && !graph.target.HasLanes() ? input : Rows(input, weights[1]);
+    if (!graph.target.HasLanes()) {
+      HONE_ASSIGN_OR_RETURN(const bool after_depthwise, IsMadeOfSumsApart(graph, node.inputs[0]));
+      if (after_depthwise) matrix_shape = input;
+    }
   } else if (input[0] == 1) {
     matrix_shape = {input[1], pixels};
   }
