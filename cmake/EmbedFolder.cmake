@@ -1,5 +1,5 @@
 # hone_embedded_folder(NAME FOLDER folder FUNCTION name [COMPRESS]): a library with all files of a folder in it, which
-# hone::tracker::FUNCTION() gives (tracker/http/pages.h). A folder that is not there, or is empty, gives none. With
+# hone::FUNCTION() gives (base/embedded_file.h). A folder that is not there, or is empty, gives none. With
 # COMPRESS each is in it a second time, as FILE.gz.
 function(hone_embedded_folder name)
   cmake_parse_arguments(ARG "COMPRESS" "FOLDER;FUNCTION" "" ${ARGN})
@@ -35,18 +35,20 @@ function(hone_embedded_folder name)
   endforeach()
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[
-#include "tracker/http/pages.h"
+#include <vector>
+
+#include "base/embedded_file.h"
 
 asm(".section .rodata\n"
 @bytes@    ".previous\n");
 @declared@
-namespace hone::tracker {
-const std::vector<PageFile>& @ARG_FUNCTION@() {
-  static const std::vector<PageFile> files = {
+namespace hone {
+const std::vector<EmbeddedFile>& @ARG_FUNCTION@() {
+  static const std::vector<EmbeddedFile> files = {
 @listed@  };
   return files;
 }
-}  // namespace hone::tracker
+}  // namespace hone
 ]])
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${paths}")
   hone_library(${name} SOURCES ${source})

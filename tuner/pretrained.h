@@ -1,7 +1,7 @@
 // Cost models that the project made of its own records, and ships: what a search knows before it has measured anything.
 //
 // One for each kind of target of which there are records enough, made by hone-train-model (docs/TESTING.md) and kept
-// beside this file; a part of the program. Decision 0212 has what they were made of, and what they are worth.
+// in tuner/pretrained; a part of the program. Decision 0212 has what they were made of, and what they are worth.
 #ifndef HONE_TUNER_PRETRAINED_H_
 #define HONE_TUNER_PRETRAINED_H_
 

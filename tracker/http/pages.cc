@@ -48,12 +48,12 @@ bool TakesCompressed(std::string_view accepted) {
 
 }  // namespace
 
-Pages::Pages(const std::vector<PageFile>& files) {
-  for (const PageFile& file : files) {
+Pages::Pages(const std::vector<EmbeddedFile>& files) {
+  for (const EmbeddedFile& file : files) {
     if (EndsWith(file.name, kCompressed)) continue;
     pages_[std::string(file.name)] = {file.bytes, "", fmt::format("\"{:.16}\"", Sha256Hex(file.bytes))};
   }
-  for (const PageFile& file : files) {
+  for (const EmbeddedFile& file : files) {
     if (!EndsWith(file.name, kCompressed)) continue;
     const auto page = pages_.find(file.name.substr(0, file.name.size() - kCompressed.size()));
     if (page != pages_.end()) page->second.compressed = file.bytes;

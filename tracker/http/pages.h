@@ -11,23 +11,23 @@
 #include <string_view>
 #include <vector>
 
+#include "base/embedded_file.h"
 #include "tracker/http/exchange.h"
 #include "tracker/http/parse.h"
 
+namespace hone {
+
+// dashboard/dist, each file also compressed.
+const std::vector<EmbeddedFile>& DashboardFiles();
+
+}  // namespace hone
+
 namespace hone::tracker {
-
-struct PageFile {
-  std::string_view name;  // "assets/index-3f2a.js"; with ".gz" behind it, the same compressed
-  std::string_view bytes;
-};
-
-// dashboard/dist, as it was when the program was built.
-const std::vector<PageFile>& DashboardFiles();
 
 class Pages {
  public:
   // The files must outlive it.
-  explicit Pages(const std::vector<PageFile>& files);
+  explicit Pages(const std::vector<EmbeddedFile>& files);
 
   // nullopt: there is no such file, and no view of that address.
   std::optional<HttpResponse> Find(const HttpRequest& request, const Target& target) const;

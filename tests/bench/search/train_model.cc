@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> paths;
   std::string output;
   app.add_option("records", paths, "records files")->required()->check(CLI::ExistingFile);
-  app.add_option("-o,--output", output, "file to write: tuner/pretrained_cpu.ubj")->required();
+  app.add_option("-o,--output", output, "file to write: tuner/pretrained/cpu.ubj")->required();
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = hone::tuner::Run(paths, output);
   if (!status.ok()) std::cerr << status.message() << "\n";

@@ -75,7 +75,7 @@ TEST_F(PagesTest, WhatABrowserHasIsNotSentAgain) {
 }
 
 TEST(Pages, WithoutFilesThereAreNone) {
-  const std::vector<PageFile> none;
+  const std::vector<EmbeddedFile> none;
   EXPECT_FALSE(Pages(none).Find({}, *ParseTarget("/")).has_value());
 }
 

@@ -14,10 +14,14 @@
 #include "tracker/held_call.h"
 #include "tracker/http/site.h"
 
-namespace hone::tracker {
+namespace hone {
 
 // The files in tests/unit/tracker/http/pages.
-const std::vector<PageFile>& TestPages();
+const std::vector<EmbeddedFile>& TestPages();
+
+}  // namespace hone
+
+namespace hone::tracker {
 
 class SiteTest : public testing::Test {
  protected:
