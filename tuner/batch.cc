@@ -10,6 +10,9 @@
 namespace hone::tuner {
 namespace {
 
+// Of the largest output, where factors are rounded to ten bits: a product is wrong by up to 2^-10, sums by less.
+constexpr double kTf32Error = 1e-3;
+
 // How many values go into one element of an output, at most: what rounding errors grow with.
 double Depth(const ir::Workload& workload) {
   double depth = 1;
@@ -67,7 +70,7 @@ Batch DescribeWorkload(const ir::Workload& workload, const target::Target& targe
   // Sums are taken in another order than the reference does: errors grow with the root of the number of terms.
   if (floats) {
     batch.rtol = 1e-3;
-    batch.atol = std::clamp(1e-6 * std::sqrt(Depth(workload)), 1e-5, 1e-3);
+    batch.atol = target::AllowsTf32(target) ? kTf32Error : std::clamp(1e-6 * std::sqrt(Depth(workload)), 1e-5, 1e-3);
   }
   return batch;
 }

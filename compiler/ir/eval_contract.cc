@@ -1,5 +1,7 @@
 #include "compiler/ir/eval_contract.h"
 
+#include <cmath>
+
 #include "base/status.h"
 
 namespace hone::ir::eval {
@@ -16,28 +18,43 @@ absl::StatusOr<ContractCode> ContractCode::Compile(const Contract& contract, Exp
 absl::Status ContractCode::Compile(const MatrixOperand& operand, ExprCompiler& exprs, Operand* out) {
   const Load& first = *operand.first.As<Load>();
   out->stride = operand.stride;
+  out->apart = operand.apart;
   return exprs.CompileAccess(first.buffer, first.indices, {}, &out->first);
 }
 
-int64_t ContractCode::Read(const Operand& operand, int64_t first, int64_t row, int64_t column, Frame& frame) {
-  const int64_t offset = first + row * operand.stride + column;
-  if (!operand.first.Touch(frame, offset, AccessCode::Use::kRead)) return 0;
+Value ContractCode::Read(const Operand& operand, int64_t first, int64_t row, int64_t column, Frame& frame) {
+  const int64_t offset = first + row * operand.stride + column * operand.apart;
+  if (!operand.first.Touch(frame, offset, AccessCode::Use::kRead)) return {};
   const DType dtype = operand.first.buffer->dtype;
-  return eval::Read(dtype, frame.buffers[static_cast<size_t>(operand.first.slot)] + offset * SizeOf(dtype)).i;
+  return eval::Read(dtype, frame.buffers[static_cast<size_t>(operand.first.slot)] + offset * SizeOf(dtype));
+}
+
+double ContractCode::Rounded(double value) const {
+  if (entry_->fraction_bits == 0 || !std::isfinite(value) || value == 0) return value;
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);  // of which one bit is before the fraction
+  return std::ldexp(std::round(std::ldexp(fraction, entry_->fraction_bits + 1)), exponent - entry_->fraction_bits - 1);
+}
+
+Value ContractCode::Sum(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {
+  Value total = Read(sum_, firsts[0], row, column, frame);
+  for (int64_t k = 0; k < entry_->k && !frame.failed; ++k) {
+    const Value a = Read(a_, firsts[1], row, k, frame), b = Read(b_, firsts[2], column, k, frame);
+    if (IsFloat(entry_->sum)) {
+      total.d += Rounded(a.d) * Rounded(b.d);
+    } else {  // what wraps in 64 bits wraps the same in fewer
+      total.i = static_cast<int64_t>(static_cast<uint64_t>(total.i) +
+                                     static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
+    }
+  }
+  return total;
 }
 
 bool ContractCode::Add(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {
-  // Integers all: what wraps in 64 bits wraps the same in fewer.
-  auto total = static_cast<uint64_t>(Read(sum_, firsts[0], row, column, frame));
-  for (int64_t k = 0; k < entry_->k && !frame.failed; ++k) {
-    total += static_cast<uint64_t>(Read(a_, firsts[1], row, k, frame)) *
-             static_cast<uint64_t>(Read(b_, firsts[2], column, k, frame));
-  }
+  const Value total = Sum(row, column, firsts, frame);
   const int64_t offset = firsts[0] + row * sum_.stride + column;
   if (frame.failed || !sum_.first.Touch(frame, offset, AccessCode::Use::kWrite)) return false;
-  Value value{};
-  value.i = static_cast<int64_t>(total);
-  Write(entry_->sum, value, frame.buffers[static_cast<size_t>(sum_.first.slot)] + offset * SizeOf(entry_->sum));
+  Write(entry_->sum, total, frame.buffers[static_cast<size_t>(sum_.first.slot)] + offset * SizeOf(entry_->sum));
   return true;
 }
 

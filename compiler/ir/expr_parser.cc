@@ -156,23 +156,25 @@ absl::StatusOr<Buffer> ExprParser::ParseDeclaration(Scope scope) {
 
 absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess() { return ParseAccess(nullptr); }
 
-absl::StatusOr<Expr> ExprParser::ParseFirstOfRows(int64_t* stride) {
-  HONE_ASSIGN_OR_RETURN(Access access, ParseAccess(stride));
+absl::StatusOr<MatrixOperand> ExprParser::ParseMatrix() {
+  MatrixOperand matrix;
+  HONE_ASSIGN_OR_RETURN(Access access, ParseAccess(&matrix));
   if (access.mask.defined() || access.type.width != 1) {
     return TokenStream::ErrorAt(access.at, "an operand of contract is named by its first element, without a mask");
   }
-  return MakeLoad(std::move(access.buffer), std::move(access.indices));
+  matrix.first = MakeLoad(std::move(access.buffer), std::move(access.indices));
+  return matrix;
 }
 
-absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess(int64_t* stride) {
-  const auto sees_stride = [&] {
-    return stride != nullptr && tokens_.Sees("stride") && tokens_.Peek(1).kind == Token::Kind::kNumber;
+absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess(MatrixOperand* matrix) {
+  const auto sees = [&](std::string_view word) {
+    return matrix != nullptr && tokens_.Sees(word) && tokens_.Peek(1).kind == Token::Kind::kNumber;
   };
   Access access;
   access.at = tokens_.Peek();
   HONE_ASSIGN_OR_RETURN(access.buffer, ParseBufferName());
   HONE_RETURN_IF_ERROR(tokens_.Expect("["));
-  while (!tokens_.Sees("]") && !tokens_.Sees("where") && !sees_stride()) {
+  while (!tokens_.Sees("]") && !tokens_.Sees("where") && !sees("stride") && !sees("apart")) {
     if (!access.indices.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
     HONE_ASSIGN_OR_RETURN(Expr index, ParseExpr());
     access.indices.push_back(std::move(index));
@@ -180,9 +182,13 @@ absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess(int64_t* stride) {
   if (tokens_.Accept("where")) {
     HONE_ASSIGN_OR_RETURN(access.mask, ParseExpr());
   }
-  if (sees_stride()) {
+  if (sees("stride")) {
     tokens_.Next();
-    HONE_ASSIGN_OR_RETURN(*stride, tokens_.ExpectInteger("the elements from row to row"));
+    HONE_ASSIGN_OR_RETURN(matrix->stride, tokens_.ExpectInteger("the elements from row to row"));
+  }
+  if (sees("apart")) {
+    tokens_.Next();
+    HONE_ASSIGN_OR_RETURN(matrix->apart, tokens_.ExpectInteger("the elements from one of a row to the next"));
   }
   HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
   const auto type = AccessType(*access.buffer, access.indices, access.mask);

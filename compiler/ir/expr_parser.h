@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/ir/expr.h"
+#include "compiler/ir/stmt.h"
 #include "compiler/ir/token_stream.h"
 
 namespace hone::ir {
@@ -39,8 +40,8 @@ class ExprParser {
     Type type;
   };
   absl::StatusOr<Access> ParseAccess();
-  // name[i, j stride 16]: a load of the first element of a matrix whose rows are so far apart; 0 if it is not said.
-  absl::StatusOr<Expr> ParseFirstOfRows(int64_t* stride);
+  // name[i, j stride 16 apart 2]: a matrix by its first element; 0 and 1 if it is not said.
+  absl::StatusOr<MatrixOperand> ParseMatrix();
   absl::StatusOr<Buffer> ParseBufferName();
 
   // Names in scope. Bind returns what the name meant before; Restore takes that back.
@@ -54,8 +55,8 @@ class ExprParser {
   void Leave() { --depth_; }
 
  private:
-  // stride: null where none may stand.
-  absl::StatusOr<Access> ParseAccess(int64_t* stride);
+  // matrix: null where no matrix may stand; else its strides go there.
+  absl::StatusOr<Access> ParseAccess(MatrixOperand* matrix);
   absl::StatusOr<Expr> ParseBinary(int min_precedence);
   absl::StatusOr<Expr> ParseUnary();
   absl::StatusOr<Expr> ParsePrimary();

@@ -110,7 +110,8 @@ void Printer::WriteList(const std::vector<Expr>& list) {
   }
 }
 
-void Printer::WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride) {
+void Printer::WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride,
+                          int64_t apart) {
   WriteBufferName(buffer);
   text_ += '[';
   WriteList(indices);
@@ -119,6 +120,7 @@ void Printer::WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices
     Write(mask);
   }
   if (stride != 0) text_ += fmt::format("{}stride {}", indices.empty() ? "" : " ", stride);
+  if (apart != 1) text_ += fmt::format(" apart {}", apart);
   text_ += ']';
 }
 

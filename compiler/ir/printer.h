@@ -22,8 +22,9 @@ class Printer {
   void WriteName(std::string_view name);        // quoted if it is no plain identifier
   void WriteString(std::string_view text);      // in double quotes, escaped
   void WriteDeclaration(const Buffer& buffer);  // name: f32[1,2]
-  // stride: from row to row of a MatrixOperand; 0: none is written.
-  void WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride = 0);
+  // stride, apart: of a MatrixOperand; 0 and 1 are not written.
+  void WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride = 0,
+                   int64_t apart = 1);
   void WriteBufferName(const Buffer& buffer);
   void WriteDouble(double value);  // shortest text that reads back
   void WriteNumber(int64_t value) { text_ += std::to_string(value); }

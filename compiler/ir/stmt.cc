@@ -37,7 +37,7 @@ bool EqualNodes(const Let& a, const Let& b) {
 }
 bool EqualNodes(const Barrier&, const Barrier&) { return true; }
 bool Equal(const MatrixOperand& a, const MatrixOperand& b) {
-  return a.stride == b.stride && ir::Equal(a.first, b.first);
+  return a.stride == b.stride && a.apart == b.apart && ir::Equal(a.first, b.first);
 }
 bool EqualNodes(const Contract& a, const Contract& b) {
   return a.instruction == b.instruction && Equal(a.sum, b.sum) && Equal(a.a, b.a) && Equal(a.b, b.b);

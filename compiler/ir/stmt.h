@@ -83,10 +83,11 @@ struct Let {
 // after. Only in a Func with a grid, where all lanes of a group take the same way to it.
 struct Barrier {};
 
-// A matrix in memory, row by row. Each row lies side by side.
+// A matrix in memory, row by row.
 struct MatrixOperand {
   Expr first;          // a Load, without mask, of its first element
   int64_t stride = 0;  // elements from one row to the next; 0 where there is only one row
+  int64_t apart = 1;   // elements from one of a row to the next; 1: side by side
 };
 // One tensor instruction: sum[m, n] += a[m, k] * b[n, k] over all k, in the type of the sum.
 struct Contract {

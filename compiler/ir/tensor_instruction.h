@@ -22,16 +22,27 @@ enum class TensorInstruction : uint8_t {
   kUdot,  // AArch64: the same for vectors of 128 bits
   kSdot,
   kUsdot,
+  kMmaTf32,  // NVIDIA, from sm_80 on: mma.m16n8k8, of which this is the part of one lane
+  kMmaF16,   // mma.m16n8k16
+  kMmaBf16,
 };
 
-// sum[m, n] += a[m, k] * b[n, k] over all k, exactly: integers wrap, as everywhere in the IR. Of each operand a row
-// lies side by side in memory: n elements of the sum, k of a, k of b.
+// sum[m, n] += a[m, k] * b[n, k] over all k. Integers are exact and wrap, as everywhere in the IR. Products of floats are
+// exact; in which order they are added, in f32, is not said. Of each operand a row lies side by side in memory: n
+// elements of the sum, k of a, k of b.
 struct TensorInstructionEntry {
   std::string_view name;  // in text
   int64_t m, n, k;
   DType a, b, sum;
-  bool b_rows_follow;  // the rows of b lie directly behind one another
+  bool b_rows_follow = false;  // the rows of b lie directly behind one another
+  // How many lanes run it together, each for its own m x n sums: lane 4 g + t of 32 has the rows of a of all lanes with
+  // its g, and the columns 2 t and 2 t + 1 of eight that are stride after stride.
+  int64_t lanes = 1;
+  bool apart = false;     // elements of a row of a or b may lie apart
+  int fraction_bits = 0;  // a and b are rounded to so many first, to nearest, ties away from zero; 0: they are not
 };
+
+inline constexpr int64_t kLanesOfRow = 4;  // of those that run one together: t is below it
 
 // In the order of the enumerators.
 inline constexpr TensorInstructionEntry kTensorInstructions[] = {
@@ -40,8 +51,11 @@ inline constexpr TensorInstructionEntry kTensorInstructions[] = {
     {"udot", 1, 4, 4, DType::kUInt8, DType::kUInt8, DType::kInt32, true},
     {"sdot", 1, 4, 4, DType::kInt8, DType::kInt8, DType::kInt32, true},
     {"usdot", 1, 4, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},
+    {"mma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 32, true, 10},
+    {"mma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 32},
+    {"mma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 32},
 };
-static_assert(std::size(kTensorInstructions) == static_cast<size_t>(TensorInstruction::kUsdot) + 1);
+static_assert(std::size(kTensorInstructions) == static_cast<size_t>(TensorInstruction::kMmaBf16) + 1);
 
 constexpr const TensorInstructionEntry& EntryOf(TensorInstruction instruction) {
   return kTensorInstructions[static_cast<size_t>(instruction)];

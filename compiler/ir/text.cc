@@ -49,7 +49,7 @@ void WriteBlock(const Block& node, int indent, Printer* out) {
 
 void WriteOperand(const MatrixOperand& operand, Printer* out) {
   const Load& first = *operand.first.As<Load>();
-  out->WriteAccess(first.buffer, first.indices, {}, operand.stride);
+  out->WriteAccess(first.buffer, first.indices, {}, operand.stride, operand.apart);
 }
 
 void WriteContract(const Contract& node, Printer* out) {

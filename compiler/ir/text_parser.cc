@@ -131,12 +131,11 @@ class FuncParser {
     if (!instruction.has_value()) {
       return TokenStream::ErrorAt(name, fmt::format("there is no tensor instruction '{}'", name.text));
     }
-    MatrixOperand sum, a, b;
-    HONE_ASSIGN_OR_RETURN(sum.first, exprs_.ParseFirstOfRows(&sum.stride));
+    HONE_ASSIGN_OR_RETURN(MatrixOperand sum, exprs_.ParseMatrix());
     HONE_RETURN_IF_ERROR(tokens_.Expect("+="));
-    HONE_ASSIGN_OR_RETURN(a.first, exprs_.ParseFirstOfRows(&a.stride));
+    HONE_ASSIGN_OR_RETURN(MatrixOperand a, exprs_.ParseMatrix());
     HONE_RETURN_IF_ERROR(tokens_.Expect("*"));
-    HONE_ASSIGN_OR_RETURN(b.first, exprs_.ParseFirstOfRows(&b.stride));
+    HONE_ASSIGN_OR_RETURN(MatrixOperand b, exprs_.ParseMatrix());
     return MakeContract(*instruction, std::move(sum), std::move(a), std::move(b));
   }
 

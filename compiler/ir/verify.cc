@@ -131,7 +131,8 @@ class FuncVerifier {
     }
     if (rows == 1 && operand.stride != 0) return Illegal("{} '{}' is one row and has a stride", what, buffer.name);
     if (rows > 1 && operand.stride < 1) return Illegal("{} '{}' is {} rows without a stride", what, buffer.name, rows);
-    if ((rows - 1) * operand.stride + columns > NumElements(buffer)) {
+    if (operand.apart < 1) return Illegal("elements of {} '{}' are {} apart", what, buffer.name, operand.apart);
+    if ((rows - 1) * operand.stride + (columns - 1) * operand.apart >= NumElements(buffer)) {
       return Illegal("{} of {} x {} elements, stride {}, is larger than buffer '{}'", what, rows, columns,
                      operand.stride, buffer.name);
     }
@@ -143,6 +144,10 @@ class FuncVerifier {
     HONE_RETURN_IF_ERROR(CheckOperand("the sum", contract.sum, entry.sum, entry.m, entry.n));
     HONE_RETURN_IF_ERROR(CheckOperand("a", contract.a, entry.a, entry.m, entry.k));
     HONE_RETURN_IF_ERROR(CheckOperand("b", contract.b, entry.b, entry.n, entry.k));
+    const bool together = contract.a.apart == 1 && contract.b.apart == 1;
+    if (contract.sum.apart != 1 || (!together && !entry.apart)) {
+      return Illegal("the elements of a row{} must lie side by side", entry.apart ? " of the sum" : "");
+    }
     const Buffer& sum = contract.sum.first.As<Load>()->buffer;
     if (entry.m > 1 && contract.sum.stride < entry.n) return Illegal("rows of the sum '{}' overlap", sum->name);
     if (entry.b_rows_follow && contract.b.stride != entry.k) {

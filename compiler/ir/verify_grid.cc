@@ -1,10 +1,14 @@
 // The rules of a Func with a grid: what a group of lanes may and may not do. See docs/IR.md, "Lanes".
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/simplify.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "fmt/format.h"
@@ -30,6 +34,7 @@ class GridVerifier {
       return absl::InvalidArgumentError(
           fmt::format("its groups have {} lanes; the target allows {}", func.grid.lanes, limits_.max_lanes));
     }
+    lanes_ = func.grid.lanes;
     return Check(func.body);
   }
 
@@ -62,13 +67,15 @@ class GridVerifier {
         },
         [&](const If& n) { return CheckIf(n); }, [&](const Alloc& n) { return CheckAlloc(n); },
         [&](const Let& n) {
-          const bool divergent = IsDivergent(n.value);
-          if (divergent) divergent_.insert(n.var);
+          if (!IsDivergent(n.value)) return Check(n.body);
+          divergent_.insert(n.var);
+          of_lane_[n.var] = Substitute(n.value, of_lane_);
           const absl::Status status = Check(n.body);
-          if (divergent) divergent_.erase(n.var);
+          divergent_.erase(n.var);
+          of_lane_.erase(n.var);
           return status;
         },
-        [&](const Barrier&) { return Together("a barrier"); }, [](const Contract&) { return absl::OkStatus(); },
+        [&](const Barrier&) { return Together("a barrier"); }, [&](const Contract& n) { return CheckContract(n); },
         [](const Copy&) { return absl::OkStatus(); }, [&](const Commit&) { return Together("a commit"); },
         [&](const Wait&) { return Together("a wait"); }, [](const Prefetch&) { return absl::OkStatus(); });
   }
@@ -77,6 +84,50 @@ class GridVerifier {
   absl::Status Together(std::string_view what) const {
     if (why_divergent_.empty()) return absl::OkStatus();
     return Illegal("{} where lanes of a group may part: inside {}", what, why_divergent_);
+  }
+
+  // By how many elements the place that the load names lies behind lane 0's, for every lane; empty where that depends
+  // on more than the lane.
+  const std::vector<int64_t>& MovesOf(const Load& load) {
+    Linear place, of_lane;
+    int64_t row = 1;
+    for (size_t d = load.indices.size(); d-- > 0;) {
+      place.Add(ToLinear(Substitute(load.indices[d], of_lane_), {{kLaneVar, {0, lanes_ - 1}}}), row);
+      row *= load.buffer->shape[d];
+    }
+    for (const auto& [atom, factor] : place.terms) {
+      if (UsesVar(atom, kLaneVar)) of_lane.Add(atom, factor);
+    }
+    const Expr moved = FromLinear(of_lane);
+    const auto [known, is_new] = moves_.try_emplace(Print(moved));
+    for (int64_t lane = 0; is_new && lane < lanes_; ++lane) {
+      const std::optional<int64_t> value = ConstantValue(Substitute(moved, {{kLaneVar, Expr(lane)}}));
+      if (!value.has_value()) {
+        known->second.clear();
+        break;
+      }
+      known->second.push_back(*value);
+    }
+    return known->second;
+  }
+
+  // Lanes that run one instruction together must be where the table says (tensor_instruction.h).
+  absl::Status CheckContract(const Contract& contract) {
+    const TensorInstructionEntry& entry = EntryOf(contract.instruction);
+    if (entry.lanes == 1) return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(Together("a tensor instruction of several lanes"));
+    if (lanes_ % entry.lanes != 0) return Illegal("{} is run by {} lanes, of {}", entry.name, entry.lanes, lanes_);
+    const std::vector<int64_t> &a = MovesOf(*contract.a.first.As<Load>()), &b = MovesOf(*contract.b.first.As<Load>());
+    if (a.empty() || b.empty()) return Illegal("{}: where its operands lie depends on more than lanes", entry.name);
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      const int64_t first = lane / entry.lanes * entry.lanes, column = lane % kLanesOfRow;
+      const auto at = [](const std::vector<int64_t>& moves, int64_t i) { return moves[static_cast<size_t>(i)]; };
+      if (at(a, lane) != at(a, lane - column)) return Illegal("{}: lanes of one row have different ones", entry.name);
+      if (at(b, lane) != at(b, first) + column * entry.n * contract.b.stride) {
+        return Illegal("{}: the columns of lane {} are not beside those of the lane before", entry.name, lane);
+      }
+    }
+    return absl::OkStatus();
   }
 
   // Checks `s` knowing that lanes part before it for the reason given, if any.
@@ -122,6 +173,9 @@ class GridVerifier {
   }
 
   const GridLimits limits_;
+  int64_t lanes_ = 1;
+  VarMap of_lane_;  // variables that lanes may disagree about, by the lane
+  std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // by what moves, of every lane
   std::set<std::string, std::less<>> divergent_;  // variables that lanes may disagree about
   std::string why_divergent_;                     // empty where all lanes of a group are
   int64_t shared_bytes_ = 0;

@@ -190,7 +190,10 @@ class LoopBuilder {
       if (nest.loops[i].reduce) continue;
       loops.push_back(nest.loops[i]);
       loops.back().name += "z";
-      const bool row = nest.instruction.has_value() && i + 2 == nest.loops.size();  // of the instruction's sums
+      if (nest.instruction.has_value() && i + 3 == nest.loops.size() && ir::EntryOf(*nest.instruction).m > 1) {
+        loops.back().kind = ir::LoopKind::kUnrolled;  // rows of the instruction's sums
+      }
+      const bool row = nest.instruction.has_value() && i + 2 == nest.loops.size();  // one of them
       if (row) loops.back().kind = ir::LoopKind::kVectorized;
       rename[nest.loops[i].name] = ir::MakeVar(loops.back().name);
     }

@@ -7,8 +7,9 @@
 namespace hone::schedule {
 namespace {
 
-// The load that e casts to the type; null if it is something else.
-const ir::Load* CastLoad(const ir::Expr& e, ir::DType to) {
+// The load of the type, or that e casts to it; null if it is something else.
+const ir::Load* LoadAs(const ir::Expr& e, ir::DType to) {
+  if (const ir::Load* load = e.As<ir::Load>()) return load->buffer->dtype == to ? load : nullptr;
   const ir::Cast* cast = e.As<ir::Cast>();
   return cast != nullptr && cast->type.dtype == to ? cast->value.As<ir::Load>() : nullptr;
 }
@@ -41,12 +42,13 @@ absl::StatusOr<Steps> StepsOf(const ir::Load& load, const InstructionLoops& loop
   return steps;
 }
 
-// The operand if it has rows that lie side by side and stands still along the third loop.
+// The operand if it has rows that lie side by side, or may lie apart, and stands still along the third loop.
 absl::StatusOr<ir::MatrixOperand> Operand(const ir::Expr& e, const InstructionLoops& loops, const ir::Ranges& ranges,
-                                          int64_t Steps::* row, int64_t Steps::* column, int64_t Steps::* still) {
+                                          int64_t Steps::* row, int64_t Steps::* column, int64_t Steps::* still,
+                                          bool apart = false) {
   const ir::Load& load = *e.As<ir::Load>();
   HONE_ASSIGN_OR_RETURN(const Steps steps, StepsOf(load, loops, ranges));
-  if (steps.*column != 1 || steps.*still != 0) {
+  if ((apart ? steps.*column < 1 : steps.*column != 1) || steps.*still != 0) {
     return absl::FailedPreconditionError(
         fmt::format("the rows of operand {} do not lie side by side: pack it", load.buffer->name));
   }
@@ -54,7 +56,7 @@ absl::StatusOr<ir::MatrixOperand> Operand(const ir::Expr& e, const InstructionLo
   for (const std::string* loop : {&loops.m, &loops.n, &loops.k}) {
     if (!loop->empty()) first[*loop] = ir::Expr(0);
   }
-  return ir::MatrixOperand{ir::Substitute(e, first), steps.*row};
+  return ir::MatrixOperand{ir::Substitute(e, first), steps.*row, steps.*column};
 }
 
 }  // namespace
@@ -62,11 +64,11 @@ absl::StatusOr<ir::MatrixOperand> Operand(const ir::Expr& e, const InstructionLo
 absl::StatusOr<Factors> FactorsOf(const ir::Expr& value, const ir::TensorInstructionEntry& entry) {
   const ir::Binary* product = value.As<ir::Binary>();
   if (product != nullptr && product->op == ir::BinaryOp::kMul) {
-    const ir::Load *a = CastLoad(product->a, entry.sum), *b = CastLoad(product->b, entry.sum);
+    const ir::Load *a = LoadAs(product->a, entry.sum), *b = LoadAs(product->b, entry.sum);
     if (a != nullptr && b != nullptr) return Factors{*a, *b};
   }
   return absl::FailedPreconditionError(
-      fmt::format("{} multiplies two loads, each cast to {}; the stage does not", entry.name, ir::Name(entry.sum)));
+      fmt::format("{} multiplies two loads, each as {}; the stage does not", entry.name, ir::Name(entry.sum)));
 }
 
 InstructionLoops LoopsOf(const Nest& nest, const ir::TensorInstructionEntry& entry) {
@@ -91,8 +93,8 @@ absl::StatusOr<ir::Stmt> ContractOf(const Nest& nest, const ir::Expr& sum, const
   if (steps.n != 0) std::swap(a, b);
   ir::MatrixOperand operands[3];
   HONE_ASSIGN_OR_RETURN(operands[0], Operand(sum, loops, ranges, &Steps::m, &Steps::n, &Steps::k));
-  HONE_ASSIGN_OR_RETURN(operands[1], Operand(a, loops, ranges, &Steps::m, &Steps::k, &Steps::n));
-  HONE_ASSIGN_OR_RETURN(operands[2], Operand(b, loops, ranges, &Steps::n, &Steps::k, &Steps::m));
+  HONE_ASSIGN_OR_RETURN(operands[1], Operand(a, loops, ranges, &Steps::m, &Steps::k, &Steps::n, entry.apart));
+  HONE_ASSIGN_OR_RETURN(operands[2], Operand(b, loops, ranges, &Steps::n, &Steps::k, &Steps::m, entry.apart));
   if (entry.b_rows_follow && operands[2].stride != entry.k) {
     return absl::FailedPreconditionError(fmt::format("the rows of operand {} do not follow one another: pack it",
                                                      operands[2].first.As<ir::Load>()->buffer->name));

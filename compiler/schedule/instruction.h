@@ -11,8 +11,8 @@
 
 namespace hone::schedule {
 
-// The loads that the instruction multiplies, a and b, each cast to the type of the sum: FailedPrecondition if the value
-// is anything else.
+// The loads that the instruction multiplies, a and b, each cast to the type of the sum if it has another:
+// FailedPrecondition if the value is anything else.
 struct Factors {
   ir::Load a, b;
 };

@@ -20,6 +20,8 @@
 namespace hone::target {
 namespace {
 
+using ir::TensorInstruction;
+
 struct Row {
   std::string_view word;  // cuda:NAME
   int units;
@@ -72,7 +74,24 @@ Target Of(const Row& row) {
   target.vector_bits = 128;
   target.vector_registers = 64;
   target.core.hertz = row.hertz;
+  // Those of sm_80, as the asynchronous copies are.
+  if (row.async_copy_bytes > 0) target.tensor_instructions = {TensorInstruction::kMmaF16, TensorInstruction::kMmaBf16};
   return target;
+}
+
+// f32 may be rounded to ten bits of fraction where it is multiplied: a precision that must be asked for.
+constexpr std::string_view kTf32 = "-tf32";
+
+absl::Status AllowTf32(const TargetText::Option& option, Target& target) {
+  if (!option.value.empty()) {
+    return absl::InvalidArgumentError(fmt::format("target: {} takes no value, not '{}'", kTf32, option.value));
+  }
+  if (target.tensor_instructions.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("target: {} multiplies no TF32; architectures from sm_80 on do", target.cpu));
+  }
+  target.tensor_instructions.insert(target.tensor_instructions.begin(), TensorInstruction::kMmaTf32);
+  return absl::OkStatus();
 }
 
 Target Typical() { return Of(kTable[0]); }
@@ -130,7 +149,8 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
     target = Of(*row);
   }
   target.device = selector;
-  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch", "-device"}, target));
+  if (const TargetText::Option* tf32 = text.Find(kTf32)) HONE_RETURN_IF_ERROR(AllowTf32(*tf32, target));
+  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch", "-device", kTf32}, target));
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.unasked_shared_bytes = std::min(target.memory.shared_bytes, kUnaskedSharedBytes);
   target.vector_registers =
@@ -141,6 +161,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
 std::string PrintCuda(const Target& target) {
   std::string text = fmt::format("cuda -arch={}", target.cpu);
   if (!target.device.empty()) text += fmt::format(" -device={}", target.device);
+  if (AllowsTf32(target)) text += fmt::format(" {}", kTf32);
   return text;
 }
 

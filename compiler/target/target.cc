@@ -54,6 +54,11 @@ absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads) {
   return target;
 }
 
+bool AllowsTf32(const Target& target) {
+  return std::ranges::find(target.tensor_instructions, ir::TensorInstruction::kMmaTf32) !=
+         target.tensor_instructions.end();
+}
+
 bool SameMachine(const Target& a, const Target& b) {
   return a.kind == b.kind && a.arch == b.arch && a.cpu == b.cpu && a.device == b.device;
 }

@@ -2,7 +2,7 @@
 // fit one target), and no back end: nothing here knows LLVM.
 //
 // Text: `cpu` (this host), `cpu -mcpu=znver4 -threads=2`, `arm64 -mcpu=cortex-a76`, with optional -mattr=+a,-b;
-// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`; `cuda -arch=sm_87`. Print writes the complete
+// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`; `cuda -arch=sm_87`, `cuda -tf32`. Print writes the complete
 // canonical text, which is part of every record's key and parses back on any machine. Whoever decides something by a
 // target asks for what it can do (vectors, lanes, bytes), never for its architecture. The kinds are in kind.h. Start
 // with ParseTarget.
@@ -99,6 +99,8 @@ std::string DeviceOf(const Target& target);
 // InvalidArgument where there is no code for it, as for a CPU without AVX2.
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads);
 
+// Whether products of f32 may be rounded to TF32, as `-tf32` allows.
+bool AllowsTf32(const Target& target);
 // Both are of the same CPU or device, however much of it they use: what was measured for one says much of the other.
 bool SameMachine(const Target& a, const Target& b);
 std::string_view MachineName(Arch arch);  // as the operating system calls it: "x86_64", "aarch64"

@@ -1,7 +1,12 @@
 // Tensor instructions: their operands as vectors, and the intrinsic of each.
 #include <llvm/IR/IntrinsicsAArch64.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
+#include <bit>
+
+#include "base/status.h"
 #include "compiler/codegen/llvm/emitter.h"
 
 namespace hone::codegen {
@@ -25,14 +30,92 @@ DotProduct IntrinsicOf(ir::TensorInstruction instruction) {
       return {llvm::Intrinsic::aarch64_neon_sdot, true};
     case ir::TensorInstruction::kUsdot:
       return {llvm::Intrinsic::aarch64_neon_usdot, true};
+    default:
+      return {llvm::Intrinsic::not_intrinsic, false};
   }
-  return {llvm::Intrinsic::not_intrinsic, false};
+}
+
+llvm::Intrinsic::ID MmaOf(ir::TensorInstruction instruction) {
+  switch (instruction) {
+    case ir::TensorInstruction::kMmaTf32:
+      return llvm::Intrinsic::nvvm_mma_m16n8k8_row_col_tf32;
+    case ir::TensorInstruction::kMmaF16:
+      return llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32;
+    case ir::TensorInstruction::kMmaBf16:
+      return llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_bf16;
+    default:
+      return llvm::Intrinsic::not_intrinsic;
+  }
 }
 
 }  // namespace
 
+// A quarter of a row of a or b, which is eight bytes, as the two registers that mma takes of it. Which steps of the
+// reduction these are is not what mma's own numbers say, but the same for a and b.
+std::array<llvm::Value*, 2> Emitter::EmitQuarterRow(const ir::MatrixOperand& operand, llvm::Value* offset,
+                                                    const ir::TensorInstructionEntry& entry) {
+  const ir::Load& first = *operand.first.As<ir::Load>();
+  llvm::Type* const element = MemoryTypeOf(first.buffer->dtype);
+  llvm::Type* const word = entry.fraction_bits > 0 ? builder_.getFloatTy() : builder_.getInt32Ty();
+  llvm::Value* const address =
+      builder_.CreateGEP(element, Address(first.buffer, first.indices[0], element), offset);
+  std::array<llvm::Value*, 2> words;
+  if (operand.apart == 1) {
+    const llvm::Align align = std::min(AlignOf(*first.buffer, first.indices[0]), llvm::Align(8));
+    auto* const load = builder_.CreateAlignedLoad(llvm::FixedVectorType::get(word, 2), address, align);
+    Annotate(load, first.buffer.get());
+    for (unsigned i = 0; i < 2; ++i) words[i] = builder_.CreateExtractElement(load, i);
+  } else {
+    for (unsigned i = 0; i < 2; ++i) {
+      llvm::Value* const place = builder_.CreateConstGEP1_64(element, address, i * static_cast<uint64_t>(operand.apart));
+      auto* const load = builder_.CreateAlignedLoad(word, place, llvm::Align(ir::SizeOf(entry.b)));
+      Annotate(load, first.buffer.get());
+      words[i] = load;
+    }
+  }
+  for (llvm::Value*& w : words) {
+    if (entry.fraction_bits > 0) w = builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_f2tf32_rna, {}, {w});
+    if (entry.a == ir::DType::kFloat16) {
+      w = builder_.CreateBitCast(w, llvm::FixedVectorType::get(builder_.getHalfTy(), 2));
+    }
+  }
+  return words;
+}
+
+// Of 32 lanes together. Each loads what mma wants of it, which lies in the rows and columns of its neighbours.
+void Emitter::EmitMma(const ir::Contract& contract) {
+  HONE_CHECK(func_.grid.defined());
+  const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
+  const auto number = [&](int64_t n) { return builder_.getInt64(static_cast<uint64_t>(n)); };
+  llvm::Value* const lane = builder_.CreateAnd(variables_.at(ir::kLaneVar), number(entry.lanes - 1));
+  llvm::Value* const t = builder_.CreateAnd(lane, number(ir::kLanesOfRow - 1));
+  llvm::Value* const g = builder_.CreateLShr(lane, number(std::countr_zero<uint64_t>(ir::kLanesOfRow)));
+  const int64_t quarter = entry.k / ir::kLanesOfRow;
+  const auto times = [&](llvm::Value* value, int64_t factor) { return builder_.CreateMul(value, number(factor)); };
+  llvm::Value* const own = times(t, quarter);
+  const auto row = EmitQuarterRow(contract.a, own, entry);
+  const auto next_row = EmitQuarterRow(contract.a, builder_.CreateAdd(own, number(contract.a.stride)), entry);
+  llvm::Value* const column = times(builder_.CreateSub(g, times(t, entry.n)), contract.b.stride);
+  const auto b = EmitQuarterRow(contract.b, builder_.CreateAdd(column, times(t, quarter * contract.b.apart)), entry);
+  const ir::Load& sum = *contract.sum.first.As<ir::Load>();
+  llvm::Value* const first = Address(sum.buffer, sum.indices[0], builder_.getFloatTy());
+  std::vector<llvm::Value*> places, arguments = {row[0], next_row[0], row[1], next_row[1], b[0], b[1]};
+  for (const int64_t place : {int64_t{0}, int64_t{1}, contract.sum.stride, contract.sum.stride + 1}) {
+    places.push_back(builder_.CreateConstGEP1_64(builder_.getFloatTy(), first, static_cast<uint64_t>(place)));
+    auto* const load = builder_.CreateLoad(builder_.getFloatTy(), places.back());
+    Annotate(load, sum.buffer.get());
+    arguments.push_back(load);
+  }
+  llvm::Value* const sums = builder_.CreateIntrinsic(MmaOf(contract.instruction), {}, arguments);
+  for (unsigned i = 0; i < places.size(); ++i) {
+    Annotate(builder_.CreateStore(builder_.CreateExtractValue(sums, i), places[i]), sum.buffer.get());
+  }
+  emitted_.clear();
+}
+
 void Emitter::EmitContract(const ir::Contract& contract) {
   const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
+  if (entry.lanes > 1) return EmitMma(contract);
   const auto width = static_cast<unsigned>(entry.n);
   auto* const sum_type = llvm::FixedVectorType::get(builder_.getInt32Ty(), width);
   const auto address = [&](const ir::MatrixOperand& operand) {

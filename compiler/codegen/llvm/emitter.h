@@ -11,6 +11,7 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <span>
@@ -80,6 +81,9 @@ class Emitter {
 
   // emit_contract.cc
   void EmitContract(const ir::Contract& contract);
+  void EmitMma(const ir::Contract& contract);
+  std::array<llvm::Value*, 2> EmitQuarterRow(const ir::MatrixOperand& operand, llvm::Value* offset,
+                                             const ir::TensorInstructionEntry& entry);
 
   // emit_expr.cc
   llvm::Value* EmitExpr(const ir::Expr& e);

@@ -27,18 +27,9 @@ constexpr int64_t kMostRegisters = 180;
 constexpr double kBufferedSteps = 24;  // in shared memory, of all buffers
 constexpr int64_t kShortestPart = 8;
 constexpr int64_t kMostParts = 64;
-constexpr int64_t kMostRows = 16;
 constexpr int64_t kVector = 4;  // elements that a lane loads at once
 
 int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Of a group, for one step of the walked axis.
-double StepBytes(const LaneWork& work, const LaneShape& s) {
-  const auto of_rows = [](int64_t rows, double growth) { return 1 + static_cast<double>(rows - 1) * growth; };
-  return work.column_bytes * static_cast<double>(s.width * s.lanes_x) +
-         work.row_bytes * of_rows(s.rows * s.lanes_y, work.row_growth) *
-             of_rows(s.more_rows * s.lanes_z, work.more_growth);
-}
 
 // Of the lanes that run in step, for one step of the reduction: what several of them read is read once.
 double LoadCycles(const LaneShape& s, const target::Target& target) {
@@ -52,6 +43,13 @@ double LoadCycles(const LaneShape& s, const target::Target& target) {
 }
 
 }  // namespace
+
+double StepBytes(const LaneWork& work, const LaneShape& s) {
+  const auto of_rows = [](int64_t rows, double growth) { return 1 + static_cast<double>(rows - 1) * growth; };
+  return work.column_bytes * static_cast<double>(s.width * s.lanes_x) +
+         work.row_bytes * of_rows(s.rows * s.lanes_y, work.row_growth) *
+             of_rows(s.more_rows * s.lanes_z, work.more_growth);
+}
 
 double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target& target) {
   const auto units = static_cast<int64_t>(target.hierarchy.units);

@@ -30,6 +30,10 @@ struct LaneWork {
   double column_bytes = 0, row_bytes = 0, row_growth = 1, more_growth = 1;
 };
 
+inline constexpr int64_t kMostRows = 16;  // of a lane, along both axes
+
+// What a group reads for one step of the walked axis.
+double StepBytes(const LaneWork& work, const LaneShape& shape);
 // Sizes for a part of an axis, ascending: powers of two, and what divides the extent, which needs no condition.
 std::vector<int64_t> LaneSizes(int64_t extent, int64_t most);
 // In how many parts the walked axis may go: they divide it, and none is too short to be worth a group.

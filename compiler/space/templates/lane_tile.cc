@@ -3,12 +3,14 @@
 // A group computes a block of the output, every lane a register tile of it: rows x vector elements, accumulated over
 // the whole reduction. The operands go step by step of the reduction into shared memory, filled by all lanes with
 // vector loads, where each element serves a whole row or column of lanes; a lane's rows and vectors lie in stripes, a
-// group's width apart. Where there are few outputs, groups walk parts of the reduction. What is preferred of all that a
+// group's width apart. Where the target has a tensor instruction for the product, lanes run it together, each with its own rows
+// and columns as before. Where there are few outputs, groups walk parts of the reduction. What is preferred of all that a
 // model says (lane_shape.h). Source: Volkov, Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra", SC 2008; block,
 // lane and inner tiles as in NVIDIA's CUTLASS.
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "base/status.h"
 #include "compiler/schedule/grid.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/templates/lane_instruction.h"
 #include "compiler/space/templates/lane_shape.h"
 
 namespace hone::space {
@@ -33,6 +36,9 @@ constexpr int64_t kMostStep = 32;
 constexpr double kBuffers = 3;
 constexpr int64_t kBanks = 32;
 constexpr int64_t kPad = 4;  // elements that keep rows of shared memory out of the same banks
+// The same where lanes load for an instruction: quarters of eight rows, or where those lie apart, one number of each of
+// four times two. A row has so many bytes beyond a multiple of the period.
+constexpr int64_t kRowBytes = 32, kApartRowBytes = 16, kRowPeriod = 64;
 
 class LaneTile {
  public:
@@ -40,6 +46,7 @@ class LaneTile {
   struct Given {
     int64_t axes;
     LaneShape shape;
+    std::optional<ir::TensorInstruction> instruction;
   };
   LaneTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix,
            std::optional<Given> given = {})
@@ -55,12 +62,12 @@ class LaneTile {
     FindVectorAxis();
     if (vector_ < 0) return absl::OkStatus();
     FindStepAxis();
-    ChooseAxes();
+    ChooseShape();
     if (!given_.has_value()) {
       HONE_ASSIGN_OR_RETURN(const bool in_parts, ReduceInParts());
       if (in_parts) return absl::OkStatus();
     }
-    ChooseTile();
+    HONE_RETURN_IF_ERROR(ChooseTile());
     HONE_RETURN_IF_ERROR(PackConstants());
     ChooseStep();
     HONE_RETURN_IF_ERROR(StageOperands());
@@ -169,25 +176,58 @@ class LaneTile {
     return work;
   }
 
-  // The axes of the tile, and the shape that is preferred with these.
-  void ChooseAxes() {
+  // The best shape for each pair of axes, and its cycles: with the instruction, or without.
+  struct Shapes {
+    std::vector<LaneShape> shapes;
+    std::vector<double> cycles;
+    int64_t best() const { return std::ranges::min_element(cycles) - cycles.begin(); }
+    double least() const { return *std::ranges::min_element(cycles); }
+  };
+  Shapes ShapesWith(std::optional<ir::TensorInstruction> instruction) {
+    Shapes found;
+    for (const auto& pair : RowAxes()) {
+      std::tie(row_, second_) = pair;
+      const std::optional<LaneWork> work = Work();
+      LaneShape shape;
+      double cycles = 0;
+      if (work.has_value() && instruction.has_value()) {
+        shape = BestInstructionShape(*work, *instruction, sketch_.target);
+        cycles = InstructionCycles(*work, shape, *instruction, sketch_.target);
+      } else if (work.has_value()) {
+        shape = BestLaneShape(*work, sketch_.target);
+        cycles = LaneCycles(*work, shape, sketch_.target);
+      }
+      found.shapes.push_back(shape);
+      found.cycles.push_back(cycles);
+    }
+    return found;
+  }
+
+  // Whether an instruction is used, the axes of the tile, and the shape that is preferred with these.
+  void ChooseShape() {
     const std::vector<std::pair<int, int>> pairs = RowAxes();
     if (given_.has_value()) {
-      axes_ = given_->axes, shape_ = given_->shape;
+      axes_ = given_->axes, shape_ = given_->shape, instruction_ = given_->instruction;
     } else {
-      std::vector<int64_t> numbers;
-      std::vector<LaneShape> shapes;
-      std::vector<double> cycles;
-      for (const auto& pair : pairs) {
-        std::tie(row_, second_) = pair;
-        numbers.push_back(static_cast<int64_t>(numbers.size()));
-        const std::optional<LaneWork> work = Work();
-        shapes.push_back(work.has_value() ? BestLaneShape(*work, sketch_.target) : LaneShape());
-        cycles.push_back(work.has_value() ? LaneCycles(*work, shapes.back(), sketch_.target) : 0);
+      Shapes shapes = ShapesWith({});
+      instruction_ =
+          LaneInstructionFor(sketch_.state, reduced_, ReducedName(vector_), step_axis_, sketch_.target);
+      if (instruction_.has_value()) {
+        const Shapes with = ShapesWith(instruction_);
+        const auto id = static_cast<int64_t>(*instruction_) + 1;
+        const bool fits = with.least() < std::numeric_limits<double>::infinity();
+        if (fits && Choose("instruction", {0, id}, with.least() < shapes.least() ? id : 0) == id) {
+          shapes = with;
+        } else {
+          instruction_.reset();
+        }
       }
-      const int64_t best = std::ranges::min_element(cycles) - cycles.begin();
-      axes_ = pairs.size() == 1 ? 0 : Choose("axes", numbers, best);
-      shape_ = shapes[static_cast<size_t>(axes_)];
+      std::vector<int64_t> numbers;
+      for (size_t i = 0; i < pairs.size(); ++i) {
+        if (shapes.cycles[i] < std::numeric_limits<double>::infinity()) numbers.push_back(static_cast<int64_t>(i));
+      }
+      axes_ = numbers.size() == 1 ? numbers[0] : Choose("axes", numbers, shapes.best());
+      shape_ = shapes.shapes[static_cast<size_t>(axes_)];
     }
     std::tie(row_, second_) = pairs[static_cast<size_t>(axes_)];
   }
@@ -195,13 +235,16 @@ class LaneTile {
   // Where too few groups would have all of the reduction to walk, each walks a part of it, and a launch of its own
   // takes the partial results together. Whether it is so.
   absl::StatusOr<bool> ReduceInParts() {
-    const std::vector<int64_t> options = LaneParts(steps_);
+    std::vector<int64_t> options = LaneParts(steps_);
+    if (instruction_.has_value()) {
+      std::erase_if(options, [&](int64_t parts) { return steps_ / parts % ir::EntryOf(*instruction_).k != 0; });
+    }
     if (sketch_.target.memory.shared_gain <= 1 || options.size() == 1) return false;
     const int64_t parts = ChooseNear("parts", options, shape_.parts);
     if (parts == 1) return false;
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{stage_, step_axis_, steps_ / parts, false, true}));
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "f"}));
-    HONE_RETURN_IF_ERROR(LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, shape_}).Run());
+    HONE_RETURN_IF_ERROR(LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, shape_, instruction_}).Run());
     HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch_, reader_, stage_));
     return true;
   }
@@ -210,7 +253,37 @@ class LaneTile {
     return axis < 0 ? otherwise : sketch_.chooser.Hinted(ExtentsOf(out_), static_cast<size_t>(axis), otherwise);
   }
 
-  void ChooseTile() {
+  // As ChooseTile, of what leaves nothing over and what lanes can have that run an instruction together.
+  absl::Status ChooseInstructionTile() {
+    const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
+    const int64_t elements = sketch_.target.memory.registers_bytes / 8;
+    const int64_t columns = Extent(vector_), rows = Extent(row_), more_rows = Extent(second_);
+    const auto choose = [&](std::string_view name, std::vector<int64_t> options, int64_t preferred, const auto& fits) {
+      std::erase_if(options, [&](int64_t size) { return !fits(size); });
+      return options.empty() ? 1 : ChooseNear(name, options, preferred);
+    };
+    lanes_x_ = choose("lanes_x", Powers(most_lanes / kRowLanes), shape_.lanes_x,
+                      [&](int64_t n) { return n % ir::kLanesOfRow == 0 && columns % (2 * n) == 0; });
+    width_ = choose("width", Powers(std::min<int64_t>(16, elements)), shape_.width,
+                    [&](int64_t n) { return n % 2 == 0 && columns % (lanes_x_ * n) == 0; });
+    lanes_y_ = choose("lanes_y", LaneSizes(rows, most_lanes / lanes_x_), shape_.lanes_y, [&](int64_t n) {
+      return rows % n == 0 && (n % kRowLanes == 0 || (kRowLanes % n == 0 && more_rows % (kRowLanes / n) == 0));
+    });
+    lanes_z_ = choose("lanes_z", LaneSizes(more_rows, most_lanes / lanes_x_ / lanes_y_), shape_.lanes_z,
+                      [&](int64_t n) { return more_rows % n == 0 && lanes_y_ * n % kRowLanes == 0; });
+    const bool pairs_there = more_rows / lanes_z_ % 2 == 0;
+    rows_ = choose("rows", LaneSizes(rows / lanes_y_, std::min(kMostRows, elements / width_)), shape_.rows,
+                   [&](int64_t n) { return rows % (lanes_y_ * n) == 0 && (n % 2 == 0 || pairs_there); });
+    more_rows_ = choose("more_rows", LaneSizes(more_rows / lanes_z_, std::min(kMostRows, elements / width_ / rows_)),
+                        shape_.more_rows,
+                        [&](int64_t n) { return more_rows % (lanes_z_ * n) == 0 && (n % 2 == 0 || rows_ % 2 == 0); });
+    const LaneShape shape{width_, rows_, more_rows_, lanes_x_, lanes_y_, lanes_z_};
+    if (FitsInstruction(shape, {columns, rows, more_rows})) return absl::OkStatus();
+    return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");
+  }
+
+  absl::Status ChooseTile() {
+    if (instruction_.has_value()) return ChooseInstructionTile();
     const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
     const int64_t elements = sketch_.target.memory.registers_bytes / 8;  // half the registers for accumulators
     const auto left = [](int64_t extent, int64_t taken) { return (extent + taken - 1) / taken; };
@@ -221,11 +294,12 @@ class LaneTile {
     lanes_x_ = ChooseNear("lanes_x", Powers(std::min<int64_t>(most_lanes, PowerOfTwo(left(Extent(vector_), width_)))),
                           shape_.lanes_x);
     lanes_y_ = ChooseNear("lanes_y", LaneSizes(left(Extent(row_), rows_), most_lanes / lanes_x_), shape_.lanes_y);
-    if (second_ < 0) return;
+    if (second_ < 0) return absl::OkStatus();
     more_rows_ = ChooseNear("more_rows", LaneSizes(Extent(second_), std::min<int64_t>(16, elements / width_ / rows_)),
                             HintedSize(second_, shape_.more_rows));
     lanes_z_ = ChooseNear("lanes_z", LaneSizes(left(Extent(second_), more_rows_), most_lanes / lanes_x_ / lanes_y_),
                           shape_.lanes_z);
+    return absl::OkStatus();
   }
 
   static std::vector<int64_t> Powers(int64_t most) {
@@ -238,12 +312,15 @@ class LaneTile {
   void ChooseStep() {
     double bytes = 0;
     for (const ir::Load& load : LoadsOf(reduction())) bytes += StepBytes(load);
-    int64_t preferred = kLongestStep;
-    const auto most = static_cast<double>(sketch_.target.memory.unasked_shared_bytes);
-    while (preferred > kShortestStep && kBuffers * bytes * static_cast<double>(preferred) > most) preferred /= 2;
+    const int64_t together = instruction_.has_value() ? ir::EntryOf(*instruction_).k : 1;
+    int64_t preferred = together > 1 ? kMostStep : kLongestStep;
+    const auto most = static_cast<double>(SharedBytes());
+    while (preferred > std::max(kShortestStep, together) && kBuffers * bytes * static_cast<double>(preferred) > most) {
+      preferred /= 2;
+    }
     // Steps that do not divide the axis have conditions innermost, and rows that no wide copy fits.
     std::vector<int64_t> divisors;
-    for (int64_t step = 1; step <= std::min(kMostStep, steps_); ++step) {
+    for (int64_t step = together; step <= std::min(kMostStep, steps_); step += together) {
       if (steps_ % step == 0) divisors.push_back(step);
     }
     step_ = divisors.back() >= std::min(kShortestStep, steps_)
@@ -251,8 +328,36 @@ class LaneTile {
                 : sketch_.chooser.Tile(prefix_ + "step", steps_, kMostStep, std::min(preferred, PowerOfTwo(steps_)));
   }
 
+  // What a group may have. Instructions are worth a unit of two groups, which ask for it.
+  int64_t SharedBytes() const {
+    const target::Memory& memory = sketch_.target.memory;
+    return instruction_.has_value() ? std::max(memory.shared_bytes / 2, memory.unasked_shared_bytes)
+                                    : memory.unasked_shared_bytes;
+  }
+
+  // The steps of an instruction lie side by side in whatever is fixed, where it wants them to.
+  absl::Status PackSteps() {
+    const ir::Stage s = reduction();
+    for (const ir::Load& load : LoadsOf(s)) {
+      if (StrideOf(load, step_axis_, AxisRanges(s)) == 1) continue;
+      std::vector<schedule::PackDim> dims;
+      std::optional<int> last;
+      for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
+        if (ir::UsesVar(load.indices[static_cast<size_t>(d)], step_axis_)) {
+          last = d;
+        } else {
+          dims.push_back({d});
+        }
+      }
+      dims.push_back({last.value_or(0)});
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{load.buffer->name, stage_, dims}));
+    }
+    return absl::OkStatus();
+  }
+
   // A constant that varies along the vector axis, but not fastest, is laid out anew so that it does.
   absl::Status PackConstants() {
+    if (instruction_.has_value() && !ir::EntryOf(*instruction_).apart) return PackSteps();
     const ir::Stage s = reduction();
     const ir::Ranges ranges = AxisRanges(s);
     const std::string& vector = s.axes[static_cast<size_t>(vector_)].name;
@@ -292,12 +397,9 @@ class LaneTile {
       const int64_t others = along_vector ? lanes_y_ * lanes_z_ : lanes_x_;
       const double bytes = StepBytes(load) * static_cast<double>(step_);
       const bool pays = sketch_.target.memory.shared_gain > 1 && others > 1 &&
-                        2 * bytes <= static_cast<double>(sketch_.target.memory.unasked_shared_bytes);
+                        2 * bytes <= static_cast<double>(SharedBytes());
       if (Choose("stage" + std::to_string(number++), {0, 1}, pays ? 1 : 0) == 0) continue;
-      const int64_t neighbours = sketch_.target.hierarchy.lane_width / lanes_x_;  // along rows, that load at once
-      const bool clashes = !along_vector && sketch_.target.memory.shared_gain > 1 && lanes_y_ * lanes_z_ > 1 &&
-                           neighbours * step_ > kBanks;
-      const int64_t pad = Choose("pad" + std::to_string(number - 1), {0, 1, kPad}, clashes ? kPad : 0);
+      const int64_t pad = ChoosePad("pad" + std::to_string(number - 1), load, along_vector);
       std::string name = load.buffer->name;
       const schedule::Nest* nest = sketch_.state.FindNest(load.buffer.get());
       const bool own = nest != nullptr && nest->AtRoot() && !nest->touched && !nest->prepared &&
@@ -313,13 +415,32 @@ class LaneTile {
     return absl::OkStatus();
   }
 
+  // Elements behind each row of the load's copy in shared memory, so that lanes which load together find theirs in
+  // different banks.
+  int64_t ChoosePad(const std::string& name, const ir::Load& load, bool along_vector) {
+    if (!instruction_.has_value()) {
+      const int64_t neighbours = sketch_.target.hierarchy.lane_width / lanes_x_;  // along rows, that load at once
+      const bool clashes = !along_vector && sketch_.target.memory.shared_gain > 1 && lanes_y_ * lanes_z_ > 1 &&
+                           neighbours * step_ > kBanks;
+      return Choose(name, {0, 1, kPad}, clashes ? kPad : 0);
+    }
+    const int64_t size = ir::SizeOf(load.buffer->dtype);
+    const bool apart = StrideOf(load, step_axis_, AxisRanges(reduction())) != 1;
+    const int64_t row_bytes = (apart ? width_ * lanes_x_ : step_) * size;
+    const int64_t beyond = (apart ? kApartRowBytes : kRowBytes) - row_bytes;
+    std::vector<int64_t> options;
+    for (int64_t bytes = 0; bytes < kRowPeriod; bytes += kApartRowBytes) options.push_back(bytes / size);
+    return Choose(name, options, (beyond % kRowPeriod + kRowPeriod) % kRowPeriod / size);
+  }
+
   absl::Status TileOutput() {
     schedule::Reorder order;
     std::vector<std::string> groups, lanes, inner;
     for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
       if (d != vector_ && d != row_ && d != second_) groups.push_back(NameOf(d));
     }
-    const bool stripes = sketch_.target.memory.shared_gain > 1 && Choose("stripes", {0, 1}, 1) == 1;
+    const bool stripes = instruction_.has_value() ||
+                         (sketch_.target.memory.shared_gain > 1 && Choose("stripes", {0, 1}, 1) == 1);
     const std::tuple<int, int64_t, int64_t, int64_t> tiles[] = {
         {second_, lanes_z_, more_rows_, 1}, {row_, lanes_y_, rows_, 1}, {vector_, lanes_x_, width_, Vector()}};
     for (const auto& [axis, axis_lanes, tile, together] : tiles) {
@@ -329,6 +450,7 @@ class LaneTile {
       HONE_RETURN_IF_ERROR(striped ? TileInStripes(axis, axis_lanes, tile, together, &groups, &lanes, &inner)
                                    : TileAxis(NameOf(axis), axis_lanes, tile, &groups, &lanes, &inner));
     }
+    if (instruction_.has_value()) HONE_RETURN_IF_ERROR(GatherWarps(&lanes));
     for (const auto* part : {&groups, &lanes, &inner}) {
       order.loops.insert(order.loops.end(), part->begin(), part->end());
     }
@@ -341,8 +463,37 @@ class LaneTile {
     return sketch_.Do(schedule::ComputeAt{stage_, lanes.back()});
   }
 
+  // The loops over lanes (second axis, rows, columns) so that those which run an instruction together come last: four
+  // along the columns, eight along the rows.
+  absl::Status GatherWarps(std::vector<std::string>* lanes) {
+    const int64_t rows = std::min(lanes_y_, kRowLanes), others = kRowLanes / rows;
+    std::vector<int64_t> together = {rows, ir::kLanesOfRow};
+    std::vector<int64_t> all = {lanes_y_, lanes_x_};
+    if (second_ >= 0) {
+      together.insert(together.begin(), others);
+      all.insert(all.begin(), lanes_z_);
+    }
+    std::vector<std::string> warps, inside;
+    for (size_t i = 0; i < lanes->size(); ++i) {
+      const std::string& loop = (*lanes)[i];
+      if (all[i] > together[i]) {
+        HONE_RETURN_IF_ERROR(sketch_.Do(Split{loop, together[i], Tail::kMask}));
+        warps.push_back(loop + "o");
+        inside.push_back(loop + "i");
+      } else {
+        inside.push_back(loop);
+      }
+    }
+    *lanes = std::move(warps);
+    lanes->insert(lanes->end(), inside.begin(), inside.end());
+    return absl::OkStatus();
+  }
+
   // Elements that a lane loads and stores at once.
-  int64_t Vector() const { return std::min<int64_t>(width_, sketch_.target.VectorWidth(4)); }
+  int64_t Vector() const {
+    const int64_t most = instruction_.has_value() ? ir::EntryOf(*instruction_).n : sketch_.target.VectorWidth(4);
+    return std::min(width_, most);
+  }
 
   // A lane's tile is every so many elements of a group's, `together` of them side by side, so that what lanes load at
   // the same time lies side by side, and not in the same banks of shared memory.
@@ -376,7 +527,48 @@ class LaneTile {
     return absl::OkStatus();
   }
 
+  // The loop of the reduction over a lane's tile of the axis, or over the stripes of it; `inside` one of these.
+  std::string TileLoop(int axis, bool inside) const {
+    const std::string& name = ReducedName(axis);
+    const std::vector<ir::Axis>& axes = reduction().axes;
+    const bool striped = std::ranges::find(axes, name + "x", &ir::Axis::name) != axes.end();
+    if (!striped) return name;
+    return name + (inside ? "y" : "x");
+  }
+
+  // As TileReduction, with the instruction innermost: two rows, two columns that lie side by side, and its steps.
+  absl::Status TileInstruction() {
+    const ir::Stage s = reduction();
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{step_axis_, step_, Tail::kMask}));
+    std::string step = step_axis_ + "i";
+    schedule::Reorder order{{step_axis_ + "o"}};
+    order.loops.insert(order.loops.end(), inner_reduce_.begin(), inner_reduce_.end());
+    std::vector<std::string> unrolled;
+    const int64_t together = ir::EntryOf(*instruction_).k;
+    if (step_ > together) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Split{step, together, Tail::kMask}));
+      order.loops.push_back(step + "o");
+      if (Choose("unrolled", {0, 1}, 1) == 1) unrolled.push_back(step + "o");
+      step += "i";
+    }
+    const std::string rows = TileLoop(rows_ % 2 == 0 ? row_ : second_, false), columns = TileLoop(vector_, true);
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{rows, 2, Tail::kMask}));
+    for (const ir::Axis& axis : s.axes) {
+      if (axis.name == columns) continue;
+      unrolled.push_back(axis.name == rows ? rows + "o" : axis.name);
+      order.loops.push_back(unrolled.back());
+    }
+    order.loops.insert(order.loops.end(), {rows + "i", columns, step});
+    HONE_RETURN_IF_ERROR(sketch_.Do(order));
+    for (const std::string& name : shared_) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{name, step_axis_ + "o"}));
+    }
+    for (const std::string& loop : unrolled) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
+    return sketch_.Do(schedule::Tensorize{stage_, *instruction_});
+  }
+
   absl::Status TileReduction() {
+    if (instruction_.has_value()) return TileInstruction();
     const ir::Stage s = reduction();
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{step_axis_, step_, Tail::kMask}));
     // Some steps are written out at once: their operands lie side by side.
@@ -432,7 +624,7 @@ class LaneTile {
     if (sketch_.target.memory.async_copy_bytes == 0 || shared_.empty()) return 0;
     int64_t bytes = 1;
     for (const schedule::Grid& grid : schedule::Grids(sketch_.state)) bytes = std::max(bytes, grid.shared_bytes);
-    const int64_t fit = sketch_.target.memory.unasked_shared_bytes / bytes;
+    const int64_t fit = SharedBytes() / bytes;
     return Choose("buffers", {0, 2, 3, 4}, fit < 2 ? 0 : std::min<int64_t>(fit, 3));
   }
 
@@ -496,6 +688,7 @@ class LaneTile {
   const std::string reader_, stage_, prefix_;
   const ir::Stage out_, reduced_;  // before anything is done
   const std::optional<Given> given_;
+  std::optional<ir::TensorInstruction> instruction_;
   int64_t axes_ = 0;                          // which of RowAxes
   LaneShape shape_;                           // what is preferred
   int vector_ = -1, row_ = -1, second_ = -1;  // axes of the output

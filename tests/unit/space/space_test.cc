@@ -176,6 +176,87 @@ TEST_P(LaneSpaceTest, CopiesAheadOfTimeAreCorrect) {
   }
 }
 
+// Sums of products whose lanes run instructions together, on a target that allows it.
+struct InstructionCase {
+  const char* name;
+  const char* instruction;
+  const char* workload;
+};
+
+class LaneInstructionTest : public ::testing::TestWithParam<InstructionCase> {
+ protected:
+  // A product of rounded factors is wrong by up to 2^-10.
+  static constexpr testing::Tolerance kRounded{1e-3, 1e-3};
+  static target::Target Tensor() { return target::ParseTarget("cuda -arch=sm_80 -tf32").value(); }
+};
+
+TEST_P(LaneInstructionTest, IsPreferredAndCorrect) {
+  const ir::Workload workload = ir::ParseWorkload(GetParam().workload).value();
+  const auto candidate = Default(workload, Tensor());
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  const std::string schedule = schedule::Print(candidate->schedule);
+  EXPECT_THAT(schedule, HasSubstr(std::string("tensorize ")));
+  EXPECT_THAT(schedule, HasSubstr(GetParam().instruction));
+  EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, Tensor(), kRounded), absl::OkStatus()) << schedule;
+  // Only where the precision was asked for, of which that of halves is none.
+  const auto without = Default(workload, target::ParseTarget("cuda:sm_80").value());
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(schedule::Print(without->schedule) == schedule, std::string(GetParam().instruction) != "mma_tf32");
+  EXPECT_THAT(schedule::Print(Default(workload, target::ParseTarget("cuda:sm_75").value())->schedule),
+              Not(HasSubstr("tensorize")));
+}
+
+TEST_P(LaneInstructionTest, RandomCandidatesAreCorrect) {
+  const ir::Workload workload = ir::ParseWorkload(GetParam().workload).value();
+  Random random(29);
+  int with = 0;
+  for (int i = 0; i < 40; ++i) {
+    Chooser chooser(nullptr, &random);
+    const auto candidate = Build(workload, Tensor(), Fitting(workload, Tensor()), chooser);
+    if (!candidate.ok()) { std::cerr << candidate.status() << "\n"; continue; }
+    const std::string schedule = schedule::Print(candidate->schedule);
+    const absl::Status status = testing::CheckLowered(workload, candidate->schedule, Tensor(), kRounded);
+    std::cerr << (schedule.find("tensorize") != std::string::npos) << status << "\n";
+    if (status.code() == absl::StatusCode::kFailedPrecondition) continue;
+    EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule;
+    with += schedule.find("tensorize") != std::string::npos;
+  }
+  EXPECT_GE(with, 3);
+}
+
+constexpr InstructionCase kInstructionCases[] = {
+    {"product", "mma_tf32", R"(workload "matmul"
+input a: f32[64,48] in [-1, 1]
+input b: f32[48,32] in [-1, 1]
+c: f32[64,32] over i:64, j:32 = sum k:48 of a[i, k] * b[k, j]
+output c
+)"},
+    {"convolution", "mma_tf32", R"(workload "conv2d"
+input x: f32[2,9,8,16] in [-1, 1]
+const w: f32[16,16,3,3] in [-1, 1]
+p: f32[2,11,10,16] over n:2, h:11, v:10, c:16 = select(h >= 1 && h < 10 && v >= 1 && v < 9, x[n, h - 1, v - 1, c], 0.0f32)
+y: f32[2,9,8,16] over n1:2, h1:9, v1:8, o:16 = sum ci:16, r:3, s:3 of p[n1, h1 + r, v1 + s, ci] * w[o, ci, r, s]
+z: f32[2,9,8,16] over n2:2, h2:9, v2:8, o2:16 = max(y[n2, h2, v2, o2], 0.0f32)
+output z
+)"},
+    {"halves", "mma_f16", R"(workload "matmul"
+input a: f16[32,64] in [-1, 1]
+const b: f16[64,32] in [-1, 1]
+c: f32[32,32] over i:32, j:32 = sum k:64 of f32(a[i, k]) * f32(b[k, j])
+d: f16[32,32] over i1:32, j1:32 = f16(c[i1, j1])
+output d
+)"},
+    {"scores", "mma_bf16", R"(workload "matmul"
+input q: bf16[2,16,32] in [-1, 1]
+input k: bf16[2,24,32] in [-1, 1]
+c: f32[2,16,24] over h:2, i:16, j:24 = sum e:32 of f32(q[h, i, e]) * f32(k[h, j, e])
+output c
+)"},
+};
+
+INSTANTIATE_TEST_SUITE_P(LaneTile, LaneInstructionTest, ::testing::ValuesIn(kInstructionCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 TEST(LaneTile, CopiesAheadOfTimeWhereTheTargetCan) {
   const auto workload = ir::ParseWorkload(R"(workload "matmul"
 input x: f32[64,64] in [-1, 1]

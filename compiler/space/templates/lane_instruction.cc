@@ -1,0 +1,139 @@
+#include "compiler/space/templates/lane_instruction.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/schedule/instruction.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+// Of a unit, as NVIDIA's have it from Ampere on.
+constexpr int64_t kRegisters = 65536, kResidentBytes = 200 << 10;
+constexpr int64_t kOtherRegisters = 48, kMostRegisters = 232;  // of a lane
+constexpr double kInstruction = 1.8;                           // cycles that it occupies a unit
+constexpr double kLatency = 36;                                // cycles until its sums are there
+constexpr double kWords = 32;                                  // that shared memory gives each cycle
+constexpr double kBytes = 20;                                  // each cycle, from the last cache
+constexpr double kOverlap = 0.15;                              // of loads and reading that is not hidden
+constexpr double kBarrier = 60, kStep = 32;                    // cycles for which lanes wait, once in so many steps
+constexpr double kStart = 1500;                                // cycles until a group has its first operands
+constexpr double kLaunch = 4000;                               // cycles between two launches that follow one another
+constexpr double kBufferedBytes = 3 * kStep;                   // of each byte of a step
+
+int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Whether steps along the axis can lie side by side, as the instruction wants them.
+bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std::string& step, const ir::Stage& stage,
+                  const ir::TensorInstructionEntry& entry) {
+  const std::optional<int64_t> stride = StrideOf(load, step, AxisRanges(stage));
+  if (!stride.has_value() || *stride <= 0) return false;
+  return *stride == 1 || entry.apart || schedule::IsFixed(state, load.buffer.get());  // what is fixed is packed
+}
+
+}  // namespace
+
+std::optional<ir::TensorInstruction> LaneInstructionFor(const schedule::State& state, const ir::Stage& stage,
+                                                        const std::string& vector, const std::string& step,
+                                                        const target::Target& target) {
+  if (stage.reduction != ir::Reduction::kSum) return std::nullopt;
+  const auto extent_of = [](const std::vector<ir::Axis>& axes, const std::string& name) {
+    return std::ranges::find(axes, name, &ir::Axis::name)->extent;
+  };
+  for (const ir::TensorInstruction instruction : target.tensor_instructions) {
+    const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
+    if (entry.lanes != target.hierarchy.lane_width || entry.sum != stage.buffer->dtype) continue;
+    const auto factors = schedule::FactorsOf(stage.value, entry);
+    if (!factors.ok() || extent_of(stage.axes, vector) % (ir::kLanesOfRow * entry.n) != 0 ||
+        extent_of(stage.reduce_axes, step) % entry.k != 0) {
+      continue;
+    }
+    ir::Load a = factors->a, b = factors->b;
+    const auto varies = [&](const ir::Load& load) { return StrideOf(load, vector, AxisRanges(stage)) != 0; };
+    if (varies(a)) std::swap(a, b);
+    if (varies(a) || !varies(b) || a.buffer->dtype != entry.a || b.buffer->dtype != entry.b) continue;
+    if (LiesAsWanted(state, a, step, stage, entry) && LiesAsWanted(state, b, step, stage, entry)) return instruction;
+  }
+  return std::nullopt;
+}
+
+bool FitsInstruction(const LaneShape& s, const LaneWork& work) {
+  const auto divides = [](int64_t size, int64_t extent) { return extent % size == 0; };
+  const bool rows = (s.lanes_y * s.lanes_z) % kRowLanes == 0 && (s.rows % 2 == 0 || s.more_rows % 2 == 0);
+  const bool lanes = divides(s.lanes_y, kRowLanes) || divides(kRowLanes, s.lanes_y);
+  return rows && lanes && s.width % 2 == 0 && s.lanes_x % ir::kLanesOfRow == 0 &&
+         divides(s.width * s.lanes_x, work.columns) && divides(s.rows * s.lanes_y, work.rows) &&
+         divides(s.more_rows * s.lanes_z, work.more_rows);
+}
+
+double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorInstruction instruction,
+                         const target::Target& target) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
+  if (!FitsInstruction(s, work)) return kNever;
+  const int64_t rows = s.rows * s.more_rows, lanes = s.lanes(), warps = lanes / entry.lanes;
+  const int64_t registers = kOtherRegisters + s.width * rows + 2 * rows + s.width;
+  if (registers > kMostRegisters) return kNever;
+  const int64_t groups = work.columns / (s.width * s.lanes_x) * (work.rows / (s.rows * s.lanes_y)) *
+                         (work.more_rows / (s.more_rows * s.lanes_z)) * work.others * s.parts;
+  const double step_bytes = StepBytes(work, s);
+  const auto shared = static_cast<int64_t>(step_bytes * kBufferedBytes);
+  if (shared > target.memory.shared_bytes) return kNever;
+  const int64_t resident =
+      std::max<int64_t>(1, std::min(kRegisters / (registers * lanes), kResidentBytes / std::max<int64_t>(shared, 1)));
+  const int64_t per_unit = Up(groups, target.hierarchy.units), rounds = Up(per_unit, resident);
+  const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
+  const double depth = steps * static_cast<double>(work.window), turns = depth / static_cast<double>(entry.k);
+  const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // of a warp, each turn
+  const double arithmetic = static_cast<double>(warps) * products * kInstruction;
+  const double loads = static_cast<double>(warps * entry.lanes * (2 * rows + s.width)) / kWords;
+  const double busy = static_cast<double>(per_unit) * turns * (std::max(arithmetic, loads) + kOverlap * loads);
+  const double waiting = static_cast<double>(rounds) * turns * std::max(kLatency, products * kInstruction * 4);
+  const double memory = static_cast<double>(per_unit) * steps * step_bytes / kBytes;
+  double cycles = std::max({busy, waiting, memory}) + kOverlap * memory;
+  cycles += static_cast<double>(rounds) * (kStart + kBarrier * depth / kStep);
+  if (s.parts > 1) {
+    const auto results = static_cast<double>(work.columns * work.rows * work.more_rows * work.others * s.parts);
+    cycles += kLaunch + results * 2 * sizeof(float) / (kBytes * target.hierarchy.units);
+  }
+  return cycles;
+}
+
+LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instruction, const target::Target& target) {
+  constexpr int64_t kWidths[] = {2, 4, 8, 16};
+  LaneShape best, s;
+  double least = std::numeric_limits<double>::infinity();
+  const std::vector<int64_t> all_parts = LaneParts(work.steps);
+  const auto race = [&](const std::vector<int64_t>& parts) {
+    for (const int64_t p : parts) {
+      s.parts = p;
+      const bool whole = (work.steps / p) % ir::EntryOf(instruction).k == 0;
+      const double cycles = whole ? InstructionCycles(work, s, instruction, target) : least;
+      if (cycles >= least) continue;
+      least = cycles;
+      best = s;
+    }
+  };
+  const int64_t most = target.hierarchy.max_lanes;
+  for (const int64_t width : kWidths) {
+    s.width = width;
+    for (s.lanes_x = ir::kLanesOfRow; s.lanes_x <= std::min<int64_t>(most / kRowLanes, work.columns / width);
+         s.lanes_x *= 2) {
+      for (const int64_t lanes_y : LaneSizes(work.rows, most / s.lanes_x)) {
+        for (const int64_t lanes_z : LaneSizes(work.more_rows, most / s.lanes_x / lanes_y)) {
+          s.lanes_y = lanes_y, s.lanes_z = lanes_z;
+          for (const int64_t rows : LaneSizes(Up(work.rows, lanes_y), kMostRows)) {
+            for (const int64_t more_rows : LaneSizes(Up(work.more_rows, lanes_z), kMostRows / rows)) {
+              s.rows = rows, s.more_rows = more_rows, s.parts = 1;
+              if (FitsInstruction(s, work)) race(all_parts);
+            }
+          }
+        }
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace hone::space

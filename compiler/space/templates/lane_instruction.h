@@ -1,0 +1,32 @@
+// Which tensor instruction of a target with lanes computes a sum of products, and how the lanes of a group are then laid.
+#ifndef HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
+#define HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
+
+#include <optional>
+#include <string>
+
+#include "compiler/schedule/state.h"
+#include "compiler/space/templates/lane_shape.h"
+
+namespace hone::space {
+
+inline constexpr int64_t kRowLanes = 8;  // of those that run an instruction together, along its rows
+
+// The one that multiplies the stage's factors as they are, lanes' columns along the axis `vector` and steps along
+// `step`; nullopt if there is none, or if the extents of these axes do not divide.
+std::optional<ir::TensorInstruction> LaneInstructionFor(const schedule::State& state, const ir::Stage& stage,
+                                                        const std::string& vector, const std::string& step,
+                                                        const target::Target& target);
+
+// Whether the shape is one that lanes can have which run instructions together, for a sum of these extents: nothing is
+// left over.
+bool FitsInstruction(const LaneShape& shape, const LaneWork& work);
+
+// As BestLaneShape and LaneCycles, with the instruction; infinity where no shape fits.
+double InstructionCycles(const LaneWork& work, const LaneShape& shape, ir::TensorInstruction instruction,
+                         const target::Target& target);
+LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instruction, const target::Target& target);
+
+}  // namespace hone::space
+
+#endif  // HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
