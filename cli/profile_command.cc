@@ -17,7 +17,7 @@
 #include "cli/output.h"
 #include "cli/timed_runs.h"
 #include "compiler/target/target.h"
-#include "drivers/opencl_roofline.h"
+#include "drivers/lane_roofline.h"
 
 namespace hone::cli {
 namespace {
@@ -65,26 +65,33 @@ absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double 
   return medians;
 }
 
-// Of the device that the program runs on. Packages of other versions may name CPUs that this one has no row for.
-absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads) {
-  const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
-  if (!target.ok() || target->kind != target::Kind::kOpenCl) {
-    ThreadPool pool(threads);
-    return MeasureRoofline(pool);
-  }
-  namespace cl = drivers::opencl;
-  cl::Library library;
-  cl::Device device;
-  cl::MeasuredRoofline measured;
-  drivers::Error error = cl::Library::Load(&library);
-  if (error.ok()) error = library.Open(target->device, &device);
-  if (error.ok()) error = cl::MeasureRoofline(device, {}, &measured);
+template <typename Driver>
+absl::StatusOr<Roofline> RooflineOfDevice(const std::string& selector) {
+  typename Driver::Library library;
+  typename Driver::Device device;
+  drivers::LaneRoofline measured;
+  drivers::Error error = Driver::Library::Load(&library);
+  if (error.ok()) error = library.Open(selector, &device);
+  if (error.ok()) error = drivers::MeasureRoofline<Driver>(device, {}, &measured);
   if (!error.ok()) return absl::UnavailableError(error.text);
   Roofline roofline = {.flops_per_second = measured.flops_per_second, .levels = {}};
   if (measured.cache_bytes > 0)
     roofline.levels.push_back({static_cast<uint64_t>(measured.cache_bytes), measured.cache_bytes_per_second});
   roofline.levels.push_back({UINT64_MAX, measured.memory_bytes_per_second});
   return roofline;
+}
+
+// Of the device that the program runs on. Packages of other versions may name CPUs that this one has no row for.
+absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads) {
+  const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
+  if (target.ok() && target->kind == target::Kind::kOpenCl) {
+    return RooflineOfDevice<drivers::OpenClDriver>(target->device);
+  }
+  if (target.ok() && target->kind == target::Kind::kCuda) {
+    return RooflineOfDevice<drivers::CudaDriver>(target->device);
+  }
+  ThreadPool pool(threads);
+  return MeasureRoofline(pool);
 }
 
 absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {

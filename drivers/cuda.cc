@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -16,6 +18,9 @@ struct Context {
   std::shared_ptr<const Api> api;
   Ordinal device = 0;
   Handle context = nullptr, stream = nullptr;
+  // Pinned, for long reads (Device::Read); null until there is one.
+  mutable std::mutex staging_lock;
+  mutable std::byte* staging = nullptr;
 
   // Calls are of the thread's current context; threads may change between calls.
   void Enter() const { api->cuCtxSetCurrent(context); }
@@ -23,6 +28,7 @@ struct Context {
   ~Context() {
     if (context == nullptr) return;
     Enter();
+    if (staging != nullptr) api->cuMemFreeHost(staging);
     if (stream != nullptr) api->cuStreamDestroy_v2(stream);
     api->cuDevicePrimaryCtxRelease_v2(device);
   }
@@ -53,6 +59,7 @@ constexpr int kInputPtx = 1;
 constexpr unsigned kStreamAlone = 1;     // does not wait for the default stream
 constexpr int kCaptureOfThisThread = 1;  // other threads may go on as they like
 constexpr unsigned kPortable = 1;        // pinned memory for every context
+constexpr size_t kStage = 2 << 20;       // bytes of a read that are under way while those before are moved on
 
 template <typename Destroy>
 std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Handle handle, Destroy destroy) {
@@ -415,8 +422,40 @@ Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to)
   Buffer part = buffer;
   part.place_ += offset;
   part.bytes_ -= offset;
+  if (to.size() > kStage && Stage()) return ReadStaged(part, to);
   if (Error e = EnqueueRead(part, to); !e.ok()) return e;
   return Finish();
+}
+
+bool Device::Stage() const {
+  const std::lock_guard lock(context_->staging_lock);
+  if (context_->staging != nullptr) return true;
+  context_->Enter();
+  void* place = nullptr;
+  if (context_->api->cuMemHostAlloc(&place, 2 * kStage, kPortable) == kSuccess) {
+    context_->staging = static_cast<std::byte*>(place);
+  }
+  return context_->staging != nullptr;
+}
+
+// The device writes to pinned memory by itself; to any other a driver copies, part after part, and waits in between.
+Error Device::ReadStaged(const Buffer& buffer, std::span<std::byte> to) const {
+  const std::lock_guard lock(context_->staging_lock);
+  Buffer rest = buffer;
+  std::span<const std::byte> arrived;
+  for (size_t offset = 0, turn = 0; offset < to.size(); ++turn) {
+    const size_t count = std::min(kStage, to.size() - offset);
+    const std::span<std::byte> half(context_->staging + turn % 2 * kStage, count);
+    if (Error e = EnqueueRead(rest, half); !e.ok()) return e;
+    if (!arrived.empty()) std::memcpy(to.data() + offset - arrived.size(), arrived.data(), arrived.size());
+    if (Error e = Finish(); !e.ok()) return e;
+    arrived = half;
+    offset += count;
+    rest.place_ += count;
+    rest.bytes_ -= count;
+  }
+  std::memcpy(to.data() + to.size() - arrived.size(), arrived.data(), arrived.size());
+  return {};
 }
 
 Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const {

@@ -174,6 +174,8 @@ class Device {
  private:
   friend class Library;
   Error Wait(void* event, Deadline deadline) const;
+  bool Stage() const;  // whether there is memory for ReadStaged
+  Error ReadStaged(const Buffer& buffer, std::span<std::byte> to) const;
   Error CheckRange(const Buffer& buffer, size_t offset, size_t bytes) const;
 
   std::shared_ptr<const Context> context_;

@@ -10,6 +10,7 @@
 #include "compiler/ir/op_names.h"
 #include "compiler/ir/text.h"
 #include "compiler/schedule/copy.h"
+#include "compiler/schedule/grid.h"
 #include "compiler/schedule/instruction.h"
 
 namespace hone::passes {
@@ -270,7 +271,7 @@ class LoopBuilder {
 };
 
 absl::Status CheckLegal(const State& state, const target::Target& target) {
-  int64_t local_bytes = 0;
+  std::map<const Nest*, int64_t> local_bytes;  // of what is computed inside each stage at the root
   for (const Nest& nest : state.nests) {
     if (nest.instruction.has_value() && std::find(target.tensor_instructions.begin(), target.tensor_instructions.end(),
                                                   *nest.instruction) == target.tensor_instructions.end()) {
@@ -285,7 +286,7 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
     if (!nest.AtRoot() && nest.scope == ir::Scope::kLocal) {
       int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
       for (const int64_t extent : nest.storage_shape) bytes *= std::max<int64_t>(extent, 1);
-      local_bytes += bytes;
+      local_bytes[&schedule::RootOf(state, nest)] += bytes;
     }
     if (nest.AtRoot() && nest.scope != ir::Scope::kWorkspace) {
       return absl::FailedPreconditionError(fmt::format("stage {} is stored in {} memory but not computed inside a loop",
@@ -305,9 +306,10 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
       }
     }
   }
-  if (local_bytes > target.memory.local_bytes) {
-    return absl::FailedPreconditionError(fmt::format("stages computed inside loops need {} bytes; a thread has {}",
-                                                     local_bytes, target.memory.local_bytes));
+  for (const auto& [root, bytes] : local_bytes) {
+    if (bytes <= target.memory.local_bytes) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("stages computed inside loops need {} bytes; a thread has {}", bytes, target.memory.local_bytes));
   }
   return absl::OkStatus();
 }

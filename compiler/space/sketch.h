@@ -155,6 +155,11 @@ bool WinogradPays(const schedule::State& state, const ir::Stage& stage, const ta
 absl::Status ScheduleWinogradTile(Sketch& sketch, const std::string& out, const std::string& stage,
                                   const std::string& prefix);
 
+// templates/winograd_lanes.cc: the same for targets with lanes.
+bool WinogradLanesPay(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
+absl::Status ScheduleWinogradLanes(Sketch& sketch, const std::string& out, const std::string& stage,
+                                   const std::string& prefix);
+
 // templates/attention_tile.cc: two products with work on rows between them, some rows after the others through all of
 // it; whether that is what there is.
 bool FitsAttention(const schedule::State& state);

@@ -120,21 +120,38 @@ bool PrefersWinograd(const ir::Workload& workload, const target::Target& target)
   });
 }
 
-// The convolutions from transformed tiles, other reductions in register tiles.
-absl::Status BuildWinogradTiles(const ir::Workload&, Sketch& sketch) {
+bool HasWinogradLanes(const ir::Workload& workload, const target::Target& target) {
+  return IsLaneContraction(workload, target) && SomeReduction(workload, target, FitsWinograd);
+}
+
+bool PrefersWinogradLanes(const ir::Workload& workload, const target::Target& target) {
+  return SomeReduction(workload, target, [&](const schedule::State& state, const ir::Stage& stage) {
+    return WinogradLanesPay(state, stage, target);
+  });
+}
+
+// The convolutions from transformed tiles, by one rule; other reductions in plain tiles, by another.
+using TileRule = absl::Status (*)(Sketch& sketch, const std::string& reader, const std::string& stage,
+                                  const std::string& prefix);
+absl::Status ScheduleWinograd(Sketch& sketch, TileRule transformed, TileRule plain) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   std::vector<std::string> taken;
   for (const std::string& stage : StageNames(sketch.state, true)) {
     const std::string prefix = taken.empty() ? "" : stage + ".";
     if (!FitsWinograd(sketch.state, sketch.Get(stage).stage)) {
       HONE_ASSIGN_OR_RETURN(const SharedTile tile, ShareTile(sketch, stage, &taken));
-      HONE_RETURN_IF_ERROR(ScheduleRegisterTile(sketch, tile.reader, tile.reduction, prefix));
+      HONE_RETURN_IF_ERROR(plain(sketch, tile.reader, tile.reduction, prefix));
       continue;
     }
     const std::string reader = TileReader(sketch.state, sketch.Get(stage), taken);
     taken.push_back(reader.empty() ? stage : reader);
-    HONE_RETURN_IF_ERROR(ScheduleWinogradTile(sketch, taken.back(), stage, prefix));
+    HONE_RETURN_IF_ERROR(transformed(sketch, taken.back(), stage, prefix));
   }
+  return absl::OkStatus();
+}
+
+absl::Status BuildWinogradTiles(const ir::Workload&, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(ScheduleWinograd(sketch, ScheduleWinogradTile, RegisterTiles));
   return ScheduleRest(sketch, ScheduleElementwise);
 }
 
@@ -187,6 +204,12 @@ absl::Status BuildLaneTiles(const ir::Workload&, Sketch& sketch) {
   return SpreadPrepared(sketch);
 }
 
+absl::Status BuildWinogradLanes(const ir::Workload&, Sketch& sketch) {
+  HONE_RETURN_IF_ERROR(ScheduleWinograd(sketch, ScheduleWinogradLanes, ScheduleLaneTile));
+  HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
+  return SpreadPrepared(sketch);
+}
+
 absl::Status BuildLanes(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleLaneRows(sketch));
@@ -225,6 +248,7 @@ constexpr Entry kEntries[] = {
     {6, "attention_tile", Family::kTemplate, HasAttention, nullptr, BuildAttentionTiles},
     {1, "register_tile", Family::kTemplate, IsCpuContraction, PrefersRegisterTiles, BuildRegisterTiles},
     {0, "sketch", Family::kSketch, HasNoLanes, nullptr, BuildSketch},
+    {7, "winograd_lanes", Family::kTemplate, HasWinogradLanes, PrefersWinogradLanes, BuildWinogradLanes},
     {3, "lane_tile", Family::kTemplate, IsLaneContraction, nullptr, BuildLaneTiles},
     {2, "lanes", Family::kSketch, HasLanes, nullptr, BuildLanes},
 };

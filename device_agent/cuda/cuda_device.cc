@@ -49,8 +49,7 @@ absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
 SelfTestResult CudaDevice::SelfTest(int) {
   SelfTestResult test;
   const absl::StatusOr<drivers::cuda::Device> device = OpenDriver(selector_);
-  const absl::Status status =
-      device.ok() ? TestReference<drivers::CudaDriver>(*device, folder_, test) : device.status();
+  const absl::Status status = device.ok() ? TestLanes<drivers::CudaDriver>(*device, folder_, test) : device.status();
   test.passed = status.ok();
   test.reason = std::string(status.message());
   test.temperature_c = ReadSensors().temperature_c;

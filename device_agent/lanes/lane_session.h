@@ -42,6 +42,8 @@ class LaneSession : public Session {
   absl::Status MakeBuffers();
   absl::Status MakeColdConstants();
   absl::StatusOr<CanaryBuffer<Driver>> Allocate(const std::string& name, int64_t bytes) const;
+  // Whether the input on the device is what was given.
+  absl::StatusOr<bool> IsAsGiven(size_t buffer);
   const char* Given(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
 
   const typename Driver::Device device_;
@@ -53,6 +55,7 @@ class LaneSession : public Session {
   std::vector<CanaryBuffer<Driver>> shared_;  // the workload's own buffers, in the batch's order
   typename Driver::Buffer cold_;              // normal, finite numbers; empty if constants stay the same
   std::vector<char> output_;                  // of the last Output
+  std::vector<char> part_;                    // of an input, read back
 };
 
 }  // namespace hone::agent

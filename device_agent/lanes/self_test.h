@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "device_agent/device_facts.h"
 #include "device_agent/lanes/reference_kernel.h"
+#include "drivers/lane_roofline.h"
 
 namespace hone::agent {
 
@@ -35,6 +36,17 @@ absl::Status TestReference(const typename Driver::Device& device, const std::str
   test.noise = (seconds[kLoops * 3 / 4] - seconds[kLoops / 4]) / median;
   HONE_ASSIGN_OR_RETURN(const bool right, reference.IsRight());
   if (!right) return absl::InternalError("the reference kernel computes a wrong result: the device is broken");
+  return absl::OkStatus();
+}
+
+// That, and what the device can do at best.
+template <typename Driver>
+absl::Status TestLanes(const typename Driver::Device& device, const std::string& folder, SelfTestResult& test) {
+  HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, test));
+  drivers::LaneRoofline roofline;
+  HONE_RETURN_IF_ERROR(ToStatus(drivers::MeasureRoofline<Driver>(device, folder, &roofline)));
+  test.peak_gflops = roofline.flops_per_second * 1e-9;
+  test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
   return absl::OkStatus();
 }
 

@@ -15,7 +15,6 @@
 #include "device_agent/lanes/lane_session.h"
 #include "device_agent/lanes/reference_kernel.h"
 #include "device_agent/lanes/self_test.h"
-#include "drivers/opencl_roofline.h"
 
 namespace hone::agent {
 namespace {
@@ -37,15 +36,6 @@ absl::StatusOr<drivers::opencl::Device> OpenDriver(const std::string& selector, 
   return device;
 }
 
-absl::Status Test(const drivers::opencl::Device& device, const std::string& folder, SelfTestResult& test) {
-  HONE_RETURN_IF_ERROR(TestReference<drivers::OpenClDriver>(device, folder, test));
-  drivers::opencl::MeasuredRoofline roofline;
-  HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::MeasureRoofline(device, folder, &roofline)));
-  test.peak_gflops = roofline.flops_per_second * 1e-9;
-  test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
@@ -65,7 +55,7 @@ absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
 SelfTestResult OpenClDevice::SelfTest(int) {
   SelfTestResult test;
   const absl::StatusOr<drivers::opencl::Device> device = OpenDriver(selector_, folder_, 0);
-  const absl::Status status = device.ok() ? Test(*device, folder_, test) : device.status();
+  const absl::Status status = device.ok() ? TestLanes<drivers::OpenClDriver>(*device, folder_, test) : device.status();
   test.passed = status.ok();
   test.reason = std::string(status.message());
   return test;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/status.h"
 #include "compiler/codegen/llvm/emitter.h"
@@ -48,6 +49,18 @@ llvm::Intrinsic::ID MmaOf(ir::TensorInstruction instruction) {
   }
 }
 
+// The float whose first `bits` of fraction are those of x, rounded to nearest with ties away from zero; what comes
+// behind is not read. Half of the last bit is added, which sign and exponent alone are once they are scaled. PTX's own
+// conversion asks each number first whether it is finite. As bits.
+llvm::Value* EmitHalfMore(llvm::IRBuilder<>& builder, llvm::Value* x, int bits) {
+  constexpr uint32_t kSignAndExponent = 0xff800000;
+  llvm::Value* const power = builder.CreateBitCast(
+      builder.CreateAnd(builder.CreateBitCast(x, builder.getInt32Ty()), kSignAndExponent), builder.getFloatTy());
+  llvm::Value* const half = llvm::ConstantFP::get(builder.getFloatTy(), std::ldexp(1.0, -bits - 1));
+  llvm::Value* const more = builder.CreateIntrinsic(llvm::Intrinsic::fma, {builder.getFloatTy()}, {power, half, x});
+  return builder.CreateBitCast(more, builder.getInt32Ty());
+}
+
 }  // namespace
 
 // A quarter of a row of a or b, which is eight bytes, as the two registers that mma takes of it. Which steps of the
@@ -57,8 +70,7 @@ std::array<llvm::Value*, 2> Emitter::EmitQuarterRow(const ir::MatrixOperand& ope
   const ir::Load& first = *operand.first.As<ir::Load>();
   llvm::Type* const element = MemoryTypeOf(first.buffer->dtype);
   llvm::Type* const word = entry.fraction_bits > 0 ? builder_.getFloatTy() : builder_.getInt32Ty();
-  llvm::Value* const address =
-      builder_.CreateGEP(element, Address(first.buffer, first.indices[0], element), offset);
+  llvm::Value* const address = builder_.CreateGEP(element, Address(first.buffer, first.indices[0], element), offset);
   std::array<llvm::Value*, 2> words;
   if (operand.apart == 1) {
     const llvm::Align align = std::min(AlignOf(*first.buffer, first.indices[0]), llvm::Align(8));
@@ -67,14 +79,15 @@ std::array<llvm::Value*, 2> Emitter::EmitQuarterRow(const ir::MatrixOperand& ope
     for (unsigned i = 0; i < 2; ++i) words[i] = builder_.CreateExtractElement(load, i);
   } else {
     for (unsigned i = 0; i < 2; ++i) {
-      llvm::Value* const place = builder_.CreateConstGEP1_64(element, address, i * static_cast<uint64_t>(operand.apart));
+      llvm::Value* const place =
+          builder_.CreateConstGEP1_64(element, address, i * static_cast<uint64_t>(operand.apart));
       auto* const load = builder_.CreateAlignedLoad(word, place, llvm::Align(ir::SizeOf(entry.b)));
       Annotate(load, first.buffer.get());
       words[i] = load;
     }
   }
   for (llvm::Value*& w : words) {
-    if (entry.fraction_bits > 0) w = builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_f2tf32_rna, {}, {w});
+    if (entry.fraction_bits > 0) w = EmitHalfMore(builder_, w, entry.fraction_bits);
     if (entry.a == ir::DType::kFloat16) {
       w = builder_.CreateBitCast(w, llvm::FixedVectorType::get(builder_.getHalfTy(), 2));
     }

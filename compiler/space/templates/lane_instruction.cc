@@ -14,13 +14,13 @@ constexpr int64_t kRegisters = 65536, kResidentBytes = 200 << 10;
 constexpr int64_t kOtherRegisters = 48, kMostRegisters = 232;  // of a lane
 constexpr double kInstruction = 1.8;                           // cycles that it occupies a unit
 constexpr double kLatency = 36;                                // cycles until its sums are there
-constexpr double kWords = 32;                                  // that shared memory gives each cycle
-constexpr double kBytes = 20;                                  // each cycle, from the last cache
-constexpr double kOverlap = 0.15;                              // of loads and reading that is not hidden
-constexpr double kBarrier = 60, kStep = 32;                    // cycles for which lanes wait, once in so many steps
-constexpr double kStart = 1500;                                // cycles until a group has its first operands
-constexpr double kLaunch = 4000;                               // cycles between two launches that follow one another
-constexpr double kBufferedBytes = 3 * kStep;                   // of each byte of a step
+constexpr double kLoad = 0.65, kRound = 0.5;  // cycles of a word that all lanes of an instruction load, and round
+constexpr double kBytes = 18;                 // each cycle, from the last cache
+constexpr double kOverlap = 0.15;             // of reading that is not hidden
+constexpr double kBarrier = 250;              // cycles for which lanes wait, once for what is staged at once
+constexpr double kStart = 2000;               // cycles until a group has its first operands
+constexpr double kLaunch = 4000;              // cycles between two launches that follow one another
+constexpr int64_t kBuffers = 3;
 
 int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -78,7 +78,7 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const int64_t groups = work.columns / (s.width * s.lanes_x) * (work.rows / (s.rows * s.lanes_y)) *
                          (work.more_rows / (s.more_rows * s.lanes_z)) * work.others * s.parts;
   const double step_bytes = StepBytes(work, s);
-  const auto shared = static_cast<int64_t>(step_bytes * kBufferedBytes);
+  const auto shared = static_cast<int64_t>(step_bytes * static_cast<double>(s.staged * kBuffers));
   if (shared > target.memory.shared_bytes) return kNever;
   const int64_t resident =
       std::max<int64_t>(1, std::min(kRegisters / (registers * lanes), kResidentBytes / std::max<int64_t>(shared, 1)));
@@ -86,13 +86,13 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window), turns = depth / static_cast<double>(entry.k);
   const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // of a warp, each turn
-  const double arithmetic = static_cast<double>(warps) * products * kInstruction;
-  const double loads = static_cast<double>(warps * entry.lanes * (2 * rows + s.width)) / kWords;
-  const double busy = static_cast<double>(per_unit) * turns * (std::max(arithmetic, loads) + kOverlap * loads);
+  const auto words = static_cast<double>(2 * rows + s.width);
+  const double fetching = words * (kLoad + (entry.fraction_bits > 0 ? kRound : 0));
+  const double busy = static_cast<double>(per_unit * warps) * turns * (products * kInstruction + fetching);
   const double waiting = static_cast<double>(rounds) * turns * std::max(kLatency, products * kInstruction * 4);
   const double memory = static_cast<double>(per_unit) * steps * step_bytes / kBytes;
   double cycles = std::max({busy, waiting, memory}) + kOverlap * memory;
-  cycles += static_cast<double>(rounds) * (kStart + kBarrier * depth / kStep);
+  cycles += static_cast<double>(rounds) * (kStart + kBarrier * steps / static_cast<double>(s.staged));
   if (s.parts > 1) {
     const auto results = static_cast<double>(work.columns * work.rows * work.more_rows * work.others * s.parts);
     cycles += kLaunch + results * 2 * sizeof(float) / (kBytes * target.hierarchy.units);
@@ -105,14 +105,17 @@ LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instr
   LaneShape best, s;
   double least = std::numeric_limits<double>::infinity();
   const std::vector<int64_t> all_parts = LaneParts(work.steps);
-  const auto race = [&](const std::vector<int64_t>& parts) {
-    for (const int64_t p : parts) {
-      s.parts = p;
-      const bool whole = (work.steps / p) % ir::EntryOf(instruction).k == 0;
-      const double cycles = whole ? InstructionCycles(work, s, instruction, target) : least;
-      if (cycles >= least) continue;
-      least = cycles;
-      best = s;
+  const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
+  const auto race = [&] {
+    for (s.staged = entry.k; s.staged <= kStagedBytes / ir::SizeOf(entry.a); s.staged *= 2) {
+      for (const int64_t parts : all_parts) {
+        s.parts = parts;
+        const bool whole = work.steps / parts % s.staged == 0;
+        const double cycles = whole ? InstructionCycles(work, s, instruction, target) : least;
+        if (cycles >= least) continue;
+        least = cycles;
+        best = s;
+      }
     }
   };
   const int64_t most = target.hierarchy.max_lanes;
@@ -125,8 +128,8 @@ LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instr
           s.lanes_y = lanes_y, s.lanes_z = lanes_z;
           for (const int64_t rows : LaneSizes(Up(work.rows, lanes_y), kMostRows)) {
             for (const int64_t more_rows : LaneSizes(Up(work.more_rows, lanes_z), kMostRows / rows)) {
-              s.rows = rows, s.more_rows = more_rows, s.parts = 1;
-              if (FitsInstruction(s, work)) race(all_parts);
+              s.rows = rows, s.more_rows = more_rows;
+              if (FitsInstruction(s, work)) race();
             }
           }
         }

@@ -1,4 +1,5 @@
-// Which tensor instruction of a target with lanes computes a sum of products, and how the lanes of a group are then laid.
+// Which tensor instruction of a target with lanes computes a sum of products, and how the lanes of a group are then
+// laid.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
 #define HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
 
@@ -10,7 +11,8 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kRowLanes = 8;  // of those that run an instruction together, along its rows
+inline constexpr int64_t kRowLanes = 8;       // of those that run an instruction together, along its rows
+inline constexpr int64_t kStagedBytes = 128;  // of a row of an operand that are staged at once, where there is room
 
 // The one that multiplies the stage's factors as they are, lanes' columns along the axis `vector` and steps along
 // `step`; nullopt if there is none, or if the extents of these axes do not divide.

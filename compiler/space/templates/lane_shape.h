@@ -16,6 +16,7 @@ struct LaneShape {
   int64_t width = 4, rows = 4, more_rows = 1;
   int64_t lanes_x = 16, lanes_y = 4, lanes_z = 1;
   int64_t parts = 1;
+  int64_t staged = 0;  // steps that are brought to shared memory at once; 0: as many as there is room for
 
   int64_t lanes() const { return lanes_x * lanes_y * lanes_z; }
 };

@@ -3,10 +3,10 @@
 // A group computes a block of the output, every lane a register tile of it: rows x vector elements, accumulated over
 // the whole reduction. The operands go step by step of the reduction into shared memory, filled by all lanes with
 // vector loads, where each element serves a whole row or column of lanes; a lane's rows and vectors lie in stripes, a
-// group's width apart. Where the target has a tensor instruction for the product, lanes run it together, each with its own rows
-// and columns as before. Where there are few outputs, groups walk parts of the reduction. What is preferred of all that a
-// model says (lane_shape.h). Source: Volkov, Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra", SC 2008; block,
-// lane and inner tiles as in NVIDIA's CUTLASS.
+// group's width apart. Where the target has a tensor instruction for the product, lanes run it together, each with its
+// own rows and columns as before. Where there are few outputs, groups walk parts of the reduction. What is preferred of
+// all that a model says (lane_shape.h). Source: Volkov, Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra", SC
+// 2008; block, lane and inner tiles as in NVIDIA's CUTLASS.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -210,8 +210,7 @@ class LaneTile {
       axes_ = given_->axes, shape_ = given_->shape, instruction_ = given_->instruction;
     } else {
       Shapes shapes = ShapesWith({});
-      instruction_ =
-          LaneInstructionFor(sketch_.state, reduced_, ReducedName(vector_), step_axis_, sketch_.target);
+      instruction_ = LaneInstructionFor(sketch_.state, reduced_, ReducedName(vector_), step_axis_, sketch_.target);
       if (instruction_.has_value()) {
         const Shapes with = ShapesWith(instruction_);
         const auto id = static_cast<int64_t>(*instruction_) + 1;
@@ -244,7 +243,8 @@ class LaneTile {
     if (parts == 1) return false;
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{stage_, step_axis_, steps_ / parts, false, true}));
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "f"}));
-    HONE_RETURN_IF_ERROR(LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, shape_, instruction_}).Run());
+    HONE_RETURN_IF_ERROR(
+        LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, shape_, instruction_}).Run());
     HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch_, reader_, stage_));
     return true;
   }
@@ -312,15 +312,20 @@ class LaneTile {
   void ChooseStep() {
     double bytes = 0;
     for (const ir::Load& load : LoadsOf(reduction())) bytes += StepBytes(load);
-    const int64_t together = instruction_.has_value() ? ir::EntryOf(*instruction_).k : 1;
-    int64_t preferred = together > 1 ? kMostStep : kLongestStep;
+    int64_t together = 1, most_step = kMostStep, preferred = kLongestStep;
+    if (instruction_.has_value()) {
+      const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction_);
+      together = entry.k;
+      most_step = kStagedBytes / ir::SizeOf(entry.a);
+      preferred = shape_.staged > 0 ? shape_.staged : most_step;
+    }
     const auto most = static_cast<double>(SharedBytes());
     while (preferred > std::max(kShortestStep, together) && kBuffers * bytes * static_cast<double>(preferred) > most) {
       preferred /= 2;
     }
     // Steps that do not divide the axis have conditions innermost, and rows that no wide copy fits.
     std::vector<int64_t> divisors;
-    for (int64_t step = together; step <= std::min(kMostStep, steps_); step += together) {
+    for (int64_t step = together; step <= std::min(most_step, steps_); step += together) {
       if (steps_ % step == 0) divisors.push_back(step);
     }
     step_ = divisors.back() >= std::min(kShortestStep, steps_)
@@ -328,11 +333,10 @@ class LaneTile {
                 : sketch_.chooser.Tile(prefix_ + "step", steps_, kMostStep, std::min(preferred, PowerOfTwo(steps_)));
   }
 
-  // What a group may have. Instructions are worth a unit of two groups, which ask for it.
+  // What a group may have: with instructions all that a unit has, since few groups keep it busy.
   int64_t SharedBytes() const {
     const target::Memory& memory = sketch_.target.memory;
-    return instruction_.has_value() ? std::max(memory.shared_bytes / 2, memory.unasked_shared_bytes)
-                                    : memory.unasked_shared_bytes;
+    return instruction_.has_value() ? memory.shared_bytes : memory.unasked_shared_bytes;
   }
 
   // The steps of an instruction lie side by side in whatever is fixed, where it wants them to.
@@ -396,8 +400,8 @@ class LaneTile {
       const bool along_vector = VariesAlongColumns(load);
       const int64_t others = along_vector ? lanes_y_ * lanes_z_ : lanes_x_;
       const double bytes = StepBytes(load) * static_cast<double>(step_);
-      const bool pays = sketch_.target.memory.shared_gain > 1 && others > 1 &&
-                        2 * bytes <= static_cast<double>(SharedBytes());
+      const bool pays =
+          sketch_.target.memory.shared_gain > 1 && others > 1 && 2 * bytes <= static_cast<double>(SharedBytes());
       if (Choose("stage" + std::to_string(number++), {0, 1}, pays ? 1 : 0) == 0) continue;
       const int64_t pad = ChoosePad("pad" + std::to_string(number - 1), load, along_vector);
       std::string name = load.buffer->name;
@@ -439,8 +443,8 @@ class LaneTile {
     for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
       if (d != vector_ && d != row_ && d != second_) groups.push_back(NameOf(d));
     }
-    const bool stripes = instruction_.has_value() ||
-                         (sketch_.target.memory.shared_gain > 1 && Choose("stripes", {0, 1}, 1) == 1);
+    const bool stripes =
+        instruction_.has_value() || (sketch_.target.memory.shared_gain > 1 && Choose("stripes", {0, 1}, 1) == 1);
     const std::tuple<int, int64_t, int64_t, int64_t> tiles[] = {
         {second_, lanes_z_, more_rows_, 1}, {row_, lanes_y_, rows_, 1}, {vector_, lanes_x_, width_, Vector()}};
     for (const auto& [axis, axis_lanes, tile, together] : tiles) {

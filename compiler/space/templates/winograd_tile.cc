@@ -9,8 +9,7 @@
 #include <cmath>
 
 #include "base/status.h"
-#include "compiler/schedule/convolution.h"
-#include "compiler/space/sketch.h"
+#include "compiler/space/templates/winograd.h"
 
 namespace hone::space {
 namespace {
@@ -20,34 +19,15 @@ using schedule::Convolution;
 using schedule::Split;
 using schedule::Tail;
 
-constexpr int64_t kSizes[] = {2, 4, 6};
-constexpr int64_t kWindow = 3;
-
-// The products of one convolution: how many tiles there are, elements of a transformed patch, bytes of one patch and
-// its products, bytes of the transformed weights.
-struct Work {
-  int64_t tiles = 1, elements, tile_bytes, weight_bytes;
-};
-
-Work WorkOf(const Convolution& conv, int64_t size) {
-  Work work;
-  for (const ir::Axis& axis : conv.batch) work.tiles *= axis.extent;
-  for (const ir::Axis& axis : conv.out) work.tiles *= (axis.extent + size - 1) / size;
-  work.elements = (size + kWindow - 1) * (size + kWindow - 1);
-  work.tile_bytes = work.elements * (conv.channel.extent + conv.filter.extent) * 4;
-  work.weight_bytes = work.elements * conv.channel.extent * conv.filter.extent * 4;
-  return work;
-}
-
 // The most tiles of a block that is taken through all stages at once; 0: there is no memory for one.
-int64_t MostBlockTiles(const Work& work, const target::Target& target) {
+int64_t MostBlockTiles(const WinogradWork& work, const target::Target& target) {
   const int64_t room = std::min(target.memory.local_bytes, target.memory.l2_bytes) / 4 * 3;
   return std::min(work.tiles, room / work.tile_bytes);
 }
 
 // As many as leave half of a core's second cache to the weights, every thread some blocks, and no row of a register
 // tile of two vectors unused.
-int64_t PreferredBlockTiles(const Work& work, const target::Target& target) {
+int64_t PreferredBlockTiles(const WinogradWork& work, const target::Target& target) {
   const int64_t rows = (target.vector_registers - 3) / 2;
   const int64_t share = (work.tiles + 2 * target.threads - 1) / (2 * target.threads);
   const int64_t tiles = std::min({MostCopiedBytes(target) / work.tile_bytes, share, MostBlockTiles(work, target)});
@@ -62,22 +42,22 @@ double MovingCycles(int64_t bytes, int64_t resident, int64_t near, const target:
 }
 
 // What goes through caches beyond the first: block by block the weights, once for each; else patches and products.
-double BlockedCycles(const Work& work, const target::Target& target) {
+double BlockedCycles(const WinogradWork& work, const target::Target& target) {
   const int64_t tiles = PreferredBlockTiles(work, target);
   return MovingCycles((work.tiles + tiles - 1) / tiles * work.weight_bytes, work.weight_bytes + tiles * work.tile_bytes,
                       target.memory.l2_bytes, target);
 }
-double StagedCycles(const Work& work, const target::Target& target) {
+double StagedCycles(const WinogradWork& work, const target::Target& target) {
   const int64_t bytes = work.tiles * work.tile_bytes;
   return MovingCycles(2 * bytes, bytes, target.memory.l2_bytes * target.threads / 2, target);
 }
-bool PrefersBlocks(const Work& work, const target::Target& target) {
+bool PrefersBlocks(const WinogradWork& work, const target::Target& target) {
   return MostBlockTiles(work, target) > 0 && BlockedCycles(work, target) < StagedCycles(work, target);
 }
 
 // Cycles of one core, about: multiply-adds of the products, what moves through the transforms, the weights from memory.
 double Cycles(const Convolution& conv, int64_t size, const target::Target& target) {
-  const Work work = WorkOf(conv, size);
+  const WinogradWork work = WinogradWorkOf(conv, size);
   const int64_t width = target.VectorWidth(4);
   const int64_t in = (conv.channel.extent + width - 1) / width, out = (conv.filter.extent + width - 1) / width;
   const double patches = static_cast<double>(work.tiles * work.elements);
@@ -91,37 +71,14 @@ double Cycles(const Convolution& conv, int64_t size, const target::Target& targe
 
 double DirectCycles(const Convolution& conv, const target::Target& target) {
   const int64_t width = target.VectorWidth(4);
-  int64_t pixels = 1;
-  for (const ir::Axis& axis : conv.batch) pixels *= axis.extent;
-  for (const ir::Axis& axis : conv.out) pixels *= axis.extent;
-  const int64_t weights = kWindow * kWindow * conv.channel.extent;
-  const double products = static_cast<double>(pixels * weights * ((conv.filter.extent + width - 1) / width));
+  const int64_t weights = kWinogradWindow * kWinogradWindow * conv.channel.extent;
+  const double products = static_cast<double>(PixelsOf(conv) * weights * ((conv.filter.extent + width - 1) / width));
   return products / target.core.multiply_adds +
          static_cast<double>(weights * conv.filter.extent * 4) / target.core.memory_bytes / target.threads;
 }
 
-std::optional<Convolution> FindWinograd(const schedule::State& state, const ir::Stage& stage) {
-  auto conv = schedule::FindConvolution(state, stage);
-  if (!conv.has_value() || stage.buffer->dtype != ir::DType::kFloat32) return std::nullopt;
-  const bool fits = conv->window[0].extent == kWindow && conv->window[1].extent == kWindow && conv->out[0].extent > 1 &&
-                    conv->out[1].extent > 1;
-  return fits ? conv : std::nullopt;
-}
-
-// Its position among the axes of the stage.
-size_t PlaceOf(const ir::Stage& stage, const ir::Axis& axis) {
-  return static_cast<size_t>(std::ranges::find(stage.axes, axis.name, &ir::Axis::name) - stage.axes.begin());
-}
-
-// Whether neighbouring channels are neighbours in memory, of the data and of the result: what the transforms load and
-// store as vectors.
-bool ChannelsLast(const ir::Stage& stage, const Convolution& conv) {
-  return StrideOf(*conv.data.As<ir::Load>(), conv.channel.name, AxisRanges(stage)) == 1 &&
-         PlaceOf(stage, conv.filter) + 1 == stage.axes.size();
-}
-
 int64_t BestSize(const Convolution& conv, const target::Target& target) {
-  return *std::ranges::min_element(kSizes, {}, [&](int64_t size) { return Cycles(conv, size, target); });
+  return *std::ranges::min_element(kWinogradSizes, {}, [&](int64_t size) { return Cycles(conv, size, target); });
 }
 
 class WinogradTile {
@@ -139,7 +96,7 @@ class WinogradTile {
   }
 
   absl::Status Run() {
-    size_ = sketch_.chooser.OneOf(prefix_ + "winograd", {std::begin(kSizes), std::end(kSizes)},
+    size_ = sketch_.chooser.OneOf(prefix_ + "winograd", {std::begin(kWinogradSizes), std::end(kWinogradSizes)},
                                   BestSize(conv_, sketch_.target));
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Winograd{stage_, size_}));
     for (const std::string& padding : OwnProducers(sketch_.state, sketch_.Get(stage_ + "d").stage)) {
@@ -157,7 +114,7 @@ class WinogradTile {
   // Whether a block of tiles is taken through all stages while it is in a core's second cache, and of how many.
   void ChooseBlocks() {
     const target::Target& target = sketch_.target;
-    const Work work = WorkOf(conv_, size_);
+    const WinogradWork work = WinogradWorkOf(conv_, size_);
     const int64_t most = MostBlockTiles(work, target);
     if (most == 0) return;
     const int64_t preferred = PrefersBlocks(work, target) ? 1 : 0;
@@ -265,6 +222,39 @@ class WinogradTile {
 };
 
 }  // namespace
+
+std::optional<Convolution> FindWinograd(const schedule::State& state, const ir::Stage& stage) {
+  auto conv = schedule::FindConvolution(state, stage);
+  if (!conv.has_value() || stage.buffer->dtype != ir::DType::kFloat32) return std::nullopt;
+  const bool fits = conv->window[0].extent == kWinogradWindow && conv->window[1].extent == kWinogradWindow &&
+                    conv->out[0].extent > 1 && conv->out[1].extent > 1;
+  return fits ? conv : std::nullopt;
+}
+
+size_t PlaceOf(const ir::Stage& stage, const ir::Axis& axis) {
+  return static_cast<size_t>(std::ranges::find(stage.axes, axis.name, &ir::Axis::name) - stage.axes.begin());
+}
+
+bool ChannelsLast(const ir::Stage& stage, const Convolution& conv) {
+  return StrideOf(*conv.data.As<ir::Load>(), conv.channel.name, AxisRanges(stage)) == 1 &&
+         PlaceOf(stage, conv.filter) + 1 == stage.axes.size();
+}
+
+int64_t PixelsOf(const Convolution& conv) {
+  int64_t pixels = conv.out[0].extent * conv.out[1].extent;
+  for (const ir::Axis& axis : conv.batch) pixels *= axis.extent;
+  return pixels;
+}
+
+WinogradWork WinogradWorkOf(const Convolution& conv, int64_t size) {
+  WinogradWork work;
+  for (const ir::Axis& axis : conv.batch) work.tiles *= axis.extent;
+  for (const ir::Axis& axis : conv.out) work.tiles *= (axis.extent + size - 1) / size;
+  work.elements = (size + kWinogradWindow - 1) * (size + kWinogradWindow - 1);
+  work.tile_bytes = work.elements * (conv.channel.extent + conv.filter.extent) * 4;
+  work.weight_bytes = work.elements * conv.channel.extent * conv.filter.extent * 4;
+  return work;
+}
 
 bool FitsWinograd(const schedule::State& state, const ir::Stage& stage) {
   return FindWinograd(state, stage).has_value();

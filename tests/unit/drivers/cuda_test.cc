@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <vector>
+
+#include "drivers/lane_roofline.h"
 
 namespace hone::drivers::cuda {
 namespace {
@@ -93,6 +96,31 @@ TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
     ASSERT_TRUE(device_.Finish().ok());
     EXPECT_THAT(floats(out), Each(2 * x + 1));
   }
+}
+
+TEST_F(CudaTest, RooflinesAreWhatTheDeviceReaches) {
+  LaneRoofline roofline;
+  const Error measured = MeasureRoofline<CudaDriver>(device_, {}, &roofline);
+  ASSERT_TRUE(measured.ok()) << measured.text;
+  EXPECT_GT(roofline.flops_per_second, 0);
+  EXPECT_GT(roofline.memory_bytes_per_second, 0);
+  EXPECT_EQ(roofline.cache_bytes, device_.info().cache_bytes / 2);
+  EXPECT_GT(roofline.cache_bytes_per_second, 0);
+}
+
+// Long reads come in parts; the last one is short.
+TEST_F(CudaTest, ALongReadIsWhole) {
+  constexpr size_t kBytes = (7 << 20) + 12;
+  std::vector<uint32_t> written(kBytes / 4), read(kBytes / 4, 0);
+  std::iota(written.begin(), written.end(), 1);
+  Buffer buffer;
+  ASSERT_TRUE(device_.Allocate(kBytes, &buffer).ok());
+  ASSERT_TRUE(device_.Write(buffer, 0, std::as_bytes(std::span(written))).ok());
+  ASSERT_TRUE(device_.Read(buffer, 0, std::as_writable_bytes(std::span(read))).ok());
+  EXPECT_EQ(read, written);
+  read.resize(read.size() - 1);
+  ASSERT_TRUE(device_.Read(buffer, 4, std::as_writable_bytes(std::span(read))).ok());
+  EXPECT_TRUE(std::equal(read.begin(), read.end(), written.begin() + 1));
 }
 
 TEST_F(CudaTest, AGroupHasTheSharedMemoryThatItsKernelAsksFor) {

@@ -112,6 +112,8 @@ const std::map<std::string, Kernel>& Kernels() {
       {"reference", {Good}},
       {"good", {Good}},
       {"hone_reference", {Reference, 1}},
+      {"hone_compute", {[](const Grid&, void* const*) { return usleep(100); }, 1}},
+      {"hone_read", {[](const Grid&, void* const*) { return usleep(100); }}},
       {"golden", {Multiply}},
       {"golden_reference", {Multiply}},
       {"aligned", {[](const Grid& grid, void* const* a) {

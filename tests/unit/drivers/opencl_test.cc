@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/temporary_folder.h"
-#include "drivers/opencl_roofline.h"
+#include "drivers/lane_roofline.h"
 #include "tests/unit/drivers/opencl_device.h"
 
 namespace hone::drivers::opencl {
@@ -219,8 +219,8 @@ TEST_F(OpenCl, WhatTheDeviceRefusesNamesTheKernel) {
 }
 
 TEST_F(OpenCl, RooflinesAreWhatTheDeviceReaches) {
-  MeasuredRoofline roofline;
-  const Error measured = MeasureRoofline(device(), {}, &roofline);
+  LaneRoofline roofline;
+  const Error measured = MeasureRoofline<OpenClDriver>(device(), {}, &roofline);
   ASSERT_TRUE(measured.ok()) << measured.text;
   // Wide enough for any device and any load, and narrow enough for a wrong unit or a loop that was dropped.
   EXPECT_THAT(roofline.flops_per_second, AllOf(Gt(1e8), Lt(1e16)));

@@ -1,0 +1,37 @@
+// What the two templates of Winograd's convolutions have in common: winograd_tile.cc for CPUs, winograd_lanes.cc for
+// targets with lanes.
+#ifndef HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
+#define HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "compiler/schedule/convolution.h"
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+
+inline constexpr int64_t kWinogradSizes[] = {2, 4, 6};  // of a tile's edge, in outputs
+inline constexpr int64_t kWinogradWindow = 3;
+
+// The stage as a convolution that can be made so.
+std::optional<schedule::Convolution> FindWinograd(const schedule::State& state, const ir::Stage& stage);
+// Whether neighbouring channels are neighbours in memory, of the data and of the result: what the transforms load and
+// store side by side.
+bool ChannelsLast(const ir::Stage& stage, const schedule::Convolution& conv);
+
+// The products of one convolution: how many tiles there are, elements of a transformed patch, bytes of one patch and
+// its products, bytes of the transformed weights.
+struct WinogradWork {
+  int64_t tiles = 1, elements, tile_bytes, weight_bytes;
+};
+WinogradWork WinogradWorkOf(const schedule::Convolution& conv, int64_t size);
+
+// Outputs of the convolution, but for its filters.
+int64_t PixelsOf(const schedule::Convolution& conv);
+// The position of the axis among those of the stage.
+size_t PlaceOf(const ir::Stage& stage, const ir::Axis& axis);
+
+}  // namespace hone::space
+
+#endif  // HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_

@@ -1,0 +1,147 @@
+// The template of 3x3 convolutions in Winograd's way for targets with lanes: three launches, of which the second is
+// products of matrices, one for each element of a transformed patch.
+//
+// A lane transforms a whole patch of one channel, or a tile of one filter back, in registers; neighbours have
+// neighbouring channels. Source: Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/space/templates/winograd.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Annotate;
+using schedule::Convolution;
+using schedule::Split;
+using schedule::Tail;
+
+constexpr int64_t kPreferredLanes = 128;
+constexpr int64_t kLanes[] = {32, 64, 128, 256};
+
+// Of a unit, each cycle: products as compiled code does them, and bytes to and from the last cache.
+constexpr double kProducts = 90, kBytes = 14;
+constexpr double kLaunch = 4000;    // cycles between two launches that follow one another
+constexpr double kSmallGain = 0.8;  // of the cycles of the plain way, above which it is not worth its error
+
+double Cycles(const Convolution& conv, int64_t size, const target::Target& target) {
+  const WinogradWork work = WinogradWorkOf(conv, size);
+  const int64_t channels = conv.channel.extent, filters = conv.filter.extent;
+  const auto products = static_cast<double>(work.tiles * work.elements * channels * filters);
+  // Patches and products go out and come back; the data comes once for each patch, the result goes out.
+  const double moved = 2.0 * static_cast<double>(work.tiles * work.tile_bytes) +
+                       static_cast<double>(work.tiles * work.elements * channels * 4) +
+                       static_cast<double>(PixelsOf(conv) * filters * 4);
+  return (products / kProducts + moved / kBytes) / target.hierarchy.units + 2 * kLaunch;
+}
+
+double DirectCycles(const Convolution& conv, const target::Target& target) {
+  const int64_t steps = kWinogradWindow * kWinogradWindow * conv.channel.extent;
+  return static_cast<double>(PixelsOf(conv) * steps * conv.filter.extent) / kProducts / target.hierarchy.units;
+}
+
+int64_t BestSize(const Convolution& conv, const target::Target& target) {
+  return *std::ranges::min_element(kWinogradSizes, {}, [&](int64_t size) { return Cycles(conv, size, target); });
+}
+
+class WinogradLanes {
+ public:
+  WinogradLanes(Sketch& sketch, std::string out, std::string stage, std::string prefix)
+      : sketch_(sketch),
+        out_(std::move(out)),
+        stage_(std::move(stage)),
+        prefix_(std::move(prefix)),
+        conv_(*FindWinograd(sketch.state, sketch.Get(stage_).stage)),
+        whole_(sketch.Get(stage_).stage) {}
+
+  absl::Status Run() {
+    size_ = sketch_.chooser.OneOf(prefix_ + "winograd", {std::begin(kWinogradSizes), std::end(kWinogradSizes)},
+                                  BestSize(conv_, sketch_.target));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Winograd{stage_, size_}));
+    for (const std::string& padding : OwnProducers(sketch_.state, sketch_.Get(stage_ + "d").stage)) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{padding}));
+    }
+    if (out_ != stage_) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{stage_}));
+    HONE_RETURN_IF_ERROR(Output());
+    HONE_RETURN_IF_ERROR(Input());
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "m"}));
+    return ScheduleLaneTile(sketch_, stage_ + "m", stage_ + "mc", prefix_);
+  }
+
+ private:
+  std::string Axis(const std::string& stage, size_t d) const { return sketch_.Get(stage).stage.axes[d].name; }
+
+  // A tile of one filter for each lane. A last tile of the plane runs over.
+  absl::Status Output() {
+    std::vector<std::string> around, inside;
+    for (const ir::Axis& axis : conv_.batch) around.push_back(Axis(out_, PlaceOf(whole_, axis)));
+    for (const ir::Axis& axis : conv_.out) {
+      const std::string name = Axis(out_, PlaceOf(whole_, axis));
+      HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, size_, Tail::kMask}));
+      around.push_back(name + "o");
+      inside.push_back(name + "i");
+    }
+    around.push_back(Axis(out_, PlaceOf(whole_, conv_.filter)));
+    HONE_ASSIGN_OR_RETURN(const std::string lane, Spread("out_lanes", around, inside));
+    HONE_RETURN_IF_ERROR(Transform(stage_ + "y", lane));
+    return Transform(stage_ + "q", lane);
+  }
+
+  // A patch of one channel for each lane.
+  absl::Status Input() {
+    const std::string v = stage_ + "v";
+    HONE_ASSIGN_OR_RETURN(const std::string lane,
+                          Spread("in_lanes", {Axis(v, 2), Axis(v, 3)}, {Axis(v, 0), Axis(v, 1)}));
+    HONE_RETURN_IF_ERROR(Transform(stage_ + "r", lane));
+    return Transform(stage_ + "d", lane);
+  }
+
+  // Everything that `around` goes through over groups and lanes, the last fastest, and what is inside written out. The
+  // loop over lanes.
+  absl::StatusOr<std::string> Spread(const std::string& decision, const std::vector<std::string>& around,
+                                     const std::vector<std::string>& inside) {
+    schedule::Reorder order{around};
+    order.loops.insert(order.loops.end(), inside.begin(), inside.end());
+    HONE_RETURN_IF_ERROR(sketch_.Do(order));
+    for (const std::string& loop : inside) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
+    HONE_ASSIGN_OR_RETURN(const std::string all, FuseAll(sketch_, around));
+    const int64_t lanes =
+        sketch_.chooser.OneOf(prefix_ + decision, {std::begin(kLanes), std::end(kLanes)}, kPreferredLanes);
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{all, lanes, Tail::kMask}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{all + "o", ir::LoopKind::kGroup}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{all + "i", ir::LoopKind::kLane}));
+    return all + "i";
+  }
+
+  // All of the two middle axes of the stage, in a lane's registers.
+  absl::Status Transform(const std::string& stage, const std::string& at) {
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage, at}));
+    for (size_t d = 1; d < 3; ++d) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(stage, d), ir::LoopKind::kUnrolled}));
+    }
+    return absl::OkStatus();
+  }
+
+  Sketch& sketch_;
+  const std::string out_, stage_, prefix_;
+  const Convolution conv_;
+  const ir::Stage whole_;  // before anything is done
+  int64_t size_ = 0;
+};
+
+}  // namespace
+
+bool WinogradLanesPay(const schedule::State& state, const ir::Stage& stage, const target::Target& target) {
+  // Rounded factors would be wrong by more after the transforms, and instructions make the plain way the faster one.
+  if (target.memory.shared_gain <= 1 || target::AllowsTf32(target)) return false;
+  const auto conv = FindWinograd(state, stage);
+  if (!conv.has_value() || !ChannelsLast(stage, *conv)) return false;
+  return Cycles(*conv, BestSize(*conv, target), target) < kSmallGain * DirectCycles(*conv, target);
+}
+
+absl::Status ScheduleWinogradLanes(Sketch& sketch, const std::string& out, const std::string& stage,
+                                   const std::string& prefix) {
+  return WinogradLanes(sketch, out, stage, prefix).Run();
+}
+
+}  // namespace hone::space
