@@ -94,7 +94,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
     start = CpuTarget(*row, FeaturesOf(*row));
   }
   HONE_ASSIGN_OR_RETURN(Target target, ChooseCpu(text, start));
-  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-mcpu", "-mattr"}, target));
+  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-mcpu=", "-mattr="}, target));
   HONE_RETURN_IF_ERROR(CheckVectors(target));
   return target;
 }

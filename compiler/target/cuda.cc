@@ -150,7 +150,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   }
   target.device = selector;
   if (const TargetText::Option* tf32 = text.Find(kTf32)) HONE_RETURN_IF_ERROR(AllowTf32(*tf32, target));
-  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch", "-device", kTf32}, target));
+  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch=", "-device=", std::string(kTf32)}, target));
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.unasked_shared_bytes = std::min(target.memory.shared_bytes, kUnaskedSharedBytes);
   target.vector_registers =

@@ -65,7 +65,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   const TargetText::Option* const device = text.Find("-device");
   if (device != nullptr) target.device = device->value;
   if (!complete) AskDevice(target);
-  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-device"}, target));
+  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-device="}, target));
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.unasked_shared_bytes = target.memory.shared_bytes;
   target.vector_registers =

@@ -46,16 +46,17 @@ TargetText Split(std::string_view text) {
   return result;
 }
 
-absl::Status ParseNumbers(const TargetText& text, std::vector<std::string_view> words, Target& target) {
+absl::Status ParseNumbers(const TargetText& text, std::vector<std::string> words, Target& target) {
   const std::vector<Number> numbers = EntryOf(target.kind)->numbers(target);
   for (const TargetText::Option& option : text.options) {
-    if (std::find(words.begin(), words.end(), option.name) != words.end()) continue;
+    const auto is_meant = [&](std::string_view word) { return word.substr(0, word.find('=')) == option.name; };
+    if (std::ranges::any_of(words, is_meant)) continue;
     const auto number =
         std::find_if(numbers.begin(), numbers.end(), [&](const Number& n) { return n.name == option.name; });
     if (number == numbers.end()) {
-      for (const Number& n : numbers) words.push_back(n.name);
+      for (const Number& n : numbers) words.push_back(std::string(n.name) + "=");
       return absl::InvalidArgumentError(
-          fmt::format("target: no option '{}'; there are {}=", option.name, fmt::join(words, "= ")));
+          fmt::format("target: no option '{}'; there are {}", option.name, fmt::join(words, " ")));
     }
     HONE_RETURN_IF_ERROR(number->small != nullptr ? ParseNumber(option, number->small)
                                                   : ParseNumber(option, number->large));

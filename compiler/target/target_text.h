@@ -3,6 +3,7 @@
 #define HONE_COMPILER_TARGET_TARGET_TEXT_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,9 +33,10 @@ struct Number {
   int64_t* large = nullptr;
 };
 
-// Sets in `target` every number that the text has. `words` are the options of this kind that are no numbers.
+// Sets in `target` every number that the text has. `words` are the options of this kind that are no
+// numbers, as people write them: "-mcpu=", "-tf32".
 // InvalidArgument for an option that is neither, or a value that is no positive number.
-absl::Status ParseNumbers(const TargetText& text, std::vector<std::string_view> words, Target& target);
+absl::Status ParseNumbers(const TargetText& text, std::vector<std::string> words, Target& target);
 
 }  // namespace hone::target
 

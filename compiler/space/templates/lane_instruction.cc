@@ -18,7 +18,7 @@ constexpr double kLoad = 0.65, kRound = 0.5;  // cycles of a word that all lanes
 constexpr double kBytes = 18;                 // each cycle, from the last cache
 constexpr double kOverlap = 0.15;             // of reading that is not hidden
 constexpr double kBarrier = 250;              // cycles for which lanes wait, once for what is staged at once
-constexpr double kStart = 2000;               // cycles until a group has its first operands
+constexpr double kStart = 1500;               // cycles until a group has its first operands
 constexpr double kLaunch = 4000;              // cycles between two launches that follow one another
 constexpr int64_t kBuffers = 3;
 

@@ -23,7 +23,8 @@ constexpr double kLaunch = 4000;         // cycles between two launches that fol
 constexpr double kCondition = 1.25;      // times the cycles, where tiles run over an axis' end
 constexpr double kApart = 1.4;           // times the cycles, where a window of one row has nothing of another's
 constexpr int64_t kOtherRegisters = 40;  // of a lane: addresses and loops
-constexpr int64_t kMostRegisters = 180;
+constexpr int64_t kMostRegisters = 200;
+constexpr int64_t kLargeTile = 96;     // products, beside which one step's operands are all that registers hold
 constexpr double kBufferedSteps = 24;  // in shared memory, of all buffers
 constexpr int64_t kShortestPart = 8;
 constexpr int64_t kMostParts = 64;
@@ -44,6 +45,12 @@ double LoadCycles(const LaneShape& s, const target::Target& target) {
 
 }  // namespace
 
+// Rows bring four steps of a lane by one load; beside two vectors of columns there are registers for fewer.
+int64_t StepsWrittenOut(const LaneShape& s) {
+  if (s.width <= kVector) return 2 * kVector;
+  return s.width * s.rows * s.more_rows < kLargeTile ? 2 : 1;
+}
+
 double StepBytes(const LaneWork& work, const LaneShape& s) {
   const auto of_rows = [](int64_t rows, double growth) { return 1 + static_cast<double>(rows - 1) * growth; };
   return work.column_bytes * static_cast<double>(s.width * s.lanes_x) +
@@ -54,7 +61,7 @@ double StepBytes(const LaneWork& work, const LaneShape& s) {
 double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target& target) {
   const auto units = static_cast<int64_t>(target.hierarchy.units);
   const int64_t products = s.width * s.rows * s.more_rows, rows = s.rows * s.more_rows;
-  const int64_t registers = kOtherRegisters + products + rows * kVector;
+  const int64_t registers = kOtherRegisters + products + rows * std::min(kVector, StepsWrittenOut(s)) + s.width;
   if (registers > kMostRegisters) return std::numeric_limits<double>::infinity();
   const int64_t warps = Up(s.lanes(), target.hierarchy.lane_width);
   const int64_t groups = Up(work.columns, s.width * s.lanes_x) * Up(work.rows, s.rows * s.lanes_y) *

@@ -28,12 +28,11 @@ using schedule::Annotate;
 using schedule::Split;
 using schedule::Tail;
 
-constexpr int64_t kMostUnrolled = 512;  // products of steps of the reduction that are written out
-constexpr int64_t kUnrolled = 4;        // steps whose operands one load brings
-constexpr int64_t kLargeTile = 48;      // products, of which fewer steps leave registers for a second group
+constexpr int64_t kMostUnrolled = 512;                   // products of steps of the reduction that are written out
 constexpr int64_t kLongestStep = 16, kShortestStep = 4;  // preferred
 constexpr int64_t kMostStep = 32;
 constexpr double kBuffers = 3;
+constexpr int64_t kGroups = 3;  // of a unit, at least
 constexpr int64_t kBanks = 32;
 constexpr int64_t kPad = 4;  // elements that keep rows of shared memory out of the same banks
 // The same where lanes load for an instruction: quarters of eight rows, or where those lie apart, one number of each of
@@ -333,10 +332,11 @@ class LaneTile {
                 : sketch_.chooser.Tile(prefix_ + "step", steps_, kMostStep, std::min(preferred, PowerOfTwo(steps_)));
   }
 
-  // What a group may have: with instructions all that a unit has, since few groups keep it busy.
+  // What a group may have: a share of what a unit has; with instructions all, since few groups keep it busy.
   int64_t SharedBytes() const {
     const target::Memory& memory = sketch_.target.memory;
-    return instruction_.has_value() ? memory.shared_bytes : memory.unasked_shared_bytes;
+    return instruction_.has_value() ? memory.shared_bytes
+                                    : std::max(memory.unasked_shared_bytes, memory.shared_bytes / kGroups);
   }
 
   // The steps of an instruction lie side by side in whatever is fixed, where it wants them to.
@@ -602,7 +602,7 @@ class LaneTile {
     for (int64_t n = 2; n <= step_; n *= 2) {
       if (step_ % n == 0 && rows_ * more_rows_ * width_ * n <= kMostUnrolled) counts.push_back(n);
     }
-    const int64_t preferred = rows_ * more_rows_ * width_ < kLargeTile ? kUnrolled : kUnrolled / 2;
+    const int64_t preferred = StepsWrittenOut({width_, rows_, more_rows_});
     return Choose("unrolled", counts, std::min(preferred, counts.back()));
   }
 

@@ -1,5 +1,6 @@
 // PTX for CUDA: what a func with a grid becomes, as text. Nothing runs here; that a ptxas accepts it is shown by
 // conformance_onnx_ptx_*.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,6 +84,32 @@ TEST(Cuda, CopiesGoOnWithoutTheLaneWhereTheDeviceCan) {
 
 TEST(Cuda, AlignedVectorsMoveAtOnce) {
   EXPECT_THAT(Ptx(kCopies), AllOf(HasSubstr("ld.shared.v4.f32"), HasSubstr("st.global.v4.f32")));
+}
+
+// Lanes that run an instruction together: each loads a quarter of a row of both operands, eight bytes at once.
+TEST(Cuda, LanesShareATensorInstruction) {
+  const auto product = [](const std::string& type, const std::string& instruction, int steps, const std::string& w) {
+    return Ptx(fmt::format(R"(
+func f(x: {0}[{5}], w: {0}[{5}], out: f32[256]) grid 1 lanes 32 {{
+  alloc t: f32[4] local {{
+    for i in 4 {{ t[i] = 0.0f32 }}
+    contract {2} t[0 stride 2] += x[lane.id // 4 * {1} stride {3}] * w[{4}]
+    for i in 4 {{ out[lane.id * 4 + i] = t[i] }}
+  }}
+}})",
+                           type, steps, instruction, 8 * steps, w, 16 * steps),
+               "cuda:sm_80");
+  };
+  const std::string tf32 = product("f32", "mma_tf32", 8, "lane.id %% 4 * 16 stride 8");
+  EXPECT_THAT(tf32, HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"));
+  EXPECT_THAT(tf32, AllOf(HasSubstr("ld.global.nc.v2.f32"), HasSubstr("fma.rn.f32"), Not(HasSubstr(".local"))));
+  const std::string apart = product("f32", "mma_tf32", 8, "lane.id %% 4 * 2 stride 1 apart 8");
+  EXPECT_THAT(apart, HasSubstr("ld.global.nc.f32"));
+  const std::string half = product("f16", "mma_f16", 16, "lane.id %% 4 * 32 stride 16");
+  EXPECT_THAT(half, HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"));
+  EXPECT_THAT(half, AllOf(HasSubstr("ld.global.nc.v2.u32"), Not(HasSubstr("fma.rn"))));
+  EXPECT_THAT(product("bf16", "mma_bf16", 16, "lane.id %% 4 * 32 stride 16"),
+              HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
 }
 
 TEST(Cuda, NoFunctionIsMissingOnTheDevice) {

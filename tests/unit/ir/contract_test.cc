@@ -82,6 +82,70 @@ TEST(Contract, LanesThatAddToOneElementRace) {
               HasSubstr("race on element 0 of 'out'"));
 }
 
+constexpr char kApart[] =
+    "func f(a: f32[2,8], b: f32[8,24], out: f32[2,2]) {\n"
+    "  contract mma_tf32 out[0, 0 stride 2] += a[0, 0 stride 8] * b[0, 0 stride 1 apart 24]\n"
+    "}\n";
+
+TEST(Contract, RowsMayLieApart) {
+  const auto func = ParseFunc(kApart);
+  ASSERT_TRUE(func.ok()) << func.status();
+  EXPECT_EQ(Print(*func), kApart);
+  EXPECT_EQ(Verdict(kApart), "");
+  const Contract& c = *func->body.As<Contract>();
+  EXPECT_EQ(c.b.apart, 24);
+  EXPECT_FALSE(Equal(func->body, MakeContract(c.instruction, c.sum, c.a, {c.b.first, 1, 12})));
+}
+
+TEST(Contract, SumsOfFloats) {
+  EXPECT_EQ(RunText("func f(a: f32[2,8], b: f32[8,3], out: f32[2,2]) {"
+                    "  for k in 8 { a[0, k] = f32(k) a[1, k] = 1.0f32 for j in 3 { b[k, j] = f32(k * 10 + j) } }"
+                    "  out[1, 1] = 0.5f32"
+                    "  contract mma_tf32 out[0, 0 stride 2] += a[0, 0 stride 8] * b[0, 0 stride 1 apart 3] }"),
+            "1400.0f32 1428.0f32 280.0f32 288.5f32");
+}
+
+// 1 + 2^-11 is halfway to the next that has ten bits, 1 + 2^-12 is nearer to 1; what is no number stays none.
+TEST(Contract, FactorsAreRounded) {
+  const auto times_one = [](const std::string& factor) {
+    return RunText(
+        "func f(a: f32[2,8], b: f32[2,8], out: f32[2,2]) { for i in 2 { for k in 8 {"
+        "  a[i, k] = 0.0f32 b[i, k] = 0.0f32 } for j in 2 { out[i, j] = 0.0f32 } }"
+        "  a[0, 0] = " +
+        factor + " b[0, 0] = 1.0f32 contract mma_tf32 out[0, 0 stride 2] += a[0, 0 stride 8] * b[0, 0 stride 8] }");
+  };
+  EXPECT_EQ(times_one("1.00048828125f32"), "1.0009766f32 0.0f32 0.0f32 0.0f32");
+  EXPECT_EQ(times_one("-1.00048828125f32"), "-1.0009766f32 0.0f32 0.0f32 0.0f32");
+  EXPECT_EQ(times_one("1.000244140625f32"), "1.0f32 0.0f32 0.0f32 0.0f32");
+  EXPECT_THAT(times_one("nan_f32"), HasSubstr("nan_f32"));
+  EXPECT_THAT(times_one("inf_f32"), HasSubstr("inf_f32"));
+}
+
+// Four lanes of a row share what they read of a; their columns lie side by side.
+TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
+  const auto verdict = [](const std::string& a, const std::string& b, int lanes = 64) {
+    const std::string text = "func f(x: f32[32,8], w: f32[16,8], out: f32[512]) grid 1 lanes " + std::to_string(lanes) +
+                             " { alloc t: f32[2,2] local { contract mma_tf32 t[0, 0 stride 2] += x[" + a +
+                             " stride 64] * w[" + b + " stride 8] out[lane.id] = t[0, 0] } }";
+    const auto func = ParseFunc(text);
+    EXPECT_TRUE(func.ok()) << func.status();
+    return std::string(Verify(*func, {256, 1024}).message());
+  };
+  const std::string row = "lane.id // 32 * 8 + lane.id // 4 %% 8, 0", column = "lane.id %% 4 * 2, 0";
+  EXPECT_EQ(verdict(row, column), "");
+  EXPECT_THAT(verdict("lane.id %% 8, 0", column), HasSubstr("mma_tf32: lanes of one row have different ones"));
+  EXPECT_THAT(verdict(row, "lane.id %% 4, 0"),
+              HasSubstr("the columns of lane 1 are not beside those of the lane before"));
+  EXPECT_THAT(verdict(row, "lane.id // 4 %% 2 * 8 + lane.id %% 4 * 2, 0"), HasSubstr("the columns of lane 4"));
+  EXPECT_THAT(verdict(row, column, 48), HasSubstr("is run by 32 lanes, of 48"));
+  EXPECT_THAT(std::string(Verify(*ParseFunc("func f(x: f32[2,8], w: f32[2,8], out: f32[2,2]) grid 1 lanes 32 {"
+                                            "  if lane.id < 4 { contract mma_tf32 out[0, 0 stride 2] += "
+                                            "x[0, 0 stride 8] * w[0, 0 stride 8] } }"),
+                                 {256, 1024})
+                              .message()),
+              HasSubstr("a tensor instruction of several lanes where lanes of a group may part"));
+}
+
 TEST(Contract, VerifierRefuses) {
   const auto with = [](const std::string& stmt) {
     return Verdict("func f(x: u8[8], v: u8[4,4], w: i8[4,4], t: i8[2], out: i32[4], y: f32[4]) { " + stmt + " }");
@@ -94,6 +158,9 @@ TEST(Contract, VerifierRefuses) {
   EXPECT_THAT(with("contract udot out[0] += x[0 stride 4] * v[0, 0 stride 4]"),
               HasSubstr("a 'x' is one row and has a stride"));
   EXPECT_THAT(with("contract udot out[0] += x[0] * x[0 stride 1]"), HasSubstr("the rows of b must follow one another"));
+  EXPECT_THAT(with("contract udot out[0] += x[0 apart 2] * v[0, 0 stride 4]"),
+              HasSubstr("the elements of a row must lie side by side"));
+  EXPECT_THAT(with("contract udot out[0] += x[0] * v[0, 0 stride 4 apart 0]"), HasSubstr("are 0 apart"));
   EXPECT_THAT(with("contract usdot out[0] += x[0] * t[0 stride 4]"), HasSubstr("is larger than buffer 't'"));
   EXPECT_THAT(with("contract udot out[i] += x[0] * v[0, 0 stride 4]"), HasSubstr("there is no variable 'i' here"));
   EXPECT_THAT(with("contract mma out[0] += x[0] * v[0, 0 stride 4]"),

@@ -152,7 +152,7 @@ TEST(Tensorize, SaysWhatDoesNotFit) {
                                 "split j 4 mask\nsplit k 4 mask\nreorder jo ko i ji ki\ntensorize t usdot")
                               .message()),
               HasSubstr("the rows of operand w do not lie side by side: pack it"));
-  EXPECT_THAT(error(kOffsets, tile + "usdot"), HasSubstr("multiplies two loads, each cast to i32"));
+  EXPECT_THAT(error(kOffsets, tile + "usdot"), HasSubstr("multiplies two loads, each as i32"));
   EXPECT_THAT(error(kPlain, "tensorize q usdot"), HasSubstr("no stage q"));
   const std::string done = "pack x t 0 1/4 1%4\n" + tile + "usdot\n";
   EXPECT_THAT(error(kPlain, done + "tensorize t usdot"), HasSubstr("tensorized already"));

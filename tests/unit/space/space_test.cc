@@ -190,20 +190,26 @@ class LaneInstructionTest : public ::testing::TestWithParam<InstructionCase> {
   static target::Target Tensor() { return target::ParseTarget("cuda -arch=sm_80 -tf32").value(); }
 };
 
-TEST_P(LaneInstructionTest, IsPreferredAndCorrect) {
+TEST_P(LaneInstructionTest, IsCorrect) {
   const ir::Workload workload = ir::ParseWorkload(GetParam().workload).value();
-  const auto candidate = Default(workload, Tensor());
-  ASSERT_TRUE(candidate.ok()) << candidate.status();
-  const std::string schedule = schedule::Print(candidate->schedule);
-  EXPECT_THAT(schedule, HasSubstr(std::string("tensorize ")));
-  EXPECT_THAT(schedule, HasSubstr(GetParam().instruction));
-  EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, Tensor(), kRounded), absl::OkStatus()) << schedule;
-  // Only where the precision was asked for, of which that of halves is none.
-  const auto without = Default(workload, target::ParseTarget("cuda:sm_80").value());
-  ASSERT_TRUE(without.ok()) << without.status();
-  EXPECT_EQ(schedule::Print(without->schedule) == schedule, std::string(GetParam().instruction) != "mma_tf32");
-  EXPECT_THAT(schedule::Print(Default(workload, target::ParseTarget("cuda:sm_75").value())->schedule),
-              Not(HasSubstr("tensorize")));
+  const auto built = [&](const std::string& target) {
+    const target::Target parsed = target::ParseTarget(target).value();
+    const auto instruction = static_cast<int64_t>(*ir::ParseTensorInstruction(GetParam().instruction));
+    const Decisions given = {{"space", 3, {}}, {"instruction", instruction + 1, {}}};
+    Chooser chooser(&given);
+    const auto candidate = Build(workload, parsed, Fitting(workload, parsed), chooser);
+    EXPECT_TRUE(candidate.ok()) << candidate.status();
+    if (!candidate.ok()) return std::string();
+    EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, parsed, kRounded), absl::OkStatus())
+        << schedule::Print(candidate->schedule);
+    return schedule::Print(candidate->schedule);
+  };
+  const std::string tensorize = std::string(" ") + GetParam().instruction + "\n";
+  EXPECT_THAT(built("cuda -arch=sm_80 -tf32"), HasSubstr(tensorize));
+  // Of halves everywhere; of f32 only where that was asked for.
+  const bool halves = std::string(GetParam().instruction) != "mma_tf32";
+  EXPECT_EQ(built("cuda:sm_80").find(tensorize) != std::string::npos, halves);
+  EXPECT_THAT(built("cuda:sm_75"), Not(HasSubstr("tensorize")));
 }
 
 TEST_P(LaneInstructionTest, RandomCandidatesAreCorrect) {
@@ -256,6 +262,62 @@ output c
 
 INSTANTIATE_TEST_SUITE_P(LaneTile, LaneInstructionTest, ::testing::ValuesIn(kInstructionCases),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(LaneTile, LargeProductsTakeInstructionsWhereTheyMay) {
+  const auto schedule = [](const std::string& type, const std::string& target) {
+    const std::string read = type == "f32" ? "x[i, k] * w[k, j]" : "f32(x[i, k]) * f32(w[k, j])";
+    const auto workload = ir::ParseWorkload(
+        "workload \"matmul\"\ninput x: " + type + "[1024,1024] in [-1, 1]\nconst w: " + type +
+        "[1024,1024] in [-1, 1]\n" + "t: f32[1024,1024] over i:1024, j:1024 = sum k:1024 of " + read + "\noutput t\n");
+    EXPECT_TRUE(workload.ok()) << workload.status();
+    return schedule::Print(Default(*workload, target::ParseTarget(target).value())->schedule);
+  };
+  EXPECT_THAT(schedule("f32", "cuda -arch=sm_90 -tf32"), HasSubstr("mma_tf32"));
+  EXPECT_THAT(schedule("f32", "cuda -arch=sm_90"), Not(HasSubstr("mma")));
+  EXPECT_THAT(schedule("f16", "cuda -arch=sm_90"), HasSubstr("mma_f16"));
+  EXPECT_THAT(schedule("bf16", "cuda -arch=sm_87"), HasSubstr("mma_bf16"));
+}
+
+// Three launches, where their transforms cost less than the products that they save.
+TEST(WinogradLanes, IsPreferredWhereItPays) {
+  const auto schedule = [](int batch, int channels, int size, const std::string& target) {
+    const auto workload = ir::ParseWorkload(fmt::format(
+        R"(workload "conv2d"
+input x: f32[{0},{2},{2},{1}] in [-1, 1]
+const w: f32[{1},{1},3,3] in [-1, 1]
+y: f32[{0},{3},{3},{1}] over n:{0}, h:{3}, v:{3}, o:{1} = sum c:{1}, r:3, s:3 of x[n, h + r, v + s, c] * w[o, c, r, s]
+output y
+)",
+        batch, channels, size + 2, size));
+    EXPECT_TRUE(workload.ok()) << workload.status();
+    return schedule::Print(Default(*workload, target::ParseTarget(target).value())->schedule);
+  };
+  EXPECT_THAT(schedule(32, 128, 28, "cuda:sm_90"), HasSubstr("winograd y "));
+  EXPECT_THAT(schedule(1, 128, 28, "cuda:sm_90"), Not(HasSubstr("winograd")));
+  EXPECT_THAT(schedule(32, 128, 28, "cuda -arch=sm_90 -tf32"), Not(HasSubstr("winograd")));
+}
+
+TEST(WinogradLanes, IsCorrect) {
+  const auto workload = ir::ParseWorkload(R"(workload "conv2d"
+input x: f32[2,7,9,6] in [-1, 1]
+const w: f32[5,6,3,3] in [-1, 1]
+const b: f32[5] in [-1, 1]
+p: f32[2,9,11,6] over n:2, h:9, v:11, c:6 = select(h >= 1 && h < 8 && v >= 1 && v < 10, x[n, h - 1, v - 1, c], 0.0f32)
+y: f32[2,7,9,5] over n1:2, h1:7, v1:9, o:5 = sum ci:6, r:3, s:3 of p[n1, h1 + r, v1 + s, ci] * w[o, ci, r, s]
+z: f32[2,7,9,5] over n2:2, h2:7, v2:9, o2:5 = max(y[n2, h2, v2, o2] + b[o2], 0.0f32)
+output z
+)");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const target::Target target = target::ParseTarget("cuda:sm_80").value();
+  for (const int64_t size : {2, 4, 6}) {
+    const Decisions given = {{"space", 7, {}}, {"winograd", size, {}}};
+    Chooser chooser(&given);
+    const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
+    ASSERT_TRUE(candidate.ok()) << candidate.status();
+    EXPECT_THAT(schedule::Print(candidate->schedule), HasSubstr(fmt::format("winograd y {}\n", size)));
+    EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, target, {3e-5, 1e-6}), absl::OkStatus());
+  }
+}
 
 TEST(LaneTile, CopiesAheadOfTimeWhereTheTargetCan) {
   const auto workload = ir::ParseWorkload(R"(workload "matmul"

@@ -92,6 +92,19 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   EXPECT_FALSE(SameMachine(*ParseTarget("cuda:sm_75"), *ParseTarget("cuda:sm_87")));
 }
 
+// Rounded factors are for those who ask.
+TEST(Targets, Tf32IsAskedFor) {
+  EXPECT_FALSE(AllowsTf32(*ParseTarget("cuda:sm_90")));
+  const Target allowed = ParseTarget("cuda -arch=sm_90 -tf32").value();
+  EXPECT_TRUE(AllowsTf32(allowed));
+  EXPECT_THAT(Print(allowed), HasSubstr("cuda -arch=sm_90 -tf32 -units=132 "));
+  EXPECT_EQ(Print(*ParseTarget(Print(allowed))), Print(allowed));
+  EXPECT_TRUE(AllowsTf32(*ParseTarget("cuda:sm_80 -tf32")));
+  EXPECT_TRUE(SameMachine(allowed, *ParseTarget("cuda:sm_90")));
+  EXPECT_EQ(ParseTarget("cuda:sm_90")->tensor_instructions.size(), 2U);  // of halves
+  EXPECT_TRUE(ParseTarget("cuda:sm_75")->tensor_instructions.empty());
+}
+
 TEST(Targets, ErrorsSayWhatThereIs) {
   const std::pair<const char*, const char*> cases[] = {
       {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, opencl, cuda, cuda:sm_53"},
@@ -103,7 +116,9 @@ TEST(Targets, ErrorsSayWhatThereIs) {
       {"cpu -l2=99999999999999999999", "wants a positive number"},
       {"cpu -fast", "no option '-fast'; there are -mcpu= -mattr= -threads= -l1="},
       {"cuda -arch=sm_12", "no architecture 'sm_12' for cuda; there are sm_53 sm_60"},
-      {"cuda:sm_87 -threads=2", "no option '-threads'; there are -arch= -device= -units="},
+      {"cuda:sm_87 -threads=2", "no option '-threads'; there are -arch= -device= -tf32 -units="},
+      {"cuda:sm_75 -tf32", "sm_75 multiplies no TF32; architectures from sm_80 on do"},
+      {"cuda:sm_90 -tf32=yes", "-tf32 takes no value, not 'yes'"},
       {"opencl -threads=2", "no option '-threads'; there are -device= -units="},
       {"arm64 -mattr=+avx2", "aarch64 has no feature 'avx2'; there are bf16"},
       {"arm64 -mattr=sve", "wants +FEATURE,-FEATURE, not 'sve'"},
