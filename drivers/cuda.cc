@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -19,7 +18,6 @@ struct Context {
   Ordinal device = 0;
   Handle context = nullptr, stream = nullptr;
   // Pinned, for long reads (Device::Read); null until there is one.
-  mutable std::mutex staging_lock;
   mutable std::byte* staging = nullptr;
 
   // Calls are of the thread's current context; threads may change between calls.
@@ -210,12 +208,31 @@ Error Library::Open(std::string_view selector, Device* device) const {
   return {};
 }
 
+namespace {
+
+// Of every kernel of the text, ".entry NAME(.param ..., .param ...)".
+std::map<std::string, size_t, std::less<>> CountParameters(std::string_view ptx) {
+  constexpr std::string_view kEntry = ".entry ", kParameter = ".param ";
+  std::map<std::string, size_t, std::less<>> counts;
+  for (size_t at = ptx.find(kEntry); at != std::string_view::npos; at = ptx.find(kEntry, at)) {
+    at += kEntry.size();
+    const size_t open = std::min(ptx.find('(', at), ptx.size()), close = std::min(ptx.find(')', open), ptx.size());
+    size_t& count = counts[std::string(ptx.substr(at, open - at))];
+    for (size_t p = ptx.find(kParameter, open); p < close; p = ptx.find(kParameter, p + 1)) ++count;
+    at = close;
+  }
+  return counts;
+}
+
+}  // namespace
+
 Error Device::Build(std::string_view code, const BuildOptions& options, Program* program) const {
   context_->Enter();
   const std::string_view ptx = code.substr(0, code.find('\0'));
   const std::vector<std::string> machine_code = MachineCode(code.substr(ptx.size()));
   Program assembled;
   assembled.context_ = context_;
+  assembled.parameters_ = CountParameters(ptx);
   const bool runs = std::ranges::all_of(machine_code, [&](const std::string& module) {
     return Load(context_, info_.name, module, &assembled.modules_).ok();
   });
@@ -232,6 +249,7 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
   const BinaryCache cache(options.cache_folder);
   Program built;
   built.context_ = context_;
+  built.parameters_ = assembled.parameters_;
   std::string binary;
   if (auto found = cache.Find(key)) {
     binary = *std::move(found);
@@ -262,6 +280,7 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   };
   found.context_ = context_;
   found.name_ = name;
+  if (const auto count = parameters_.find(name); count != parameters_.end()) found.parameters_ = count->second;
   found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
   *kernel = std::move(found);
   return {};
@@ -363,6 +382,10 @@ Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) co
 Error Device::EnqueueLaunch(const Launch& launch) const {
   context_->Enter();
   const Kernel& kernel = *launch.kernel;
+  if (kernel.args_.size() < kernel.parameters_) {
+    return {Trouble::kProgram, "kernel '" + kernel.name_ + "' takes " + std::to_string(kernel.parameters_) +
+                                   " buffers; " + std::to_string(kernel.args_.size()) + " are set"};
+  }
   std::vector<Pointer> places;
   std::vector<void*> arguments;
   for (const Buffer& buffer : kernel.args_) places.push_back(buffer.place_);
@@ -428,7 +451,6 @@ Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to)
 }
 
 bool Device::Stage() const {
-  const std::lock_guard lock(context_->staging_lock);
   if (context_->staging != nullptr) return true;
   context_->Enter();
   void* place = nullptr;
@@ -440,7 +462,6 @@ bool Device::Stage() const {
 
 // The device writes to pinned memory by itself; to any other a driver copies, part after part, and waits in between.
 Error Device::ReadStaged(const Buffer& buffer, std::span<std::byte> to) const {
-  const std::lock_guard lock(context_->staging_lock);
   Buffer rest = buffer;
   std::span<const std::byte> arrived;
   for (size_t offset = 0, turn = 0; offset < to.size(); ++turn) {

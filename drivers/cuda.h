@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,7 +65,8 @@ class Kernel {
  public:
   Kernel() = default;
   const KernelFacts& facts() const { return facts_; }
-  // index: as the kernel declares its parameters. Stays set until it is set again.
+  // index: as the kernel declares its parameters. Stays set until it is set again. A launch without all of them is
+  // refused (kProgram).
   Error SetArg(int index, const Buffer& buffer);
   // Bytes that each of its groups is given beside what the kernel has by itself. kProgram: more than the device has.
   Error SetShared(int64_t bytes);
@@ -76,6 +78,7 @@ class Kernel {
   std::shared_ptr<void> module_;
   void* function_ = nullptr;
   int64_t shared_bytes_ = 0;
+  size_t parameters_ = 0;
   std::string name_;
   KernelFacts facts_;
   std::vector<Buffer> args_;
@@ -92,6 +95,7 @@ class Program {
   friend class Device;
   std::shared_ptr<const Context> context_;
   std::vector<std::shared_ptr<void>> modules_;
+  std::map<std::string, size_t, std::less<>> parameters_;  // how many each kernel has
   std::string log_;
   bool from_cache_ = false;
 };

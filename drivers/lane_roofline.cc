@@ -52,8 +52,7 @@ constexpr const char* kSource<CudaDriver> = R"(.version 4.2
 .target sm_53
 .address_size 64
 .visible .entry hone_compute(
-  .param .u64 hone_compute_param_0,
-  .param .u64 hone_compute_param_1
+  .param .u64 hone_compute_param_0
 )
 {
   .reg .pred   %p<3>;

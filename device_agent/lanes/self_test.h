@@ -39,12 +39,13 @@ absl::Status TestReference(const typename Driver::Device& device, const std::str
   return absl::OkStatus();
 }
 
-// That, and what the device can do at best.
+// That, and what the device can do at best; which stays unknown where there is no room to measure it, since others may
+// have the memory.
 template <typename Driver>
 absl::Status TestLanes(const typename Driver::Device& device, const std::string& folder, SelfTestResult& test) {
   HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, test));
   drivers::LaneRoofline roofline;
-  HONE_RETURN_IF_ERROR(ToStatus(drivers::MeasureRoofline<Driver>(device, folder, &roofline)));
+  if (!drivers::MeasureRoofline<Driver>(device, folder, &roofline).ok()) return absl::OkStatus();
   test.peak_gflops = roofline.flops_per_second * 1e-9;
   test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
   return absl::OkStatus();

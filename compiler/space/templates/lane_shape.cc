@@ -23,9 +23,11 @@ constexpr double kLaunch = 4000;         // cycles between two launches that fol
 constexpr double kCondition = 1.25;      // times the cycles, where tiles run over an axis' end
 constexpr double kApart = 1.4;           // times the cycles, where a window of one row has nothing of another's
 constexpr int64_t kOtherRegisters = 40;  // of a lane: addresses and loops
-constexpr int64_t kMostRegisters = 200;
-constexpr int64_t kLargeTile = 96;     // products, beside which one step's operands are all that registers hold
-constexpr double kBufferedSteps = 24;  // in shared memory, of all buffers
+constexpr int64_t kMostRegisters = 180;
+constexpr int64_t kSmallTile = 48;        // products, beside which there are registers for a second group
+constexpr int64_t kLargeTile = 96;        // products, beside which one step's operands are all that registers hold
+constexpr int64_t kLongReduction = 1024;  // steps, that are worth a large tile's beginning and end
+constexpr double kBufferedSteps = 24;     // in shared memory, of all buffers
 constexpr int64_t kShortestPart = 8;
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kVector = 4;  // elements that a lane loads at once
@@ -45,10 +47,13 @@ double LoadCycles(const LaneShape& s, const target::Target& target) {
 
 }  // namespace
 
-// Rows bring four steps of a lane by one load; beside two vectors of columns there are registers for fewer.
-int64_t StepsWrittenOut(const LaneShape& s) {
-  if (s.width <= kVector) return 2 * kVector;
-  return s.width * s.rows * s.more_rows < kLargeTile ? 2 : 1;
+// Rows bring four steps of a lane by one load. More of them take registers of a second group, which hides what a short
+// reduction waits for; beside two vectors of columns there are not even these.
+int64_t StepsWrittenOut(const LaneShape& s, int64_t depth) {
+  const int64_t products = s.width * s.rows * s.more_rows;
+  if (products < kSmallTile) return kVector;
+  if (products >= kLargeTile) return 1;
+  return s.width <= kVector && depth >= kLongReduction ? 2 * kVector : 2;
 }
 
 double StepBytes(const LaneWork& work, const LaneShape& s) {
@@ -61,8 +66,10 @@ double StepBytes(const LaneWork& work, const LaneShape& s) {
 double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target& target) {
   const auto units = static_cast<int64_t>(target.hierarchy.units);
   const int64_t products = s.width * s.rows * s.more_rows, rows = s.rows * s.more_rows;
-  const int64_t registers = kOtherRegisters + products + rows * std::min(kVector, StepsWrittenOut(s)) + s.width;
-  if (registers > kMostRegisters) return std::numeric_limits<double>::infinity();
+  const bool large = products >= kLargeTile;
+  const int64_t registers = kOtherRegisters + products + (large ? rows + s.width : rows * kVector);
+  const bool is_short = work.steps / s.parts * work.window < kLongReduction;
+  if (large ? is_short : registers > kMostRegisters) return std::numeric_limits<double>::infinity();
   const int64_t warps = Up(s.lanes(), target.hierarchy.lane_width);
   const int64_t groups = Up(work.columns, s.width * s.lanes_x) * Up(work.rows, s.rows * s.lanes_y) *
                          Up(work.more_rows, s.more_rows * s.lanes_z) * work.others * s.parts;

@@ -33,8 +33,8 @@ struct LaneWork {
 
 inline constexpr int64_t kMostRows = 16;  // of a lane, along both axes
 
-// How many steps of the reduction are best written out for a tile of this shape.
-int64_t StepsWrittenOut(const LaneShape& shape);
+// How many steps of a reduction of that depth are best written out for a tile of this shape.
+int64_t StepsWrittenOut(const LaneShape& shape, int64_t depth);
 // What a group reads for one step of the walked axis.
 double StepBytes(const LaneWork& work, const LaneShape& shape);
 // Sizes for a part of an axis, ascending: powers of two, and what divides the extent, which needs no condition.

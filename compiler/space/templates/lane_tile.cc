@@ -602,7 +602,7 @@ class LaneTile {
     for (int64_t n = 2; n <= step_; n *= 2) {
       if (step_ % n == 0 && rows_ * more_rows_ * width_ * n <= kMostUnrolled) counts.push_back(n);
     }
-    const int64_t preferred = StepsWrittenOut({width_, rows_, more_rows_});
+    const int64_t preferred = StepsWrittenOut({width_, rows_, more_rows_}, steps_ * window_);
     return Choose("unrolled", counts, std::min(preferred, counts.back()));
   }
 

@@ -107,7 +107,7 @@ func f(x: {0}[{5}], w: {0}[{5}], out: f32[256]) grid 1 lanes 32 {{
   EXPECT_THAT(apart, HasSubstr("ld.global.nc.f32"));
   const std::string half = product("f16", "mma_f16", 16, "lane.id %% 4 * 32 stride 16");
   EXPECT_THAT(half, HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"));
-  EXPECT_THAT(half, AllOf(HasSubstr("ld.global.nc.v2.u32"), Not(HasSubstr("fma.rn"))));
+  EXPECT_THAT(half, AllOf(HasSubstr("ld.global.nc.v4.u16"), Not(HasSubstr("fma.rn"))));
   EXPECT_THAT(product("bf16", "mma_bf16", 16, "lane.id %% 4 * 32 stride 16"),
               HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
 }

@@ -98,6 +98,24 @@ TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
   }
 }
 
+// The driver would read places of buffers that nobody has set.
+TEST_F(CudaTest, AKernelIsLaunchedWithAllItsBuffers) {
+  Program program;
+  Kernel kernel;
+  const std::string two =
+      ".version 4.2\n.target sm_53\n.address_size 64\n"
+      ".visible .entry good(\n  .param .u64 a,\n  .param .u64 b\n)\n{\n  ret;\n}\n";
+  ASSERT_TRUE(device_.Build(two, {}, &program).ok());
+  ASSERT_TRUE(program.Find("good", &kernel).ok());
+  Buffer buffer;
+  ASSERT_TRUE(device_.Allocate(4000, &buffer).ok());
+  ASSERT_TRUE(kernel.SetArg(0, buffer).ok());
+  const Launch launch{&kernel, 1, 32};
+  const Error refused = device_.Run({&launch, 1}, Deadline::max());
+  EXPECT_EQ(refused.trouble, Trouble::kProgram);
+  EXPECT_EQ(refused.text, "kernel 'good' takes 2 buffers; 1 are set");
+}
+
 TEST_F(CudaTest, RooflinesAreWhatTheDeviceReaches) {
   LaneRoofline roofline;
   const Error measured = MeasureRoofline<CudaDriver>(device_, {}, &roofline);
