@@ -16,6 +16,7 @@
 #include "cli/job_view.h"
 #include "cli/local_farm.h"
 #include "cli/output.h"
+#include "cli/own_device.h"
 #include "cli/submission.h"
 #include "cli/tracker_options.h"
 #include "records/default_path.h"
@@ -82,6 +83,7 @@ absl::Status Tune(Options options) {
   JobClient client(channel, options.tracker.address);
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs));
   JobView view(jobs.size());
+  OwnDevice device(client);
   bool cancelled = false;
   const auto idle = [&]() -> absl::Status {
     if (interrupts.Seen() && !cancelled) {
@@ -89,7 +91,9 @@ absl::Status Tune(Options options) {
       fmt::print(stderr, "\nstopping; everything measured so far is kept\n");
       for (const v1::Job& job : jobs) HONE_RETURN_IF_ERROR(client.Cancel(job.id()).status());
     }
-    return farm.has_value() ? farm->Check() : absl::OkStatus();
+    if (!farm.has_value()) return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(farm->Check());
+    return device.Check();
   };
   absl::Time stored = absl::Now();
   const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {

@@ -57,7 +57,7 @@ constexpr int kInputPtx = 1;
 constexpr unsigned kStreamAlone = 1;     // does not wait for the default stream
 constexpr int kCaptureOfThisThread = 1;  // other threads may go on as they like
 constexpr unsigned kPortable = 1;        // pinned memory for every context
-constexpr size_t kStage = 2 << 20;       // bytes of a read that are under way while those before are moved on
+constexpr size_t kStage = 2 << 20;       // bytes of pinned memory through which long reads go
 
 template <typename Destroy>
 std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Handle handle, Destroy destroy) {
@@ -210,14 +210,23 @@ Error Library::Open(std::string_view selector, Device* device) const {
 
 namespace {
 
+bool HasStaging(const Context& context) {
+  context.Enter();
+  void* place = context.staging;
+  if (place == nullptr && context.api->cuMemHostAlloc(&place, kStage, kPortable) == kSuccess) {
+    context.staging = static_cast<std::byte*>(place);
+  }
+  return context.staging != nullptr;
+}
+
 // Of every kernel of the text, ".entry NAME(.param ..., .param ...)".
-std::map<std::string, size_t, std::less<>> CountParameters(std::string_view ptx) {
+std::vector<std::pair<std::string, size_t>> CountParameters(std::string_view ptx) {
   constexpr std::string_view kEntry = ".entry ", kParameter = ".param ";
-  std::map<std::string, size_t, std::less<>> counts;
+  std::vector<std::pair<std::string, size_t>> counts;
   for (size_t at = ptx.find(kEntry); at != std::string_view::npos; at = ptx.find(kEntry, at)) {
     at += kEntry.size();
     const size_t open = std::min(ptx.find('(', at), ptx.size()), close = std::min(ptx.find(')', open), ptx.size());
-    size_t& count = counts[std::string(ptx.substr(at, open - at))];
+    size_t& count = counts.emplace_back(ptx.substr(at, open - at), 0).second;
     for (size_t p = ptx.find(kParameter, open); p < close; p = ptx.find(kParameter, p + 1)) ++count;
     at = close;
   }
@@ -280,7 +289,9 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   };
   found.context_ = context_;
   found.name_ = name;
-  if (const auto count = parameters_.find(name); count != parameters_.end()) found.parameters_ = count->second;
+  for (const auto& [kernel_name, count] : parameters_) {
+    if (kernel_name == name) found.args_.resize(count);
+  }
   found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
   *kernel = std::move(found);
   return {};
@@ -382,13 +393,13 @@ Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) co
 Error Device::EnqueueLaunch(const Launch& launch) const {
   context_->Enter();
   const Kernel& kernel = *launch.kernel;
-  if (kernel.args_.size() < kernel.parameters_) {
-    return {Trouble::kProgram, "kernel '" + kernel.name_ + "' takes " + std::to_string(kernel.parameters_) +
-                                   " buffers; " + std::to_string(kernel.args_.size()) + " are set"};
-  }
   std::vector<Pointer> places;
   std::vector<void*> arguments;
   for (const Buffer& buffer : kernel.args_) places.push_back(buffer.place_);
+  if (const auto unset = std::ranges::find(places, Pointer{0}); unset != places.end()) {
+    const auto index = std::to_string(unset - places.begin());
+    return {Trouble::kProgram, "buffer " + index + " of kernel '" + kernel.name_ + "' is not set"};
+  }
   for (Pointer& place : places) arguments.push_back(&place);
   return context_->Check(context_->api->cuLaunchKernel(kernel.function_, static_cast<unsigned>(launch.groups), 1, 1,
                                                        static_cast<unsigned>(launch.lanes), 1, 1,
@@ -440,43 +451,22 @@ Error Device::Write(const Buffer& buffer, size_t offset, std::span<const std::by
   return Finish();
 }
 
+// The device writes to pinned memory by itself; to any other a driver copies, which takes many times as long.
 Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const {
   if (Error e = CheckRange(buffer, offset, to.size()); !e.ok()) return e;
+  if (to.size() > kStage && HasStaging(*context_)) {
+    for (size_t at = 0; at < to.size(); at += kStage) {
+      const std::span<std::byte> part(context_->staging, std::min(kStage, to.size() - at));
+      if (Error e = Read(buffer, offset + at, part); !e.ok()) return e;
+      std::memcpy(to.data() + at, part.data(), part.size());
+    }
+    return {};
+  }
   Buffer part = buffer;
   part.place_ += offset;
   part.bytes_ -= offset;
-  if (to.size() > kStage && Stage()) return ReadStaged(part, to);
   if (Error e = EnqueueRead(part, to); !e.ok()) return e;
   return Finish();
-}
-
-bool Device::Stage() const {
-  if (context_->staging != nullptr) return true;
-  context_->Enter();
-  void* place = nullptr;
-  if (context_->api->cuMemHostAlloc(&place, 2 * kStage, kPortable) == kSuccess) {
-    context_->staging = static_cast<std::byte*>(place);
-  }
-  return context_->staging != nullptr;
-}
-
-// The device writes to pinned memory by itself; to any other a driver copies, part after part, and waits in between.
-Error Device::ReadStaged(const Buffer& buffer, std::span<std::byte> to) const {
-  Buffer rest = buffer;
-  std::span<const std::byte> arrived;
-  for (size_t offset = 0, turn = 0; offset < to.size(); ++turn) {
-    const size_t count = std::min(kStage, to.size() - offset);
-    const std::span<std::byte> half(context_->staging + turn % 2 * kStage, count);
-    if (Error e = EnqueueRead(rest, half); !e.ok()) return e;
-    if (!arrived.empty()) std::memcpy(to.data() + offset - arrived.size(), arrived.data(), arrived.size());
-    if (Error e = Finish(); !e.ok()) return e;
-    arrived = half;
-    offset += count;
-    rest.place_ += count;
-    rest.bytes_ -= count;
-  }
-  std::memcpy(to.data() + to.size() - arrived.size(), arrived.data(), arrived.size());
-  return {};
 }
 
 Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const {

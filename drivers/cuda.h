@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -65,8 +64,7 @@ class Kernel {
  public:
   Kernel() = default;
   const KernelFacts& facts() const { return facts_; }
-  // index: as the kernel declares its parameters. Stays set until it is set again. A launch without all of them is
-  // refused (kProgram).
+  // index: as the kernel declares its parameters, all of which a launch needs. Stays set until it is set again.
   Error SetArg(int index, const Buffer& buffer);
   // Bytes that each of its groups is given beside what the kernel has by itself. kProgram: more than the device has.
   Error SetShared(int64_t bytes);
@@ -78,7 +76,6 @@ class Kernel {
   std::shared_ptr<void> module_;
   void* function_ = nullptr;
   int64_t shared_bytes_ = 0;
-  size_t parameters_ = 0;
   std::string name_;
   KernelFacts facts_;
   std::vector<Buffer> args_;
@@ -95,7 +92,7 @@ class Program {
   friend class Device;
   std::shared_ptr<const Context> context_;
   std::vector<std::shared_ptr<void>> modules_;
-  std::map<std::string, size_t, std::less<>> parameters_;  // how many each kernel has
+  std::vector<std::pair<std::string, size_t>> parameters_;  // how many each kernel has
   std::string log_;
   bool from_cache_ = false;
 };
@@ -168,8 +165,7 @@ class Device {
   Error Write(const Buffer& buffer, size_t offset, std::span<const std::byte> from) const;
   Error Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const;
   Error Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const;
-  // Runs the launches in order and waits. kTimeout: the deadline passed first; what was launched goes on then, and
-  // nothing can stop it but the end of this process.
+  // Runs the launches in order and waits. kTimeout: the deadline passed; they go on until the process ends.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
   Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const;
   // Runs the list `repeats` times, back to back. Untimed runs before it are the caller's.
@@ -178,8 +174,6 @@ class Device {
  private:
   friend class Library;
   Error Wait(void* event, Deadline deadline) const;
-  bool Stage() const;  // whether there is memory for ReadStaged
-  Error ReadStaged(const Buffer& buffer, std::span<std::byte> to) const;
   Error CheckRange(const Buffer& buffer, size_t offset, size_t bytes) const;
 
   std::shared_ptr<const Context> context_;

@@ -27,8 +27,8 @@ enum class TensorInstruction : uint8_t {
   kMmaBf16,
 };
 
-// sum[m, n] += a[m, k] * b[n, k] over all k. Integers are exact and wrap, as everywhere in the IR. Products of floats are
-// exact; in which order they are added, in f32, is not said. Of each operand a row lies side by side in memory: n
+// sum[m, n] += a[m, k] * b[n, k] over all k. Integers are exact and wrap, as everywhere in the IR. Products of floats
+// are exact; in which order they are added, in f32, is not said. Of each operand a row lies side by side in memory: n
 // elements of the sum, k of a, k of b.
 struct TensorInstructionEntry {
   std::string_view name;  // in text

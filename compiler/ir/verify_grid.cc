@@ -117,7 +117,7 @@ class GridVerifier {
     if (entry.lanes == 1) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(Together("a tensor instruction of several lanes"));
     if (lanes_ % entry.lanes != 0) return Illegal("{} is run by {} lanes, of {}", entry.name, entry.lanes, lanes_);
-    const std::vector<int64_t> &a = MovesOf(*contract.a.first.As<Load>()), &b = MovesOf(*contract.b.first.As<Load>());
+    const std::vector<int64_t>&a = MovesOf(*contract.a.first.As<Load>()), &b = MovesOf(*contract.b.first.As<Load>());
     if (a.empty() || b.empty()) return Illegal("{}: where its operands lie depends on more than lanes", entry.name);
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const int64_t first = lane / entry.lanes * entry.lanes, column = lane % kLanesOfRow;
@@ -176,8 +176,8 @@ class GridVerifier {
   int64_t lanes_ = 1;
   VarMap of_lane_;  // variables that lanes may disagree about, by the lane
   std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // by what moves, of every lane
-  std::set<std::string, std::less<>> divergent_;  // variables that lanes may disagree about
-  std::string why_divergent_;                     // empty where all lanes of a group are
+  std::set<std::string, std::less<>> divergent_;                    // variables that lanes may disagree about
+  std::string why_divergent_;                                       // empty where all lanes of a group are
   int64_t shared_bytes_ = 0;
 };
 

@@ -3,12 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <chrono>
 #include <filesystem>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "cli/own_device.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "tests/farm/other_user.h"
 #include "transport/transport.h"
@@ -35,6 +38,29 @@ TEST(LocalFarmTest, NoOtherUserReachesIt) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can try it as another user";
   EXPECT_EQ(WelcomeOf(geteuid(), *socket), Welcome::kServed);
   EXPECT_EQ(WelcomeOf(kNobody, *socket), Welcome::kNoWay);
+}
+
+// Nobody waits for a device that fails the test of itself.
+TEST(LocalFarmTest, ABrokenDeviceIsTold) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  std::filesystem::create_symlink(HONE_FAKE_CUDA, folder / "libcuda.so.1");
+  const std::pair<const char*, std::string> variables[] = {{"LD_LIBRARY_PATH", folder.path()},
+                                                           {"HONE_FAKE_CUDA_BROKEN", "1"}};
+  for (const auto& [name, value] : variables) setenv(name, value.c_str(), 1);
+  const auto farm = cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .devices = {"cuda"}});
+  for (const auto& [name, value] : variables) unsetenv(name);
+  ASSERT_TRUE(farm.ok()) << farm.status();
+  cli::JobClient client(OpenChannel(farm->address(), {}).value(), farm->address());
+  cli::OwnDevice device(client, {.failed_test = absl::Milliseconds(200), .quarantine = absl::Hours(1)});
+  absl::Status status;
+  for (int i = 0; i < 300 && status.ok(); ++i) {
+    status = device.Check();
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("local/cuda gets no work: self-test failed: the reference kernel computes a wrong "
+                                   "result: the device is broken"));
 }
 
 }  // namespace

@@ -13,40 +13,31 @@
 namespace hone::codegen {
 namespace {
 
-// Of the dot products: the sum is n elements of 32 bits, a is k bytes for all of them, b k bytes for each.
-struct DotProduct {
+struct Spelling {
   llvm::Intrinsic::ID id;
-  bool bytes;  // takes a and b as vectors of bytes, else of 32-bit elements
+  bool bytes = false;  // of a dot product: takes a and b as vectors of bytes, else of 32-bit elements
 };
 
-DotProduct IntrinsicOf(ir::TensorInstruction instruction) {
+Spelling IntrinsicOf(ir::TensorInstruction instruction) {
   switch (instruction) {
     case ir::TensorInstruction::kVpdpbusd512:
-      return {llvm::Intrinsic::x86_avx512_vpdpbusd_512, false};
+      return {llvm::Intrinsic::x86_avx512_vpdpbusd_512};
     case ir::TensorInstruction::kVpdpbusd256:  // LLVM spells AVX-VNNI's the same
-      return {llvm::Intrinsic::x86_avx512_vpdpbusd_256, false};
+      return {llvm::Intrinsic::x86_avx512_vpdpbusd_256};
     case ir::TensorInstruction::kUdot:
       return {llvm::Intrinsic::aarch64_neon_udot, true};
     case ir::TensorInstruction::kSdot:
       return {llvm::Intrinsic::aarch64_neon_sdot, true};
     case ir::TensorInstruction::kUsdot:
       return {llvm::Intrinsic::aarch64_neon_usdot, true};
-    default:
-      return {llvm::Intrinsic::not_intrinsic, false};
-  }
-}
-
-llvm::Intrinsic::ID MmaOf(ir::TensorInstruction instruction) {
-  switch (instruction) {
     case ir::TensorInstruction::kMmaTf32:
-      return llvm::Intrinsic::nvvm_mma_m16n8k8_row_col_tf32;
+      return {llvm::Intrinsic::nvvm_mma_m16n8k8_row_col_tf32};
     case ir::TensorInstruction::kMmaF16:
-      return llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32;
+      return {llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32};
     case ir::TensorInstruction::kMmaBf16:
-      return llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_bf16;
-    default:
-      return llvm::Intrinsic::not_intrinsic;
+      return {llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_bf16};
   }
+  return {llvm::Intrinsic::not_intrinsic};
 }
 
 // The float whose first `bits` of fraction are those of x, rounded to nearest with ties away from zero; what comes
@@ -119,13 +110,14 @@ void Emitter::EmitMma(const ir::Contract& contract) {
     Annotate(load, sum.buffer.get());
     arguments.push_back(load);
   }
-  llvm::Value* const sums = builder_.CreateIntrinsic(MmaOf(contract.instruction), {}, arguments);
+  llvm::Value* const sums = builder_.CreateIntrinsic(IntrinsicOf(contract.instruction).id, {}, arguments);
   for (unsigned i = 0; i < places.size(); ++i) {
     Annotate(builder_.CreateStore(builder_.CreateExtractValue(sums, i), places[i]), sum.buffer.get());
   }
   emitted_.clear();
 }
 
+// Of a dot product the sum is n elements of 32 bits, a is k bytes for all of them, b k bytes for each.
 void Emitter::EmitContract(const ir::Contract& contract) {
   const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
   if (entry.lanes > 1) return EmitMma(contract);
@@ -144,7 +136,7 @@ void Emitter::EmitContract(const ir::Contract& contract) {
   llvm::Value* a = builder_.CreateVectorSplat(width, load(contract.a, builder_.getInt32Ty()));
   llvm::Value* b = load(contract.b, sum_type);
   llvm::Value* sum = load(contract.sum, sum_type);
-  const DotProduct dot = IntrinsicOf(contract.instruction);
+  const Spelling dot = IntrinsicOf(contract.instruction);
   if (dot.bytes) {
     auto* const bytes = llvm::FixedVectorType::get(builder_.getInt8Ty(), width * static_cast<unsigned>(entry.k));
     sum = builder_.CreateIntrinsic(dot.id, {sum_type, bytes},

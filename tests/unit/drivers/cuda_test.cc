@@ -113,7 +113,7 @@ TEST_F(CudaTest, AKernelIsLaunchedWithAllItsBuffers) {
   const Launch launch{&kernel, 1, 32};
   const Error refused = device_.Run({&launch, 1}, Deadline::max());
   EXPECT_EQ(refused.trouble, Trouble::kProgram);
-  EXPECT_EQ(refused.text, "kernel 'good' takes 2 buffers; 1 are set");
+  EXPECT_EQ(refused.text, "buffer 1 of kernel 'good' is not set");
 }
 
 TEST_F(CudaTest, RooflinesAreWhatTheDeviceReaches) {

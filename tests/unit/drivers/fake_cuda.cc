@@ -83,11 +83,13 @@ int Multiply(const Grid& grid, void* const* a) {
   }
   return 0;
 }
+// Wrong on a device that is broken.
 int Reference(const Grid& grid, void* const* a) {
+  const uint32_t broken = std::getenv("HONE_FAKE_CUDA_BROKEN") != nullptr ? 1 : 0;
   for (unsigned lane = 0; lane < grid.groups * grid.lanes; ++lane) {
     uint32_t value = lane;
     for (uint32_t i = 0; i < 20000; ++i) value = value * 1664525U + (value >> 7) + i;
-    (*static_cast<uint32_t**>(a[0]))[lane] = value;
+    (*static_cast<uint32_t**>(a[0]))[lane] = value + broken;
   }
   return 0;
 }

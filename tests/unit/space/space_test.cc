@@ -240,7 +240,8 @@ output c
     {"convolution", "mma_tf32", R"(workload "conv2d"
 input x: f32[2,9,8,16] in [-1, 1]
 const w: f32[16,16,3,3] in [-1, 1]
-p: f32[2,11,10,16] over n:2, h:11, v:10, c:16 = select(h >= 1 && h < 10 && v >= 1 && v < 9, x[n, h - 1, v - 1, c], 0.0f32)
+p: f32[2,11,10,16] over n:2, h:11, v:10, c:16 = select(h >= 1 && h < 10 && v >= 1 && v < 9,
+  x[n, h - 1, v - 1, c], 0.0f32)
 y: f32[2,9,8,16] over n1:2, h1:9, v1:8, o:16 = sum ci:16, r:3, s:3 of p[n1, h1 + r, v1 + s, ci] * w[o, ci, r, s]
 z: f32[2,9,8,16] over n2:2, h2:9, v2:8, o2:16 = max(y[n2, h2, v2, o2], 0.0f32)
 output z

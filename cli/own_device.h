@@ -1,0 +1,33 @@
+// The device of this machine, while a command with a farm of its own waits for it.
+#ifndef HONE_CLI_OWN_DEVICE_H_
+#define HONE_CLI_OWN_DEVICE_H_
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "cli/job_client.h"
+
+namespace hone::cli {
+
+// A farm waits for a device until it is well again. Somebody who waits for a command is told why it is not, instead.
+class OwnDevice {
+ public:
+  // How long it may get no work: where it failed the test of itself, and where it is in quarantine for another reason,
+  // which may pass. One that cools down is waited for.
+  struct Limits {
+    absl::Duration failed_test = absl::Seconds(5), quarantine = absl::Minutes(2);
+  };
+  explicit OwnDevice(JobClient& client) : OwnDevice(client, Limits{}) {}
+  OwnDevice(JobClient& client, const Limits& limits) : client_(client), limits_(limits) {}
+
+  // To be called now and then. Unavailable, with the tracker's reason, once it has lasted too long.
+  absl::Status Check();
+
+ private:
+  JobClient& client_;
+  const Limits limits_;
+  absl::Time well_ = absl::InfinitePast();  // when it was last; the first call makes it now
+};
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLI_OWN_DEVICE_H_
