@@ -344,6 +344,7 @@ int Device::number() const { return context_->device; }
 
 Buffer Device::Adopt(void* memory, size_t bytes) const {
   Buffer buffer;
+  buffer.memory_ = std::shared_ptr<void>(nullptr, [](void*) {});  // whose it is gives it back
   buffer.place_ = reinterpret_cast<Pointer>(memory);
   buffer.bytes_ = bytes;
   return buffer;
@@ -395,10 +396,12 @@ Error Device::EnqueueLaunch(const Launch& launch) const {
   const Kernel& kernel = *launch.kernel;
   std::vector<Pointer> places;
   std::vector<void*> arguments;
-  for (const Buffer& buffer : kernel.args_) places.push_back(buffer.place_);
-  if (const auto unset = std::ranges::find(places, Pointer{0}); unset != places.end()) {
-    const auto index = std::to_string(unset - places.begin());
-    return {Trouble::kProgram, "buffer " + index + " of kernel '" + kernel.name_ + "' is not set"};
+  for (const Buffer& buffer : kernel.args_) {
+    if (buffer.memory_.use_count() == 0) {
+      const std::string index = std::to_string(places.size());
+      return {Trouble::kProgram, "buffer " + index + " of kernel '" + kernel.name_ + "' is not set"};
+    }
+    places.push_back(buffer.place_);
   }
   for (Pointer& place : places) arguments.push_back(&place);
   return context_->Check(context_->api->cuLaunchKernel(kernel.function_, static_cast<unsigned>(launch.groups), 1, 1,

@@ -104,16 +104,18 @@ TEST_F(CudaTest, AKernelIsLaunchedWithAllItsBuffers) {
   Kernel kernel;
   const std::string two =
       ".version 4.2\n.target sm_53\n.address_size 64\n"
-      ".visible .entry good(\n  .param .u64 a,\n  .param .u64 b\n)\n{\n  ret;\n}\n";
+      ".visible .entry hone_compute(\n  .param .u64 a,\n  .param .u64 b\n)\n{\n  ret;\n}\n";
   ASSERT_TRUE(device_.Build(two, {}, &program).ok());
-  ASSERT_TRUE(program.Find("good", &kernel).ok());
+  ASSERT_TRUE(program.Find("hone_compute", &kernel).ok());
   Buffer buffer;
   ASSERT_TRUE(device_.Allocate(4000, &buffer).ok());
   ASSERT_TRUE(kernel.SetArg(0, buffer).ok());
   const Launch launch{&kernel, 1, 32};
   const Error refused = device_.Run({&launch, 1}, Deadline::max());
   EXPECT_EQ(refused.trouble, Trouble::kProgram);
-  EXPECT_EQ(refused.text, "buffer 1 of kernel 'good' is not set");
+  EXPECT_EQ(refused.text, "buffer 1 of kernel 'hone_compute' is not set");
+  ASSERT_TRUE(kernel.SetArg(1, device_.Adopt(nullptr, 0)).ok());  // an empty tensor of somebody
+  EXPECT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
 }
 
 TEST_F(CudaTest, RooflinesAreWhatTheDeviceReaches) {
