@@ -37,13 +37,14 @@ constexpr size_t kFinalists = 3;        // of a workload, confirmed in turns wit
 constexpr double kFinalSeconds = 0.05;  // each
 constexpr double kSlowed = 1.3;    // the default, times what it took in the search: its confirmation is made once more
 constexpr double kFinalCalls = 5;  // of each finalist whose calls are slow: two to verify, three in turns
-constexpr double kLeastFinalCalls = 3;  // the same, when there is little time
-constexpr double kOverdraft = 4;        // seconds that confirming may take beyond the budget
-constexpr double kLeastShare = 0.5;     // seconds of a visit where many share the time
-constexpr size_t kLeastSamples = 32;    // that a cost model learns from
-constexpr double kTrainGrowth = 1.3;    // samples per training, as a factor of those of the one before
-constexpr int64_t kDriverBatch = 64;    // of a device whose driver takes a second to start, for every visit
-constexpr int kMostLostBatches = 3;     // in a row, of one workload
+constexpr double kLeastFinalCalls = 3;     // the same, when there is little time
+constexpr double kOverdraft = 4;           // seconds that confirming may take beyond the budget
+constexpr double kLeastShare = 0.5;        // seconds of a visit where many share the time
+constexpr size_t kLeastSamples = 32;       // that a cost model learns from
+constexpr double kTrainGrowth = 1.3;       // samples per training, as a factor of those of the one before
+constexpr int64_t kDriverBatch = 64;       // of a device whose driver takes a second to start, for every visit
+constexpr int64_t kFirstDriverBatch = 32;  // of a workload, on such a device
+constexpr int kMostLostBatches = 3;        // in a row, of one workload
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
 constexpr int kAsksForDevice = 10;  // one that registers just now need not cost a tuner's turn
 constexpr absl::Duration kAskForDeviceEvery = absl::Milliseconds(200);
@@ -241,7 +242,10 @@ class TuneLoop {
     }
     TaskScheduler::Options options;
     options.by_gain = parts_.scheduler;
-    if (target_.HasLanes()) options.batch = kDriverBatch;
+    if (target_.HasLanes()) {
+      options.first_batch = kFirstDriverBatch;
+      options.batch = kDriverBatch;
+    }
     // A small budget is for everyone: no workload takes it all in its first round.
     const double share = budget_.TrialsPerWorkload() * 0.75;
     options.first_batch = std::clamp<int64_t>(static_cast<int64_t>(share), 1, options.first_batch);
