@@ -12,9 +12,9 @@ namespace hone::cli {
 class OwnDevice {
  public:
   // How long it may get no work: where it failed the test of itself, and where it is in quarantine for another reason,
-  // which may pass. One that cools down is waited for.
+  // of which the first passes by itself (tracker/queue/limits.h). One that cools down is waited for.
   struct Limits {
-    absl::Duration failed_test = absl::Seconds(5), quarantine = absl::Minutes(2);
+    absl::Duration failed_test = absl::Seconds(5), quarantine = absl::Minutes(15);
   };
   explicit OwnDevice(JobClient& client) : OwnDevice(client, Limits{}) {}
   OwnDevice(JobClient& client, const Limits& limits) : client_(client), limits_(limits) {}

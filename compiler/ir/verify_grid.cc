@@ -117,6 +117,10 @@ class GridVerifier {
     if (entry.lanes == 1) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(Together("a tensor instruction of several lanes"));
     if (lanes_ % entry.lanes != 0) return Illegal("{} is run by {} lanes, of {}", entry.name, entry.lanes, lanes_);
+    for (const MatrixOperand* operand : {&contract.a, &contract.b}) {
+      const BufferNode& buffer = *operand->first.As<Load>()->buffer;
+      if (buffer.scope == Scope::kLocal) return Illegal("{}: '{}' is each lane's own", entry.name, buffer.name);
+    }
     const std::vector<int64_t>&a = MovesOf(*contract.a.first.As<Load>()), &b = MovesOf(*contract.b.first.As<Load>());
     if (a.empty() || b.empty()) return Illegal("{}: where its operands lie depends on more than lanes", entry.name);
     for (int64_t lane = 0; lane < lanes_; ++lane) {

@@ -138,6 +138,13 @@ TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
               HasSubstr("the columns of lane 1 are not beside those of the lane before"));
   EXPECT_THAT(verdict(row, "lane.id // 4 %% 2 * 8 + lane.id %% 4 * 2, 0"), HasSubstr("the columns of lane 4"));
   EXPECT_THAT(verdict(row, column, 48), HasSubstr("is run by 32 lanes, of 48"));
+  // What a lane computes from its own memory, its neighbours cannot load.
+  EXPECT_THAT(std::string(Verify(*ParseFunc("func f(x: f32[2,8], out: f32[2,2]) grid 1 lanes 32 {"
+                                            "  alloc w: f32[2,8] local { contract mma_tf32 out[0, 0 stride 2] += "
+                                            "x[0, 0 stride 8] * w[0, 0 stride 8] } }"),
+                                 {256, 1024})
+                              .message()),
+              HasSubstr("mma_tf32: 'w' is each lane's own"));
   EXPECT_THAT(std::string(Verify(*ParseFunc("func f(x: f32[2,8], w: f32[2,8], out: f32[2,2]) grid 1 lanes 32 {"
                                             "  if lane.id < 4 { contract mma_tf32 out[0, 0 stride 2] += "
                                             "x[0, 0 stride 8] * w[0, 0 stride 8] } }"),
