@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "compiler/schedule/convolution.h"
 #include "compiler/space/sketch.h"
@@ -26,6 +27,11 @@ struct WinogradWork {
   int64_t tiles = 1, elements, tile_bytes, weight_bytes;
 };
 WinogradWork WinogradWorkOf(const schedule::Convolution& conv, int64_t size);
+
+// Takes the step, with tiles of a size that is chosen and returned: what pads the data is done on its patches, and
+// `out` reads what is transformed back.
+absl::StatusOr<int64_t> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
+                                      const std::string& prefix, int64_t preferred);
 
 // Outputs of the convolution, but for its filters.
 int64_t PixelsOf(const schedule::Convolution& conv);

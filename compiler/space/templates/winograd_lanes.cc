@@ -55,13 +55,7 @@ class WinogradLanes {
         whole_(sketch.Get(stage_).stage) {}
 
   absl::Status Run() {
-    size_ = sketch_.chooser.OneOf(prefix_ + "winograd", {std::begin(kWinogradSizes), std::end(kWinogradSizes)},
-                                  BestSize(conv_, sketch_.target));
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Winograd{stage_, size_}));
-    for (const std::string& padding : OwnProducers(sketch_.state, sketch_.Get(stage_ + "d").stage)) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{padding}));
-    }
-    if (out_ != stage_) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{stage_}));
+    HONE_ASSIGN_OR_RETURN(size_, StartWinograd(sketch_, out_, stage_, prefix_, BestSize(conv_, sketch_.target)));
     HONE_RETURN_IF_ERROR(Output());
     HONE_RETURN_IF_ERROR(Input());
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "m"}));

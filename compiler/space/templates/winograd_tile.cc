@@ -96,13 +96,7 @@ class WinogradTile {
   }
 
   absl::Status Run() {
-    size_ = sketch_.chooser.OneOf(prefix_ + "winograd", {std::begin(kWinogradSizes), std::end(kWinogradSizes)},
-                                  BestSize(conv_, sketch_.target));
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Winograd{stage_, size_}));
-    for (const std::string& padding : OwnProducers(sketch_.state, sketch_.Get(stage_ + "d").stage)) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{padding}));
-    }
-    if (out_ != stage_) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{stage_}));
+    HONE_ASSIGN_OR_RETURN(size_, StartWinograd(sketch_, out_, stage_, prefix_, BestSize(conv_, sketch_.target)));
     ChooseBlocks();
     HONE_RETURN_IF_ERROR(Output());
     if (block_tiles_ == 0) HONE_RETURN_IF_ERROR(Input());
@@ -254,6 +248,18 @@ WinogradWork WinogradWorkOf(const Convolution& conv, int64_t size) {
   work.tile_bytes = work.elements * (conv.channel.extent + conv.filter.extent) * 4;
   work.weight_bytes = work.elements * conv.channel.extent * conv.filter.extent * 4;
   return work;
+}
+
+absl::StatusOr<int64_t> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
+                                      const std::string& prefix, int64_t preferred) {
+  const int64_t size =
+      sketch.chooser.OneOf(prefix + "winograd", {std::begin(kWinogradSizes), std::end(kWinogradSizes)}, preferred);
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Winograd{stage, size}));
+  for (const std::string& padding : OwnProducers(sketch.state, sketch.Get(stage + "d").stage)) {
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Inline{padding}));
+  }
+  if (out != stage) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Inline{stage}));
+  return size;
 }
 
 bool FitsWinograd(const schedule::State& state, const ir::Stage& stage) {
