@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "absl/time/clock.h"
 #include "cli/farm_devices.h"
 
 namespace hone::cli {
 
 absl::Status OwnDevice::Check() {
-  if (well_ == absl::InfinitePast()) well_ = absl::Now();
   const absl::StatusOr<v1::ListDevicesResponse> known = client_.Devices();
   if (!known.ok() || known->devices().empty()) return absl::OkStatus();  // not there yet, or the tracker is not
   const v1::Device& device = known->devices(0);

@@ -3,6 +3,7 @@
 #define HONE_CLI_OWN_DEVICE_H_
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/job_client.h"
 
@@ -25,7 +26,7 @@ class OwnDevice {
  private:
   JobClient& client_;
   const Limits limits_;
-  absl::Time well_ = absl::InfinitePast();  // when it was last; the first call makes it now
+  absl::Time well_ = absl::Now();  // when it was last
 };
 
 }  // namespace hone::cli

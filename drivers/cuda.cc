@@ -57,7 +57,8 @@ constexpr int kInputPtx = 1;
 constexpr unsigned kStreamAlone = 1;     // does not wait for the default stream
 constexpr int kCaptureOfThisThread = 1;  // other threads may go on as they like
 constexpr unsigned kPortable = 1;        // pinned memory for every context
-constexpr size_t kStage = 2 << 20;       // bytes of pinned memory through which long reads go
+constexpr size_t kStage = 2 << 20;       // bytes of pinned memory through which reads go that are not short
+constexpr size_t kShortRead = 64 << 10;
 
 template <typename Destroy>
 std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Handle handle, Destroy destroy) {
@@ -457,19 +458,21 @@ Error Device::Write(const Buffer& buffer, size_t offset, std::span<const std::by
 // The device writes to pinned memory by itself; to any other a driver copies, which takes many times as long.
 Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const {
   if (Error e = CheckRange(buffer, offset, to.size()); !e.ok()) return e;
-  if (to.size() > kStage && HasStaging(*context_)) {
-    for (size_t at = 0; at < to.size(); at += kStage) {
-      const std::span<std::byte> part(context_->staging, std::min(kStage, to.size() - at));
-      if (Error e = Read(buffer, offset + at, part); !e.ok()) return e;
-      std::memcpy(to.data() + at, part.data(), part.size());
-    }
-    return {};
-  }
-  Buffer part = buffer;
-  part.place_ += offset;
-  part.bytes_ -= offset;
-  if (Error e = EnqueueRead(part, to); !e.ok()) return e;
-  return Finish();
+  const bool staged = to.size() > kShortRead && HasStaging(*context_);
+  Buffer rest = buffer;
+  rest.place_ += offset;
+  rest.bytes_ -= offset;
+  do {
+    const size_t count = staged ? std::min(kStage, to.size()) : to.size();
+    const std::span<std::byte> part = staged ? std::span(context_->staging, count) : to;
+    if (Error e = EnqueueRead(rest, part); !e.ok()) return e;
+    if (Error e = Finish(); !e.ok()) return e;
+    if (staged) std::memcpy(to.data(), part.data(), count);
+    to = to.subspan(count);
+    rest.place_ += count;
+    rest.bytes_ -= count;
+  } while (!to.empty());
+  return {};
 }
 
 Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const {

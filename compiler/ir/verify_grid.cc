@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +25,7 @@ std::string Short(const Expr& e) {
 
 class GridVerifier {
  public:
-  explicit GridVerifier(const GridLimits& limits) : limits_(limits) { divergent_.insert(kLaneVar); }
+  explicit GridVerifier(const GridLimits& limits) : limits_(limits) {}
 
   absl::Status Run(const Func& func) {
     if (func.grid.groups < 1) return absl::InvalidArgumentError("its grid has no groups");
@@ -49,7 +48,7 @@ class GridVerifier {
   bool IsDivergent(const Expr& e) const {
     bool divergent = false;
     ForEachExpr(e, [&](const Expr& x) {
-      if (const Var* var = x.As<Var>()) divergent |= divergent_.contains(var->name);
+      if (const Var* var = x.As<Var>()) divergent |= var->name == kLaneVar || of_lane_.contains(var->name);
       if (const Load* load = x.As<Load>()) divergent |= load->buffer->scope == Scope::kLocal;
     });
     return divergent;
@@ -68,10 +67,8 @@ class GridVerifier {
         [&](const If& n) { return CheckIf(n); }, [&](const Alloc& n) { return CheckAlloc(n); },
         [&](const Let& n) {
           if (!IsDivergent(n.value)) return Check(n.body);
-          divergent_.insert(n.var);
           of_lane_[n.var] = Substitute(n.value, of_lane_);
           const absl::Status status = Check(n.body);
-          divergent_.erase(n.var);
           of_lane_.erase(n.var);
           return status;
         },
@@ -178,9 +175,8 @@ class GridVerifier {
 
   const GridLimits limits_;
   int64_t lanes_ = 1;
-  VarMap of_lane_;  // variables that lanes may disagree about, by the lane
+  VarMap of_lane_;  // variables that lanes may disagree about beside lane.id, in terms of that
   std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // by what moves, of every lane
-  std::set<std::string, std::less<>> divergent_;                    // variables that lanes may disagree about
   std::string why_divergent_;                                       // empty where all lanes of a group are
   int64_t shared_bytes_ = 0;
 };

@@ -187,15 +187,14 @@ class LoopBuilder {
   ir::Stmt Initialize(const Nest& nest, size_t position) const {
     ir::VarMap rename;
     std::vector<Loop> loops;
+    schedule::InstructionLoops instruction;
+    if (nest.instruction.has_value()) instruction = schedule::LoopsOf(nest, ir::EntryOf(*nest.instruction));
     for (size_t i = position; i < nest.loops.size(); ++i) {
       if (nest.loops[i].reduce) continue;
       loops.push_back(nest.loops[i]);
       loops.back().name += "z";
-      if (nest.instruction.has_value() && i + 3 == nest.loops.size() && ir::EntryOf(*nest.instruction).m > 1) {
-        loops.back().kind = ir::LoopKind::kUnrolled;  // rows of the instruction's sums
-      }
-      const bool row = nest.instruction.has_value() && i + 2 == nest.loops.size();  // one of them
-      if (row) loops.back().kind = ir::LoopKind::kVectorized;
+      if (nest.loops[i].name == instruction.m) loops.back().kind = ir::LoopKind::kUnrolled;
+      if (nest.loops[i].name == instruction.n) loops.back().kind = ir::LoopKind::kVectorized;
       rename[nest.loops[i].name] = ir::MakeVar(loops.back().name);
     }
     const ir::Type type{nest.stage.buffer->dtype, 1};

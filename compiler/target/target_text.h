@@ -33,9 +33,8 @@ struct Number {
   int64_t* large = nullptr;
 };
 
-// Sets in `target` every number that the text has. `words` are the options of this kind that are no
-// numbers, as people write them: "-mcpu=", "-tf32".
-// InvalidArgument for an option that is neither, or a value that is no positive number.
+// Sets in `target` every number that the text has. `words` are the options of this kind that are no numbers, as people
+// write them: "-mcpu=", "-tf32". InvalidArgument for an option that is neither, or a value that is no positive number.
 absl::Status ParseNumbers(const TargetText& text, std::vector<std::string> words, Target& target);
 
 }  // namespace hone::target

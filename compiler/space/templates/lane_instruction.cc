@@ -10,19 +10,13 @@ namespace hone::space {
 namespace {
 
 // Of a unit, as NVIDIA's have it from Ampere on.
-constexpr int64_t kRegisters = 65536, kResidentBytes = 200 << 10;
 constexpr int64_t kOtherRegisters = 48, kMostRegisters = 232;  // of a lane
 constexpr double kInstruction = 1.8;                           // cycles that it occupies a unit
 constexpr double kLatency = 36;                                // cycles until its sums are there
 constexpr double kLoad = 0.65, kRound = 0.5;  // cycles of a word that all lanes of an instruction load, and round
 constexpr double kBytes = 18;                 // each cycle, from the last cache
-constexpr double kOverlap = 0.15;             // of reading that is not hidden
 constexpr double kBarrier = 250;              // cycles for which lanes wait, once for what is staged at once
-constexpr double kStart = 1500;               // cycles until a group has its first operands
-constexpr double kLaunch = 4000;              // cycles between two launches that follow one another
 constexpr int64_t kBuffers = 3;
-
-int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Whether steps along the axis can lie side by side, as the instruction wants them.
 bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std::string& step, const ir::Stage& stage,
@@ -75,14 +69,12 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const int64_t rows = s.rows * s.more_rows, lanes = s.lanes(), warps = lanes / entry.lanes;
   const int64_t registers = kOtherRegisters + s.width * rows + 2 * rows + s.width;
   if (registers > kMostRegisters) return kNever;
-  const int64_t groups = work.columns / (s.width * s.lanes_x) * (work.rows / (s.rows * s.lanes_y)) *
-                         (work.more_rows / (s.more_rows * s.lanes_z)) * work.others * s.parts;
   const double step_bytes = StepBytes(work, s);
   const auto shared = static_cast<int64_t>(step_bytes * static_cast<double>(s.staged * kBuffers));
   if (shared > target.memory.shared_bytes) return kNever;
-  const int64_t resident =
-      std::max<int64_t>(1, std::min(kRegisters / (registers * lanes), kResidentBytes / std::max<int64_t>(shared, 1)));
-  const int64_t per_unit = Up(groups, target.hierarchy.units), rounds = Up(per_unit, resident);
+  const int64_t resident = std::max<int64_t>(
+      1, std::min(kUnitRegisters / (registers * lanes), kUnitSharedBytes / std::max<int64_t>(shared, 1)));
+  const int64_t per_unit = Up(GroupsOf(work, s), target.hierarchy.units), rounds = Up(per_unit, resident);
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window), turns = depth / static_cast<double>(entry.k);
   const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // of a warp, each turn
@@ -91,13 +83,8 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const double busy = static_cast<double>(per_unit * warps) * turns * (products * kInstruction + fetching);
   const double waiting = static_cast<double>(rounds) * turns * std::max(kLatency, products * kInstruction * 4);
   const double memory = static_cast<double>(per_unit) * steps * step_bytes / kBytes;
-  double cycles = std::max({busy, waiting, memory}) + kOverlap * memory;
-  cycles += static_cast<double>(rounds) * (kStart + kBarrier * steps / static_cast<double>(s.staged));
-  if (s.parts > 1) {
-    const auto results = static_cast<double>(work.columns * work.rows * work.more_rows * work.others * s.parts);
-    cycles += kLaunch + results * 2 * sizeof(float) / (kBytes * target.hierarchy.units);
-  }
-  return cycles;
+  const double ends = static_cast<double>(rounds) * (kStartCycles + kBarrier * steps / static_cast<double>(s.staged));
+  return std::max({busy, waiting, memory}) + kUnhidden * memory + ends + PartsCycles(work, s, kBytes, target);
 }
 
 LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instruction, const target::Target& target) {
@@ -106,15 +93,16 @@ LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instr
   double least = std::numeric_limits<double>::infinity();
   const std::vector<int64_t> all_parts = LaneParts(work.steps);
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
-  const auto race = [&] {
-    for (s.staged = entry.k; s.staged <= kStagedBytes / ir::SizeOf(entry.a); s.staged *= 2) {
+  const auto race = [&](LaneShape shape) {
+    if (!FitsInstruction(shape, work)) return;
+    for (shape.staged = entry.k; shape.staged <= kStagedBytes / ir::SizeOf(entry.a); shape.staged *= 2) {
       for (const int64_t parts : all_parts) {
-        s.parts = parts;
-        const bool whole = work.steps / parts % s.staged == 0;
-        const double cycles = whole ? InstructionCycles(work, s, instruction, target) : least;
+        shape.parts = parts;
+        const bool whole = work.steps / parts % shape.staged == 0;
+        const double cycles = whole ? InstructionCycles(work, shape, instruction, target) : least;
         if (cycles >= least) continue;
         least = cycles;
-        best = s;
+        best = shape;
       }
     }
   };
@@ -123,17 +111,7 @@ LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instr
     s.width = width;
     for (s.lanes_x = ir::kLanesOfRow; s.lanes_x <= std::min<int64_t>(most / kRowLanes, work.columns / width);
          s.lanes_x *= 2) {
-      for (const int64_t lanes_y : LaneSizes(work.rows, most / s.lanes_x)) {
-        for (const int64_t lanes_z : LaneSizes(work.more_rows, most / s.lanes_x / lanes_y)) {
-          s.lanes_y = lanes_y, s.lanes_z = lanes_z;
-          for (const int64_t rows : LaneSizes(Up(work.rows, lanes_y), kMostRows)) {
-            for (const int64_t more_rows : LaneSizes(Up(work.more_rows, lanes_z), kMostRows / rows)) {
-              s.rows = rows, s.more_rows = more_rows;
-              if (FitsInstruction(s, work)) race();
-            }
-          }
-        }
-      }
+      ForEachRowTile(work, s, most, race);
     }
   }
   return best;

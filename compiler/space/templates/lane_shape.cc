@@ -9,16 +9,14 @@ namespace hone::space {
 namespace {
 
 // Of a unit, as NVIDIA's have it from Maxwell to Hopper.
-constexpr int64_t kRegisters = 65536, kResidentLanes = 2048, kResidentGroups = 32, kResidentBytes = 200 << 10;
+constexpr int64_t kResidentLanes = 2048, kResidentGroups = 32;
 constexpr double kProducts = 98;         // each cycle, of 128, as compiled code does them
 constexpr double kSharedBytes = 128;     // each cycle, of shared memory
 constexpr double kFewestCycles = 2;      // of a load along the columns
 constexpr double kClash = 1.33;          // times the cycles of loads along the rows, of which some meet in a bank
 constexpr double kBytes = 12;            // each cycle, from the last cache
-constexpr double kOverlap = 0.15;        // of reading that is not hidden
 constexpr double kLatency = 12;          // cycles for which a step of the reduction waits, beside its products
 constexpr double kBarrier = 60;          // cycles for which lanes wait for each other
-constexpr double kStart = 1500;          // cycles until a group has its first operands, and to write its results
 constexpr double kLaunch = 4000;         // cycles between two launches that follow one another
 constexpr double kCondition = 1.25;      // times the cycles, where tiles run over an axis' end
 constexpr double kApart = 1.4;           // times the cycles, where a window of one row has nothing of another's
@@ -31,8 +29,6 @@ constexpr double kBufferedSteps = 24;     // in shared memory, of all buffers
 constexpr int64_t kShortestPart = 8;
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kVector = 4;  // elements that a lane loads at once
-
-int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Of the lanes that run in step, for one step of the reduction: what several of them read is read once.
 double LoadCycles(const LaneShape& s, const target::Target& target) {
@@ -63,6 +59,32 @@ double StepBytes(const LaneWork& work, const LaneShape& s) {
              of_rows(s.more_rows * s.lanes_z, work.more_growth);
 }
 
+int64_t GroupsOf(const LaneWork& work, const LaneShape& s) {
+  return Up(work.columns, s.width * s.lanes_x) * Up(work.rows, s.rows * s.lanes_y) *
+         Up(work.more_rows, s.more_rows * s.lanes_z) * work.others * s.parts;
+}
+
+double PartsCycles(const LaneWork& work, const LaneShape& s, double unit_bytes, const target::Target& target) {
+  if (s.parts == 1) return 0;
+  const auto results = static_cast<double>(work.columns * work.rows * work.more_rows * work.others * s.parts);
+  return kLaunch + results * 2 * sizeof(float) / (unit_bytes * target.hierarchy.units);
+}
+
+void ForEachRowTile(const LaneWork& work, const LaneShape& shape, int64_t most_lanes,
+                    const std::function<void(const LaneShape&)>& visit) {
+  LaneShape s = shape;
+  for (const int64_t lanes_y : LaneSizes(work.rows, most_lanes / s.lanes_x)) {
+    for (const int64_t lanes_z : LaneSizes(work.more_rows, most_lanes / s.lanes_x / lanes_y)) {
+      for (const int64_t rows : LaneSizes(Up(work.rows, lanes_y), kMostRows)) {
+        for (const int64_t more_rows : LaneSizes(Up(work.more_rows, lanes_z), kMostRows / rows)) {
+          s.lanes_y = lanes_y, s.lanes_z = lanes_z, s.rows = rows, s.more_rows = more_rows;
+          visit(s);
+        }
+      }
+    }
+  }
+}
+
 double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target& target) {
   const auto units = static_cast<int64_t>(target.hierarchy.units);
   const int64_t products = s.width * s.rows * s.more_rows, rows = s.rows * s.more_rows;
@@ -71,32 +93,26 @@ double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target
   const bool is_short = work.steps / s.parts * work.window < kLongReduction;
   if (large ? is_short : registers > kMostRegisters) return std::numeric_limits<double>::infinity();
   const int64_t warps = Up(s.lanes(), target.hierarchy.lane_width);
-  const int64_t groups = Up(work.columns, s.width * s.lanes_x) * Up(work.rows, s.rows * s.lanes_y) *
-                         Up(work.more_rows, s.more_rows * s.lanes_z) * work.others * s.parts;
   const int64_t all_lanes = warps * target.hierarchy.lane_width;
   const auto shared = static_cast<int64_t>(StepBytes(work, s) * kBufferedSteps);
   const int64_t resident =
-      std::max<int64_t>(1, std::min({kRegisters / (registers * all_lanes), kResidentLanes / all_lanes, kResidentGroups,
-                                     kResidentBytes / shared}));
-  const int64_t per_unit = Up(groups, units), rounds = Up(per_unit, resident);
+      std::max<int64_t>(1, std::min({kUnitRegisters / (registers * all_lanes), kResidentLanes / all_lanes,
+                                     kResidentGroups, kUnitSharedBytes / shared}));
+  const int64_t per_unit = Up(GroupsOf(work, s), units), rounds = Up(per_unit, resident);
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window);
   const double arithmetic = static_cast<double>(products * target.hierarchy.lane_width) / kProducts;
   const double busy = static_cast<double>(per_unit * warps) * depth * (arithmetic + LoadCycles(s, target));
   const double waiting = static_cast<double>(rounds) * depth * (static_cast<double>(products) + kLatency);
   const double memory = static_cast<double>(per_unit) * steps * StepBytes(work, s) / kBytes;
-  double cycles = std::max({busy, waiting, memory}) + kOverlap * memory;
+  double cycles = std::max({busy, waiting, memory}) + kUnhidden * memory;
   const bool apart =
       (work.row_growth >= 1 && s.rows * s.lanes_y > 1) || (work.more_growth >= 1 && s.more_rows * s.lanes_z > 1);
   if (work.window > 1 && apart) cycles *= kApart;
   if (work.rows % (s.rows * s.lanes_y) != 0) cycles *= kCondition;
   if (work.more_rows % (s.more_rows * s.lanes_z) != 0) cycles *= kCondition;
-  cycles += static_cast<double>(rounds) * (kStart + kBarrier * depth / 16);
-  if (s.parts > 1) {
-    const double results = static_cast<double>(work.columns * work.rows * work.more_rows * work.others * s.parts);
-    cycles += kLaunch + results * 2 * sizeof(float) / (kBytes * static_cast<double>(units));
-  }
-  return cycles;
+  cycles += static_cast<double>(rounds) * (kStartCycles + kBarrier * depth / 16);
+  return cycles + PartsCycles(work, s, kBytes, target);
 }
 
 std::vector<int64_t> LaneSizes(int64_t extent, int64_t most) {
@@ -118,36 +134,23 @@ std::vector<int64_t> LaneParts(int64_t steps) {
 LaneShape BestLaneShape(const LaneWork& work, const target::Target& target) {
   LaneShape best;
   double least = std::numeric_limits<double>::infinity();
-  const auto race = [&](const LaneShape& shape) {
-    const double cycles = LaneCycles(work, shape, target);
-    if (cycles >= least) return;
-    least = cycles;
-    best = shape;
-  };
-  const int64_t most = target.hierarchy.max_lanes;
   const std::vector<int64_t> all_parts = LaneParts(work.steps);
-  LaneShape s;
-  const auto along_rows = [&] {
-    for (const int64_t rows : LaneSizes(Up(work.rows, s.lanes_y), kMostRows)) {
-      for (const int64_t more_rows : LaneSizes(Up(work.more_rows, s.lanes_z), kMostRows / rows)) {
-        for (const int64_t parts : all_parts) {
-          s.rows = rows, s.more_rows = more_rows, s.parts = parts;
-          race(s);
-        }
-      }
+  const auto race = [&](LaneShape shape) {
+    for (const int64_t parts : all_parts) {
+      shape.parts = parts;
+      const double cycles = LaneCycles(work, shape, target);
+      if (cycles >= least) continue;
+      least = cycles;
+      best = shape;
     }
   };
+  LaneShape s;
   for (s.width = std::min(kVector, PowerOfTwo(work.columns));
        s.width <= std::min(2 * kVector, PowerOfTwo(work.columns)); s.width *= 2) {
     for (s.lanes_x = 1;
          s.lanes_x <= std::min(target.hierarchy.lane_width, static_cast<int>(PowerOfTwo(Up(work.columns, s.width))));
          s.lanes_x *= 2) {
-      for (const int64_t lanes_y : LaneSizes(work.rows, most / s.lanes_x)) {
-        for (const int64_t lanes_z : LaneSizes(work.more_rows, most / s.lanes_x / lanes_y)) {
-          s.lanes_y = lanes_y, s.lanes_z = lanes_z;
-          along_rows();
-        }
-      }
+      ForEachRowTile(work, s, target.hierarchy.max_lanes, race);
     }
   }
   return best;

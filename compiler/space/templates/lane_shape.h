@@ -4,6 +4,7 @@
 #define HONE_COMPILER_SPACE_TEMPLATES_LANE_SHAPE_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "compiler/target/target.h"
@@ -33,6 +34,19 @@ struct LaneWork {
 
 inline constexpr int64_t kMostRows = 16;  // of a lane, along both axes
 
+// Of a unit, as NVIDIA's have it.
+inline constexpr int64_t kUnitRegisters = 65536, kUnitSharedBytes = 200 << 10;
+inline constexpr double kUnhidden = 0.15;     // of reading, beside what takes longest
+inline constexpr double kStartCycles = 1500;  // until a group has its first operands, and to write its results
+
+constexpr int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }  // a / b, rounded up
+int64_t GroupsOf(const LaneWork& work, const LaneShape& shape);
+// Of a launch that takes the parts of a reduction together, and of moving these at so many bytes a cycle and unit; 0
+// for one part.
+double PartsCycles(const LaneWork& work, const LaneShape& shape, double unit_bytes, const target::Target& target);
+// Every shape with the given width and lanes along the columns, but for its parts: lanes and tiles along the rows.
+void ForEachRowTile(const LaneWork& work, const LaneShape& shape, int64_t most_lanes,
+                    const std::function<void(const LaneShape&)>& visit);
 // How many steps of a reduction of that depth are best written out for a tile of this shape.
 int64_t StepsWrittenOut(const LaneShape& shape, int64_t depth);
 // What a group reads for one step of the walked axis.

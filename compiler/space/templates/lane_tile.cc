@@ -343,20 +343,20 @@ class LaneTile {
   absl::Status PackSteps() {
     const ir::Stage s = reduction();
     for (const ir::Load& load : LoadsOf(s)) {
-      if (StrideOf(load, step_axis_, AxisRanges(s)) == 1) continue;
-      std::vector<schedule::PackDim> dims;
-      std::optional<int> last;
-      for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
-        if (ir::UsesVar(load.indices[static_cast<size_t>(d)], step_axis_)) {
-          last = d;
-        } else {
-          dims.push_back({d});
-        }
-      }
-      dims.push_back({last.value_or(0)});
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{load.buffer->name, stage_, dims}));
+      if (StrideOf(load, step_axis_, AxisRanges(s)) != 1) HONE_RETURN_IF_ERROR(PackLast(load, step_axis_));
     }
     return absl::OkStatus();
+  }
+
+  // The dimension that the axis alone goes along becomes the last; nothing is done where there are several.
+  absl::Status PackLast(const ir::Load& load, const std::string& axis) {
+    std::vector<schedule::PackDim> others, along;
+    for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
+      (ir::UsesVar(load.indices[static_cast<size_t>(d)], axis) ? along : others).push_back({d});
+    }
+    if (along.size() != 1) return absl::OkStatus();
+    others.push_back(along[0]);
+    return sketch_.Do(schedule::Pack{load.buffer->name, stage_, std::move(others)});
   }
 
   // A constant that varies along the vector axis, but not fastest, is laid out anew so that it does.
@@ -372,19 +372,7 @@ class LaneTile {
       const auto stride = StrideOf(load, vector, ranges);
       if (!constant || !stride.has_value() || *stride <= 1 || !schedule::Reads(reduction(), load.buffer.get()))
         continue;
-      std::vector<schedule::PackDim> dims;
-      int last = -1;
-      for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
-        if (ir::UsesVar(load.indices[static_cast<size_t>(d)], vector)) {
-          if (last >= 0) dims.clear();
-          last = d;
-        } else {
-          dims.push_back({d});
-        }
-      }
-      dims.push_back({last});
-      if (dims.size() != load.indices.size()) continue;
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{load.buffer->name, stage_, dims}));
+      HONE_RETURN_IF_ERROR(PackLast(load, vector));
     }
     return absl::OkStatus();
   }
