@@ -22,8 +22,9 @@ absl::Status ContractCode::Compile(const MatrixOperand& operand, ExprCompiler& e
   return exprs.CompileAccess(first.buffer, first.indices, {}, &out->first);
 }
 
-Value ContractCode::Read(const Operand& operand, int64_t first, int64_t row, int64_t column, Frame& frame) {
-  const int64_t offset = first + row * operand.stride + column * operand.apart;
+Value ContractCode::Read(const Operand& operand, int64_t first, int64_t row, int64_t column, int64_t chunk,
+                         Frame& frame) {
+  const int64_t offset = first + row * operand.stride + column / chunk * operand.apart + column % chunk;
   if (!operand.first.Touch(frame, offset, AccessCode::Use::kRead)) return {};
   const DType dtype = operand.first.buffer->dtype;
   return eval::Read(dtype, frame.buffers[static_cast<size_t>(operand.first.slot)] + offset * SizeOf(dtype));
@@ -37,9 +38,10 @@ double ContractCode::Rounded(double value) const {
 }
 
 Value ContractCode::Sum(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {
-  Value total = Read(sum_, firsts[0], row, column, frame);
+  Value total = Read(sum_, firsts[0], row, column, entry_->n, frame);
   for (int64_t k = 0; k < entry_->k && !frame.failed; ++k) {
-    const Value a = Read(a_, firsts[1], row, k, frame), b = Read(b_, firsts[2], column, k, frame);
+    const Value a = Read(a_, firsts[1], row, k, entry_->Chunk(), frame);
+    const Value b = Read(b_, firsts[2], column, k, entry_->Chunk(), frame);
     if (IsFloat(entry_->sum)) {
       total.d += Rounded(a.d) * Rounded(b.d);
     } else {  // what wraps in 64 bits wraps the same in fewer

@@ -20,8 +20,8 @@ class ContractCode {
     int64_t stride = 0, apart = 1;
   };
   static absl::Status Compile(const MatrixOperand& operand, ExprCompiler& exprs, Operand* out);
-  // Of the element in that row and column of the matrix that begins at `first`.
-  static Value Read(const Operand& operand, int64_t first, int64_t row, int64_t column, Frame& frame);
+  // Of the element in that row and column of the matrix that begins at `first`, rows in chunks of that length.
+  static Value Read(const Operand& operand, int64_t first, int64_t row, int64_t column, int64_t chunk, Frame& frame);
   // As the instruction takes it of a or b.
   double Rounded(double value) const;
   Value Sum(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const;

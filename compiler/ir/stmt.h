@@ -87,7 +87,7 @@ struct Barrier {};
 struct MatrixOperand {
   Expr first;          // a Load, without mask, of its first element
   int64_t stride = 0;  // elements from one row to the next; 0 where there is only one row
-  int64_t apart = 1;   // elements from one of a row to the next; 1: side by side
+  int64_t apart = 1;   // elements from one of a row to the next, or from one chunk of the instruction's to the next
 };
 // One tensor instruction: sum[m, n] += a[m, k] * b[n, k] over all k, in the type of the sum.
 struct Contract {

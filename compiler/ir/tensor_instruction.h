@@ -25,11 +25,13 @@ enum class TensorInstruction : uint8_t {
   kMmaTf32,  // NVIDIA, from sm_80 on: mma.m16n8k8, of which this is the part of one lane
   kMmaF16,   // mma.m16n8k16
   kMmaBf16,
+  kWgmmaF16,  // sm_90a alone: wgmma.m64n8k16, of which several that stand beside each other are one of more columns
+  kWgmmaBf16,
 };
 
 // sum[m, n] += a[m, k] * b[n, k] over all k. Integers are exact and wrap, as everywhere in the IR. Products of floats
 // are exact; in which order they are added, in f32, is not said. Of each operand a row lies side by side in memory: n
-// elements of the sum, k of a, k of b.
+// elements of the sum, k of a, k of b; or of a and b in chunks.
 struct TensorInstructionEntry {
   std::string_view name;  // in text
   int64_t m, n, k;
@@ -38,11 +40,17 @@ struct TensorInstructionEntry {
   // How many lanes run it together, each for its own m x n sums: lane 4 g + t of 32 has the rows of a of all lanes with
   // its g, and the columns 2 t and 2 t + 1 of eight that are stride after stride.
   int64_t lanes = 1;
-  bool apart = false;     // elements of a row of a or b may lie apart
+  int64_t chunk = 0;      // elements of a row of a or b that lie side by side, the next so many apart; 0: all of them
   int fraction_bits = 0;  // a and b are rounded to so many first, to nearest, ties away from zero; 0: they are not
+  // The instruction itself reads a and b, in shared memory, as blocks of eight rows of a chunk, 16 bytes, that follow
+  // one another: lane 4 g + t of warp w has row g of blocks 2 w and 2 w + 1 of a.
+  bool blocks = false;
+
+  int64_t Chunk() const { return chunk == 0 ? k : chunk; }
 };
 
 inline constexpr int64_t kLanesOfRow = 4;  // of those that run one together: t is below it
+inline constexpr int64_t kBlockRows = 8;   // g is below it
 
 // In the order of the enumerators.
 inline constexpr TensorInstructionEntry kTensorInstructions[] = {
@@ -51,11 +59,13 @@ inline constexpr TensorInstructionEntry kTensorInstructions[] = {
     {"udot", 1, 4, 4, DType::kUInt8, DType::kUInt8, DType::kInt32, true},
     {"sdot", 1, 4, 4, DType::kInt8, DType::kInt8, DType::kInt32, true},
     {"usdot", 1, 4, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},
-    {"mma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 32, true, 10},
+    {"mma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 32, 1, 10},
     {"mma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 32},
     {"mma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 32},
+    {"wgmma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 128, 8, 0, true},
+    {"wgmma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 128, 8, 0, true},
 };
-static_assert(std::size(kTensorInstructions) == static_cast<size_t>(TensorInstruction::kMmaBf16) + 1);
+static_assert(std::size(kTensorInstructions) == static_cast<size_t>(TensorInstruction::kWgmmaBf16) + 1);
 
 constexpr const TensorInstructionEntry& EntryOf(TensorInstruction instruction) {
   return kTensorInstructions[static_cast<size_t>(instruction)];

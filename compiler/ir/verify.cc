@@ -117,9 +117,9 @@ class FuncVerifier {
                    ToString(place));
   }
 
-  // One operand, of rows x columns elements.
+  // One operand, of rows x columns elements, so many of a row side by side.
   absl::Status CheckOperand(std::string_view what, const MatrixOperand& operand, DType dtype, int64_t rows,
-                            int64_t columns) {
+                            int64_t columns, int64_t chunk) {
     const Load* first = operand.first.As<Load>();
     if (first == nullptr || first->mask.defined() || operand.first.type().width != 1) {
       return Illegal("{} is not named by its first element", what);
@@ -131,8 +131,13 @@ class FuncVerifier {
     }
     if (rows == 1 && operand.stride != 0) return Illegal("{} '{}' is one row and has a stride", what, buffer.name);
     if (rows > 1 && operand.stride < 1) return Illegal("{} '{}' is {} rows without a stride", what, buffer.name, rows);
-    if (operand.apart < 1) return Illegal("elements of {} '{}' are {} apart", what, buffer.name, operand.apart);
-    if ((rows - 1) * operand.stride + (columns - 1) * operand.apart >= NumElements(buffer)) {
+    const bool whole = chunk == columns;
+    if (whole ? operand.apart != 1 : operand.apart < chunk) {
+      return Illegal("{} of {} '{}' are {} apart{}", chunk == 1 || whole ? "elements" : "chunks", what, buffer.name,
+                     operand.apart, whole ? "; a row lies side by side" : "");
+    }
+    const int64_t last = whole ? columns - 1 : (columns / chunk - 1) * operand.apart + chunk - 1;
+    if ((rows - 1) * operand.stride + last >= NumElements(buffer)) {
       return Illegal("{} of {} x {} elements, stride {}, is larger than buffer '{}'", what, rows, columns,
                      operand.stride, buffer.name);
     }
@@ -141,13 +146,9 @@ class FuncVerifier {
 
   absl::Status CheckContract(const Contract& contract) {
     const TensorInstructionEntry& entry = EntryOf(contract.instruction);
-    HONE_RETURN_IF_ERROR(CheckOperand("the sum", contract.sum, entry.sum, entry.m, entry.n));
-    HONE_RETURN_IF_ERROR(CheckOperand("a", contract.a, entry.a, entry.m, entry.k));
-    HONE_RETURN_IF_ERROR(CheckOperand("b", contract.b, entry.b, entry.n, entry.k));
-    const bool together = contract.a.apart == 1 && contract.b.apart == 1;
-    if (contract.sum.apart != 1 || (!together && !entry.apart)) {
-      return Illegal("the elements of a row{} must lie side by side", entry.apart ? " of the sum" : "");
-    }
+    HONE_RETURN_IF_ERROR(CheckOperand("the sum", contract.sum, entry.sum, entry.m, entry.n, entry.n));
+    HONE_RETURN_IF_ERROR(CheckOperand("a", contract.a, entry.a, entry.m, entry.k, entry.Chunk()));
+    HONE_RETURN_IF_ERROR(CheckOperand("b", contract.b, entry.b, entry.n, entry.k, entry.Chunk()));
     const Buffer& sum = contract.sum.first.As<Load>()->buffer;
     if (entry.m > 1 && contract.sum.stride < entry.n) return Illegal("rows of the sum '{}' overlap", sum->name);
     if (entry.b_rows_follow && contract.b.stride != entry.k) {

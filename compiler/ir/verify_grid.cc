@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/multiple.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
@@ -118,17 +119,40 @@ class GridVerifier {
       const BufferNode& buffer = *operand->first.As<Load>()->buffer;
       if (buffer.scope == Scope::kLocal) return Illegal("{}: '{}' is each lane's own", entry.name, buffer.name);
     }
+    if (entry.blocks) HONE_RETURN_IF_ERROR(CheckBlocks(contract, entry));
     const std::vector<int64_t>&a = MovesOf(*contract.a.first.As<Load>()), &b = MovesOf(*contract.b.first.As<Load>());
     if (a.empty() || b.empty()) return Illegal("{}: where its operands lie depends on more than lanes", entry.name);
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const int64_t first = lane / entry.lanes * entry.lanes, column = lane % kLanesOfRow;
       const auto at = [](const std::vector<int64_t>& moves, int64_t i) { return moves[static_cast<size_t>(i)]; };
       if (at(a, lane) != at(a, lane - column)) return Illegal("{}: lanes of one row have different ones", entry.name);
+      const int64_t row = lane / kLanesOfRow % kBlockRows, warp = (lane - first) / (kLanesOfRow * kBlockRows);
+      if (entry.blocks && at(a, lane) != at(a, first) + 2 * warp * contract.a.stride + row * entry.chunk) {
+        return Illegal("{}: the rows of lane {} are not in its blocks", entry.name, lane);
+      }
       if (at(b, lane) != at(b, first) + column * entry.n * contract.b.stride) {
         return Illegal("{}: the columns of lane {} are not beside those of the lane before", entry.name, lane);
       }
     }
     return absl::OkStatus();
+  }
+
+  // What the instruction itself reads begins on a multiple of a chunk, in shared memory, and so do its blocks.
+  absl::Status CheckBlocks(const Contract& contract, const TensorInstructionEntry& entry) const {
+    for (const MatrixOperand* operand : {&contract.a, &contract.b}) {
+      const Load& first = *operand->first.As<Load>();
+      if (first.buffer->scope != Scope::kShared) {
+        return Illegal("{} reads shared memory, where '{}' does not lie", entry.name, first.buffer->name);
+      }
+      const bool even = operand->stride % entry.chunk == 0 && operand->apart % entry.chunk == 0;
+      if (!even || !IsMultipleOf(*first.buffer, first.indices, entry.chunk)) {
+        return Illegal("{}: chunks of '{}' may begin where {} does not divide", entry.name, first.buffer->name,
+                       entry.chunk);
+      }
+    }
+    if (contract.b.stride == entry.chunk) return absl::OkStatus();
+    return Illegal("{}: the columns of a block of '{}' do not follow one another", entry.name,
+                   contract.b.first.As<Load>()->buffer->name);
   }
 
   // Checks `s` knowing that lanes part before it for the reason given, if any.

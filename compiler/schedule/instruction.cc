@@ -16,7 +16,7 @@ const ir::Load* LoadAs(const ir::Expr& e, ir::DType to) {
 
 // By how much the load's place in its buffer moves with each loop of the instruction, in elements.
 struct Steps {
-  int64_t m = 0, n = 0, k = 0;
+  int64_t m = 0, n = 0, chunks = 0, k = 0;
 };
 
 absl::StatusOr<Steps> StepsOf(const ir::Load& load, const InstructionLoops& loops, const ir::Ranges& ranges) {
@@ -29,8 +29,8 @@ absl::StatusOr<Steps> StepsOf(const ir::Load& load, const InstructionLoops& loop
   Steps steps;
   for (const auto& [atom, factor] : place.terms) {
     const ir::Var* var = atom.As<ir::Var>();
-    for (const auto& [loop, step] :
-         {std::pair(&loops.m, &steps.m), std::pair(&loops.n, &steps.n), std::pair(&loops.k, &steps.k)}) {
+    for (const auto& [loop, step] : {std::pair(&loops.m, &steps.m), std::pair(&loops.n, &steps.n),
+                                     std::pair(&loops.chunks, &steps.chunks), std::pair(&loops.k, &steps.k)}) {
       if (loop->empty() || !ir::UsesVar(atom, *loop)) continue;
       if (var == nullptr) {
         return absl::FailedPreconditionError(
@@ -42,21 +42,33 @@ absl::StatusOr<Steps> StepsOf(const ir::Load& load, const InstructionLoops& loop
   return steps;
 }
 
-// The operand if it has rows that lie side by side, or may lie apart, and stands still along the third loop.
+// Which loops go through an operand's rows and along one, and along which it stands still. Chunks: of a row, or where
+// none goes through them, null.
+struct Way {
+  int64_t Steps::* row;
+  int64_t Steps::* column;
+  int64_t Steps::* still;
+  int64_t Steps::* chunks = nullptr;
+};
+
+// The operand if its rows lie as the way and the length of a chunk, 1 if all may lie apart, want it.
 absl::StatusOr<ir::MatrixOperand> Operand(const ir::Expr& e, const InstructionLoops& loops, const ir::Ranges& ranges,
-                                          int64_t Steps::* row, int64_t Steps::* column, int64_t Steps::* still,
-                                          bool apart = false) {
+                                          const Way& way, int64_t chunk) {
   const ir::Load& load = *e.As<ir::Load>();
   HONE_ASSIGN_OR_RETURN(const Steps steps, StepsOf(load, loops, ranges));
-  if ((apart ? steps.*column < 1 : steps.*column != 1) || steps.*still != 0) {
-    return absl::FailedPreconditionError(
-        fmt::format("the rows of operand {} do not lie side by side: pack it", load.buffer->name));
+  const bool in_chunks = way.chunks != nullptr && !loops.chunks.empty();
+  const int64_t apart = in_chunks ? steps.*way.chunks : steps.*way.column;
+  const bool side_by_side = chunk == 1 || steps.*way.column == 1;
+  if (!side_by_side || steps.*way.still != 0 || (in_chunks || chunk == 1 ? apart < chunk : apart != 1)) {
+    return absl::FailedPreconditionError(fmt::format("the rows of operand {} do not lie side by side{}: pack it",
+                                                     load.buffer->name,
+                                                     in_chunks ? fmt::format(" in chunks of {}", chunk) : ""));
   }
   ir::VarMap first;
-  for (const std::string* loop : {&loops.m, &loops.n, &loops.k}) {
+  for (const std::string* loop : {&loops.m, &loops.n, &loops.chunks, &loops.k}) {
     if (!loop->empty()) first[*loop] = ir::Expr(0);
   }
-  return ir::MatrixOperand{ir::Substitute(e, first), steps.*row, steps.*column};
+  return ir::MatrixOperand{ir::Substitute(e, first), steps.*way.row, apart};
 }
 
 }  // namespace
@@ -71,12 +83,19 @@ absl::StatusOr<Factors> FactorsOf(const ir::Expr& value, const ir::TensorInstruc
       fmt::format("{} multiplies two loads, each as {}; the stage does not", entry.name, ir::Name(entry.sum)));
 }
 
+std::vector<LoopOfInstruction> LoopsFor(const ir::TensorInstructionEntry& entry) {
+  const bool in_chunks = entry.chunk > 1;
+  return {{in_chunks ? entry.chunk : entry.k, true, &InstructionLoops::k},
+          {in_chunks ? entry.k / entry.chunk : 1, true, &InstructionLoops::chunks},
+          {entry.n, false, &InstructionLoops::n},
+          {entry.m, false, &InstructionLoops::m}};
+}
+
 InstructionLoops LoopsOf(const Nest& nest, const ir::TensorInstructionEntry& entry) {
   InstructionLoops loops;
   size_t next = nest.loops.size();
-  for (const auto& [extent, loop] :
-       {std::pair(entry.k, &loops.k), std::pair(entry.n, &loops.n), std::pair(entry.m, &loops.m)}) {
-    if (extent > 1 && next > 0) *loop = nest.loops[--next].name;
+  for (const LoopOfInstruction& loop : LoopsFor(entry)) {
+    if (loop.extent > 1 && next > 0) loops.*loop.name = nest.loops[--next].name;
   }
   return loops;
 }
@@ -92,9 +111,12 @@ absl::StatusOr<ir::Stmt> ContractOf(const Nest& nest, const ir::Expr& sum, const
   HONE_ASSIGN_OR_RETURN(const Steps steps, StepsOf(*a.As<ir::Load>(), loops, ranges));
   if (steps.n != 0) std::swap(a, b);
   ir::MatrixOperand operands[3];
-  HONE_ASSIGN_OR_RETURN(operands[0], Operand(sum, loops, ranges, &Steps::m, &Steps::n, &Steps::k));
-  HONE_ASSIGN_OR_RETURN(operands[1], Operand(a, loops, ranges, &Steps::m, &Steps::k, &Steps::n, entry.apart));
-  HONE_ASSIGN_OR_RETURN(operands[2], Operand(b, loops, ranges, &Steps::n, &Steps::k, &Steps::m, entry.apart));
+  const Way ways[] = {{&Steps::m, &Steps::n, &Steps::k},
+                      {&Steps::m, &Steps::k, &Steps::n, &Steps::chunks},
+                      {&Steps::n, &Steps::k, &Steps::m, &Steps::chunks}};
+  HONE_ASSIGN_OR_RETURN(operands[0], Operand(sum, loops, ranges, ways[0], entry.n));
+  HONE_ASSIGN_OR_RETURN(operands[1], Operand(a, loops, ranges, ways[1], entry.Chunk()));
+  HONE_ASSIGN_OR_RETURN(operands[2], Operand(b, loops, ranges, ways[2], entry.Chunk()));
   if (entry.b_rows_follow && operands[2].stride != entry.k) {
     return absl::FailedPreconditionError(fmt::format("the rows of operand {} do not follow one another: pack it",
                                                      operands[2].first.As<ir::Load>()->buffer->name));

@@ -18,10 +18,19 @@ struct Factors {
 };
 absl::StatusOr<Factors> FactorsOf(const ir::Expr& value, const ir::TensorInstructionEntry& entry);
 
-// The innermost loops of the nest that are the instruction, by what they go through; "" where the extent is 1.
+// The innermost loops of the nest that are the instruction, by what they go through, the last innermost; "" where the
+// extent is 1. Steps of the reduction are one loop, or over the chunks of a row and in a chunk.
 struct InstructionLoops {
-  std::string m, n, k;
+  std::string m, n, chunks, k;
 };
+// One of these loops, the innermost first.
+struct LoopOfInstruction {
+  int64_t extent;
+  bool reduce;
+  std::string InstructionLoops::* name;
+};
+std::vector<LoopOfInstruction> LoopsFor(const ir::TensorInstructionEntry& entry);
+
 InstructionLoops LoopsOf(const Nest& nest, const ir::TensorInstructionEntry& entry);
 
 // The statement that these loops are. load: a load with indices in terms of loops, as a load of where the element is

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/schedule/instruction.h"
+
 namespace hone::schedule {
 
 Nest* State::FindNest(std::string_view stage) {
@@ -51,8 +53,8 @@ bool Nest::HasLoop(ir::LoopKind kind) const {
 
 size_t Nest::InstructionLoops() const {
   if (!instruction.has_value()) return 0;
-  const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction);
-  return (entry.m > 1 ? 1 : 0) + (entry.n > 1 ? 1 : 0) + (entry.k > 1 ? 1 : 0);
+  return static_cast<size_t>(std::ranges::count_if(LoopsFor(ir::EntryOf(*instruction)),
+                                                   [](const LoopOfInstruction& loop) { return loop.extent > 1; }));
 }
 
 size_t Nest::StatementLoops() const { return copy > 1 ? 1 : InstructionLoops(); }
@@ -123,7 +125,7 @@ int64_t Buffers(const State& state, const Nest& nest) {
 
 std::vector<int64_t> StoredShape(const State& state, const Nest& nest) {
   std::vector<int64_t> shape = nest.storage_shape;
-  if (!shape.empty()) shape.back() += nest.pad;
+  if (!shape.empty()) shape[shape.size() - static_cast<size_t>(nest.pad_dims)] += nest.pad;
   if (const int64_t buffers = Buffers(state, nest); buffers > 1) shape.insert(shape.begin(), buffers);
   return shape;
 }

@@ -51,6 +51,7 @@ struct Nest {
   std::vector<int64_t> storage_shape;  // at a loop: extents of the stored region; at the root: the buffer's shape
   ir::Scope scope = ir::Scope::kWorkspace;           // of what is stored, unless it is an output or prepared
   int64_t pad = 0;                                   // elements added to every stored row
+  int64_t pad_dims = 1;                              // the last dimensions, which are a row
   bool prepared = false;                             // computed once from constants, before the kernel runs
   std::optional<ir::TensorInstruction> instruction;  // that the innermost loops are
   std::vector<PrefetchShare> prefetches;

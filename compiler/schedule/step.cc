@@ -91,10 +91,12 @@ std::optional<Step> ParsePack(const Words& w) {
 }
 
 std::optional<Step> ParseStoreIn(const Words& w) {
-  if (w.size() != 3 && w.size() != 4) return std::nullopt;
-  const auto pad = w.size() == 4 ? ParseInt(w[3]) : std::optional<int64_t>(0);
+  if (w.size() < 3 || w.size() > 5) return std::nullopt;
+  const auto pad = w.size() > 3 ? ParseInt(w[3]) : std::optional<int64_t>(0);
+  const auto dims = w.size() > 4 ? ParseInt(w[4]) : std::optional<int64_t>(1);
+  if (!pad.has_value() || !dims.has_value()) return std::nullopt;
   for (const auto scope : {ir::Scope::kLocal, ir::Scope::kShared}) {
-    if (w[2] == ir::Name(scope) && pad.has_value()) return StoreIn{std::string(w[1]), scope, *pad};
+    if (w[2] == ir::Name(scope)) return StoreIn{std::string(w[1]), scope, *pad, *dims};
   }
   return std::nullopt;
 }
@@ -177,6 +179,7 @@ std::string Print(const Step& step) {
           },
           [](const StoreIn& s) {
             const std::string text = fmt::format("store_in {} {}", s.stage, ir::Name(s.scope));
+            if (s.dims != 1) return fmt::format("{} {} {}", text, s.pad, s.dims);
             return s.pad == 0 ? text : fmt::format("{} {}", text, s.pad);
           },
           [](const ComputeAt& s) { return fmt::format("compute_at {} {}", s.stage, s.loop); },

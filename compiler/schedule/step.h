@@ -49,6 +49,7 @@ struct StoreIn {
   std::string stage;
   ir::Scope scope;
   int64_t pad = 0;  // elements added to every row of the storage, so that lanes which go down a column meet other banks
+  int64_t dims = 1;  // the last so many dimensions are a row; of several, the pad counts in elements of the first
 };
 // Computes the stage inside the given loop of its consumer: just the region that one iteration needs, in local storage.
 struct ComputeAt {

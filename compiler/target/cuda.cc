@@ -29,6 +29,7 @@ struct Row {
   int64_t l1_kilobytes, l2_kilobytes;
   double hertz;
   int64_t async_copy_bytes;
+  bool alone = false;  // no other architecture runs its code, and it multiplies blocks in shared memory
 
   constexpr std::string_view name() const { return word.substr(word.find(':') + 1); }
 };
@@ -49,6 +50,7 @@ constexpr Row kTable[] = {
     {"cuda:sm_87", 16, 163, 128, 4096, 1.3e9, 16},     // Jetson Orin
     {"cuda:sm_89", 128, 99, 64, 73728, 2.5e9, 16},     // RTX 4090
     {"cuda:sm_90", 132, 227, 160, 51200, 1.8e9, 16},   // H100
+    {"cuda:sm_90a", 132, 227, 160, 51200, 1.8e9, 16, true},
 };
 
 constexpr auto kWords = [] {
@@ -76,6 +78,10 @@ Target Of(const Row& row) {
   target.core.hertz = row.hertz;
   // Those of sm_80, as the asynchronous copies are.
   if (row.async_copy_bytes > 0) target.tensor_instructions = {TensorInstruction::kMmaF16, TensorInstruction::kMmaBf16};
+  if (row.alone) {
+    target.tensor_instructions.insert(target.tensor_instructions.end(),
+                                      {TensorInstruction::kWgmmaF16, TensorInstruction::kWgmmaBf16});
+  }
   return target;
 }
 
@@ -115,7 +121,8 @@ absl::StatusOr<const Row*> FindArchitecture(std::string_view name) {
 }
 
 // The architecture and the size of the device that is meant; of the typical one if it is not here, so that compiling
-// needs none. A device newer than the table runs code for the newest that it has.
+// needs none. A device newer than the table runs code for the newest that it has; what runs on one architecture alone
+// is asked for by name.
 Target OfDevice(const std::string& selector) {
   drivers::cuda::Library library;
   drivers::cuda::Device device;
@@ -124,7 +131,7 @@ Target OfDevice(const std::string& selector) {
   const auto number = [](std::string_view name) { return std::atoi(name.substr(name.find('_') + 1).data()); };
   const Row* best = &kTable[0];
   for (const Row& row : kTable) {
-    if (number(row.name()) <= number(info.architecture)) best = &row;
+    if (!row.alone && number(row.name()) <= number(info.architecture)) best = &row;
   }
   Target target = Of(*best);
   target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));

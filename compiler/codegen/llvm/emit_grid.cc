@@ -1,5 +1,6 @@
 // Funcs with a grid: kernels of GPUs. Params in global memory, buffers that a group shares, lanes that wait for each
 // other, and indices in 32 bits, which such devices add and multiply in half the time.
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
@@ -79,9 +80,13 @@ llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {
   return shared;
 }
 
-// Everything a lane wrote before is seen by the lanes of its group after.
+// Everything a lane wrote before is seen by the lanes of its group after, and by what reads shared memory itself.
 void Emitter::EmitBarrier() {
   HONE_CHECK(func_.grid.defined());
+  if (has_products_) {
+    llvm::FunctionType* const type = llvm::FunctionType::get(builder_.getVoidTy(), false);
+    builder_.CreateCall(llvm::InlineAsm::get(type, "fence.proxy.async.shared::cta;", "~{memory}", true));
+  }
   builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
 }
 
@@ -178,15 +183,20 @@ llvm::Value* Emitter::EmitNarrow(const ir::Expr& e, const ir::Binary& binary) {
   return builder_.CreateSExt(value, builder_.getInt64Ty());
 }
 
+// With the variables of loops that are written out as the numbers they are.
+ir::Expr Emitter::WrittenOut(const ir::Expr& e) const {
+  ir::VarMap known;
+  for (const auto& [name, range] : ranges_) {
+    if (range.IsPoint()) known[name] = ir::Expr(range.low);
+  }
+  return ir::Substitute(e, known);
+}
+
 // What is known of where the access begins: a lane moves up to 16 bytes at once, if they begin on a multiple of that.
 llvm::Align Emitter::AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const {
   const int64_t size = ir::SizeOf(buffer.dtype);
   if (!func_.grid.defined()) return llvm::Align(static_cast<uint64_t>(size));
-  ir::VarMap known;  // variables of loops that are written out
-  for (const auto& [name, range] : ranges_) {
-    if (range.IsPoint()) known[name] = ir::Expr(range.low);
-  }
-  const ir::Expr place = ir::Substitute(first, known);
+  const ir::Expr place = WrittenOut(first);
   for (int64_t bytes = kWidestAccess; bytes > size; bytes /= 2) {
     if (ir::IsMultipleOf(place, bytes / size)) return llvm::Align(static_cast<uint64_t>(bytes));
   }

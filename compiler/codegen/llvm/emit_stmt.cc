@@ -17,6 +17,7 @@ Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const ta
       fuse_(fuse),
       scaling_(scaling),
       async_copies_(memory.async_copy_bytes > 0),
+      has_products_(HasProducts(func.body)),
       shared_(PlaceShared(func, memory)),
       builder_(context_) {
   llvm::FastMathFlags flags;
@@ -67,6 +68,7 @@ void Emitter::LoadParams(llvm::Value* buffers) {
 
 void Emitter::EmitStmt(const ir::Stmt& s) {
   emitted_.clear();
+  if (EmitProducts({&s, 1}) > 0) return;
   ir::Match(
       s, [&](const ir::For& loop) { loop.kind == ir::LoopKind::kParallel ? EmitParallel(loop) : EmitLoop(loop); },
       [&](const ir::Store& store) { EmitStore(store); }, [&](const ir::Block& block) { EmitBlock(block); },
@@ -100,6 +102,10 @@ void Emitter::EmitPrefetch(const ir::Prefetch& prefetch) {
 void Emitter::EmitBlock(const ir::Block& block) {
   const std::span<const ir::Stmt> stmts = block.stmts;
   for (size_t i = 0, next = 0; i < stmts.size(); ++i) {
+    if (const size_t products = EmitProducts(stmts.subspan(i)); products > 0) {
+      i += products - 1;
+      continue;
+    }
     if (i >= next) next = i + std::max<size_t>(1, EmitTransposedLoads(stmts.subspan(i)));
     EmitStmt(stmts[i]);
   }

@@ -2,8 +2,9 @@
 // kernel.
 //
 // Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have,
-// emit_contract.cc tensor instructions, emit_transposed.cc strided loads side by side, emit_expr.cc expressions,
-// math.cc the vectorized exp, log, tanh, erf, device_math.cc what a CPU takes from its C library.
+// emit_contract.cc tensor instructions, emit_products.cc those that read shared memory themselves, emit_transposed.cc
+// strided loads side by side, emit_expr.cc expressions, math.cc the vectorized exp, log, tanh, erf, device_math.cc what
+// a CPU takes from its C library.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -74,6 +75,7 @@ class Emitter {
   void EmitWait(const ir::Wait& wait);
   void EmitPrefetch(const ir::Prefetch& prefetch);
   void EmitUnrolled(const ir::For& loop);
+  ir::Expr WrittenOut(const ir::Expr& e) const;
   ir::Expr BranchOf(const ir::Expr& mask) const;
   llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);
   llvm::Align AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const;
@@ -84,6 +86,19 @@ class Emitter {
   void EmitMma(const ir::Contract& contract);
   std::array<llvm::Value*, 2> EmitQuarterRow(const ir::MatrixOperand& operand, llvm::Value* offset,
                                              const ir::TensorInstructionEntry& entry);
+
+  // emit_products.cc
+  struct Product;
+  // Emits as many of the first `stmts` as are nothing but instructions that read shared memory themselves; how many.
+  size_t EmitProducts(std::span<const ir::Stmt> stmts);
+  void EmitAtOnce(std::span<const Product> products);
+  static const ir::Buffer& SumOf(const Product& product);
+  void GatherProducts(const ir::Stmt& s, std::vector<Product>* products);
+  std::pair<size_t, int64_t> Together(std::span<const Product> products) const;
+  std::string SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
+                            std::vector<llvm::Value*>* descriptors);
+  llvm::Value* EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, llvm::Value* before,
+                              int64_t blocks_apart);
 
   // emit_expr.cc
   llvm::Value* EmitExpr(const ir::Expr& e);
@@ -116,6 +131,7 @@ class Emitter {
   const bool fuse_;
   const Scaling scaling_;
   const bool async_copies_;  // the target copies to shared memory without the lane
+  const bool has_products_;  // some instruction of func reads shared memory itself
   const SharedMemory shared_;
   llvm::GlobalVariable* asked_shared_ = nullptr;  // what the launch asks for; null: nothing
   llvm::IRBuilder<> builder_;
@@ -135,6 +151,9 @@ class Emitter {
   // Values of the strided loads of the stores that come next.
   std::unordered_map<const ir::Load*, llvm::Value*> transposed_;
 };
+
+// Whether something in s reads shared memory itself.
+bool HasProducts(const ir::Stmt& s);
 
 // Vector approximations for f32, after Cephes (Moshier, 1989) and the published error bounds of its polynomials: within
 // 2 ulp of the correctly rounded result for exp and log, 4 ulp for tanh and erf. x: float or vector of float.

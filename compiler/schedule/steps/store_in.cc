@@ -22,8 +22,14 @@ absl::Status Apply(const StoreIn& step, State& state) {
   if (step.pad < 0 || step.pad > kMaxPad) {
     return absl::FailedPreconditionError(fmt::format("padding of {} elements; 0 to {} make sense", step.pad, kMaxPad));
   }
+  const size_t rank = nest->stage.axes.size();
+  if (step.dims != 1 && (step.dims < 1 || static_cast<size_t>(step.dims) > rank)) {
+    return absl::FailedPreconditionError(
+        fmt::format("a row of {} dimensions, where stage {} has {}", step.dims, step.stage, rank));
+  }
   nest->scope = step.scope;
   nest->pad = step.pad;
+  nest->pad_dims = step.dims;
   return absl::OkStatus();
 }
 

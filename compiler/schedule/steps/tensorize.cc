@@ -47,7 +47,7 @@ absl::Status DropGuards(const State& state, const Factors& factors, Nest& nest, 
   std::vector<ir::Expr> kept;
   for (const ir::Expr& guard : nest.guards) {
     const auto uses = [&](const std::string& loop) { return !loop.empty() && ir::UsesVar(guard, loop); };
-    if (!uses(loops.m) && !uses(loops.n) && !uses(loops.k)) {
+    if (!uses(loops.m) && !uses(loops.n) && !uses(loops.chunks) && !uses(loops.k)) {
       kept.push_back(guard);
       continue;
     }
@@ -68,13 +68,13 @@ absl::Status DropGuards(const State& state, const Factors& factors, Nest& nest, 
   return absl::OkStatus();
 }
 
-absl::Status CheckLoop(const Nest& nest, size_t position, int64_t extent, bool reduce) {
+absl::Status CheckLoop(const Nest& nest, size_t position, int64_t extent, bool reduce, bool may_be_shorter) {
   const Loop& loop = nest.loops[position];
   if (loop.kind != ir::LoopKind::kSerial) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
   }
-  // A reduction may be shorter: what it lacks must then be zeros.
-  const bool fits = reduce ? loop.max_extent <= extent : loop.max_extent == extent;
+  // A reduction may be shorter, unless it has chunks: what it lacks must then be zeros.
+  const bool fits = may_be_shorter ? loop.max_extent <= extent : loop.max_extent == extent;
   if (loop.reduce != reduce || loop.extent.As<ir::IntImm>() == nullptr || !fits) {
     return absl::FailedPreconditionError(fmt::format("loop {} stands where the instruction {} {} iterations", loop.name,
                                                      reduce ? "reduces over" : "has", extent));
@@ -96,14 +96,13 @@ absl::Status Apply(const Tensorize& step, State& state) {
   }
   HONE_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(nest->stage.value, entry));
   size_t position = nest->loops.size();
-  for (const auto& [extent, reduce] :
-       {std::pair(entry.k, true), std::pair(entry.n, false), std::pair(entry.m, false)}) {
-    if (extent == 1) continue;
+  for (const LoopOfInstruction& loop : LoopsFor(entry)) {
+    if (loop.extent == 1) continue;
     if (position == 0) return absl::FailedPreconditionError(fmt::format("stage {} has too few loops", step.stage));
-    HONE_RETURN_IF_ERROR(CheckLoop(*nest, --position, extent, reduce));
+    HONE_RETURN_IF_ERROR(CheckLoop(*nest, --position, loop.extent, loop.reduce, loop.reduce && entry.chunk <= 1));
   }
   HONE_RETURN_IF_ERROR(CheckFree(state, *nest, position));
-  if (entry.k > 1 && nest->loops.back().max_extent < entry.k) {
+  if (entry.chunk <= 1 && entry.k > 1 && nest->loops.back().max_extent < entry.k) {
     Loop& loop = nest->loops.back();
     nest->guards.push_back(ir::MakeVar(loop.name) < loop.extent);
     loop.extent = ir::Expr(entry.k);

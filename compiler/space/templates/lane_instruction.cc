@@ -17,27 +17,42 @@ constexpr double kLoad = 0.65, kRound = 0.5;  // cycles of a word that all lanes
 constexpr double kBytes = 18;                 // each cycle, from the last cache
 constexpr double kBarrier = 250;              // cycles for which lanes wait, once for what is staged at once
 constexpr int64_t kBuffers = 3;
+// Of instructions that read shared memory themselves, by what the architecture is said to do: fitted to no device yet.
+constexpr double kColumn = 0.55;       // cycles of a column of all rows, that the instruction occupies a unit
+constexpr double kBlockBytes = 32;     // each cycle, from the last cache
+constexpr double kBlockBarrier = 160;  // as kBarrier
+
+// Whether steps along the axis are all that one dimension goes along, so that it can be packed in chunks.
+bool IsOwnDimension(const ir::Load& load, const std::string& step) {
+  const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, step); };
+  const auto index = std::ranges::find_if(load.indices, along);
+  return std::ranges::count_if(load.indices, along) == 1 && index->As<ir::Var>() != nullptr;
+}
 
 // Whether steps along the axis can lie side by side, as the instruction wants them.
 bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std::string& step, const ir::Stage& stage,
                   const ir::TensorInstructionEntry& entry) {
   const std::optional<int64_t> stride = StrideOf(load, step, AxisRanges(stage));
-  if (!stride.has_value() || *stride <= 0) return false;
-  return *stride == 1 || entry.apart || schedule::IsFixed(state, load.buffer.get());  // what is fixed is packed
+  if (!stride.has_value() || *stride <= 0 || (entry.blocks && !IsOwnDimension(load, step))) return false;
+  return *stride == 1 || entry.chunk == 1 || schedule::IsFixed(state, load.buffer.get());  // what is fixed is packed
 }
 
 }  // namespace
 
-std::optional<ir::TensorInstruction> LaneInstructionFor(const schedule::State& state, const ir::Stage& stage,
-                                                        const std::string& vector, const std::string& step,
-                                                        const target::Target& target) {
-  if (stage.reduction != ir::Reduction::kSum) return std::nullopt;
+std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& state, const ir::Stage& stage,
+                                                       const std::string& vector, const std::string& step,
+                                                       const target::Target& target) {
+  std::vector<ir::TensorInstruction> found;
+  if (stage.reduction != ir::Reduction::kSum) return found;
   const auto extent_of = [](const std::vector<ir::Axis>& axes, const std::string& name) {
     return std::ranges::find(axes, name, &ir::Axis::name)->extent;
   };
   for (const ir::TensorInstruction instruction : target.tensor_instructions) {
     const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
-    if (entry.lanes != target.hierarchy.lane_width || entry.sum != stage.buffer->dtype) continue;
+    if (entry.lanes % target.hierarchy.lane_width != 0 || entry.sum != stage.buffer->dtype) continue;
+    const bool window = std::ranges::any_of(stage.reduce_axes,
+                                            [&](const ir::Axis& axis) { return axis.name != step && axis.extent > 1; });
+    if (entry.blocks && window) continue;
     const auto factors = schedule::FactorsOf(stage.value, entry);
     if (!factors.ok() || extent_of(stage.axes, vector) % (ir::kLanesOfRow * entry.n) != 0 ||
         extent_of(stage.reduce_axes, step) % entry.k != 0) {
@@ -47,15 +62,23 @@ std::optional<ir::TensorInstruction> LaneInstructionFor(const schedule::State& s
     const auto varies = [&](const ir::Load& load) { return StrideOf(load, vector, AxisRanges(stage)) != 0; };
     if (varies(a)) std::swap(a, b);
     if (varies(a) || !varies(b) || a.buffer->dtype != entry.a || b.buffer->dtype != entry.b) continue;
-    if (LiesAsWanted(state, a, step, stage, entry) && LiesAsWanted(state, b, step, stage, entry)) return instruction;
+    if (LiesAsWanted(state, a, step, stage, entry) && LiesAsWanted(state, b, step, stage, entry)) {
+      found.push_back(instruction);
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
-bool FitsInstruction(const LaneShape& s, const LaneWork& work) {
+int64_t MostWidth(ir::TensorInstruction instruction) { return ir::EntryOf(instruction).blocks ? 64 : 16; }
+
+bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruction instruction) {
   const auto divides = [](int64_t size, int64_t extent) { return extent % size == 0; };
   const bool rows = (s.lanes_y * s.lanes_z) % kRowLanes == 0 && (s.rows % 2 == 0 || s.more_rows % 2 == 0);
   const bool lanes = divides(s.lanes_y, kRowLanes) || divides(kRowLanes, s.lanes_y);
+  const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
+  // Blocks: all lanes of a row are in one warp, and a lane's rows come in pairs that are eight apart.
+  const bool apart = s.lanes_x > ir::kLanesOfRow || s.more_rows > 1 || s.lanes_z > 1;
+  if (entry.blocks && (apart || s.lanes() % entry.lanes != 0 || s.rows % 2 != 0)) return false;
   return rows && lanes && s.width % 2 == 0 && s.lanes_x % ir::kLanesOfRow == 0 &&
          divides(s.width * s.lanes_x, work.columns) && divides(s.rows * s.lanes_y, work.rows) &&
          divides(s.more_rows * s.lanes_z, work.more_rows);
@@ -65,9 +88,9 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
                          const target::Target& target) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
-  if (!FitsInstruction(s, work)) return kNever;
+  if (!FitsInstruction(s, work, instruction)) return kNever;
   const int64_t rows = s.rows * s.more_rows, lanes = s.lanes(), warps = lanes / entry.lanes;
-  const int64_t registers = kOtherRegisters + s.width * rows + 2 * rows + s.width;
+  const int64_t registers = kOtherRegisters + s.width * rows + (entry.blocks ? 0 : 2 * rows + s.width);
   if (registers > kMostRegisters) return kNever;
   const double step_bytes = StepBytes(work, s);
   const auto shared = static_cast<int64_t>(step_bytes * static_cast<double>(s.staged * kBuffers));
@@ -77,6 +100,14 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const int64_t per_unit = Up(GroupsOf(work, s), target.hierarchy.units), rounds = Up(per_unit, resident);
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window), turns = depth / static_cast<double>(entry.k);
+  if (entry.blocks) {
+    const auto columns = static_cast<double>(rows / 2 * s.width * ir::kLanesOfRow);  // of all lanes of one, each turn
+    const double busy = static_cast<double>(per_unit * lanes / entry.lanes) * turns * columns * kColumn;
+    const double memory = static_cast<double>(per_unit) * steps * step_bytes / kBlockBytes;
+    const double stages = static_cast<double>(rounds) * steps / static_cast<double>(s.staged);
+    return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages +
+           static_cast<double>(rounds) * kStartCycles + PartsCycles(work, s, kBytes, target);
+  }
   const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // of a warp, each turn
   const auto words = static_cast<double>(2 * rows + s.width);
   const double fetching = words * (kLoad + (entry.fraction_bits > 0 ? kRound : 0));
@@ -88,13 +119,12 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
 }
 
 LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instruction, const target::Target& target) {
-  constexpr int64_t kWidths[] = {2, 4, 8, 16};
   LaneShape best, s;
   double least = std::numeric_limits<double>::infinity();
   const std::vector<int64_t> all_parts = LaneParts(work.steps);
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   const auto race = [&](LaneShape shape) {
-    if (!FitsInstruction(shape, work)) return;
+    if (!FitsInstruction(shape, work, instruction)) return;
     for (shape.staged = entry.k; shape.staged <= kStagedBytes / ir::SizeOf(entry.a); shape.staged *= 2) {
       for (const int64_t parts : all_parts) {
         shape.parts = parts;
@@ -107,9 +137,8 @@ LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instr
     }
   };
   const int64_t most = target.hierarchy.max_lanes;
-  for (const int64_t width : kWidths) {
-    s.width = width;
-    for (s.lanes_x = ir::kLanesOfRow; s.lanes_x <= std::min<int64_t>(most / kRowLanes, work.columns / width);
+  for (s.width = 2; s.width <= MostWidth(instruction); s.width *= 2) {
+    for (s.lanes_x = ir::kLanesOfRow; s.lanes_x <= std::min<int64_t>(most / kRowLanes, work.columns / s.width);
          s.lanes_x *= 2) {
       ForEachRowTile(work, s, most, race);
     }

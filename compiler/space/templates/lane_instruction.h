@@ -3,8 +3,8 @@
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
 #define HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/schedule/state.h"
 #include "compiler/space/templates/lane_shape.h"
@@ -14,15 +14,18 @@ namespace hone::space {
 inline constexpr int64_t kRowLanes = 8;       // of those that run an instruction together, along its rows
 inline constexpr int64_t kStagedBytes = 128;  // of a row of an operand that are staged at once, where there is room
 
-// The one that multiplies the stage's factors as they are, lanes' columns along the axis `vector` and steps along
-// `step`; nullopt if there is none, or if the extents of these axes do not divide.
-std::optional<ir::TensorInstruction> LaneInstructionFor(const schedule::State& state, const ir::Stage& stage,
-                                                        const std::string& vector, const std::string& step,
-                                                        const target::Target& target);
+// Those that multiply the stage's factors as they are, lanes' columns along the axis `vector` and steps along `step`;
+// none if the extents of these axes do not divide.
+std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& state, const ir::Stage& stage,
+                                                       const std::string& vector, const std::string& step,
+                                                       const target::Target& target);
 
-// Whether the shape is one that lanes can have which run instructions together, for a sum of these extents: nothing is
-// left over.
-bool FitsInstruction(const LaneShape& shape, const LaneWork& work);
+// Columns of a lane.
+int64_t MostWidth(ir::TensorInstruction instruction);
+
+// Whether the shape is one that lanes can have which run the instruction together, for a sum of these extents: nothing
+// is left over.
+bool FitsInstruction(const LaneShape& shape, const LaneWork& work, ir::TensorInstruction instruction);
 
 // As BestLaneShape and LaneCycles, with the instruction; infinity where no shape fits.
 double InstructionCycles(const LaneWork& work, const LaneShape& shape, ir::TensorInstruction instruction,

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -202,6 +203,29 @@ class LaneTile {
     return found;
   }
 
+  // Which instruction is used, if one is; `shapes`, which are without, become those with it.
+  void ChooseInstruction(Shapes* shapes) {
+    std::vector<int64_t> ids = {0};
+    std::map<int64_t, Shapes> with;
+    int64_t preferred = 0;
+    double least = shapes->least();
+    for (const ir::TensorInstruction instruction :
+         LaneInstructionsFor(sketch_.state, reduced_, ReducedName(vector_), step_axis_, sketch_.target)) {
+      Shapes found = ShapesWith(instruction);
+      const auto id = static_cast<int64_t>(instruction) + 1;
+      if (found.least() == std::numeric_limits<double>::infinity()) continue;
+      if (found.least() < least) preferred = id;
+      least = std::min(least, found.least());
+      ids.push_back(id);
+      with.emplace(id, std::move(found));
+    }
+    if (ids.size() == 1) return;
+    const int64_t chosen = Choose("instruction", ids, preferred);
+    if (chosen == 0) return;
+    instruction_ = static_cast<ir::TensorInstruction>(chosen - 1);
+    *shapes = with.at(chosen);
+  }
+
   // Whether an instruction is used, the axes of the tile, and the shape that is preferred with these.
   void ChooseShape() {
     const std::vector<std::pair<int, int>> pairs = RowAxes();
@@ -209,17 +233,7 @@ class LaneTile {
       axes_ = given_->axes, shape_ = given_->shape, instruction_ = given_->instruction;
     } else {
       Shapes shapes = ShapesWith({});
-      instruction_ = LaneInstructionFor(sketch_.state, reduced_, ReducedName(vector_), step_axis_, sketch_.target);
-      if (instruction_.has_value()) {
-        const Shapes with = ShapesWith(instruction_);
-        const auto id = static_cast<int64_t>(*instruction_) + 1;
-        const bool fits = with.least() < std::numeric_limits<double>::infinity();
-        if (fits && Choose("instruction", {0, id}, with.least() < shapes.least() ? id : 0) == id) {
-          shapes = with;
-        } else {
-          instruction_.reset();
-        }
-      }
+      ChooseInstruction(&shapes);
       std::vector<int64_t> numbers;
       for (size_t i = 0; i < pairs.size(); ++i) {
         if (shapes.cycles[i] < std::numeric_limits<double>::infinity()) numbers.push_back(static_cast<int64_t>(i));
@@ -261,23 +275,26 @@ class LaneTile {
       std::erase_if(options, [&](int64_t size) { return !fits(size); });
       return options.empty() ? 1 : ChooseNear(name, options, preferred);
     };
-    lanes_x_ = choose("lanes_x", Powers(most_lanes / kRowLanes), shape_.lanes_x,
+    const bool blocks = HasBlocks();
+    const int64_t least_lanes = blocks ? ir::EntryOf(*instruction_).lanes / ir::kLanesOfRow : 1;
+    lanes_x_ = choose("lanes_x", Powers(blocks ? ir::kLanesOfRow : most_lanes / kRowLanes), shape_.lanes_x,
                       [&](int64_t n) { return n % ir::kLanesOfRow == 0 && columns % (2 * n) == 0; });
-    width_ = choose("width", Powers(std::min<int64_t>(16, elements)), shape_.width,
+    width_ = choose("width", Powers(std::min(MostWidth(*instruction_), elements)), shape_.width,
                     [&](int64_t n) { return n % 2 == 0 && columns % (lanes_x_ * n) == 0; });
     lanes_y_ = choose("lanes_y", LaneSizes(rows, most_lanes / lanes_x_), shape_.lanes_y, [&](int64_t n) {
-      return rows % n == 0 && (n % kRowLanes == 0 || (kRowLanes % n == 0 && more_rows % (kRowLanes / n) == 0));
+      return rows % n == 0 && n % least_lanes == 0 &&
+             (n % kRowLanes == 0 || (kRowLanes % n == 0 && more_rows % (kRowLanes / n) == 0));
     });
-    lanes_z_ = choose("lanes_z", LaneSizes(more_rows, most_lanes / lanes_x_ / lanes_y_), shape_.lanes_z,
+    lanes_z_ = choose("lanes_z", LaneSizes(blocks ? 1 : more_rows, most_lanes / lanes_x_ / lanes_y_), shape_.lanes_z,
                       [&](int64_t n) { return more_rows % n == 0 && lanes_y_ * n % kRowLanes == 0; });
-    const bool pairs_there = more_rows / lanes_z_ % 2 == 0;
+    const bool pairs_there = !blocks && more_rows / lanes_z_ % 2 == 0;
     rows_ = choose("rows", LaneSizes(rows / lanes_y_, std::min(kMostRows, elements / width_)), shape_.rows,
                    [&](int64_t n) { return rows % (lanes_y_ * n) == 0 && (n % 2 == 0 || pairs_there); });
-    more_rows_ = choose("more_rows", LaneSizes(more_rows / lanes_z_, std::min(kMostRows, elements / width_ / rows_)),
-                        shape_.more_rows,
-                        [&](int64_t n) { return more_rows % (lanes_z_ * n) == 0 && (n % 2 == 0 || rows_ % 2 == 0); });
+    more_rows_ = choose(
+        "more_rows", LaneSizes(blocks ? 1 : more_rows / lanes_z_, std::min(kMostRows, elements / width_ / rows_)),
+        shape_.more_rows, [&](int64_t n) { return more_rows % (lanes_z_ * n) == 0 && (n % 2 == 0 || rows_ % 2 == 0); });
     const LaneShape shape{width_, rows_, more_rows_, lanes_x_, lanes_y_, lanes_z_};
-    if (FitsInstruction(shape, {columns, rows, more_rows})) return absl::OkStatus();
+    if (FitsInstruction(shape, {columns, rows, more_rows}, *instruction_)) return absl::OkStatus();
     return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");
   }
 
@@ -348,6 +365,27 @@ class LaneTile {
     return absl::OkStatus();
   }
 
+  // Whether an instruction reads shared memory itself.
+  bool HasBlocks() const { return instruction_.has_value() && ir::EntryOf(*instruction_).blocks; }
+
+  // Chunks of steps lie side by side, one of every row after the other.
+  absl::Status PackChunks() {
+    const int64_t chunk = ir::EntryOf(*instruction_).chunk;
+    const ir::Stage s = reduction();
+    for (const ir::Load& load : LoadsOf(s)) {
+      const auto along =
+          std::ranges::find_if(load.indices, [&](const ir::Expr& index) { return ir::UsesVar(index, step_axis_); });
+      const auto dim = static_cast<int>(along - load.indices.begin());
+      std::vector<schedule::PackDim> dims = {{dim, chunk, false}};
+      for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
+        if (d != dim) dims.push_back({d});
+      }
+      dims.push_back({dim, chunk, true});
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{load.buffer->name, stage_, std::move(dims)}));
+    }
+    return absl::OkStatus();
+  }
+
   // The dimension that the axis alone goes along becomes the last; nothing is done where there are several.
   absl::Status PackLast(const ir::Load& load, const std::string& axis) {
     std::vector<schedule::PackDim> others, along;
@@ -361,7 +399,8 @@ class LaneTile {
 
   // A constant that varies along the vector axis, but not fastest, is laid out anew so that it does.
   absl::Status PackConstants() {
-    if (instruction_.has_value() && !ir::EntryOf(*instruction_).apart) return PackSteps();
+    if (HasBlocks()) return PackChunks();
+    if (instruction_.has_value() && ir::EntryOf(*instruction_).chunk == 0) return PackSteps();
     const ir::Stage s = reduction();
     const ir::Ranges ranges = AxisRanges(s);
     const std::string& vector = s.axes[static_cast<size_t>(vector_)].name;
@@ -390,8 +429,8 @@ class LaneTile {
       const double bytes = StepBytes(load) * static_cast<double>(step_);
       const bool pays =
           sketch_.target.memory.shared_gain > 1 && others > 1 && 2 * bytes <= static_cast<double>(SharedBytes());
-      if (Choose("stage" + std::to_string(number++), {0, 1}, pays ? 1 : 0) == 0) continue;
-      const int64_t pad = ChoosePad("pad" + std::to_string(number - 1), load, along_vector);
+      const std::string id = std::to_string(number++);
+      if (!HasBlocks() && Choose("stage" + id, {0, 1}, pays ? 1 : 0) == 0) continue;
       std::string name = load.buffer->name;
       const schedule::Nest* nest = sketch_.state.FindNest(load.buffer.get());
       const bool own = nest != nullptr && nest->AtRoot() && !nest->touched && !nest->prepared &&
@@ -401,7 +440,14 @@ class LaneTile {
         HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheRead{name, stage_}));
         name += "r" + stage_;
       }
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::StoreIn{name, ir::Scope::kShared, pad}));
+      // Chunks of a row lie side by side in its source: lanes copy them together, and meet other banks by one chunk
+      // more.
+      const bool chunks_of_rows = HasBlocks() && own;
+      if (chunks_of_rows) rows_first_.push_back(name);
+      const schedule::StoreIn store =
+          HasBlocks() ? schedule::StoreIn{name, ir::Scope::kShared, chunks_of_rows ? 1 : 0, chunks_of_rows ? 2 : 1}
+                      : schedule::StoreIn{name, ir::Scope::kShared, ChoosePad("pad" + id, load, along_vector)};
+      HONE_RETURN_IF_ERROR(sketch_.Do(store));
       shared_.push_back(name);
     }
     return absl::OkStatus();
@@ -439,10 +485,14 @@ class LaneTile {
       if (axis < 0) continue;
       const int64_t stripe = axis_lanes * together;
       const bool striped = stripes && axis_lanes > 1 && tile > together && Extent(axis) % stripe == 0;
+      if (HasBlocks() && axis == row_) {
+        HONE_RETURN_IF_ERROR(TileInBlocks(&groups, &lanes, &inner));
+        continue;
+      }
       HONE_RETURN_IF_ERROR(striped ? TileInStripes(axis, axis_lanes, tile, together, &groups, &lanes, &inner)
                                    : TileAxis(NameOf(axis), axis_lanes, tile, &groups, &lanes, &inner));
     }
-    if (instruction_.has_value()) HONE_RETURN_IF_ERROR(GatherWarps(&lanes));
+    if (instruction_.has_value() && !HasBlocks()) HONE_RETURN_IF_ERROR(GatherWarps(&lanes));
     for (const auto* part : {&groups, &lanes, &inner}) {
       order.loops.insert(order.loops.end(), part->begin(), part->end());
     }
@@ -505,6 +555,23 @@ class LaneTile {
     return absl::OkStatus();
   }
 
+  // Rows of a group are blocks of eight: two after one another of each warp, and as often again as lanes have pairs.
+  absl::Status TileInBlocks(std::vector<std::string>* groups, std::vector<std::string>* lanes,
+                            std::vector<std::string>* inner) {
+    const std::string name = NameOf(row_), reduced = ReducedName(row_);
+    const int64_t pair = 2 * ir::kBlockRows, rows = lanes_y_ * 2;  // of a warp, of all lanes once
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::SplitAxis{stage_, reduced, ir::kBlockRows}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::SplitAxis{stage_, reduced + "x", rows / ir::kBlockRows}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, lanes_y_ * rows_, Tail::kMask}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name + "i", rows, Tail::kMask}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name + "ii", pair, Tail::kMask}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{name + "iii", ir::kBlockRows, Tail::kMask}));
+    groups->push_back(name + "o");
+    lanes->insert(lanes->end(), {name + "iio", name + "iiii"});
+    inner->insert(inner->end(), {name + "io", name + "iiio"});
+    return absl::OkStatus();
+  }
+
   static ir::LoopKind VectorKind(int64_t width) {
     return width > 1 ? ir::LoopKind::kVectorized : ir::LoopKind::kUnrolled;
   }
@@ -543,14 +610,21 @@ class LaneTile {
       if (Choose("unrolled", {0, 1}, 1) == 1) unrolled.push_back(step + "o");
       step += "i";
     }
-    const std::string rows = TileLoop(rows_ % 2 == 0 ? row_ : second_, false), columns = TileLoop(vector_, true);
+    const std::string rows = HasBlocks() ? ReducedName(row_) + "xy" : TileLoop(rows_ % 2 == 0 ? row_ : second_, false);
+    const std::string columns = TileLoop(vector_, true);
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{rows, 2, Tail::kMask}));
     for (const ir::Axis& axis : s.axes) {
       if (axis.name == columns) continue;
       unrolled.push_back(axis.name == rows ? rows + "o" : axis.name);
       order.loops.push_back(unrolled.back());
     }
-    order.loops.insert(order.loops.end(), {rows + "i", columns, step});
+    order.loops.insert(order.loops.end(), {rows + "i", columns});
+    if (HasBlocks()) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Split{step, ir::EntryOf(*instruction_).chunk, Tail::kMask}));
+      order.loops.push_back(step + "o");
+      step += "i";
+    }
+    order.loops.push_back(step);
     HONE_RETURN_IF_ERROR(sketch_.Do(order));
     for (const std::string& name : shared_) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{name, step_axis_ + "o"}));
@@ -652,6 +726,10 @@ class LaneTile {
     schedule::Schedule steps;
     std::vector<std::string> loops;
     for (const schedule::Loop& loop : sketch_.Get(name).loops) loops.push_back(loop.name);
+    if (std::ranges::find(rows_first_, name) != rows_first_.end()) {
+      std::rotate(loops.begin(), loops.begin() + 1, loops.end() - 1);
+      steps.push_back(schedule::Reorder{loops});
+    }
     const std::string last = loops.back();
     if (width > 1) {
       steps.push_back(Split{last, width, Tail::kMask});
@@ -689,6 +767,7 @@ class LaneTile {
   int64_t window_ = 1;  // steps of the reduction inside one step of that axis
   std::string step_axis_;
   std::vector<std::string> inner_reduce_, shared_;
+  std::vector<std::string> rows_first_;  // of shared_: their rows are loops around their chunks
 };
 
 }  // namespace

@@ -86,6 +86,12 @@ TEST(Cuda, AlignedVectorsMoveAtOnce) {
   EXPECT_THAT(Ptx(kCopies), AllOf(HasSubstr("ld.shared.v4.f32"), HasSubstr("st.global.v4.f32")));
 }
 
+int Count(std::string_view text, std::string_view what) {
+  int count = 0;
+  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
 // Lanes that run an instruction together: each loads a quarter of a row of both operands, eight bytes at once.
 TEST(Cuda, LanesShareATensorInstruction) {
   const auto product = [](const std::string& type, const std::string& instruction, int steps, const std::string& w) {
@@ -110,6 +116,49 @@ func f(x: {0}[{5}], w: {0}[{5}], out: f32[256]) grid 1 lanes 32 {{
   EXPECT_THAT(half, AllOf(HasSubstr("ld.global.nc.v4.u16"), Not(HasSubstr("fma.rn"))));
   EXPECT_THAT(product("bf16", "mma_bf16", 16, "lane.id %% 4 * 32 stride 16"),
               HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
+}
+
+// What stands beside each other is begun and waited for at once, and columns that lie evenly are one instruction.
+TEST(Cuda, InstructionsReadSharedMemoryThemselves) {
+  const auto product = [](const std::string& type, const std::string& body) {
+    return Ptx(fmt::format(R"(
+func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
+  alloc a: {0}[2048] shared {{
+    alloc b: {0}[1024] shared {{
+      for i in 16 {{ a[i * 128 + lane.id] = x[i * 128 + lane.id] }}
+      for i in 8 {{ b[i * 128 + lane.id] = w[i * 128 + lane.id] }}
+      barrier
+      alloc t: f32[8] local {{
+        for i in 8 {{ t[i] = 0.0f32 }}
+        {1}
+        for i in 8 {{ out[lane.id * 8 + i] = t[i] }}
+      }}
+    }}
+  }}
+}})",
+                           type, body),
+               "cuda:sm_90a");
+  };
+  const std::string row = "lane.id // 32 * 128 + lane.id // 4 %% 8 * 8", column = "lane.id %% 4 * 16";
+  // Two steps of 16, and in each two blocks of columns: 512 bytes from chunk to chunk of b, 128 from block to block.
+  const std::string twice = product(
+      "f16", fmt::format("unrolled k in 2 {{ unrolled j in 2 {{ contract wgmma_f16 t[j * 2 stride 4] += "
+                         "a[k * 1024 + {} stride 64 apart 512] * b[k * 512 + j * 64 + {} stride 8 apart 256] }} }}",
+                         row, column));
+  EXPECT_EQ(Count(twice, "wgmma.fence.sync.aligned"), 1);
+  EXPECT_EQ(Count(twice, "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"), 2);
+  EXPECT_EQ(Count(twice, "wgmma.wait_group.sync.aligned 0"), 1);
+  EXPECT_EQ(Count(twice, std::to_string(64LL << 16 | 8LL << 32)), 2);
+  EXPECT_EQ(Count(twice, std::to_string(32LL << 16 | 8LL << 32)), 2);
+  EXPECT_LT(twice.find("fence.proxy.async.shared::cta"), twice.find("bar.sync"));
+  EXPECT_THAT(twice, Not(HasSubstr(".local")));
+  // Loops that are not written out have an instruction each time.
+  const std::string again = product(
+      "bf16", fmt::format("for k in 2 {{ contract wgmma_bf16 t[0 stride 4] += a[k * 1024 + {} stride 64 apart 512] * "
+                          "b[k * 512 + {} stride 8 apart 256] }}",
+                          row, column));
+  EXPECT_THAT(again, HasSubstr("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"));
+  EXPECT_THAT(Ptx(kCopies, "cuda:sm_90a"), Not(HasSubstr("fence.proxy")));
 }
 
 TEST(Cuda, NoFunctionIsMissingOnTheDevice) {

@@ -153,6 +153,91 @@ TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
               HasSubstr("a tensor instruction of several lanes where lanes of a group may part"));
 }
 
+// Two rows and two columns of one lane: 64 rows of 16 steps as blocks of eight rows of eight steps, padded.
+constexpr char kBlocks[] =
+    "func f(x: f16[64,16], w: f16[8,16], out: f32[64,8]) grid 1 lanes 128 {\n"
+    "  alloc a: f16[2,65,8] shared {\n"
+    "    alloc b: f16[2,8,8] shared {\n"
+    "      for k in 16 {\n"
+    "        if lane.id < 64 {\n"
+    "          a[k // 8, lane.id, k %% 8] = x[lane.id, k]\n"
+    "        }\n"
+    "        if lane.id < 8 {\n"
+    "          b[k // 8, lane.id, k %% 8] = w[lane.id, k]\n"
+    "        }\n"
+    "      }\n"
+    "      barrier\n"
+    "      alloc t: f32[2,2] local {\n"
+    "        for i in 2 {\n"
+    "          for j in 2 {\n"
+    "            t[i, j] = 0.0f32\n"
+    "          }\n"
+    "        }\n"
+    "        contract wgmma_f16 t[0, 0 stride 2] += "
+    "a[0, lane.id // 32 * 16 + lane.id // 4 %% 8, 0 stride 64 apart 520] * "
+    "b[0, lane.id %% 4 * 2, 0 stride 8 apart 64]\n"
+    "        for i in 2 {\n"
+    "          for j in 2 {\n"
+    "            out[lane.id // 32 * 16 + i * 8 + lane.id // 4 %% 8, lane.id %% 4 * 2 + j] = t[i, j]\n"
+    "          }\n"
+    "        }\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+TEST(Contract, InstructionsReadBlocksOfSharedMemory) {
+  const auto func = ParseFunc(kBlocks);
+  ASSERT_TRUE(func.ok()) << func.status();
+  EXPECT_EQ(Print(*func), kBlocks);
+  EXPECT_EQ(Verify(*func, {256, 8192}), absl::OkStatus());
+  std::vector<uint16_t> x(64 * 16), w(8 * 16);
+  std::vector<float> wanted(64 * 8), out(64 * 8);
+  // Halves of small integers are exact: 1024 + n has the bits of 1024 plus n.
+  const auto half = [](int n) { return static_cast<uint16_t>(0x6400 + n); };
+  for (int i = 0; i < 64; ++i) {
+    for (int k = 0; k < 16; ++k) x[static_cast<size_t>(i * 16 + k)] = half(i * 3 + k);
+  }
+  for (int j = 0; j < 8; ++j) {
+    for (int k = 0; k < 16; ++k) w[static_cast<size_t>(j * 16 + k)] = half(j * 16 - k + 16);
+  }
+  for (int i = 0; i < 64; ++i) {
+    for (int j = 0; j < 8; ++j) {
+      int64_t sum = 0;
+      for (int k = 0; k < 16; ++k) sum += (1024 + i * 3 + k) * (1024 + j * 16 - k + 16);
+      wanted[static_cast<size_t>(i * 8 + j)] = static_cast<float>(sum);
+    }
+  }
+  const std::span<std::byte> args[] = {std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(w)),
+                                       std::as_writable_bytes(std::span(out))};
+  ASSERT_EQ(Interpret(*func, args), absl::OkStatus());
+  EXPECT_EQ(out, wanted);
+}
+
+TEST(Contract, BlocksLieAsTheInstructionReadsThem) {
+  const auto verdict = [](const std::string& from, const std::string& to) {
+    std::string text = kBlocks;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    const auto func = ParseFunc(text);
+    EXPECT_TRUE(func.ok()) << func.status();
+    return std::string(Verify(*func, {256, 8192}).message());
+  };
+  EXPECT_THAT(verdict("a[0, lane.id // 32 * 16 +", "a[0, lane.id // 32 * 8 +"),
+              HasSubstr("wgmma_f16: the rows of lane 32 are not in its blocks"));
+  EXPECT_THAT(verdict("stride 64 apart 520", "stride 60 apart 520"),
+              HasSubstr("chunks of 'a' may begin where 8 does not divide"));
+  EXPECT_THAT(verdict("4 %% 8, 0 stride 64", "4 %% 8, 1 stride 64"),
+              HasSubstr("chunks of 'a' may begin where 8 does not divide"));
+  EXPECT_THAT(verdict("stride 64 apart 520", "stride 64 apart 4"), HasSubstr("chunks of a 'a' are 4 apart"));
+  EXPECT_THAT(verdict("stride 8 apart 64", "stride 16 apart 64"),
+              HasSubstr("the columns of a block of 'b' do not follow one another"));
+  EXPECT_THAT(verdict("* b[0, lane.id %% 4 * 2, 0 stride 8 apart 64]", "* w[lane.id %% 4 * 2, 0 stride 16 apart 8]"),
+              HasSubstr("wgmma_f16 reads shared memory, where 'w' does not lie"));
+  EXPECT_THAT(verdict("lanes 128", "lanes 64"), HasSubstr("wgmma_f16 is run by 128 lanes, of 64"));
+}
+
 TEST(Contract, VerifierRefuses) {
   const auto with = [](const std::string& stmt) {
     return Verdict("func f(x: u8[8], v: u8[4,4], w: i8[4,4], t: i8[2], out: i32[4], y: f32[4]) { " + stmt + " }");
@@ -166,7 +251,7 @@ TEST(Contract, VerifierRefuses) {
               HasSubstr("a 'x' is one row and has a stride"));
   EXPECT_THAT(with("contract udot out[0] += x[0] * x[0 stride 1]"), HasSubstr("the rows of b must follow one another"));
   EXPECT_THAT(with("contract udot out[0] += x[0 apart 2] * v[0, 0 stride 4]"),
-              HasSubstr("the elements of a row must lie side by side"));
+              HasSubstr("elements of a 'x' are 2 apart; a row lies side by side"));
   EXPECT_THAT(with("contract udot out[0] += x[0] * v[0, 0 stride 4 apart 0]"), HasSubstr("are 0 apart"));
   EXPECT_THAT(with("contract usdot out[0] += x[0] * t[0 stride 4]"), HasSubstr("is larger than buffer 't'"));
   EXPECT_THAT(with("contract udot out[i] += x[0] * v[0, 0 stride 4]"), HasSubstr("there is no variable 'i' here"));

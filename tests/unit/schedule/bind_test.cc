@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         "split a 4 mask\nsplit b 8 mask\nsplit bi 2 mask\nreorder ao bo bio ai bii\nbind ao group\nbind bo group\n"
         "bind bio lane\nunroll ai\nunroll bii\ncompute_at t bio\nreorder k i j\nunroll i\nunroll j",
         // Both operands staged in shared memory by all lanes.
-        "cache_read x t\nstore_in xrt shared 1\ncache_read w t\nstore_in wrt shared\n"
+        "cache_read x t\nstore_in xrt shared 1 2\ncache_read w t\nstore_in wrt shared 3\n"
         "split a 8 mask\nsplit b 8 mask\nreorder ao bo ai bi\nbind ao group\nbind bo group\nbind ai lane\nbind bi "
         "lane\n"
         "compute_at t bi\nsplit k 4 mask\nreorder ko ki i j\ncompute_at xrt ko\ncompute_at wrt ko\n"
@@ -160,17 +160,19 @@ INSTANTIATE_TEST_SUITE_P(
                       Illegal{"split a 4 shift\nbind ao group", "tiles of loop ao overlap: lanes would write"},
                       Illegal{"store_in t shared\nbind a group\ncompute_at t a\nbind b lane", "bind the lanes first"},
                       Illegal{"store_in t shared -1", "padding of -1 elements"},
+                      Illegal{"store_in t shared 1 3", "a row of 3 dimensions, where stage t has 2"},
                       Illegal{"compute_at t a\nstore_in t shared", "stage t has been scheduled already"},
                       Illegal{"bind b group\nbind a lane", "loop a is around loop b"},
                       Illegal{"fuse a b\nbind a_b lane", "its groups have 286 lanes; the target allows 64"},
                       Illegal{"split a 4 peel\nbind ai lane", "loop ai has no constant extent"}));
 
 TEST(BoundSchedule, TextReadsBack) {
-  const std::string text = "store_in t shared\nstore_in w local 4\nbind a group\nbind b lane\n";
+  const std::string text = "store_in t shared\nstore_in w local 4\nstore_in v shared 0 2\nbind a group\nbind b lane\n";
   EXPECT_EQ(Print(Parse(text)), text);
   EXPECT_FALSE(ParseSchedule("bind a").ok());
   EXPECT_FALSE(ParseSchedule("bind a parallel").ok());
   EXPECT_FALSE(ParseSchedule("store_in t param").ok());
+  EXPECT_FALSE(ParseSchedule("store_in t shared 1 2 3").ok());
 }
 
 }  // namespace

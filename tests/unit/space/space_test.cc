@@ -181,13 +181,14 @@ struct InstructionCase {
   const char* name;
   const char* instruction;
   const char* workload;
+  const char* target = "cuda -arch=sm_80 -tf32";  // that has it
 };
 
 class LaneInstructionTest : public ::testing::TestWithParam<InstructionCase> {
  protected:
   // A product of rounded factors is wrong by up to 2^-10.
   static constexpr testing::Tolerance kRounded{1e-3, 1e-3};
-  static target::Target Tensor() { return target::ParseTarget("cuda -arch=sm_80 -tf32").value(); }
+  static target::Target Tensor() { return target::ParseTarget(GetParam().target).value(); }
 };
 
 TEST_P(LaneInstructionTest, IsCorrect) {
@@ -205,9 +206,9 @@ TEST_P(LaneInstructionTest, IsCorrect) {
     return schedule::Print(candidate->schedule);
   };
   const std::string tensorize = std::string(" ") + GetParam().instruction + "\n";
-  EXPECT_THAT(built("cuda -arch=sm_80 -tf32"), HasSubstr(tensorize));
-  // Of halves everywhere; of f32 only where that was asked for.
-  const bool halves = std::string(GetParam().instruction) != "mma_tf32";
+  EXPECT_THAT(built(GetParam().target), HasSubstr(tensorize));
+  // Of halves everywhere; of f32, and of blocks in shared memory, only where that was asked for.
+  const bool halves = std::string(GetParam().instruction).starts_with("mma_") && !tensorize.ends_with("tf32\n");
   EXPECT_EQ(built("cuda:sm_80").find(tensorize) != std::string::npos, halves);
   EXPECT_THAT(built("cuda:sm_75"), Not(HasSubstr("tensorize")));
 }
@@ -259,6 +260,21 @@ input k: bf16[2,24,32] in [-1, 1]
 c: f32[2,16,24] over h:2, i:16, j:24 = sum e:32 of f32(q[h, i, e]) * f32(k[h, j, e])
 output c
 )"},
+    {"blocks", "wgmma_f16", R"(workload "matmul"
+input a: f16[128,96] in [-1, 1]
+const b: f16[96,32] in [-1, 1]
+c: f32[128,32] over i:128, j:32 = sum k:96 of f32(a[i, k]) * f32(b[k, j])
+d: f16[128,32] over i1:128, j1:32 = f16(max(c[i1, j1], 0.0f32))
+output d
+)",
+     "cuda:sm_90a"},
+    {"blocks_of_several", "wgmma_bf16", R"(workload "matmul"
+input q: bf16[2,64,32] in [-1, 1]
+input k: bf16[2,24,32] in [-1, 1]
+c: f32[2,64,24] over h:2, i:64, j:24 = sum e:32 of f32(q[h, i, e]) * f32(k[h, j, e])
+output c
+)",
+     "cuda:sm_90a"},
 };
 
 INSTANTIATE_TEST_SUITE_P(LaneTile, LaneInstructionTest, ::testing::ValuesIn(kInstructionCases),
@@ -277,6 +293,7 @@ TEST(LaneTile, LargeProductsTakeInstructionsWhereTheyMay) {
   EXPECT_THAT(schedule("f32", "cuda -arch=sm_90"), Not(HasSubstr("mma")));
   EXPECT_THAT(schedule("f16", "cuda -arch=sm_90"), HasSubstr("mma_f16"));
   EXPECT_THAT(schedule("bf16", "cuda -arch=sm_87"), HasSubstr("mma_bf16"));
+  EXPECT_THAT(schedule("f16", "cuda -arch=sm_90a"), HasSubstr("wgmma_f16"));
 }
 
 // Three launches, where their transforms cost less than the products that they save.

@@ -102,6 +102,7 @@ TEST(Targets, Tf32IsAskedFor) {
   EXPECT_TRUE(AllowsTf32(*ParseTarget("cuda:sm_80 -tf32")));
   EXPECT_TRUE(SameMachine(allowed, *ParseTarget("cuda:sm_90")));
   EXPECT_EQ(ParseTarget("cuda:sm_90")->tensor_instructions.size(), 2U);  // of halves
+  EXPECT_EQ(ParseTarget("cuda:sm_90a")->tensor_instructions.size(), 4U);
   EXPECT_TRUE(ParseTarget("cuda:sm_75")->tensor_instructions.empty());
 }
 

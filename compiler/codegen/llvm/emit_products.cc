@@ -1,0 +1,207 @@
+// Tensor instructions that read shared memory themselves, and go on while their lanes do. Those that stand beside each
+// other begin together and are waited for once; of the same rows, columns that lie evenly are one instruction of more.
+#include <llvm/IR/InlineAsm.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/status.h"
+#include "compiler/codegen/llvm/emitter.h"
+#include "compiler/ir/match.h"
+#include "fmt/format.h"
+
+namespace hone::codegen {
+namespace {
+
+constexpr int64_t kMostColumns = 256, kColumns = 8;  // of one instruction, and of one block of them
+constexpr int64_t kUnit = 16;                        // bytes, in which a descriptor counts
+
+bool ReadsItself(const ir::Contract& contract) { return EntryOf(contract.instruction).blocks; }
+
+// Nothing but such instructions, written out.
+bool IsProducts(const ir::Stmt& s) {
+  if (const ir::Contract* contract = s.As<ir::Contract>()) return ReadsItself(*contract);
+  if (const ir::For* loop = s.As<ir::For>()) {
+    return loop->kind == ir::LoopKind::kUnrolled && IsProducts(loop->body);
+  }
+  const ir::Block* block = s.As<ir::Block>();
+  return block != nullptr && !block->stmts.empty() && std::ranges::all_of(block->stmts, IsProducts);
+}
+
+// As the instruction has it in its name.
+std::string_view TypesOf(ir::TensorInstruction instruction) {
+  return instruction == ir::TensorInstruction::kWgmmaBf16 ? "bf16.bf16" : "f16.f16";
+}
+
+}  // namespace
+
+// One contract: where its operands begin, and the places of its sums in the order of the instruction, behind `sum`.
+// Flat indices, in which loops that are written out are numbers.
+struct Emitter::Product {
+  const ir::Contract* contract;
+  ir::Expr a, b, sum;
+  std::vector<int64_t> sums;
+};
+
+const ir::Buffer& Emitter::SumOf(const Product& product) { return product.contract->sum.first.As<ir::Load>()->buffer; }
+
+bool HasProducts(const ir::Stmt& s) {
+  const ir::Contract* contract = s.As<ir::Contract>();
+  bool has = contract != nullptr && ReadsItself(*contract);
+  ir::ForEachChild(s, [&](const ir::Stmt& child) { has |= HasProducts(child); }, [](const ir::Expr&) {});
+  return has;
+}
+
+void Emitter::GatherProducts(const ir::Stmt& s, std::vector<Product>* products) {
+  if (const ir::For* loop = s.As<ir::For>()) {
+    const int64_t extent = ir::ConstantValue(loop->extent, ranges_).value_or(-1);
+    HONE_CHECK(extent >= 0);
+    for (int64_t i = 0; i < extent; ++i) {
+      ranges_[loop->var] = {i, i};
+      GatherProducts(loop->body, products);
+    }
+    ranges_.erase(loop->var);
+    return;
+  }
+  if (const ir::Block* block = s.As<ir::Block>()) {
+    for (const ir::Stmt& stmt : block->stmts) GatherProducts(stmt, products);
+    return;
+  }
+  const ir::Contract& contract = *s.As<ir::Contract>();
+  const auto known = [&](const ir::MatrixOperand& operand) {
+    return ir::Simplify(WrittenOut(operand.first.As<ir::Load>()->indices[0]), ranges_);
+  };
+  ir::Linear sum = ir::ToLinear(known(contract.sum), ranges_);
+  const int64_t first = std::exchange(sum.constant, 0);
+  Product product{&contract, known(contract.a), known(contract.b), ir::FromLinear(sum), {}};
+  for (const int64_t row : {int64_t{0}, contract.sum.stride}) {
+    product.sums.insert(product.sums.end(), {first + row, first + row + 1});
+  }
+  products->push_back(std::move(product));
+}
+
+// How many of the products, from the first on, are one instruction, and by how many elements their columns lie apart.
+std::pair<size_t, int64_t> Emitter::Together(std::span<const Product> products) const {
+  const Product& first = products[0];
+  int64_t apart = kColumns * EntryOf(first.contract->instruction).chunk;
+  size_t count = 1;
+  for (; count < products.size() && static_cast<int64_t>(count) < kMostColumns / kColumns; ++count) {
+    const Product &next = products[count], &before = products[count - 1];
+    const ir::Contract &c = *next.contract, &d = *first.contract;
+    const bool alike = c.instruction == d.instruction && c.a.stride == d.a.stride && c.a.apart == d.a.apart &&
+                       c.b.apart == d.b.apart && ir::Equal(next.a, first.a);
+    const auto buffer = [](const ir::MatrixOperand& operand) { return operand.first.As<ir::Load>()->buffer.get(); };
+    if (!alike || buffer(c.a) != buffer(d.a) || buffer(c.b) != buffer(d.b) || buffer(c.sum) != buffer(d.sum)) break;
+    const bool again = std::ranges::any_of(products.first(count), [&](const Product& p) {
+      return std::ranges::find_first_of(p.sums, next.sums) != p.sums.end();
+    });
+    const std::optional<int64_t> step = ir::ConstantValue(next.b - before.b, ranges_);
+    if (again || !step.has_value() || *step <= 0 || (count > 1 && *step != apart)) break;
+    apart = *step;
+  }
+  return {count, apart};
+}
+
+// What tells the instruction where an operand lies: its first row or column of all lanes, and in units of 16 bytes by
+// how much chunks and blocks lie apart.
+llvm::Value* Emitter::EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, llvm::Value* before,
+                                     int64_t blocks_apart) {
+  const ir::Buffer& buffer = operand.first.As<ir::Load>()->buffer;
+  const int64_t size = ir::SizeOf(buffer->dtype);
+  llvm::Type* const element = MemoryTypeOf(buffer->dtype);
+  llvm::Value* const own = builder_.CreatePtrToInt(Address(buffer, first, element), builder_.getInt64Ty());
+  llvm::Value* const place = builder_.CreateSub(own, builder_.CreateMul(before, builder_.getInt64(size)));
+  const auto units = [&](int64_t elements) { return static_cast<uint64_t>(elements * size / kUnit); };
+  const uint64_t distances = units(operand.apart) << 16 | units(blocks_apart) << 32;
+  return builder_.CreateOr(builder_.CreateLShr(place, std::countr_zero<uint64_t>(kUnit)), builder_.getInt64(distances));
+}
+
+// The text of all instructions; descriptors are its operands from `next` on.
+std::string Emitter::SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
+                                   std::vector<llvm::Value*>* descriptors) {
+  const auto number = [&](int64_t n) { return builder_.getInt64(static_cast<uint64_t>(n)); };
+  llvm::Value* const lane = variables_.at(ir::kLaneVar);
+  const auto bits = [&](int64_t from, int64_t count) {
+    return builder_.CreateAnd(
+        builder_.CreateLShr(lane, number(std::countr_zero<uint64_t>(static_cast<uint64_t>(from)))), number(count - 1));
+  };
+  llvm::Value* const column = bits(1, ir::kLanesOfRow);
+  llvm::Value* const row = bits(ir::kLanesOfRow, ir::kBlockRows);
+  std::string text = "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned;\n";
+  for (size_t begin = 0; begin < products.size();) {
+    const auto [count, apart] = Together(products.subspan(begin));
+    const ir::Contract& contract = *products[begin].contract;
+    const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
+    const int64_t warps = entry.lanes / (ir::kLanesOfRow * ir::kBlockRows);
+    llvm::Value* const warp = bits(ir::kLanesOfRow * ir::kBlockRows, warps);
+    llvm::Value* const rows_before = builder_.CreateAdd(builder_.CreateMul(warp, number(2 * contract.a.stride)),
+                                                        builder_.CreateMul(row, number(entry.chunk)));
+    llvm::Value* const columns_before = builder_.CreateMul(column, number(entry.n * contract.b.stride));
+    std::string sums;
+    for (const Product& product : products.subspan(begin, count)) {
+      for (const int64_t place : product.sums)
+        sums += fmt::format("{}${}", sums.empty() ? "" : ", ", registers.at(place));
+    }
+    const size_t next = 2 * registers.size() + descriptors->size();
+    text += fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{} {{{}}}, ${}, ${}, p, 1, 1, 0, 0;\n",
+                        static_cast<int64_t>(count) * kColumns, entry.k, TypesOf(contract.instruction), sums, next,
+                        next + 1);
+    descriptors->push_back(EmitDescriptor(contract.a, products[begin].a, rows_before, contract.a.stride));
+    descriptors->push_back(EmitDescriptor(contract.b, products[begin].b, columns_before, apart));
+    begin += count;
+  }
+  return text + "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }";
+}
+
+// All of them at once: they add to the same buffer, from the same place on.
+void Emitter::EmitAtOnce(std::span<const Product> products) {
+  const ir::Buffer& sum = SumOf(products[0]);
+  std::map<int64_t, size_t> registers;  // of the sums, by their places
+  for (const Product& product : products) {
+    for (const int64_t place : product.sums) registers.try_emplace(place, registers.size());
+  }
+  llvm::Value* const first = Address(sum, products[0].sum, builder_.getFloatTy());
+  std::vector<llvm::Value*> places(registers.size()), arguments(registers.size()), descriptors;
+  std::string constraints;
+  for (const auto& [place, index] : registers) {
+    places[index] = builder_.CreateConstGEP1_64(builder_.getFloatTy(), first, static_cast<uint64_t>(place));
+    auto* const load = builder_.CreateLoad(builder_.getFloatTy(), places[index]);
+    Annotate(load, sum.get());
+    arguments[index] = load;
+  }
+  const std::string text = SpellProducts(products, registers, &descriptors);
+  for (size_t i = 0; i < registers.size(); ++i) constraints += "=f,";
+  for (size_t i = 0; i < registers.size(); ++i) constraints += fmt::format("{},", i);
+  for (size_t i = 0; i < descriptors.size(); ++i) constraints += "l,";
+  arguments.insert(arguments.end(), descriptors.begin(), descriptors.end());
+  std::vector<llvm::Type*> types;
+  for (const llvm::Value* argument : arguments) types.push_back(argument->getType());
+  llvm::Type* const sums =
+      llvm::StructType::get(context_, std::vector<llvm::Type*>(registers.size(), builder_.getFloatTy()));
+  llvm::CallInst* const call = builder_.CreateCall(
+      llvm::InlineAsm::get(llvm::FunctionType::get(sums, types, false), text, constraints + "~{memory}", true),
+      arguments);
+  call->addFnAttr(llvm::Attribute::Convergent);
+  for (unsigned i = 0; i < places.size(); ++i) {
+    Annotate(builder_.CreateStore(builder_.CreateExtractValue(call, i), places[i]), sum.get());
+  }
+  emitted_.clear();
+}
+
+size_t Emitter::EmitProducts(std::span<const ir::Stmt> stmts) {
+  if (!has_products_) return 0;
+  const auto end = std::ranges::find_if_not(stmts, IsProducts);
+  std::vector<Product> products;
+  for (auto s = stmts.begin(); s != end; ++s) GatherProducts(*s, &products);
+  for (std::span<const Product> left = products; !left.empty();) {
+    const auto other = std::ranges::find_if(
+        left, [&](const Product& p) { return SumOf(p) != SumOf(left[0]) || !ir::Equal(p.sum, left[0].sum); });
+    const auto count = static_cast<size_t>(other - left.begin());
+    EmitAtOnce(left.first(count));
+    left = left.subspan(count);
+  }
+  return static_cast<size_t>(end - stmts.begin());
+}
+
+}  // namespace hone::codegen
