@@ -73,8 +73,8 @@ int64_t MostWidth(ir::TensorInstruction instruction) { return ir::EntryOf(instru
 
 bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruction instruction) {
   const auto divides = [](int64_t size, int64_t extent) { return extent % size == 0; };
-  const bool rows = (s.lanes_y * s.lanes_z) % kRowLanes == 0 && (s.rows % 2 == 0 || s.more_rows % 2 == 0);
-  const bool lanes = divides(s.lanes_y, kRowLanes) || divides(kRowLanes, s.lanes_y);
+  const bool rows = (s.lanes_y * s.lanes_z) % ir::kBlockRows == 0 && (s.rows % 2 == 0 || s.more_rows % 2 == 0);
+  const bool lanes = divides(s.lanes_y, ir::kBlockRows) || divides(ir::kBlockRows, s.lanes_y);
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   // Blocks: all lanes of a row are in one warp, and a lane's rows come in pairs that are eight apart.
   const bool apart = s.lanes_x > ir::kLanesOfRow || s.more_rows > 1 || s.lanes_z > 1;
@@ -138,7 +138,7 @@ LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instr
   };
   const int64_t most = target.hierarchy.max_lanes;
   for (s.width = 2; s.width <= MostWidth(instruction); s.width *= 2) {
-    for (s.lanes_x = ir::kLanesOfRow; s.lanes_x <= std::min<int64_t>(most / kRowLanes, work.columns / s.width);
+    for (s.lanes_x = ir::kLanesOfRow; s.lanes_x <= std::min<int64_t>(most / ir::kBlockRows, work.columns / s.width);
          s.lanes_x *= 2) {
       ForEachRowTile(work, s, most, race);
     }

@@ -11,7 +11,6 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kRowLanes = 8;       // of those that run an instruction together, along its rows
 inline constexpr int64_t kStagedBytes = 128;  // of a row of an operand that are staged at once, where there is room
 
 // Those that multiply the stage's factors as they are, lanes' columns along the axis `vector` and steps along `step`;

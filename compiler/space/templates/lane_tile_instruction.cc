@@ -1,0 +1,186 @@
+// Lane tiles whose lanes run a tensor instruction together: which, in what shape, and how operands and loops then lie.
+#include <limits>
+#include <map>
+
+#include "base/status.h"
+#include "compiler/space/templates/lane_tile.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Annotate;
+using schedule::Split;
+using schedule::Tail;
+
+// Quarters of eight rows are loaded at once, or where those lie apart, one number of each of four times two. A row has
+// so many bytes beyond a multiple of the period.
+constexpr int64_t kRowBytes = 32, kApartRowBytes = 16, kRowPeriod = 64;
+
+}  // namespace
+
+void LaneTile::ChooseInstruction(Shapes* shapes) {
+  std::vector<int64_t> ids = {0};
+  std::map<int64_t, Shapes> with;
+  int64_t preferred = 0;
+  double least = shapes->least();
+  for (const ir::TensorInstruction instruction :
+       LaneInstructionsFor(sketch_.state, reduced_, ReducedName(vector_), step_axis_, sketch_.target)) {
+    Shapes found = ShapesWith(instruction);
+    const auto id = static_cast<int64_t>(instruction) + 1;
+    if (found.least() == std::numeric_limits<double>::infinity()) continue;
+    if (found.least() < least) preferred = id;
+    least = std::min(least, found.least());
+    ids.push_back(id);
+    with.emplace(id, std::move(found));
+  }
+  if (ids.size() == 1) return;
+  const int64_t chosen = Choose("instruction", ids, preferred);
+  if (chosen == 0) return;
+  instruction_ = static_cast<ir::TensorInstruction>(chosen - 1);
+  *shapes = with.at(chosen);
+}
+
+absl::Status LaneTile::ChooseInstructionTile() {
+  const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
+  const int64_t elements = sketch_.target.memory.registers_bytes / 8;
+  const int64_t columns = Extent(vector_), rows = Extent(row_), more_rows = Extent(second_);
+  const auto choose = [&](std::string_view name, std::vector<int64_t> options, int64_t preferred, const auto& fits) {
+    std::erase_if(options, [&](int64_t size) { return !fits(size); });
+    return options.empty() ? 1 : ChooseNear(name, options, preferred);
+  };
+  const bool blocks = HasBlocks();
+  const int64_t least_lanes = blocks ? ir::EntryOf(*instruction_).lanes / ir::kLanesOfRow : 1;
+  lanes_x_ = choose("lanes_x", Powers(blocks ? ir::kLanesOfRow : most_lanes / ir::kBlockRows), shape_.lanes_x,
+                    [&](int64_t n) { return n % ir::kLanesOfRow == 0 && columns % (2 * n) == 0; });
+  width_ = choose("width", Powers(std::min(MostWidth(*instruction_), elements)), shape_.width,
+                  [&](int64_t n) { return n % 2 == 0 && columns % (lanes_x_ * n) == 0; });
+  lanes_y_ = choose("lanes_y", LaneSizes(rows, most_lanes / lanes_x_), shape_.lanes_y, [&](int64_t n) {
+    return rows % n == 0 && n % least_lanes == 0 &&
+           (n % ir::kBlockRows == 0 || (ir::kBlockRows % n == 0 && more_rows % (ir::kBlockRows / n) == 0));
+  });
+  lanes_z_ = choose("lanes_z", LaneSizes(blocks ? 1 : more_rows, most_lanes / lanes_x_ / lanes_y_), shape_.lanes_z,
+                    [&](int64_t n) { return more_rows % n == 0 && lanes_y_ * n % ir::kBlockRows == 0; });
+  const bool pairs_there = !blocks && more_rows / lanes_z_ % 2 == 0;
+  rows_ = choose("rows", LaneSizes(rows / lanes_y_, std::min(kMostRows, elements / width_)), shape_.rows,
+                 [&](int64_t n) { return rows % (lanes_y_ * n) == 0 && (n % 2 == 0 || pairs_there); });
+  more_rows_ = choose(
+      "more_rows", LaneSizes(blocks ? 1 : more_rows / lanes_z_, std::min(kMostRows, elements / width_ / rows_)),
+      shape_.more_rows, [&](int64_t n) { return more_rows % (lanes_z_ * n) == 0 && (n % 2 == 0 || rows_ % 2 == 0); });
+  const LaneShape shape{width_, rows_, more_rows_, lanes_x_, lanes_y_, lanes_z_};
+  if (FitsInstruction(shape, {columns, rows, more_rows}, *instruction_)) return absl::OkStatus();
+  return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");
+}
+
+absl::Status LaneTile::PackSteps() {
+  const ir::Stage s = reduction();
+  for (const ir::Load& load : LoadsOf(s)) {
+    if (StrideOf(load, step_axis_, AxisRanges(s)) != 1) HONE_RETURN_IF_ERROR(PackLast(load, step_axis_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LaneTile::PackChunks() {
+  const int64_t chunk = ir::EntryOf(*instruction_).chunk;
+  const ir::Stage s = reduction();
+  for (const ir::Load& load : LoadsOf(s)) {
+    const auto along =
+        std::ranges::find_if(load.indices, [&](const ir::Expr& index) { return ir::UsesVar(index, step_axis_); });
+    const auto dim = static_cast<int>(along - load.indices.begin());
+    std::vector<schedule::PackDim> dims = {{dim, chunk, false}};
+    for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
+      if (d != dim) dims.push_back({d});
+    }
+    dims.push_back({dim, chunk, true});
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{load.buffer->name, stage_, std::move(dims)}));
+  }
+  return absl::OkStatus();
+}
+
+int64_t LaneTile::InstructionPad(const std::string& name, const ir::Load& load) {
+  const int64_t size = ir::SizeOf(load.buffer->dtype);
+  const bool apart = StrideOf(load, step_axis_, AxisRanges(reduction())) != 1;
+  const int64_t row_bytes = (apart ? width_ * lanes_x_ : step_) * size;
+  const int64_t beyond = (apart ? kApartRowBytes : kRowBytes) - row_bytes;
+  std::vector<int64_t> options;
+  for (int64_t bytes = 0; bytes < kRowPeriod; bytes += kApartRowBytes) options.push_back(bytes / size);
+  return Choose(name, options, (beyond % kRowPeriod + kRowPeriod) % kRowPeriod / size);
+}
+
+absl::Status LaneTile::GatherWarps(std::vector<std::string>* lanes) {
+  const int64_t rows = std::min(lanes_y_, ir::kBlockRows), others = ir::kBlockRows / rows;
+  std::vector<int64_t> together = {rows, ir::kLanesOfRow};
+  std::vector<int64_t> all = {lanes_y_, lanes_x_};
+  if (second_ >= 0) {
+    together.insert(together.begin(), others);
+    all.insert(all.begin(), lanes_z_);
+  }
+  std::vector<std::string> warps, inside;
+  for (size_t i = 0; i < lanes->size(); ++i) {
+    const std::string& loop = (*lanes)[i];
+    if (all[i] > together[i]) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Split{loop, together[i], Tail::kMask}));
+      warps.push_back(loop + "o");
+      inside.push_back(loop + "i");
+    } else {
+      inside.push_back(loop);
+    }
+  }
+  *lanes = std::move(warps);
+  lanes->insert(lanes->end(), inside.begin(), inside.end());
+  return absl::OkStatus();
+}
+
+absl::Status LaneTile::TileInBlocks(std::vector<std::string>* groups, std::vector<std::string>* lanes,
+                                    std::vector<std::string>* inner) {
+  const std::string name = NameOf(row_), reduced = ReducedName(row_);
+  const int64_t pair = 2 * ir::kBlockRows, rows = lanes_y_ * 2;  // of a warp, of all lanes once
+  HONE_RETURN_IF_ERROR(sketch_.Do(schedule::SplitAxis{stage_, reduced, ir::kBlockRows}));
+  HONE_RETURN_IF_ERROR(sketch_.Do(schedule::SplitAxis{stage_, reduced + "x", rows / ir::kBlockRows}));
+  HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, lanes_y_ * rows_, Tail::kMask}));
+  HONE_RETURN_IF_ERROR(sketch_.Do(Split{name + "i", rows, Tail::kMask}));
+  HONE_RETURN_IF_ERROR(sketch_.Do(Split{name + "ii", pair, Tail::kMask}));
+  HONE_RETURN_IF_ERROR(sketch_.Do(Split{name + "iii", ir::kBlockRows, Tail::kMask}));
+  groups->push_back(name + "o");
+  lanes->insert(lanes->end(), {name + "iio", name + "iiii"});
+  inner->insert(inner->end(), {name + "io", name + "iiio"});
+  return absl::OkStatus();
+}
+
+absl::Status LaneTile::TileInstruction() {
+  const ir::Stage s = reduction();
+  HONE_RETURN_IF_ERROR(sketch_.Do(Split{step_axis_, step_, Tail::kMask}));
+  std::string step = step_axis_ + "i";
+  schedule::Reorder order{{step_axis_ + "o"}};
+  order.loops.insert(order.loops.end(), inner_reduce_.begin(), inner_reduce_.end());
+  std::vector<std::string> unrolled;
+  const int64_t together = ir::EntryOf(*instruction_).k;
+  if (step_ > together) {
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{step, together, Tail::kMask}));
+    order.loops.push_back(step + "o");
+    if (Choose("unrolled", {0, 1}, 1) == 1) unrolled.push_back(step + "o");
+    step += "i";
+  }
+  const std::string rows = HasBlocks() ? ReducedName(row_) + "xy" : TileLoop(rows_ % 2 == 0 ? row_ : second_, false);
+  const std::string columns = TileLoop(vector_, true);
+  HONE_RETURN_IF_ERROR(sketch_.Do(Split{rows, 2, Tail::kMask}));
+  for (const ir::Axis& axis : s.axes) {
+    if (axis.name == columns) continue;
+    unrolled.push_back(axis.name == rows ? rows + "o" : axis.name);
+    order.loops.push_back(unrolled.back());
+  }
+  order.loops.insert(order.loops.end(), {rows + "i", columns});
+  if (HasBlocks()) {
+    HONE_RETURN_IF_ERROR(sketch_.Do(Split{step, ir::EntryOf(*instruction_).chunk, Tail::kMask}));
+    order.loops.push_back(step + "o");
+    step += "i";
+  }
+  order.loops.push_back(step);
+  HONE_RETURN_IF_ERROR(sketch_.Do(order));
+  for (const std::string& name : shared_) {
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{name, step_axis_ + "o"}));
+  }
+  for (const std::string& loop : unrolled) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
+  return sketch_.Do(schedule::Tensorize{stage_, *instruction_});
+}
+
+}  // namespace hone::space
