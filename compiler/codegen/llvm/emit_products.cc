@@ -29,6 +29,17 @@ bool IsProducts(const ir::Stmt& s) {
   return block != nullptr && !block->stmts.empty() && std::ranges::all_of(block->stmts, IsProducts);
 }
 
+// Nothing but copies that begin.
+bool IsCopies(const ir::Stmt& s) {
+  if (s.As<ir::Copy>() != nullptr || s.As<ir::Commit>() != nullptr) return true;
+  const bool around = s.As<ir::For>() != nullptr || s.As<ir::If>() != nullptr || s.As<ir::Block>() != nullptr;
+  bool copies = around;
+  if (around) {
+    ir::ForEachChild(s, [&](const ir::Stmt& child) { copies = copies && IsCopies(child); }, [](const ir::Expr&) {});
+  }
+  return copies;
+}
+
 // As the instruction has it in its name.
 std::string_view TypesOf(ir::TensorInstruction instruction) {
   return instruction == ir::TensorInstruction::kWgmmaBf16 ? "bf16.bf16" : "f16.f16";
@@ -151,54 +162,70 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
     descriptors->push_back(EmitDescriptor(contract.b, products[begin].b, columns_before, apart));
     begin += count;
   }
-  return text + "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }";
+  return text + "wgmma.commit_group.sync.aligned; }";
 }
 
-// All of them at once: they add to the same buffer, from the same place on.
-void Emitter::EmitAtOnce(std::span<const Product> products) {
+// Assembly that changes the sums, and takes `more`; the sums after it.
+std::vector<llvm::Value*> Emitter::EmitOnSums(const std::string& text, const std::vector<llvm::Value*>& sums,
+                                              std::span<llvm::Value* const> more) {
+  std::string constraints;
+  for (size_t i = 0; i < sums.size(); ++i) constraints += "=f,";
+  for (size_t i = 0; i < sums.size(); ++i) constraints += fmt::format("{},", i);
+  for (size_t i = 0; i < more.size(); ++i) constraints += "l,";
+  std::vector<llvm::Value*> arguments = sums;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  std::vector<llvm::Type*> types;
+  for (const llvm::Value* argument : arguments) types.push_back(argument->getType());
+  llvm::Type* const changed =
+      llvm::StructType::get(context_, std::vector<llvm::Type*>(sums.size(), builder_.getFloatTy()));
+  llvm::CallInst* const call = builder_.CreateCall(
+      llvm::InlineAsm::get(llvm::FunctionType::get(changed, types, false), text, constraints + "~{memory}", true),
+      arguments);
+  call->addFnAttr(llvm::Attribute::Convergent);
+  std::vector<llvm::Value*> after;
+  for (unsigned i = 0; i < sums.size(); ++i) after.push_back(builder_.CreateExtractValue(call, i));
+  return after;
+}
+
+// All of them at once: they add to the same buffer, from the same place on. What is `meanwhile` is emitted between
+// their beginning and where the lanes wait for them.
+void Emitter::EmitAtOnce(std::span<const Product> products, std::span<const ir::Stmt> meanwhile) {
   const ir::Buffer& sum = SumOf(products[0]);
   std::map<int64_t, size_t> registers;  // of the sums, by their places
   for (const Product& product : products) {
     for (const int64_t place : product.sums) registers.try_emplace(place, registers.size());
   }
   llvm::Value* const first = Address(sum, products[0].sum, builder_.getFloatTy());
-  std::vector<llvm::Value*> places(registers.size()), arguments(registers.size()), descriptors;
-  std::string constraints;
+  std::vector<llvm::Value*> places(registers.size()), sums(registers.size()), descriptors;
   for (const auto& [place, index] : registers) {
     places[index] = builder_.CreateConstGEP1_64(builder_.getFloatTy(), first, static_cast<uint64_t>(place));
     auto* const load = builder_.CreateLoad(builder_.getFloatTy(), places[index]);
     Annotate(load, sum.get());
-    arguments[index] = load;
+    sums[index] = load;
   }
   const std::string text = SpellProducts(products, registers, &descriptors);
-  for (size_t i = 0; i < registers.size(); ++i) constraints += "=f,";
-  for (size_t i = 0; i < registers.size(); ++i) constraints += fmt::format("{},", i);
-  for (size_t i = 0; i < descriptors.size(); ++i) constraints += "l,";
-  arguments.insert(arguments.end(), descriptors.begin(), descriptors.end());
-  std::vector<llvm::Type*> types;
-  for (const llvm::Value* argument : arguments) types.push_back(argument->getType());
-  llvm::Type* const sums =
-      llvm::StructType::get(context_, std::vector<llvm::Type*>(registers.size(), builder_.getFloatTy()));
-  llvm::CallInst* const call = builder_.CreateCall(
-      llvm::InlineAsm::get(llvm::FunctionType::get(sums, types, false), text, constraints + "~{memory}", true),
-      arguments);
-  call->addFnAttr(llvm::Attribute::Convergent);
-  for (unsigned i = 0; i < places.size(); ++i) {
-    Annotate(builder_.CreateStore(builder_.CreateExtractValue(call, i), places[i]), sum.get());
-  }
+  sums = EmitOnSums(text, sums, descriptors);
+  for (const ir::Stmt& s : meanwhile) EmitStmt(s);
+  sums = EmitOnSums("wgmma.wait_group.sync.aligned 0;", sums, {});
+  for (size_t i = 0; i < places.size(); ++i) Annotate(builder_.CreateStore(sums[i], places[i]), sum.get());
   emitted_.clear();
 }
 
+// Nothing that products read may be copied to before they are there, nor what they add to be read: copies that begin
+// before them may as well begin after, while the instructions run.
 size_t Emitter::EmitProducts(std::span<const ir::Stmt> stmts) {
   if (!has_products_) return 0;
-  const auto end = std::ranges::find_if_not(stmts, IsProducts);
+  const auto begin = std::ranges::find_if_not(stmts, IsCopies);
+  const auto end = std::find_if_not(begin, stmts.end(), IsProducts);
+  if (begin == end) return 0;
+  std::span<const ir::Stmt> meanwhile(stmts.begin(), begin);
   std::vector<Product> products;
-  for (auto s = stmts.begin(); s != end; ++s) GatherProducts(*s, &products);
+  for (auto s = begin; s != end; ++s) GatherProducts(*s, &products);
   for (std::span<const Product> left = products; !left.empty();) {
     const auto other = std::ranges::find_if(
         left, [&](const Product& p) { return SumOf(p) != SumOf(left[0]) || !ir::Equal(p.sum, left[0].sum); });
     const auto count = static_cast<size_t>(other - left.begin());
-    EmitAtOnce(left.first(count));
+    EmitAtOnce(left.first(count), std::exchange(meanwhile, {}));
     left = left.subspan(count);
   }
   return static_cast<size_t>(end - stmts.begin());

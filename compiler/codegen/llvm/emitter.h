@@ -89,9 +89,12 @@ class Emitter {
 
   // emit_products.cc
   struct Product;
-  // Emits as many of the first `stmts` as are nothing but instructions that read shared memory themselves; how many.
+  // Emits as many of the first `stmts` as are nothing but instructions that read shared memory themselves, and copies
+  // before them; how many.
   size_t EmitProducts(std::span<const ir::Stmt> stmts);
-  void EmitAtOnce(std::span<const Product> products);
+  void EmitAtOnce(std::span<const Product> products, std::span<const ir::Stmt> meanwhile);
+  std::vector<llvm::Value*> EmitOnSums(const std::string& text, const std::vector<llvm::Value*>& sums,
+                                       std::span<llvm::Value* const> more);
   static const ir::Buffer& SumOf(const Product& product);
   void GatherProducts(const ir::Stmt& s, std::vector<Product>* products);
   std::pair<size_t, int64_t> Together(std::span<const Product> products) const;

@@ -159,6 +159,16 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
                           row, column));
   EXPECT_THAT(again, HasSubstr("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"));
   EXPECT_THAT(Ptx(kCopies, "cuda:sm_90a"), Not(HasSubstr("fence.proxy")));
+  // Copies that begin before it begin while it runs.
+  const std::string copies = product(
+      "f16",
+      fmt::format("alloc c: f16[1024] shared {{ if lane.id < 64 {{ copy 8 c[lane.id * 8] = x[lane.id * 8] }} commit "
+                  "contract wgmma_f16 t[0 stride 4] += a[{} stride 64 apart 512] * b[{} stride 8 apart 256] "
+                  "wait 0 barrier t[0] = f32(c[lane.id]) }}",
+                  row, column));
+  EXPECT_LT(copies.find("wgmma.mma_async"), copies.find("cp.async.cg"));
+  EXPECT_LT(copies.find("cp.async.commit_group"), copies.find("wgmma.wait_group"));
+  EXPECT_LT(copies.find("wgmma.wait_group"), copies.find("cp.async.wait_group"));
 }
 
 TEST(Cuda, NoFunctionIsMissingOnTheDevice) {
