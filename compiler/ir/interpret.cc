@@ -7,6 +7,7 @@
 #include "compiler/ir/eval_code.h"
 #include "compiler/ir/eval_contract.h"
 #include "compiler/ir/eval_copy.h"
+#include "compiler/ir/eval_merge.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
 
@@ -35,10 +36,11 @@ struct Group {
 // Runs a statement for all lanes of a group: lane after lane where it has no barrier, else part by part.
 using GroupExec = std::function<bool(Group&)>;
 
-// A barrier, or memory of the whole group: what a statement has that lanes cannot run one after the other.
+// A barrier, a merge, or memory of the whole group: what a statement has that lanes cannot run one after the other.
 bool JoinsLanes(const Stmt& s) {
   const Alloc* alloc = s.As<Alloc>();
-  return s.As<Barrier>() != nullptr || (alloc != nullptr && alloc->buffer->scope == Scope::kShared);
+  return s.As<Barrier>() != nullptr || s.As<Merge>() != nullptr ||
+         (alloc != nullptr && alloc->buffer->scope == Scope::kShared);
 }
 
 class StmtCompiler {
@@ -72,6 +74,7 @@ class StmtCompiler {
           return Exec(
               [pending = n.pending](Frame& frame) { return Fits(frame, frame.copies.Wait(pending, frame.races)); });
         },
+        [&](const Merge& n) { return Compile(OneByOne(n)); },
         [](const Prefetch&) -> absl::StatusOr<Exec> { return Exec([](Frame&) { return true; }); });
   }
 
@@ -91,7 +94,15 @@ class StmtCompiler {
         },
         [&](const Store&) { return LaneAfterLane(s); }, [&](const Contract&) { return LaneAfterLane(s); },
         [&](const Copy&) { return LaneAfterLane(s); }, [&](const Commit&) { return LaneAfterLane(s); },
-        [&](const Wait&) { return LaneAfterLane(s); }, [&](const Prefetch&) { return LaneAfterLane(s); });
+        [&](const Wait&) { return LaneAfterLane(s); },
+        [&](const Merge& n) -> absl::StatusOr<GroupExec> {
+          HONE_ASSIGN_OR_RETURN(eval::MergeCode code, eval::MergeCode::Compile(n, exprs_));
+          return GroupExec([code = std::move(code)](Group& group) {
+            std::string error = code.Run(group.lanes, group.id);
+            return error.empty() || Fail(group, std::move(error));
+          });
+        },
+        [&](const Prefetch&) { return LaneAfterLane(s); });
   }
 
  private:
@@ -132,7 +143,7 @@ class StmtCompiler {
       group.races.Enter(group.id, static_cast<int64_t>(lane));
       const int64_t own = (*code)(frame).i;
       if (frame.failed) return Fail(group, frame.error);
-      if (lane > 0 && own != *value) return Fail(group, "lanes of a group part where a barrier waits for all of them");
+      if (lane > 0 && own != *value) return Fail(group, "lanes of a group part where all of them must come");
       *value = own;
     }
     return true;

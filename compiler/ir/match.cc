@@ -57,6 +57,18 @@ Stmt MapCopy(const Stmt& s, const Copy& copy, const ExprFn& f) {
   return changed ? MakeCopy(copy.buffer, std::move(indices), std::move(source), std::move(mask), copy.count) : s;
 }
 
+Stmt MapMerge(const Stmt& s, const Merge& merge, const ExprFn& f) {
+  Merge mapped = merge;
+  bool changed = false;
+  for (Expr* e : {&mapped.place, &mapped.mask, &mapped.part, &mapped.value}) {
+    if (!e->defined()) continue;
+    const Expr before = *e;
+    *e = f(before);
+    changed |= !e->SameHandle(before);
+  }
+  return changed ? MakeMerge(std::move(mapped)) : s;
+}
+
 Stmt MapBlock(const Stmt& s, const Block& block, const StmtFn& f) {
   std::vector<Stmt> stmts;
   stmts.reserve(block.stmts.size());
@@ -140,7 +152,7 @@ Stmt MapChildren(const Stmt& s, const StmtFn& stmt_fn, const ExprFn& expr_fn) {
       },
       [&](const Barrier&) { return s; }, [&](const Contract& n) { return MapContract(s, n, expr_fn); },
       [&](const Copy& n) { return MapCopy(s, n, expr_fn); }, [&](const Commit&) { return s; },
-      [&](const Wait&) { return s; },
+      [&](const Wait&) { return s; }, [&](const Merge& n) { return MapMerge(s, n, expr_fn); },
       [&](const Prefetch& n) {
         Expr first = expr_fn(n.first);
         return first.SameHandle(n.first) ? s : MakePrefetch(n.buffer, std::move(first), n.count);
@@ -212,7 +224,14 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
         expr_fn(n.source);
         if (n.mask.defined()) expr_fn(n.mask);
       },
-      [](const Commit&) {}, [](const Wait&) {}, [&](const Prefetch& n) { expr_fn(n.first); });
+      [](const Commit&) {}, [](const Wait&) {},
+      [&](const Merge& n) {
+        expr_fn(n.place);
+        if (n.mask.defined()) expr_fn(n.mask);
+        expr_fn(n.part);
+        expr_fn(n.value);
+      },
+      [&](const Prefetch& n) { expr_fn(n.first); });
 }
 
 void ForEachExpr(const Expr& e, const std::function<void(const Expr&)>& f) {

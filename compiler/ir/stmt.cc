@@ -48,6 +48,10 @@ bool EqualNodes(const Copy& a, const Copy& b) {
 }
 bool EqualNodes(const Commit&, const Commit&) { return true; }
 bool EqualNodes(const Wait& a, const Wait& b) { return a.pending == b.pending; }
+bool EqualNodes(const Merge& a, const Merge& b) {
+  return a.reduction == b.reduction && a.parts == b.parts && Equal(a.place, b.place) && Equal(a.mask, b.mask) &&
+         Equal(a.part, b.part) && Equal(a.value, b.value);
+}
 bool EqualNodes(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && a.count == b.count && Equal(a.first, b.first);
 }
@@ -122,6 +126,15 @@ Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, 
 Stmt MakeCommit() { return Make(Commit{}); }
 Stmt MakeWait(int64_t pending) { return Make(Wait{pending}); }
 
+Stmt MakeMerge(Merge merge) {
+  const Load* place = merge.place.As<Load>();
+  HONE_CHECK(place != nullptr && !place->mask.defined() && merge.place.type().width == 1);
+  HONE_CHECK(merge.reduction != Reduction::kNone && merge.value.type() == merge.place.type());
+  HONE_CHECK(merge.part.type() == kIndexType && (!merge.mask.defined() || merge.mask.type() == kBoolType));
+  if (const IntImm* always = merge.mask.As<IntImm>(); always != nullptr && always->value != 0) merge.mask = {};
+  return Make(std::move(merge));
+}
+
 Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count) {
   HONE_CHECK(buffer != nullptr && first.type() == kIndexType && count > 0);
   return Make(Prefetch{std::move(buffer), std::move(first), count});
@@ -136,9 +149,18 @@ Stmt AsStore(const Copy& copy) {
   return MakeStore(copy.buffer, {elements(copy.indices[0])}, MakeLoad(load.buffer, {elements(load.indices[0])}, mask));
 }
 
+Stmt OneByOne(const Merge& merge) {
+  const Load& place = *merge.place.As<Load>();
+  const Expr value =
+      MakeSelect(Equals(merge.part, Expr(0)), merge.value, Combine(merge.reduction, merge.place, merge.value));
+  const Stmt store = MakeStore(place.buffer, place.indices, value);
+  return merge.mask.defined() ? MakeIf(merge.mask, store) : store;
+}
+
 Buffer WrittenBy(const Stmt& s) {
   if (const Store* store = s.As<Store>()) return store->buffer;
   if (const Copy* copy = s.As<Copy>()) return copy->buffer;
+  if (const Merge* merge = s.As<Merge>()) return merge->place.As<Load>()->buffer;
   if (const Contract* contract = s.As<Contract>()) return contract->sum.first.As<Load>()->buffer;
   return nullptr;
 }

@@ -11,6 +11,7 @@
 
 #include "compiler/ir/expr.h"
 #include "compiler/ir/tensor_instruction.h"
+#include "compiler/ir/workload.h"
 
 namespace hone::ir {
 
@@ -37,8 +38,8 @@ enum class LoopKind : uint8_t {
   kParallel,    // iterations are independent and may run at once; never nested in another kParallel
   kVectorized,  // one vector element each; wants a constant extent after peeling; removed by passes/vectorize
   kUnrolled,    // repeated in text; wants a constant extent after peeling; removed by passes/unroll
-  // Bound to an axis of the target's hierarchy; removed by passes/bind. Iterations are independent. Several loops of
-  // one kind inside each other share out one axis, the innermost fastest.
+  // Bound to an axis of the target's hierarchy; removed by passes/bind. Iterations are independent, but for a Merge.
+  // Several loops of one kind inside each other share out one axis, the innermost fastest.
   kGroup,  // one iteration per group of lanes; groups see nothing of each other
   kLane,   // one iteration per lane of a group. Inside a loop over lanes, and where a shared buffer is filled, such a
            // loop shares its iterations out over all lanes of the group
@@ -115,6 +116,21 @@ struct Wait {
   int64_t pending = 0;
 };
 
+// place = the reduction of `parts` values, of which this lane has number `part`. Lanes that follow one another have the
+// parts, in order; each gets the result in its own memory, and to other memory the lane with part 0 writes it. A lane
+// whose mask (if defined) is false has the identity of the reduction, and writes nothing. Each lane first takes in what
+// the lane parts/2 away has, then parts/4 and so on, so that all have the same bits. All lanes of a group take the same
+// way to it; of memory that they share they see no more than before. Without a grid the parts come one after the other.
+struct Merge {
+  Reduction reduction;
+  Expr place;  // a scalar Load, without mask
+  Expr mask;   // scalar; may be undefined
+  Expr part;   // a scalar i64
+  int64_t parts;
+  Expr value;  // of the place's type
+};
+inline constexpr int64_t kMostParts = 32;  // a power of two, as every number of parts
+
 // The memory of `count` elements that lie side by side may be brought nearer to the core, into its second cache.
 // Nothing else happens: no value changes, and where the buffer has no such elements, there is nothing to bring.
 struct Prefetch {
@@ -125,7 +141,7 @@ struct Prefetch {
 inline constexpr int64_t kLineBytes = 64;  // that memory moves at once, of every CPU that code is made for
 
 struct StmtNode {
-  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Copy, Commit, Wait, Prefetch> value;
+  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Copy, Commit, Wait, Merge, Prefetch> value;
 };
 
 template <typename T>
@@ -145,12 +161,16 @@ Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperan
 Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count);
 Stmt MakeCommit();
 Stmt MakeWait(int64_t pending);
+Stmt MakeMerge(Merge merge);
 Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count);
 
 // What the copy comes to where the lane does not go on meanwhile: a load and a store. Of flat indices.
 Stmt AsStore(const Copy& copy);
+// What the merge comes to where the parts come one after the other.
+Stmt OneByOne(const Merge& merge);
 
-// The buffer that the statement itself writes to, not the statements in it: of a Store, Contract or Copy; else null.
+// The buffer that the statement itself writes to, not the statements in it: of a Store, Contract, Copy or Merge; else
+// null.
 Buffer WrittenBy(const Stmt& s);
 
 // How often a Func is run at once: by every lane of every group, each knowing itself by the two variables below.

@@ -69,6 +69,16 @@ void WriteCopy(const Copy& node, Printer* out) {
   out->WriteAccess(source.buffer, source.indices, node.mask);
 }
 
+void WriteMerge(const Merge& node, Printer* out) {
+  const Load& place = *node.place.As<Load>();
+  out->Write("merge ");
+  out->WriteAccess(place.buffer, place.indices, node.mask);
+  out->Write(fmt::format(" = {} ", Name(node.reduction)));
+  out->Write(node.part);
+  out->Write(fmt::format(":{} of ", node.parts));
+  out->Write(node.value);
+}
+
 void WriteStmt(const Stmt& s, int indent, Printer* out) {
   Indent(indent, out);
   Match(
@@ -104,6 +114,7 @@ void WriteStmt(const Stmt& s, int indent, Printer* out) {
       [&](const Barrier&) { out->Write("barrier"); }, [&](const Contract& n) { WriteContract(n, out); },
       [&](const Copy& n) { WriteCopy(n, out); }, [&](const Commit&) { out->Write("commit"); },
       [&](const Wait& n) { out->Write(fmt::format("wait {}", n.pending)); },
+      [&](const Merge& n) { WriteMerge(n, out); },
       [&](const Prefetch& n) {
         out->Write(fmt::format("prefetch {} ", n.count));
         out->WriteName(n.buffer->name);

@@ -66,6 +66,7 @@ class FuncParser {
       if (tokens_.Accept("copy")) return ParseCopy();
       if (tokens_.Accept("commit")) return MakeCommit();
       if (tokens_.Accept("wait")) return ParseWait();
+      if (tokens_.Accept("merge")) return ParseMerge();
       if (tokens_.Accept("prefetch")) return ParsePrefetch();
       if (tokens_.Accept("block")) {
         HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of the block"));
@@ -159,6 +160,29 @@ class FuncParser {
   absl::StatusOr<Stmt> ParseWait() {
     HONE_ASSIGN_OR_RETURN(const int64_t pending, tokens_.ExpectInteger("how many bundles may be under way"));
     return MakeWait(pending);
+  }
+
+  absl::StatusOr<Stmt> ParseMerge() {
+    HONE_ASSIGN_OR_RETURN(ExprParser::Access place, exprs_.ParseAccess());
+    if (place.type.width != 1) return TokenStream::ErrorAt(place.at, "a merge has one element, not a vector");
+    HONE_RETURN_IF_ERROR(tokens_.Expect("="));
+    const auto reduction = ParseReduction(tokens_.Peek().text);
+    if (!reduction.has_value()) return tokens_.Error("expected how the parts are merged: sum, prod, max or min");
+    tokens_.Next();
+    const Token part_at = tokens_.Peek();
+    HONE_ASSIGN_OR_RETURN(Expr part, exprs_.ParseExpr());
+    if (part.type() != kIndexType) return TokenStream::ErrorAt(part_at, "the number of a part is an i64");
+    HONE_RETURN_IF_ERROR(tokens_.Expect(":"));
+    HONE_ASSIGN_OR_RETURN(const int64_t parts, tokens_.ExpectInteger("how many parts there are"));
+    HONE_RETURN_IF_ERROR(tokens_.Expect("of"));
+    const Token value_at = tokens_.Peek();
+    HONE_ASSIGN_OR_RETURN(Expr value, exprs_.ParseExpr());
+    if (value.type() != place.type) {
+      return TokenStream::ErrorAt(
+          value_at, fmt::format("the place is {} but the value is {}", ToString(place.type), ToString(value.type())));
+    }
+    return MakeMerge({*reduction, MakeLoad(std::move(place.buffer), std::move(place.indices)), std::move(place.mask),
+                      std::move(part), parts, std::move(value)});
   }
 
   absl::StatusOr<Stmt> ParsePrefetch() {

@@ -1,6 +1,7 @@
 #include "compiler/ir/verify.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "base/status.h"
@@ -76,7 +77,20 @@ class FuncVerifier {
         },
         [](const Commit&) { return absl::OkStatus(); },
         [](const Wait& n) { return n.pending >= 0 ? absl::OkStatus() : Illegal("a wait for {} bundles", n.pending); },
+        [&](const Merge& n) {
+          return Annotate(CheckMerge(n), fmt::format("merge to '{}'", n.place.As<Load>()->buffer->name));
+        },
         [&](const Prefetch& n) { return CheckPrefetch(n); });
+  }
+
+  absl::Status CheckMerge(const Merge& n) {
+    for (const Expr& e : {n.place, n.part, n.value}) HONE_RETURN_IF_ERROR(exprs_.Check(e));
+    if (n.mask.defined()) HONE_RETURN_IF_ERROR(exprs_.Check(n.mask));
+    if (IsStorageOnly(n.value.type().dtype)) return IllegalExpr(n.value, "computes in a storage type");
+    if (n.parts >= 2 && n.parts <= kMostParts && std::has_single_bit(static_cast<uint64_t>(n.parts))) {
+      return absl::OkStatus();
+    }
+    return Illegal("of {} parts; there are powers of two up to {}", n.parts, kMostParts);
   }
 
   absl::Status CheckPrefetch(const Prefetch& n) {

@@ -75,7 +75,8 @@ class GridVerifier {
         },
         [&](const Barrier&) { return Together("a barrier"); }, [&](const Contract& n) { return CheckContract(n); },
         [](const Copy&) { return absl::OkStatus(); }, [&](const Commit&) { return Together("a commit"); },
-        [&](const Wait&) { return Together("a wait"); }, [](const Prefetch&) { return absl::OkStatus(); });
+        [&](const Wait&) { return Together("a wait"); }, [&](const Merge& n) { return CheckMerge(n); },
+        [](const Prefetch&) { return absl::OkStatus(); });
   }
 
   // Lanes that count bundles differently would wait for different ones.
@@ -153,6 +154,20 @@ class GridVerifier {
     if (contract.b.stride == entry.chunk) return absl::OkStatus();
     return Illegal("{}: the columns of a block of '{}' do not follow one another", entry.name,
                    contract.b.first.As<Load>()->buffer->name);
+  }
+
+  // The parts must be where shuffles find them.
+  absl::Status CheckMerge(const Merge& merge) const {
+    HONE_RETURN_IF_ERROR(Together("a merge"));
+    if (lanes_ % merge.parts != 0) return Illegal("a merge of {} parts by {} lanes", merge.parts, lanes_);
+    const Expr part = Substitute(merge.part, of_lane_);
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      const std::optional<int64_t> own = ConstantValue(Substitute(part, {{kLaneVar, Expr(lane)}}));
+      if (own == lane % merge.parts) continue;
+      return Illegal("a merge of {} parts where lane {} has part {}", merge.parts, lane,
+                     own.has_value() ? fmt::format("{}", *own) : Short(merge.part));
+    }
+    return absl::OkStatus();
   }
 
   // Checks `s` knowing that lanes part before it for the reason given, if any.

@@ -67,24 +67,47 @@ bool AllocatesShared(const ir::Stmt& s) {
   return alloc != nullptr && alloc->buffer->scope == ir::Scope::kShared;
 }
 
+bool IsMerge(const ir::Stmt& s) { return s.As<ir::Merge>() != nullptr; }
+
+// A merge to memory that each lane has for itself.
+bool MergesForItself(const ir::Stmt& s) { return IsMerge(s) && ir::WrittenBy(s)->scope == ir::Scope::kLocal; }
+
+// `s` where the condition holds. All lanes come to a merge: those for which it does not hold add nothing.
+ir::Stmt Where(const ir::Expr& condition, const ir::Stmt& s) {
+  if (!ir::AnyStmt(s, IsMerge)) return ir::MakeIf(condition, s);
+  if (const ir::Merge* merge = s.As<ir::Merge>()) {
+    ir::Merge masked = *merge;
+    masked.mask = masked.mask.defined() ? condition && masked.mask : condition;
+    return ir::MakeMerge(std::move(masked));
+  }
+  return ir::MapChildren(
+      s, [&](const ir::Stmt& child) { return Where(condition, child); }, [](const ir::Expr& e) { return e; });
+}
+
 bool IsLaneLoop(const ir::Stmt& s) {
   const ir::For* loop = s.As<ir::For>();
   return loop != nullptr && loop->kind == ir::LoopKind::kLane;
 }
 
-// Whether the stage that the block computes stores to shared memory; stages inside it do not count.
-bool FillsShared(const ir::Stmt& s) {
-  const ir::Buffer written = ir::WrittenBy(s);
-  bool fills = written != nullptr && written->scope == ir::Scope::kShared;
+// Whether it holds for a statement of the stage that the block computes; stages inside it do not count.
+bool AnyOfStage(const ir::Stmt& s, bool (*holds)(const ir::Stmt&)) {
+  bool found = holds(s);
   ir::ForEachChild(
       s,
       [&](const ir::Stmt& child) {
         const ir::Block* block = child.As<ir::Block>();
-        if (block == nullptr || block->name.empty()) fills = fills || FillsShared(child);
+        if (block == nullptr || block->name.empty()) found = found || AnyOfStage(child, holds);
       },
       [](const ir::Expr&) {});
-  return fills;
+  return found;
 }
+
+bool WritesShared(const ir::Stmt& s) {
+  const ir::Buffer written = ir::WrittenBy(s);
+  return written != nullptr && written->scope == ir::Scope::kShared;
+}
+
+bool FillsShared(const ir::Stmt& stage) { return AnyOfStage(stage, WritesShared); }
 
 class Binder {
  public:
@@ -98,9 +121,11 @@ class Binder {
 
  private:
   // The lanes are those of the stage that is the launch; where it has none, of the longest stage that fills shared
-  // memory.
+  // memory, or that all lanes merge.
   absl::Status ChooseLanes(const ir::Stmt& s, bool fills = false) {
-    if (const ir::Block* block = s.As<ir::Block>(); block != nullptr && !block->name.empty()) fills = FillsShared(s);
+    if (const ir::Block* block = s.As<ir::Block>(); block != nullptr && !block->name.empty()) {
+      fills = FillsShared(s) || AnyOfStage(s, MergesForItself);
+    }
     const ir::For* loop = s.As<ir::For>();
     if (loop != nullptr && loop->kind == ir::LoopKind::kLane) {
       HONE_ASSIGN_OR_RETURN(const int64_t size, ChainFrom(*loop).Size());
@@ -129,6 +154,11 @@ class Binder {
       if (loop->kind == ir::LoopKind::kParallel) {
         return absl::FailedPreconditionError(fmt::format("loop {} is parallel where lanes are bound", loop->var));
       }
+    }
+    if (const ir::Merge* merge = s.As<ir::Merge>(); merge != nullptr && in_lane) {
+      ir::Merge bound = *merge;  // lanes beyond the loops have parts, too
+      bound.part = ir::FloorMod(bound.part, ir::Expr(bound.parts));
+      return ir::MakeMerge(std::move(bound));
     }
     if (ir::WrittenBy(s) != nullptr && !in_lane) return ByFirstLane(s);
     return BuildChildren(s, in_lane);
@@ -185,19 +215,36 @@ class Binder {
       return absl::FailedPreconditionError(fmt::format(
           "loop {} over {} lanes fills shared memory inside, but the launch has {} lanes", loop.var, size, lanes_));
     }
+    if (size != lanes_ || chain.loops.size() > 1) HONE_RETURN_IF_ERROR(CheckNoneForItself(chain.body));
     HONE_ASSIGN_OR_RETURN(ir::Stmt body, Build(chain.body, true));
     return ShareOut({chain.loops, std::move(body)}, size);
+  }
+
+  // What lanes have for themselves is one element that all lanes merge, since all lanes read it afterwards.
+  absl::Status CheckNoneForItself(const ir::Stmt& s) const {
+    absl::Status status;
+    const auto check = [&](const ir::Stmt& child) {
+      if (MergesForItself(child)) {
+        status = absl::FailedPreconditionError(
+            fmt::format("'{}' is each lane's own, but not all {} lanes of the launch take it together: store it in "
+                        "shared memory",
+                        ir::WrittenBy(child)->name, lanes_));
+      }
+      return false;
+    };
+    ir::AnyStmt(s, check);
+    return status;
   }
 
   // `size` iterations over the lanes there are: each lane takes every lanes_-th, so that neighbours stay neighbours.
   ir::Stmt ShareOut(const Chain& chain, int64_t size) const {
     const ir::Expr lane = ir::MakeVar(ir::kLaneVar);
     if (size == lanes_) return chain.Unrank(lane);
-    if (size < lanes_) return ir::MakeIf(lane < ir::Expr(size), chain.Unrank(lane));
+    if (size < lanes_) return Where(lane < ir::Expr(size), chain.Unrank(lane));
     const std::string turn = chain.loops.back()->var + ".turn";
     const ir::Expr index = ir::MakeVar(turn) * ir::Expr(lanes_) + lane;
     ir::Stmt body = chain.Unrank(index);
-    if (size % lanes_ != 0) body = ir::MakeIf(index < ir::Expr(size), body);
+    if (size % lanes_ != 0) body = Where(index < ir::Expr(size), body);
     return ir::MakeFor(turn, ir::Expr((size + lanes_ - 1) / lanes_), ir::LoopKind::kSerial, body);
   }
 

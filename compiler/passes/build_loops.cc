@@ -72,12 +72,13 @@ class LoopBuilder {
   ir::Stmt Inside(const Nest& nest, size_t position) {
     const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
     std::vector<ir::Stmt> stmts;
-    if (reduces && position == FirstReduction(nest)) stmts.push_back(Initialize(nest, position));
+    if (reduces && nest.MergedLoop() == nullptr && position == FirstReduction(nest))
+      stmts.push_back(Initialize(nest, position));
     for (const schedule::PrefetchShare& share : nest.prefetches) {
       if (position > 0 && nest.loops[position - 1].name == share.loop) stmts.push_back(Fetched(share));
     }
     const ir::Stmt inside = position == nest.loops.size() - nest.StatementLoops()
-                                ? Guarded(nest, Innermost(nest))
+                                ? Innermost(nest)
                                 : Around(nest, nest.loops[position], Inside(nest, position + 1));
     stmts.push_back(Contributing(nest, position, inside));
     return ir::MakeBlock(std::move(stmts));
@@ -86,7 +87,7 @@ class LoopBuilder {
   // s, inside loops [0, position) of the nest, where it adds anything: of that only what the outermost loops of the
   // reduction decide, since further inside a condition costs more than it saves.
   static ir::Stmt Contributing(const Nest& nest, size_t position, ir::Stmt s) {
-    if (nest.contributes.empty() || position == 0) return s;
+    if (nest.contributes.empty() || position == 0 || nest.MergedLoop() != nullptr) return s;
     const auto decides = [](const Loop& l) { return l.reduce && l.kind == ir::LoopKind::kSerial; };
     const auto first = nest.loops.begin() + static_cast<std::ptrdiff_t>(FirstReduction(nest));
     const auto end = std::find_if_not(first, nest.loops.end(), decides);
@@ -112,8 +113,9 @@ class LoopBuilder {
   }
 
   ir::Stmt Innermost(const Nest& nest) {
-    if (nest.copy > 0) return Copy(nest);
-    return nest.instruction.has_value() ? Instruction(nest) : Update(nest);
+    if (nest.MergedLoop() != nullptr) return Merge(nest);
+    if (nest.copy > 0) return Guarded(nest, Copy(nest));
+    return Guarded(nest, nest.instruction.has_value() ? Instruction(nest) : Update(nest));
   }
 
   // Of the stages that are computed at the loop, those that are copied, or the others.
@@ -219,6 +221,16 @@ class LoopBuilder {
     return Store(nest, value, {});
   }
 
+  // Where a guard does not hold a lane comes to the merge all the same, and adds nothing.
+  ir::Stmt Merge(const Nest& nest) const {
+    ir::Expr mask;
+    for (const ir::Expr& guard : nest.guards) mask = mask.defined() ? mask && guard : guard;
+    const Loop& merged = *nest.MergedLoop();
+    return ir::MakeMerge({nest.stage.reduction, ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})),
+                          mask, ir::MakeVar(merged.name), merged.max_extent,
+                          ReadStored(ir::Substitute(nest.stage.value, nest.bindings))});
+  }
+
   ir::Stmt Instruction(const Nest& nest) {
     const ir::Expr sum = ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {}));
     auto contract =
@@ -269,6 +281,21 @@ class LoopBuilder {
   absl::Status status_;
 };
 
+// What lanes take together must be the innermost loop still, and the target's lanes must be able to.
+absl::Status CheckMerged(const Nest& nest, const target::Target& target) {
+  const Loop* const merged = nest.MergedLoop();
+  if (merged == nullptr) return absl::OkStatus();
+  if (merged->max_extent > target.hierarchy.shuffle_lanes) {
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} is a reduction that {} lanes take together; those of the target that read each other's "
+                    "registers are {}",
+                    merged->name, merged->max_extent, target.hierarchy.shuffle_lanes));
+  }
+  if (merged == &nest.loops.back()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("loop {} is inside loop {}, a reduction that lanes take together",
+                                                   nest.loops.back().name, merged->name));
+}
+
 absl::Status CheckLegal(const State& state, const target::Target& target) {
   std::map<const Nest*, int64_t> local_bytes;  // of what is computed inside each stage at the root
   for (const Nest& nest : state.nests) {
@@ -277,6 +304,7 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
       return absl::FailedPreconditionError(fmt::format("stage {} uses instruction {}, which the target does not have",
                                                        nest.stage.buffer->name, ir::EntryOf(*nest.instruction).name));
     }
+    if (absl::Status merged = CheckMerged(nest, target); !merged.ok()) return merged;
     if (nest.copy > 0 && target.memory.shared_bytes == 0) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is copied asynchronously to shared memory, which the target does not have",

@@ -34,6 +34,7 @@ class LoopVectorizer {
         [&](const ir::Copy&) { return Fail("copies asynchronously", s); },
         [&](const ir::Commit&) { return Fail("commits copies", s); },
         [&](const ir::Wait&) { return Fail("waits for copies", s); },
+        [&](const ir::Merge&) { return Fail("merges what lanes have", s); },
         [&](const ir::Prefetch&) { return Fail("prefetches", s); });
   }
 

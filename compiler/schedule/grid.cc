@@ -35,8 +35,8 @@ std::vector<Grid> Grids(const State& state) {
     grid.lanes = Extent(nest, ir::LoopKind::kLane);
     int64_t filling = 1;  // lanes, should the stage itself have none
     for (const Nest& inside : state.nests) {
-      if (inside.AtRoot() || inside.scope != ir::Scope::kShared || &RootOf(state, inside) != &nest) continue;
-      grid.shared_bytes += StoredBytes(state, inside);
+      if (inside.AtRoot() || &RootOf(state, inside) != &nest) continue;
+      if (inside.scope == ir::Scope::kShared) grid.shared_bytes += StoredBytes(state, inside);
       filling = std::max(filling, Extent(inside, ir::LoopKind::kLane));
     }
     if (grid.lanes == 1) grid.lanes = filling;

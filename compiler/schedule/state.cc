@@ -51,6 +51,12 @@ bool Nest::HasLoop(ir::LoopKind kind) const {
   return std::any_of(loops.begin(), loops.end(), [&](const Loop& l) { return l.kind == kind; });
 }
 
+const Loop* Nest::MergedLoop() const {
+  const auto merged =
+      std::ranges::find_if(loops, [](const Loop& l) { return l.reduce && l.kind == ir::LoopKind::kLane; });
+  return merged == loops.end() ? nullptr : &*merged;
+}
+
 size_t Nest::InstructionLoops() const {
   if (!instruction.has_value()) return 0;
   return static_cast<size_t>(std::ranges::count_if(LoopsFor(ir::EntryOf(*instruction)),

@@ -59,6 +59,8 @@ struct Nest {
   bool touched = false;  // a loop step has been applied: region steps come too late
   bool AtRoot() const { return at_stage.empty(); }
   bool HasLoop(ir::LoopKind kind) const;
+  // The reduction's loop whose iterations lanes that follow one another take together; null if there is none.
+  const Loop* MergedLoop() const;
   // How many of the innermost loops are the instruction; 0 without one.
   size_t InstructionLoops() const;
   // How many of the innermost loops are one statement: the instruction, or a copy of several elements.

@@ -25,9 +25,10 @@ enum class Arch : uint8_t { kX86_64, kAArch64 };  // of a CPU
 // Who works inside one parallel step, on a device whose groups of lanes share memory and can wait for each other: a
 // GPU, as OpenCL sees it. A CPU has one lane; what its kernels spread work over is Target::threads.
 struct Hierarchy {
-  int units = 1;       // groups that run at the same time
-  int max_lanes = 1;   // of a group (work-items of a work-group)
-  int lane_width = 1;  // lanes that run in step; a group should be a multiple of it
+  int units = 1;          // groups that run at the same time
+  int max_lanes = 1;      // of a group (work-items of a work-group)
+  int lane_width = 1;     // lanes that run in step; a group should be a multiple of it
+  int shuffle_lanes = 0;  // that follow one another and read each other's registers; 0: none do
 };
 
 // Bytes of each memory, from near to far.

@@ -2,9 +2,9 @@
 // kernel.
 //
 // Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have,
-// emit_contract.cc tensor instructions, emit_products.cc those that read shared memory themselves, emit_transposed.cc
-// strided loads side by side, emit_expr.cc expressions, math.cc the vectorized exp, log, tanh, erf, device_math.cc what
-// a CPU takes from its C library.
+// emit_merge.cc what lanes read of each other, emit_contract.cc tensor instructions, emit_products.cc those that read
+// shared memory themselves, emit_transposed.cc strided loads side by side, emit_expr.cc expressions, math.cc the
+// vectorized exp, log, tanh, erf, device_math.cc what a CPU takes from its C library.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -102,6 +102,11 @@ class Emitter {
                             std::vector<llvm::Value*>* descriptors);
   llvm::Value* EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, llvm::Value* before,
                               int64_t blocks_apart);
+
+  // emit_merge.cc
+  void EmitMerge(const ir::Merge& merge);
+  llvm::Value* EmitMembers(int64_t parts);
+  llvm::Value* EmitShuffle(llvm::Value* value, int64_t distance, llvm::Value* members);
 
   // emit_expr.cc
   llvm::Value* EmitExpr(const ir::Expr& e);

@@ -73,6 +73,8 @@ std::string WhatIsNotLowered(const ir::Func& func) {
       access(*copy->buffer, copy->indices.size());
     } else if (const ir::Contract* contract = s.As<ir::Contract>()) {
       found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(contract->instruction).name);
+    } else if (s.As<ir::Merge>() != nullptr) {
+      found = "OpenCL C's lanes do not read each other's registers, as a merge does";
     }
   });
   ir::ForEachExpr(func.body, [&](const ir::Expr& e) {
@@ -216,6 +218,7 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [](const ir::Contract&) { HONE_CHECK(false); },  // Check refuses it
       // A work-item has no copies that go on without it: what it copies has arrived before it goes on.
       [&](const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {},
+      [](const ir::Merge&) { HONE_CHECK(false); },  // Check refuses it
       [](const ir::Prefetch&) {});
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
@@ -25,19 +27,39 @@ absl::Status CheckParallel(const Nest& nest, size_t position) {
   return absl::OkStatus();
 }
 
+// Lanes take the iterations of a reduction together: the innermost loop, so that they follow one another.
+absl::Status CheckMerged(const Nest& nest, size_t position, ir::LoopKind kind) {
+  const Loop& loop = nest.loops[position];
+  if (kind == ir::LoopKind::kGroup || nest.AtRoot()) {
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} is a reduction: its iterations depend on each other, and only lanes of a stage that is "
+                    "computed inside a loop take them together",
+                    loop.name));
+  }
+  if (loop.extent.As<ir::IntImm>() == nullptr || loop.max_extent < 2 || loop.max_extent > ir::kMostParts ||
+      !std::has_single_bit(static_cast<uint64_t>(loop.max_extent))) {
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} is a reduction of {}: lanes take powers of two up to {} together", loop.name,
+                    loop.extent.As<ir::IntImm>() == nullptr ? "no constant extent" : fmt::format("{}", loop.max_extent),
+                    ir::kMostParts));
+  }
+  if (position + 1 == nest.loops.size()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("loop {} is inside loop {}, a reduction that lanes take together",
+                                                   nest.loops[position + 1].name, loop.name));
+}
+
 // Groups are the outermost loops of a root stage. Lanes follow them, or stand outermost in a stage that fills shared
-// memory; in both no reduction is around them, so that every element belongs to one lane.
+// memory; in both no reduction is around them, so that every element belongs to one lane, or to lanes that merge it.
 absl::Status CheckBound(const State& state, const Nest& nest, size_t position, ir::LoopKind kind) {
   const Loop& loop = nest.loops[position];
   const std::string& stage = nest.stage.buffer->name;
   if (loop.reduce) {
-    return absl::FailedPreconditionError(
-        fmt::format("loop {} is a reduction: its iterations depend on each other", loop.name));
+    if (absl::Status status = CheckMerged(nest, position, kind); !status.ok()) return status;
   }
   if (loop.extent.As<ir::IntImm>() == nullptr) {
     return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop.name));
   }
-  const bool shared = !nest.AtRoot() && nest.scope == ir::Scope::kShared;
+  const bool shared = !nest.AtRoot() && (nest.scope == ir::Scope::kShared || loop.reduce);
   if (!nest.AtRoot() && (!shared || kind == ir::LoopKind::kGroup)) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is inside another: only what it stores in shared memory is spread over lanes", stage));

@@ -15,6 +15,7 @@
 #include "compiler/codegen/kernel.h"
 #include "compiler/codegen/llvm/setup.h"
 #include "compiler/ir/text.h"
+#include "compiler/passes/flatten.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/passes/unroll.h"
 #include "compiler/space/space.h"
@@ -320,6 +321,19 @@ TEST(Prefetches, OneInstructionForEachLine) {
     for (size_t at = 0; (at = assembly->find(c.instruction, at)) != std::string::npos; ++at) ++lines;
     EXPECT_EQ(lines, 2) << *assembly;
   }
+}
+
+// Without lanes the parts come one after the other.
+TEST(Merges, AreLoopsOnACpu) {
+  const auto func = ir::ParseFunc(
+      "func f(A: f32[5,8], B: f32[5]) { for i in 5 { for k in 8 { merge B[i where i < 4] = sum k:8 of A[i, k] } } }");
+  ASSERT_TRUE(func.ok()) << func.status();
+  ir::Func flat = *func;
+  flat.body = passes::Flatten(flat.body);
+  const auto assembly =
+      Emit(std::span(&flat, 1), ParseTarget("x86_64 -mcpu=x86-64-v3").value(), Effort::kKernel, Output::kAssembly);
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  EXPECT_THAT(*assembly, HasSubstr("vaddss"));
 }
 
 // Together they read rows of a block that lie in memory; also where a block is less high than wide, or reads two

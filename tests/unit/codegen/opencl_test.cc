@@ -541,6 +541,7 @@ TEST(OpenClText, SaysWhatItCannotPrint) {
       {"func f(x: f32[8], y: f32[4]) grid 1 lanes 1 { alloc s: f32[2,4] shared { copy 4 s[1, 0] = x[0] commit wait 0 } "
        "}",
        "an access to 's' with 2 indices"},
+      {"func f(y: f32[4]) grid 1 lanes 4 { merge y[0] = sum lane.id:4 of 1f32 }", "read each other's registers"},
       {"func double(y: f32[4]) grid 1 lanes 1 { y[0] = 1f32 }", "cannot have a kernel of that name"}};
   for (const auto& [text, message] : cases) {
     const auto func = ir::ParseFunc(text);

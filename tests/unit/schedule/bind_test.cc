@@ -1,5 +1,6 @@
 // Schedules for targets with lanes: bound loops, shared memory, what the passes make of them, and that it means the
 // same.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include "base/status.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
+#include "compiler/schedule/grid.h"
 #include "compiler/schedule/spread.h"
 #include "tests/unit/space/lowered.h"
 
@@ -39,14 +41,22 @@ target::Target Lanes() {
   return target;
 }
 
-absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const Schedule& schedule) {
+// Whose lanes read each other's registers.
+target::Target Shuffling() {
+  target::Target target = Lanes();
+  target.hierarchy.shuffle_lanes = 32;
+  return target;
+}
+
+absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const Schedule& schedule,
+                                     const target::Target& target = Lanes()) {
   HONE_ASSIGN_OR_RETURN(const State state, Replay(workload, schedule));
-  return passes::Lower(state, Lanes(), "kernel", {.verify = true});
+  return passes::Lower(state, target, "kernel", {.verify = true});
 }
 
 // Races between lanes are found too: the launches run in the interpreter.
-absl::Status Check(const ir::Workload& workload, const Schedule& schedule) {
-  return hone::testing::CheckLowered(workload, schedule, Lanes());
+absl::Status Check(const ir::Workload& workload, const Schedule& schedule, const target::Target& target = Lanes()) {
+  return hone::testing::CheckLowered(workload, schedule, target);
 }
 
 Schedule Parse(std::string_view text) { return ParseSchedule(text).value(); }
@@ -138,6 +148,112 @@ TEST(BoundSoftmax, SpreadStagesAreOneLaunchEach) {
   EXPECT_EQ(module->main[1].grid, (ir::Grid{12, 16}));  // 5 * 37 elements
 }
 
+// Five rows of 100 elements, each divided by what reduces it.
+ir::Workload Rows(const std::string& type = "f32", const std::string& reduction = "sum") {
+  return ir::ParseWorkload(fmt::format(R"(workload "rows"
+input x: {0}[5,100] in [1, 2]
+s: {0}[5] over i:5 = {1} j:100 of x[i, j]
+y: {0}[5,100] over a:5, b:100 = x[a, b] - s[a]
+output y
+)",
+                                       type, reduction))
+      .value();
+}
+
+int Count(const ir::Stmt& s, bool (*is)(const ir::Stmt&)) {
+  int count = is(s) ? 1 : 0;
+  ir::ForEachChild(s, [&](const ir::Stmt& child) { count += Count(child, is); }, [](const ir::Expr&) {});
+  return count;
+}
+bool IsBarrier(const ir::Stmt& s) { return s.As<ir::Barrier>() != nullptr; }
+bool IsMerge(const ir::Stmt& s) { return s.As<ir::Merge>() != nullptr; }
+
+struct Merging {
+  const char* schedule;
+  int barriers, merges;
+};
+
+// One set of lanes that shuffle: each lane knows the result.
+constexpr Merging kByAll = {
+    "rfactor s j 32 inner\nsplit b 32 mask\nreorder a bi bo\nbind a group\nbind bi lane\n"
+    "compute_at s a\nbind jy lane\ncompute_at sf jy",
+    0, 1};
+// Two sets, whose results every lane adds up.
+constexpr Merging kInTwo = {
+    "rfactor s j 64 inner\nrfactor s jy 32 outer\nstore_in sff shared\nsplit b 64 mask\nreorder a bi bo\n"
+    "bind a group\nbind bi lane\ncompute_at s a\ncompute_at sff a\nbind jyxff lane\nbind jyy lane\n"
+    "compute_at sf jyy",
+    1, 1};
+
+class Merges : public ::testing::TestWithParam<Merging> {};
+
+TEST_P(Merges, KeepTheMeaning) {
+  const Schedule schedule = Parse(GetParam().schedule);
+  EXPECT_EQ(Check(Rows(), schedule, Shuffling()), absl::OkStatus());
+  const auto module = Lower(Rows(), schedule, Shuffling());
+  ASSERT_TRUE(module.ok()) << module.status();
+  ASSERT_EQ(module->main.size(), 1);
+  EXPECT_EQ(Count(module->main[0].body, IsBarrier), GetParam().barriers) << ir::Print(module->main[0]);
+  EXPECT_EQ(Count(module->main[0].body, IsMerge), GetParam().merges) << ir::Print(module->main[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Schedules, Merges,
+    ::testing::Values(
+        kByAll, kInTwo,
+        // By the first half of the lanes, for all.
+        Merging{"rfactor s j 32 inner\nstore_in s shared\nsplit b 64 mask\nreorder a bi bo\nbind a group\n"
+                "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
+                1, 1},
+        // By eight of sixteen lanes.
+        Merging{"rfactor s j 8 inner\nstore_in s shared\nsplit b 16 mask\nreorder a bi bo\nbind a group\n"
+                "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
+                1, 1},
+        // Three rows of a group, with more parts than lanes, the last of them beyond the rows.
+        Merging{"rfactor s j 32 inner\nstore_in s shared\nsplit a 3 mask\nsplit b 64 mask\nreorder ao bi ai bo\n"
+                "bind ao group\nbind bi lane\ncompute_at s ao\nbind i lane\nbind jy lane\ncompute_at sf jy",
+                1, 1},
+        // Whose tile runs over.
+        Merging{"rfactor s j 8 inner\nstore_in s shared\nsplit a 3 mask\nsplit b 16 mask\nreorder ao bi ai bo\n"
+                "bind ao group\nbind bi lane\ncompute_at s ao\nsplit i 2 mask\nbind io lane\nbind ii lane\n"
+                "bind jy lane\ncompute_at sf jy",
+                1, 1},
+        // Without what a lane has at its own.
+        Merging{"rfactor s j 16 inner\nstore_in sf shared\nsplit b 16 mask\nreorder a bi bo\nbind a group\n"
+                "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf a\nbind jyf lane",
+                1, 1}));
+
+TEST(Merge, KeepsTheMeaningOfEveryReductionAndType) {
+  for (const char* type : {"f32", "f64", "i32", "i64", "u8"}) {
+    for (const char* reduction : {"sum", "prod", "max", "min"}) {
+      for (const Merging& merging : {kByAll, kInTwo}) {
+        EXPECT_EQ(Check(Rows(type, reduction), Parse(merging.schedule), Shuffling()), absl::OkStatus())
+            << type << " " << reduction << "\n"
+            << merging.schedule;
+      }
+    }
+  }
+}
+
+// The output has no lanes: all that there are merge.
+TEST(Merge, ARowOfOneElementNeedsNoSharedMemory) {
+  const auto workload = ir::ParseWorkload(R"(workload "reduce"
+input x: f32[5,100] in [-1, 1]
+t: f32[5] over i:5 = sum j:100 of x[i, j]
+output t
+)");
+  const Schedule schedule =
+      Parse("cache_write t\nrfactor tc jc 32 inner\nbind i group\ncompute_at tc i\nbind jcy lane\ncompute_at tcf jcy");
+  EXPECT_EQ(Check(*workload, schedule, Shuffling()), absl::OkStatus());
+  const auto module = Lower(*workload, schedule, Shuffling());
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(module->main[0].grid, (ir::Grid{5, 32}));
+  const State state = Replay(*workload, schedule).value();
+  EXPECT_EQ(Grids(state)[0].lanes, 32);
+  EXPECT_EQ(Grids(state)[0].shared_bytes, 0);
+  EXPECT_EQ(Count(module->main[0].body, IsBarrier), 0);
+}
+
 struct Illegal {
   const char* schedule;
   const char* message;
@@ -165,6 +281,58 @@ INSTANTIATE_TEST_SUITE_P(
                       Illegal{"bind b group\nbind a lane", "loop a is around loop b"},
                       Illegal{"fuse a b\nbind a_b lane", "its groups have 286 lanes; the target allows 64"},
                       Illegal{"split a 4 peel\nbind ai lane", "loop ai has no constant extent"}));
+
+class IllegalMerge : public ::testing::TestWithParam<Illegal> {};
+
+TEST_P(IllegalMerge, SaysWhichLoopAndWhy) {
+  const auto module = Lower(Rows(), Parse(GetParam().schedule), Shuffling());
+  EXPECT_EQ(module.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(module.status().message()), HasSubstr(GetParam().message));
+}
+
+constexpr char kTooFew[] =
+    "rfactor s j 32 inner\nsplit b 64 mask\nreorder a bi bo\nbind a group\nbind bi lane\ncompute_at s a\n"
+    "bind jy lane\ncompute_at sf jy";
+
+INSTANTIATE_TEST_SUITE_P(
+    Steps, IllegalMerge,
+    ::testing::Values(
+        Illegal{"bind j lane", "only lanes of a stage that is computed inside a loop take them together"},
+        Illegal{"bind a group\ncompute_at s a\nbind j group", "only lanes of a stage"},
+        Illegal{"bind a group\ncompute_at s a\nbind j lane", "loop j is a reduction of 100: lanes take powers of two"},
+        Illegal{"rfactor s j 64 inner\nbind a group\ncompute_at s a\nbind jy lane", "loop jy is a reduction of 64"},
+        Illegal{"rfactor s j 12 inner\nbind a group\ncompute_at s a\nbind jy lane", "loop jy is a reduction of 12"},
+        Illegal{"bind a group\ncompute_at s a\nsplit j 32 peel\nbind ji lane", "a reduction of no constant extent"},
+        Illegal{"bind a group\ncompute_at s a\nsplit j 4 mask\nreorder ji jo\nbind ji lane",
+                "loop jo is inside loop ji, a reduction that lanes take together"},
+        Illegal{"bind a group\ncompute_at s a\nsplit j 4 mask\nbind ji lane", "loop jo is around loop ji"},
+        Illegal{"split a 2 mask\nbind ao group\nrfactor s j 4 inner\ncompute_at s ao\nbind jy lane",
+                "loop i is around loop jy: reorder"},
+        Illegal{"split a 2 mask\nbind ao group\nrfactor s j 4 inner\nstore_in s shared\ncompute_at s ao\n"
+                "bind i lane\nbind jy lane\nreorder jy i",
+                "loop i is inside loop jy"},
+        Illegal{kTooFew, "'s' is each lane's own, but not all 64 lanes"},
+        Illegal{"rfactor s j 32 inner\nsplit b 16 mask\nreorder a bi bo\nbind a group\nbind bi lane\n"
+                "compute_at s a\nbind jy lane\ncompute_at sf jy",
+                "'s' is each lane's own, but not all 16 lanes"},
+        Illegal{"rfactor s j 32 inner\nstore_in s shared\nsplit b 48 mask\nreorder a bi bo\nbind a group\n"
+                "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
+                "a merge of 32 parts by 48 lanes"},
+        Illegal{"rfactor s j 4 inner\nbind a group\nbind b lane\ncompute_at s b\nbind jy lane",
+                "loop jy over lanes is inside another"}));
+
+TEST(Merge, TheStepItselfIsIllegal) {
+  const auto replayed =
+      Replay(Rows(), Parse("bind a group\ncompute_at s a\nsplit j 4 mask\nreorder ji jo\nbind ji lane"));
+  EXPECT_THAT(std::string(replayed.status().message()), HasSubstr("illegal step 'bind ji lane': loop jo is inside"));
+}
+
+TEST(Merge, ATargetWhoseLanesDoNotShuffleRefusesIt) {
+  EXPECT_THAT(
+      std::string(Lower(Rows(), Parse(kByAll.schedule)).status().message()),
+      HasSubstr("loop jy is a reduction that 32 lanes take together; those of the target that read each other's "
+                "registers are 0"));
+}
 
 TEST(BoundSchedule, TextReadsBack) {
   const std::string text = "store_in t shared\nstore_in w local 4\nstore_in v shared 0 2\nbind a group\nbind b lane\n";

@@ -81,6 +81,10 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   EXPECT_THAT(Print(orin), HasSubstr("cuda -arch=sm_87 -units=16 "));
   EXPECT_TRUE(orin.HasLanes());
   EXPECT_EQ(orin.hierarchy.lane_width, 32);
+  EXPECT_EQ(orin.hierarchy.shuffle_lanes, 32);
+  EXPECT_EQ(ParseTarget("cuda:sm_70")->hierarchy.shuffle_lanes, 32);
+  EXPECT_EQ(ParseTarget("cuda:sm_62")->hierarchy.shuffle_lanes, 0);
+  EXPECT_EQ(ParseTarget("opencl -width=32")->hierarchy.shuffle_lanes, 0);
   EXPECT_EQ(orin.memory.async_copy_bytes, 16);
   EXPECT_EQ(ParseTarget("cuda:sm_75")->memory.async_copy_bytes, 0);
   EXPECT_EQ(ParseTarget("cuda:sm_90")->memory.shared_bytes, 227 << 10);
