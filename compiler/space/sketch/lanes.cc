@@ -68,29 +68,74 @@ bool IsRows(const schedule::State& state, size_t common, int64_t shared_bytes) {
   return rows_have_elements || rows < kFewElements;
 }
 
-// Partial results of all lanes first; then, of two levels, a few lanes take them together, and the first lane what is
-// left.
-absl::Status SplitReductions(Sketch& sketch, size_t common, int64_t lanes, int64_t levels) {
+// How many elements of one row the stage has.
+int64_t RowElements(const ir::Stage& s, size_t common) {
+  int64_t elements = 1;
+  for (size_t d = common; d < s.axes.size(); ++d) elements *= s.axes[d].extent;
+  return elements;
+}
+
+const ir::Axis& LongestReduced(const ir::Stage& s) {
+  return *std::ranges::max_element(s.reduce_axes,
+                                   [](const ir::Axis& a, const ir::Axis& b) { return a.extent < b.extent; });
+}
+
+// The reductions to one element of a row.
+std::vector<std::string> RowReductions(const Sketch& sketch, size_t common) {
   std::vector<std::string> stages;
   for (const Nest& nest : sketch.state.nests) {
-    const bool per_row = nest.stage.axes.size() == common ||
-                         std::all_of(nest.stage.axes.begin() + static_cast<std::ptrdiff_t>(common),
-                                     nest.stage.axes.end(), [](const ir::Axis& a) { return a.extent == 1; });
-    if (nest.stage.reduction != ir::Reduction::kNone && per_row) stages.push_back(nest.stage.buffer->name);
+    const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
+    if (reduces && RowElements(nest.stage, common) == 1) stages.push_back(nest.stage.buffer->name);
   }
-  for (const std::string& stage : stages) {
-    const ir::Stage& s = sketch.Get(stage).stage;
-    const auto longest = std::ranges::max_element(
-        s.reduce_axes, [](const ir::Axis& a, const ir::Axis& b) { return a.extent < b.extent; });
-    if (longest->extent < 2) continue;
-    const std::string axis = longest->name;
-    const int64_t partials = std::min(lanes, longest->extent);
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis, partials, true}));
-    if (levels == 2 && partials > kSecondLevel) {
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis + "y", kSecondLevel, true}));
+  return stages;
+}
+
+// Partial results of all lanes first; then, of two levels, a few lanes take them together, and the first lane what is
+// left.
+absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t lanes, int64_t levels) {
+  const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
+  if (longest.extent < 2) return absl::OkStatus();
+  const int64_t partials = std::min(lanes, longest.extent);
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
+  if (levels == 1 || partials <= kSecondLevel) return absl::OkStatus();
+  return sketch.Do(schedule::Rfactor{stage, longest.name + "y", kSecondLevel, true});
+}
+
+// A stage that lanes merge: `parts` is what each of them has.
+struct Merged {
+  std::string stage, parts;
+};
+
+// Where lanes merge partial results: as many as shuffle at a time, and every lane takes together what that leaves.
+absl::StatusOr<std::vector<Merged>> SplitForMerges(Sketch& sketch, size_t common, int64_t lanes) {
+  const int64_t width = sketch.target.hierarchy.shuffle_lanes;
+  std::vector<Merged> merged;
+  for (const std::string& stage : RowReductions(sketch, common)) {
+    const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
+    if (longest.extent < width) {
+      HONE_RETURN_IF_ERROR(SplitReduction(sketch, stage, lanes, 1));
+      continue;
+    }
+    const int64_t partials = std::min(lanes, longest.extent) / width * width;
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
+    if (partials > width) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name + "y", width, false}));
+    merged.push_back({partials > width ? stage + "ff" : stage, stage + "f"});
+  }
+  return merged;
+}
+
+// The lanes that a group has of so many if they shall merge: whole sets of those that shuffle; 0 if there are none.
+int64_t MergingLanes(const Sketch& sketch, size_t common, int64_t lanes) {
+  const int64_t width = sketch.target.hierarchy.shuffle_lanes;
+  if (width == 0) return 0;
+  int64_t most = RowElements(sketch.Get(sketch.state.outputs[0]->name).stage, common);
+  if (most == 1) {  // then the longest of the stages inside decides
+    for (const Nest& nest : sketch.state.nests) most = std::max(most, RowElements(nest.stage, common));
+    for (const std::string& stage : RowReductions(sketch, common)) {
+      most = std::max(most, LongestReduced(sketch.Get(stage).stage).extent);
     }
   }
-  return absl::OkStatus();
+  return std::min(lanes, most) / width * width;
 }
 
 // Partial results in a launch of their own, where there are too few elements to keep the lanes busy.
@@ -111,40 +156,99 @@ absl::Status TakeApart(Sketch& sketch, const std::string& stage) {
   return sketch.Do(Annotate{all + "i", ir::LoopKind::kLane});
 }
 
+// How the rows of a workload are computed, a group each.
+struct RowPlan {
+  size_t common;  // axes that count rows
+  int64_t lanes;
+  bool merges;  // lanes merge partial results; else all of these go through shared memory
+  std::vector<Merged> merged = {};
+
+  bool IsParts(const std::string& stage) const {
+    return std::ranges::find(merged, stage, &Merged::parts) != merged.end();
+  }
+  const Merged* FindMerged(const std::string& stage) const {
+    const auto found = std::ranges::find(merged, stage, &Merged::stage);
+    return found == merged.end() ? nullptr : &*found;
+  }
+};
+
+// The lanes over the parts of a merged stage, and what each of them has at its own.
+absl::Status Merge(Sketch& sketch, const Merged& merged, size_t common) {
+  const ir::Stage s = sketch.Get(merged.stage).stage;
+  if (RowElements(s, common) > 1) HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.axes.back().name, ir::LoopKind::kLane}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.reduce_axes[0].name, ir::LoopKind::kLane}));
+  return sketch.Do(schedule::ComputeAt{merged.parts, s.reduce_axes[0].name});
+}
+
+// Where lanes merge, each has for itself what is one element of a row, if all of them know it.
+absl::Status StoreStages(Sketch& sketch, const std::vector<std::string>& stages, const RowPlan& plan) {
+  for (const std::string& stage : stages) {
+    const bool all_know = plan.FindMerged(stage) == nullptr || plan.lanes == sketch.target.hierarchy.shuffle_lanes;
+    const bool own = plan.merges && all_know && RowElements(sketch.Get(stage).stage, plan.common) == 1;
+    if (own || plan.IsParts(stage)) continue;
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{stage, ir::Scope::kShared}));
+  }
+  return absl::OkStatus();
+}
+
+// Inside the loop over groups, the readers first.
+absl::Status PlaceStages(Sketch& sketch, const std::vector<std::string>& stages, const RowPlan& plan,
+                         const std::string& group) {
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    if (plan.IsParts(*stage)) continue;
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{*stage, group}));
+    if (const Merged* merged = plan.FindMerged(*stage)) {
+      HONE_RETURN_IF_ERROR(Merge(sketch, *merged, plan.common));
+    } else if (sketch.Get(*stage).scope == ir::Scope::kShared) {
+      HONE_RETURN_IF_ERROR(SpreadRow(sketch, *stage, plan.common, plan.lanes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RowPlan> SplitReductions(Sketch& sketch, size_t common) {
+  RowPlan plan{.common = common, .lanes = sketch.chooser.OneOf("rows.lanes", {8, 16, 32, 64, 128, 256}, 32)};
+  const int64_t merging = MergingLanes(sketch, common, plan.lanes);
+  plan.merges = merging > 0 && sketch.chooser.OneOf("rows.merges", {0, 1}, 1) == 1;
+  if (plan.merges) {
+    plan.lanes = merging;
+    HONE_ASSIGN_OR_RETURN(plan.merged, SplitForMerges(sketch, common, plan.lanes));
+    return plan;
+  }
+  // Where waiting for each other is cheap, a lane alone must not take hundreds of partial results together.
+  const bool barriers_are_cheap = sketch.target.memory.shared_gain > 1;
+  const int64_t levels =
+      plan.lanes > kSecondLevel ? sketch.chooser.OneOf("rows.levels", {1, 2}, barriers_are_cheap ? 2 : 1) : 1;
+  for (const std::string& stage : RowReductions(sketch, common)) {
+    HONE_RETURN_IF_ERROR(SplitReduction(sketch, stage, plan.lanes, levels));
+  }
+  return plan;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch) {
   if (sketch.state.outputs.size() != 1) return false;
   const size_t common = CommonAxes(sketch.state);
   if (common == 0 || !IsRows(sketch.state, common, sketch.target.memory.unasked_shared_bytes)) return false;
-  const int64_t lanes = sketch.chooser.OneOf("rows.lanes", {8, 16, 32, 64, 128, 256}, 32);
   const std::string output = sketch.state.outputs[0]->name;
   if (sketch.Get(output).stage.reduction != ir::Reduction::kNone) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{output}));
   }
-  // Where waiting for each other is cheap, a lane alone must not take hundreds of partial results together.
-  const bool barriers_are_cheap = sketch.target.memory.shared_gain > 1;
-  const int64_t levels =
-      lanes > kSecondLevel ? sketch.chooser.OneOf("rows.levels", {1, 2}, barriers_are_cheap ? 2 : 1) : 1;
-  HONE_RETURN_IF_ERROR(SplitReductions(sketch, common, lanes, levels));
+  HONE_ASSIGN_OR_RETURN(const RowPlan plan, SplitReductions(sketch, common));
   std::vector<std::string> stages;
   for (const Nest& nest : sketch.state.nests) {
     const std::string& name = nest.stage.buffer->name;
     if (name != output) stages.push_back(name);
   }
-  for (const std::string& stage : stages) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{stage, ir::Scope::kShared}));
-  }
+  HONE_RETURN_IF_ERROR(StoreStages(sketch, stages, plan));
   // One group per row: the rows are the outermost loops of the output.
   for (size_t d = 0; d < common; ++d) {
     HONE_RETURN_IF_ERROR(sketch.Do(Annotate{sketch.Get(output).loops[d].name, ir::LoopKind::kGroup}));
   }
   const std::string group = sketch.Get(output).loops[common - 1].name;
-  HONE_RETURN_IF_ERROR(SpreadRow(sketch, output, common, lanes));
-  for (auto it = stages.rbegin(); it != stages.rend(); ++it) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{*it, group}));
-    HONE_RETURN_IF_ERROR(SpreadRow(sketch, *it, common, lanes));
-  }
+  HONE_RETURN_IF_ERROR(SpreadRow(sketch, output, common, plan.lanes));
+  HONE_RETURN_IF_ERROR(PlaceStages(sketch, stages, plan, group));
   return true;
 }
 

@@ -10,6 +10,8 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/shared_memory.h"
 #include "compiler/ir/text.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/space/space.h"
 #include "tests/unit/codegen/fake_ptxas.h"
 
 namespace hone::codegen {
@@ -169,6 +171,100 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
   EXPECT_LT(copies.find("wgmma.mma_async"), copies.find("cp.async.cg"));
   EXPECT_LT(copies.find("cp.async.commit_group"), copies.find("wgmma.wait_group"));
   EXPECT_LT(copies.find("wgmma.wait_group"), copies.find("cp.async.wait_group"));
+}
+
+// By shuffles, five of them for 32 lanes, each of 32 bits; only the first lane writes what all share.
+TEST(Cuda, LanesMergeInRegisters) {
+  const auto merged = [](const std::string& type, const std::string& reduction, int parts) {
+    return Ptx(fmt::format(R"(
+func f(x: {0}[64], y: {0}[64]) grid 1 lanes 64 {{
+  alloc t: {0}[1] local {{
+    alloc s: {0}[64] shared {{
+      t[0] = x[lane.id]
+      merge s[lane.id // {2}] = {1} lane.id %% {2}:{2} of t[0]
+      barrier
+      y[lane.id] = s[lane.id // {2}]
+    }}
+  }}
+}})",
+                           type, reduction, parts));
+  };
+  const std::string sum = merged("f32", "sum", 32);
+  EXPECT_EQ(Count(sum, "shfl.sync.bfly.b32"), 5);
+  EXPECT_EQ(Count(sum, "add.rn.f32"), 5) << "never fused, so that all lanes get the same bits";
+  EXPECT_THAT(sum, AllOf(HasSubstr(", -1;"), HasSubstr("st.shared.f32"), Not(HasSubstr(".local"))));
+  EXPECT_EQ(Count(sum, "bar.sync"), 1);
+  const std::string eight = merged("f32", "max", 8);
+  EXPECT_EQ(Count(eight, "shfl.sync.bfly.b32"), 3);
+  EXPECT_THAT(eight, Not(HasSubstr(", -1;"))) << "lanes of other sets may be elsewhere";
+  EXPECT_EQ(Count(merged("i32", "prod", 32), "shfl.sync.bfly.b32"), 5);
+  EXPECT_EQ(Count(merged("u8", "min", 2), "shfl.sync.bfly.b32"), 1);
+  EXPECT_EQ(Count(merged("f64", "sum", 4), "shfl.sync.bfly.b32"), 4) << "a register has half of it";
+  EXPECT_EQ(Count(merged("i64", "max", 4), "shfl.sync.bfly.b32"), 4);
+  EXPECT_EQ(Count(merged("bool", "max", 4), "shfl.sync.bfly.b32"), 2);
+}
+
+// What the sketch makes of rows, in PTX, with these decisions.
+std::string RowsPtx(const std::string& workload, const std::string& target, const space::Decisions& decisions) {
+  const auto parsed = ir::ParseWorkload(workload);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  const target::Target of = *target::ParseTarget(target);
+  space::Chooser chooser(&decisions);
+  const auto candidate = space::Build(*parsed, of, space::Fitting(*parsed, of), chooser, space::Family::kSketch);
+  EXPECT_TRUE(candidate.ok()) << candidate.status();
+  const auto module = passes::Lower(candidate->state, of, "kernel");
+  EXPECT_TRUE(module.ok()) << module.status();
+  const auto ptx = Emit(module->main, of);
+  EXPECT_TRUE(ptx.ok()) << ptx.status();
+  return ptx.value_or("");
+}
+
+constexpr char kSoftmax[] = R"(workload "softmax"
+input x: f32[12,128,128] in [-4, 4]
+m: f32[12,128,1] over a0:12, a1:128, a2:1 = max a3:128 of x[a0, a1, a3]
+e: f32[12,128,128] over b0:12, b1:128, b2:128 = exp(x[b0, b1, b2] - m[b0, b1, 0])
+s: f32[12,128,1] over c0:12, c1:128, c2:1 = sum c3:128 of e[c0, c1, c3]
+o: f32[12,128,128] over d0:12, d1:128, d2:128 = e[d0, d1, d2] / s[d0, d1, 0]
+output o
+)";
+
+constexpr char kLayerNorm[] = R"(workload "layer_norm"
+input x: f32[128,768] in [-1, 1]
+const g: f32[768] in [-1, 1]
+s: f32[128,1] over a0:128, a1:1 = sum a2:768 of x[a0, a2]
+m: f32[128,1] over b0:128, b1:1 = s[b0, b1] * 0.0013020834f32
+d: f32[128,768] over c0:128, c1:768 = x[c0, c1] - m[c0, 0]
+q: f32[128,1] over d0:128, d1:1 = sum d2:768 of d[d0, d2] * d[d0, d2]
+o: f32[128,768] over e0:128, e1:768 = d[e0, e1] / sqrt(q[e0, 0] * 0.0013020834f32 + 0.00001f32) * g[e1]
+output o
+)";
+
+// Two reductions of a row: without merges each waits for all lanes three times.
+TEST(Cuda, RowsThatMergeHaveFewerBarriers) {
+  for (const char* workload : {kSoftmax, kLayerNorm}) {
+    for (const int64_t lanes : {32, 64, 256}) {
+      const auto ptx = [&](int64_t merges) {
+        return RowsPtx(workload, "cuda:sm_87", {{"rows.lanes", lanes, {}}, {"rows.merges", merges, {}}});
+      };
+      const std::string with = ptx(1), without = ptx(0);
+      EXPECT_EQ(Count(with, "shfl.sync.bfly.b32"), 10) << with;
+      EXPECT_EQ(Count(without, "shfl.sync"), 0);
+      EXPECT_LE(Count(with, "bar.sync"), lanes == 32 ? 1 : 3) << with;
+      EXPECT_GE(Count(without, "bar.sync"), 6) << without;
+    }
+  }
+}
+
+// By a toolkit, where this machine has one.
+TEST(Cuda, MergesAssemble) {
+  for (const char* target : {"cuda:sm_75", "cuda:sm_87", "cuda:sm_90"}) {
+    for (const char* workload : {kSoftmax, kLayerNorm}) {
+      const auto assembled =
+          Assemble(RowsPtx(workload, target, {{"rows.lanes", 64, {}}}), *target::ParseTarget(target));
+      if (!assembled.has_value()) GTEST_SKIP() << "no ptxas for " << target;
+      EXPECT_EQ(assembled->resources.spill_bytes, 0) << target;
+    }
+  }
 }
 
 TEST(Cuda, NoFunctionIsMissingOnTheDevice) {
