@@ -34,7 +34,8 @@ double ContractCode::Rounded(double value) const {
   if (entry_->fraction_bits == 0 || !std::isfinite(value) || value == 0) return value;
   int exponent = 0;
   const double fraction = std::frexp(value, &exponent);  // of which one bit is before the fraction
-  return std::ldexp(std::round(std::ldexp(fraction, entry_->fraction_bits + 1)), exponent - entry_->fraction_bits - 1);
+  const double scaled = std::ldexp(fraction, entry_->fraction_bits + 1);
+  return std::ldexp(entry_->cuts ? std::trunc(scaled) : std::round(scaled), exponent - entry_->fraction_bits - 1);
 }
 
 Value ContractCode::Sum(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {

@@ -25,7 +25,8 @@ enum class TensorInstruction : uint8_t {
   kMmaTf32,  // NVIDIA, from sm_80 on: mma.m16n8k8, of which this is the part of one lane
   kMmaF16,   // mma.m16n8k16
   kMmaBf16,
-  kWgmmaF16,  // sm_90a alone: wgmma.m64n8k16, of which several that stand beside each other are one of more columns
+  kWgmmaTf32,  // sm_90a alone: wgmma.m64n8k8, of which several that stand beside each other are one of more columns
+  kWgmmaF16,   // wgmma.m64n8k16
   kWgmmaBf16,
 };
 
@@ -42,6 +43,7 @@ struct TensorInstructionEntry {
   int64_t lanes = 1;
   int64_t chunk = 0;      // elements of a row of a or b that lie side by side, the next so many apart; 0: all of them
   int fraction_bits = 0;  // a and b are rounded to so many first, to nearest, ties away from zero; 0: they are not
+  bool cuts = false;      // they are rounded towards zero
   // The instruction itself reads a and b, in shared memory, as blocks of eight rows of a chunk, 16 bytes, that follow
   // one another: lane 4 g + t of warp w has row g of blocks 2 w and 2 w + 1 of a.
   bool blocks = false;
@@ -62,8 +64,9 @@ inline constexpr TensorInstructionEntry kTensorInstructions[] = {
     {"mma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 32, 1, 10},
     {"mma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 32},
     {"mma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 32},
-    {"wgmma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 128, 8, 0, true},
-    {"wgmma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 128, 8, 0, true},
+    {"wgmma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 128, 4, 10, true, true},
+    {"wgmma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 128, 8, 0, false, true},
+    {"wgmma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 128, 8, 0, false, true},
 };
 static_assert(std::size(kTensorInstructions) == static_cast<size_t>(TensorInstruction::kWgmmaBf16) + 1);
 

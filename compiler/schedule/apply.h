@@ -27,6 +27,7 @@ absl::Status Apply(const Rfactor& step, State& state);
 absl::Status Apply(const SkipPadding& step, State& state);
 absl::Status Apply(const TotalOrder& step, State& state);
 absl::Status Apply(const Recode& step, State& state);
+absl::Status Apply(const Round& step, State& state);
 absl::Status Apply(const Distribute& step, State& state);
 absl::Status Apply(const Winograd& step, State& state);
 absl::Status Apply(const Tensorize& step, State& state);

@@ -145,6 +145,22 @@ std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::v
   return indices;
 }
 
+std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes) {
+  std::vector<ir::Expr> vars;
+  for (const ir::Axis& axis : axes) vars.push_back(ir::MakeVar(axis.name));
+  return vars;
+}
+
+ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer) {
+  ir::Stage stage;
+  for (size_t d = 0; d < buffer->shape.size(); ++d) {
+    stage.axes.push_back({fmt::format("{}_{}", name, d), buffer->shape[d]});
+  }
+  stage.buffer = ir::MakeBuffer(name, buffer->dtype, buffer->shape);
+  stage.value = ir::MakeLoad(buffer, Vars(stage.axes));
+  return stage;
+}
+
 ir::Buffer FindRead(const ir::Stage& stage, std::string_view name) {
   ir::Buffer found;
   ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {

@@ -89,6 +89,10 @@ struct State {
 State Start(const ir::Workload& workload);
 // A fresh nest for a stage.
 Nest MakeNest(ir::Stage stage);
+// One of each.
+std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes);
+// A copy of the buffer, element by element.
+ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer);
 // Loops that are a part of an instruction or a copy cannot change any more, and loops at or around the place of a stage
 // that is computed inside this nest appear in that stage's region and cannot either: FailedPrecondition then.
 absl::Status CheckNoStatement(const Nest& nest, size_t position);

@@ -106,6 +106,12 @@ struct TotalOrder {
 struct Recode {
   std::string buffer, stage;
 };
+// The stage reads "<buffer>n<stage>", a copy of an f32 buffer with so many bits of fraction, rounded to nearest, ties
+// away from zero. The copy of a constant is made once, before the kernel runs.
+struct Round {
+  std::string buffer, stage;
+  int64_t bits;
+};
 // A sum of products of differences, sum (a - p) * (b - q) with p and q the same all along the reduction, as
 // "<stage>m" = sum a * b less what the offsets are due: q times "<stage>a" = sum a, p times "<stage>b" = sum b.
 struct Distribute {
@@ -145,8 +151,8 @@ struct Prefetch {
 };
 
 using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, Inline, CacheWrite, CacheRead, SplitAxis,
-                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Distribute, Winograd, Tensorize, CopyAsync,
-                          Pipeline, Prefetch>;
+                          Pack, Rfactor, SkipPadding, TotalOrder, Recode, Round, Distribute, Winograd, Tensorize,
+                          CopyAsync, Pipeline, Prefetch>;
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);

@@ -97,7 +97,10 @@ absl::Status AllowTf32(const TargetText::Option& option, Target& target) {
     return absl::InvalidArgumentError(
         fmt::format("target: {} multiplies no TF32; architectures from sm_80 on do", target.cpu));
   }
-  target.tensor_instructions.insert(target.tensor_instructions.begin(), TensorInstruction::kMmaTf32);
+  std::vector<TensorInstruction>& instructions = target.tensor_instructions;
+  const bool blocks = std::ranges::find(instructions, TensorInstruction::kWgmmaF16) != instructions.end();
+  instructions.insert(instructions.begin(), TensorInstruction::kMmaTf32);
+  if (blocks) instructions.push_back(TensorInstruction::kWgmmaTf32);
   return absl::OkStatus();
 }
 

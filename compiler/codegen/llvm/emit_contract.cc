@@ -36,7 +36,8 @@ Spelling IntrinsicOf(ir::TensorInstruction instruction) {
       return {llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32};
     case ir::TensorInstruction::kMmaBf16:
       return {llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_bf16};
-    case ir::TensorInstruction::kWgmmaF16:  // without an intrinsic: emit_products.cc
+    case ir::TensorInstruction::kWgmmaTf32:  // without an intrinsic: emit_products.cc
+    case ir::TensorInstruction::kWgmmaF16:
     case ir::TensorInstruction::kWgmmaBf16:
       break;
   }

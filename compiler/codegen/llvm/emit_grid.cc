@@ -147,6 +147,42 @@ void Emitter::EmitUnrolled(const ir::For& loop) {
   emitted_.clear();
 }
 
+// A few turns that fill shared memory from shared memory: all loads first, so that they are waited for once. That the
+// two are apart the assembler cannot see.
+bool Emitter::EmitTurns(const ir::For& loop) {
+  constexpr int64_t kFewTurns = 8;
+  const ir::Store* const store = loop.body.As<ir::Store>();
+  const int64_t extent = ir::ConstantValue(loop.extent, ranges_).value_or(0);
+  if (store == nullptr || store->buffer->scope != ir::Scope::kShared || extent < 2 || extent > kFewTurns) return false;
+  bool others = true;
+  ir::ForEachExpr(store->value, [&](const ir::Expr& e) {
+    const ir::Load* const load = e.As<ir::Load>();
+    if (load != nullptr) others &= load->buffer->scope == ir::Scope::kShared && load->buffer != store->buffer;
+  });
+  if (!others) return false;
+  const std::string name = loop.var + "\nvalue";  // no Var of the func has a line's end
+  std::vector<llvm::Value*> values;
+  const auto turn = [&](int64_t i, const auto& emit) {
+    variables_[loop.var] = builder_.getInt64(static_cast<uint64_t>(i));
+    ranges_[loop.var] = {i, i};
+    emitted_.clear();
+    emit();
+  };
+  for (int64_t i = 0; i < extent; ++i) {
+    turn(i, [&] { values.push_back(EmitExpr(store->value)); });
+  }
+  for (int64_t i = 0; i < extent; ++i) {
+    turn(i, [&] {
+      variables_[name] = values[static_cast<size_t>(i)];
+      EmitStore({store->buffer, store->indices, ir::MakeVar(name, store->value.type()), store->mask});
+    });
+  }
+  variables_.erase(name);
+  variables_.erase(loop.var);
+  ranges_.erase(loop.var);
+  return true;
+}
+
 // Arithmetic of indices in 32 bits, where no value on the way needs more; null where one may.
 llvm::Value* Emitter::EmitNarrow(const ir::Expr& e, const ir::Binary& binary) {
   if (!func_.grid.defined() || e.type() != ir::kIndexType) return nullptr;

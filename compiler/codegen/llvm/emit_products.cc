@@ -40,9 +40,13 @@ bool IsCopies(const ir::Stmt& s) {
   return copies;
 }
 
-// As the instruction has it in its name.
-std::string_view TypesOf(ir::TensorInstruction instruction) {
-  return instruction == ir::TensorInstruction::kWgmmaBf16 ? "bf16.bf16" : "f16.f16";
+// As the instruction has its factors in its name; and what is said of them: signs, and of halves that rows are chunks.
+struct Spelling {
+  std::string_view types, factors;
+};
+Spelling SpellingOf(ir::TensorInstruction instruction) {
+  if (instruction == ir::TensorInstruction::kWgmmaTf32) return {"tf32.tf32", "1, 1"};
+  return {instruction == ir::TensorInstruction::kWgmmaBf16 ? "bf16.bf16" : "f16.f16", "1, 1, 0, 0"};
 }
 
 }  // namespace
@@ -155,9 +159,9 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
         sums += fmt::format("{}${}", sums.empty() ? "" : ", ", registers.at(place));
     }
     const size_t next = 2 * registers.size() + descriptors->size();
-    text += fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{} {{{}}}, ${}, ${}, p, 1, 1, 0, 0;\n",
-                        static_cast<int64_t>(count) * kColumns, entry.k, TypesOf(contract.instruction), sums, next,
-                        next + 1);
+    const auto [types, factors] = SpellingOf(contract.instruction);
+    text += fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{} {{{}}}, ${}, ${}, p, {};\n",
+                        static_cast<int64_t>(count) * kColumns, entry.k, types, sums, next, next + 1, factors);
     descriptors->push_back(EmitDescriptor(contract.a, products[begin].a, rows_before, contract.a.stride));
     descriptors->push_back(EmitDescriptor(contract.b, products[begin].b, columns_before, apart));
     begin += count;

@@ -165,7 +165,7 @@ bool Emitter::EmitHorizontal(const ir::For& loop) {
 void Emitter::EmitLoop(const ir::For& loop) {
   if (loop.kind == ir::LoopKind::kUnrolled) return EmitUnrolled(loop);
   HONE_CHECK(loop.kind == ir::LoopKind::kSerial);
-  if (!func_.grid.defined() && EmitHorizontal(loop)) return;
+  if (func_.grid.defined() ? EmitTurns(loop) : EmitHorizontal(loop)) return;
   llvm::Value* extent = EmitExpr(loop.extent);
   const ir::Interval bounds = ir::BoundsOf(loop.extent, ranges_);
   llvm::BasicBlock* before = builder_.GetInsertBlock();

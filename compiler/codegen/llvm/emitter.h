@@ -75,6 +75,7 @@ class Emitter {
   void EmitWait(const ir::Wait& wait);
   void EmitPrefetch(const ir::Prefetch& prefetch);
   void EmitUnrolled(const ir::For& loop);
+  bool EmitTurns(const ir::For& loop);
   ir::Expr WrittenOut(const ir::Expr& e) const;
   ir::Expr BranchOf(const ir::Expr& mask) const;
   llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);

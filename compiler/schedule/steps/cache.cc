@@ -14,12 +14,6 @@ std::vector<ir::Axis> Renamed(const std::vector<ir::Axis>& axes, const std::stri
   return renamed;
 }
 
-std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes) {
-  std::vector<ir::Expr> vars;
-  for (const ir::Axis& axis : axes) vars.push_back(ir::MakeVar(axis.name));
-  return vars;
-}
-
 }  // namespace
 
 // t = reduce(...)  ==>  tc = reduce(...); t = tc
@@ -52,12 +46,7 @@ absl::Status Apply(const CacheRead& step, State& state) {
   const ir::Buffer source = FindRead(nest->stage, step.buffer);
   if (source == nullptr)
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
-  ir::Stage copy;
-  copy.buffer = ir::MakeBuffer(step.buffer + "r" + step.stage, source->dtype, source->shape);
-  for (size_t i = 0; i < source->shape.size(); ++i) {
-    copy.axes.push_back({fmt::format("{}_{}", copy.buffer->name, i), source->shape[i]});
-  }
-  copy.value = ir::MakeLoad(source, Vars(copy.axes));
+  ir::Stage copy = CopyStage(step.buffer + "r" + step.stage, source);
   nest->stage.value = ReplaceLoads(nest->stage.value, source.get(), [&](const std::vector<ir::Expr>& indices) {
     return ir::MakeLoad(copy.buffer, indices);
   });

@@ -79,12 +79,6 @@ ir::Expr Element(const Sum& sum) {
   return sum.times == 1 ? element : element * ir::MakeInt(element.type(), sum.times);
 }
 
-std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes) {
-  std::vector<ir::Expr> vars;
-  for (const ir::Axis& axis : axes) vars.push_back(ir::MakeVar(axis.name));
-  return vars;
-}
-
 // The sum of the products, with all axes of the whole.
 ir::Stage ProductsOf(const ir::Stage& whole, const ir::Expr& product) {
   ir::Stage stage;

@@ -18,17 +18,11 @@ const ir::Load* WidenedLoad(const ir::Expr& e, const ir::BufferNode* buffer) {
 }
 
 // copy[i...] = buffer[i...] with its highest bit turned over.
-ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer, ir::DType dtype) {
-  ir::Stage stage;
-  std::vector<ir::Expr> indices;
-  for (size_t d = 0; d < buffer->shape.size(); ++d) {
-    stage.axes.push_back({fmt::format("{}_{}", name, d), buffer->shape[d]});
-    indices.push_back(ir::MakeVar(stage.axes.back().name));
-  }
+ir::Stage RecodedStage(const std::string& name, const ir::Buffer& buffer, ir::DType dtype) {
+  ir::Stage stage = CopyStage(name, buffer);
   stage.buffer = ir::MakeBuffer(name, dtype, buffer->shape);
   const ir::Expr highest = ir::MakeInt({buffer->dtype, 1}, buffer->dtype == ir::DType::kInt8 ? -kOffset : kOffset);
-  stage.value =
-      ir::MakeCast({dtype, 1}, ir::MakeBinary(ir::BinaryOp::kXor, ir::MakeLoad(buffer, std::move(indices)), highest));
+  stage.value = ir::MakeCast({dtype, 1}, ir::MakeBinary(ir::BinaryOp::kXor, stage.value, highest));
   return stage;
 }
 
@@ -44,8 +38,8 @@ absl::Status Apply(const Recode& step, State& state) {
   }
   if (!IsByte(source->dtype)) return absl::FailedPreconditionError(fmt::format("{} is not i8 or u8", step.buffer));
   const bool is_signed = source->dtype == ir::DType::kInt8;
-  Nest copy = MakeNest(CopyStage(fmt::format("{}o{}", step.buffer, step.stage), source,
-                                 is_signed ? ir::DType::kUInt8 : ir::DType::kInt8));
+  Nest copy = MakeNest(RecodedStage(fmt::format("{}o{}", step.buffer, step.stage), source,
+                                    is_signed ? ir::DType::kUInt8 : ir::DType::kInt8));
   copy.prepared = IsFixed(state, source.get());
   const ir::ExprFn recoded = [&](const ir::Expr& e) {
     if (const ir::Load* load = WidenedLoad(e, source.get())) {

@@ -21,6 +21,7 @@ constexpr int64_t kBuffers = 3;
 constexpr double kColumn = 0.55;       // cycles of a column of all rows, that the instruction occupies a unit
 constexpr double kBlockBytes = 32;     // each cycle, from the last cache
 constexpr double kBlockBarrier = 160;  // as kBarrier
+constexpr double kRoundedBytes = 64;   // each cycle, that are read, rounded and written again
 
 // Whether steps along the axis are all that one dimension goes along, so that it can be packed in chunks.
 bool IsOwnDimension(const ir::Load& load, const std::string& step) {
@@ -105,7 +106,10 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
     const double busy = static_cast<double>(per_unit * lanes / entry.lanes) * turns * columns * kColumn;
     const double memory = static_cast<double>(per_unit) * steps * step_bytes / kBlockBytes;
     const double stages = static_cast<double>(rounds) * steps / static_cast<double>(s.staged);
-    return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages +
+    LaneShape of_rows = s;
+    of_rows.width = 0;
+    const double rounded = entry.cuts ? static_cast<double>(per_unit) * steps * StepBytes(work, of_rows) : 0;
+    return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages + rounded / kRoundedBytes +
            static_cast<double>(rounds) * kStartCycles + PartsCycles(work, s, kBytes, target);
   }
   const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // of a warp, each turn

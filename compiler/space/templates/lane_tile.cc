@@ -286,14 +286,12 @@ absl::Status LaneTile::StageOperands() {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheRead{name, stage_}));
       name += "r" + stage_;
     }
-    // Chunks of a row lie side by side in its source: lanes copy them together, and meet other banks by one chunk
-    // more.
-    const bool chunks_of_rows = HasBlocks() && own;
-    if (chunks_of_rows) rows_first_.push_back(name);
-    const schedule::StoreIn store =
-        HasBlocks() ? schedule::StoreIn{name, ir::Scope::kShared, chunks_of_rows ? 1 : 0, chunks_of_rows ? 2 : 1}
-                    : schedule::StoreIn{name, ir::Scope::kShared, ChoosePad("pad" + id, load, along_vector)};
-    HONE_RETURN_IF_ERROR(sketch_.Do(store));
+    if (HasBlocks()) {
+      HONE_RETURN_IF_ERROR(StageBlocks(name));
+      continue;
+    }
+    HONE_RETURN_IF_ERROR(
+        sketch_.Do(schedule::StoreIn{name, ir::Scope::kShared, ChoosePad("pad" + id, load, along_vector)}));
     shared_.push_back(name);
   }
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 #define HONE_COMPILER_SPACE_TEMPLATES_LANE_TILE_H_
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -134,10 +135,13 @@ class LaneTile {
   absl::Status ChooseInstructionTile();
   // The steps of an instruction lie side by side in whatever is fixed, where it wants them to.
   absl::Status PackSteps();
-  // Chunks of steps lie side by side, one of every row after the other.
+  // Chunks of steps lie side by side, one of every row after the other. What the instruction cuts off is rounded
+  // before: constants before the kernel runs, else once it is staged.
   absl::Status PackChunks();
   // As ChoosePad.
   int64_t InstructionPad(const std::string& name, const ir::Load& load);
+  // Puts what the instruction reads itself into shared memory.
+  absl::Status StageBlocks(const std::string& name);
   // The loops over lanes (second axis, rows, columns) so that those which run an instruction together come last: four
   // along the columns, eight along the rows.
   absl::Status GatherWarps(std::vector<std::string>* lanes);
@@ -160,7 +164,8 @@ class LaneTile {
   int64_t window_ = 1;  // steps of the reduction inside one step of that axis
   std::string step_axis_;
   std::vector<std::string> inner_reduce_, shared_;
-  std::vector<std::string> rows_first_;  // of shared_: their rows are loops around their chunks
+  std::vector<std::string> rows_first_;         // of shared_: their rows are loops around their chunks
+  std::map<std::string, std::string> rounded_;  // of shared_: what they round
 };
 
 }  // namespace hone::space

@@ -80,18 +80,43 @@ absl::Status LaneTile::PackSteps() {
 }
 
 absl::Status LaneTile::PackChunks() {
-  const int64_t chunk = ir::EntryOf(*instruction_).chunk;
+  const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction_);
   const ir::Stage s = reduction();
   for (const ir::Load& load : LoadsOf(s)) {
     const auto along =
         std::ranges::find_if(load.indices, [&](const ir::Expr& index) { return ir::UsesVar(index, step_axis_); });
     const auto dim = static_cast<int>(along - load.indices.begin());
-    std::vector<schedule::PackDim> dims = {{dim, chunk, false}};
+    std::vector<schedule::PackDim> dims = {{dim, entry.chunk, false}};
     for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
       if (d != dim) dims.push_back({d});
     }
-    dims.push_back({dim, chunk, true});
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{load.buffer->name, stage_, std::move(dims)}));
+    dims.push_back({dim, entry.chunk, true});
+    const bool fixed = schedule::IsFixed(sketch_.state, load.buffer.get());
+    std::string name = load.buffer->name;
+    if (entry.cuts && fixed) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
+      name += "n" + stage_;
+    }
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{name, stage_, std::move(dims)}));
+    if (fixed) continue;
+    name += "p" + stage_;
+    rows_first_.push_back(name);
+    if (!entry.cuts) continue;
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
+    rounded_[name + "n" + stage_] = name;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LaneTile::StageBlocks(const std::string& name) {
+  std::vector<std::string> stages = {name};
+  if (const auto source = rounded_.find(name); source != rounded_.end()) stages.push_back(source->second);
+  for (const std::string& stage : stages) {
+    // Chunks of a row lie side by side in its source: lanes copy them together, and meet other banks by one chunk more.
+    const bool rows_first = std::ranges::find(rows_first_, stage) != rows_first_.end();
+    HONE_RETURN_IF_ERROR(
+        sketch_.Do(schedule::StoreIn{stage, ir::Scope::kShared, rows_first ? 1 : 0, rows_first ? 2 : 1}));
+    shared_.push_back(stage);
   }
   return absl::OkStatus();
 }

@@ -154,6 +154,11 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
   EXPECT_EQ(Count(twice, std::to_string(32LL << 16 | 8LL << 32)), 2);
   EXPECT_LT(twice.find("fence.proxy.async.shared::cta"), twice.find("bar.sync"));
   EXPECT_THAT(twice, Not(HasSubstr(".local")));
+  const std::string floats = product(
+      "f32", fmt::format("contract wgmma_tf32 t[0 stride 4] += a[{} stride 32 apart 256] * b[{} stride 4 apart 64]",
+                         "lane.id // 32 * 64 + lane.id // 4 %% 8 * 4", "lane.id %% 4 * 8"));
+  EXPECT_THAT(floats, HasSubstr("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {"));
+  EXPECT_THAT(floats, AllOf(HasSubstr(", p, 1, 1;"), Not(HasSubstr("fma.rn"))));
   // Loops that are not written out have an instruction each time.
   const std::string again = product(
       "bf16", fmt::format("for k in 2 {{ contract wgmma_bf16 t[0 stride 4] += a[k * 1024 + {} stride 64 apart 512] * "
@@ -265,6 +270,26 @@ TEST(Cuda, MergesAssemble) {
       EXPECT_EQ(assembled->resources.spill_bytes, 0) << target;
     }
   }
+}
+
+// A lane that fills shared memory from shared memory loads for all its turns before it stores.
+TEST(Cuda, TurnsLoadBeforeTheyStore) {
+  const std::string ptx = Ptx(R"(
+func f(x: f32[128], y: f32[128]) grid 1 lanes 32 {
+  alloc s: f32[128] shared {
+    alloc r: f32[128] shared {
+      for i in 4 { s[i * 32 + lane.id] = x[i * 32 + lane.id] }
+      barrier
+      for i in 4 { r[i * 32 + lane.id] = s[127 - i * 32 - lane.id] * 2.0f32 }
+      barrier
+      for i in 4 { y[i * 32 + lane.id] = r[127 - i * 32 - lane.id] }
+    }
+  }
+})");
+  const std::string_view between = std::string_view(ptx).substr(ptx.find("bar.sync"));
+  const std::string_view turns = between.substr(0, between.find("bar.sync", 1));
+  EXPECT_EQ(Count(turns, "ld.shared"), 4);
+  EXPECT_LT(turns.rfind("ld.shared"), turns.find("st.shared"));
 }
 
 TEST(Cuda, NoFunctionIsMissingOnTheDevice) {

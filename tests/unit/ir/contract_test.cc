@@ -121,6 +121,22 @@ TEST(Contract, FactorsAreRounded) {
   EXPECT_THAT(times_one("inf_f32"), HasSubstr("inf_f32"));
 }
 
+// What wgmma cuts off is not rounded.
+TEST(Contract, FactorsAreCutOff) {
+  const auto times_one = [](const std::string& factor) {
+    return RunText(
+        "func f(a: f32[2,8], b: f32[2,8], out: f32[2,2]) { for i in 2 { for k in 8 {"
+        "  a[i, k] = 0.0f32 b[i, k] = 0.0f32 } for j in 2 { out[i, j] = 0.0f32 } }"
+        "  a[0, 7] = " +
+        factor +
+        " b[0, 7] = 1.0f32 contract wgmma_tf32 out[0, 0 stride 2] += a[0, 0 stride 8 apart 4] * b[0, 0 stride 8 apart "
+        "4]"
+        " }");
+  };
+  EXPECT_EQ(times_one("1.0014648f32"), "1.0009766f32 0.0f32 0.0f32 0.0f32");
+  EXPECT_EQ(times_one("-1.0014648f32"), "-1.0009766f32 0.0f32 0.0f32 0.0f32");
+}
+
 // Four lanes of a row share what they read of a; their columns lie side by side.
 TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
   const auto verdict = [](const std::string& a, const std::string& b, int lanes = 64) {

@@ -1,8 +1,13 @@
-// total_order, recode, distribute and tensorize: that they keep the meaning, what they refuse, and what comes of them.
+// total_order, recode, round, distribute and tensorize: that they keep the meaning, what they refuse, and what comes of
+// them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <span>
+
+#include "compiler/ir/interpret.h"
 #include "compiler/ir/text.h"
 #include "compiler/passes/build_loops.h"
 #include "compiler/passes/pipeline.h"
@@ -163,6 +168,79 @@ TEST(Tensorize, SaysWhatDoesNotFit) {
   EXPECT_THAT(error(kPlain, done + "compute_at xpt ji"), HasSubstr("loop ji is a part of instruction usdot"));
 }
 
+// Rows of both factors in chunks of eight halves, or of four floats, which the instruction cuts off: they are rounded.
+TEST(Tensorize, RowsMayBeChunks) {
+  const auto check = [](std::string_view type, std::string_view value, std::string_view steps) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
+input x: {0}[4,32] in [-1, 1]
+const w: {0}[32,6] in [-1, 1]
+t: f32[4,6] over i:4, j:6 = sum k:32 of {1}
+output t
+)",
+                                                        type, value));
+    EXPECT_TRUE(workload.ok()) << workload.status();
+    const auto schedule = ParseSchedule(steps);
+    EXPECT_TRUE(schedule.ok()) << schedule.status();
+    return hone::testing::CheckLowered(*workload, *schedule, Everything(), {1e-3, 1e-3});
+  };
+  constexpr std::string_view kHalves = "f32(x[i, k]) * f32(w[k, j])", kFloats = "x[i, k] * w[k, j]";
+  const std::string halves =
+      "split i 2 mask\nsplit j 2 mask\nsplit k 16 mask\nsplit ki 8 mask\n"
+      "reorder io jo ko ii ji kio kii\ntensorize t wgmma_f16";
+  EXPECT_EQ(check("f16", kHalves, "pack x t 1/8 0 1%8\npack w t 0/8 1 0%8\n" + halves), absl::OkStatus());
+  EXPECT_EQ(check("f16", kHalves, "pack w t 0/8 1 0%8\n" + halves), absl::OkStatus())
+      << "chunks may follow one another";
+  EXPECT_THAT(std::string(check("f16", kHalves, "pack x t 1/8 0 1%8\n" + halves).message()),
+              HasSubstr("the rows of operand w do not lie side by side in chunks of 8: pack it"));
+  EXPECT_THAT(std::string(check("f16", kHalves,
+                                "split i 2 mask\nsplit j 2 mask\nsplit k 16 mask\nreorder io jo ko ii ji ki\n"
+                                "tensorize t wgmma_f16")
+                              .message()),
+              HasSubstr("loop ki stands where the instruction reduces over 8 iterations"));
+  const std::string floats =
+      "split i 2 mask\nsplit j 2 mask\nsplit k 8 mask\nsplit ki 4 mask\n"
+      "reorder io jo ko ii ji kio kii\ntensorize t wgmma_tf32";
+  EXPECT_EQ(check("f32", kFloats, "round x t 10\npack xnt t 1/4 0 1%4\nround w t 10\npack wnt t 0/4 1 0%4\n" + floats),
+            absl::OkStatus());
+}
+
+TEST(Round, IsToNearest) {
+  const auto rounded = [](float x) {
+    const auto workload = ir::ParseWorkload(
+        "workload \"copy\"\ninput x: f32[1] in [-1, 1]\n"
+        "y: f32[1] over i:1 = x[i]\noutput y\n");
+    const auto state = Replay(*workload, *ParseSchedule("round x y 10"));
+    EXPECT_TRUE(state.ok()) << state.status();
+    const auto module = passes::Lower(*state, target::Target(), "k");
+    EXPECT_TRUE(module.ok()) << module.status();
+    float y = 0;
+    const std::span<std::byte> args[] = {std::as_writable_bytes(std::span(&x, 1)),
+                                         std::as_writable_bytes(std::span(&y, 1))};
+    EXPECT_EQ(ir::Interpret(module->main[0], args), absl::OkStatus());
+    return y;
+  };
+  EXPECT_EQ(rounded(1.00048828125F), 1.0009765625F) << "a tie goes away from zero";
+  EXPECT_EQ(rounded(-1.00048828125F), -1.0009765625F);
+  EXPECT_EQ(rounded(1.000244140625F), 1.0F);
+  EXPECT_EQ(rounded(0.0F), 0.0F);
+  EXPECT_EQ(rounded(INFINITY), INFINITY);
+  EXPECT_TRUE(std::isnan(rounded(NAN)));
+}
+
+TEST(Round, SaysWhatDoesNotFit) {
+  const auto error = [](std::string_view schedule) {
+    return std::string(Check(Product("u8", "i8", 10, kPlain), schedule).message());
+  };
+  EXPECT_THAT(error("round x q 10"), HasSubstr("no stage q"));
+  EXPECT_THAT(error("round z t 10"), HasSubstr("does not read z"));
+  EXPECT_THAT(error("round x t 10"), HasSubstr("x is not f32"));
+  const auto floats = ir::ParseWorkload(
+      "workload \"copy\"\ninput x: f32[1] in [-1, 1]\n"
+      "y: f32[1] over i:1 = x[i]\noutput y\n");
+  EXPECT_THAT(std::string(Replay(*floats, *ParseSchedule("round x y 23")).status().message()),
+              HasSubstr("23 bits of fraction; 1 to 22 are fewer than f32 has"));
+}
+
 TEST(Distribute, SaysWhatDoesNotFit) {
   const auto error = [](std::string_view value, std::string_view schedule) {
     return std::string(Check(Product("u8", "i8", 10, value), schedule).message());
@@ -184,12 +262,13 @@ TEST(Tensorize, OnlyForTargetsThatHaveTheInstruction) {
 }
 
 TEST(ScheduleText, InstructionsReadBack) {
-  const std::string text = "recode x t\ndistribute t\ntensorize tm vpdpbusd_512\n";
+  const std::string text = "recode x t\nround y t 10\ndistribute t\ntensorize tm vpdpbusd_512\n";
   const auto schedule = ParseSchedule(text);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(Print(*schedule), text);
   EXPECT_FALSE(ParseSchedule("tensorize t vpdpbusd").ok());
   EXPECT_FALSE(ParseSchedule("recode x").ok());
+  EXPECT_FALSE(ParseSchedule("round x t").ok());
 }
 
 }  // namespace

@@ -268,6 +268,13 @@ d: f16[128,32] over i1:128, j1:32 = f16(max(c[i1, j1], 0.0f32))
 output d
 )",
      "cuda:sm_90a"},
+    {"rounded_blocks", "wgmma_tf32", R"(workload "matmul"
+input a: f32[128,96] in [-1, 1]
+const b: f32[96,32] in [-1, 1]
+c: f32[128,32] over i:128, j:32 = sum k:96 of a[i, k] * b[k, j]
+output c
+)",
+     "cuda -arch=sm_90a -tf32"},
     {"blocks_of_several", "wgmma_bf16", R"(workload "matmul"
 input q: bf16[2,64,32] in [-1, 1]
 input k: bf16[2,24,32] in [-1, 1]
@@ -294,6 +301,7 @@ TEST(LaneTile, LargeProductsTakeInstructionsWhereTheyMay) {
   EXPECT_THAT(schedule("f16", "cuda -arch=sm_90"), HasSubstr("mma_f16"));
   EXPECT_THAT(schedule("bf16", "cuda -arch=sm_87"), HasSubstr("mma_bf16"));
   EXPECT_THAT(schedule("f16", "cuda -arch=sm_90a"), HasSubstr("wgmma_f16"));
+  EXPECT_THAT(schedule("f32", "cuda -arch=sm_90a -tf32"), HasSubstr("wgmma_tf32"));
 }
 
 // Three launches, where their transforms cost less than the products that they save.
