@@ -1,20 +1,24 @@
-// A libcuda.so.1 for tests: one device, whose kernels are functions of this file under the names of those in the PTX.
+// A libcuda.so.1 for tests: one device. Its kernels are functions of this file where PTX has their names; what has
+// another name runs on the machine of tests/ptx.
 //
 // Memory is this process's own. What is enqueued is done at once, unless a graph is being recorded. As with the real
-// driver, an address that nobody allocated ends the context: from then on every call fails. A kernel named `hang` never
-// ends. Not a compiler: of PTX it reads the names of the entries, and refuses what is none; so it does of machine code,
-// which here is text that begins with "machine code for sm_87".
+// driver, an address that nobody allocated ends the context: from then on every call fails, and so it is with every
+// error of the machine, which says on stderr why. A kernel named `hang` never ends. Machine code is text here that
+// begins with "machine code for sm_87". HONE_FAKE_CUDA_ARCH is the architecture that the device has, "90"; else 87.
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
-#include <set>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "tests/ptx/program.h"
 
 namespace {
 
@@ -22,20 +26,20 @@ using Clock = std::chrono::steady_clock;
 using Work = std::function<int()>;
 using Handle = void*;
 
-constexpr int kIllegalAddress = 700;
+constexpr int kInvalidPtx = 218, kIllegalAddress = 700, kMisalignedAddress = 716, kLaunchFailed = 719;
 
 struct Grid {
-  unsigned groups, lanes;
+  unsigned groups, lanes, shared;
 };
 // Runs a kernel for all its lanes.
-using Function = int (*)(const Grid& grid, void* const* arguments);
+using Function = std::function<int(const Grid& grid, void* const* arguments)>;
 struct Kernel {
   Function run;
   int arguments = 3;
 };
 
 struct Module {
-  std::set<std::string> entries;
+  std::map<std::string, Kernel> kernels;
 };
 struct Graph {
   std::vector<Work> work;
@@ -195,6 +199,65 @@ int Move(void* to, const void* from, size_t bytes, uint64_t on_device) {
   });
 }
 
+// The driver's number for why the machine could not go on.
+int CodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return 0;
+    case absl::StatusCode::kOutOfRange:
+      return kIllegalAddress;
+    case absl::StatusCode::kDataLoss:
+      return kMisalignedAddress;
+    default:
+      return kLaunchFailed;
+  }
+}
+
+int RunOnMachine(const hone::ptx::Kernel& kernel, const Grid& grid, void* const* arguments) {
+  hone::ptx::Launch launch{.groups = grid.groups, .lanes = grid.lanes, .shared_bytes = grid.shared};
+  for (uint32_t i = 0; i < kernel.parameters; ++i) launch.arguments.push_back(*static_cast<uint64_t*>(arguments[i]));
+  for (const auto& [begin, bytes] : TheState().memory) launch.memory.push_back({begin, bytes});
+  const absl::Status status = hone::ptx::Run(kernel, launch);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  return CodeOf(status);
+}
+
+bool HasFunction(std::string_view name) { return Kernels().contains(std::string(name)); }
+
+// Kernels of the text: functions of this file, and all others as the machine runs them. False: it cannot read them.
+bool AddKernels(const std::string& text, Module* module) {
+  constexpr char kEntry[] = ".entry ";
+  for (size_t at = text.find(kEntry); at != std::string::npos; at = text.find(kEntry, at + 1)) {
+    const size_t begin = at + sizeof kEntry - 1;
+    const auto known = Kernels().find(text.substr(begin, text.find('(', begin) - begin));
+    if (known != Kernels().end()) module->kernels.insert(*known);
+  }
+  if (text.starts_with("machine code")) return true;
+  auto program = hone::ptx::Parse(text, [](std::string_view name) { return !HasFunction(name); });
+  if (!program.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(program.status().message()).c_str());
+    return false;
+  }
+  const auto kept = std::make_shared<const hone::ptx::Program>(*std::move(program));
+  for (const hone::ptx::Kernel& kernel : kept->kernels) {
+    const auto run = [kept, &kernel](const Grid& grid, void* const* arguments) {
+      return RunOnMachine(kernel, grid, arguments);
+    };
+    module->kernels[kernel.name] = {run, static_cast<int>(kernel.parameters)};
+  }
+  return true;
+}
+
+// "87", as the device says that it is.
+int Architecture() {
+  const char* const asked = std::getenv("HONE_FAKE_CUDA_ARCH");
+  return asked != nullptr ? std::atoi(asked) : 87;
+}
+int MostShared() {
+  const int architecture = Architecture();
+  return (architecture >= 90 ? 227 : architecture >= 80 ? 163 : architecture >= 70 ? 64 : 48) << 10;
+}
+
 void* At(unsigned long long place) { return reinterpret_cast<void*>(place); }
 
 }  // namespace
@@ -204,7 +267,9 @@ extern "C" {
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* version) { return *version = 12040, 0; }
 int cuGetErrorName(int code, const char** name) {
-  *name = code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == 218 ? "CUDA_ERROR_INVALID_PTX" : "an error";
+  *name = code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : code == kInvalidPtx   ? "CUDA_ERROR_INVALID_PTX"
+                                  : "an error";
   return 0;
 }
 int cuDeviceGetCount(int* count) { return *count = 1, 0; }
@@ -218,8 +283,14 @@ int cuDeviceGetPCIBusId(char* address, int bytes, int) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  static const std::map<int, int> values = {{1, 1024},     {8, 48 << 10}, {10, 32}, {16, 4},
-                                            {38, 4 << 20}, {75, 8},       {76, 7},  {97, 163 << 10}};
+  static const std::map<int, int> values = {{1, 1024},
+                                            {8, 48 << 10},
+                                            {10, 32},
+                                            {16, 4},
+                                            {38, 4 << 20},
+                                            {75, Architecture() / 10},
+                                            {76, Architecture() % 10},
+                                            {97, MostShared()}};
   const auto it = values.find(attribute);
   return *value = it == values.end() ? 0 : it->second, 0;
 }
@@ -236,7 +307,7 @@ int cuLinkCreate_v2(unsigned, int*, void** values, Handle* link) {
 int cuLinkAddData_v2(Handle link, int, void* data, size_t, const char*, unsigned, int*, void**) {
   const std::string text = static_cast<const char*>(data);
   const size_t version = text.find(".version");
-  if (version == std::string::npos || text.find(".version", version + 1) != std::string::npos) return 218;
+  if (version == std::string::npos || text.find(".version", version + 1) != std::string::npos) return kInvalidPtx;
   return *static_cast<std::string*>(link) = text, 0;
 }
 int cuLinkComplete(Handle link, void** code, size_t* bytes) {
@@ -249,27 +320,26 @@ int cuLinkDestroy(Handle link) { return delete static_cast<std::string*>(link), 
 int cuModuleLoadData(Handle* module, const void* code) {
   const std::string text = static_cast<const char*>(code);
   if (text.starts_with("machine code") && !text.starts_with("machine code for sm_87")) return 209;
-  auto* made = new Module();
-  constexpr char kEntry[] = ".entry ";
-  for (size_t at = text.find(kEntry); at != std::string::npos; at = text.find(kEntry, at + 1)) {
-    const size_t begin = at + sizeof kEntry - 1;
-    made->entries.insert(text.substr(begin, text.find('(', begin) - begin));
-  }
-  return *module = made, 0;
+  auto made = std::make_unique<Module>();
+  if (!AddKernels(text, made.get())) return kInvalidPtx;
+  return *module = made.release(), 0;
 }
 int cuModuleUnload(Handle module) {
   WaitForAll();
-  return delete static_cast<Module*>(module), 0;
+  auto* const made = static_cast<Module*>(module);
+  for (auto& [name, kernel] : made->kernels) TheState().asked_shared.erase(&kernel);
+  return delete made, 0;
 }
 int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
-  const auto it = Kernels().find(name);
-  if (!static_cast<Module*>(module)->entries.contains(name) || it == Kernels().end()) return 500;
-  return *function = const_cast<Kernel*>(&it->second), 0;
+  auto& kernels = static_cast<Module*>(module)->kernels;
+  const auto it = kernels.find(name);
+  if (it == kernels.end()) return 500;
+  return *function = &it->second, 0;
 }
 int cuFuncGetAttribute(int* value, int attribute, Handle) { return *value = attribute == 0 ? 1024 : 0, 0; }
 
 int cuFuncSetAttribute(Handle function, int attribute, int value) {
-  if (attribute != 8 || value > 163 << 10) return 1;
+  if (attribute != 8 || value > MostShared()) return 1;
   TheState().asked_shared[function] = static_cast<unsigned>(value);
   return 0;
 }
@@ -279,7 +349,7 @@ int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
   const size_t rounded = (bytes + 511) / 512 * 512;
   void* const memory = std::aligned_alloc(512, rounded);
   *place = reinterpret_cast<unsigned long long>(memory);
-  TheState().memory[*place] = rounded;
+  TheState().memory[*place] = bytes;  // beyond is nobody's
   return 0;
 }
 int cuMemFree_v2(unsigned long long place) {
@@ -331,13 +401,13 @@ int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigne
   std::vector<uint64_t> places;  // copied at once, as the driver does
   const Kernel& kernel = *static_cast<const Kernel*>(function);
   for (int i = 0; i < kernel.arguments; ++i) places.push_back(*static_cast<uint64_t*>(arguments[i]));
-  return Do([=, run = kernel.run]() mutable {
+  return Do([places, groups, lanes, shared, run = kernel.run]() mutable {
     std::vector<void*> copies;
     for (uint64_t& place : places) {
       if (!IsAllocated(place, 1)) return kIllegalAddress;
       copies.push_back(&place);
     }
-    return run({groups, lanes}, copies.data());
+    return run({groups, lanes, shared}, copies.data());
   });
 }
 

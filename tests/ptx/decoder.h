@@ -1,0 +1,78 @@
+// Statements of one kernel to instructions.
+#ifndef HONE_TESTS_PTX_DECODER_H_
+#define HONE_TESTS_PTX_DECODER_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tests/ptx/instruction.h"
+#include "tests/ptx/operations.h"
+#include "tests/ptx/statement.h"
+
+namespace hone::ptx {
+
+struct Variable {
+  std::string name;
+  Space space = Space::kGlobal;
+  int64_t align = 1;
+  uint64_t bytes = 0;
+  bool asked = false;    // shared memory of the size that a launch asks for
+  uint64_t address = 0;  // of global memory; else given by Finish, if it is named at all
+};
+
+class Decoder {
+ public:
+  Decoder(Kernel* kernel, const std::vector<Variable>& module_variables);
+
+  void DeclareParameter(const std::string& name);
+  void DeclareRegister(const std::string& name);  // in the innermost scope
+  void DeclareVariable(Variable variable);
+  absl::Status DeclareLabel(const std::string& name);
+  void OpenScope() { scopes_.emplace_back(); }
+  void CloseScope() { scopes_.pop_back(); }
+  absl::Status Decode(const Statement& statement);
+  // Gives places to what was named, and branches their targets.
+  absl::Status Finish();
+
+ private:
+  // By the first word of the name; each refuses what it does not know.
+  absl::Status DecodeCompute(const Operation& operation, Instruction i);
+  absl::Status DecodeMove(Instruction i);
+  absl::Status DecodeAddress(Instruction i);  // cvta
+  absl::Status DecodeAccess(Instruction i);   // ld, st
+  absl::Status DecodeControl(Instruction i);
+  absl::Status DecodeCopy(Instruction i);
+  absl::Status DecodeShuffle(Instruction i);
+  absl::Status DecodeMma(Instruction i);
+  absl::Status DecodeProduct(Instruction i);
+
+  absl::Status Unknown() const;
+  bool HasOperands(size_t count) const { return statement_->operands.size() == count; }
+  absl::StatusOr<uint32_t> SlotOf(const Operand& operand);
+  // Slots of all parts, as a list of the kernel's.
+  absl::Status AddList(const std::vector<Operand>& parts, Instruction* i);
+  absl::Status SetAddress(const Operand& operand, Instruction* i);
+  uint32_t Constant(uint64_t value);
+  uint32_t NewSlot() { return kernel_->slots++; }
+  void Emit(const Instruction& i);
+
+  Kernel* kernel_;
+  const Statement* statement_ = nullptr;
+  std::vector<std::string_view> parts_;  // of its name
+  std::vector<std::unordered_map<std::string, uint32_t>> scopes_;
+  std::map<uint64_t, uint32_t> constants_;
+  std::vector<Variable> variables_;
+  std::vector<std::pair<size_t, uint32_t>> named_;  // variables, and the slots with their addresses
+  std::map<std::string, uint32_t> labels_;
+  std::vector<std::pair<size_t, std::string>> branches_;  // instructions, and where they go
+};
+
+}  // namespace hone::ptx
+
+#endif  // HONE_TESTS_PTX_DECODER_H_

@@ -1,0 +1,195 @@
+#include "tests/ptx/group.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status.h"
+#include "fmt/format.h"
+
+namespace hone::ptx {
+namespace {
+
+constexpr uint64_t kStaticShared = 48 << 10;           // that a kernel may have without asking for it
+constexpr uint64_t kMostBranches = uint64_t{1} << 28;  // of one lane, between two meetings
+constexpr int kUnset = 0xff;                           // memory that nobody wrote: NaN, or -1
+
+}  // namespace
+
+Group::Group(const Kernel& kernel, const Launch& launch)
+    : kernel_(kernel),
+      launch_(launch),
+      slots_(size_t{launch.lanes} * kernel.slots),
+      shared_(kernel.shared_bytes + launch.shared_bytes),
+      local_(launch.lanes * kernel.local_bytes),
+      products_((launch.lanes + kWarps - 1) / kWarps),
+      unseen_(kernel.has_products ? shared_.size() : 0),
+      uses_(launch.memory.size()) {
+  if (kernel.shared_bytes > kStaticShared) {
+    error_ = absl::InvalidArgumentError(fmt::format("kernel '{}' has {} bytes of shared memory without asking for them",
+                                                    kernel.name, kernel.shared_bytes));
+  }
+}
+
+void Group::Reset(uint32_t number) {
+  number_ = number;
+  std::ranges::fill(slots_, ~uint64_t{0});
+  std::ranges::fill(shared_, std::byte{kUnset});
+  std::ranges::fill(local_, std::byte{kUnset});
+  std::ranges::fill(unseen_, 0);
+  fenced_.clear();
+  lanes_.assign(launch_.lanes, {});
+  products_.assign(products_.size(), {});
+  for (uint32_t n = 0; n < launch_.lanes; ++n) {
+    Lane& lane = lanes_[n];
+    lane.number = n;
+    lane.slots = &slots_[size_t{n} * kernel_.slots];
+    lane.local = local_.data() + n * kernel_.local_bytes;
+    const uint32_t special[] = {n, launch_.lanes, number, launch_.groups, n % kWarp, n / kWarp, 0};
+    static_assert(std::size(special) == kSpecialSlots);
+    std::ranges::copy(special, lane.slots);
+    std::ranges::copy(launch_.arguments, lane.slots + kSpecialSlots);
+    for (const auto& [slot, value] : kernel_.constants) lane.slots[slot] = value;
+  }
+}
+
+// Lanes run in one order until they meet, and then in the other: what one must not see of another before, it does not
+// see in one of them.
+absl::Status Group::Run(uint32_t number) {
+  HONE_RETURN_IF_ERROR(error_);
+  Reset(number);
+  forth_ = number % 2 == 0;
+  const auto ended = [](const Lane& lane) { return lane.ended; };
+  while (!std::ranges::all_of(lanes_, ended)) {
+    for (size_t n = 0; n < lanes_.size(); ++n) {
+      Lane& lane = lanes_[forth_ ? n : lanes_.size() - 1 - n];
+      if (!lane.waits && !lane.ended && !RunLane(&lane)) return error_;
+    }
+    forth_ = !forth_;
+    if (std::ranges::all_of(lanes_, ended)) break;
+    const bool met = Meet();
+    HONE_RETURN_IF_ERROR(error_);
+    if (!met) return Stuck();
+  }
+  return absl::OkStatus();
+}
+
+bool Group::RunLane(Lane* lane) {
+  uint64_t* const s = lane->slots;
+  const Instruction* const code = kernel_.code.data();
+  const std::vector<bool>& sums = products_[lane->number / kWarps].sums;
+  const bool watches = !sums.empty();
+  uint64_t branches = 0;
+  for (const Instruction* i = code + lane->pc;; ++i) {
+    if (i->guarded && ((s[i->guard] & 1) != 0) == i->guard_negated) continue;
+    if (watches && i->kind < Kind::kBarrier && TouchesSums(*i, sums)) {
+      return Fail(absl::StatusCode::kFailedPrecondition, *i, *lane, "uses a sum of wgmma that was not waited for");
+    }
+    switch (i->kind) {
+      case Kind::kCompute:
+        i->compute(*i, s);
+        break;
+      case Kind::kLoad:
+        if (!Load(*i, lane)) return false;
+        break;
+      case Kind::kStore:
+        if (!Store(*i, lane)) return false;
+        break;
+      case Kind::kPack:
+        s[i->to] = 0;
+        for (uint32_t n = i->count; n-- > 0;) {
+          const uint64_t mask = (uint64_t{1} << (8 * i->bytes)) - 1;
+          s[i->to] = s[i->to] << (8 * i->bytes) | (s[kernel_.lists[i->list + n]] & mask);
+        }
+        break;
+      case Kind::kUnpack: {
+        uint64_t value = s[i->a];
+        for (uint32_t n = 0; n < i->count; ++n, value >>= 8 * i->bytes) {
+          s[kernel_.lists[i->list + n]] = value & ((uint64_t{1} << (8 * i->bytes)) - 1);
+        }
+        break;
+      }
+      case Kind::kBranch:
+        if (++branches > kMostBranches) {
+          return Fail(absl::StatusCode::kDeadlineExceeded, *i, *lane, "has branched too often to come to an end");
+        }
+        i = code + i->target - 1;
+        break;
+      case Kind::kExit:
+        lane->ended = true;
+        return true;
+      case Kind::kTrap:
+        return Fail(absl::StatusCode::kAborted, *i, *lane, "is a trap");
+      case Kind::kNothing:
+        break;
+      case Kind::kCopy:
+        if (!BeginCopy(*i, lane)) return false;
+        break;
+      case Kind::kCommitCopies:
+        lane->bundles.push_back(std::exchange(lane->copies, {}));
+        break;
+      case Kind::kWaitCopies:
+        WaitForCopies(static_cast<size_t>(i->offset), lane);
+        break;
+      case Kind::kWaitAllCopies:
+        WaitForCopies(0, lane);
+        Arrive(std::exchange(lane->copies, {}), lane);
+        break;
+      case Kind::kFenceProxy:
+        FenceWrites(lane);
+        break;
+      default:
+        lane->pc = static_cast<uint32_t>(i - code);
+        lane->waits = true;
+        return true;
+    }
+  }
+}
+
+bool Group::TouchesSums(const Instruction& i, const std::vector<bool>& sums) const {
+  bool touches = false;
+  for (const uint32_t slot : {i.to, i.also_to, i.a, i.b, i.c, i.guard}) touches |= sums[slot];
+  for (uint32_t n = 0; n < i.count; ++n) touches |= sums[kernel_.lists[i.list + n]];
+  return touches;
+}
+
+std::string Group::Place(const Instruction& i) const {
+  const auto& [line, text] = kernel_.source[static_cast<size_t>(&i - kernel_.code.data())];
+  return fmt::format("line {}: {}", line, text);
+}
+
+bool Group::Fail(absl::StatusCode code, const Instruction& i, const Lane& lane, std::string_view what) {
+  error_ = absl::Status(
+      code, fmt::format("kernel '{}', {}: group {}, lane {} {}", kernel_.name, Place(i), number_, lane.number, what));
+  return false;
+}
+
+// One that waits, and the first of those that it waits for.
+absl::Status Group::Stuck() const {
+  const auto waits = [](const Lane& lane) { return lane.waits; };
+  const Lane& waiting = *std::ranges::find_if(lanes_, waits);
+  const Kind kind = Next(waiting).kind;
+  const uint32_t width = kind == Kind::kBarrier ? launch_.lanes : kind < Kind::kProductFence ? kWarp : kWarps;
+  const uint32_t first = waiting.number / width * width;
+  std::string others = fmt::format("there are {} lanes", launch_.lanes);
+  for (uint32_t n = first; n < std::min(first + width, launch_.lanes); ++n) {
+    const Lane& other = lanes_[n];
+    if (!other.ended && other.pc == waiting.pc) continue;
+    others = fmt::format("lane {} {}", n, other.ended ? "has ended" : "is at " + Place(Next(other)));
+    break;
+  }
+  return absl::FailedPreconditionError(fmt::format("kernel '{}', {}: group {}, lane {} waits for others, but {}",
+                                                   kernel_.name, Place(Next(waiting)), number_, waiting.number,
+                                                   others));
+}
+
+absl::Status Group::CheckReadOnly() const {
+  if (!launch_.memory_is_buffers) return absl::OkStatus();
+  for (const Use& use : uses_) {
+    if (use.only_read == nullptr || use.written == nullptr) continue;
+    return absl::FailedPreconditionError(fmt::format("kernel '{}', {}: reads what is written by {}", kernel_.name,
+                                                     Place(*use.only_read), Place(*use.written)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::ptx

@@ -1,0 +1,127 @@
+// One group of lanes at a time: its memory, its lanes, and what they do together.
+#ifndef HONE_TESTS_PTX_GROUP_H_
+#define HONE_TESTS_PTX_GROUP_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tests/ptx/instruction.h"
+#include "tests/ptx/program.h"
+
+namespace hone::ptx {
+
+inline constexpr uint32_t kWarp = 32, kWarps = 4 * kWarp;  // lanes that mma takes, and wgmma
+
+class Group {
+ public:
+  Group(const Kernel& kernel, const Launch& launch);
+  // The group of that number, from its first instruction to its last.
+  absl::Status Run(uint32_t number);
+  // After all groups: nothing was written that was read as what nobody writes.
+  absl::Status CheckReadOnly() const;
+
+ private:
+  // An asynchronous copy that was asked for: where shared memory begins to change, from where, and how much of it is
+  // not zeros.
+  struct Copy {
+    uint64_t to = 0, from = 0;
+    uint32_t bytes = 0, given = 0;
+  };
+  struct Lane {
+    uint32_t number = 0;
+    uint64_t* slots = nullptr;
+    std::byte* local = nullptr;
+    uint32_t pc = 0;
+    bool waits = false, ended = false;  // at an instruction that lanes do together; for ever
+    std::vector<Copy> copies;           // that belong to no bundle yet
+    std::deque<std::vector<Copy>> bundles;
+    std::vector<std::pair<uint64_t, uint32_t>> written;  // of shared memory, since its last fence
+  };
+  // A matrix in shared memory, as wgmma finds it.
+  struct Blocks {
+    uint64_t start = 0, chunks_apart = 0, blocks_apart = 0;  // bytes
+  };
+  struct Product {
+    const Instruction* instruction = nullptr;
+    Blocks a, b;
+    bool adds = true;  // to what the sums are
+  };
+  // Of four warps: what they began and did not wait for.
+  struct Products {
+    bool fenced = false;
+    std::vector<Product> open;
+    std::deque<std::vector<Product>> bundles;
+    std::vector<bool> sums;  // slots that are being written; empty: none
+  };
+  // Of a piece of global memory: instructions that read it as what nobody writes, and that wrote it.
+  struct Use {
+    const Instruction* only_read = nullptr;
+    const Instruction* written = nullptr;
+  };
+
+  void Reset(uint32_t number);
+  // Until it waits or ends; false: error_ says why not.
+  bool RunLane(Lane* lane);
+  bool Load(const Instruction& i, Lane* lane);
+  bool Store(const Instruction& i, Lane* lane);
+  bool BeginCopy(const Instruction& i, Lane* lane);
+  void Arrive(std::span<const Copy> copies, Lane* lane);
+  void WaitForCopies(size_t pending, Lane* lane);
+  // The bytes at that address; nullptr where the lane must not reach.
+  std::byte* Reach(const Instruction& i, const Lane& lane, Space space, uint64_t address, uint64_t bytes, bool writes);
+  std::byte* ReachGlobal(const Instruction& i, const Lane& lane, uint64_t address, uint64_t bytes, bool writes);
+  void MarkWritten(uint64_t offset, uint32_t bytes, Lane* lane);
+  void FenceWrites(Lane* lane);
+  bool TouchesSums(const Instruction& i, const std::vector<bool>& sums) const;
+
+  // What lanes that wait can do together; false: nothing.
+  bool Meet();
+  bool MeetAtBarrier();
+  bool MeetInWarp(uint32_t first);
+  bool MeetInWarps(uint32_t first);
+  // Whether all `lanes` wait at the instruction of the first of them.
+  bool AllWait(std::span<Lane> lanes) const;
+  void GoOn(std::span<Lane> lanes);
+  // Those of a mask in a warp, if they all wait at `i`.
+  bool ShuffleTogether(const Instruction& i, std::span<Lane> warp, const Lane& asking);
+  void Multiply(const Instruction& i, std::span<Lane> warp);
+  bool DoTogether(const Instruction& i, std::span<Lane> lanes, Products* products);
+  bool BeginProduct(const Instruction& i, std::span<Lane> lanes, Products* products);
+  bool FindBlocks(const Instruction& i, std::span<Lane> lanes, uint32_t slot, Blocks* blocks);
+  bool Visible(const Product& product, const Lane& lane, std::string_view otherwise);
+  bool FinishProduct(const Product& product, std::span<Lane> lanes);
+  // rows x 16 factors.
+  std::vector<float> Gather(const Blocks& blocks, uint32_t rows, Element element) const;
+
+  const Instruction& Next(const Lane& lane) const { return kernel_.code[lane.pc]; }
+  std::string Place(const Instruction& i) const;
+  bool Fail(absl::StatusCode code, const Instruction& i, const Lane& lane, std::string_view what);
+  absl::Status Stuck() const;
+
+  const Kernel& kernel_;
+  const Launch& launch_;
+  uint32_t number_ = 0;
+  bool forth_ = true;  // in which order lanes run until they meet next
+  std::vector<uint64_t> slots_;
+  std::vector<std::byte> shared_, local_;
+  std::vector<Lane> lanes_;
+  std::vector<Products> products_;
+  // Of bytes of shared memory that wgmma would not see: the lane that wrote, from 1 on, or kFenced.
+  std::vector<uint16_t> unseen_;
+  std::vector<std::pair<uint64_t, uint32_t>> fenced_;  // since the last barrier
+  std::vector<Use> uses_;                              // of launch_.memory
+  size_t last_memory_ = 0;                             // where an address was found
+  absl::Status error_;
+};
+
+}  // namespace hone::ptx
+
+#endif  // HONE_TESTS_PTX_GROUP_H_

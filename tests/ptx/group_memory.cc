@@ -1,0 +1,153 @@
+// What lanes do with memory.
+#include <algorithm>
+#include <cstring>
+
+#include "fmt/format.h"
+#include "tests/ptx/group.h"
+
+namespace hone::ptx {
+namespace {
+
+constexpr uint16_t kFenced = 0xffff;
+
+}  // namespace
+
+std::byte* Group::ReachGlobal(const Instruction& i, const Lane& lane, uint64_t address, uint64_t bytes, bool writes) {
+  const auto has = [&](const Memory& memory) {
+    return address >= memory.begin && address - memory.begin <= memory.bytes &&
+           bytes <= memory.bytes - (address - memory.begin);
+  };
+  if (last_memory_ >= launch_.memory.size() || !has(launch_.memory[last_memory_])) {
+    const auto after = std::ranges::upper_bound(launch_.memory, address, {}, &Memory::begin);
+    if (after == launch_.memory.begin() || !has(*(after - 1))) {
+      Fail(absl::StatusCode::kOutOfRange, i, lane,
+           fmt::format("{} {} bytes at {:#x}, which is nobody's", writes ? "writes" : "reads", bytes, address));
+      return nullptr;
+    }
+    last_memory_ = static_cast<size_t>(after - launch_.memory.begin()) - 1;
+  }
+  if (writes) uses_[last_memory_].written = &i;
+  if (i.only_read) uses_[last_memory_].only_read = &i;
+  return reinterpret_cast<std::byte*>(address);
+}
+
+std::byte* Group::Reach(const Instruction& i, const Lane& lane, Space space, uint64_t address, uint64_t bytes,
+                        bool writes) {
+  if (address % bytes != 0) {
+    Fail(absl::StatusCode::kDataLoss, i, lane,
+         fmt::format("{} {} bytes at {:#x}, which is not aligned", writes ? "writes" : "reads", bytes, address));
+    return nullptr;
+  }
+  if (space == Space::kGeneric) {
+    space = address >= kLocalWindow ? Space::kLocal : address >= kSharedWindow ? Space::kShared : Space::kGlobal;
+    address -= space == Space::kLocal ? kLocalWindow : space == Space::kShared ? kSharedWindow : 0;
+  }
+  if (space == Space::kGlobal) return ReachGlobal(i, lane, address, bytes, writes);
+  const bool is_shared = space == Space::kShared;
+  const uint64_t begin = is_shared ? kSharedBegin : kLocalBegin;
+  const uint64_t size = is_shared ? shared_.size() : kernel_.local_bytes;
+  if (address < begin || address - begin + bytes > size || address - begin + bytes < bytes) {
+    Fail(absl::StatusCode::kOutOfRange, i, lane,
+         fmt::format("{} {} bytes at {} of {} bytes of {} memory", writes ? "writes" : "reads", bytes,
+                     static_cast<int64_t>(address - begin), size, is_shared ? "shared" : "local"));
+    return nullptr;
+  }
+  return (is_shared ? shared_.data() : lane.local) + (address - begin);
+}
+
+bool Group::Load(const Instruction& i, Lane* lane) {
+  uint64_t* const s = lane->slots;
+  const std::byte* from =
+      Reach(i, *lane, i.space, s[i.a] + static_cast<uint64_t>(i.offset), uint64_t{i.bytes} * i.count, false);
+  if (from == nullptr) return false;
+  const int unused = 64 - 8 * i.bytes;
+  for (uint32_t n = 0; n < i.count; ++n, from += i.bytes) {
+    uint64_t value = 0;
+    std::memcpy(&value, from, i.bytes);
+    if (i.is_signed) value = static_cast<uint64_t>(static_cast<int64_t>(value << unused) >> unused);
+    s[kernel_.lists[i.list + n]] = value;
+  }
+  return true;
+}
+
+bool Group::Store(const Instruction& i, Lane* lane) {
+  const uint64_t* const s = lane->slots;
+  const uint32_t bytes = uint32_t{i.bytes} * i.count;
+  std::byte* to = Reach(i, *lane, i.space, s[i.a] + static_cast<uint64_t>(i.offset), bytes, true);
+  if (to == nullptr) return false;
+  if (!unseen_.empty() && to >= shared_.data() && to < shared_.data() + shared_.size()) {
+    MarkWritten(static_cast<uint64_t>(to - shared_.data()), bytes, lane);
+  }
+  for (uint32_t n = 0; n < i.count; ++n, to += i.bytes) std::memcpy(to, &s[kernel_.lists[i.list + n]], i.bytes);
+  return true;
+}
+
+bool Group::BeginCopy(const Instruction& i, Lane* lane) {
+  const uint64_t* const s = lane->slots;
+  const auto given = static_cast<uint32_t>(s[i.c]);
+  if (given > i.bytes) {
+    return Fail(absl::StatusCode::kInvalidArgument, i, *lane, fmt::format("copies {} bytes of {}", given, i.bytes));
+  }
+  const std::byte* const to = Reach(i, *lane, Space::kShared, s[i.to] + s[i.b], i.bytes, true);
+  if (to == nullptr) return false;
+  Copy copy{static_cast<uint64_t>(to - shared_.data()), s[i.a] + static_cast<uint64_t>(i.offset), i.bytes, given};
+  if (given > 0) {
+    if (copy.from % i.bytes != 0) {
+      return Fail(absl::StatusCode::kDataLoss, i, *lane,
+                  fmt::format("copies {} bytes from {:#x}, which is not aligned", i.bytes, copy.from));
+    }
+    if (ReachGlobal(i, *lane, copy.from, given, false) == nullptr) return false;
+  }
+  lane->copies.push_back(copy);
+  return true;
+}
+
+void Group::Arrive(std::span<const Copy> copies, Lane* lane) {
+  for (const Copy& copy : copies) {
+    std::byte* const to = shared_.data() + copy.to;
+    std::memcpy(to, reinterpret_cast<const std::byte*>(copy.from), copy.given);
+    std::memset(to + copy.given, 0, copy.bytes - copy.given);
+    if (!unseen_.empty()) MarkWritten(copy.to, copy.bytes, lane);
+  }
+}
+
+void Group::WaitForCopies(size_t pending, Lane* lane) {
+  while (lane->bundles.size() > pending) {
+    Arrive(lane->bundles.front(), lane);
+    lane->bundles.pop_front();
+  }
+}
+
+void Group::MarkWritten(uint64_t offset, uint32_t bytes, Lane* lane) {
+  std::fill_n(unseen_.begin() + static_cast<int64_t>(offset), bytes, static_cast<uint16_t>(lane->number + 1));
+  lane->written.emplace_back(offset, bytes);
+}
+
+// Of what the lane wrote last itself: from the next barrier on, it is seen.
+void Group::FenceWrites(Lane* lane) {
+  for (const auto& [offset, bytes] : lane->written) {
+    for (uint64_t at = offset; at < offset + bytes && at < unseen_.size(); ++at) {
+      if (unseen_[at] == lane->number + 1) unseen_[at] = kFenced;
+    }
+    fenced_.emplace_back(offset, bytes);
+  }
+  lane->written.clear();
+}
+
+bool Group::MeetAtBarrier() {
+  const auto waits = [&](const Lane& lane) { return lane.waits && Next(lane).kind == Kind::kBarrier; };
+  if (!std::ranges::all_of(lanes_, waits)) return false;
+  for (size_t first = 0; first < lanes_.size(); first += kWarp) {  // warps may be at barriers of different lines
+    if (!AllWait(std::span(lanes_).subspan(first, std::min<size_t>(kWarp, lanes_.size() - first)))) return false;
+  }
+  for (const auto& [offset, bytes] : fenced_) {
+    for (uint64_t at = offset; at < offset + bytes; ++at) {
+      if (unseen_[at] == kFenced) unseen_[at] = 0;
+    }
+  }
+  fenced_.clear();
+  GoOn(lanes_);
+  return true;
+}
+
+}  // namespace hone::ptx

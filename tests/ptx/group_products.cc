@@ -1,0 +1,143 @@
+// wgmma: what 128 lanes begin together, and find in their registers when they have waited for it.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "fmt/format.h"
+#include "tests/ptx/group.h"
+#include "tests/ptx/numbers.h"
+
+namespace hone::ptx {
+namespace {
+
+constexpr uint32_t kRows = 64, kSteps = 16, kBlockRows = 8;
+constexpr uint64_t kChunk = 16;  // bytes of a row that lie side by side
+
+bool IsOfWarps(Kind kind) { return kind >= Kind::kProductFence; }
+
+}  // namespace
+
+bool Group::MeetInWarps(uint32_t first) {
+  const std::span lanes = std::span(lanes_).subspan(first, std::min<size_t>(kWarps, lanes_.size() - first));
+  if (!error_.ok() || lanes.size() < kWarps || !lanes[0].waits || !IsOfWarps(Next(lanes[0]).kind) || !AllWait(lanes)) {
+    return false;
+  }
+  if (!DoTogether(Next(lanes[0]), lanes, &products_[first / kWarps])) return false;
+  GoOn(lanes);
+  return true;
+}
+
+bool Group::DoTogether(const Instruction& i, std::span<Lane> lanes, Products* products) {
+  switch (i.kind) {
+    case Kind::kProductFence:
+      products->fenced = true;
+      return true;
+    case Kind::kProduct:
+      return BeginProduct(i, lanes, products);
+    case Kind::kCommitProducts:
+      products->bundles.push_back(std::exchange(products->open, {}));
+      return true;
+    default:
+      break;
+  }
+  while (products->bundles.size() > static_cast<size_t>(i.offset)) {
+    for (const Product& product : products->bundles.front()) {
+      if (!FinishProduct(product, lanes)) return false;
+    }
+    products->bundles.pop_front();
+  }
+  if (products->bundles.empty() && products->open.empty()) {
+    products->sums.clear();
+    products->fenced = false;  // lanes may change their registers again
+  }
+  return true;
+}
+
+bool Group::BeginProduct(const Instruction& i, std::span<Lane> lanes, Products* products) {
+  if (!products->fenced) {
+    return Fail(absl::StatusCode::kFailedPrecondition, i, lanes[0], "has no wgmma.fence before it");
+  }
+  Product product{&i, {}, {}, (lanes[0].slots[i.c] & 1) != 0};
+  if (!FindBlocks(i, lanes, i.a, &product.a) || !FindBlocks(i, lanes, i.b, &product.b)) return false;
+  if (!Visible(product, lanes[0], "which no fence and barrier made visible")) return false;
+  products->sums.resize(kernel_.slots);
+  for (uint32_t n = 0; n < i.count; ++n) products->sums[kernel_.lists[i.list + n]] = true;
+  products->open.push_back(product);
+  return true;
+}
+
+bool Group::FindBlocks(const Instruction& i, std::span<Lane> lanes, uint32_t slot, Blocks* blocks) {
+  const uint64_t descriptor = lanes[0].slots[slot];
+  for (const Lane& lane : lanes) {
+    if (lane.slots[slot] == descriptor) continue;
+    return Fail(
+        absl::StatusCode::kFailedPrecondition, i, lane,
+        fmt::format("has the descriptor {:#x}, lane {} has {:#x}", lane.slots[slot], lanes[0].number, descriptor));
+  }
+  constexpr uint64_t kField = 0x3fff;
+  if ((descriptor & ~(kField | kField << 16 | kField << 32)) != 0) {
+    return Fail(absl::StatusCode::kUnimplemented, i, lanes[0],
+                fmt::format("has the descriptor {:#x}, with bits that this machine does not know", descriptor));
+  }
+  const auto field = [&](int first) { return (descriptor >> first & kField) * kChunk; };
+  *blocks = {field(0) - kSharedBegin, field(16), field(32)};
+  const bool is_a = slot == i.a;
+  const uint64_t last_block = ((is_a ? kRows : i.target) / kBlockRows - 1) * blocks->blocks_apart;
+  const uint64_t end = blocks->start + blocks->chunks_apart + last_block + kBlockRows * kChunk;
+  if (field(0) < kSharedBegin || end > shared_.size()) {
+    return Fail(absl::StatusCode::kOutOfRange, i, lanes[0],
+                fmt::format("reads up to {} of {} bytes of shared memory", end, shared_.size()));
+  }
+  return true;
+}
+
+bool Group::Visible(const Product& product, const Lane& lane, std::string_view otherwise) {
+  for (const auto& [blocks, rows] :
+       {std::pair<const Blocks&, uint32_t>{product.a, kRows}, {product.b, product.instruction->target}}) {
+    for (uint32_t block = 0; block < rows / kBlockRows; ++block) {
+      for (uint64_t chunk = 0; chunk < 2; ++chunk) {
+        const uint64_t begin = blocks.start + block * blocks.blocks_apart + chunk * blocks.chunks_apart;
+        for (uint64_t at = begin; at < begin + kBlockRows * kChunk; ++at) {
+          if (unseen_[at] == 0) continue;
+          return Fail(absl::StatusCode::kFailedPrecondition, *product.instruction, lane,
+                      fmt::format("reads byte {} of shared memory, {}", at, otherwise));
+        }
+      }
+    }
+  }
+  return true;
+}
+
+std::vector<float> Group::Gather(const Blocks& blocks, uint32_t rows, Element element) const {
+  std::vector<float> factors(size_t{rows} * kSteps);
+  for (uint32_t row = 0; row < rows; ++row) {
+    for (uint32_t step = 0; step < kSteps; ++step) {
+      const uint64_t at = blocks.start + row / kBlockRows * blocks.blocks_apart + row % kBlockRows * kChunk +
+                          step / 8 * blocks.chunks_apart + step % 8 * 2;
+      uint16_t bits = 0;
+      std::memcpy(&bits, shared_.data() + at, sizeof bits);
+      factors[size_t{row} * kSteps + step] = element == Element::kF16 ? FromF16(bits) : FromBf16(bits);
+    }
+  }
+  return factors;
+}
+
+// Lane l of warp w has rows 16 w + l / 4, and 8 more, and of every eight columns 2 (l % 4) and the next.
+bool Group::FinishProduct(const Product& product, std::span<Lane> lanes) {
+  const Instruction& i = *product.instruction;
+  if (!Visible(product, lanes[0], "which was written before it was waited for")) return false;
+  const std::vector<float> a = Gather(product.a, kRows, i.element), b = Gather(product.b, i.target, i.element);
+  for (uint32_t n = 0; n < kWarps; ++n) {
+    for (uint32_t place = 0; place < i.count; ++place) {
+      const uint32_t row = 16 * (n / kWarp) + n % kWarp / 4 + 8 * (place / 2 % 2);
+      const uint32_t column = 8 * (place / 4) + 2 * (n % 4) + place % 2;
+      uint64_t& slot = lanes[n].slots[kernel_.lists[i.list + place]];
+      double sum = product.adds ? std::bit_cast<float>(static_cast<uint32_t>(slot)) : 0;
+      for (uint32_t k = 0; k < kSteps; ++k) sum += double{a[row * kSteps + k]} * double{b[column * kSteps + k]};
+      slot = std::bit_cast<uint32_t>(static_cast<float>(sum));
+    }
+  }
+  return true;
+}
+
+}  // namespace hone::ptx

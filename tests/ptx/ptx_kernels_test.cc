@@ -1,0 +1,181 @@
+// What code generation makes for CUDA, run: small workloads with their preferred and with random schedules, for old and
+// new targets, held against the interpreter.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "compiler/ir/type.h"
+#include "compiler/space/space.h"
+#include "compiler/target/target.h"
+#include "tests/ptx/on_machine.h"
+#include "tests/unit/space/workloads.h"
+
+namespace hone::space {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kTargets[] = {"cuda:sm_53", "cuda:sm_75", "cuda -arch=sm_80 -tf32", "cuda:sm_90a"};
+
+target::Target Parsed(const std::string& text) { return target::ParseTarget(text).value(); }
+
+// Sums are in another order than the interpreter's. Factors that an instruction rounds are wrong by up to 2^-10, and
+// what is stored in 16 bits by 2^-8 of itself.
+testing::Tolerance ToleranceFor(const ir::Workload& workload, const schedule::Schedule& schedule) {
+  bool halves = false;
+  for (const ir::Param& param : workload.params)
+    halves |= ir::IsFloat(param.buffer->dtype) && ir::SizeOf(param.buffer->dtype) == 2;
+  for (const ir::Buffer& output : workload.outputs)
+    halves |= ir::IsFloat(output->dtype) && ir::SizeOf(output->dtype) == 2;
+  if (halves) return {1e-2, 1e-3};
+  if (schedule::Print(schedule).find("mma_tf32") != std::string::npos) return {1e-3, 1e-3};
+  return {3e-5, 1e-6};
+}
+
+// Whether the decisions led to something that was run; that it is right is expected.
+bool IsRight(const ir::Workload& workload, const target::Target& target, Chooser& chooser, std::string* ptx = nullptr) {
+  const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+  if (!candidate.ok()) {
+    EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
+    return false;
+  }
+  const absl::Status status =
+      testing::CheckOnMachine(workload, candidate->schedule, target, ToleranceFor(workload, candidate->schedule), ptx);
+  if (status.code() == absl::StatusCode::kFailedPrecondition) return false;
+  EXPECT_EQ(status, absl::OkStatus()) << target::Print(target) << "\n"
+                                      << Print(candidate->decisions) << "\n"
+                                      << schedule::Print(candidate->schedule);
+  return true;
+}
+
+class PtxKernels : public ::testing::TestWithParam<testing::NamedWorkload> {};
+
+TEST_P(PtxKernels, AreRight) {
+  const ir::Workload workload = ir::ParseWorkload(GetParam().text).value();
+  Random random(17);
+  for (const char* text : kTargets) {
+    const target::Target target = Parsed(text);
+    Chooser preferred;
+    EXPECT_TRUE(IsRight(workload, target, preferred)) << text;
+    int run = 0;
+    for (int i = 0; i < 4; ++i) {
+      Chooser chooser(nullptr, &random);
+      run += IsRight(workload, target, chooser) ? 1 : 0;
+    }
+    EXPECT_GE(run, 1) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, PtxKernels, ::testing::ValuesIn(testing::SmallWorkloads()),
+                         [](const auto& test) { return test.param.name; });
+
+// Workloads whose lanes run instructions together: which, and how many steps a multiple of theirs has.
+struct TogetherCase {
+  const char* name;
+  const char* target;
+  const char* spelling;  // in the PTX
+  const char* workload;
+};
+
+class PtxTogether : public ::testing::TestWithParam<TogetherCase> {};
+
+// Random tiles: with copies ahead of time and without, in parts, of many shapes.
+TEST_P(PtxTogether, RandomTilesAreRight) {
+  const ir::Workload workload = ir::ParseWorkload(GetParam().workload).value();
+  const target::Target target = Parsed(GetParam().target);
+  Random random(31);
+  const Decisions tiles = {{"space", 3, {}}};
+  int with = 0;
+  for (int i = 0; i < 40; ++i) {
+    Chooser chooser(&tiles, &random);
+    std::string ptx;
+    if (IsRight(workload, target, chooser, &ptx)) with += ptx.find(GetParam().spelling) != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GE(with, 3);
+}
+
+constexpr TogetherCase kTogether[] = {
+    {"tf32", "cuda -arch=sm_80 -tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32", R"(workload "matmul"
+input a: f32[80,40] in [-1, 1]
+input b: f32[40,56] in [-1, 1]
+c: f32[80,56] over i:80, j:56 = sum k:40 of a[i, k] * b[k, j]
+d: f32[80,56] over i1:80, j1:56 = max(c[i1, j1], 0.0f32)
+output d
+)"},
+    {"tf32_convolution", "cuda -arch=sm_80 -tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32", R"(workload "conv2d"
+input x: f32[1,8,10,16] in [-1, 1]
+const w: f32[24,16,3,3] in [-1, 1]
+const bias: f32[24] in [-1, 1]
+p: f32[1,10,12,16] over n:1, h:10, v:12, c:16 = select(h >= 1 && h < 9 && v >= 1 && v < 11, x[n, h - 1, v - 1, c],
+  0.0f32)
+y: f32[1,8,10,24] over n1:1, h1:8, v1:10, o:24 = sum ci:16, r:3, s:3 of p[n1, h1 + r, v1 + s, ci] * w[o, ci, r, s]
+z: f32[1,8,10,24] over n2:1, h2:8, v2:10, o2:24 = max(y[n2, h2, v2, o2] + bias[o2], 0.0f32)
+output z
+)"},
+    {"f16", "cuda:sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16", R"(workload "matmul"
+input a: f16[48,96] in [-1, 1]
+const b: f16[96,40] in [-1, 1]
+c: f32[48,40] over i:48, j:40 = sum k:96 of f32(a[i, k]) * f32(b[k, j])
+d: f16[48,40] over i1:48, j1:40 = f16(c[i1, j1])
+output d
+)"},
+    {"bf16", "cuda:sm_87", "mma.sync.aligned.m16n8k16.row.col.f32.bf16", R"(workload "matmul"
+input q: bf16[3,32,48] in [-1, 1]
+input k: bf16[3,24,48] in [-1, 1]
+c: f32[3,32,24] over h:3, i:32, j:24 = sum e:48 of f32(q[h, i, e]) * f32(k[h, j, e])
+output c
+)"},
+    {"blocks_f16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
+input a: f16[192,80] in [-1, 1]
+const b: f16[80,48] in [-1, 1]
+c: f32[192,48] over i:192, j:48 = sum k:80 of f32(a[i, k]) * f32(b[k, j])
+d: f16[192,48] over i1:192, j1:48 = f16(max(c[i1, j1], 0.0f32))
+output d
+)"},
+    {"blocks_bf16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
+input q: bf16[2,64,64] in [-1, 1]
+input k: bf16[2,40,64] in [-1, 1]
+c: f32[2,64,40] over h:2, i:64, j:40 = sum e:64 of f32(q[h, i, e]) * f32(k[h, j, e])
+output c
+)"},
+    {"blocks_convolution", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "conv2d"
+input x: f16[1,18,10,16] in [-1, 1]
+const w: f16[24,16,3,3] in [-1, 1]
+y: f32[1,16,8,24] over n1:1, h1:16, v1:8, o:24 = sum ci:16, r:3, s:3 of f32(x[n1, h1 + r, v1 + s, ci]) * f32(w[o, ci, r, s])
+z: f16[1,16,8,24] over n2:1, h2:16, v2:8, o2:24 = f16(y[n2, h2, v2, o2])
+output z
+)"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Instructions, PtxTogether, ::testing::ValuesIn(kTogether),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(PtxWinograd, IsRight) {
+  const ir::Workload workload = ir::ParseWorkload(R"(workload "conv2d"
+input x: f32[2,7,9,6] in [-1, 1]
+const w: f32[5,6,3,3] in [-1, 1]
+const b: f32[5] in [-1, 1]
+p: f32[2,9,11,6] over n:2, h:9, v:11, c:6 = select(h >= 1 && h < 8 && v >= 1 && v < 10, x[n, h - 1, v - 1, c], 0.0f32)
+y: f32[2,7,9,5] over n1:2, h1:7, v1:9, o:5 = sum ci:6, r:3, s:3 of p[n1, h1 + r, v1 + s, ci] * w[o, ci, r, s]
+z: f32[2,7,9,5] over n2:2, h2:7, v2:9, o2:5 = max(y[n2, h2, v2, o2] + b[o2], 0.0f32)
+output z
+)")
+                                    .value();
+  Random random(5);
+  for (const char* text : {"cuda:sm_53", "cuda:sm_80"}) {
+    for (const int64_t size : {2, 4, 6}) {
+      for (const bool preferred : {true, false, false}) {
+        const Decisions given = {{"space", 7, {}}, {"winograd", size, {}}};
+        Chooser chooser(&given, preferred ? nullptr : &random);
+        EXPECT_TRUE(IsRight(workload, Parsed(text), chooser) || !preferred) << text;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::space

@@ -1,0 +1,236 @@
+// mma and wgmma: the places of factors and sums, and the order in which shared memory and registers may be used.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "tests/ptx/numbers.h"
+#include "tests/ptx/program.h"
+
+namespace hone::ptx {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::Status RunOn(const std::string& text, uint32_t lanes, std::vector<std::vector<uint32_t>*> buffers) {
+  const absl::StatusOr<Program> program = Parse(text);
+  if (!program.ok()) return program.status();
+  Launch launch{.lanes = lanes};
+  for (std::vector<uint32_t>* buffer : buffers) {
+    launch.arguments.push_back(reinterpret_cast<uint64_t>(buffer->data()));
+    launch.memory.push_back({launch.arguments.back(), buffer->size() * sizeof(uint32_t)});
+  }
+  std::ranges::sort(launch.memory, {}, &Memory::begin);
+  return Run(program->kernels.at(0), launch);
+}
+
+// Small whole numbers, of which every type has the products.
+float Factor(uint32_t row, uint32_t step) { return static_cast<float>((row * 5 + step * 3) % 7) - 3; }
+float Other(uint32_t column, uint32_t step) { return static_cast<float>((column * 3 + step * 2) % 5) - 2; }
+float Product(uint32_t row, uint32_t column, uint32_t steps) {
+  float sum = 0;
+  for (uint32_t k = 0; k < steps; ++k) sum += Factor(row, k) * Other(column, k);
+  return sum;
+}
+
+struct MmaCase {
+  const char* name;
+  uint32_t steps;
+  uint16_t (*half)(long double, Rounding);  // null: 32 bits
+};
+
+class MmaTest : public ::testing::TestWithParam<MmaCase> {};
+
+// Registers of every lane in memory: four of a, two of b; four sums come back, each 100 more.
+TEST_P(MmaTest, HasItsFactorsWherePtxSaysThatTheyAre) {
+  const auto word = [&](auto factor, uint32_t row, uint32_t t, uint32_t half) {
+    if (GetParam().half == nullptr) return std::bit_cast<uint32_t>(factor(row, t + 4 * half));
+    const auto bits = [&](uint32_t step) -> uint32_t { return GetParam().half(factor(row, step), Rounding::kNearest); };
+    return bits(2 * t + 8 * half) | bits(2 * t + 8 * half + 1) << 16;
+  };
+  std::vector<uint32_t> in, out(32 * 4);
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    const uint32_t g = lane / 4, t = lane % 4;
+    for (const uint32_t word_of_a : {0, 1, 2, 3}) in.push_back(word(Factor, g + word_of_a % 2 * 8, t, word_of_a / 2));
+    for (const uint32_t half : {0, 1}) in.push_back(word(Other, g, t, half));
+  }
+  const std::string text = fmt::format(R"(
+.visible .entry k(.param .u64 in, .param .u64 out)
+{{
+  .reg .b32 %r<16>;
+  .reg .f32 %f<8>;
+  .reg .b64 %rd<8>;
+  ld.param.u64 %rd1, [in];
+  ld.param.u64 %rd2, [out];
+  mov.u32 %r1, %tid.x;
+  mad.wide.u32 %rd1, %r1, 24, %rd1;
+  mad.wide.u32 %rd2, %r1, 16, %rd2;
+  ld.global.v2.b32 {{%r2, %r3}}, [%rd1];
+  ld.global.v2.b32 {{%r4, %r5}}, [%rd1+8];
+  ld.global.v2.b32 {{%r6, %r7}}, [%rd1+16];
+  mov.f32 %f1, 0f42C80000;
+  mma.sync.aligned.{}
+    {{%f1, %f2, %f3, %f4}},
+    {{%r2, %r3, %r4, %r5}},
+    {{%r6, %r7}},
+    {{%f1, %f1, %f1, %f1}};
+  st.global.v4.f32 [%rd2], {{%f1, %f2, %f3, %f4}};
+  ret;
+}}
+)",
+                                       GetParam().name);
+  ASSERT_EQ(RunOn(text, 32, {&in, &out}), absl::OkStatus());
+  for (uint32_t n = 0; n < out.size(); ++n) {
+    const uint32_t lane = n / 4, row = lane / 4 + 8 * (n / 2 % 2), column = 2 * (lane % 4) + n % 2;
+    EXPECT_EQ(std::bit_cast<float>(out[n]), 100 + Product(row, column, GetParam().steps)) << row << ", " << column;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MmaTest,
+                         ::testing::Values(MmaCase{"m16n8k8.row.col.f32.tf32.tf32.f32", 8, nullptr},
+                                           MmaCase{"m16n8k16.row.col.f32.f16.f16.f32", 16, ToF16},
+                                           MmaCase{"m16n8k16.row.col.f32.bf16.bf16.f32", 16, ToBf16}));
+
+constexpr char kMma[] =
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f1, %f1, %f1}, {%f2, %f2, %f2, %f2}, {%f2, %f2}, "
+    "{%f1, %f1, %f1, %f1};\n";
+
+std::string Plain(const std::string& body) {
+  return ".visible .entry k()\n{\n.reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .f32 %f<80>;\n.reg .b64 %rd<16>;\n"
+         "mov.u32 %r1, %tid.x;\n" +
+         body + "ret;\n}\n";
+}
+
+TEST(Mma, CutsFactorsOffToTenBits) {
+  std::vector<uint32_t> out(32);
+  const std::string text = R"(
+.visible .entry k(.param .u64 out)
+{
+  .reg .b32 %r<4>;
+  .reg .f32 %f<8>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  mad.wide.u32 %rd1, %r1, 4, %rd1;
+  mov.f32 %f1, 0f00000000;
+  mov.f32 %f2, 0f3F801FFF;
+)" + std::string(kMma) + "st.global.f32 [%rd1], %f1;\nret;\n}";
+  ASSERT_EQ(RunOn(text, 32, {&out}), absl::OkStatus());
+  EXPECT_THAT(out, ::testing::Each(std::bit_cast<uint32_t>(8.0F)));
+}
+
+TEST(Mma, IsOfAllLanesOfAWarp) {
+  const absl::Status apart =
+      RunOn(Plain(std::string("setp.lt.s32 %p1, %r1, 5;\n@%p1 bra $L1;\n") + kMma + "ret;\n$L1:\n" + kMma), 32, {});
+  EXPECT_EQ(apart.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(apart.message(), HasSubstr("lane 0 waits for others, but lane 5 is at"));
+  EXPECT_THAT(RunOn(Plain(kMma), 48, {}).message(), HasSubstr("there are 48 lanes"));
+}
+
+// 64 rows of a and 16 columns of b, in chunks of 8 steps. Rows of a lie in blocks of 128 bytes, its chunks 1024 apart;
+// blocks of b 256 bytes, its chunks 128.
+constexpr uint32_t kA = 64 * 16 * 2, kB = 16 * 16 * 2;
+
+std::vector<uint32_t> Blocks() {
+  std::vector<uint16_t> halves((kA + kB) / 2);
+  for (uint32_t step = 0; step < 16; ++step) {
+    const uint32_t chunk = step / 8, within = step % 8;
+    for (uint32_t row = 0; row < 64; ++row) halves[chunk * 512 + row * 8 + within] = ToF16(Factor(row, step));
+    for (uint32_t c = 0; c < 16; ++c) {
+      halves[kA / 2 + c / 8 * 128 + chunk * 64 + c % 8 * 8 + within] = ToF16(Other(c, step));
+    }
+  }
+  std::vector<uint32_t> words(halves.size() / 2);
+  std::memcpy(words.data(), halves.data(), halves.size() * 2);
+  return words;
+}
+
+struct Order {
+  std::string between = "fence.proxy.async;\nbar.sync 0;\n", fence = "wgmma.fence.sync.aligned;\n",
+              after = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n", descriptor;
+};
+
+// Lanes copy 20 bytes each, begin a product, and write down their eight sums.
+absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
+  std::vector<uint32_t> in = Blocks();
+  out->assign(128 * 8, 0);
+  std::string text = R"(
+.shared .align 16 .b8 s[2560];
+.visible .entry k(.param .u64 in, .param .u64 out)
+{
+  .reg .pred %p<4>;
+  .reg .b32 %r<16>;
+  .reg .f32 %f<16>;
+  .reg .b64 %rd<16>;
+  ld.param.u64 %rd1, [in];
+  ld.param.u64 %rd2, [out];
+  mov.u32 %r1, %tid.x;
+  mad.wide.u32 %rd1, %r1, 4, %rd1;
+  mad.wide.u32 %rd2, %r1, 32, %rd2;
+  mov.u64 %rd4, s;
+  mad.wide.u32 %rd3, %r1, 4, %rd4;
+)";
+  for (int n = 0; n < 5; ++n) {
+    text += fmt::format("ld.global.u32 %r2, [%rd1+{0}];\nst.shared.u32 [%rd3+{0}], %r2;\n", 512 * n);
+  }
+  for (int n = 0; n < 8; ++n) text += fmt::format("mov.f32 %f{}, 0f3F800000;\n", n);
+  text += order.between + fmt::format(
+                              "shr.u64 %rd4, %rd4, 4;\nor.b64 %rd5, %rd4, {};\nadd.s64 %rd6, %rd4, {};\n"
+                              "or.b64 %rd6, %rd6, {};\n",
+                              64ULL << 16 | 8ULL << 32, kA / 16, 8ULL << 16 | 16ULL << 32);
+  text += order.descriptor + "{ .reg .pred p; setp.eq.u32 p, 0, 0;\n" + order.fence +
+          "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %rd5, %rd6, p, "
+          "1, 1, 0, 0;\n" +
+          order.after + "}\n";
+  text +=
+      "st.global.v4.f32 [%rd2], {%f0, %f1, %f2, %f3};\nst.global.v4.f32 [%rd2+16], {%f4, %f5, %f6, %f7};\nret;\n}\n";
+  return RunOn(text, 128, {&in, out});
+}
+
+TEST(Wgmma, MultipliesBlocksOfSharedMemory) {
+  std::vector<uint32_t> out;
+  ASSERT_EQ(Multiply({}, &out), absl::OkStatus());
+  for (uint32_t n = 0; n < out.size(); ++n) {
+    const uint32_t lane = n / 8, place = n % 8;
+    const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + place / 2 % 2 * 8,
+                   column = place / 4 * 8 + lane % 4 * 2 + n % 2;
+    EXPECT_EQ(std::bit_cast<float>(out[n]), 1 + Product(row, column, 16)) << row << ", " << column;
+  }
+}
+
+TEST(Wgmma, SeesWhatWasFencedAndThenWaitedFor) {
+  std::vector<uint32_t> out;
+  EXPECT_THAT(Multiply({.between = "bar.sync 0;\n"}, &out).message(), HasSubstr("no fence and barrier made visible"));
+  EXPECT_THAT(Multiply({.between = "fence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
+  EXPECT_THAT(Multiply({.between = "bar.sync 0;\nfence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
+  const std::string again = "wgmma.commit_group.sync.aligned;\nst.shared.u32 [%rd3], %r2;\n";
+  EXPECT_THAT(Multiply({.after = again + "wgmma.wait_group.sync.aligned 0;\n"}, &out).message(),
+              HasSubstr("was written before it was waited for"));
+}
+
+TEST(Wgmma, ItsSumsAreThereWhenTheyWereWaitedFor) {
+  std::vector<uint32_t> out;
+  const std::string early = "uses a sum of wgmma that was not waited for";
+  EXPECT_THAT(Multiply({.after = "wgmma.commit_group.sync.aligned;\n"}, &out).message(), HasSubstr(early));
+  EXPECT_THAT(Multiply({.after = "wgmma.wait_group.sync.aligned 0;\n"}, &out).message(), HasSubstr(early));
+  EXPECT_THAT(
+      Multiply({.after = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n"}, &out).message(),
+      HasSubstr(early));
+  EXPECT_THAT(Multiply({.fence = ""}, &out).message(), HasSubstr("has no wgmma.fence before it"));
+}
+
+TEST(Wgmma, DescriptorsAreOfAllLanesAndInSharedMemory) {
+  std::vector<uint32_t> out;
+  EXPECT_THAT(Multiply({.descriptor = "cvt.u64.u32 %rd7, %r1;\nadd.s64 %rd5, %rd5, %rd7;\n"}, &out).message(),
+              HasSubstr("has the descriptor"));
+  EXPECT_THAT(Multiply({.descriptor = "add.s64 %rd5, %rd5, 1024;\n"}, &out).message(), HasSubstr("of shared memory"));
+  EXPECT_THAT(Multiply({.descriptor = "or.b64 %rd5, %rd5, 0x4000000000000000;\n"}, &out).message(),
+              HasSubstr("does not know"));
+}
+
+}  // namespace
+}  // namespace hone::ptx
