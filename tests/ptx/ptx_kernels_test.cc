@@ -142,13 +142,6 @@ input k: bf16[2,40,64] in [-1, 1]
 c: f32[2,64,40] over h:2, i:64, j:40 = sum e:64 of f32(q[h, i, e]) * f32(k[h, j, e])
 output c
 )"},
-    {"blocks_convolution", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "conv2d"
-input x: f16[1,18,10,16] in [-1, 1]
-const w: f16[24,16,3,3] in [-1, 1]
-y: f32[1,16,8,24] over n1:1, h1:16, v1:8, o:24 = sum ci:16, r:3, s:3 of f32(x[n1, h1 + r, v1 + s, ci]) * f32(w[o, ci, r, s])
-z: f16[1,16,8,24] over n2:1, h2:16, v2:8, o2:24 = f16(y[n2, h2, v2, o2])
-output z
-)"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Instructions, PtxTogether, ::testing::ValuesIn(kTogether),

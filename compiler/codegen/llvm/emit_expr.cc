@@ -419,6 +419,9 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
   }
   if (stride == 1) {
     llvm::Value* address = Address(load.buffer, ramp->base, element);
+    if (func_.grid.defined() && mask == nullptr && element->isIntegerTy(8)) {
+      return EmitBytes(*load.buffer, address, vector->getNumElements(), AlignOf(*load.buffer, ramp->base));
+    }
     access = mask == nullptr ? static_cast<llvm::Instruction*>(
                                    builder_.CreateAlignedLoad(vector, address, AlignOf(*load.buffer, ramp->base)))
                              : builder_.CreateMaskedLoad(vector, address, align, mask, zero);

@@ -1,5 +1,6 @@
 // Funcs with a grid: kernels of GPUs. Params in global memory, buffers that a group shares, lanes that wait for each
 // other, and indices in 32 bits, which such devices add and multiply in half the time.
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
@@ -237,6 +238,20 @@ llvm::Align Emitter::AlignOf(const ir::BufferNode& buffer, const ir::Expr& first
     if (ir::IsMultipleOf(place, bytes / size)) return llvm::Align(static_cast<uint64_t>(bytes));
   }
   return llvm::Align(static_cast<uint64_t>(size));
+}
+
+// LLVM 19 loads 16 bytes at once wherever they begin, which devices do not. Of 8 it asks how they begin.
+llvm::Value* Emitter::EmitBytes(const ir::BufferNode& buffer, llvm::Value* address, unsigned count, llvm::Align align) {
+  const unsigned together = align < llvm::Align(kWidestAccess) ? kWidestAccess / 2 : kWidestAccess;
+  std::vector<llvm::Value*> parts;
+  for (unsigned first = 0; first < count; first += together) {
+    llvm::Type* const type = llvm::FixedVectorType::get(builder_.getInt8Ty(), std::min(together, count - first));
+    auto* const part = builder_.CreateAlignedLoad(
+        type, builder_.CreateConstGEP1_64(builder_.getInt8Ty(), address, first), llvm::commonAlignment(align, first));
+    Annotate(part, &buffer);
+    parts.push_back(part);
+  }
+  return llvm::concatenateVectors(builder_, parts);
 }
 
 // What a whole access hangs on: with a grid a branch, where one lane's elements agree on it. Else undefined.

@@ -88,6 +88,19 @@ TEST(Cuda, AlignedVectorsMoveAtOnce) {
   EXPECT_THAT(Ptx(kCopies), AllOf(HasSubstr("ld.shared.v4.f32"), HasSubstr("st.global.v4.f32")));
 }
 
+// Sixteen bytes from any of them on are loaded one by one.
+TEST(Cuda, BytesMoveAtOnceWhereTheyBeginOnAMultiple) {
+  const auto bytes = [](int apart) {
+    return Ptx(
+        fmt::format("func f(x: i8[128], y: i32[64]) grid 1 lanes 4 {{\n"
+                    "  y[ramp(lane.id * 16, 1, 16)] = i32x16(x[ramp(lane.id * {}, 1, 16)])\n}}",
+                    apart));
+  };
+  EXPECT_THAT(bytes(16), HasSubstr("ld.global.nc.v4.u32"));
+  EXPECT_THAT(bytes(17), AllOf(HasSubstr("ld.global.nc.u8"), Not(HasSubstr("ld.global.nc.v"))));
+  EXPECT_THAT(bytes(24), Not(HasSubstr("ld.global.nc.v4")));
+}
+
 int Count(std::string_view text, std::string_view what) {
   int count = 0;
   for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++count;
