@@ -144,6 +144,27 @@ void SelectNotNegative(const Instruction& i, uint64_t* s) {
   s[i.to] = Slot<T>::Get(s[i.c]) >= 0 ? s[i.a] : s[i.b];
 }
 
+// Of two halves of a register.
+struct Sum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a + b);
+  }
+};
+template <bool kLeast>
+struct Extreme {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return kLeast ? std::min(a, b) : std::max(a, b);
+  }
+};
+template <typename T>
+void AddPairs(Operations& all, const std::string& type) {
+  all["add" + type] = {Two<Pair<T>, Sum>, 2};
+  all["min" + type] = {Two<Pair<T>, Extreme<true>>, 2};
+  all["max" + type] = {Two<Pair<T>, Extreme<false>>, 2};
+}
+
 template <typename T>
 void AddBits(Operations& all, const std::string& bits) {
   const std::string b = ".b" + bits;
@@ -197,6 +218,8 @@ Operations AllOperations() {
   AddIntegers<uint32_t>(all, ".u32");
   AddIntegers<int64_t>(all, ".s64");
   AddIntegers<uint64_t>(all, ".u64");
+  AddPairs<int16_t>(all, ".s16x2");
+  AddPairs<uint16_t>(all, ".u16x2");
   all["bfi.b32"] = {InsertField<uint32_t>, 4};
   all["bfi.b64"] = {InsertField<uint64_t>, 4};
   all["popc.b32"] = {CountOnes<uint32_t>, 1};

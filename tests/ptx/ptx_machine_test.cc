@@ -101,6 +101,9 @@ TEST(Integers, AreAsWideAsTheInstructionSays) {
   EXPECT_EQ(Value("min.s32", "-1, 1"), 0xffffffffU);
   EXPECT_EQ(Value("min.u32", "-1, 1"), 1U);
   EXPECT_EQ(Value("max.s16", "0xFFFF, 1"), 1U);
+  EXPECT_EQ(Value("add.s16x2", "0x0001FFFF, 0x00010001"), 0x00020000U);
+  EXPECT_EQ(Value("max.s16x2", "0x0001FFFF, 0x00000001"), 0x00010001U);
+  EXPECT_EQ(Value("max.u16x2", "0x0001FFFF, 0x00000001"), 0x0001ffffU);
   EXPECT_EQ(Value("abs.s32", "-5"), 5U);
   EXPECT_EQ(Value("neg.s32", "5"), 0xfffffffbU);
 }

@@ -122,7 +122,8 @@ absl::StatusOr<std::vector<graph::Constant>> RunThere(std::vector<std::string> c
   return outputs;
 }
 
-absl::StatusOr<std::vector<graph::Constant>> CompileAndRunHere(const ImportedCase& imported, const char* target) {
+absl::StatusOr<std::vector<graph::Constant>> CompileAndRunHere(const ImportedCase& imported,
+                                                               const std::string& target) {
   HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
   const std::string package = scratch / "model.hone";
   HONE_RETURN_IF_ERROR(Compile(imported, target, package));
@@ -146,7 +147,7 @@ Execution CompileAndEmulate(const std::string& emulator, const std::string& runn
   return [=](const ImportedCase& imported) { return RunThere(command, "arm64 -mcpu=cortex-a76", imported); };
 }
 
-Execution CompileForCuda() {
+Execution CompileForCuda(const std::string& target) {
   const auto kept = std::make_shared<OpenDevice>();
   return [=](const ImportedCase& imported) -> absl::StatusOr<std::vector<graph::Constant>> {
     if (kept->device.info().name.empty()) {
@@ -154,7 +155,7 @@ Execution CompileForCuda() {
       if (error.ok()) error = kept->library.Open("", &kept->device);
       if (!error.ok()) return absl::UnavailableError(error.text);
     }
-    return CompileAndRunHere(imported, "cuda");
+    return CompileAndRunHere(imported, target);
   };
 }
 

@@ -35,8 +35,9 @@ absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& i
 Execution CompileAndEmulate(const std::string& emulator, const std::string& runner);
 // Compiles for the first OpenCL device and runs the package there with `runner`, a hone-run.
 Execution CompileForOpenCl(const std::string& runner);
-// The same for this machine's first CUDA device, in this process; its context stays open for the next case.
-Execution CompileForCuda();
+// The same for this machine's first CUDA device and a target that it can run, in this process; its context stays open
+// for the next case.
+Execution CompileForCuda(const std::string& target);
 // Compiles every kernel for `target`, "cuda:sm_87", and has `assembler`, a ptxas, make machine code of it unless that
 // is empty. Nothing runs: the outputs are the interpreter's.
 Execution CompileToPtx(const std::string& target, const std::string& assembler);

@@ -25,7 +25,7 @@ namespace {
 
 struct Arguments {
   std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
-  std::string emulator = "qemu-aarch64-static", runner, target = "cuda:sm_53", assembler;
+  std::string emulator = "qemu-aarch64-static", runner, target, assembler;
   size_t at_least = 0, every = 1, first = 0;
   ForkedRunOptions forking;
 };
@@ -46,8 +46,11 @@ absl::StatusOr<std::vector<std::string>> ChooseCases(const Arguments& arguments)
 absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
   if (arguments.mode == "interpret") return Execution(Interpret);
   if (arguments.mode == "compile") return Execution(CompileAndRun);
-  if (arguments.mode == "cuda") return CompileForCuda();
-  if (arguments.mode == "ptx") return CompileToPtx(arguments.target, arguments.assembler);
+  const auto target_or = [&](const char* other) {
+    return arguments.target.empty() ? std::string(other) : arguments.target;
+  };
+  if (arguments.mode == "cuda") return CompileForCuda(target_or("cuda"));
+  if (arguments.mode == "ptx") return CompileToPtx(target_or("cuda:sm_53"), arguments.assembler);
   if (arguments.runner.empty()) {
     return absl::InvalidArgumentError(fmt::format("--mode {} needs --runner, a hone-run{}", arguments.mode,
                                                   arguments.mode == "aarch64" ? " built for AArch64" : ""));
@@ -91,7 +94,7 @@ int main(int argc, char** argv) {
   CLI::App app("Runs ONNX's conformance cases through Hone");
   app.add_option("--mode", arguments.mode, "how to run a case")
       ->check(CLI::IsMember({"interpret", "compile", "aarch64", "opencl", "cuda", "ptx"}));
-  app.add_option("--target", arguments.target, "of mode ptx");
+  app.add_option("--target", arguments.target, "of the modes cuda and ptx, else cuda and cuda:sm_53");
   app.add_option("--assembler", arguments.assembler, "of mode ptx: a ptxas that makes machine code of it");
   app.add_option("--data", arguments.data, "the folder with the cases");
   app.add_option("--cases", arguments.cases, "a list of cases that must all pass")->check(CLI::ExistingFile);

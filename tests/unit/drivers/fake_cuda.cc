@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 using Work = std::function<int()>;
 using Handle = void*;
 
-constexpr int kInvalidPtx = 218, kIllegalAddress = 700, kMisalignedAddress = 716, kLaunchFailed = 719;
+constexpr int kNoBinary = 209, kInvalidPtx = 218, kIllegalAddress = 700, kMisalignedAddress = 716, kLaunchFailed = 719;
 
 struct Grid {
   unsigned groups, lanes, shared;
@@ -319,7 +319,8 @@ int cuLinkComplete(Handle link, void** code, size_t* bytes) {
 int cuLinkDestroy(Handle link) { return delete static_cast<std::string*>(link), 0; }
 int cuModuleLoadData(Handle* module, const void* code) {
   const std::string text = static_cast<const char*>(code);
-  if (text.starts_with("machine code") && !text.starts_with("machine code for sm_87")) return 209;
+  if (text.starts_with("machine code") && !text.starts_with("machine code for sm_87")) return kNoBinary;
+  if (text.starts_with("\x7f")) return kNoBinary;  // that a toolkit made
   auto made = std::make_unique<Module>();
   if (!AddKernels(text, made.get())) return kInvalidPtx;
   return *module = made.release(), 0;
