@@ -4,7 +4,7 @@
 
 int main(int argc, char** argv) {
   return hone::fuzz::Fuzz(argc, argv, [] {
-    hone::fuzz::Machine machine{.name = "PTX", .target = hone::target::ParseTarget("cuda:sm_80").value(), .share = 4};
+    hone::fuzz::Machine machine{.name = "PTX", .target = hone::target::ParseTarget("cuda:sm_80").value()};
     machine.run = [target = machine.target](const auto& workload, const auto& schedule, auto tolerance) {
       return hone::testing::CheckOnMachine(workload, schedule, target, tolerance);
     };

@@ -42,51 +42,68 @@ auto Number(uint64_t slot) {
   }
 }
 
+bool Combined(const Instruction& i, bool value, uint64_t predicate) {
+  const bool c = ((predicate & 1) != 0) != i.negated;
+  switch (i.combine) {
+    case Combine::kNone:
+      return value;
+    case Combine::kAnd:
+      return value && c;
+    case Combine::kOr:
+      return value || c;
+    case Combine::kXor:
+      return value != c;
+  }
+  return value;
+}
+
 // kOrNan: holds, too, where one of them is NaN.
 template <typename T, Relation kRelation, bool kOrNan>
-void Set(const Instruction& i, uint64_t* s) {
-  const auto a = Number<T>(s[i.a]), b = Number<T>(s[i.b]);
-  const bool holds = Holds<kRelation>(a, b) || (kOrNan && (a != a || b != b));
-  const bool c = ((s[i.c] & 1) != 0) != i.negated;
-  const auto combined = [&](bool value) {
-    switch (i.combine) {
-      case Combine::kNone:
-        return value;
-      case Combine::kAnd:
-        return value && c;
-      case Combine::kOr:
-        return value || c;
-      case Combine::kXor:
-        return value != c;
-    }
-    return value;
-  };
-  if (i.also_to != 0) s[i.also_to] = combined(!holds) ? 1 : 0;
-  s[i.to] = combined(holds) ? 1 : 0;
-}
+struct Comparison {
+  static bool Holds(uint64_t first, uint64_t second) {
+    const auto a = Number<T>(first), b = Number<T>(second);
+    return ptx::Holds<kRelation>(a, b) || (kOrNan && (a != a || b != b));
+  }
+  static void Set(const Instruction& i, uint64_t* s) {
+    const bool holds = Holds(s[i.a], s[i.b]);
+    const uint64_t c = s[i.c];
+    if (i.also_to != 0) s[i.also_to] = Combined(i, !holds, c) ? 1 : 0;
+    s[i.to] = Combined(i, holds, c) ? 1 : 0;
+  }
+};
+// Each half has a predicate of its own, the lower one the first.
+template <typename T, Relation kRelation, bool kOrNan>
+struct Comparison<Pair<T>, kRelation, kOrNan> {
+  static void Set(const Instruction& i, uint64_t* s) {
+    using Half = Comparison<T, kRelation, kOrNan>;
+    const uint64_t a = s[i.a], b = s[i.b], c = s[i.c];
+    s[i.to] = Combined(i, Half::Holds(a, b), c) ? 1 : 0;
+    s[i.also_to] = Combined(i, Half::Holds(a >> 16, b >> 16), c) ? 1 : 0;
+  }
+};
 
 template <typename T>
 Compute Find(std::string_view relation) {
-  if (relation == "eq") return Set<T, Relation::kEqual, false>;
-  if (relation == "ne") return Set<T, Relation::kNotEqual, false>;
-  if (relation == "lt") return Set<T, Relation::kLess, false>;
-  if (relation == "le") return Set<T, Relation::kLessEqual, false>;
-  if (relation == "gt") return Set<T, Relation::kGreater, false>;
-  if (relation == "ge") return Set<T, Relation::kGreaterEqual, false>;
+  if (relation == "eq") return Comparison<T, Relation::kEqual, false>::Set;
+  if (relation == "ne") return Comparison<T, Relation::kNotEqual, false>::Set;
+  if (relation == "lt") return Comparison<T, Relation::kLess, false>::Set;
+  if (relation == "le") return Comparison<T, Relation::kLessEqual, false>::Set;
+  if (relation == "gt") return Comparison<T, Relation::kGreater, false>::Set;
+  if (relation == "ge") return Comparison<T, Relation::kGreaterEqual, false>::Set;
   if constexpr (std::is_integral_v<T>) {
-    if (relation == "lo") return Set<T, Relation::kLess, false>;
-    if (relation == "ls") return Set<T, Relation::kLessEqual, false>;
-    if (relation == "hi") return Set<T, Relation::kGreater, false>;
-    if (relation == "hs") return Set<T, Relation::kGreaterEqual, false>;
+    if (relation == "lo") return Comparison<T, Relation::kLess, false>::Set;
+    if (relation == "ls") return Comparison<T, Relation::kLessEqual, false>::Set;
+    if (relation == "hi") return Comparison<T, Relation::kGreater, false>::Set;
+    if (relation == "hs") return Comparison<T, Relation::kGreaterEqual, false>::Set;
   } else {
-    if (relation == "equ") return Set<T, Relation::kEqual, true>;
-    if (relation == "neu") return Set<T, Relation::kNotEqual, true>;
-    if (relation == "ltu") return Set<T, Relation::kLess, true>;
-    if (relation == "leu") return Set<T, Relation::kLessEqual, true>;
-    if (relation == "gtu") return Set<T, Relation::kGreater, true>;
-    if (relation == "geu") return Set<T, Relation::kGreaterEqual, true>;
-    if (relation == "num") return Set<T, Relation::kOrdered, false>;
-    if (relation == "nan") return Set<T, Relation::kUnordered, false>;
+    if (relation == "equ") return Comparison<T, Relation::kEqual, true>::Set;
+    if (relation == "neu") return Comparison<T, Relation::kNotEqual, true>::Set;
+    if (relation == "ltu") return Comparison<T, Relation::kLess, true>::Set;
+    if (relation == "leu") return Comparison<T, Relation::kLessEqual, true>::Set;
+    if (relation == "gtu") return Comparison<T, Relation::kGreater, true>::Set;
+    if (relation == "geu") return Comparison<T, Relation::kGreaterEqual, true>::Set;
+    if (relation == "num") return Comparison<T, Relation::kOrdered, false>::Set;
+    if (relation == "nan") return Comparison<T, Relation::kUnordered, false>::Set;
   }
   return nullptr;
 }
@@ -101,6 +118,8 @@ Compute Find(std::string_view relation, std::string_view type, bool flushes) {
   if (type == "u64" || type == "b64") return Find<uint64_t>(relation);
   if (type == "f16") return Find<F16>(relation);
   if (type == "bf16") return Find<Bf16>(relation);
+  if (type == "f16x2") return Find<Pair<F16>>(relation);
+  if (type == "bf16x2") return Find<Pair<Bf16>>(relation);
   if (type == "f32") return flushes ? Find<FlushedF32>(relation) : Find<float>(relation);
   if (type == "f64") return Find<double>(relation);
   return nullptr;

@@ -95,19 +95,9 @@ bool Group::RunLane(Lane* lane) {
         if (!Store(*i, lane)) return false;
         break;
       case Kind::kPack:
-        s[i->to] = 0;
-        for (uint32_t n = i->count; n-- > 0;) {
-          const uint64_t mask = (uint64_t{1} << (8 * i->bytes)) - 1;
-          s[i->to] = s[i->to] << (8 * i->bytes) | (s[kernel_.lists[i->list + n]] & mask);
-        }
+      case Kind::kUnpack:
+        Repack(*i, s);
         break;
-      case Kind::kUnpack: {
-        uint64_t value = s[i->a];
-        for (uint32_t n = 0; n < i->count; ++n, value >>= 8 * i->bytes) {
-          s[kernel_.lists[i->list + n]] = value & ((uint64_t{1} << (8 * i->bytes)) - 1);
-        }
-        break;
-      }
       case Kind::kBranch:
         if (++branches > kMostBranches) {
           return Fail(absl::StatusCode::kDeadlineExceeded, *i, *lane, "has branched too often to come to an end");
@@ -143,6 +133,22 @@ bool Group::RunLane(Lane* lane) {
         return true;
     }
   }
+}
+
+// Parts of a register, the lowest first.
+void Group::Repack(const Instruction& i, uint64_t* s) const {
+  const int bits = 8 * i.bytes;
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  uint64_t whole = i.kind == Kind::kUnpack ? s[i.a] : 0;
+  for (uint32_t n = 0; n < i.count; ++n) {
+    uint64_t& part = s[kernel_.lists[i.list + n]];
+    if (i.kind == Kind::kUnpack) {
+      part = whole >> (n * bits) & mask;
+    } else {
+      whole |= (part & mask) << (n * bits);
+    }
+  }
+  if (i.kind == Kind::kPack) s[i.to] = whole;
 }
 
 bool Group::TouchesSums(const Instruction& i, const std::vector<bool>& sums) const {

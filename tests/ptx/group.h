@@ -70,6 +70,7 @@ class Group {
   void Reset(uint32_t number);
   // Until it waits or ends; false: error_ says why not.
   bool RunLane(Lane* lane);
+  void Repack(const Instruction& i, uint64_t* s) const;
   bool Load(const Instruction& i, Lane* lane);
   bool Store(const Instruction& i, Lane* lane);
   bool BeginCopy(const Instruction& i, Lane* lane);

@@ -3,32 +3,44 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/random.h"
 #include "base/status.h"
+#include "compiler/codegen/codegen.h"
 #include "compiler/codegen/kernel.h"
+#include "compiler/codegen/shared_memory.h"
+#include "compiler/ir/elements.h"
+#include "compiler/ir/interpret.h"
 #include "tests/ptx/program.h"
 
 namespace hone::testing {
 namespace {
 
+absl::Status RunOne(const ptx::Program& program, const std::string& name, ptx::Launch launch,
+                    const std::vector<std::span<std::byte>>& arguments) {
+  const ptx::Kernel* kernel = program.Find(name);
+  if (kernel == nullptr) return absl::NotFoundError("the PTX has no kernel '" + name + "'");
+  launch.memory = program.table_memory;
+  launch.memory_is_buffers = true;
+  for (const std::span<std::byte> bytes : arguments) {
+    launch.arguments.push_back(reinterpret_cast<uint64_t>(bytes.data()));
+    launch.memory.push_back({launch.arguments.back(), bytes.size()});
+  }
+  std::ranges::sort(launch.memory, {}, &ptx::Memory::begin);
+  const absl::Status status = ptx::Run(*kernel, launch);
+  // A schedule that leads nowhere has another code.
+  return status.ok() ? status : absl::InternalError(status.message());
+}
+
 absl::Status RunAll(const std::vector<KernelLaunch>& launches, const ptx::Program& program,
                     std::vector<Guarded>& buffers) {
   for (const KernelLaunch& launch : launches) {
-    const ptx::Kernel* kernel = program.Find(launch.function);
-    if (kernel == nullptr) return absl::NotFoundError("the PTX has no kernel '" + launch.function + "'");
-    ptx::Launch asked{.groups = static_cast<uint32_t>(launch.groups),
-                      .lanes = static_cast<uint32_t>(launch.lanes),
-                      .shared_bytes = static_cast<uint64_t>(launch.shared_bytes),
-                      .memory = program.table_memory,
-                      .memory_is_buffers = true};
-    for (const uint32_t argument : launch.arguments) {
-      const std::span<std::byte> bytes = buffers[argument].span();
-      asked.arguments.push_back(reinterpret_cast<uint64_t>(bytes.data()));
-      asked.memory.push_back({asked.arguments.back(), bytes.size()});
-    }
-    std::ranges::sort(asked.memory, {}, &ptx::Memory::begin);
-    if (const absl::Status status = ptx::Run(*kernel, asked); !status.ok()) {
-      return absl::InternalError(status.message());  // a schedule that leads nowhere has another code
-    }
+    std::vector<std::span<std::byte>> arguments;
+    for (const uint32_t argument : launch.arguments) arguments.push_back(buffers[argument].span());
+    HONE_RETURN_IF_ERROR(RunOne(program, launch.function,
+                                {.groups = static_cast<uint32_t>(launch.groups),
+                                 .lanes = static_cast<uint32_t>(launch.lanes),
+                                 .shared_bytes = static_cast<uint64_t>(launch.shared_bytes)},
+                                arguments));
   }
   return absl::OkStatus();
 }
@@ -53,6 +65,33 @@ absl::Status CheckOnMachine(const ir::Workload& workload, const schedule::Schedu
   const std::vector<uint32_t> outputs = interface.Of(BufferRole::kOutput);
   for (size_t i = 0; i < outputs.size(); ++i) {
     HONE_RETURN_IF_ERROR(Compare(*workload.outputs[i], problem.expected[i], buffers[outputs[i]].span(), tolerance));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFuncOnMachine(const ir::Func& func, const target::Target& target, Tolerance tolerance,
+                                std::string* ptx) {
+  HONE_ASSIGN_OR_RETURN(const std::string code, codegen::Emit({&func, 1}, target));
+  if (ptx != nullptr) *ptx = code;
+  HONE_ASSIGN_OR_RETURN(const ptx::Program program, ptx::Parse(code));
+  std::vector<Guarded> run = Allocate(BytesOf(func.params)), interpreted = Allocate(BytesOf(func.params));
+  std::vector<std::span<std::byte>> arguments, expected;
+  Random random(7);
+  for (size_t i = 0; i < func.params.size(); ++i) {
+    ir::FillRandom(func.params[i]->dtype, 0, 100, random, run[i].span());
+    std::ranges::copy(run[i].span(), interpreted[i].span().begin());
+    arguments.push_back(run[i].span());
+    expected.push_back(interpreted[i].span());
+  }
+  HONE_RETURN_IF_ERROR(ir::Interpret(func, expected));
+  const int64_t shared = codegen::PlaceShared(func, target.memory).asked_bytes;
+  HONE_RETURN_IF_ERROR(RunOne(program, func.name,
+                              {.groups = static_cast<uint32_t>(func.grid.groups),
+                               .lanes = static_cast<uint32_t>(func.grid.lanes),
+                               .shared_bytes = static_cast<uint64_t>(shared)},
+                              arguments));
+  for (size_t i = 0; i < func.params.size(); ++i) {
+    HONE_RETURN_IF_ERROR(Compare(*func.params[i], expected[i], arguments[i], tolerance));
   }
   return absl::OkStatus();
 }

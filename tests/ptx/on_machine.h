@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "compiler/ir/stmt.h"
 #include "compiler/ir/workload.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
@@ -17,6 +18,11 @@ namespace hone::testing {
 // with "on the machine": the schedule cannot be lowered.
 absl::Status CheckOnMachine(const ir::Workload& workload, const schedule::Schedule& schedule,
                             const target::Target& target, Tolerance tolerance = {}, std::string* ptx = nullptr);
+
+// The same for a func with a grid, on arguments drawn from [0, 100]: params that the func does not write stay as they
+// are.
+absl::Status CheckFuncOnMachine(const ir::Func& func, const target::Target& target, Tolerance tolerance = {},
+                                std::string* ptx = nullptr);
 
 }  // namespace hone::testing
 

@@ -240,14 +240,20 @@ llvm::Align Emitter::AlignOf(const ir::BufferNode& buffer, const ir::Expr& first
   return llvm::Align(static_cast<uint64_t>(size));
 }
 
-// LLVM 19 loads 16 bytes at once wherever they begin, which devices do not. Of 8 it asks how they begin.
-llvm::Value* Emitter::EmitBytes(const ir::BufferNode& buffer, llvm::Value* address, unsigned count, llvm::Align align) {
-  const unsigned together = align < llvm::Align(kWidestAccess) ? kWidestAccess / 2 : kWidestAccess;
+// A vector in loads of what a lane moves at once. LLVM 19 makes mistakes with larger ones: halves that become f32 are
+// not converted. And it loads 16 bytes at once wherever they begin, which devices do not; of 8 it asks.
+llvm::Value* Emitter::EmitParts(const ir::BufferNode& buffer, llvm::Value* address, llvm::FixedVectorType* vector,
+                                llvm::Align align) {
+  llvm::Type* const element = vector->getElementType();
+  const int64_t size = ir::SizeOf(buffer.dtype), count = vector->getNumElements();
+  const int64_t together = size == 1 && align < llvm::Align(kWidestAccess) ? kWidestAccess / 2 : kWidestAccess / size;
   std::vector<llvm::Value*> parts;
-  for (unsigned first = 0; first < count; first += together) {
-    llvm::Type* const type = llvm::FixedVectorType::get(builder_.getInt8Ty(), std::min(together, count - first));
-    auto* const part = builder_.CreateAlignedLoad(
-        type, builder_.CreateConstGEP1_64(builder_.getInt8Ty(), address, first), llvm::commonAlignment(align, first));
+  for (int64_t first = 0; first < count; first += together) {
+    const auto elements = static_cast<unsigned>(std::min(together, count - first));
+    const auto bytes = static_cast<uint64_t>(first * size);
+    llvm::Value* const place = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), address, bytes);
+    auto* const part = builder_.CreateAlignedLoad(llvm::FixedVectorType::get(element, elements), place,
+                                                  llvm::commonAlignment(align, bytes));
     Annotate(part, &buffer);
     parts.push_back(part);
   }

@@ -80,7 +80,8 @@ class Emitter {
   ir::Expr BranchOf(const ir::Expr& mask) const;
   llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);
   llvm::Align AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const;
-  llvm::Value* EmitBytes(const ir::BufferNode& buffer, llvm::Value* address, unsigned count, llvm::Align align);
+  llvm::Value* EmitParts(const ir::BufferNode& buffer, llvm::Value* address, llvm::FixedVectorType* vector,
+                         llvm::Align align);
   llvm::Value* EmitGuarded(llvm::Value* condition, llvm::Type* type, const std::function<llvm::Value*()>& then);
 
   // emit_contract.cc

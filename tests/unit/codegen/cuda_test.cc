@@ -133,6 +133,18 @@ func f(x: {0}[{5}], w: {0}[{5}], out: f32[256]) grid 1 lanes 32 {{
               HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
 }
 
+// Of sixteen halves LLVM 19 by itself makes f32 without converting them.
+TEST(Cuda, HalvesAreConvertedInVectorsOfAnyWidth) {
+  for (const int width : {8, 16, 32}) {
+    const std::string ptx =
+        Ptx(fmt::format("func f(x: f16[128], y: f32[128]) grid 1 lanes 4 {{\n"
+                        "  y[ramp(lane.id * {0}, 1, {0})] = f32x{0}(x[ramp(lane.id * {0}, 1, {0})])\n}}",
+                        width));
+    EXPECT_EQ(Count(ptx, "cvt.f32.f16"), width);
+    EXPECT_EQ(Count(ptx, "ld.global.nc.v4.u32") + Count(ptx, "ld.global.nc.v4.b32"), width / 8);
+  }
+}
+
 // What stands beside each other is begun and waited for at once, and columns that lie evenly are one instruction.
 TEST(Cuda, InstructionsReadSharedMemoryThemselves) {
   const auto product = [](const std::string& type, const std::string& body) {

@@ -1,0 +1,62 @@
+// Small funcs with a grid, run as PTX: every type loaded, converted and stored, in vectors of every width, wherever
+// they begin; and every function of numbers.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "compiler/ir/text.h"
+#include "compiler/target/target.h"
+#include "tests/ptx/on_machine.h"
+
+namespace hone::codegen {
+namespace {
+
+constexpr const char* kTypes[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
+                                  "u32",  "u64", "f16", "bf16", "f32", "f64"};
+
+void Check(const std::string& text, const std::string& target, testing::Tolerance tolerance = {0, 0}) {
+  const auto func = ir::ParseFunc(text);
+  ASSERT_TRUE(func.ok()) << func.status() << text;
+  std::string ptx;
+  EXPECT_EQ(testing::CheckFuncOnMachine(*func, *target::ParseTarget(target), tolerance, &ptx), absl::OkStatus())
+      << text << "\n"
+      << ptx;
+}
+
+// Lanes convert vectors that lie `apart`, from global memory and through shared memory.
+std::string Conversion(const std::string& from, const std::string& to, int width, int apart, bool shared) {
+  const std::string wide = width == 1 ? "" : fmt::format("x{}", width), x = shared ? "s" : "x";
+  const std::string read = width == 1 ? fmt::format("{}[lane.id * {}]", x, apart)
+                                      : fmt::format("{}[ramp(lane.id * {}, 1, {})]", x, apart, width);
+  const std::string write = width == 1 ? "y[lane.id]" : fmt::format("y[ramp(lane.id * {0}, 1, {0})]", width);
+  const std::string value = from == to ? read : fmt::format("{}{}({})", to, wide, read);
+  const int elements = 4 * apart + width;
+  if (!shared) {
+    return fmt::format("func f(x: {}[{}], y: {}[{}]) grid 1 lanes 4 {{\n  {} = {}\n}}", from, elements, to, 4 * width,
+                       write, value);
+  }
+  return fmt::format(
+      "func f(x: {0}[{1}], y: {2}[{3}]) grid 1 lanes 4 {{\n  alloc s: {0}[{1}] shared {{\n"
+      "    if lane.id == 0 {{\n      for i in {1} {{\n        s[i] = x[i]\n      }}\n    }}\n    barrier\n"
+      "    {4} = {5}\n  }}\n}}",
+      from, elements, to, 4 * width, write, value);
+}
+
+class PtxConversions : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PtxConversions, AreThoseOfTheInterpreter) {
+  const std::string from = GetParam();
+  for (const std::string to : kTypes) {
+    for (const int width : {1, 2, 3, 4, 8, 16, 32}) {
+      for (const int more : {0, 1}) Check(Conversion(from, to, width, width + more, width % 8 == 0), "cuda:sm_53");
+    }
+    for (const int width : {2, 4, 16}) Check(Conversion(from, to, width, width, false), "cuda:sm_90a");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, PtxConversions, ::testing::ValuesIn(kTypes),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace hone::codegen
