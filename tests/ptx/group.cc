@@ -11,7 +11,6 @@ namespace {
 
 constexpr uint64_t kStaticShared = 48 << 10;           // that a kernel may have without asking for it
 constexpr uint64_t kMostBranches = uint64_t{1} << 28;  // of one lane, between two meetings
-constexpr int kUnset = 0xff;                           // memory that nobody wrote: NaN, or -1
 
 }  // namespace
 
@@ -105,12 +104,9 @@ bool Group::RunLane(Lane* lane) {
         i = code + i->target - 1;
         break;
       case Kind::kExit:
-        lane->ended = true;
-        return true;
+        return lane->ended = true;
       case Kind::kTrap:
         return Fail(absl::StatusCode::kAborted, *i, *lane, "is a trap");
-      case Kind::kNothing:
-        break;
       case Kind::kCopy:
         if (!BeginCopy(*i, lane)) return false;
         break;
@@ -126,11 +122,12 @@ bool Group::RunLane(Lane* lane) {
         break;
       case Kind::kFenceProxy:
         FenceWrites(lane);
+        [[fallthrough]];
+      case Kind::kNothing:
         break;
       default:
         lane->pc = static_cast<uint32_t>(i - code);
-        lane->waits = true;
-        return true;
+        return lane->waits = true;
     }
   }
 }

@@ -18,6 +18,7 @@
 
 namespace hone::ptx {
 
+inline constexpr int kUnset = 0xff;                        // memory that nobody wrote: NaN, or -1
 inline constexpr uint32_t kWarp = 32, kWarps = 4 * kWarp;  // lanes that mma takes, and wgmma
 
 class Group {
@@ -76,7 +77,7 @@ class Group {
   bool BeginCopy(const Instruction& i, Lane* lane);
   void Arrive(std::span<const Copy> copies, Lane* lane);
   void WaitForCopies(size_t pending, Lane* lane);
-  // The bytes at that address; nullptr where the lane must not reach.
+  // The bytes at that address, there_ of them; nullptr where the lane must not reach.
   std::byte* Reach(const Instruction& i, const Lane& lane, Space space, uint64_t address, uint64_t bytes, bool writes);
   std::byte* ReachGlobal(const Instruction& i, const Lane& lane, uint64_t address, uint64_t bytes, bool writes);
   void MarkWritten(uint64_t offset, uint32_t bytes, Lane* lane);
@@ -120,6 +121,7 @@ class Group {
   std::vector<std::pair<uint64_t, uint32_t>> fenced_;  // since the last barrier
   std::vector<Use> uses_;                              // of launch_.memory
   size_t last_memory_ = 0;                             // where an address was found
+  uint64_t there_ = 0;                                 // bytes from that address on, of those that were asked for
   absl::Status error_;
 };
 

@@ -1,5 +1,6 @@
 // What lanes do with memory.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "fmt/format.h"
@@ -12,10 +13,13 @@ constexpr uint16_t kFenced = 0xffff;
 
 }  // namespace
 
+// Of what is read only the first byte must be somebody's: an aligned access stays within what devices give out at
+// least, and LLVM reads three elements as four.
 std::byte* Group::ReachGlobal(const Instruction& i, const Lane& lane, uint64_t address, uint64_t bytes, bool writes) {
+  const uint64_t needed = writes ? bytes : 1;
   const auto has = [&](const Memory& memory) {
     return address >= memory.begin && address - memory.begin <= memory.bytes &&
-           bytes <= memory.bytes - (address - memory.begin);
+           needed <= memory.bytes - (address - memory.begin);
   };
   if (last_memory_ >= launch_.memory.size() || !has(launch_.memory[last_memory_])) {
     const auto after = std::ranges::upper_bound(launch_.memory, address, {}, &Memory::begin);
@@ -26,6 +30,8 @@ std::byte* Group::ReachGlobal(const Instruction& i, const Lane& lane, uint64_t a
     }
     last_memory_ = static_cast<size_t>(after - launch_.memory.begin()) - 1;
   }
+  const Memory& memory = launch_.memory[last_memory_];
+  there_ = std::min(bytes, memory.begin + memory.bytes - address);
   if (writes) uses_[last_memory_].written = &i;
   if (i.only_read) uses_[last_memory_].only_read = &i;
   return reinterpret_cast<std::byte*>(address);
@@ -46,20 +52,28 @@ std::byte* Group::Reach(const Instruction& i, const Lane& lane, Space space, uin
   const bool is_shared = space == Space::kShared;
   const uint64_t begin = is_shared ? kSharedBegin : kLocalBegin;
   const uint64_t size = is_shared ? shared_.size() : kernel_.local_bytes;
-  if (address < begin || address - begin + bytes > size || address - begin + bytes < bytes) {
+  const uint64_t needed = writes ? bytes : 1;
+  if (address < begin || address - begin > size || needed > size - (address - begin)) {
     Fail(absl::StatusCode::kOutOfRange, i, lane,
          fmt::format("{} {} bytes at {} of {} bytes of {} memory", writes ? "writes" : "reads", bytes,
                      static_cast<int64_t>(address - begin), size, is_shared ? "shared" : "local"));
     return nullptr;
   }
+  there_ = std::min(bytes, size - (address - begin));
   return (is_shared ? shared_.data() : lane.local) + (address - begin);
 }
 
 bool Group::Load(const Instruction& i, Lane* lane) {
   uint64_t* const s = lane->slots;
-  const std::byte* from =
-      Reach(i, *lane, i.space, s[i.a] + static_cast<uint64_t>(i.offset), uint64_t{i.bytes} * i.count, false);
+  const uint64_t bytes = uint64_t{i.bytes} * i.count;
+  const std::byte* from = Reach(i, *lane, i.space, s[i.a] + static_cast<uint64_t>(i.offset), bytes, false);
   if (from == nullptr) return false;
+  std::array<std::byte, 32> padded;
+  if (there_ < bytes) {
+    padded.fill(std::byte{kUnset});
+    std::copy_n(from, there_, padded.data());
+    from = padded.data();
+  }
   const int unused = 64 - 8 * i.bytes;
   for (uint32_t n = 0; n < i.count; ++n, from += i.bytes) {
     uint64_t value = 0;
@@ -97,6 +111,11 @@ bool Group::BeginCopy(const Instruction& i, Lane* lane) {
                   fmt::format("copies {} bytes from {:#x}, which is not aligned", i.bytes, copy.from));
     }
     if (ReachGlobal(i, *lane, copy.from, given, false) == nullptr) return false;
+    if (there_ < given) {
+      return Fail(
+          absl::StatusCode::kOutOfRange, i, *lane,
+          fmt::format("copies {} bytes from {:#x}, of which {} are nobody's", given, copy.from, given - there_));
+    }
   }
   lane->copies.push_back(copy);
   return true;

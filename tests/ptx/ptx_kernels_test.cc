@@ -73,7 +73,7 @@ TEST_P(PtxKernels, AreRight) {
 INSTANTIATE_TEST_SUITE_P(Workloads, PtxKernels, ::testing::ValuesIn(testing::SmallWorkloads()),
                          [](const auto& test) { return test.param.name; });
 
-// Workloads whose lanes run instructions together: which, and how many steps a multiple of theirs has.
+// Workloads whose lanes run instructions together, and one whose lanes cannot.
 struct TogetherCase {
   const char* name;
   const char* target;
@@ -128,6 +128,13 @@ input q: bf16[3,32,48] in [-1, 1]
 input k: bf16[3,24,48] in [-1, 1]
 c: f32[3,32,24] over h:3, i:32, j:24 = sum e:48 of f32(q[h, i, e]) * f32(k[h, j, e])
 output c
+)"},
+    {"f16_without", "cuda:sm_75", "cvt.f32.f16", R"(workload "matmul"
+input a: f16[33,40] in [-1, 1]
+const b: f16[40,48] in [-1, 1]
+c: f32[33,48] over i:33, j:48 = sum k:40 of f32(a[i, k]) * f32(b[k, j])
+d: f16[33,48] over i1:33, j1:48 = f16(c[i1, j1])
+output d
 )"},
     {"blocks_f16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
 input a: f16[192,80] in [-1, 1]

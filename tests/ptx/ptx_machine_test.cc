@@ -289,6 +289,14 @@ TEST(Memory, WhatIsNobodysOrNotAlignedIsAnError) {
   EXPECT_EQ(StatusOf("mov.u64 %rd4, s;\nst.shared.u32 [%rd4+64], %r1;", 1, asked, 64).code(),
             absl::StatusCode::kOutOfRange);
   EXPECT_EQ(StatusOf("mov.u64 %rd4, s;\nst.shared.u32 [%rd4+64], %r1;", 1, asked, 68), absl::OkStatus());
+  // What an aligned read has of the last bytes, and of what is behind them.
+  const Result behind =
+      RunText(KernelOf("mov.u64 %rd4, s;\nst.shared.u32 [%rd4], 7;\nld.shared.u64 %rd5, [%rd4];\nst.global.u64 [%rd2], "
+                       "%rd5;",
+                       ".shared .align 8 .b8 s[5];\n"),
+              1);
+  EXPECT_EQ(behind.status, absl::OkStatus());
+  EXPECT_EQ(behind.out[0], 0xffffffff00000007U);
   EXPECT_THAT(StatusOf("ld.global.nc.u64 %rd4, [%rd1];\nst.global.u64 [%rd1], %rd4;", 1).message(),
               HasSubstr("reads what is written by"));
 }
