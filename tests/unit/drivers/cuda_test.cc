@@ -209,6 +209,27 @@ TEST_F(CudaTest, SaysWhenTheLibraryIsAbsent) {
   EXPECT_THAT(e.text, HasSubstr("install NVIDIA's driver"));
 }
 
+// Each lane of a group of 4 adds 1 to its element of x. `more` stands before that.
+std::string AddOne(const std::string& more) {
+  return ".version 4.2\n.target sm_53\n.address_size 64\n.visible .entry add_one(.param .u64 x)\n.reqntid 4\n{\n"
+         ".reg .b32 %r<4>;\n.reg .f32 %f<4>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [x];\nmov.u32 %r1, %tid.x;\n"
+         "mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd1, %rd1, %rd2;\n" +
+         more + "ld.global.f32 %f1, [%rd1];\nadd.f32 %f1, %f1, 0f3F800000;\nst.global.f32 [%rd1], %f1;\nret;\n}\n";
+}
+
+TEST_F(CudaTest, WhatIsNoFunctionOfTheFakeRunsAsPtx) {
+  Prepare();
+  ASSERT_TRUE(device_.Build(AddOne(""), {}, &program_).ok());
+  ASSERT_TRUE(program_.Find("add_one", &kernel_).ok());
+  ASSERT_TRUE(kernel_.SetArg(0, x_).ok());
+  const Launch launch{&kernel_, 1, 4};
+  ASSERT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
+  std::vector<float> x(5);
+  ASSERT_TRUE(device_.Read(x_, 0, std::as_writable_bytes(std::span(x))).ok());
+  EXPECT_THAT(x, ::testing::ElementsAre(2, 2, 2, 2, 1));
+  EXPECT_THAT(device_.Build(AddOne("frob;\n"), {}, &program_).text, HasSubstr("INVALID_PTX"));
+}
+
 // In processes of their own: nothing can be done with the device afterwards.
 TEST_F(CudaTest, AFaultEndsTheContext) {
   EXPECT_EXIT(
@@ -220,6 +241,21 @@ TEST_F(CudaTest, AFaultEndsTheContext) {
         exit(e.trouble == Trouble::kFault && later.trouble == Trouble::kFault ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CudaTest, AFaultOfPtxEndsTheContextAndSaysWhy) {
+  const auto run = [&](const std::string& more, const char* name) {
+    Prepare();
+    if (!device_.Build(AddOne(more), {}, &program_).ok() || !program_.Find("add_one", &kernel_).ok()) exit(2);
+    if (!kernel_.SetArg(0, x_).ok()) exit(2);
+    const Launch launch{&kernel_, 1, 4};
+    const Error e = device_.Run({&launch, 1}, Deadline::max());
+    const bool told = e.trouble == Trouble::kFault && e.text.find(name) != std::string::npos;
+    exit(told && device_.Finish().trouble == Trouble::kFault ? 0 : 1);
+  };
+  EXPECT_EXIT(run("add.s64 %rd1, %rd1, 3996;\n", "ILLEGAL_ADDRESS"), ::testing::ExitedWithCode(0),
+              "line 15: ld.global.f32 %f1, .%rd1.: group 0, lane 1 reads 4 bytes");
+  EXPECT_EXIT(run("add.s64 %rd1, %rd1, 2;\n", "an error"), ::testing::ExitedWithCode(0), "which is not aligned");
 }
 
 TEST_F(CudaTest, AHangIsATimeout) {
