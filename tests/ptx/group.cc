@@ -21,6 +21,7 @@ Group::Group(const Kernel& kernel, const Launch& launch)
       shared_(kernel.shared_bytes + launch.shared_bytes),
       local_(launch.lanes * kernel.local_bytes),
       products_((launch.lanes + kWarps - 1) / kWarps),
+      touches_(shared_.size()),
       unseen_(kernel.has_products ? shared_.size() : 0),
       uses_(launch.memory.size()) {
   if (kernel.shared_bytes > kStaticShared) {
@@ -34,6 +35,7 @@ void Group::Reset(uint32_t number) {
   std::ranges::fill(slots_, ~uint64_t{0});
   std::ranges::fill(shared_, std::byte{kUnset});
   std::ranges::fill(local_, std::byte{kUnset});
+  std::ranges::fill(touches_, Touch{});
   std::ranges::fill(unseen_, 0);
   fenced_.clear();
   lanes_.assign(launch_.lanes, {});

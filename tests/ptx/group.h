@@ -46,6 +46,12 @@ class Group {
     std::deque<std::vector<Copy>> bundles;
     std::vector<std::pair<uint64_t, uint32_t>> written;  // of shared memory, since its last fence
   };
+  // Who used a byte of shared memory last, and before which barrier: their number, from 1 on. Lanes count from 1, too.
+  struct Touch {
+    uint32_t written = 0, read = 0;
+    uint16_t writer = 0, reader = 0;
+    uint16_t copier = 0;  // whose copy is on its way there
+  };
   // A matrix in shared memory, as wgmma finds it.
   struct Blocks {
     uint64_t start = 0, chunks_apart = 0, blocks_apart = 0;  // bytes
@@ -80,6 +86,7 @@ class Group {
   // The bytes at that address, there_ of them; nullptr where the lane must not reach.
   std::byte* Reach(const Instruction& i, const Lane& lane, Space space, uint64_t address, uint64_t bytes, bool writes);
   std::byte* ReachGlobal(const Instruction& i, const Lane& lane, uint64_t address, uint64_t bytes, bool writes);
+  bool TouchShared(const Instruction& i, const Lane& lane, uint64_t offset, uint64_t bytes, bool writes);
   void MarkWritten(uint64_t offset, uint32_t bytes, Lane* lane);
   void FenceWrites(Lane* lane);
   bool TouchesSums(const Instruction& i, const std::vector<bool>& sums) const;
@@ -116,6 +123,8 @@ class Group {
   std::vector<std::byte> shared_, local_;
   std::vector<Lane> lanes_;
   std::vector<Products> products_;
+  std::vector<Touch> touches_;  // of shared memory
+  uint32_t barrier_ = 1;        // the next one
   // Of bytes of shared memory that wgmma would not see: the lane that wrote, from 1 on, or kFenced.
   std::vector<uint16_t> unseen_;
   std::vector<std::pair<uint64_t, uint32_t>> fenced_;  // since the last barrier

@@ -9,7 +9,8 @@
 namespace hone::ptx {
 namespace {
 
-constexpr uint16_t kFenced = 0xffff;
+constexpr uint16_t kFenced = 0xffff;   // instead of who wrote a byte
+constexpr uint16_t kSeveral = 0xffff;  // instead of who read it
 
 }  // namespace
 
@@ -60,7 +61,33 @@ std::byte* Group::Reach(const Instruction& i, const Lane& lane, Space space, uin
     return nullptr;
   }
   there_ = std::min(bytes, size - (address - begin));
+  if (is_shared && !TouchShared(i, lane, address - begin, there_, writes)) return nullptr;
   return (is_shared ? shared_.data() : lane.local) + (address - begin);
+}
+
+// Between two barriers nobody uses what another writes, and nobody at all what is being copied.
+bool Group::TouchShared(const Instruction& i, const Lane& lane, uint64_t offset, uint64_t bytes, bool writes) {
+  const auto own = static_cast<uint16_t>(lane.number + 1);
+  const auto fails = [&](uint64_t at, std::string_view why) {
+    return Fail(absl::StatusCode::kFailedPrecondition, i, lane,
+                fmt::format("{} byte {} of shared memory, {}", writes ? "writes" : "reads", at, why));
+  };
+  for (uint64_t at = offset; at < offset + bytes; ++at) {
+    Touch& touch = touches_[at];
+    if (touch.copier != 0) return fails(at, fmt::format("which lane {} is copying to", touch.copier - 1));
+    if (touch.written == barrier_ && touch.writer != own) {
+      return fails(at, fmt::format("which lane {} wrote since the last barrier", touch.writer - 1));
+    }
+    if (writes) {
+      if (touch.read == barrier_ && touch.reader != own) return fails(at, "which others read since the last barrier");
+      touch.written = barrier_;
+      touch.writer = own;
+    } else {
+      touch.reader = touch.read == barrier_ && touch.reader != own ? kSeveral : own;
+      touch.read = barrier_;
+    }
+  }
+  return true;
 }
 
 bool Group::Load(const Instruction& i, Lane* lane) {
@@ -117,6 +144,8 @@ bool Group::BeginCopy(const Instruction& i, Lane* lane) {
           fmt::format("copies {} bytes from {:#x}, of which {} are nobody's", given, copy.from, given - there_));
     }
   }
+  for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at)
+    touches_[at].copier = static_cast<uint16_t>(lane->number + 1);
   lane->copies.push_back(copy);
   return true;
 }
@@ -126,6 +155,10 @@ void Group::Arrive(std::span<const Copy> copies, Lane* lane) {
     std::byte* const to = shared_.data() + copy.to;
     std::memcpy(to, reinterpret_cast<const std::byte*>(copy.from), copy.given);
     std::memset(to + copy.given, 0, copy.bytes - copy.given);
+    for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) {
+      touches_[at].copier = 0;
+      touches_[at].written = barrier_;
+    }
     if (!unseen_.empty()) MarkWritten(copy.to, copy.bytes, lane);
   }
 }
@@ -165,6 +198,7 @@ bool Group::MeetAtBarrier() {
     }
   }
   fenced_.clear();
+  ++barrier_;
   GoOn(lanes_);
   return true;
 }

@@ -11,7 +11,8 @@ namespace hone::ptx {
 namespace {
 
 constexpr uint32_t kRows = 64, kSteps = 16, kBlockRows = 8;
-constexpr uint64_t kChunk = 16;  // bytes of a row that lie side by side
+constexpr uint64_t kChunk = 16;          // bytes of a row that lie side by side
+constexpr uint16_t kEverybody = 0xffff;  // reads
 
 bool IsOfWarps(Kind kind) { return kind >= Kind::kProductFence; }
 
@@ -98,9 +99,13 @@ bool Group::Visible(const Product& product, const Lane& lane, std::string_view o
       for (uint64_t chunk = 0; chunk < 2; ++chunk) {
         const uint64_t begin = blocks.start + block * blocks.blocks_apart + chunk * blocks.chunks_apart;
         for (uint64_t at = begin; at < begin + kBlockRows * kChunk; ++at) {
-          if (unseen_[at] == 0) continue;
+          Touch& touch = touches_[at];
+          touch.read = barrier_;
+          touch.reader = kEverybody;
+          if (unseen_[at] == 0 && touch.copier == 0) continue;
           return Fail(absl::StatusCode::kFailedPrecondition, *product.instruction, lane,
-                      fmt::format("reads byte {} of shared memory, {}", at, otherwise));
+                      fmt::format("reads byte {} of shared memory, {}", at,
+                                  touch.copier != 0 ? "to which is being copied" : otherwise));
         }
       }
     }

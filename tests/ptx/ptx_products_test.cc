@@ -207,8 +207,10 @@ TEST(Wgmma, SeesWhatWasFencedAndThenWaitedFor) {
   EXPECT_THAT(Multiply({.between = "bar.sync 0;\n"}, &out).message(), HasSubstr("no fence and barrier made visible"));
   EXPECT_THAT(Multiply({.between = "fence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
   EXPECT_THAT(Multiply({.between = "bar.sync 0;\nfence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
-  const std::string again = "wgmma.commit_group.sync.aligned;\nst.shared.u32 [%rd3], %r2;\n";
-  EXPECT_THAT(Multiply({.after = again + "wgmma.wait_group.sync.aligned 0;\n"}, &out).message(),
+  const std::string again = "st.shared.u32 [%rd3], %r2;\nwgmma.wait_group.sync.aligned 0;\n";
+  EXPECT_THAT(Multiply({.after = "wgmma.commit_group.sync.aligned;\n" + again}, &out).message(),
+              HasSubstr("which others read since the last barrier"));
+  EXPECT_THAT(Multiply({.after = "wgmma.commit_group.sync.aligned;\nbar.sync 0;\n" + again}, &out).message(),
               HasSubstr("was written before it was waited for"));
 }
 
