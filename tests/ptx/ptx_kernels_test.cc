@@ -154,6 +154,29 @@ output c
 INSTANTIATE_TEST_SUITE_P(Instructions, PtxTogether, ::testing::ValuesIn(kTogether),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// What people get untuned, with tiles as large as those of large products.
+TEST(PtxDefaults, AreRight) {
+  struct Case {
+    const char* target;
+    const char* type;
+    const char* spelling;
+  };
+  for (const Case& c : {Case{"cuda:sm_53", "f32", "fma.rn.f32"}, Case{"cuda:sm_80 -tf32", "f32", "mma.sync"},
+                        Case{"cuda:sm_87", "bf16", "mma.sync"}, Case{"cuda:sm_90a", "f16", "wgmma.mma_async"}}) {
+    const std::string product = std::string(c.type) == "f32" ? "x[i, k] * w[k, j]" : "f32(x[i, k]) * f32(w[k, j])";
+    const ir::Workload workload =
+        ir::ParseWorkload(fmt::format("workload \"matmul\"\ninput x: {0}[128,192] in [-1, 1]\n"
+                                      "const w: {0}[192,256] in [-1, 1]\n"
+                                      "t: f32[128,256] over i:128, j:256 = sum k:192 of {1}\noutput t\n",
+                                      c.type, product))
+            .value();
+    Chooser preferred;
+    std::string ptx;
+    EXPECT_TRUE(IsRight(workload, Parsed(c.target), preferred, &ptx)) << c.target;
+    EXPECT_THAT(ptx, HasSubstr(c.spelling)) << c.target;
+  }
+}
+
 TEST(PtxWinograd, IsRight) {
   const ir::Workload workload = ir::ParseWorkload(R"(workload "conv2d"
 input x: f32[2,7,9,6] in [-1, 1]
