@@ -308,19 +308,24 @@ absl::Status Decoder::DecodeProduct(Instruction i) {
     i.kind = Kind::kWaitProducts;
     HONE_ASSIGN_OR_RETURN(const uint64_t pending, ParseNumber(operands[0].text));
     i.offset = static_cast<int64_t>(pending);
-  } else if (name.starts_with("wgmma.mma_async.sync.aligned.m64n") && HasOperands(8) && parts_.size() == 8) {
+  } else if (name.starts_with("wgmma.mma_async.sync.aligned.m64n") && parts_.size() == 8 && operands.size() > 4) {
     i.kind = Kind::kProduct;
     const std::string_view shape = parts_[4].substr(4);  // behind "m64n"
-    HONE_ASSIGN_OR_RETURN(const uint64_t columns, ParseNumber(shape.substr(0, shape.find('k'))));
-    const bool halves = parts_[6] == "f16" || parts_[6] == "bf16";
-    if (!shape.ends_with("k16") || parts_[5] != "f32" || !halves || parts_[6] != parts_[7] || columns == 0 ||
-        columns > 256 || columns % 8 != 0 || operands[0].parts.size() != columns / 2) {
+    const size_t k = std::min(shape.find('k'), shape.size());
+    HONE_ASSIGN_OR_RETURN(const uint64_t columns, ParseNumber(shape.substr(0, k)));
+    constexpr std::pair<std::string_view, Element> kTypes[] = {
+        {"tf32", Element::kTf32}, {"f16", Element::kF16}, {"bf16", Element::kBf16}};
+    const auto* const type = std::ranges::find(kTypes, parts_[6], &std::pair<std::string_view, Element>::first);
+    if (type == std::end(kTypes) || parts_[7] != parts_[6] || parts_[5] != "f32" || columns == 0 || columns > 256 ||
+        columns % 8 != 0 || operands[0].parts.size() != columns / 2) {
       return Unknown();
     }
-    for (const auto& [operand, value] : {std::pair<size_t, const char*>{4, "1"}, {5, "1"}, {6, "0"}, {7, "0"}}) {
-      if (operands[operand].text != value) return Unknown();
-    }
-    i.element = parts_[6] == "f16" ? Element::kF16 : Element::kBf16;
+    i.element = type->second;
+    // Neither operand is negated, and of halves both lie in the order of K.
+    std::string rest;
+    for (size_t n = 4; n < operands.size(); ++n) rest += operands[n].text;
+    const bool tf32 = i.element == Element::kTf32;
+    if (rest != (tf32 ? "11" : "1100") || shape.substr(k) != (tf32 ? "k8" : "k16")) return Unknown();
     i.target = static_cast<uint32_t>(columns);
     HONE_RETURN_IF_ERROR(AddList(operands[0].parts, &i));
     HONE_ASSIGN_OR_RETURN(i.a, SlotOf(operands[1]));

@@ -107,7 +107,7 @@ class Group {
   bool FindBlocks(const Instruction& i, std::span<Lane> lanes, uint32_t slot, Blocks* blocks);
   bool Visible(const Product& product, const Lane& lane, std::string_view otherwise);
   bool FinishProduct(const Product& product, std::span<Lane> lanes);
-  // rows x 16 factors.
+  // rows x 16 factors, or 8 of 32 bits.
   std::vector<float> Gather(const Blocks& blocks, uint32_t rows, Element element) const;
 
   const Instruction& Next(const Lane& lane) const { return kernel_.code[lane.pc]; }

@@ -10,9 +10,12 @@
 namespace hone::ptx {
 namespace {
 
-constexpr uint32_t kRows = 64, kSteps = 16, kBlockRows = 8;
+constexpr uint32_t kRows = 64, kBlockRows = 8;
 constexpr uint64_t kChunk = 16;          // bytes of a row that lie side by side
 constexpr uint16_t kEverybody = 0xffff;  // reads
+
+// Two chunks of a row.
+uint32_t StepsOf(Element element) { return element == Element::kTf32 ? 8 : 16; }
 
 bool IsOfWarps(Kind kind) { return kind >= Kind::kProductFence; }
 
@@ -114,14 +117,18 @@ bool Group::Visible(const Product& product, const Lane& lane, std::string_view o
 }
 
 std::vector<float> Group::Gather(const Blocks& blocks, uint32_t rows, Element element) const {
-  std::vector<float> factors(size_t{rows} * kSteps);
+  const uint32_t steps = StepsOf(element), bytes = 32 / steps;
+  std::vector<float> factors(size_t{rows} * steps);
   for (uint32_t row = 0; row < rows; ++row) {
-    for (uint32_t step = 0; step < kSteps; ++step) {
+    for (uint32_t step = 0; step < steps; ++step) {
       const uint64_t at = blocks.start + row / kBlockRows * blocks.blocks_apart + row % kBlockRows * kChunk +
-                          step / 8 * blocks.chunks_apart + step % 8 * 2;
-      uint16_t bits = 0;
-      std::memcpy(&bits, shared_.data() + at, sizeof bits);
-      factors[size_t{row} * kSteps + step] = element == Element::kF16 ? FromF16(bits) : FromBf16(bits);
+                          step / (steps / 2) * blocks.chunks_apart + step % (steps / 2) * bytes;
+      uint32_t bits = 0;
+      std::memcpy(&bits, shared_.data() + at, bytes);
+      const auto half = static_cast<uint16_t>(bits);
+      factors[size_t{row} * steps + step] = element == Element::kTf32  ? CutOff(bits)
+                                            : element == Element::kF16 ? FromF16(half)
+                                                                       : FromBf16(half);
     }
   }
   return factors;
@@ -131,6 +138,7 @@ std::vector<float> Group::Gather(const Blocks& blocks, uint32_t rows, Element el
 bool Group::FinishProduct(const Product& product, std::span<Lane> lanes) {
   const Instruction& i = *product.instruction;
   if (!Visible(product, lanes[0], "which was written before it was waited for")) return false;
+  const uint32_t steps = StepsOf(i.element);
   const std::vector<float> a = Gather(product.a, kRows, i.element), b = Gather(product.b, i.target, i.element);
   for (uint32_t n = 0; n < kWarps; ++n) {
     for (uint32_t place = 0; place < i.count; ++place) {
@@ -138,7 +146,7 @@ bool Group::FinishProduct(const Product& product, std::span<Lane> lanes) {
       const uint32_t column = 8 * (place / 4) + 2 * (n % 4) + place % 2;
       uint64_t& slot = lanes[n].slots[kernel_.lists[i.list + place]];
       double sum = product.adds ? std::bit_cast<float>(static_cast<uint32_t>(slot)) : 0;
-      for (uint32_t k = 0; k < kSteps; ++k) sum += double{a[row * kSteps + k]} * double{b[column * kSteps + k]};
+      for (uint32_t k = 0; k < steps; ++k) sum += double{a[row * steps + k]} * double{b[column * steps + k]};
       slot = std::bit_cast<uint32_t>(static_cast<float>(sum));
     }
   }

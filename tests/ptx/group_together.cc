@@ -114,7 +114,7 @@ void Group::Multiply(const Instruction& i, std::span<Lane> warp) {
   // A register has one factor of 32 bits, or two that lie side by side.
   const auto put = [&](std::array<double, 16>& row, uint32_t t, uint32_t half, uint64_t bits) {
     if (tf32) {
-      row[t + 4 * half] = std::bit_cast<float>(static_cast<uint32_t>(bits) & 0xffffe000U);
+      row[t + 4 * half] = CutOff(static_cast<uint32_t>(bits));
       return;
     }
     for (uint32_t n = 0; n < 2; ++n) {

@@ -27,6 +27,8 @@ inline float FromF16(uint16_t half) {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(std::bit_cast<float>(rest << 13) * 0x1p112F));
 }
 inline float FromBf16(uint16_t half) { return std::bit_cast<float>(static_cast<uint32_t>(half) << 16); }
+// TF32, of which no more than ten bits of fraction are read.
+inline float CutOff(uint32_t bits) { return std::bit_cast<float>(bits & 0xffffe000U); }
 // NaN becomes the one that devices make.
 uint16_t ToF16(long double x, Rounding rounding = Rounding::kNearest);
 uint16_t ToBf16(long double x, Rounding rounding = Rounding::kNearest);

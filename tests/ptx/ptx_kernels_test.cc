@@ -143,6 +143,12 @@ c: f32[192,48] over i:192, j:48 = sum k:80 of f32(a[i, k]) * f32(b[k, j])
 d: f16[192,48] over i1:192, j1:48 = f16(max(c[i1, j1], 0.0f32))
 output d
 )"},
+    {"blocks_tf32", "cuda:sm_90a -tf32", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
+input a: f32[128,48] in [-1, 1]
+const b: f32[48,40] in [-1, 1]
+c: f32[128,40] over i:128, j:40 = sum k:48 of a[i, k] * b[k, j]
+output c
+)"},
     {"blocks_bf16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
 input q: bf16[2,64,64] in [-1, 1]
 input k: bf16[2,40,64] in [-1, 1]

@@ -131,32 +131,37 @@ TEST(Mma, IsOfAllLanesOfAWarp) {
   EXPECT_THAT(RunOn(Plain(kMma), 48, {}).message(), HasSubstr("there are 48 lanes"));
 }
 
-// 64 rows of a and 16 columns of b, in chunks of 8 steps. Rows of a lie in blocks of 128 bytes, its chunks 1024 apart;
+// 64 rows of a and 16 columns of b, in chunks of 16 bytes. Rows of a lie in blocks of 128 bytes, its chunks 1024 apart;
 // blocks of b 256 bytes, its chunks 128.
-constexpr uint32_t kA = 64 * 16 * 2, kB = 16 * 16 * 2;
+constexpr uint32_t kA = 64 * 32, kB = 16 * 32;
 
-std::vector<uint32_t> Blocks() {
-  std::vector<uint16_t> halves((kA + kB) / 2);
-  for (uint32_t step = 0; step < 16; ++step) {
-    const uint32_t chunk = step / 8, within = step % 8;
-    for (uint32_t row = 0; row < 64; ++row) halves[chunk * 512 + row * 8 + within] = ToF16(Factor(row, step));
-    for (uint32_t c = 0; c < 16; ++c) {
-      halves[kA / 2 + c / 8 * 128 + chunk * 64 + c % 8 * 8 + within] = ToF16(Other(c, step));
-    }
+std::vector<uint32_t> Blocks(bool tf32) {
+  std::vector<std::byte> bytes(kA + kB);
+  const uint32_t size = tf32 ? 4 : 2, in_chunk = 16 / size;
+  const auto put = [&](uint32_t place, float factor) {
+    const uint32_t bits =
+        tf32 ? std::bit_cast<uint32_t>(factor) | 0x1fff : ToF16(factor);  // the last bits do not count
+    std::memcpy(&bytes[place], &bits, size);
+  };
+  for (uint32_t step = 0; step < 2 * in_chunk; ++step) {
+    const uint32_t chunk = step / in_chunk, within = step % in_chunk * size;
+    for (uint32_t row = 0; row < 64; ++row) put(chunk * 1024 + row * 16 + within, Factor(row, step));
+    for (uint32_t c = 0; c < 16; ++c) put(kA + c / 8 * 256 + chunk * 128 + c % 8 * 16 + within, Other(c, step));
   }
-  std::vector<uint32_t> words(halves.size() / 2);
-  std::memcpy(words.data(), halves.data(), halves.size() * 2);
+  std::vector<uint32_t> words(bytes.size() / 4);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
   return words;
 }
 
 struct Order {
   std::string between = "fence.proxy.async;\nbar.sync 0;\n", fence = "wgmma.fence.sync.aligned;\n",
               after = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n", descriptor;
+  bool tf32 = false;
 };
 
 // Lanes copy 20 bytes each, begin a product, and write down their eight sums.
 absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
-  std::vector<uint32_t> in = Blocks();
+  std::vector<uint32_t> in = Blocks(order.tf32);
   out->assign(128 * 8, 0);
   std::string text = R"(
 .shared .align 16 .b8 s[2560];
@@ -183,8 +188,8 @@ absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
                               "or.b64 %rd6, %rd6, {};\n",
                               64ULL << 16 | 8ULL << 32, kA / 16, 8ULL << 16 | 16ULL << 32);
   text += order.descriptor + "{ .reg .pred p; setp.eq.u32 p, 0, 0;\n" + order.fence +
-          "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %rd5, %rd6, p, "
-          "1, 1, 0, 0;\n" +
+          "wgmma.mma_async.sync.aligned.m64n16" + (order.tf32 ? "k8.f32.tf32.tf32" : "k16.f32.f16.f16") +
+          " {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %rd5, %rd6, p, 1, 1" + (order.tf32 ? ";\n" : ", 0, 0;\n") +
           order.after + "}\n";
   text +=
       "st.global.v4.f32 [%rd2], {%f0, %f1, %f2, %f3};\nst.global.v4.f32 [%rd2+16], {%f4, %f5, %f6, %f7};\nret;\n}\n";
@@ -192,13 +197,15 @@ absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
 }
 
 TEST(Wgmma, MultipliesBlocksOfSharedMemory) {
-  std::vector<uint32_t> out;
-  ASSERT_EQ(Multiply({}, &out), absl::OkStatus());
-  for (uint32_t n = 0; n < out.size(); ++n) {
-    const uint32_t lane = n / 8, place = n % 8;
-    const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + place / 2 % 2 * 8,
-                   column = place / 4 * 8 + lane % 4 * 2 + n % 2;
-    EXPECT_EQ(std::bit_cast<float>(out[n]), 1 + Product(row, column, 16)) << row << ", " << column;
+  for (const bool tf32 : {false, true}) {
+    std::vector<uint32_t> out;
+    ASSERT_EQ(Multiply({.tf32 = tf32}, &out), absl::OkStatus());
+    for (uint32_t n = 0; n < out.size(); ++n) {
+      const uint32_t lane = n / 8, place = n % 8;
+      const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + place / 2 % 2 * 8;
+      const uint32_t column = place / 4 * 8 + lane % 4 * 2 + n % 2;
+      EXPECT_EQ(std::bit_cast<float>(out[n]), 1 + Product(row, column, tf32 ? 8 : 16)) << row << ", " << column;
+    }
   }
 }
 
