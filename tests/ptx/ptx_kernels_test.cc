@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,12 @@ testing::Tolerance ToleranceFor(const ir::Workload& workload, const schedule::Sc
   return {3e-5, 1e-6};
 }
 
+// How many times as many candidates are tried as usual: of the sweep.
+int Times() {
+  const char* const times = std::getenv("HONE_PTX_TIMES");
+  return times != nullptr ? std::atoi(times) : 1;
+}
+
 // Whether the decisions led to something that was run; that it is right is expected.
 bool IsRight(const ir::Workload& workload, const target::Target& target, Chooser& chooser, std::string* ptx = nullptr) {
   const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
@@ -62,7 +69,7 @@ TEST_P(PtxKernels, AreRight) {
     Chooser preferred;
     EXPECT_TRUE(IsRight(workload, target, preferred)) << text;
     int run = 0;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 4 * Times(); ++i) {
       Chooser chooser(nullptr, &random);
       run += IsRight(workload, target, chooser) ? 1 : 0;
     }
@@ -90,7 +97,7 @@ TEST_P(PtxTogether, RandomTilesAreRight) {
   Random random(31);
   const Decisions tiles = {{"space", 3, {}}};
   int with = 0;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 40 * Times(); ++i) {
     Chooser chooser(&tiles, &random);
     std::string ptx;
     if (IsRight(workload, target, chooser, &ptx)) with += ptx.find(GetParam().spelling) != std::string::npos ? 1 : 0;
@@ -180,6 +187,25 @@ TEST(PtxDefaults, AreRight) {
     std::string ptx;
     EXPECT_TRUE(IsRight(workload, Parsed(c.target), preferred, &ptx)) << c.target;
     EXPECT_THAT(ptx, HasSubstr(c.spelling)) << c.target;
+  }
+}
+
+// Lanes merge parts of long rows by shuffles.
+TEST(PtxDefaults, MergesAreRight) {
+  const ir::Workload workload = ir::ParseWorkload(R"(workload "softmax"
+input x: f32[5,1200] in [-4, 4]
+m: f32[5] over i0:5 = max j0:1200 of x[i0, j0]
+e: f32[5,1200] over i1:5, j1:1200 = exp(x[i1, j1] - m[i1])
+s: f32[5] over i2:5 = sum j2:1200 of e[i2, j2]
+y: f32[5,1200] over i3:5, j3:1200 = e[i3, j3] / s[i3]
+output y
+)")
+                                    .value();
+  for (const char* target : {"cuda:sm_53", "cuda:sm_75", "cuda:sm_90a"}) {
+    Chooser preferred;
+    std::string ptx;
+    EXPECT_TRUE(IsRight(workload, Parsed(target), preferred, &ptx)) << target;
+    EXPECT_EQ(ptx.find("shfl.sync.bfly") != std::string::npos, std::string(target) != "cuda:sm_53") << target;
   }
 }
 
