@@ -81,6 +81,11 @@ absl::StatusOr<uint32_t> Decoder::SlotOf(const Operand& operand) {
       fmt::format("line {}: {}: nothing is named '{}'", statement_->line, statement_->source, name));
 }
 
+absl::StatusOr<uint64_t> Decoder::NumberOf(const Operand& operand) const {
+  const absl::StatusOr<uint64_t> number = ParseNumber(operand.text);
+  return number.ok() ? number : Unknown();
+}
+
 absl::Status Decoder::AddList(const std::vector<Operand>& parts, Instruction* i) {
   if (i->count == 0) i->list = static_cast<uint32_t>(kernel_->lists.size());
   for (const Operand& part : parts) {
@@ -134,7 +139,7 @@ absl::Status Decoder::DecodeMove(Instruction i) {
   const bool packs = operands[1].form == Operand::Form::kList;
   const Operand& list = operands[packs ? 1 : 0];
   const Type type = TypeOf(parts_[1]);
-  if (list.parts.empty() || type.bytes % list.parts.size() != 0) return Unknown();
+  if (list.parts.size() < 2 || type.bytes % list.parts.size() != 0) return Unknown();
   i.kind = packs ? Kind::kPack : Kind::kUnpack;
   i.bytes = static_cast<uint8_t>(type.bytes / list.parts.size());
   HONE_RETURN_IF_ERROR(AddList(list.parts, &i));
@@ -234,12 +239,12 @@ absl::Status Decoder::DecodeCopy(Instruction i) {
     i.kind = Kind::kWaitAllCopies;
   } else if (name == "cp.async.wait_group" && HasOperands(1)) {
     i.kind = Kind::kWaitCopies;
-    HONE_ASSIGN_OR_RETURN(const uint64_t pending, ParseNumber(operands[0].text));
+    HONE_ASSIGN_OR_RETURN(const uint64_t pending, NumberOf(operands[0]));
     i.offset = static_cast<int64_t>(pending);
   } else if ((name == "cp.async.ca.shared.global" || name == "cp.async.cg.shared.global") &&
              (HasOperands(3) || HasOperands(4)) && operands[0].form == Operand::Form::kAddress) {
     i.kind = Kind::kCopy;
-    HONE_ASSIGN_OR_RETURN(const uint64_t bytes, ParseNumber(operands[2].text));
+    HONE_ASSIGN_OR_RETURN(const uint64_t bytes, NumberOf(operands[2]));
     const bool is_cg = parts_[2] == "cg";
     if (is_cg ? bytes != 16 : bytes != 4 && bytes != 8 && bytes != 16) return Unknown();
     i.bytes = static_cast<uint8_t>(bytes);
@@ -306,13 +311,13 @@ absl::Status Decoder::DecodeProduct(Instruction i) {
     i.kind = Kind::kCommitProducts;
   } else if (name == "wgmma.wait_group.sync.aligned" && HasOperands(1)) {
     i.kind = Kind::kWaitProducts;
-    HONE_ASSIGN_OR_RETURN(const uint64_t pending, ParseNumber(operands[0].text));
+    HONE_ASSIGN_OR_RETURN(const uint64_t pending, NumberOf(operands[0]));
     i.offset = static_cast<int64_t>(pending);
   } else if (name.starts_with("wgmma.mma_async.sync.aligned.m64n") && parts_.size() == 8 && operands.size() > 4) {
     i.kind = Kind::kProduct;
     const std::string_view shape = parts_[4].substr(4);  // behind "m64n"
     const size_t k = std::min(shape.find('k'), shape.size());
-    HONE_ASSIGN_OR_RETURN(const uint64_t columns, ParseNumber(shape.substr(0, k)));
+    HONE_ASSIGN_OR_RETURN(const uint64_t columns, NumberOf({.text = std::string(shape.substr(0, k))}));
     constexpr std::pair<std::string_view, Element> kTypes[] = {
         {"tf32", Element::kTf32}, {"f16", Element::kF16}, {"bf16", Element::kBf16}};
     const auto* const type = std::ranges::find(kTypes, parts_[6], &std::pair<std::string_view, Element>::first);

@@ -55,6 +55,7 @@ class Decoder {
   absl::Status Unknown() const;
   bool HasOperands(size_t count) const { return statement_->operands.size() == count; }
   absl::StatusOr<uint32_t> SlotOf(const Operand& operand);
+  absl::StatusOr<uint64_t> NumberOf(const Operand& operand) const;
   // Slots of all parts, as a list of the kernel's.
   absl::Status AddList(const std::vector<Operand>& parts, Instruction* i);
   absl::Status SetAddress(const Operand& operand, Instruction* i);

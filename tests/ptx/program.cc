@@ -32,7 +32,7 @@ absl::Status TakeInitial(Tokens* tokens, uint64_t element_bytes, std::vector<std
   const bool is_list = tokens->TakeIf("{");
   size_t at = 0;
   do {
-    HONE_ASSIGN_OR_RETURN(const uint64_t value, ParseNumber(tokens->Take()));
+    HONE_ASSIGN_OR_RETURN(const int64_t value, tokens->TakeInteger());
     if (at + element_bytes > bytes->size()) return tokens->Error("there are more values than the variable has");
     for (uint64_t b = 0; b < element_bytes; ++b) (*bytes)[at++] = static_cast<std::byte>(value >> (8 * b));
   } while (is_list && tokens->TakeIf(","));

@@ -58,5 +58,22 @@ TEST_P(PtxConversions, AreThoseOfTheInterpreter) {
 INSTANTIATE_TEST_SUITE_P(Types, PtxConversions, ::testing::ValuesIn(kTypes),
                          [](const auto& test) { return std::string(test.param); });
 
+// Where the mask holds for all elements of some lanes, known only once loops are written out, and for some of others.
+TEST(PtxMasks, ReadsAreThoseOfTheInterpreter) {
+  for (const std::string from : kTypes) {
+    for (const std::string to : {"f32", "i32", "f64"}) {
+      if (from == to) continue;
+      for (const int width : {4, 8, 16, 32}) {
+        const std::string ramp = fmt::format("ramp(j * {0}, 1, {0})", width);
+        Check(fmt::format("func f(x: {0}[{4}], y: {1}[{3}]) grid 1 lanes 4 {{\n  unrolled j in 4 {{\n"
+                          "    if lane.id == j {{\n      y[{5}] = {1}x{2}(x[{5} where {5} < broadcast({4}, {2})])\n"
+                          "    }}\n  }}\n}}",
+                          from, to, width, 4 * width, 3 * width + 1, ramp),
+              "cuda:sm_75");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::codegen

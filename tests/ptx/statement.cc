@@ -64,9 +64,10 @@ absl::Status Tokens::Expect(std::string_view text) {
   return TakeIf(text) ? absl::OkStatus() : Error(fmt::format("'{}' should stand", text));
 }
 absl::StatusOr<int64_t> Tokens::TakeInteger() {
-  HONE_ASSIGN_OR_RETURN(const uint64_t bits, ParseNumber(Peek()));
+  const absl::StatusOr<uint64_t> bits = ParseNumber(Peek());
+  if (!bits.ok()) return Error("a number should stand");
   ++next_;
-  return static_cast<int64_t>(bits);
+  return static_cast<int64_t>(*bits);
 }
 void Tokens::SkipPast(std::string_view text) {
   while (!AtEnd() && Take() != text) {

@@ -419,8 +419,9 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
   }
   if (stride == 1) {
     llvm::Value* address = Address(load.buffer, ramp->base, element);
-    if (func_.grid.defined() && mask == nullptr) {
-      return EmitParts(*load.buffer, address, vector, AlignOf(*load.buffer, ramp->base));
+    if (func_.grid.defined()) {
+      return EmitParts(*load.buffer, address, vector, mask == nullptr ? AlignOf(*load.buffer, ramp->base) : align,
+                       mask);
     }
     access = mask == nullptr ? static_cast<llvm::Instruction*>(
                                    builder_.CreateAlignedLoad(vector, address, AlignOf(*load.buffer, ramp->base)))

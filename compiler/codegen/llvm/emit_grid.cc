@@ -6,6 +6,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/kernel_abi.h"
 #include "base/status.h"
@@ -240,20 +241,28 @@ llvm::Align Emitter::AlignOf(const ir::BufferNode& buffer, const ir::Expr& first
   return llvm::Align(static_cast<uint64_t>(size));
 }
 
-// A vector in loads of what a lane moves at once. LLVM 19 makes mistakes with larger ones: halves that become f32 are
-// not converted. And it loads 16 bytes at once wherever they begin, which devices do not; of 8 it asks.
+// A vector in loads of what a lane moves at once; zeros where the mask, if there is one, is not set. LLVM 19 makes
+// mistakes with larger ones: halves that become f32 are not converted. And it loads 16 bytes at once wherever they
+// begin, which devices do not; of 8 it asks.
 llvm::Value* Emitter::EmitParts(const ir::BufferNode& buffer, llvm::Value* address, llvm::FixedVectorType* vector,
-                                llvm::Align align) {
-  llvm::Type* const element = vector->getElementType();
+                                llvm::Align align, llvm::Value* mask) {
   const int64_t size = ir::SizeOf(buffer.dtype), count = vector->getNumElements();
   const int64_t together = size == 1 && align < llvm::Align(kWidestAccess) ? kWidestAccess / 2 : kWidestAccess / size;
   std::vector<llvm::Value*> parts;
   for (int64_t first = 0; first < count; first += together) {
-    const auto elements = static_cast<unsigned>(std::min(together, count - first));
-    const auto bytes = static_cast<uint64_t>(first * size);
-    llvm::Value* const place = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), address, bytes);
-    auto* const part = builder_.CreateAlignedLoad(llvm::FixedVectorType::get(element, elements), place,
-                                                  llvm::commonAlignment(align, bytes));
+    const int64_t elements = std::min(together, count - first), bytes = first * size;
+    auto* const type = llvm::FixedVectorType::get(vector->getElementType(), static_cast<unsigned>(elements));
+    llvm::Value* const place = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), address, static_cast<uint64_t>(bytes));
+    const llvm::Align part_align = llvm::commonAlignment(align, static_cast<uint64_t>(bytes));
+    llvm::Instruction* part = nullptr;
+    if (mask == nullptr) {
+      part = builder_.CreateAlignedLoad(type, place, part_align);
+    } else {
+      std::vector<int> lanes(static_cast<size_t>(elements));
+      std::iota(lanes.begin(), lanes.end(), static_cast<int>(first));
+      part = builder_.CreateMaskedLoad(type, place, part_align, builder_.CreateShuffleVector(mask, lanes),
+                                       llvm::Constant::getNullValue(type));
+    }
     Annotate(part, &buffer);
     parts.push_back(part);
   }

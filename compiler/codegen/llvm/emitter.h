@@ -81,7 +81,7 @@ class Emitter {
   llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);
   llvm::Align AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const;
   llvm::Value* EmitParts(const ir::BufferNode& buffer, llvm::Value* address, llvm::FixedVectorType* vector,
-                         llvm::Align align);
+                         llvm::Align align, llvm::Value* mask);
   llvm::Value* EmitGuarded(llvm::Value* condition, llvm::Type* type, const std::function<llvm::Value*()>& then);
 
   // emit_contract.cc
