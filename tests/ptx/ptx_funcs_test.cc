@@ -75,5 +75,36 @@ TEST(PtxMasks, ReadsAreThoseOfTheInterpreter) {
   }
 }
 
+// Elements that lie apart.
+TEST(PtxStrides, ReadsAndWritesAreThoseOfTheInterpreter) {
+  for (const std::string from : kTypes) {
+    for (const std::string to : {"f32", "i16", "f16", "bool"}) {
+      if (from == to) continue;
+      for (const int width : {2, 4, 16}) {
+        Check(fmt::format("func f(x: {0}[{3}], y: {1}[{3}]) grid 1 lanes 4 {{\n"
+                          "  y[ramp(lane.id, 4, {2})] = {1}x{2}(x[ramp(lane.id + 4, 3, {2})])\n}}",
+                          from, to, width, 4 * width + 4),
+              "cuda:sm_75");
+      }
+    }
+  }
+}
+
+TEST(PtxMasks, WritesAreThoseOfTheInterpreter) {
+  for (const std::string to : kTypes) {
+    for (const std::string from : {"f32", "i32", "f16"}) {
+      if (from == to) continue;
+      for (const int width : {4, 8, 16, 32}) {
+        const std::string ramp = fmt::format("ramp(j * {0}, 1, {0})", width);
+        Check(fmt::format("func f(x: {0}[{3}], y: {1}[{4}]) grid 1 lanes 4 {{\n  unrolled j in 4 {{\n"
+                          "    if lane.id == j {{\n      y[{5} where {5} < broadcast({4}, {2})] = {1}x{2}(x[{5}])\n"
+                          "    }}\n  }}\n}}",
+                          from, to, width, 4 * width, 3 * width + 1, ramp),
+              "cuda:sm_75");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::codegen
