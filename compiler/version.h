@@ -8,7 +8,7 @@
 
 namespace hone {
 
-inline constexpr char kCompilerVersion[] = "hone-0.1.0 codegen-3 llvm-19";
+inline constexpr char kCompilerVersion[] = "hone-0.1.0 codegen-4 llvm-19";
 
 }  // namespace hone
 

@@ -31,7 +31,7 @@ std::string DigestOf(int64_t workload) { return Sha256Hex(fmt::format("workload 
 Key KeyOf(int64_t workload) {
   return {DigestOf(workload), "x86_64 -mcpu=znver4 -threads=2 -l1=32768 -l2=1048576 -l3=33554432",
           fmt::format("x86_64 made-up board {}, 2 cores, avx512f avx512bw avx512vnni", workload % 7),
-          "hone-0.1.0 codegen-3 llvm-19"};
+          "hone-0.1.0 codegen-4 llvm-19"};
 }
 
 // Schedules of that length are what templates write for convolutions.
