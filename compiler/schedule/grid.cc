@@ -11,13 +11,13 @@ int64_t Extent(const Nest& nest, ir::LoopKind kind) {
   return extent;
 }
 
+}  // namespace
+
 int64_t StoredBytes(const State& state, const Nest& nest) {
   int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
   for (const int64_t extent : StoredShape(state, nest)) bytes *= extent;
   return bytes;
 }
-
-}  // namespace
 
 const Nest& RootOf(const State& state, const Nest& nest) {
   const Nest* root = &nest;

@@ -15,6 +15,9 @@ struct Grid {
   int64_t shared_bytes = 0;  // of one group, with padding
 };
 
+// In memory, of what is stored of the nest's stage (StoredShape).
+int64_t StoredBytes(const State& state, const Nest& nest);
+
 // The stage at the root in which the nest is computed; itself, at the root.
 const Nest& RootOf(const State& state, const Nest& nest);
 

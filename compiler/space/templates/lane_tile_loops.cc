@@ -149,10 +149,7 @@ int64_t LaneTile::ChooseBuffers() {
   int64_t bytes = 1, once = 0;
   for (const schedule::Grid& grid : schedule::Grids(sketch_.state)) bytes = std::max(bytes, grid.shared_bytes);
   for (const auto& [rounded, source] : rounded_) {
-    const schedule::Nest& nest = sketch_.Get(rounded);
-    int64_t elements = ir::SizeOf(nest.stage.buffer->dtype);
-    for (const int64_t extent : schedule::StoredShape(sketch_.state, nest)) elements *= extent;
-    once += elements;
+    once += schedule::StoredBytes(sketch_.state, sketch_.Get(rounded));
   }
   const int64_t fit = (SharedBytes() - once) / (bytes - once);
   return Choose("buffers", {0, 2, 3, 4}, fit < 2 ? 0 : std::min<int64_t>(fit, 3));
