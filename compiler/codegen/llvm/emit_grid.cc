@@ -22,9 +22,7 @@ constexpr unsigned kGlobal = 1, kShared = 3;  // address spaces, as LLVM numbers
 constexpr int64_t kWidestAccess = 16;         // bytes that one lane moves at once
 
 bool IsWritten(const ir::Stmt& s, const ir::Buffer& buffer) {
-  bool written = ir::WrittenBy(s) == buffer;
-  ir::ForEachChild(s, [&](const ir::Stmt& child) { written |= IsWritten(child, buffer); }, [](const ir::Expr&) {});
-  return written;
+  return ir::AnyStmt(s, [&](const ir::Stmt& x) { return ir::WrittenBy(x) == buffer; });
 }
 
 }  // namespace
@@ -137,12 +135,18 @@ void Emitter::EmitWait(const ir::Wait& wait) {
 
 // As often as it says, one after the other: arrays that are indexed by its variable become registers.
 void Emitter::EmitUnrolled(const ir::For& loop) {
+  ForEachTurn(loop, [&] { EmitStmt(loop.body); });
+}
+
+// In each turn the loop's variable is a number.
+void Emitter::ForEachTurn(const ir::For& loop, const std::function<void()>& turn) {
   const int64_t extent = ir::ConstantValue(loop.extent, ranges_).value_or(-1);
   HONE_CHECK(extent >= 0);
   for (int64_t i = 0; i < extent; ++i) {
     variables_[loop.var] = builder_.getInt64(static_cast<uint64_t>(i));
     ranges_[loop.var] = {i, i};
-    EmitStmt(loop.body);
+    emitted_.clear();
+    turn();
   }
   variables_.erase(loop.var);
   ranges_.erase(loop.var);
@@ -164,24 +168,13 @@ bool Emitter::EmitTurns(const ir::For& loop) {
   if (!others) return false;
   const std::string name = loop.var + "\nvalue";  // no Var of the func has a line's end
   std::vector<llvm::Value*> values;
-  const auto turn = [&](int64_t i, const auto& emit) {
-    variables_[loop.var] = builder_.getInt64(static_cast<uint64_t>(i));
-    ranges_[loop.var] = {i, i};
-    emitted_.clear();
-    emit();
-  };
-  for (int64_t i = 0; i < extent; ++i) {
-    turn(i, [&] { values.push_back(EmitExpr(store->value)); });
-  }
-  for (int64_t i = 0; i < extent; ++i) {
-    turn(i, [&] {
-      variables_[name] = values[static_cast<size_t>(i)];
-      EmitStore({store->buffer, store->indices, ir::MakeVar(name, store->value.type()), store->mask});
-    });
-  }
+  ForEachTurn(loop, [&] { values.push_back(EmitExpr(store->value)); });
+  size_t next = 0;
+  ForEachTurn(loop, [&] {
+    variables_[name] = values[next++];
+    EmitStore({store->buffer, store->indices, ir::MakeVar(name, store->value.type()), store->mask});
+  });
   variables_.erase(name);
-  variables_.erase(loop.var);
-  ranges_.erase(loop.var);
   return true;
 }
 

@@ -6,7 +6,6 @@
 #include <bit>
 #include <utility>
 
-#include "base/status.h"
 #include "compiler/codegen/llvm/emitter.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
@@ -62,22 +61,15 @@ struct Emitter::Product {
 const ir::Buffer& Emitter::SumOf(const Product& product) { return product.contract->sum.first.As<ir::Load>()->buffer; }
 
 bool HasProducts(const ir::Stmt& s) {
-  const ir::Contract* contract = s.As<ir::Contract>();
-  bool has = contract != nullptr && ReadsItself(*contract);
-  ir::ForEachChild(s, [&](const ir::Stmt& child) { has |= HasProducts(child); }, [](const ir::Expr&) {});
-  return has;
+  return ir::AnyStmt(s, [](const ir::Stmt& x) {
+    const ir::Contract* contract = x.As<ir::Contract>();
+    return contract != nullptr && ReadsItself(*contract);
+  });
 }
 
 void Emitter::GatherProducts(const ir::Stmt& s, std::vector<Product>* products) {
   if (const ir::For* loop = s.As<ir::For>()) {
-    const int64_t extent = ir::ConstantValue(loop->extent, ranges_).value_or(-1);
-    HONE_CHECK(extent >= 0);
-    for (int64_t i = 0; i < extent; ++i) {
-      ranges_[loop->var] = {i, i};
-      GatherProducts(loop->body, products);
-    }
-    ranges_.erase(loop->var);
-    return;
+    return ForEachTurn(*loop, [&] { GatherProducts(loop->body, products); });
   }
   if (const ir::Block* block = s.As<ir::Block>()) {
     for (const ir::Stmt& stmt : block->stmts) GatherProducts(stmt, products);

@@ -76,6 +76,7 @@ class Emitter {
   void EmitPrefetch(const ir::Prefetch& prefetch);
   void EmitUnrolled(const ir::For& loop);
   bool EmitTurns(const ir::For& loop);
+  void ForEachTurn(const ir::For& loop, const std::function<void()>& turn);
   ir::Expr WrittenOut(const ir::Expr& e) const;
   ir::Expr BranchOf(const ir::Expr& mask) const;
   llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);
