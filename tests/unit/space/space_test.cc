@@ -324,15 +324,7 @@ output y
 }
 
 TEST(WinogradLanes, IsCorrect) {
-  const auto workload = ir::ParseWorkload(R"(workload "conv2d"
-input x: f32[2,7,9,6] in [-1, 1]
-const w: f32[5,6,3,3] in [-1, 1]
-const b: f32[5] in [-1, 1]
-p: f32[2,9,11,6] over n:2, h:9, v:11, c:6 = select(h >= 1 && h < 8 && v >= 1 && v < 10, x[n, h - 1, v - 1, c], 0.0f32)
-y: f32[2,7,9,5] over n1:2, h1:7, v1:9, o:5 = sum ci:6, r:3, s:3 of p[n1, h1 + r, v1 + s, ci] * w[o, ci, r, s]
-z: f32[2,7,9,5] over n2:2, h2:7, v2:9, o2:5 = max(y[n2, h2, v2, o2] + b[o2], 0.0f32)
-output z
-)");
+  const auto workload = ir::ParseWorkload(testing::kTilesRunOver);
   ASSERT_TRUE(workload.ok()) << workload.status();
   const target::Target target = target::ParseTarget("cuda:sm_80").value();
   for (const int64_t size : {2, 4, 6}) {
