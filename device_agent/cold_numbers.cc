@@ -34,12 +34,14 @@ absl::Status ColdNumbers::Provide(const VisitBatch& batch, int64_t memory_limit)
   FillCold(memory.data(), wanted_);
   HONE_RETURN_IF_ERROR(memory.Protect());
   memory_ = std::move(memory);
+  ++changes_;
   return absl::OkStatus();
 }
 
-std::span<char> ColdNumbers::numbers() const {
-  if (wanted_ == 0) return {};
-  return {memory_->data(), static_cast<size_t>(wanted_)};
+std::span<char> ColdNumbers::numbers(int64_t bytes) const {
+  if (bytes == 0) return {};
+  HONE_CHECK(memory_.has_value() && bytes <= memory_->bytes());
+  return {memory_->data(), static_cast<size_t>(bytes)};
 }
 
 void ColdNumbers::EnterIn(RegionTable& table) const {

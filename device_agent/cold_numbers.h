@@ -24,8 +24,11 @@ class ColdNumbers {
   // than would leave a small board without memory for the kernels themselves, of which `memory_limit` bytes are a
   // child's; 0 for no limit. kResourceExhausted: no memory.
   absl::Status Provide(const VisitBatch& batch, int64_t memory_limit);
-  // What Provide was asked for last.
-  std::span<char> numbers() const;
+  int64_t wanted() const { return wanted_; }  // bytes that the last batch wants
+  // Grows when others are provided: children forked before do not have them.
+  int changes() const { return changes_; }
+  // In a child: so many bytes of them, no more than were there when it was forked.
+  std::span<char> numbers(int64_t bytes) const;
   // In a child: that they are memory of its own which nobody may write.
   void EnterIn(RegionTable& table) const;
 
@@ -33,6 +36,7 @@ class ColdNumbers {
   RegionTable regions_;  // of the launcher
   std::optional<GuardedBuffer> memory_;
   int64_t wanted_ = 0;
+  int changes_ = 0;
 };
 
 // Indices and sizes of the float constants, packed ones too. Integers stay what they are: they may be indices.

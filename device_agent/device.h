@@ -1,8 +1,9 @@
 // What kernels are measured on. Two faces: Device, which the agent and the launcher hold, says what it is and what its
-// kernels need; Session, which only a visit's child opens, runs kernels.
+// kernels need; Session, which only a visit's child opens, runs kernels. What is between them takes a driver a second,
+// and needs no batch: StartedDevice.
 //
-// A new kind of device implements the three classes here in a folder of its own, has a line in make_device.cc, and is
-// held to tests/conformance/device. Not here: the order of a visit (visit_child.h) and who is to blame (visit.h), which
+// A new kind of device implements the four classes here in a folder of its own, has a line in make_device.cc, and is
+// held to tests/conformance/device. Not here: the order of a visit (race.h) and who is to blame (visit.h), which
 // are the same for all.
 #ifndef HONE_DEVICE_AGENT_DEVICE_H_
 #define HONE_DEVICE_AGENT_DEVICE_H_
@@ -74,6 +75,14 @@ struct SessionOptions {
   std::span<char> cold_numbers;    // that come round in place of constants (cold_numbers.h); read-only, may be empty
 };
 
+// A device whose driver runs in this process.
+class StartedDevice {
+ public:
+  virtual ~StartedDevice() = default;
+  // Once. The error says why the batch cannot be measured.
+  virtual absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) = 0;
+};
+
 // Its constructor touches no driver: the launcher, which forks, holds one too.
 class Device {
  public:
@@ -98,8 +107,9 @@ class Device {
   // Processes that build the batch's kernels side by side before any is timed; 0: Load builds nothing.
   virtual int Builders(const VisitBatch& batch) const = 0;
 
-  // In a visit's child, confined as sandbox() says. The error says why the batch cannot be measured.
-  virtual absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const = 0;
+  // In a visit's child, confined as sandbox() says, which may not know its batch yet, but for its `threads`. The error
+  // says why nothing can be measured.
+  virtual absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const = 0;
 };
 
 }  // namespace hone::agent

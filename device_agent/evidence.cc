@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/kernel_abi.h"
+#include "base/status.h"
 #include "device_agent/elements.h"
 
 namespace hone::agent {
@@ -24,6 +24,15 @@ size_t Written(const KernelInterface& interface) {
          std::min<size_t>(interface.Of(BufferRole::kWorkspace).size(), 1);
 }
 
+// Buffers of one kernel at most.
+size_t MostZones(const VisitBatch& batch) {
+  size_t own = batch.reference.interface.buffers.size();
+  for (const VisitCandidate& candidate : batch.candidates) {
+    own = std::max(own, candidate.kernel.interface.buffers.size());
+  }
+  return batch.buffers.size() + own + 1;
+}
+
 }  // namespace
 
 struct Evidence::Zones {
@@ -32,42 +41,39 @@ struct Evidence::Zones {
   char bytes[2 * kMostZone];  // those in front end in the middle, where the others begin
 };
 
-Evidence::Evidence(const VisitBatch& batch, char* memory, int64_t bytes, size_t most)
-    : batch_(&batch), layout_(LayOut(batch)), memory_(memory), bytes_(bytes), most_(most) {}
+Evidence::Evidence(const VisitBatch& batch, MemoryFile file, Mapping memory)
+    : batch_(&batch),
+      layout_(LayOut(batch)),
+      most_(MostZones(batch)),
+      file_(std::move(file)),
+      memory_(std::move(memory)) {}
+
+int64_t Evidence::BytesFor(const VisitBatch& batch) {
+  return static_cast<int64_t>(kHeader + MostZones(batch) * sizeof(Zones)) + LayOut(batch).output_bytes;
+}
 
 absl::StatusOr<Evidence> Evidence::Create(const VisitBatch& batch) {
-  size_t own = batch.reference.interface.buffers.size();
-  for (const VisitCandidate& candidate : batch.candidates) {
-    own = std::max(own, candidate.kernel.interface.buffers.size());
-  }
-  const size_t most = batch.buffers.size() + own + 1;
-  const auto bytes = static_cast<int64_t>(kHeader + most * sizeof(Zones)) + LayOut(batch).output_bytes;
-  void* const memory = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    return absl::ResourceExhaustedError(fmt::format("no memory for {} bytes of outputs", bytes));
-  }
-  return Evidence(batch, static_cast<char*>(memory), bytes, most);
+  HONE_ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("hone-evidence", BytesFor(batch)));
+  return Open(batch, std::move(file));
 }
 
-Evidence::Evidence(Evidence&& other) noexcept
-    : batch_(other.batch_),
-      layout_(std::move(other.layout_)),
-      memory_(std::exchange(other.memory_, nullptr)),
-      bytes_(other.bytes_),
-      most_(other.most_) {}
-
-Evidence::~Evidence() {
-  if (memory_ != nullptr) munmap(memory_, static_cast<size_t>(bytes_));
+absl::StatusOr<Evidence> Evidence::Open(const VisitBatch& batch, MemoryFile file) {
+  HONE_ASSIGN_OR_RETURN(Mapping memory, file.Map(MemoryFile::Access::kReadAndWrite));
+  if (memory.bytes() != static_cast<size_t>(BytesFor(batch))) {
+    return absl::InternalError("what a kernel shows has no place in that file");
+  }
+  return Evidence(batch, std::move(file), std::move(memory));
 }
 
-uint32_t& Evidence::count() const { return *reinterpret_cast<uint32_t*>(memory_ + layout_.output_bytes); }
-Evidence::Zones* Evidence::zones() const { return reinterpret_cast<Zones*>(memory_ + layout_.output_bytes + kHeader); }
+uint32_t& Evidence::count() const { return *reinterpret_cast<uint32_t*>(memory_.data() + layout_.output_bytes); }
+Evidence::Zones* Evidence::zones() const {
+  return reinterpret_cast<Zones*>(memory_.data() + layout_.output_bytes + kHeader);
+}
 
 void Evidence::Begin() { count() = 0; }
 
 void Evidence::ShowOutput(size_t buffer, const char* bytes) {
-  memcpy(memory_ + layout_.offsets[buffer], bytes, static_cast<size_t>(batch_->buffers[buffer].bytes));
+  memcpy(memory_.data() + layout_.offsets[buffer], bytes, static_cast<size_t>(batch_->buffers[buffer].bytes));
 }
 
 void Evidence::ShowGuards(const std::string& name, const GuardZones& given) {
@@ -88,7 +94,7 @@ std::optional<VisitFailure> Evidence::JudgeOutputs(const char* expected, double&
     const VisitBuffer& buffer = batch_->buffers[i];
     if (buffer.role != BufferRole::kOutput || failure.has_value()) continue;
     const Comparison comparison =
-        Compare(buffer, batch_->tolerance, memory_ + layout_.offsets[i], expected + layout_.offsets[i]);
+        Compare(buffer, batch_->tolerance, memory_.data() + layout_.offsets[i], expected + layout_.offsets[i]);
     if (!comparison.equal) failure = {FailureKind::kWrongOutput, comparison.text};
     max_error = std::max(max_error, comparison.max_error);
   }
@@ -97,12 +103,12 @@ std::optional<VisitFailure> Evidence::JudgeOutputs(const char* expected, double&
 }
 
 void Evidence::TakeOutputs(char* to) {
-  memcpy(to, memory_, static_cast<size_t>(layout_.output_bytes));
+  memcpy(to, memory_.data(), static_cast<size_t>(layout_.output_bytes));
   Scrub();
 }
 
 // Else a kernel could show what another has computed.
-void Evidence::Scrub() { memset(memory_, 0xff, static_cast<size_t>(layout_.output_bytes)); }
+void Evidence::Scrub() { memset(memory_.data(), 0xff, static_cast<size_t>(layout_.output_bytes)); }
 
 std::optional<VisitFailure> Evidence::JudgeGuards(const KernelInterface& interface) const {
   const uint32_t shown = count();

@@ -1,5 +1,6 @@
 // What a visit's child shows the launcher of a kernel that has run: its outputs, and what lies around every buffer. The
-// child copies it into memory that both have; the launcher, which has never mapped a kernel's code, judges it.
+// child copies it into a file of memory that both have mapped; the launcher, which has never mapped a kernel's code,
+// judges it.
 //
 // The reference's outputs are not in here, nor anywhere else in the child: a kernel cannot copy what it is compared
 // with. Nothing here is believed: sizes are checked, and what is missing counts against the kernel.
@@ -13,18 +14,18 @@
 
 #include "absl/status/statusor.h"
 #include "device_agent/guarded_memory.h"
+#include "device_agent/memory_file.h"
 #include "device_agent/visit_batch.h"
 
 namespace hone::agent {
 
 class Evidence {
  public:
-  // For the kernels of `batch`, which must outlive it; shared with the processes forked from now on.
-  // kResourceExhausted: no memory.
+  // For the kernels of `batch`, which must outlive it. kResourceExhausted: no memory.
   static absl::StatusOr<Evidence> Create(const VisitBatch& batch);
-  Evidence(Evidence&& other) noexcept;
-  Evidence& operator=(Evidence&&) = delete;
-  ~Evidence();
+  // In the child: of the file that another one's file() is. kInternal: it is not of that batch.
+  static absl::StatusOr<Evidence> Open(const VisitBatch& batch, MemoryFile file);
+  const MemoryFile& file() const { return file_; }
 
   // In the child. Begin forgets the guard zones shown before; name: of the buffer, for messages.
   void Begin();
@@ -41,16 +42,17 @@ class Evidence {
 
  private:
   struct Zones;
-  Evidence(const VisitBatch& batch, char* memory, int64_t bytes, size_t most);
+  static int64_t BytesFor(const VisitBatch& batch);
+  Evidence(const VisitBatch& batch, MemoryFile file, Mapping memory);
   void Scrub();
   uint32_t& count() const;
   Zones* zones() const;
 
   const VisitBatch* batch_;
   DataLayout layout_;
-  char* memory_;
-  int64_t bytes_;
   size_t most_;  // buffers of which zones fit
+  MemoryFile file_;
+  Mapping memory_;
 };
 
 // "wrote 3 bytes past the end of output 'y'"

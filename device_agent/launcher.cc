@@ -200,19 +200,28 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   options.memory_limit = MachineBytes() / 2;
   options.cache_bytes = options.memory_limit / 8;
   options.filters_calls = Holds(layers, Layer::kSystemCalls);
+  const auto holding = [&](HostLock::Mode mode, const auto& work) {
+    std::optional<ScopedHostLock> held;
+    if (lock.ok()) held.emplace(*lock, mode);
+    if (held.has_value() && !held->status().ok()) spdlog::warn("{}", std::string(held->status().message()));
+    work();
+  };
   std::optional<Visitor> visitor;
   for (v1::Batch batch;;) {
-    if (visitor.has_value() && !Comes(channel, kKeepSeconds)) visitor.reset();
+    if (visitor.has_value() && !Comes(channel, kKeepSeconds)) {
+      visitor.reset();
+      EndStrays();
+    }
     if (!ReceiveMessage(channel, &batch)) return 0;
     if (!visitor.has_value()) visitor.emplace(device, options);
-    if (lock.ok()) {
-      if (absl::Status status = lock->Lock(HostLock::Mode::kExclusive); !status.ok())
-        spdlog::warn("{}", std::string(status.message()));
-    }
-    const v1::BatchResult result = Measure(*visitor, batch, cancel);
-    EndStrays();
-    if (lock.ok()) lock->Unlock();
+    v1::BatchResult result;
+    holding(HostLock::Mode::kExclusive, [&] {
+      result = Measure(*visitor, batch, cancel);
+      EndStrays();
+    });
     if (!SendMessage(channel, result)) return 1;
+    // Beside what is compiled meanwhile: until the next batch is there, nobody measures.
+    holding(HostLock::Mode::kShared, [&] { visitor->StartAhead(); });
   }
 }
 

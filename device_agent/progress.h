@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "device_agent/visit_batch.h"
-#include "device_agent/visit_child.h"
 #include "device_agent/visit_message.h"
+#include "device_agent/visit_task.h"
 
 namespace hone::agent {
 

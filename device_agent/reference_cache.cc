@@ -2,36 +2,39 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
+#include "base/status.h"
 #include "device_agent/elements.h"
 
 namespace hone::agent {
 namespace {
 
-size_t Size(int64_t bytes) { return static_cast<size_t>(std::max<int64_t>(bytes, 1)); }
-
-// A file of memory, so that a fork need not copy the tables of its pages; read-only once it is filled.
-char* FilledInputs(const VisitBatch& batch, const DataLayout& layout) {
-  const size_t size = Size(layout.input_bytes);
-  const int file = memfd_create("hone-inputs", MFD_CLOEXEC);
-  if (file < 0) return nullptr;
-  char* inputs = nullptr;
-  if (ftruncate(file, static_cast<off_t>(size)) == 0) {
-    if (void* const shared = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0); shared != MAP_FAILED) {
-      for (size_t i = 0; i < batch.buffers.size(); ++i) {
-        if (batch.buffers[i].role == BufferRole::kOutput) continue;
-        Fill(batch.buffers[i], static_cast<int>(i), batch.fill_seed, static_cast<char*>(shared) + layout.offsets[i]);
-      }
-      munmap(shared, size);
-      void* const mapping = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-      if (mapping != MAP_FAILED) inputs = static_cast<char*>(mapping);
+absl::StatusOr<MemoryFile> FilledInputs(const VisitBatch& batch, const DataLayout& layout) {
+  HONE_ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("hone-inputs", std::max<int64_t>(layout.input_bytes, 1)));
+  {
+    HONE_ASSIGN_OR_RETURN(const Mapping memory, file.Map(MemoryFile::Access::kReadAndWrite));
+    for (size_t i = 0; i < batch.buffers.size(); ++i) {
+      if (batch.buffers[i].role == BufferRole::kOutput) continue;
+      Fill(batch.buffers[i], static_cast<int>(i), batch.fill_seed, memory.data() + layout.offsets[i]);
     }
   }
-  close(file);
-  return inputs;
+  HONE_RETURN_IF_ERROR(file.MakeReadOnly());
+  return file;
+}
+
+// That children do not inherit.
+absl::StatusOr<Mapping> OwnMemory(int64_t bytes) {
+  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) {
+    Mapping own(static_cast<char*>(memory), size);
+    if (madvise(memory, size, MADV_DONTFORK) == 0) return own;
+  }
+  return absl::ResourceExhaustedError(fmt::format("no memory for {} bytes of outputs", bytes));
 }
 
 }  // namespace
@@ -39,30 +42,13 @@ char* FilledInputs(const VisitBatch& batch, const DataLayout& layout) {
 absl::StatusOr<ReferenceData> ReferenceCache::Prepare(const VisitBatch& batch) {
   const DataLayout layout = LayOut(batch);
   ReferenceData data;
-  data.inputs = FilledInputs(batch, layout);
-  const size_t size = Size(layout.output_bytes);
-  void* const outputs = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (outputs != MAP_FAILED) data.outputs = static_cast<char*>(outputs);
-  if (data.inputs != nullptr && data.outputs != nullptr && madvise(outputs, size, MADV_DONTFORK) == 0) return data;
-  Free(batch, data);
-  return absl::ResourceExhaustedError(
-      fmt::format("no memory for {} bytes of inputs and outputs", layout.input_bytes + layout.output_bytes));
-}
-
-void ReferenceCache::Free(const VisitBatch& batch, const ReferenceData& data) {
-  const DataLayout layout = LayOut(batch);
-  if (data.inputs != nullptr) munmap(data.inputs, Size(layout.input_bytes));
-  if (data.outputs != nullptr) munmap(data.outputs, Size(layout.output_bytes));
-}
-
-ReferenceCache::~ReferenceCache() {
-  while (!entries_.empty()) Drop(entries_.begin());
+  HONE_ASSIGN_OR_RETURN(data.inputs, FilledInputs(batch, layout));
+  HONE_ASSIGN_OR_RETURN(data.outputs, OwnMemory(layout.output_bytes));
+  return data;
 }
 
 void ReferenceCache::Drop(std::list<Entry>::iterator entry) {
-  munmap(entry->data.inputs, Size(entry->input_bytes));
-  munmap(entry->data.outputs, Size(entry->output_bytes));
-  bytes_ -= entry->input_bytes + entry->output_bytes;
+  bytes_ -= entry->bytes;
   entries_.erase(entry);
 }
 
@@ -84,12 +70,12 @@ const ReferenceData* ReferenceCache::Find(const std::string& key) {
   return nullptr;
 }
 
-const ReferenceData* ReferenceCache::Add(const VisitBatch& batch, const ReferenceData& data) {
+const ReferenceData* ReferenceCache::Add(const VisitBatch& batch, ReferenceData data) {
   const std::string key = KeyOf(batch);
   if (Find(key) != nullptr) Drop(entries_.begin());
   const DataLayout layout = LayOut(batch);
-  entries_.push_front({key, data, layout.input_bytes, layout.output_bytes});
-  bytes_ += layout.input_bytes + layout.output_bytes;
+  entries_.push_front({key, std::move(data), layout.input_bytes + layout.output_bytes});
+  bytes_ += entries_.front().bytes;
   while (bytes_ > capacity_ && entries_.size() > 1) Drop(std::prev(entries_.end()));
   return &entries_.front().data;
 }

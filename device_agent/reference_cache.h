@@ -1,7 +1,8 @@
 // Filled inputs and reference outputs of workloads measured lately, so that the slow reference runs once per workload.
 //
-// A workload is known by the digest of its text as it came, and by how its buffers are filled. Memory of this process:
-// children inherit the inputs, read-only, and not the outputs.
+// A workload is known by the digest of its text as it came, and by how its buffers are filled. The inputs are a file
+// that nobody can change, for children to map; the outputs are memory of this process, which its children do not
+// inherit.
 #ifndef HONE_DEVICE_AGENT_REFERENCE_CACHE_H_
 #define HONE_DEVICE_AGENT_REFERENCE_CACHE_H_
 
@@ -10,38 +11,34 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "device_agent/memory_file.h"
 #include "device_agent/visit_batch.h"
 
 namespace hone::agent {
 
 struct ReferenceData {
-  char* inputs = nullptr;  // laid out by LayOut, like the outputs
-  char* outputs = nullptr;
+  MemoryFile inputs;  // laid out by LayOut, like the outputs
+  Mapping outputs;
 };
 
 class ReferenceCache {
  public:
   explicit ReferenceCache(int64_t capacity_bytes) : capacity_(capacity_bytes) {}
-  ~ReferenceCache();
-  ReferenceCache(const ReferenceCache&) = delete;
-  ReferenceCache& operator=(const ReferenceCache&) = delete;
 
-  // With its inputs filled and its outputs to be written. Belongs to the caller, until Add. kResourceExhausted: no
-  // memory.
+  // With its inputs filled and its outputs to be written. kResourceExhausted: no memory.
   static absl::StatusOr<ReferenceData> Prepare(const VisitBatch& batch);
-  static void Free(const VisitBatch& batch, const ReferenceData& data);
 
   static std::string KeyOf(const VisitBatch& batch);
   const ReferenceData* Find(const std::string& key);  // nullptr when not there; makes it the youngest
-  // Takes over `data`, in the place of what the key has. Drops the oldest ones beyond the capacity, never the one just
+  // In the place of what the key has. Drops the oldest ones beyond the capacity, never the one just
   // added.
-  const ReferenceData* Add(const VisitBatch& batch, const ReferenceData& data);
+  const ReferenceData* Add(const VisitBatch& batch, ReferenceData data);
 
  private:
   struct Entry {
     std::string key;
     ReferenceData data;
-    int64_t input_bytes, output_bytes;
+    int64_t bytes;
   };
   void Drop(std::list<Entry>::iterator entry);
 

@@ -51,6 +51,7 @@ constexpr SystemCall kRunning[] = {
     {"sendto", "packets to the launcher", kOnChannel, {4, kAll, 0}},
     {"recvfrom", "the launcher's answers", kOnChannel},
     {"sendmsg", "the listener, to the launcher", kOnChannel},
+    {"recvmsg", "what to do, from the launcher", kOnChannel},
     {"exit", "a thread that ends"},
     {"exit_group", "the end"},
     {"clone3", "its flags are in memory, which no filter sees; the C library then takes clone", {}, {}, ENOSYS},

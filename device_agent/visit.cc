@@ -1,16 +1,10 @@
 #include "device_agent/visit.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,8 +12,9 @@
 #include "device_agent/evidence.h"
 #include "device_agent/progress.h"
 #include "device_agent/reference_loop.h"
+#include "device_agent/visit_child.h"
+#include "device_agent/visit_message.h"
 #include "device_agent/watch.h"
-#include "device_agent/watched_child.h"
 
 namespace hone::agent {
 namespace {
@@ -30,33 +25,8 @@ constexpr size_t kLeastBuilt = 2;     // candidates that a process of its own bu
 constexpr double kWorthBuilding = 5;  // seconds that are left: a driver's compiler takes one of them to start
 constexpr const char* kCancelled = "cancelled";
 
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-// The artifact as a file that nobody can change.
-absl::Status WriteSealed(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return absl::ResourceExhaustedError(fmt::format("cannot keep the artifact: {}", strerror(errno)));
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) {
-    return absl::UnavailableError(fmt::format("cannot seal the artifact: {}", strerror(errno)));
-  }
-  return absl::OkStatus();
-}
+constexpr size_t kMostAhead = 2;      // children: one for a reference, one that measures
+constexpr double kStartSeconds = 30;  // for the device of a child that is started ahead
 
 VisitResult ErrorResult(const absl::Status& status) {
   VisitResult result;
@@ -64,120 +34,165 @@ VisitResult ErrorResult(const absl::Status& status) {
   return result;
 }
 
+// Whether it waits for its task. If its device does not start, the visit that starts one itself says why.
+bool HasStarted(WatchedChild& child) {
+  const double end = SecondsNow() + kStartSeconds;
+  VisitMessage message;
+  while (child.Next(message, std::max(0.0, end - SecondsNow()), -1) == WatchedChild::Event::kMessage) {
+    if (message.type == VisitMessage::Type::kStarted) return true;
+    if (message.type == VisitMessage::Type::kFailed) return false;
+  }
+  return false;
+}
+
 }  // namespace
+
+// What all that happens in one visit has in common.
+struct Visitor::Course {
+  const VisitBatch& batch;
+  const MemoryFile artifact;
+  Evidence evidence;
+  Progress progress;
+  const int cancel_fd;
+  const double deadline;  // of SecondsNow
+};
+
+absl::StatusOr<WatchedChild> Visitor::Fork(int threads) const {
+  return WatchedChild::Start([&](int channel) {
+    const ChildOrigin origin{.device = &device_,
+                             .cold_numbers = &cold_numbers_,
+                             .memory_limit = options_.memory_limit,
+                             .filters_calls = options_.filters_calls,
+                             .threads = threads};
+    RunChild(origin, channel);
+  });
+}
+
+void Visitor::StartAhead() {
+  std::vector<WatchedChild> starting;
+  for (size_t i = 0; i < std::min(begun_, kMostAhead); ++i) {
+    absl::StatusOr<WatchedChild> child = Fork(threads_);
+    if (child.ok()) starting.push_back(*std::move(child));
+  }
+  for (WatchedChild& child : starting) {
+    if (HasStarted(child)) ahead_.push_back(std::move(child));
+  }
+  ahead_threads_ = threads_;
+  ahead_changes_ = cold_numbers_.changes();
+}
+
+absl::StatusOr<WatchedChild> Visitor::NextChild(int threads) {
+  if (threads != ahead_threads_ || cold_numbers_.changes() != ahead_changes_) ahead_.clear();
+  while (!ahead_.empty()) {
+    WatchedChild child = std::move(ahead_.back());
+    ahead_.pop_back();
+    VisitMessage message;
+    if (child.Next(message, 0, -1) == WatchedChild::Event::kSilent) return child;  // it lives
+  }
+  return Fork(threads);
+}
+
+absl::StatusOr<WatchedChild> Visitor::Begin(Course& course, const MemoryFile& inputs, const VisitTask& task) {
+  HONE_ASSIGN_OR_RETURN(WatchedChild child, NextChild(course.batch.threads));
+  HONE_RETURN_IF_ERROR(HandOver({&course.batch, &course.artifact, &inputs, &course.evidence, task}, child));
+  ++begun_;
+  return child;
+}
 
 // Has the candidates that are pending built by processes side by side, before anything is timed. Takes up to half of
 // the time that is left; what is not built by then is where it is measured.
-void Visitor::BuildAhead(ChildTask task, Progress& progress, int cancel_fd) {
-  const std::vector<int> pending = progress.Pending();
-  const size_t count = std::min(static_cast<size_t>(device_.Builders(*task.batch)), pending.size() / kLeastBuilt);
+void Visitor::BuildAhead(Course& course, const MemoryFile& inputs) {
+  const std::vector<int> pending = course.progress.Pending();
+  const size_t count = std::min(static_cast<size_t>(device_.Builders(course.batch)), pending.size() / kLeastBuilt);
   const double now = SecondsNow();
-  const double end = now + (task.deadline - now) / 2;
-  if (task.deadline - now < kWorthBuilding) return;
+  if (course.deadline - now < kWorthBuilding) return;
   std::vector<WatchedChild> builders;
   for (size_t b = 0; b < count; ++b) {
-    task.to_verify.clear();
+    VisitTask task{.purpose = SessionPurpose::kBuilding};
     for (size_t i = b; i < pending.size(); i += count) task.to_verify.push_back(pending[i]);
-    absl::StatusOr<WatchedChild> builder = WatchedChild::Start([&](int channel) {
-      task.channel = channel;
-      RunBuildingChild(task);
-    });
-    if (builder.ok()) builders.push_back(*std::move(builder));
+    absl::StatusOr<WatchedChild> builder = Fork(course.batch.threads);
+    if (!builder.ok() || !HandOver({&course.batch, &course.artifact, &inputs, nullptr, task}, *builder).ok()) continue;
+    builders.push_back(*std::move(builder));
   }
   Watch::Options options;
-  options.kill_at = end;
-  options.cancel_fd = cancel_fd;
-  for (WatchedChild& builder : builders) Watch(progress, *task.batch, device_, options).Follow(builder);
+  options.kill_at = now + (course.deadline - now) / 2;
+  options.cancel_fd = course.cancel_fd;
+  for (WatchedChild& builder : builders) Watch(course.progress, course.batch, device_, options).Follow(builder);
 }
 
 // By a child, which shows the outputs as any other does.
-absl::StatusOr<const ReferenceData*> Visitor::ComputeReference(ChildTask task, int cancel_fd) {
-  const VisitBatch& batch = *task.batch;
-  HONE_ASSIGN_OR_RETURN(const ReferenceData data, ReferenceCache::Prepare(batch));
-  task.inputs = data.inputs;
-  Progress progress(batch);
+absl::StatusOr<const ReferenceData*> Visitor::ComputeReference(Course& course) {
+  HONE_ASSIGN_OR_RETURN(ReferenceData data, ReferenceCache::Prepare(course.batch));
+  HONE_ASSIGN_OR_RETURN(WatchedChild child, Begin(course, data.inputs, {.purpose = SessionPurpose::kReference}));
   Watch::Options options;
-  options.kill_at = task.deadline + options_.grace_seconds;
-  options.cancel_fd = cancel_fd;
-  options.evidence = task.evidence;
-  const auto follow = [&]() -> absl::StatusOr<ChildEnd> {
-    HONE_ASSIGN_OR_RETURN(WatchedChild child, WatchedChild::Start([&](int channel) {
-                            task.channel = channel;
-                            RunReferenceChild(task);
-                          }));
-    return Watch(progress, batch, device_, options).Follow(child);
-  };
-  const absl::StatusOr<ChildEnd> end = follow();
-  if (end.ok() && end->what == ChildEnd::kDone) {
-    task.evidence->TakeOutputs(data.outputs);
-    return cache_.Add(batch, data);
+  options.kill_at = course.deadline + options_.grace_seconds;
+  options.cancel_fd = course.cancel_fd;
+  options.evidence = &course.evidence;
+  Progress progress(course.batch);
+  const ChildEnd end = Watch(progress, course.batch, device_, options).Follow(child);
+  switch (end.what) {
+    case ChildEnd::kDone:
+      course.evidence.TakeOutputs(data.outputs.data());
+      return cache_.Add(course.batch, std::move(data));
+    case ChildEnd::kCancelled:
+      return absl::CancelledError(kCancelled);
+    case ChildEnd::kOutOfTime:
+      return absl::DeadlineExceededError(
+          "the time was over before the reference kernel had ended; give the job more time (--time)");
+    default:
+      return absl::InternalError(fmt::format("the reference kernel failed: {}", end.error));
   }
-  ReferenceCache::Free(batch, data);
-  HONE_RETURN_IF_ERROR(end.status());
-  if (end->what == ChildEnd::kCancelled) return absl::CancelledError(kCancelled);
-  if (end->what == ChildEnd::kOutOfTime) {
-    return absl::DeadlineExceededError(
-        "the time was over before the reference kernel had ended; give the job more time (--time)");
-  }
-  return absl::InternalError(fmt::format("the reference kernel failed: {}", end->error));
 }
 
-VisitResult Visitor::Run(const VisitBatch& batch, int cancel_fd) {
-  Progress progress(batch);
-  const File artifact(memfd_create("hone-artifact", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (const absl::Status written = WriteSealed(artifact.fd(), batch.artifact); !written.ok()) {
-    return ErrorResult(written);
-  }
-  absl::StatusOr<Evidence> evidence = Evidence::Create(batch);
-  if (!evidence.ok()) return ErrorResult(evidence.status());
-  const double limit = batch.policy.visit_seconds;
-  ChildTask task;
-  task.batch = &batch;
-  task.device = &device_;
-  task.artifact_fd = artifact.fd();
-  task.evidence = &*evidence;
-  task.memory_limit = options_.memory_limit;
-  task.filters_calls = options_.filters_calls;
-  task.cold_numbers = &cold_numbers_;
-  task.deadline = limit > 0 ? SecondsNow() + limit : std::numeric_limits<double>::infinity();
-  absl::StatusOr<const ReferenceData*> data = cache_.Find(ReferenceCache::KeyOf(batch));
+absl::StatusOr<VisitResult> Visitor::Follow(Course& course) {
+  const ReferenceData* data = cache_.Find(ReferenceCache::KeyOf(course.batch));
   Watch::Options options;
-  options.doubtful = *data != nullptr;
-  if (*data == nullptr) data = ComputeReference(task, cancel_fd);
-  if (!data.ok()) return ErrorResult(data.status());
-  task.inputs = (*data)->inputs;
-  BuildAhead(task, progress, cancel_fd);
-  if (absl::Status cold = cold_numbers_.Provide(batch, options_.memory_limit); !cold.ok()) return ErrorResult(cold);
-  options.kill_at = task.deadline + options_.grace_seconds;
-  options.deadline = task.deadline;
-  options.cancel_fd = cancel_fd;
-  options.evidence = &*evidence;
-  int lost_rounds = 0;
-  for (;;) {
-    task.to_verify = progress.Pending();
-    task.verified = progress.VerifiedOnes();
+  options.kill_at = course.deadline + options_.grace_seconds;
+  options.deadline = course.deadline;
+  options.cancel_fd = course.cancel_fd;
+  options.evidence = &course.evidence;
+  options.doubtful = data != nullptr;
+  if (data == nullptr) {
+    HONE_ASSIGN_OR_RETURN(data, ComputeReference(course));
+  }
+  BuildAhead(course, data->inputs);
+  HONE_RETURN_IF_ERROR(cold_numbers_.Provide(course.batch, options_.memory_limit));
+  VisitTask task{.purpose = SessionPurpose::kTiming, .deadline = course.deadline, .cold_bytes = cold_numbers_.wanted()};
+  for (int lost_rounds = 0;;) {
+    task.to_verify = course.progress.Pending();
+    task.verified = course.progress.VerifiedOnes();
     if (task.to_verify.empty() && (task.verified.empty() || lost_rounds > kMaxLostRounds)) break;
-    options.expected = (*data)->outputs;
-    absl::StatusOr<WatchedChild> child = WatchedChild::Start([&](int channel) {
-      task.channel = channel;
-      RunMeasuringChild(task);
-    });
-    if (!child.ok()) return ErrorResult(child.status());
-    const ChildEnd end = Watch(progress, batch, device_, options).Follow(*child);
-    if (end.what == ChildEnd::kGiveUp) return ErrorResult(absl::InternalError(end.error));
-    if (end.what == ChildEnd::kCancelled) return ErrorResult(absl::CancelledError(kCancelled));
+    options.expected = data->outputs.data();
+    HONE_ASSIGN_OR_RETURN(WatchedChild child, Begin(course, data->inputs, task));
+    const ChildEnd end = Watch(course.progress, course.batch, device_, options).Follow(child);
+    if (end.what == ChildEnd::kGiveUp) return absl::InternalError(end.error);
+    if (end.what == ChildEnd::kCancelled) return absl::CancelledError(kCancelled);
     if (end.what == ChildEnd::kDone || end.what == ChildEnd::kOutOfTime) break;
     if (end.what == ChildEnd::kDoubt) {
       // No batch shall make another's kernels wrong: whoever differs is compared with its own batch's reference.
       options.doubtful = false;
-      data = ComputeReference(task, cancel_fd);
-      if (!data.ok()) return ErrorResult(data.status());
-      task.inputs = (*data)->inputs;
+      HONE_ASSIGN_OR_RETURN(data, ComputeReference(course));
       continue;
     }
     if (task.to_verify.empty()) ++lost_rounds;
   }
-  return progress.Result();
+  return course.progress.Result();
+}
+
+VisitResult Visitor::Run(const VisitBatch& batch, int cancel_fd) {
+  const double limit = batch.policy.visit_seconds;
+  const double deadline = limit > 0 ? SecondsNow() + limit : std::numeric_limits<double>::infinity();
+  begun_ = 0;
+  threads_ = batch.threads;
+  const auto run = [&]() -> absl::StatusOr<VisitResult> {
+    HONE_ASSIGN_OR_RETURN(MemoryFile artifact, MemoryFile::Holding("hone-artifact", batch.artifact));
+    HONE_ASSIGN_OR_RETURN(Evidence evidence, Evidence::Create(batch));
+    Course course{batch, std::move(artifact), std::move(evidence), Progress(batch), cancel_fd, deadline};
+    return Follow(course);
+  };
+  absl::StatusOr<VisitResult> result = run();
+  ahead_.clear();
+  return result.ok() ? *std::move(result) : ErrorResult(result.status());
 }
 
 }  // namespace hone::agent

@@ -1,23 +1,26 @@
-// One visit: a batch measured by child processes, seen from the process that starts, watches and replaces them.
+// Visits: each a batch measured by child processes, seen from the process that starts, watches and replaces them.
 //
-// A child that crashes, hangs or writes where it must not is one candidate's failure; the next child goes on with the
-// others. Nothing a child says is believed unchecked. Must run in a process with one thread (it forks); Cancel comes
-// through a file descriptor that becomes readable. Start at Visitor::Run.
+// Children are started ahead where there is time before the next visit, since a driver takes a second to start. A child
+// that crashes, hangs or writes where it must not is one candidate's failure; the next child goes on with the others.
+// Nothing a child says is believed unchecked. Must run in a process with one thread (it forks); Cancel comes through a
+// file descriptor that becomes readable. Start at Visitor::Run.
 #ifndef HONE_DEVICE_AGENT_VISIT_H_
 #define HONE_DEVICE_AGENT_VISIT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "device_agent/cold_numbers.h"
 #include "device_agent/device.h"
+#include "device_agent/memory_file.h"
 #include "device_agent/reference_cache.h"
 #include "device_agent/visit_batch.h"
-#include "device_agent/visit_child.h"
+#include "device_agent/visit_task.h"
+#include "device_agent/watched_child.h"
 
 namespace hone::agent {
-
-class Progress;
 
 class Visitor {
  public:
@@ -35,14 +38,29 @@ class Visitor {
   // `cancel_fd` (or -1) becomes readable.
   VisitResult Run(const VisitBatch& batch, int cancel_fd);
 
+  // Starts as many children as the last visit began with, two at most, and waits until their devices are started. Not
+  // while anybody measures on this host. Those that the next visit does not need end with it.
+  void StartAhead();
+
  private:
-  absl::StatusOr<const ReferenceData*> ComputeReference(ChildTask task, int cancel_fd);
-  void BuildAhead(ChildTask task, Progress& progress, int cancel_fd);
+  struct Course;
+  absl::StatusOr<VisitResult> Follow(Course& course);
+  absl::StatusOr<const ReferenceData*> ComputeReference(Course& course);
+  void BuildAhead(Course& course, const MemoryFile& inputs);
+  // Has a child work on the task: one that was started ahead, or a new one.
+  absl::StatusOr<WatchedChild> Begin(Course& course, const MemoryFile& inputs, const VisitTask& task);
+  absl::StatusOr<WatchedChild> NextChild(int threads);
+  absl::StatusOr<WatchedChild> Fork(int threads) const;
 
   const Device& device_;
   const Options options_;
   ReferenceCache cache_;
   ColdNumbers cold_numbers_;
+  size_t begun_ = 0;  // children of the last visit
+  int threads_ = 1;   // of its batch
+  std::vector<WatchedChild> ahead_;
+  int ahead_threads_ = 0;  // for which they were started
+  int ahead_changes_ = 0;  // of the cold numbers that they have
 };
 
 }  // namespace hone::agent

@@ -15,6 +15,7 @@ inline constexpr int kMaxRepeats = 64;  // in one message
 struct VisitMessage {
   enum class Type : int32_t {
     kConfined = 1,  // the first; the listener for its system calls comes with it, if there is one
+    kStarted,       // its device is started: it waits for its task
     kReady,         // all is set up: from now on kernels run
     kBegin,         // about to work on `candidate` (-1: on none); nothing more for `limit_seconds` means it hangs
     kFailed,        // `candidate` failed with `failure_kind` and `text`; candidate -1: the batch cannot be measured

@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
+
+#include "device_agent/pass_files.h"
 
 namespace hone::agent {
 namespace {
@@ -79,25 +82,13 @@ void Voice::Confined(int listener) const {
   VisitMessage message{};
   message.type = VisitMessage::Type::kConfined;
   if (listener < 0) return Send(message);
-  iovec bytes{&message, sizeof(message)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr packet{};
-  packet.msg_iov = &bytes;
-  packet.msg_iovlen = 1;
-  packet.msg_control = control;
-  packet.msg_controllen = sizeof(control);
-  cmsghdr* const header = CMSG_FIRSTHDR(&packet);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(header), &listener, sizeof(int));
-  sendmsg(channel_, &packet, MSG_NOSIGNAL);
+  SendWithFiles(channel_, std::as_bytes(std::span(&message, 1)), std::span(&listener, 1));
   close(listener);
 }
 
-void Voice::Ready() const {
+void Voice::Say(VisitMessage::Type type) const {
   VisitMessage message{};
-  message.type = VisitMessage::Type::kReady;
+  message.type = type;
   Send(message);
 }
 
@@ -133,12 +124,6 @@ void Voice::Reference(double seconds) {
   message.type = VisitMessage::Type::kReference;
   message.count = 1;
   message.seconds[0] = seconds;
-  Send(message);
-}
-
-void Voice::Done() {
-  VisitMessage message{};
-  message.type = VisitMessage::Type::kDone;
   Send(message);
 }
 

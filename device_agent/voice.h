@@ -24,17 +24,19 @@ class Voice {
   void Times(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds);
   // `listener` (or -1) for its system calls goes to the launcher, and is closed here.
   void Confined(int listener) const;
-  void Ready() const;
+  void Started() const { Say(VisitMessage::Type::kStarted); }
+  void Ready() const { Say(VisitMessage::Type::kReady); }
   void Shown(int candidate) const;
   // What the launcher says to Shown or to the first Times; the process ends if it is gone.
   VisitAnswer Answer() const;
   void Reference(double seconds);
-  void Done();
+  void Done() const { Say(VisitMessage::Type::kDone); }
   void Send(const VisitMessage& message) const;
   int candidate() const { return candidate_; }
 
  private:
   void Begin(int candidate, double limit_seconds, bool loading);
+  void Say(VisitMessage::Type type) const;
 
   int channel_;
   int candidate_ = -1;

@@ -57,7 +57,7 @@ Watch::Watch(Progress& progress, const VisitBatch& batch, const Device& device, 
       begun_(SecondsNow()) {}
 
 ChildEnd Watch::Follow(WatchedChild& child) {
-  turn_begun_ = child.started();
+  turn_begun_ = child.begun();
   VisitMessage message;
   for (;;) {
     switch (child.Next(message, std::max(0.0, Left()), options_.cancel_fd)) {
@@ -96,8 +96,7 @@ VisitFailure Watch::Silence() const {
 
 ChildEnd Watch::Blamed(const VisitFailure& blame) {
   if (!progress_.Known(current_)) return {ChildEnd::kGiveUp, blame.text};
-  if (progress_.Failed(current_)) return {ChildEnd::kGiveUp, fmt::format("after its last candidate, {}", blame.text)};
-  progress_.Fail(current_, blame);
+  if (!progress_.Failed(current_)) progress_.Fail(current_, blame);
   return {ChildEnd::kReplace, ""};
 }
 
@@ -105,16 +104,18 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
   using Type = VisitMessage::Type;
   switch (message.type) {
     case Type::kConfined:
-      return std::nullopt;
+    case Type::kStarted:
     case Type::kReady:
-      child.EndSetup();
+      if (message.type <= set_up_) break;  // each once
+      set_up_ = message.type;
+      if (message.type == Type::kReady) child.EndSetup();
       return std::nullopt;
     case Type::kBegin:
       if (const auto end = Begun(message)) break;
       return std::nullopt;
     case Type::kFailed:
       if (message.candidate < 0) return ChildEnd{ChildEnd::kGiveUp, Clean(message.text, sizeof(message.text))};
-      if (message.candidate != current_ || !Sensible(message.failure_kind)) break;
+      if (message.candidate != current_ || failed_one_ || !Sensible(message.failure_kind)) break;
       progress_.Fail(current_,
                      {static_cast<FailureKind>(message.failure_kind), Clean(message.text, sizeof(message.text))});
       failed_one_ = true;
@@ -123,7 +124,7 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
       child.Kill();
       return Blamed(BlameFor(message));
     case Type::kShown:
-      if (message.candidate != current_ || options_.evidence == nullptr) break;
+      if (message.candidate != current_ || failed_one_ || shown_ || options_.evidence == nullptr) break;
       return Judge(message, child);
     case Type::kTimes:
       return TakeTimes(message, child);
@@ -228,7 +229,7 @@ std::optional<ChildEnd> Watch::TakeTimes(const VisitMessage& message, WatchedChi
     return Blamed({FailureKind::kCrashed, "broke the measuring process: it has times of another candidate"});
   }
   // The first times were taken in the candidate's turn; those of later rounds are told after the whole round.
-  if (!progress_.AddTimes(message, SecondsNow() - (first ? turn_begun_ : child.started()))) {
+  if (!progress_.AddTimes(message, SecondsNow() - (first ? turn_begun_ : child.begun()))) {
     child.Kill();
     return Blamed({FailureKind::kImpossibleTime, "claims times that cannot be"});
   }

@@ -9,6 +9,7 @@
 #include "device_agent/device.h"
 #include "device_agent/evidence.h"
 #include "device_agent/progress.h"
+#include "device_agent/visit_message.h"
 #include "device_agent/watched_child.h"
 
 namespace hone::agent {
@@ -63,7 +64,8 @@ class Watch {
   int current_ = -1;
   bool loading_ = false;
   bool failed_one_ = false;
-  bool shown_ = false;  // it has shown the reference's outputs
+  VisitMessage::Type set_up_ = {};  // how far it is
+  bool shown_ = false;              // it has shown the reference's outputs
 };
 
 }  // namespace hone::agent

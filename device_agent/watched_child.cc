@@ -13,8 +13,10 @@
 #include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "device_agent/namespaces.h"
+#include "device_agent/pass_files.h"
 #include "device_agent/reference_loop.h"
 #include "device_agent/system_calls.h"
 
@@ -44,7 +46,6 @@ absl::StatusOr<WatchedChild> WatchedChild::Start(const std::function<void(int ch
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return absl::UnavailableError(fmt::format("cannot make a socket pair: {}", strerror(errno)));
   }
-  const double started = SecondsNow();
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
@@ -60,7 +61,7 @@ absl::StatusOr<WatchedChild> WatchedChild::Start(const std::function<void(int ch
     _exit(1);
   }
   close(ends[1]);
-  return WatchedChild(pid, ends[0], started);
+  return WatchedChild(pid, ends[0]);
 }
 
 WatchedChild::WatchedChild(WatchedChild&& other) noexcept
@@ -69,7 +70,7 @@ WatchedChild::WatchedChild(WatchedChild&& other) noexcept
       listener_(std::exchange(other.listener_, -1)),
       setting_up_(other.setting_up_),
       first_(other.first_),
-      started_(other.started_),
+      begun_(other.begun_),
       forbidden_(std::move(other.forbidden_)) {}
 
 WatchedChild::~WatchedChild() {
@@ -82,23 +83,17 @@ WatchedChild::~WatchedChild() {
   }
 }
 
-// Files that come with it, other than the first one's, are a kernel's doing: the system closes them.
+// Files that come with another packet than the first one are a kernel's doing.
 ssize_t WatchedChild::Receive(VisitMessage& message) {
-  iovec bytes{&message, sizeof(message)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr packet{};
-  packet.msg_iov = &bytes;
-  packet.msg_iovlen = 1;
-  if (first_) {
-    packet.msg_control = control;
-    packet.msg_controllen = sizeof(control);
-  }
-  const ssize_t size = recvmsg(channel_, &packet, MSG_TRUNC | MSG_CMSG_CLOEXEC);
-  if (size < 0 && errno == EINTR) return size;
-  const cmsghdr* const header = std::exchange(first_, false) ? CMSG_FIRSTHDR(&packet) : nullptr;
-  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-    memcpy(&listener_, CMSG_DATA(header), sizeof(int));
-  }
+  std::vector<int> files;
+  const auto packet = std::as_writable_bytes(std::span(&message, 1));
+  const ssize_t size = ReceiveWithFiles(channel_, packet, first_ ? &files : nullptr);
+  if (size < 0) return size;
+  first_ = false;
+  if (files.empty()) return size;
+  listener_ = files.back();
+  files.pop_back();
+  for (const int file : files) close(file);
   return size;
 }
 
@@ -127,7 +122,8 @@ WatchedChild::Event WatchedChild::Next(VisitMessage& message, double seconds, in
     if (ready < 0 && errno == EINTR) continue;
     if (files[0].revents != 0) {
       const ssize_t size = Receive(message);
-      if (size < 0 && errno == EINTR) continue;
+      // Reset, once, where it has ended without reading its task: what it said before is still there.
+      if (size < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
       if (size <= 0) return Event::kEnded;
       if (size != sizeof(message)) message = VisitMessage{};  // of no type: it makes no sense
       return Event::kMessage;
@@ -140,6 +136,12 @@ WatchedChild::Event WatchedChild::Next(VisitMessage& message, double seconds, in
 
 void WatchedChild::Answer(VisitAnswer answer) const {
   send(channel_, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+absl::Status WatchedChild::HandOver(std::span<const char> packet, std::span<const int> files) {
+  begun_ = SecondsNow();
+  if (SendWithFiles(channel_, std::as_bytes(packet), files)) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format("cannot tell a measuring process what to do: {}", strerror(errno)));
 }
 
 void WatchedChild::Kill() {

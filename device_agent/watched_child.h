@@ -6,8 +6,10 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <span>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "device_agent/visit_message.h"
 
@@ -32,13 +34,15 @@ class WatchedChild {
   void EndSetup() { setting_up_ = false; }
   // To a message that awaits an answer.
   void Answer(VisitAnswer answer) const;
-  double started() const { return started_; }  // of SecondsNow
+  // What it is to work on: a packet that files come with, which stay open here. kUnavailable: it is gone.
+  absl::Status HandOver(std::span<const char> packet, std::span<const int> files);
+  double begun() const { return begun_; }  // of SecondsNow: when it was handed its work
   void Kill();
   // After kEnded or Kill: "was killed by SIGSEGV", "ended with status 3". Waits for it.
   std::string Ending();
 
  private:
-  WatchedChild(pid_t pid, int channel, double started) : pid_(pid), channel_(channel), started_(started) {}
+  WatchedChild(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
   ssize_t Receive(VisitMessage& message);
   bool Stopped();
 
@@ -46,7 +50,7 @@ class WatchedChild {
   int channel_;
   int listener_ = -1;  // system_calls.h; of the child's first packet
   bool setting_up_ = true, first_ = true;
-  double started_;
+  double begun_ = 0;
   std::string forbidden_;
 };
 

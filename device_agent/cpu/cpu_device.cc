@@ -4,6 +4,17 @@
 #include "device_agent/cpu/host.h"
 
 namespace hone::agent {
+namespace {
+
+// Nothing of a CPU needs to be started.
+class StartedCpu : public StartedDevice {
+ public:
+  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) override {
+    return CpuSession::Open(options);
+  }
+};
+
+}  // namespace
 
 absl::StatusOr<DeviceFingerprint> CpuDevice::Fingerprint() {
   if (!chosen_.ok()) return chosen_.status();
@@ -22,8 +33,6 @@ SelfTestResult CpuDevice::SelfTest(int threads) {
 
 Sensors CpuDevice::ReadSensors() const { return ReadHostSensors(); }
 
-absl::StatusOr<std::unique_ptr<Session>> CpuDevice::Open(const SessionOptions& options) const {
-  return CpuSession::Open(options);
-}
+absl::StatusOr<std::unique_ptr<StartedDevice>> CpuDevice::Start(int) const { return std::make_unique<StartedCpu>(); }
 
 }  // namespace hone::agent

@@ -24,7 +24,7 @@ class CpuDevice : public Device {
   SandboxPolicy sandbox() const override { return {}; }
   double load_seconds() const override { return 10; }  // nothing is built, but a board's memory may be slow to come by
   int Builders(const VisitBatch&) const override { return 0; }
-  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
+  absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:
   const std::string selector_;

@@ -89,9 +89,9 @@ int CudaDevice::Builders(const VisitBatch& batch) const {
   return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
 }
 
-absl::StatusOr<std::unique_ptr<Session>> CudaDevice::Open(const SessionOptions& options) const {
+absl::StatusOr<std::unique_ptr<StartedDevice>> CudaDevice::Start(int) const {
   HONE_ASSIGN_OR_RETURN(drivers::cuda::Device device, OpenDriver(selector_));
-  return LaneSession<drivers::CudaDriver>::Open(std::move(device), folder_, options);
+  return StartedLanes<drivers::CudaDriver>::Start(std::move(device), folder_);
 }
 
 }  // namespace hone::agent

@@ -25,7 +25,7 @@ class CudaDevice : public Device {
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // the driver's compiler takes its time on a board
   int Builders(const VisitBatch& batch) const override;
-  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
+  absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:
   const std::string selector_, folder_;

@@ -198,13 +198,17 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
 };
 
 template <typename Driver>
-absl::StatusOr<std::unique_ptr<Session>> LaneSession<Driver>::Open(typename Driver::Device device, std::string folder,
-                                                                   const SessionOptions& options) {
-  std::unique_ptr<LaneSession> session(new LaneSession(std::move(device), std::move(folder), options));
-  session->layout_ = LayOut(session->batch_);
-  HONE_ASSIGN_OR_RETURN(session->reference_, ReferenceKernel<Driver>::Create(session->device_, session->folder_));
+absl::StatusOr<std::unique_ptr<StartedDevice>> StartedLanes<Driver>::Start(typename Driver::Device device,
+                                                                           std::string folder) {
+  HONE_ASSIGN_OR_RETURN(ReferenceKernel<Driver> reference, ReferenceKernel<Driver>::Create(device, folder));
+  return std::unique_ptr<StartedDevice>(new StartedLanes(std::move(device), std::move(folder), std::move(reference)));
+}
+
+template <typename Driver>
+absl::StatusOr<std::unique_ptr<Session>> StartedLanes<Driver>::Open(const SessionOptions& options) {
+  auto session =
+      std::make_unique<LaneSession<Driver>>(std::move(device_), std::move(folder_), std::move(reference_), options);
   HONE_RETURN_IF_ERROR(session->MakeBuffers());
-  HONE_RETURN_IF_ERROR(session->MakeColdConstants());
   return session;
 }
 
@@ -222,6 +226,7 @@ absl::StatusOr<CanaryBuffer<Driver>> LaneSession<Driver>::Allocate(const std::st
 
 template <typename Driver>
 absl::Status LaneSession<Driver>::MakeBuffers() {
+  layout_ = LayOut(batch_);
   for (size_t i = 0; i < batch_.buffers.size(); ++i) {
     const VisitBuffer& buffer = batch_.buffers[i];
     const bool output = buffer.role == BufferRole::kOutput;
@@ -231,7 +236,7 @@ absl::Status LaneSession<Driver>::MakeBuffers() {
     const auto given = BytesAt(Given(i), static_cast<size_t>(buffer.bytes));
     HONE_RETURN_IF_ERROR(ToStatus(device_.Write(shared_.back().data, 0, given)));
   }
-  return absl::OkStatus();
+  return MakeColdConstants();
 }
 
 template <typename Driver>
@@ -283,7 +288,7 @@ absl::StatusOr<const char*> LaneSession<Driver>::Output(int buffer) {
   return output_.data();
 }
 
-template class LaneSession<drivers::OpenClDriver>;
-template class LaneSession<drivers::CudaDriver>;
+template class StartedLanes<drivers::OpenClDriver>;
+template class StartedLanes<drivers::CudaDriver>;
 
 }  // namespace hone::agent

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_agent/device.h"
@@ -24,22 +25,42 @@ struct CanaryBuffer {
 };
 
 template <typename Driver>
+class StartedLanes : public StartedDevice {
+ public:
+  // folder: for what the driver keeps.
+  static absl::StatusOr<std::unique_ptr<StartedDevice>> Start(typename Driver::Device device, std::string folder);
+  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) override;
+
+ private:
+  StartedLanes(typename Driver::Device device, std::string folder, ReferenceKernel<Driver> reference)
+      : device_(std::move(device)), folder_(std::move(folder)), reference_(std::move(reference)) {}
+
+  typename Driver::Device device_;
+  std::string folder_;
+  ReferenceKernel<Driver> reference_;
+};
+
+template <typename Driver>
 class LaneSession : public Session {
  public:
-  static absl::StatusOr<std::unique_ptr<Session>> Open(typename Driver::Device device, std::string folder,
-                                                       const SessionOptions& options);
+  LaneSession(typename Driver::Device device, std::string folder, ReferenceKernel<Driver> reference,
+              const SessionOptions& options)
+      : device_(std::move(device)),
+        folder_(std::move(folder)),
+        options_(options),
+        batch_(*options.batch),
+        reference_(std::move(reference)) {}
+  // Before all else.
+  absl::Status MakeBuffers();
 
   absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) override;
   absl::Status ClearOutputs() override;
   absl::StatusOr<const char*> Output(int buffer) override;
-  absl::StatusOr<double> TimeReference() override { return reference_->Time(); }
+  absl::StatusOr<double> TimeReference() override { return reference_.Time(); }
 
  private:
   class Kernel;
 
-  LaneSession(typename Driver::Device device, std::string folder, const SessionOptions& options)
-      : device_(std::move(device)), folder_(std::move(folder)), options_(options), batch_(*options.batch) {}
-  absl::Status MakeBuffers();
   absl::Status MakeColdConstants();
   absl::StatusOr<CanaryBuffer<Driver>> Allocate(const std::string& name, int64_t bytes) const;
   // Whether the input on the device is what was given.
@@ -51,7 +72,7 @@ class LaneSession : public Session {
   const SessionOptions options_;
   const VisitBatch& batch_;
   DataLayout layout_;
-  std::optional<ReferenceKernel<Driver>> reference_;
+  ReferenceKernel<Driver> reference_;
   std::vector<CanaryBuffer<Driver>> shared_;  // the workload's own buffers, in the batch's order
   typename Driver::Buffer cold_;              // normal, finite numbers; empty if constants stay the same
   std::vector<char> output_;                  // of the last Output

@@ -80,9 +80,9 @@ int OpenClDevice::Builders(const VisitBatch&) const {
   return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
 }
 
-absl::StatusOr<std::unique_ptr<Session>> OpenClDevice::Open(const SessionOptions& options) const {
-  HONE_ASSIGN_OR_RETURN(drivers::opencl::Device device, OpenDriver(selector_, folder_, options.batch->threads));
-  return LaneSession<drivers::OpenClDriver>::Open(std::move(device), folder_, options);
+absl::StatusOr<std::unique_ptr<StartedDevice>> OpenClDevice::Start(int threads) const {
+  HONE_ASSIGN_OR_RETURN(drivers::opencl::Device device, OpenDriver(selector_, folder_, threads));
+  return StartedLanes<drivers::OpenClDriver>::Start(std::move(device), folder_);
 }
 
 }  // namespace hone::agent

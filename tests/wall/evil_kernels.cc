@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "device_agent/visit_message.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {
@@ -105,7 +108,6 @@ KERNEL(write_input) { compute(b, N); ((float*)b[0])[3] = 0.0f; }
 /* Lies. */
 struct message { int type, candidate; double limit; int loading, kind, signal, is_write, place; long long distance;
   long long calls; int interleaved, count; double seconds[64]; char text[192]; };
-enum { BEGIN = 3, SHOWN = 6, TIMES = 7, DONE = 9 };
 static void say(struct message* m) { send(channel, m, sizeof *m, MSG_NOSIGNAL); }
 KERNEL(no_time) { struct message m = {TIMES}; m.calls = 1; m.count = 3; say(&m); for (;;) {} }
 KERNEL(time_before_proof) { struct message m = {TIMES}; m.calls = 1; m.count = 1; m.seconds[0] = 1e-9; say(&m);
@@ -116,6 +118,9 @@ KERNEL(done_early) { struct message m = {DONE}; say(&m); for (;;) {} }
 KERNEL(unknown_message) { struct message m = {77}; say(&m); for (;;) {} }
 KERNEL(extend_time) { struct message m = {BEGIN}; m.limit = 1e9; for (;;) { usleep_spin(); say(&m); } }
 KERNEL(flood) { struct message m = {BEGIN}; m.limit = 1e9; for (;;) say(&m); }
+KERNEL(flood_setup) { struct message m = {READY}; for (;;) say(&m); }
+KERNEL(flood_failures) { struct message m = {FAILED}; for (;;) say(&m); }
+KERNEL(flood_proof) { struct message m = {SHOWN}; compute(b, N); for (;;) say(&m); }
 KERNEL(large_message) { static char large[100000]; send(channel, large, sizeof large, MSG_NOSIGNAL); for (;;) {} }
 KERNEL(pass_files) { char c[64]; struct iovec i = {c, 1}; struct msghdr m = {0, 0, &i, 1, c, 64};
   struct cmsghdr* h = CMSG_FIRSTHDR(&m); h->cmsg_level = SOL_SOCKET; h->cmsg_type = SCM_RIGHTS;
@@ -233,9 +238,28 @@ const std::vector<Deed>& Deeds() {
   return deeds;
 }
 
+namespace {
+
+std::string MessageTypes() {
+  using Type = VisitMessage::Type;
+  std::string text;
+  for (const auto& [name, type] : {std::pair("READY", Type::kReady),
+                                   {"BEGIN", Type::kBegin},
+                                   {"FAILED", Type::kFailed},
+                                   {"SHOWN", Type::kShown},
+                                   {"TIMES", Type::kTimes},
+                                   {"DONE", Type::kDone}}) {
+    text += fmt::format("enum {{ {} = {} }};\n", name, static_cast<int>(type));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string EvilArtifact(const std::filesystem::path& victim, const std::string& constructor) {
   return CompileKernels(fmt::format("#define VICTIM \"{}\"\n#define CONSTRUCTOR {}\n", victim.string(), constructor) +
-                        "#define usleep_spin() for (volatile int i = 0; i < 100000000; ++i)\n" + kSource);
+                        MessageTypes() + "#define usleep_spin() for (volatile int i = 0; i < 100000000; ++i)\n" +
+                        kSource);
 }
 
 }  // namespace hone::agent

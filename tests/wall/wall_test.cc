@@ -137,6 +137,9 @@ TEST_P(WallTest, LiesAreFoundOut) {
       {"done_early", v1::FAILURE_KIND_CRASHED, "makes no sense"},
       {"extend_time", v1::FAILURE_KIND_RUN_TIMEOUT, "longer than"},
       {"flood", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"flood_setup", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"flood_failures", v1::FAILURE_KIND_COMPILE_ERROR, ""},  // as it says of itself
+      {"flood_proof", v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, ""},
   };
   for (const auto& [kernel, kind, text] : lies) {
     const auto outcomes = Measure({kernel}, kernel == "extend_time" ? 0.05 : 0.3);

@@ -4,14 +4,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/digest.h"
 #include "base/temporary_folder.h"
@@ -97,7 +103,9 @@ class DeviceTest : public testing::TestWithParam<Subject> {
       ASSERT_EQ(fwrite(artifact_.data(), 1, artifact_.size(), artifact), artifact_.size());
       fflush(artifact);
       RegionTable& regions = *new RegionTable;
-      auto session = device_->Open({&batch, fileno(artifact), bytes, 0, SessionPurpose::kTiming, &regions});
+      auto started = device_->Start(batch.threads);
+      ASSERT_TRUE(started.ok()) << started.status();
+      auto session = (*started)->Open({&batch, fileno(artifact), bytes, 0, SessionPurpose::kTiming, &regions});
       ASSERT_TRUE(session.ok()) << session.status();
       use(**session, expected);
     });
@@ -320,6 +328,20 @@ TEST_P(DeviceTest, GoodKernelsAreTimedInAVisit) {
   }
 }
 
+TEST_P(DeviceTest, WhatWasStartedBeforeAVisitIsAsGood) {
+  Visit({"good"});
+  for (int visit = 0; visit < 2; ++visit) {
+    visitor_.StartAhead();
+    auto outcomes = Visit({"good", "packed_double", "past_end", "two_launches"});
+    for (const char* good : {"good", "packed_double", "two_launches"}) {
+      EXPECT_TRUE(std::holds_alternative<VisitTiming>(outcomes[good])) << good;
+    }
+    const auto* failure = std::get_if<VisitFailure>(&outcomes["past_end"]);
+    ASSERT_NE(failure, nullptr);
+    EXPECT_EQ(failure->kind, FailureKind::kOutOfBoundsWrite);
+  }
+}
+
 TEST_P(DeviceTest, WrongNumbersAreToldApart) {
   for (const char* name : {"wrong", "incomplete"}) {
     const VisitFailure failure = FailureOf(name);
@@ -388,6 +410,87 @@ TEST(FakeDevice, KernelsAreBuiltSideBySideBeforeTheyAreTimed) {
   const TemporaryFolder other = TemporaryFolder::Create().value();
   const VisitResult alone = Visitor(FakeDevice(1, other.path()), {}).Run(batch, -1);
   EXPECT_EQ(std::get<VisitFailure>(alone.outcomes[0]).kind, FailureKind::kCompileTimeout) << "one after the other";
+}
+
+// Of a device that says in which processes it was started.
+class AheadTest : public testing::Test {
+ protected:
+  std::vector<pid_t> Started() const {
+    constexpr std::string_view kPrefix = "started-";
+    std::vector<pid_t> started;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with(kPrefix)) started.push_back(std::stoi(name.substr(kPrefix.size())));
+    }
+    return started;
+  }
+  void ExpectTimed(const VisitBatch& batch) {
+    const VisitResult result = visitor_.Run(batch, -1);
+    ASSERT_EQ(result.error, "");
+    for (const VisitOutcome& outcome : result.outcomes) EXPECT_TRUE(std::holds_alternative<VisitTiming>(outcome));
+  }
+
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const FakeDevice device_{0, folder_.path()};
+  Visitor visitor_{device_, {}};
+  VisitBatch batch_ = FakeBatch({"good", "slow"});
+};
+
+TEST_F(AheadTest, AVisitStartsNothingThatWasStartedBefore) {
+  visitor_.StartAhead();
+  EXPECT_EQ(Started().size(), 0u) << "nobody knows yet what a visit needs";
+  ExpectTimed(batch_);
+  EXPECT_EQ(Started().size(), 2u) << "one for the reference, one that measures";
+  visitor_.StartAhead();
+  EXPECT_EQ(Started().size(), 4u) << "as many as the last visit began with";
+  batch_.fill_seed = 2;
+  ExpectTimed(batch_);
+  EXPECT_EQ(Started().size(), 4u);
+  visitor_.StartAhead();
+  EXPECT_EQ(Started().size(), 6u);
+  ExpectTimed(batch_);
+  EXPECT_EQ(Started().size(), 6u) << "its reference is known";
+  ExpectTimed(batch_);
+  EXPECT_EQ(Started().size(), 7u) << "what was left has ended with the visit";
+  visitor_.StartAhead();
+  EXPECT_EQ(Started().size(), 8u);
+}
+
+TEST_F(AheadTest, WhatHasEndedMeanwhileIsReplaced) {
+  ExpectTimed(batch_);
+  visitor_.StartAhead();
+  for (const pid_t pid : Started()) {
+    siginfo_t ended;
+    if (kill(pid, SIGKILL) == 0) waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT);
+  }
+  ExpectTimed(batch_);
+  EXPECT_EQ(Started().size(), 5u);
+}
+
+TEST_F(AheadTest, WhatWasStartedForOtherBatchesIsReplaced) {
+  ExpectTimed(batch_);
+  visitor_.StartAhead();
+  batch_.threads = 2;
+  ExpectTimed(batch_);
+  EXPECT_EQ(Started().size(), 5u) << "of other threads";
+  visitor_.StartAhead();
+  batch_.policy.constant_bytes_between_runs = 100'000;
+  ExpectTimed(batch_);
+  EXPECT_EQ(Started().size(), 7u) << "it has no numbers that come round";
+  visitor_.StartAhead();
+  batch_.policy.constant_bytes_between_runs = 50'000;
+  ExpectTimed(batch_);
+  EXPECT_EQ(Started().size(), 8u);
+}
+
+TEST_F(AheadTest, WhyADeviceDoesNotStartIsSaidByTheVisit) {
+  ExpectTimed(batch_);
+  const std::filesystem::path broken = std::filesystem::path(folder_.path()) / "broken";
+  std::ofstream(broken).put('x');
+  visitor_.StartAhead();
+  EXPECT_THAT(visitor_.Run(batch_, -1).error, HasSubstr("the fake device is broken"));
+  std::filesystem::remove(broken);
+  ExpectTimed(batch_);
 }
 
 TEST(FakeDevice, BuildingLeavesHalfOfALimitedTimeForMeasuring) {

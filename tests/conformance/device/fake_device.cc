@@ -210,11 +210,19 @@ constexpr SystemCall kFakeCalls[] = {{"openat", "leaves a file"},
                                      {"pause", "a compiler that never ends"},
                                      {"ppoll", "a compiler that never ends"}};
 
+size_t FilesOf(const std::string& folder, std::string_view prefix) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    count += entry.path().filename().string().starts_with(prefix) ? 1 : 0;
+  }
+  return count;
+}
+
 // Until another process builds too.
 void AwaitAnother(const std::string& folder) {
   namespace fs = std::filesystem;
-  std::ofstream(fs::path(folder) / std::to_string(getpid())).put('x');
-  while (std::distance(fs::directory_iterator(folder), fs::directory_iterator()) < 2) usleep(1000);
+  std::ofstream(fs::path(folder) / fmt::format("building-{}", getpid())).put('x');
+  while (FilesOf(folder, "building-") < 2) usleep(1000);
 }
 
 absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKernel& kernel) {
@@ -232,6 +240,17 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKerne
   if (kernel.interface.workspace_bytes > kMostBytes) return absl::ResourceExhaustedError("no memory for the workspace");
   return std::make_unique<FakeKernel>(*this, kernel.interface);
 }
+
+class StartedFake : public StartedDevice {
+ public:
+  explicit StartedFake(std::string folder) : folder_(std::move(folder)) {}
+  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) override {
+    return std::make_unique<FakeSession>(options, folder_);
+  }
+
+ private:
+  const std::string folder_;
+};
 
 }  // namespace
 
@@ -257,8 +276,13 @@ SelfTestResult FakeDevice::SelfTest(int) {
   return test;
 }
 
-absl::StatusOr<std::unique_ptr<Session>> FakeDevice::Open(const SessionOptions& options) const {
-  return std::make_unique<FakeSession>(options, folder_);
+absl::StatusOr<std::unique_ptr<StartedDevice>> FakeDevice::Start(int) const {
+  if (!folder_.empty()) {
+    const std::filesystem::path folder = folder_;
+    if (std::filesystem::exists(folder / "broken")) return absl::UnavailableError("the fake device is broken");
+    std::ofstream(folder / fmt::format("started-{}", getpid())).put('x');
+  }
+  return std::make_unique<StartedFake>(folder_);
 }
 
 }  // namespace hone::agent

@@ -15,7 +15,8 @@ namespace hone::agent {
 
 class FakeDevice : public Device {
  public:
-  // folder: where processes that build the function "beside" leave a file; it is built only beside another one.
+  // folder: where processes that build the function "beside" leave a file; it is built only beside another one. And
+  // where every process in which it was started leaves one: "started-PID". It does not start beside a file "broken".
   explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5)
       : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds) {}
   std::string id() const override { return "fake"; }
@@ -25,7 +26,7 @@ class FakeDevice : public Device {
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return load_seconds_; }
   int Builders(const VisitBatch&) const override { return builders_; }
-  absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) const override;
+  absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:
   const int builders_;

@@ -74,20 +74,33 @@ TEST_F(EvidenceTest, OutputsAreJudgedOnceAndLeaveNothing) {
   EXPECT_TRUE(evidence.JudgeOutputs(bytes, max_error).has_value()) << "a later child could show the reference's";
 }
 
-TEST_F(EvidenceTest, AChildHasTheInputsAndNotTheReferencesOutputs) {
+TEST_F(EvidenceTest, NoChildHasTheReferencesOutputs) {
   const ReferenceData data = ReferenceCache::Prepare(batch_).value();
-  memset(data.outputs, 1, 4000);
-  const auto status_of = [](const char* byte) {
-    const pid_t pid = fork();
-    if (pid == 0) _exit(*const_cast<const volatile char*>(byte) == 1 ? 1 : 0);
-    int status = 0;
-    waitpid(pid, &status, 0);
-    return status;
-  };
-  EXPECT_TRUE(WIFEXITED(status_of(data.inputs)));
-  const int status = status_of(data.outputs);
+  memset(data.outputs.data(), 1, 4000);
+  const pid_t pid = fork();
+  if (pid == 0) _exit(*const_cast<const volatile char*>(data.outputs.data()) == 1 ? 1 : 0);
+  int status = 0;
+  waitpid(pid, &status, 0);
   EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0) << "it read them";
-  ReferenceCache::Free(batch_, data);
+}
+
+TEST_F(EvidenceTest, NobodyChangesTheInputs) {
+  const ReferenceData data = ReferenceCache::Prepare(batch_).value();
+  EXPECT_EQ(pwrite(data.inputs.descriptor(), "x", 1, 0), -1);
+  EXPECT_EQ(ftruncate(data.inputs.descriptor(), 1), -1);
+  EXPECT_FALSE(data.inputs.Map(MemoryFile::Access::kReadAndWrite).ok());
+  EXPECT_TRUE(data.inputs.Map(MemoryFile::Access::kRead).ok());
+}
+
+TEST_F(EvidenceTest, AChildShowsItInTheSameFileWhichItCannotMakeShorter) {
+  Evidence evidence = Evidence::Create(batch_).value();
+  EXPECT_EQ(ftruncate(evidence.file().descriptor(), 1), -1) << "the launcher would crash";
+  const std::vector<float> y(1000, 2.5F);
+  const char* const bytes = reinterpret_cast<const char*>(y.data());
+  Evidence::Open(batch_, MemoryFile(dup(evidence.file().descriptor()))).value().ShowOutput(2, bytes);
+  double max_error = 0;
+  EXPECT_FALSE(evidence.JudgeOutputs(bytes, max_error).has_value());
+  EXPECT_FALSE(Evidence::Open(batch_, MemoryFile::Create("short", 10).value()).ok());
 }
 
 }  // namespace
