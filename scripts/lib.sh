@@ -170,10 +170,12 @@ copy_terms() {
   for package in "$@"; do cp -L "$documents/$package/copyright" "$folder/$package"; done
 }
 
-# pack FOLDER: makes FOLDER.tar.xz of it, the same bytes for the same files, and removes it.
+# pack FOLDER [NAME]: makes NAME.tar.xz of it beside it, the same bytes for the same files, and removes it. Its own name, if
+# none is given.
 pack() {
+  local archive=${1%/*}/${2:-${1##*/}}.tar.xz
   XZ_OPT=-9 tar -C "${1%/*}" --sort=name --owner=0 --group=0 --numeric-owner \
-    --mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || date +%s)}" -cJf "$1.tar.xz" "${1##*/}"
+    --mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || date +%s)}" -cJf "$archive" "${1##*/}"
   rm -rf "$1"
-  say "$1.tar.xz"
+  say "$archive"
 }

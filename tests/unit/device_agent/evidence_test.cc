@@ -78,10 +78,11 @@ TEST_F(EvidenceTest, NoChildHasTheReferencesOutputs) {
   const ReferenceData data = ReferenceCache::Prepare(batch_).value();
   memset(data.outputs.data(), 1, 4000);
   const pid_t pid = fork();
-  if (pid == 0) _exit(*const_cast<const volatile char*>(data.outputs.data()) == 1 ? 1 : 0);
+  constexpr int kRead = 42;  // exit status; a crash has another, and with a sanitizer that of a crash
+  if (pid == 0) _exit(*const_cast<const volatile char*>(data.outputs.data()) == 1 ? kRead : 0);
   int status = 0;
   waitpid(pid, &status, 0);
-  EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0) << "it read them";
+  EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) != kRead) << "it read them";
 }
 
 TEST_F(EvidenceTest, NobodyChangesTheInputs) {
