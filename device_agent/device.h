@@ -104,8 +104,10 @@ class Device {
   virtual SandboxPolicy sandbox() const = 0;
   // Longest that Load may take, building included.
   virtual double load_seconds() const = 0;
-  // Processes that build the batch's kernels side by side before any is timed; 0: Load builds nothing.
-  virtual int Builders(const VisitBatch& batch) const = 0;
+  // Processes that may build kernels side by side before any is timed; 0: Load builds nothing.
+  virtual int Builders() const = 0;
+  // Whether the batch brings all that Load would build, as far as can be seen: a driver need not take it.
+  virtual bool IsBuilt(const VisitBatch& batch) const = 0;
 
   // In a visit's child, confined as sandbox() says, which may not know its batch yet, but for its `threads`. The error
   // says why nothing can be measured.

@@ -87,6 +87,8 @@ bool Progress::AddReference(const VisitMessage& message) {
   return true;
 }
 
+double Progress::load_seconds() const { return load_seconds_.empty() ? 0 : Median(load_seconds_); }
+
 VisitResult Progress::Result() const {
   VisitResult result;
   if (!reference_.empty()) {

@@ -32,8 +32,10 @@ class Progress {
   // output nobody has found right, too many, or too long.
   bool AddTimes(const VisitMessage& message, double most_seconds);
   bool AddReference(const VisitMessage& message);
+  void AddLoad(double seconds) { load_seconds_.push_back(seconds); }
 
   VisitResult Result() const;
+  double load_seconds() const;  // of a candidate until it could be called: the median; 0 of none
   const VisitPolicy& policy() const { return policy_; }
 
  private:
@@ -45,7 +47,7 @@ class Progress {
 
   const VisitPolicy& policy_;
   std::vector<State> states_;
-  std::vector<double> reference_;
+  std::vector<double> reference_, load_seconds_;
   double started_;
 };
 

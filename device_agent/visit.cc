@@ -22,6 +22,7 @@ namespace {
 // A whole last round lost to crashes is repeated this often; then the first times must do.
 constexpr int kMaxLostRounds = 3;
 constexpr size_t kLeastBuilt = 2;     // candidates that a process of its own builds
+constexpr double kSlowToLoad = 1;     // seconds for all candidates of a visit, for which it is worth to start builders
 constexpr double kWorthBuilding = 5;  // seconds that are left: a driver's compiler takes one of them to start
 constexpr const char* kCancelled = "cancelled";
 
@@ -99,13 +100,20 @@ absl::StatusOr<WatchedChild> Visitor::Begin(Course& course, const MemoryFile& in
   return child;
 }
 
+// Whether so many candidates are to be built before they are measured. A driver that is older than the toolkit with
+// which they were built builds them once more: that shows in what it took to load those of earlier visits.
+bool Visitor::NeedsBuilding(const VisitBatch& batch, size_t candidates) const {
+  return !device_.IsBuilt(batch) || load_seconds_ * static_cast<double>(candidates) > kSlowToLoad;
+}
+
 // Has the candidates that are pending built by processes side by side, before anything is timed. Takes up to half of
-// the time that is left; what is not built by then is where it is measured.
-void Visitor::BuildAhead(Course& course, const MemoryFile& inputs) {
+// the time that is left; what is not built by then is where it is measured. False if nothing is to be built.
+bool Visitor::BuildAhead(Course& course, const MemoryFile& inputs) {
   const std::vector<int> pending = course.progress.Pending();
-  const size_t count = std::min(static_cast<size_t>(device_.Builders(course.batch)), pending.size() / kLeastBuilt);
+  const size_t count = std::min(static_cast<size_t>(device_.Builders()), pending.size() / kLeastBuilt);
   const double now = SecondsNow();
-  if (course.deadline - now < kWorthBuilding) return;
+  if (count == 0 || course.deadline - now < kWorthBuilding || !NeedsBuilding(course.batch, pending.size()))
+    return false;
   std::vector<WatchedChild> builders;
   for (size_t b = 0; b < count; ++b) {
     VisitTask task{.purpose = SessionPurpose::kBuilding};
@@ -118,6 +126,7 @@ void Visitor::BuildAhead(Course& course, const MemoryFile& inputs) {
   options.kill_at = now + (course.deadline - now) / 2;
   options.cancel_fd = course.cancel_fd;
   for (WatchedChild& builder : builders) Watch(course.progress, course.batch, device_, options).Follow(builder);
+  return true;
 }
 
 // By a child, which shows the outputs as any other does.
@@ -155,7 +164,7 @@ absl::StatusOr<VisitResult> Visitor::Follow(Course& course) {
   if (data == nullptr) {
     HONE_ASSIGN_OR_RETURN(data, ComputeReference(course));
   }
-  BuildAhead(course, data->inputs);
+  const bool built = BuildAhead(course, data->inputs);
   HONE_RETURN_IF_ERROR(cold_numbers_.Provide(course.batch, options_.memory_limit));
   VisitTask task{.purpose = SessionPurpose::kTiming, .deadline = course.deadline, .cold_bytes = cold_numbers_.wanted()};
   for (int lost_rounds = 0;;) {
@@ -176,6 +185,7 @@ absl::StatusOr<VisitResult> Visitor::Follow(Course& course) {
     }
     if (task.to_verify.empty()) ++lost_rounds;
   }
+  if (!built) load_seconds_ = course.progress.load_seconds();
   return course.progress.Result();
 }
 

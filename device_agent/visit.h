@@ -46,7 +46,8 @@ class Visitor {
   struct Course;
   absl::StatusOr<VisitResult> Follow(Course& course);
   absl::StatusOr<const ReferenceData*> ComputeReference(Course& course);
-  void BuildAhead(Course& course, const MemoryFile& inputs);
+  bool NeedsBuilding(const VisitBatch& batch, size_t candidates) const;
+  bool BuildAhead(Course& course, const MemoryFile& inputs);
   // Has a child work on the task: one that was started ahead, or a new one.
   absl::StatusOr<WatchedChild> Begin(Course& course, const MemoryFile& inputs, const VisitTask& task);
   absl::StatusOr<WatchedChild> NextChild(int threads);
@@ -56,8 +57,9 @@ class Visitor {
   const Options options_;
   ReferenceCache cache_;
   ColdNumbers cold_numbers_;
-  size_t begun_ = 0;  // children of the last visit
-  int threads_ = 1;   // of its batch
+  double load_seconds_ = 0;  // of a candidate, in the last visit that measured what nobody had built ahead
+  size_t begun_ = 0;         // children of the last visit
+  int threads_ = 1;          // of its batch
   std::vector<WatchedChild> ahead_;
   int ahead_threads_ = 0;  // for which they were started
   int ahead_changes_ = 0;  // of the cold numbers that they have

@@ -147,6 +147,8 @@ std::optional<ChildEnd> Watch::Begun(const VisitMessage& message) {
     steps_ = 0;
   } else if (!loading_) {
     spent_ += now - begun_;
+  } else if (current_ >= 0 && options_.evidence != nullptr) {
+    progress_.AddLoad(now - begun_);
   }
   begun_ = now;
   current_ = message.candidate;

@@ -23,7 +23,8 @@ class CpuDevice : public Device {
   Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override { return {}; }
   double load_seconds() const override { return 10; }  // nothing is built, but a board's memory may be slow to come by
-  int Builders(const VisitBatch&) const override { return 0; }
+  int Builders() const override { return 0; }
+  bool IsBuilt(const VisitBatch&) const override { return true; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:

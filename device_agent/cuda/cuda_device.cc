@@ -78,15 +78,17 @@ SandboxPolicy CudaDevice::sandbox() const {
 }
 
 // PTX becomes machine code on the host's CPUs, where nobody has made any of it before.
-int CudaDevice::Builders(const VisitBatch& batch) const {
-  const bool assembled = std::ranges::all_of(batch.candidates, [&](const VisitCandidate& candidate) {
+int CudaDevice::Builders() const {
+  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
+}
+
+bool CudaDevice::IsBuilt(const VisitBatch& batch) const {
+  return std::ranges::all_of(batch.candidates, [&](const VisitCandidate& candidate) {
     const VisitKernel& kernel = candidate.kernel;
     const auto offset = static_cast<size_t>(kernel.code_offset), bytes = static_cast<size_t>(kernel.code_bytes);
     return batch.artifact.substr(offset, bytes > 0 ? bytes : batch.artifact.size()).find('\0') !=
            std::string_view::npos;
   });
-  if (assembled) return 0;
-  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
 }
 
 absl::StatusOr<std::unique_ptr<StartedDevice>> CudaDevice::Start(int) const {

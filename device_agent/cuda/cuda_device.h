@@ -24,7 +24,8 @@ class CudaDevice : public Device {
   Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // the driver's compiler takes its time on a board
-  int Builders(const VisitBatch& batch) const override;
+  int Builders() const override;
+  bool IsBuilt(const VisitBatch& batch) const override;
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:

@@ -76,7 +76,7 @@ SandboxPolicy OpenClDevice::sandbox() const {
 }
 
 // A driver's compiler has one lock for a whole process.
-int OpenClDevice::Builders(const VisitBatch&) const {
+int OpenClDevice::Builders() const {
   return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
 }
 

@@ -22,7 +22,8 @@ class OpenClDevice : public Device {
   Sensors ReadSensors() const override { return {}; }  // OpenCL knows none
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // a driver's compiler takes its time
-  int Builders(const VisitBatch& batch) const override;
+  int Builders() const override;
+  bool IsBuilt(const VisitBatch&) const override { return false; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:

@@ -17,21 +17,24 @@ class FakeDevice : public Device {
  public:
   // folder: where processes that build the function "beside" leave a file; it is built only beside another one. And
   // where every process in which it was started leaves one: "started-PID". It does not start beside a file "broken".
-  explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5)
-      : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds) {}
+  // built: whether it takes all batches for built already.
+  explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5, bool built = false)
+      : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds), built_(built) {}
   std::string id() const override { return "fake"; }
   absl::StatusOr<DeviceFingerprint> Fingerprint() override;
   SelfTestResult SelfTest(int threads) override;
   Sensors ReadSensors() const override { return {42.0, 1000.0}; }
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return load_seconds_; }
-  int Builders(const VisitBatch&) const override { return builders_; }
+  int Builders() const override { return builders_; }
+  bool IsBuilt(const VisitBatch&) const override { return built_; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:
   const int builders_;
   const std::string folder_;
   const double load_seconds_;
+  const bool built_;
 };
 
 }  // namespace hone::agent
