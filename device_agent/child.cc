@@ -111,8 +111,7 @@ absl::Status Child::ShowAll(LoadedKernel& kernel) {
   evidence().Begin();
   for (size_t i = 0; i < batch_.buffers.size(); ++i) {
     if (batch_.buffers[i].role != BufferRole::kOutput) continue;
-    HONE_ASSIGN_OR_RETURN(const char* output, session_->Output(static_cast<int>(i)));
-    evidence().ShowOutput(i, output);
+    HONE_RETURN_IF_ERROR(session_->CopyOutput(static_cast<int>(i), evidence().PlaceOf(i)));
   }
   return kernel.ShowGuards(evidence());
 }

@@ -53,8 +53,8 @@ class Session {
   // launch that does not end, the process is of no use.
   virtual absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) = 0;
   virtual absl::Status ClearOutputs() = 0;  // to bytes of 0xff
-  // Bytes of the batch's output buffer of that index; the session's, until its next call.
-  virtual absl::StatusOr<const char*> Output(int buffer) = 0;
+  // What the batch's output buffer of that index holds, to `to`, which is as large.
+  virtual absl::Status CopyOutput(int buffer, std::span<char> to) = 0;
   // Seconds of a fixed piece of work, the same in every build of the agent: shows when the device itself drifts.
   virtual absl::StatusOr<double> TimeReference() = 0;
 };

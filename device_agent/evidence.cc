@@ -72,8 +72,8 @@ Evidence::Zones* Evidence::zones() const {
 
 void Evidence::Begin() { count() = 0; }
 
-void Evidence::ShowOutput(size_t buffer, const char* bytes) {
-  memcpy(memory_.data() + layout_.offsets[buffer], bytes, static_cast<size_t>(batch_->buffers[buffer].bytes));
+std::span<char> Evidence::PlaceOf(size_t buffer) {
+  return {memory_.data() + layout_.offsets[buffer], static_cast<size_t>(batch_->buffers[buffer].bytes)};
 }
 
 void Evidence::ShowGuards(const std::string& name, const GuardZones& given) {

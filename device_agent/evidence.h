@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -29,7 +30,7 @@ class Evidence {
 
   // In the child. Begin forgets the guard zones shown before; name: of the buffer, for messages.
   void Begin();
-  void ShowOutput(size_t buffer, const char* bytes);
+  std::span<char> PlaceOf(size_t buffer);  // where that output is shown
   void ShowGuards(const std::string& name, const GuardZones& zones);
 
   // In the launcher. What of the outputs differs from `expected`, laid out as LayOut says; nothing is left to show

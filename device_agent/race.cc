@@ -145,12 +145,10 @@ class Race {
     double first = 0;
     if (called.ok()) called = Call(*kernel, first);
     if (!called.ok()) return Broken(candidate, called);
-    if (!LeftInputs(candidate, *kernel)) return false;
     if (const absl::Status shown = Show(*kernel); !shown.ok()) return Broken(candidate, shown);
     voice_.Shown(candidate);
     if (const VisitAnswer answer = voice_.Answer(); answer != VisitAnswer::kGood) {
-      Unload(candidate);
-      return answer == VisitAnswer::kFailed;
+      return answer == VisitAnswer::kFailed && Leave(candidate, *kernel);
     }
     double cold = first;
     if (first > timeout) {  // the machine may have stood still
@@ -161,8 +159,7 @@ class Race {
     voice_.Failed(candidate,
                   {FailureKind::kRunTimeout,
                    fmt::format("two calls took {:.3g} and {:.3g} s; allowed are {:.3g} s each", first, cold, timeout)});
-    Unload(candidate);
-    return true;
+    return Leave(candidate, *kernel);
   }
 
   static absl::Status Call(LoadedKernel& kernel, double& seconds) {
@@ -172,7 +169,7 @@ class Race {
     return absl::OkStatus();
   }
 
-  // False: told as failed.
+  // Looked at once, after all calls: to read them takes a device longer than many a kernel. False: told as failed.
   bool LeftInputs(int candidate, LoadedKernel& kernel) {
     const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.ChangedInput();
     if (!changed.ok()) return Broken(candidate, changed.status());
@@ -181,6 +178,13 @@ class Race {
   }
 
   absl::Status Show(LoadedKernel& kernel) { return child_.ShowAll(kernel); }
+
+  // Unloads one that failed. False where the others need another process, since its inputs are not what they were.
+  bool Leave(int candidate, LoadedKernel& kernel) {
+    const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.ChangedInput();
+    Unload(candidate);
+    return changed.ok() && !changed->has_value();
+  }
 
   // `repeats` of the kernel into `seconds`. False: told as failed.
   bool Repeat(int candidate, LoadedKernel& kernel, int64_t calls, int repeats, std::vector<double>& seconds) {

@@ -240,6 +240,11 @@ absl::Status CpuSession::ClearOutputs() {
   return absl::OkStatus();
 }
 
+absl::Status CpuSession::CopyOutput(int buffer, std::span<char> to) {
+  memcpy(to.data(), shared_[static_cast<size_t>(buffer)].data(), to.size());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<double> CpuSession::TimeReference() { return ReferenceLoopSeconds(); }
 
 }  // namespace hone::agent

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ class CpuSession : public Session {
 
   absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) override;
   absl::Status ClearOutputs() override;
-  absl::StatusOr<const char*> Output(int buffer) override { return shared_[static_cast<size_t>(buffer)].data(); }
+  absl::Status CopyOutput(int buffer, std::span<char> to) override;
   absl::StatusOr<double> TimeReference() override;
 
  private:

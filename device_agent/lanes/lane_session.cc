@@ -274,18 +274,16 @@ absl::StatusOr<bool> LaneSession<Driver>::IsAsGiven(size_t buffer) {
   const auto bytes = static_cast<size_t>(batch_.buffers[buffer].bytes);
   for (size_t offset = 0; offset < bytes; offset += kPart) {
     const size_t count = std::min(kPart, bytes - offset);
-    HONE_RETURN_IF_ERROR(ToStatus(device_.Read(shared_[buffer].data, offset, BytesOf(part_).first(count))));
+    HONE_RETURN_IF_ERROR(
+        ToStatus(device_.Read(shared_[buffer].data, offset, std::as_writable_bytes(std::span(part_)).first(count))));
     if (std::memcmp(part_.data(), Given(buffer) + offset, count) != 0) return false;
   }
   return true;
 }
 
 template <typename Driver>
-absl::StatusOr<const char*> LaneSession<Driver>::Output(int buffer) {
-  const typename Driver::Buffer& data = shared_[static_cast<size_t>(buffer)].data;
-  output_.resize(data.bytes());
-  HONE_RETURN_IF_ERROR(ToStatus(device_.Read(data, 0, BytesOf(output_))));
-  return output_.data();
+absl::Status LaneSession<Driver>::CopyOutput(int buffer, std::span<char> to) {
+  return ToStatus(device_.Read(shared_[static_cast<size_t>(buffer)].data, 0, std::as_writable_bytes(to)));
 }
 
 template class StartedLanes<drivers::OpenClDriver>;

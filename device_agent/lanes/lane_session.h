@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,7 +56,7 @@ class LaneSession : public Session {
 
   absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) override;
   absl::Status ClearOutputs() override;
-  absl::StatusOr<const char*> Output(int buffer) override;
+  absl::Status CopyOutput(int buffer, std::span<char> to) override;
   absl::StatusOr<double> TimeReference() override { return reference_.Time(); }
 
  private:
@@ -75,7 +76,6 @@ class LaneSession : public Session {
   ReferenceKernel<Driver> reference_;
   std::vector<CanaryBuffer<Driver>> shared_;  // the workload's own buffers, in the batch's order
   typename Driver::Buffer cold_;              // normal, finite numbers; empty if constants stay the same
-  std::vector<char> output_;                  // of the last Output
   std::vector<char> part_;                    // of an input, read back
 };
 

@@ -121,9 +121,8 @@ class DeviceTest : public testing::TestWithParam<Subject> {
     ExpectOutput(session, expected);
   }
   static void ExpectOutput(Session& session, const std::vector<float>& expected) {
-    const auto output = session.Output(kY);
-    ASSERT_TRUE(output.ok()) << output.status();
-    const auto* y = reinterpret_cast<const float*>(*output);
+    std::vector<float> y(expected.size());
+    ASSERT_EQ(session.CopyOutput(kY, {reinterpret_cast<char*>(y.data()), 4 * y.size()}), absl::OkStatus());
     for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(y[i], expected[i], 1e-5) << i;
   }
 
@@ -209,9 +208,9 @@ TEST(CudaDevice, TellsItsTemperatureAndClock) {
 TEST_P(DeviceTest, OutputsAreClearedToBytesThatNoKernelWrites) {
   WithSession(Batch(), [](Session& session, const std::vector<float>&) {
     ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
-    const auto output = session.Output(kY);
-    ASSERT_TRUE(output.ok()) << output.status();
-    EXPECT_EQ(std::string(*output, 4000), std::string(4000, '\xff'));
+    std::string output(4000, '0');
+    ASSERT_EQ(session.CopyOutput(kY, output), absl::OkStatus());
+    EXPECT_EQ(output, std::string(4000, '\xff'));
   });
 }
 
@@ -395,6 +394,16 @@ TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
     EXPECT_EQ(std::get<VisitFailure>(result.outcomes[2]).kind, FailureKind::kRunTimeout);
     EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[1]));
     EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[3]));
+  }
+}
+
+TEST(FakeDevice, InputsAreAsTheyWereForWhoeverComesNext) {
+  for (const char* evil : {"wrong_and_write_input", "write_input"}) {
+    const VisitResult result = Visitor(FakeDevice(), {}).Run(FakeBatch({"good", evil, "slow"}), -1);
+    ASSERT_EQ(result.error, "");
+    EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));
+    EXPECT_EQ(std::get<VisitFailure>(result.outcomes[1]).kind, FailureKind::kWrongOutput) << evil;
+    EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[2])) << evil;
   }
 }
 

@@ -57,6 +57,12 @@ void Compute(const Arguments& a, size_t count) {
 const std::map<std::string, Function>& Functions() {
   constexpr size_t kN = 1000;
   const auto good = [](const Arguments& a) { Compute(a, kN); };
+  const auto then = [good](auto change) {  // after a good one
+    return [good, change](const Arguments& a) {
+      good(a);
+      change(a);
+    };
+  };
   static const std::map<std::string, Function>& functions = *new std::map<std::string, Function>{
       {"reference", good},
       {"good", good},
@@ -84,27 +90,12 @@ const std::map<std::string, Function>& Functions() {
        [](const Arguments& a) {
          for (size_t i = 0; i < kN; ++i) a[2]->floats()[i] = 2 * a[0]->floats()[i] + a[1]->floats()[kN - 1 - i];
        }},
-      {"wrong",
-       [good](const Arguments& a) {
-         good(a);
-         a[2]->floats()[17] += 0.5F;
-       }},
+      {"wrong", then([](const Arguments& a) { a[2]->floats()[17] += 0.5F; })},
       {"incomplete", [](const Arguments& a) { Compute(a, kN - 1); }},
-      {"past_end",
-       [good](const Arguments& a) {
-         good(a);
-         a[2]->floats()[kN] = 1;
-       }},
-      {"before_begin",
-       [good](const Arguments& a) {
-         good(a);
-         a[2]->floats()[-2] = 1;
-       }},
-      {"write_input",
-       [good](const Arguments& a) {
-         good(a);
-         a[0]->floats()[3] = 0;
-       }},
+      {"past_end", then([](const Arguments& a) { a[2]->floats()[kN] = 1; })},
+      {"before_begin", then([](const Arguments& a) { a[2]->floats()[-2] = 1; })},
+      {"wrong_and_write_input", [](const Arguments& a) { a[0]->floats()[3] = a[2]->floats()[3] = 0; }},
+      {"write_input", then([](const Arguments& a) { a[0]->floats()[3] = 0; })},
       {"crash", [](const Arguments&) { std::raise(SIGSEGV); }},
       {"hang",
        [](const Arguments&) {
@@ -133,7 +124,10 @@ class FakeSession : public Session {
     }
     return absl::OkStatus();
   }
-  absl::StatusOr<const char*> Output(int buffer) override { return shared_[static_cast<size_t>(buffer)].data(); }
+  absl::Status CopyOutput(int buffer, std::span<char> to) override {
+    memcpy(to.data(), shared_[static_cast<size_t>(buffer)].data(), to.size());
+    return absl::OkStatus();
+  }
   absl::StatusOr<double> TimeReference() override { return ReferenceLoopSeconds(); }
 
   const char* Given(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
