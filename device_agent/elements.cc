@@ -83,24 +83,76 @@ bool Acceptable(double y, double r, double rtol, double absolute) {
 // For messages: the sign of a NaN means nothing.
 double Shown(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
 
+// How two runs of elements differ.
+struct Difference {
+  int64_t wrong = 0, first = -1;
+  double worst = 0;  // largest |y - r|, of those that have one
+};
+
 template <typename T>
-Comparison CompareTyped(const VisitBuffer& buffer, const Tolerance& tolerance, const T* y, const T* r) {
-  const int64_t n = buffer.elements;
+void Add(Difference& difference, const T* y, const T* r, int64_t begin, int64_t end, double rtol, double absolute) {
+  for (int64_t i = begin; i < end; ++i) {
+    const double error = std::abs(static_cast<double>(y[i]) - static_cast<double>(r[i]));
+    if (error > difference.worst) difference.worst = error;
+    if (Acceptable(y[i], r[i], rtol, absolute)) continue;
+    if (difference.wrong++ == 0) difference.first = i;
+  }
+}
+
+// Of floats, most runs are finite and right; whether one is shows by arithmetic that compilers make vectors of. What is
+// in doubt, also by rounding, is looked at once more, one by one.
+constexpr int64_t kRun = 4096;
+constexpr int32_t kInfinity = 0x7f80'0000;
+constexpr float kBeyondRounding = 1 - 1e-5F;
+
+int32_t Magnitude(float value) { return std::bit_cast<int32_t>(value) & 0x7fff'ffff; }  // ordered as the floats are
+
+void Add(Difference& difference, const float* y, const float* r, int64_t begin, int64_t end, double rtol,
+         double absolute) {
+  const float relative = static_cast<float>(rtol) * kBeyondRounding,
+              least = static_cast<float>(absolute) * kBeyondRounding;
+  for (; begin < end; begin += kRun) {
+    const int64_t until = std::min(begin + kRun, end);
+    int32_t doubts = 0, worst = 0;
+    for (int64_t i = begin; i < until; ++i) {
+      const float error = std::abs(y[i] - r[i]);
+      doubts |= error <= relative * std::abs(r[i]) + least ? 0 : 1;
+      worst = std::max(worst, Magnitude(error));
+    }
+    if (doubts != 0 || worst >= kInfinity) {
+      Add<float>(difference, y, r, begin, until, rtol, absolute);
+    } else {
+      difference.worst = std::max<double>(difference.worst, std::bit_cast<float>(worst));
+    }
+  }
+}
+
+template <typename T>
+double LargestFinite(const T* r, int64_t n) {
   double largest = 0;
   for (int64_t i = 0; i < n; ++i) {
     const double magnitude = std::abs(static_cast<double>(r[i]));
     if (magnitude > largest && magnitude <= std::numeric_limits<double>::max()) largest = magnitude;
   }
-  const double absolute = tolerance.atol * largest;
-  int64_t wrong = 0, first = -1;
-  double worst = 0;
+  return largest;
+}
+
+double LargestFinite(const float* r, int64_t n) {
+  int32_t largest = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const double error = std::abs(static_cast<double>(y[i]) - static_cast<double>(r[i]));
-    if (error > worst) worst = error;
-    if (!Acceptable(y[i], r[i], tolerance.rtol, absolute)) {
-      if (wrong++ == 0) first = i;
-    }
+    const int32_t magnitude = Magnitude(r[i]);
+    largest = std::max(largest, magnitude < kInfinity ? magnitude : 0);
   }
+  return std::bit_cast<float>(largest);
+}
+
+template <typename T>
+Comparison CompareTyped(const VisitBuffer& buffer, const Tolerance& tolerance, const T* y, const T* r) {
+  const int64_t n = buffer.elements;
+  const double largest = LargestFinite(r, n);
+  Difference difference;
+  Add(difference, y, r, 0, n, tolerance.rtol, tolerance.atol * largest);
+  const auto [wrong, first, worst] = difference;
   Comparison comparison;
   comparison.equal = wrong == 0;
   comparison.max_error = largest > 0 ? worst / largest : worst;

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <tuple>
 #include <vector>
+
+#include "base/random.h"
 
 namespace hone::agent {
 namespace {
@@ -84,6 +88,52 @@ TEST(Compare, NanEqualsOnlyNan) {
   EXPECT_TRUE(Compare(buffer, ToleranceOf(1e-5, 1e-5), same.data(), reference.data()).equal);
   EXPECT_FALSE(Compare(buffer, ToleranceOf(1e-5, 1e-5), other.data(), reference.data()).equal);
   EXPECT_FALSE(Compare(buffer, ToleranceOf(1e-5, 1e-5), bad.data(), reference.data()).equal);
+}
+
+TEST(Compare, OneElementOfManyIsFoundWhereverItStands) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
+  constexpr int64_t kElements = 10'000;
+  std::vector<float> reference(kElements), output(kElements);
+  for (size_t i = 0; i < reference.size(); ++i) {
+    reference[i] = std::sin(static_cast<float>(i));
+    output[i] = reference[i] * (1 + 1e-6F);
+  }
+  const VisitBuffer buffer = BufferOf("f32", kElements);
+  const Tolerance tolerance = ToleranceOf(1e-5, 1e-6);
+  EXPECT_TRUE(Compare(buffer, tolerance, output.data(), reference.data()).equal);
+  for (const size_t at : {0, 17, 4095, 4096, 8191, 9999}) {
+    for (const auto& [value, wanted, equal] : {std::tuple(2.0F, 2.00003F, false),
+                                               {2.0F, 2.00001F, true},
+                                               {1e30F, kInf, false},
+                                               {kInf, 1e30F, false},
+                                               {kInf, kInf, true},
+                                               {-kInf, kInf, false},
+                                               {kNan, 1.0F, false},
+                                               {1.0F, kNan, false},
+                                               {kNan, kNan, true}}) {
+      std::vector<float> y = output, r = reference;
+      y[at] = value;
+      r[at] = wanted;
+      const Comparison comparison = Compare(buffer, tolerance, y.data(), r.data());
+      EXPECT_EQ(comparison.equal, equal) << value << " for " << wanted << " at " << at;
+      if (equal) continue;
+      EXPECT_THAT(comparison.text, HasSubstr("1 of 10000 elements differ; element " + std::to_string(at)));
+    }
+  }
+}
+
+// Beside the tolerance, where rounding could decide.
+TEST(Compare, FloatsAreHeldToTheToleranceAsDoublesAre) {
+  Random random(3);
+  for (int i = 0; i < 10'000; ++i) {
+    const auto reference = static_cast<float>(random.Uniform());
+    const auto output =
+        static_cast<float>(reference + (1e-5 * reference + 1e-6) * (1 + 1e-4 * (random.Uniform() - 0.5)));
+    const double wide_reference = reference, wide_output = output;
+    const Tolerance tolerance = ToleranceOf(1e-5, 1e-6 / reference);
+    EXPECT_EQ(Compare(BufferOf("f32", 1), tolerance, &output, &reference).equal,
+              Compare(BufferOf("f64", 1), tolerance, &wide_output, &wide_reference).equal);
+  }
 }
 
 TEST(Compare, EveryTypeSeesADifference) {
