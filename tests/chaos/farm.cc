@@ -19,6 +19,7 @@
 #include "pki/identity_folder.h"
 #include "pki/tracker_folder.h"
 #include "records/store.h"
+#include "tuner/search_parts.h"
 
 namespace hone::chaos {
 namespace {
@@ -49,6 +50,8 @@ v1::JobSpec SpecOf(int job, int64_t trials) {
   spec.set_threads(1);
   spec.set_trials(trials);
   spec.set_seed(static_cast<uint64_t>(job + 1));
+  // Descent ends a search early where it finds nothing better: after a restart later than without one.
+  (*spec.mutable_options())[std::string(tuner::kWithoutOption)] = "descent";
   const ir::Workload workload = WorkloadOf(job);
   v1::WorkloadSpec& entry = *spec.add_workloads();
   entry.set_digest(ir::WorkloadDigest(workload));
