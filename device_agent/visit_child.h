@@ -45,7 +45,7 @@ struct ChildWork {
 // kTiming: as above.
 [[noreturn]] void RunChild(const ChildOrigin& origin, int channel);
 
-// In the launcher. kUnavailable: the child is gone. kResourceExhausted: no memory.
+// In the launcher. kResourceExhausted: no memory.
 absl::Status HandOver(const ChildWork& work, WatchedChild& child);
 
 }  // namespace hone::agent

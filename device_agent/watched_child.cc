@@ -138,10 +138,9 @@ void WatchedChild::Answer(VisitAnswer answer) const {
   send(channel_, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-absl::Status WatchedChild::HandOver(std::span<const char> packet, std::span<const int> files) {
+void WatchedChild::HandOver(std::span<const char> packet, std::span<const int> files) {
   begun_ = SecondsNow();
-  if (SendWithFiles(channel_, std::as_bytes(packet), files)) return absl::OkStatus();
-  return absl::UnavailableError(fmt::format("cannot tell a measuring process what to do: {}", strerror(errno)));
+  SendWithFiles(channel_, std::as_bytes(packet), files);
 }
 
 void WatchedChild::Kill() {

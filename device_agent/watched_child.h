@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "device_agent/visit_message.h"
 
@@ -34,8 +33,9 @@ class WatchedChild {
   void EndSetup() { setting_up_ = false; }
   // To a message that awaits an answer.
   void Answer(VisitAnswer answer) const;
-  // What it is to work on: a packet that files come with, which stay open here. kUnavailable: it is gone.
-  absl::Status HandOver(std::span<const char> packet, std::span<const int> files);
+  // What it is to work on: a packet that files come with, which stay open here. If it has ended, Next still has what it
+  // said before.
+  void HandOver(std::span<const char> packet, std::span<const int> files);
   double begun() const { return begun_; }  // of SecondsNow: when it was handed its work
   void Kill();
   // After kEnded or Kill: "was killed by SIGSEGV", "ended with status 3". Waits for it.
