@@ -470,7 +470,10 @@ TEST_F(AheadTest, WhatHasEndedMeanwhileIsReplaced) {
   visitor_.StartAhead();
   for (const pid_t pid : Started()) {
     siginfo_t ended;
-    if (kill(pid, SIGKILL) == 0) waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT);
+    const auto child = static_cast<id_t>(pid);
+    if (waitid(P_PID, child, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) continue;  // ended, and nobody's number now
+    kill(pid, SIGKILL);
+    waitid(P_PID, child, &ended, WEXITED | WNOWAIT);
   }
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 5u);
