@@ -93,8 +93,7 @@ std::optional<VisitFailure> Evidence::JudgeOutputs(const char* expected, double&
   for (size_t i = 0; i < batch_->buffers.size(); ++i) {
     const VisitBuffer& buffer = batch_->buffers[i];
     if (buffer.role != BufferRole::kOutput || failure.has_value()) continue;
-    const Comparison comparison =
-        Compare(buffer, batch_->tolerance, memory_.data() + layout_.offsets[i], expected + layout_.offsets[i]);
+    const Comparison comparison = Compare(buffer, batch_->tolerance, PlaceOf(i).data(), expected + layout_.offsets[i]);
     if (!comparison.equal) failure = {FailureKind::kWrongOutput, comparison.text};
     max_error = std::max(max_error, comparison.max_error);
   }

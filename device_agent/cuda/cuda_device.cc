@@ -1,7 +1,6 @@
 #include "device_agent/cuda/cuda_device.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -18,7 +17,6 @@ namespace hone::agent {
 namespace {
 
 constexpr const char* kOtherFolder = "/usr/local/nvidia";  // where some systems have the driver's libraries
-constexpr long kMostBuilders = 16;                         // each has a context of its own, of a few hundred megabytes
 
 absl::StatusOr<drivers::cuda::Device> OpenDriver(const std::string& selector) {
   drivers::cuda::Library library;
@@ -75,11 +73,6 @@ SandboxPolicy CudaDevice::sandbox() const {
   policy.names_threads = true;  // from version 570 on
   policy.open_files = 256;
   return policy;
-}
-
-// PTX becomes machine code on the host's CPUs, where nobody has made any of it before.
-int CudaDevice::Builders() const {
-  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
 }
 
 bool CudaDevice::IsBuilt(const VisitBatch& batch) const {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device_agent/device.h"
+#include "device_agent/lanes/self_test.h"
 #include "drivers/cuda_condition.h"
 
 namespace hone::agent {
@@ -24,7 +25,7 @@ class CudaDevice : public Device {
   Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // the driver's compiler takes its time on a board
-  int Builders() const override;
+  int Builders() const override { return CountBuilders(); }
   bool IsBuilt(const VisitBatch& batch) const override;
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 

@@ -274,8 +274,7 @@ absl::StatusOr<bool> LaneSession<Driver>::IsAsGiven(size_t buffer) {
   const auto bytes = static_cast<size_t>(batch_.buffers[buffer].bytes);
   for (size_t offset = 0; offset < bytes; offset += kPart) {
     const size_t count = std::min(kPart, bytes - offset);
-    HONE_RETURN_IF_ERROR(
-        ToStatus(device_.Read(shared_[buffer].data, offset, std::as_writable_bytes(std::span(part_)).first(count))));
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Read(shared_[buffer].data, offset, BytesOf(part_).first(count))));
     if (std::memcmp(part_.data(), Given(buffer) + offset, count) != 0) return false;
   }
   return true;

@@ -2,6 +2,8 @@
 #ifndef HONE_DEVICE_AGENT_LANES_SELF_TEST_H_
 #define HONE_DEVICE_AGENT_LANES_SELF_TEST_H_
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -13,6 +15,12 @@
 #include "drivers/lane_roofline.h"
 
 namespace hone::agent {
+
+// Processes that build kernels side by side: one for each CPU, as a driver's compiler has one lock for a whole process.
+inline int CountBuilders() {
+  constexpr long kMost = 16;  // each has a context of its own, of a few hundred megabytes
+  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMost));
+}
 
 // A name as one word: "RTX-4090".
 inline std::string Word(std::string_view text) {

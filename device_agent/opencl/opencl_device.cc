@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
@@ -18,8 +17,6 @@
 
 namespace hone::agent {
 namespace {
-
-constexpr long kMostBuilders = 16;  // a few hundred megabytes each
 
 // threads: of a device that runs on the host's CPUs; 0 for all. Once per process.
 absl::StatusOr<drivers::opencl::Device> OpenDriver(const std::string& selector, const std::string& folder,
@@ -73,11 +70,6 @@ SandboxPolicy OpenClDevice::sandbox() const {
   policy.names_threads = true;  // NVIDIA's, from version 570 on
   policy.open_files = 256;
   return policy;
-}
-
-// A driver's compiler has one lock for a whole process.
-int OpenClDevice::Builders() const {
-  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMostBuilders));
 }
 
 absl::StatusOr<std::unique_ptr<StartedDevice>> OpenClDevice::Start(int threads) const {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device_agent/device.h"
+#include "device_agent/lanes/self_test.h"
 
 namespace hone::agent {
 
@@ -22,7 +23,7 @@ class OpenClDevice : public Device {
   Sensors ReadSensors() const override { return {}; }  // OpenCL knows none
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // a driver's compiler takes its time
-  int Builders() const override;
+  int Builders() const override { return CountBuilders(); }
   bool IsBuilt(const VisitBatch&) const override { return false; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
