@@ -100,7 +100,7 @@ class Analyzer {
       const Loop& loop = nest.loops[i];
       // A loop that reduces around this nest repeats it, and for this nest is like any other.
       // All lanes of a group fill shared memory together, once.
-      const bool together = !own && nest_.scope == ir::Scope::kShared && loop.kind == ir::LoopKind::kLane;
+      const bool together = !own && ir::IsShared(nest_.scope) && loop.kind == ir::LoopKind::kLane;
       const int64_t extent = together ? 1 : loop.max_extent;
       facts_.loops.push_back({static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own,
                               own, own && i + nest.StatementLoops() >= nest.loops.size()});
@@ -202,7 +202,7 @@ class Analyzer {
     access.element_bytes = ir::SizeOf(buffer->dtype);
     access.store = store;
     access.local = producer != nullptr && !producer->AtRoot();
-    access.shared = access.local && producer->scope == ir::Scope::kShared;
+    access.shared = access.local && ir::IsShared(producer->scope);
     std::vector<IndexCode> codes;
     for (size_t d = 0; d < indices.size(); ++d) {
       const bool moved = access.local && d < producer->origin.size();

@@ -38,7 +38,7 @@ int64_t SharedBytes(const ir::Stmt& s) {
   ir::ForEachChild(
       s, [&](const ir::Stmt& child) { inside = std::max(inside, SharedBytes(child)); }, [](const ir::Expr&) {});
   const ir::Alloc* alloc = s.As<ir::Alloc>();
-  const bool shared = alloc != nullptr && alloc->buffer->scope == ir::Scope::kShared;
+  const bool shared = alloc != nullptr && ir::IsShared(alloc->buffer->scope);
   return inside + (shared ? ir::NumBytes(*alloc->buffer) : 0);
 }
 

@@ -6,21 +6,26 @@
 namespace hone::codegen {
 namespace {
 
-void Place(const ir::Stmt& s, SharedMemory& shared) {
+void Place(const ir::Stmt& s, ir::Scope scope, SharedMemory& shared) {
   const ir::Alloc* alloc = s.As<ir::Alloc>();
-  if (alloc != nullptr && alloc->buffer->scope == ir::Scope::kShared &&
+  if (alloc != nullptr && alloc->buffer->scope == scope &&
       shared.places.try_emplace(alloc->buffer.get(), shared.asked_bytes).second) {
     shared.asked_bytes +=
         (ir::NumBytes(*alloc->buffer) + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
   }
-  ir::ForEachChild(s, [&](const ir::Stmt& child) { Place(child, shared); }, [](const ir::Expr&) {});
+  ir::ForEachChild(s, [&](const ir::Stmt& child) { Place(child, scope, shared); }, [](const ir::Expr&) {});
 }
 
 }  // namespace
 
+int64_t SharedAlignment(const ir::BufferNode& buffer) {
+  return buffer.scope == ir::Scope::kSwizzled ? ir::kSwizzledRow * ir::kSwizzledRows : HONE_BUFFER_ALIGNMENT;
+}
+
 SharedMemory PlaceShared(const ir::Func& func, const target::Memory& memory) {
   SharedMemory shared;
-  Place(func.body, shared);
+  // Swizzled ones first: they begin, and end, on a multiple of more.
+  for (const ir::Scope scope : {ir::Scope::kSwizzled, ir::Scope::kShared}) Place(func.body, scope, shared);
   return shared.asked_bytes > memory.unasked_shared_bytes ? shared : SharedMemory{};
 }
 

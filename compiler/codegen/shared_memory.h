@@ -18,6 +18,8 @@ struct SharedMemory {
   std::map<const ir::BufferNode*, int64_t> places;  // from the beginning of these, if there are any
 };
 
+// On a multiple of so many bytes it begins.
+int64_t SharedAlignment(const ir::BufferNode& buffer);
 // None lies where another does: nobody waits between the last reader of one and the first writer of another.
 SharedMemory PlaceShared(const ir::Func& func, const target::Memory& memory);
 

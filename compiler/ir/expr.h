@@ -53,7 +53,13 @@ enum class Scope : uint8_t {
   kWorkspace,  // allocated outside every parallel loop: a slice of the kernel's workspace
   kLocal,      // allocated inside: the stack of the executing thread or lane, or registers after promotion
   kShared,     // one for all lanes of a group: local memory in OpenCL, shared memory in CUDA
+  kSwizzled,   // the same, in rows of kSwizzledRow bytes whose chunks of 16 trade places: chunk c of row r is where
+               // chunk c ^ r % 8 of it would be. What an index means stays as it is.
 };
+// Lanes that write a row write one line of memory so, and chunk c of eight rows, which a tensor instruction reads at
+// once, is in eight different places of a line.
+inline constexpr int64_t kSwizzledRow = 128, kSwizzledRows = 8, kSwizzledChunk = 16;
+inline bool IsShared(Scope scope) { return scope == Scope::kShared || scope == Scope::kSwizzled; }
 
 struct BufferNode {
   std::string name;

@@ -39,8 +39,7 @@ using GroupExec = std::function<bool(Group&)>;
 // A barrier, a merge, or memory of the whole group: what a statement has that lanes cannot run one after the other.
 bool JoinsLanes(const Stmt& s) {
   const Alloc* alloc = s.As<Alloc>();
-  return s.As<Barrier>() != nullptr || s.As<Merge>() != nullptr ||
-         (alloc != nullptr && alloc->buffer->scope == Scope::kShared);
+  return s.As<Barrier>() != nullptr || s.As<Merge>() != nullptr || (alloc != nullptr && IsShared(alloc->buffer->scope));
 }
 
 class StmtCompiler {
@@ -197,7 +196,7 @@ class StmtCompiler {
     const auto slot = static_cast<size_t>(exprs_.BindBuffer(alloc.buffer.get()));
     HONE_ASSIGN_OR_RETURN(GroupExec body, CompileForGroup(alloc.body));
     return GroupExec([slot, bytes, buffer = alloc.buffer, body = std::move(body)](Group& group) {
-      const bool shared = buffer->scope == Scope::kShared;
+      const bool shared = IsShared(buffer->scope);
       Bytes memory(bytes * (shared ? 1 : group.lanes.size()), kUninitialized);
       for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
         group.lanes[lane].buffers[slot] = memory.data() + (shared ? 0 : lane * bytes);
@@ -308,7 +307,7 @@ class StmtCompiler {
     return Exec([slot, bytes, buffer = alloc.buffer, body = std::move(body)](Frame& frame) {
       Bytes memory(static_cast<size_t>(bytes), kUninitialized);
       frame.buffers[slot] = memory.data();
-      return body(frame) && (buffer->scope != Scope::kShared || Fits(frame, StillFilled(frame, buffer.get())));
+      return body(frame) && (!IsShared(buffer->scope) || Fits(frame, StillFilled(frame, buffer.get())));
     });
   }
 

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 24> kKeywords = {
     "func",        "alloc",   "let",      "if",   "else",   "block", "in",     "where",
     "true",        "false",   "over",     "of",   "input",  "const", "output", "workload",
     "reinterpret", "barrier", "contract", "copy", "commit", "wait",  "merge",  "prefetch"};
-constexpr std::array<std::string_view, 4> kScope = {"param", "workspace", "local", "shared"};
+constexpr std::array<std::string_view, 5> kScope = {"param", "workspace", "local", "shared", "swizzled"};
 
 template <typename Enum, size_t n>
 std::optional<Enum> Find(const std::array<std::string_view, n>& names, std::string_view name) {

@@ -106,7 +106,7 @@ class FuncParser {
     HONE_ASSIGN_OR_RETURN(const Buffer declared, exprs_.ParseDeclaration(Scope::kLocal));
     const auto scope = ParseScope(tokens_.Peek().text);
     if (!scope.has_value() || *scope == Scope::kParam) {
-      return tokens_.Error("expected where the buffer lives: workspace, local or shared");
+      return tokens_.Error("expected where the buffer lives: workspace, local, shared or swizzled");
     }
     tokens_.Next();
     Buffer buffer = MakeBuffer(declared->name, declared->dtype, declared->shape, *scope);

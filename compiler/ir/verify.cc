@@ -190,7 +190,7 @@ class FuncVerifier {
     if (AccessType(to, copy.indices, {}) != copy.source.type() || copy.source.type().width != 1) {
       return Illegal("of {} from {} '{}'", Name(to.dtype), ToString(copy.source.type()), from.name);
     }
-    if (to.scope != Scope::kShared) return Illegal("which is {}: copies go to shared memory", Name(to.scope));
+    if (!IsShared(to.scope)) return Illegal("which is {}: copies go to shared memory", Name(to.scope));
     if (from.scope != Scope::kParam && from.scope != Scope::kWorkspace) {
       return Illegal("from {} '{}': copies come from memory that all groups see", Name(from.scope), from.name);
     }

@@ -24,6 +24,12 @@ std::string Short(const Expr& e) {
   return text;
 }
 
+// From a row of what an instruction reads itself to the next, elements; of the columns of b, which are its rows, too.
+int64_t RowsApart(const MatrixOperand& operand, int64_t chunk) {
+  const BufferNode& buffer = *operand.first.As<Load>()->buffer;
+  return buffer.scope == Scope::kSwizzled ? kSwizzledRow / SizeOf(buffer.dtype) : chunk;
+}
+
 class GridVerifier {
  public:
   explicit GridVerifier(const GridLimits& limits) : limits_(limits) {}
@@ -56,6 +62,7 @@ class GridVerifier {
   }
 
   absl::Status Check(const Stmt& s) {
+    if (swizzled_ > 0) HONE_RETURN_IF_ERROR(CheckSwizzled(s));
     return Match(
         s, [&](const For& n) { return CheckFor(n); }, [](const Store&) { return absl::OkStatus(); },
         [&](const Block& n) {
@@ -128,7 +135,8 @@ class GridVerifier {
       const auto at = [](const std::vector<int64_t>& moves, int64_t i) { return moves[static_cast<size_t>(i)]; };
       if (at(a, lane) != at(a, lane - column)) return Illegal("{}: lanes of one row have different ones", entry.name);
       const int64_t row = lane / kLanesOfRow % kBlockRows, warp = (lane - first) / (kLanesOfRow * kBlockRows);
-      if (entry.blocks && at(a, lane) != at(a, first) + 2 * warp * contract.a.stride + row * entry.chunk) {
+      const int64_t rows_before = 2 * warp * contract.a.stride + row * RowsApart(contract.a, entry.chunk);
+      if (entry.blocks && at(a, lane) != at(a, first) + rows_before) {
         return Illegal("{}: the rows of lane {} are not in its blocks", entry.name, lane);
       }
       if (at(b, lane) != at(b, first) + column * entry.n * contract.b.stride) {
@@ -138,11 +146,12 @@ class GridVerifier {
     return absl::OkStatus();
   }
 
-  // What the instruction itself reads begins on a multiple of a chunk, in shared memory, and so do its blocks.
-  absl::Status CheckBlocks(const Contract& contract, const TensorInstructionEntry& entry) const {
+  // What the instruction itself reads begins on a multiple of a chunk, in shared memory, and so do its blocks; if it is
+  // swizzled, with a row of which eight begin there, in which its chunks follow one another.
+  absl::Status CheckBlocks(const Contract& contract, const TensorInstructionEntry& entry) {
     for (const MatrixOperand* operand : {&contract.a, &contract.b}) {
       const Load& first = *operand->first.As<Load>();
-      if (first.buffer->scope != Scope::kShared) {
+      if (!IsShared(first.buffer->scope)) {
         return Illegal("{} reads shared memory, where '{}' does not lie", entry.name, first.buffer->name);
       }
       const bool even = operand->stride % entry.chunk == 0 && operand->apart % entry.chunk == 0;
@@ -150,10 +159,64 @@ class GridVerifier {
         return Illegal("{}: chunks of '{}' may begin where {} does not divide", entry.name, first.buffer->name,
                        entry.chunk);
       }
+      if (first.buffer->scope != Scope::kSwizzled) continue;
+      const int64_t row = RowsApart(*operand, entry.chunk);
+      bool whole = operand->apart == entry.chunk && BeginsInFirstRow(first, row, row - entry.k) &&
+                   (operand == &contract.b || operand->stride == kSwizzledRows * row);
+      const std::vector<int64_t>& moves = MovesOf(first);
+      for (size_t lane = 0; lane < moves.size(); lane += static_cast<size_t>(entry.lanes)) {
+        whole = whole && (moves[lane] - moves[0]) % (kSwizzledRows * row) == 0;
+      }
+      if (!whole) return Illegal("{}: '{}' is not read in eights of its rows", entry.name, first.buffer->name);
     }
-    if (contract.b.stride == entry.chunk) return absl::OkStatus();
+    if (contract.b.stride == RowsApart(contract.b, entry.chunk)) return absl::OkStatus();
     return Illegal("{}: the columns of a block of '{}' do not follow one another", entry.name,
                    contract.b.first.As<Load>()->buffer->name);
+  }
+
+  // Whether lane 0 has a place in the first of eight rows, and there at most the element `most`.
+  bool BeginsInFirstRow(const Load& first, int64_t row, int64_t most) const {
+    Linear place;
+    int64_t size = 1;
+    for (size_t d = first.indices.size(); d-- > 0;) {
+      place.Add(ToLinear(Substitute(Substitute(first.indices[d], of_lane_), {{kLaneVar, Expr(0)}}), {}), size);
+      size *= first.buffer->shape[d];
+    }
+    const int64_t period = kSwizzledRows * row;
+    std::erase_if(place.terms, [&](const auto& term) { return IsMultipleOf(term.first * Expr(term.second), period); });
+    place.constant %= period;
+    const Interval within = BoundsOf(place, ranges_);
+    return within.low >= 0 && within.high <= most;
+  }
+
+  // The elements that a lane moves at once lie in one chunk.
+  absl::Status CheckSwizzled(const BufferNode& buffer, const std::vector<Expr>& indices) const {
+    if (buffer.scope != Scope::kSwizzled || indices.back().type().width == 1) return absl::OkStatus();
+    const int64_t width = indices.back().type().width;
+    const Ramp* ramp = indices.back().As<Ramp>();
+    std::vector<Expr> first = indices;
+    if (ramp != nullptr) first.back() = ramp->base;
+    if (ramp != nullptr && ConstantValue(ramp->stride) == 1 && width * SizeOf(buffer.dtype) <= kSwizzledChunk &&
+        IsMultipleOf(buffer, first, width)) {
+      return absl::OkStatus();
+    }
+    return Illegal("{} elements of swizzled '{}' at once, which may not lie in one chunk", width, buffer.name);
+  }
+
+  absl::Status CheckSwizzled(const Stmt& s) const {
+    absl::Status status;
+    const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
+      if (status.ok()) status = CheckSwizzled(buffer, indices);
+    };
+    if (const Store* store = s.As<Store>()) check(*store->buffer, store->indices);
+    ForEachChild(
+        s, [](const Stmt&) {},
+        [&](const Expr& e) {
+          ForEachExpr(e, [&](const Expr& x) {
+            if (const Load* load = x.As<Load>()) check(*load->buffer, load->indices);
+          });
+        });
+    return status;
   }
 
   // The parts must be where shuffles find them.
@@ -184,8 +247,11 @@ class GridVerifier {
       return Illegal("loop '{}' is {} inside a func with a grid", loop.var,
                      loop.kind == LoopKind::kParallel ? "parallel" : "bound");
     }
-    return CheckApart(loop.body, IsDivergent(loop.extent),
-                      fmt::format("loop '{}' with extent {}", loop.var, Short(loop.extent)));
+    ranges_[loop.var] = {0, std::max<int64_t>(BoundsOf(loop.extent, ranges_).high, 1) - 1};
+    const absl::Status status = CheckApart(loop.body, IsDivergent(loop.extent),
+                                           fmt::format("loop '{}' with extent {}", loop.var, Short(loop.extent)));
+    ranges_.erase(loop.var);
+    return status;
   }
 
   absl::Status CheckIf(const If& branch) {
@@ -200,21 +266,29 @@ class GridVerifier {
     if (buffer.scope == Scope::kWorkspace) {
       return Illegal("alloc of '{}' in the workspace, inside a func with a grid; make it a param", buffer.name);
     }
-    if (buffer.scope != Scope::kShared) return Check(alloc.body);
+    if (!IsShared(buffer.scope)) return Check(alloc.body);
     if (!why_divergent_.empty()) return Illegal("alloc of shared '{}' inside {}", buffer.name, why_divergent_);
+    const int swizzled = buffer.scope == Scope::kSwizzled ? 1 : 0;
+    if (swizzled > 0 && NumBytes(buffer) % (kSwizzledRow * kSwizzledRows) != 0) {
+      return Illegal("swizzled '{}' is not in eights of rows of {} bytes", buffer.name, kSwizzledRow);
+    }
     shared_bytes_ += NumBytes(buffer);
     if (shared_bytes_ > limits_.shared_bytes) {
       return Illegal("alloc of '{}' takes the shared memory of a group to {} bytes; the target has {}", buffer.name,
                      shared_bytes_, limits_.shared_bytes);
     }
+    swizzled_ += swizzled;
     const absl::Status status = Check(alloc.body);
+    swizzled_ -= swizzled;
     shared_bytes_ -= NumBytes(buffer);
     return status;
   }
 
   const GridLimits limits_;
   int64_t lanes_ = 1;
-  VarMap of_lane_;  // variables that lanes may disagree about beside lane.id, in terms of that
+  int swizzled_ = 0;  // buffers that are allocated around
+  Ranges ranges_;     // of loops
+  VarMap of_lane_;    // variables that lanes may disagree about beside lane.id, in terms of that
   std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // by what moves, of every lane
   std::string why_divergent_;                                       // empty where all lanes of a group are
   int64_t shared_bytes_ = 0;

@@ -45,13 +45,13 @@ struct Effects {
 void AddReads(const ir::Expr& e, Effects* effects) {
   ir::ForEachExpr(e, [&](const ir::Expr& x) {
     const ir::Load* load = x.As<ir::Load>();
-    if (load != nullptr && load->buffer->scope == ir::Scope::kShared) effects->reads.insert(load->buffer.get());
+    if (load != nullptr && ir::IsShared(load->buffer->scope)) effects->reads.insert(load->buffer.get());
   });
 }
 
 Effects EffectsOf(const ir::Stmt& s) {
   Effects effects;
-  if (const ir::Buffer written = ir::WrittenBy(s); written != nullptr && written->scope == ir::Scope::kShared) {
+  if (const ir::Buffer written = ir::WrittenBy(s); written != nullptr && ir::IsShared(written->scope)) {
     (s.As<ir::Copy>() != nullptr ? effects.copies : effects.writes).insert(written.get());
   }
   ir::ForEachChild(

@@ -64,7 +64,7 @@ void CollectStores(const ir::Stmt& s, std::set<ir::Scope>* scopes) {
 
 bool AllocatesShared(const ir::Stmt& s) {
   const ir::Alloc* alloc = s.As<ir::Alloc>();
-  return alloc != nullptr && alloc->buffer->scope == ir::Scope::kShared;
+  return alloc != nullptr && ir::IsShared(alloc->buffer->scope);
 }
 
 bool IsMerge(const ir::Stmt& s) { return s.As<ir::Merge>() != nullptr; }
@@ -104,7 +104,7 @@ bool AnyOfStage(const ir::Stmt& s, bool (*holds)(const ir::Stmt&)) {
 
 bool WritesShared(const ir::Stmt& s) {
   const ir::Buffer written = ir::WrittenBy(s);
-  return written != nullptr && written->scope == ir::Scope::kShared;
+  return written != nullptr && ir::IsShared(written->scope);
 }
 
 bool FillsShared(const ir::Stmt& stage) { return AnyOfStage(stage, WritesShared); }

@@ -102,7 +102,7 @@ absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::
   HONE_ASSIGN_OR_RETURN(Moved moved, MovedBy(nest));
   moved.load = load(moved.load);
   const ir::BufferNode& source = *moved.load.As<ir::Load>()->buffer;
-  if (source.scope == ir::Scope::kShared || source.scope == ir::Scope::kLocal) {
+  if (ir::IsShared(source.scope) || source.scope == ir::Scope::kLocal) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} reads {} memory of {}: copies come from memory that all groups see",
                     nest.stage.buffer->name, ir::Name(source.scope), source.name));

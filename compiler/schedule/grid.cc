@@ -36,7 +36,7 @@ std::vector<Grid> Grids(const State& state) {
     int64_t filling = 1;  // lanes, should the stage itself have none
     for (const Nest& inside : state.nests) {
       if (inside.AtRoot() || &RootOf(state, inside) != &nest) continue;
-      if (inside.scope == ir::Scope::kShared) grid.shared_bytes += StoredBytes(state, inside);
+      if (ir::IsShared(inside.scope)) grid.shared_bytes += StoredBytes(state, inside);
       filling = std::max(filling, Extent(inside, ir::LoopKind::kLane));
     }
     if (grid.lanes == 1) grid.lanes = filling;

@@ -95,7 +95,7 @@ std::optional<Step> ParseStoreIn(const Words& w) {
   const auto pad = w.size() > 3 ? ParseInt(w[3]) : std::optional<int64_t>(0);
   const auto dims = w.size() > 4 ? ParseInt(w[4]) : std::optional<int64_t>(1);
   if (!pad.has_value() || !dims.has_value()) return std::nullopt;
-  for (const auto scope : {ir::Scope::kLocal, ir::Scope::kShared}) {
+  for (const auto scope : {ir::Scope::kLocal, ir::Scope::kShared, ir::Scope::kSwizzled}) {
     if (w[2] == ir::Name(scope)) return StoreIn{std::string(w[1]), scope, *pad, *dims};
   }
   return std::nullopt;

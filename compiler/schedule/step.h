@@ -43,8 +43,8 @@ struct Annotate {
   std::string loop;
   ir::LoopKind kind;
 };  // vectorize, unroll, parallel; bind to the groups or the lanes of a target that has them
-// Where the stage is stored: workspace at the root, local or shared memory where it is computed inside a loop. Comes
-// before compute_at, because what lanes share is what all of them need.
+// Where the stage is stored: workspace at the root; local, shared or swizzled memory inside a loop. Comes before
+// compute_at, because what lanes share is what all of them need.
 struct StoreIn {
   std::string stage;
   ir::Scope scope;

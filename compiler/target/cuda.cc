@@ -135,7 +135,9 @@ Target OfDevice(const std::string& selector) {
   const auto number = [](std::string_view name) { return std::atoi(name.substr(name.find('_') + 1).data()); };
   const Row* best = &kTable[0];
   for (const Row& row : kTable) {
-    if (!row.alone && number(row.name()) <= number(info.architecture)) best = &row;
+    const bool runs =
+        row.alone ? number(row.name()) == number(info.architecture) : number(row.name()) <= number(info.architecture);
+    if (runs) best = &row;
   }
   Target target = Of(*best);
   target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));

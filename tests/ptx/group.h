@@ -55,6 +55,9 @@ class Group {
   // A matrix in shared memory, as wgmma finds it.
   struct Blocks {
     uint64_t start = 0, chunks_apart = 0, blocks_apart = 0;  // bytes
+    bool swizzled = false;                                   // rows are side by side, of 128 bytes, in eights
+    // Where a byte of a chunk of a row is.
+    uint64_t PlaceOf(uint64_t row, uint64_t chunk, uint64_t byte) const;
   };
   struct Product {
     const Instruction* instruction = nullptr;

@@ -11,8 +11,9 @@ namespace hone::ptx {
 namespace {
 
 constexpr uint32_t kRows = 64, kBlockRows = 8;
-constexpr uint64_t kChunk = 16;          // bytes of a row that lie side by side
-constexpr uint16_t kEverybody = 0xffff;  // reads
+constexpr uint64_t kChunk = 16;                              // bytes of a row that lie side by side
+constexpr uint64_t kRow = 128, kPeriod = kBlockRows * kRow;  // of swizzled rows, bytes
+constexpr uint16_t kEverybody = 0xffff;                      // reads
 
 // Two chunks of a row.
 uint32_t StepsOf(Element element) { return element == Element::kTf32 ? 8 : 16; }
@@ -20,6 +21,14 @@ uint32_t StepsOf(Element element) { return element == Element::kTf32 ? 8 : 16; }
 bool IsOfWarps(Kind kind) { return kind >= Kind::kProductFence; }
 
 }  // namespace
+
+// "PTX ISA", 9.7.15: of swizzled addresses the three bits that count chunks are exchanged by the three that count rows.
+uint64_t Group::Blocks::PlaceOf(uint64_t row, uint64_t chunk, uint64_t byte) const {
+  const uint64_t block = start + row / kBlockRows * blocks_apart;
+  if (!swizzled) return block + row % kBlockRows * kChunk + chunk * chunks_apart + byte;
+  const uint64_t address = block + row % kBlockRows * kRow + chunk * kChunk + byte;
+  return address ^ (address / kBlockRows & (kRow - kChunk));
+}
 
 bool Group::MeetInWarps(uint32_t first) {
   const std::span lanes = std::span(lanes_).subspan(first, std::min<size_t>(kWarps, lanes_.size() - first));
@@ -78,16 +87,22 @@ bool Group::FindBlocks(const Instruction& i, std::span<Lane> lanes, uint32_t slo
         absl::StatusCode::kFailedPrecondition, i, lane,
         fmt::format("has the descriptor {:#x}, lane {} has {:#x}", lane.slots[slot], lanes[0].number, descriptor));
   }
-  constexpr uint64_t kField = 0x3fff;
-  if ((descriptor & ~(kField | kField << 16 | kField << 32)) != 0) {
+  constexpr uint64_t kField = 0x3fff, kSwizzled = uint64_t{1} << 62;
+  if ((descriptor & ~(kField | kField << 16 | kField << 32 | kSwizzled)) != 0) {
     return Fail(absl::StatusCode::kUnimplemented, i, lanes[0],
                 fmt::format("has the descriptor {:#x}, with bits that this machine does not know", descriptor));
   }
   const auto field = [&](int first) { return (descriptor >> first & kField) * kChunk; };
-  *blocks = {field(0) - kSharedBegin, field(16), field(32)};
+  *blocks = {field(0) - kSharedBegin, field(16), field(32), (descriptor & kSwizzled) != 0};
+  if (blocks->swizzled && (field(0) % kPeriod >= kRow || field(32) % kPeriod != 0)) {
+    return Fail(absl::StatusCode::kFailedPrecondition, i, lanes[0],
+                fmt::format("has swizzled rows at byte {}, {} apart in eights, which is not where eight of them begin",
+                            field(0), field(32)));
+  }
   const bool is_a = slot == i.a;
   const uint64_t last_block = ((is_a ? kRows : i.target) / kBlockRows - 1) * blocks->blocks_apart;
-  const uint64_t end = blocks->start + blocks->chunks_apart + last_block + kBlockRows * kChunk;
+  const uint64_t end = blocks->swizzled ? blocks->start / kPeriod * kPeriod + last_block + kPeriod
+                                        : blocks->start + blocks->chunks_apart + last_block + kBlockRows * kChunk;
   if (field(0) < kSharedBegin || end > shared_.size()) {
     return Fail(absl::StatusCode::kOutOfRange, i, lanes[0],
                 fmt::format("reads up to {} of {} bytes of shared memory", end, shared_.size()));
@@ -98,10 +113,10 @@ bool Group::FindBlocks(const Instruction& i, std::span<Lane> lanes, uint32_t slo
 bool Group::Visible(const Product& product, const Lane& lane, std::string_view otherwise) {
   for (const auto& [blocks, rows] :
        {std::pair<const Blocks&, uint32_t>{product.a, kRows}, {product.b, product.instruction->target}}) {
-    for (uint32_t block = 0; block < rows / kBlockRows; ++block) {
+    for (uint32_t row = 0; row < rows; ++row) {
       for (uint64_t chunk = 0; chunk < 2; ++chunk) {
-        const uint64_t begin = blocks.start + block * blocks.blocks_apart + chunk * blocks.chunks_apart;
-        for (uint64_t at = begin; at < begin + kBlockRows * kChunk; ++at) {
+        const uint64_t begin = blocks.PlaceOf(row, chunk, 0);
+        for (uint64_t at = begin; at < begin + kChunk; ++at) {
           Touch& touch = touches_[at];
           touch.read = barrier_;
           touch.reader = kEverybody;
@@ -121,8 +136,7 @@ std::vector<float> Group::Gather(const Blocks& blocks, uint32_t rows, Element el
   std::vector<float> factors(size_t{rows} * steps);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t step = 0; step < steps; ++step) {
-      const uint64_t at = blocks.start + row / kBlockRows * blocks.blocks_apart + row % kBlockRows * kChunk +
-                          step / (steps / 2) * blocks.chunks_apart + step % (steps / 2) * bytes;
+      const uint64_t at = blocks.PlaceOf(row, step / (steps / 2), uint64_t{step % (steps / 2)} * bytes);
       uint32_t bits = 0;
       std::memcpy(&bits, shared_.data() + at, bytes);
       const auto half = static_cast<uint16_t>(bits);

@@ -156,6 +156,12 @@ const b: f32[48,40] in [-1, 1]
 c: f32[128,40] over i:128, j:40 = sum k:48 of a[i, k] * b[k, j]
 output c
 )"},
+    {"rows_tf32", "cuda:sm_90a -tf32", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
+input a: f32[128,64] in [-1, 1]
+const b: f32[64,40] in [-1, 1]
+c: f32[128,40] over i:128, j:40 = sum k:64 of a[i, k] * b[k, j]
+output c
+)"},
     {"blocks_bf16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
 input q: bf16[2,64,64] in [-1, 1]
 input k: bf16[2,40,64] in [-1, 1]

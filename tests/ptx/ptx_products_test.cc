@@ -131,11 +131,16 @@ TEST(Mma, IsOfAllLanesOfAWarp) {
   EXPECT_THAT(RunOn(Plain(kMma), 48, {}).message(), HasSubstr("there are 48 lanes"));
 }
 
-// 64 rows of a and 16 columns of b, in chunks of 16 bytes. Rows of a lie in blocks of 128 bytes, its chunks 1024 apart;
-// blocks of b 256 bytes, its chunks 128.
-constexpr uint32_t kA = 64 * 32, kB = 16 * 32;
+// 64 rows of a and 16 columns of b, in chunks of 16 bytes. Rows of a lie in blocks of 128 bytes, its chunks 1024 apart,
+// or as rows of 128 bytes, swizzled, of which they are the second and third chunk; blocks of b 256 bytes, its chunks
+// 128.
+constexpr uint32_t kA = 64 * 128, kB = 16 * 32;
 
-std::vector<uint32_t> Blocks(bool tf32) {
+uint32_t PlaceOfA(uint32_t row, uint32_t chunk, bool swizzled) {
+  return swizzled ? row * 128 + ((chunk + 1) ^ row % 8) * 16 : chunk * 1024 + row * 16;
+}
+
+std::vector<uint32_t> Blocks(bool tf32, bool swizzled) {
   std::vector<std::byte> bytes(kA + kB);
   const uint32_t size = tf32 ? 4 : 2, in_chunk = 16 / size;
   const auto put = [&](uint32_t place, float factor) {
@@ -145,7 +150,9 @@ std::vector<uint32_t> Blocks(bool tf32) {
   };
   for (uint32_t step = 0; step < 2 * in_chunk; ++step) {
     const uint32_t chunk = step / in_chunk, within = step % in_chunk * size;
-    for (uint32_t row = 0; row < 64; ++row) put(chunk * 1024 + row * 16 + within, Factor(row, step));
+    for (uint32_t row = 0; row < 64; ++row) {
+      put(PlaceOfA(row, chunk, swizzled) + within, Factor(row, step));
+    }
     for (uint32_t c = 0; c < 16; ++c) put(kA + c / 8 * 256 + chunk * 128 + c % 8 * 16 + within, Other(c, step));
   }
   std::vector<uint32_t> words(bytes.size() / 4);
@@ -156,15 +163,15 @@ std::vector<uint32_t> Blocks(bool tf32) {
 struct Order {
   std::string between = "fence.proxy.async;\nbar.sync 0;\n", fence = "wgmma.fence.sync.aligned;\n",
               after = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n", descriptor;
-  bool tf32 = false;
+  bool tf32 = false, swizzled = false;
 };
 
-// Lanes copy 20 bytes each, begin a product, and write down their eight sums.
+// Lanes copy 68 bytes each, begin a product, and write down their eight sums.
 absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
-  std::vector<uint32_t> in = Blocks(order.tf32);
+  std::vector<uint32_t> in = Blocks(order.tf32, order.swizzled);
   out->assign(128 * 8, 0);
   std::string text = R"(
-.shared .align 16 .b8 s[2560];
+.shared .align 1024 .b8 s[8704];
 .visible .entry k(.param .u64 in, .param .u64 out)
 {
   .reg .pred %p<4>;
@@ -179,14 +186,15 @@ absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
   mov.u64 %rd4, s;
   mad.wide.u32 %rd3, %r1, 4, %rd4;
 )";
-  for (int n = 0; n < 5; ++n) {
+  for (int n = 0; n < 17; ++n) {
     text += fmt::format("ld.global.u32 %r2, [%rd1+{0}];\nst.shared.u32 [%rd3+{0}], %r2;\n", 512 * n);
   }
   for (int n = 0; n < 8; ++n) text += fmt::format("mov.f32 %f{}, 0f3F800000;\n", n);
   text += order.between + fmt::format(
                               "shr.u64 %rd4, %rd4, 4;\nor.b64 %rd5, %rd4, {};\nadd.s64 %rd6, %rd4, {};\n"
                               "or.b64 %rd6, %rd6, {};\n",
-                              64ULL << 16 | 8ULL << 32, kA / 16, 8ULL << 16 | 16ULL << 32);
+                              order.swizzled ? 1ULL | 1ULL << 16 | 64ULL << 32 | 1ULL << 62 : 64ULL << 16 | 8ULL << 32,
+                              kA / 16, 8ULL << 16 | 16ULL << 32);
   text += order.descriptor + "{ .reg .pred p; setp.eq.u32 p, 0, 0;\n" + order.fence +
           "wgmma.mma_async.sync.aligned.m64n16" + (order.tf32 ? "k8.f32.tf32.tf32" : "k16.f32.f16.f16") +
           " {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %rd5, %rd6, p, 1, 1" + (order.tf32 ? ";\n" : ", 0, 0;\n") +
@@ -197,9 +205,9 @@ absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
 }
 
 TEST(Wgmma, MultipliesBlocksOfSharedMemory) {
-  for (const bool tf32 : {false, true}) {
+  for (const auto& [tf32, swizzled] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
     std::vector<uint32_t> out;
-    ASSERT_EQ(Multiply({.tf32 = tf32}, &out), absl::OkStatus());
+    ASSERT_EQ(Multiply({.tf32 = tf32, .swizzled = swizzled}, &out), absl::OkStatus());
     for (uint32_t n = 0; n < out.size(); ++n) {
       const uint32_t lane = n / 8, place = n % 8;
       const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + place / 2 % 2 * 8;
@@ -237,8 +245,10 @@ TEST(Wgmma, DescriptorsAreOfAllLanesAndInSharedMemory) {
   EXPECT_THAT(Multiply({.descriptor = "cvt.u64.u32 %rd7, %r1;\nadd.s64 %rd5, %rd5, %rd7;\n"}, &out).message(),
               HasSubstr("has the descriptor"));
   EXPECT_THAT(Multiply({.descriptor = "add.s64 %rd5, %rd5, 1024;\n"}, &out).message(), HasSubstr("of shared memory"));
-  EXPECT_THAT(Multiply({.descriptor = "or.b64 %rd5, %rd5, 0x4000000000000000;\n"}, &out).message(),
+  EXPECT_THAT(Multiply({.descriptor = "or.b64 %rd5, %rd5, 0x8000000000000000;\n"}, &out).message(),
               HasSubstr("does not know"));
+  EXPECT_THAT(Multiply({.descriptor = "add.s64 %rd5, %rd5, 8;\n", .swizzled = true}, &out).message(),
+              HasSubstr("not where eight of them begin"));
 }
 
 }  // namespace

@@ -362,6 +362,7 @@ llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
 // The constant part of the index goes last, so that neighbours share the rest.
 llvm::Value* Emitter::Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element) {
   llvm::Value* pointer = places_.at(buffer.get()).pointer;
+  if (buffer->scope == ir::Scope::kSwizzled) return EmitSwizzled(*buffer, index);
   const ir::Binary* sum = index.As<ir::Binary>();
   const ir::IntImm* offset = sum != nullptr && (sum->op == ir::BinaryOp::kAdd || sum->op == ir::BinaryOp::kSub)
                                  ? sum->b.As<ir::IntImm>()

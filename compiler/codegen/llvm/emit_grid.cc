@@ -6,6 +6,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "base/kernel_abi.h"
@@ -67,8 +68,9 @@ llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {
       asked_shared_ =
           new llvm::GlobalVariable(*module_, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr,
                                    func_.name + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
-      asked_shared_->setAlignment(llvm::Align(HONE_BUFFER_ALIGNMENT));
     }
+    const llvm::Align align(static_cast<uint64_t>(SharedAlignment(buffer)));
+    asked_shared_->setAlignment(std::max(asked_shared_->getAlign().valueOrOne(), align));
     return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), asked_shared_,
                                                static_cast<uint64_t>(shared_.places.at(&buffer)), buffer.name);
   }
@@ -76,8 +78,18 @@ llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {
   auto* const shared =
       new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
                                func_.name + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
-  shared->setAlignment(llvm::Align(HONE_BUFFER_ALIGNMENT));
+  shared->setAlignment(llvm::Align(static_cast<uint64_t>(SharedAlignment(buffer))));
   return shared;
+}
+
+// Where an element of a swizzled buffer is: of the bits of its place, those that count rows, below eight, exchange
+// those that count chunks.
+llvm::Value* Emitter::EmitSwizzled(const ir::BufferNode& buffer, const ir::Expr& index) {
+  const auto number = [&](int64_t n) { return builder_.getInt64(static_cast<uint64_t>(n)); };
+  llvm::Value* const place = builder_.CreateMul(EmitExpr(index), number(ir::SizeOf(buffer.dtype)));
+  llvm::Value* const rows = builder_.CreateLShr(place, std::countr_zero<uint64_t>(ir::kSwizzledRows));
+  llvm::Value* const chunks = builder_.CreateAnd(rows, number(ir::kSwizzledRow - ir::kSwizzledChunk));
+  return builder_.CreateGEP(builder_.getInt8Ty(), places_.at(&buffer).pointer, builder_.CreateXor(place, chunks));
 }
 
 // Everything a lane wrote before is seen by the lanes of its group after, and by what reads shared memory itself.
@@ -159,11 +171,11 @@ bool Emitter::EmitTurns(const ir::For& loop) {
   constexpr int64_t kFewTurns = 8;
   const ir::Store* const store = loop.body.As<ir::Store>();
   const int64_t extent = ir::ConstantValue(loop.extent, ranges_).value_or(0);
-  if (store == nullptr || store->buffer->scope != ir::Scope::kShared || extent < 2 || extent > kFewTurns) return false;
+  if (store == nullptr || !ir::IsShared(store->buffer->scope) || extent < 2 || extent > kFewTurns) return false;
   bool others = true;
   ir::ForEachExpr(store->value, [&](const ir::Expr& e) {
     const ir::Load* const load = e.As<ir::Load>();
-    if (load != nullptr) others &= load->buffer->scope == ir::Scope::kShared && load->buffer != store->buffer;
+    if (load != nullptr) others &= ir::IsShared(load->buffer->scope) && load->buffer != store->buffer;
   });
   if (!others) return false;
   const std::string name = loop.var + "\nvalue";  // no Var of the func has a line's end

@@ -48,6 +48,12 @@ Spelling SpellingOf(ir::TensorInstruction instruction) {
   return {instruction == ir::TensorInstruction::kWgmmaBf16 ? "bf16.bf16" : "f16.f16", "1, 1, 0, 0"};
 }
 
+// From a row of a to the next, elements.
+int64_t RowsApart(const ir::Contract& contract, const ir::TensorInstructionEntry& entry) {
+  const bool swizzled = contract.a.first.As<ir::Load>()->buffer->scope == ir::Scope::kSwizzled;
+  return swizzled ? contract.a.stride / ir::kSwizzledRows : entry.chunk;
+}
+
 }  // namespace
 
 // One contract: where its operands begin, and the places of its sums in the order of the instruction, behind `sum`.
@@ -91,7 +97,7 @@ void Emitter::GatherProducts(const ir::Stmt& s, std::vector<Product>* products) 
 // How many of the products, from the first on, are one instruction, and by how many elements their columns lie apart.
 std::pair<size_t, int64_t> Emitter::Together(std::span<const Product> products) const {
   const Product& first = products[0];
-  int64_t apart = kColumns * EntryOf(first.contract->instruction).chunk;
+  int64_t apart = kColumns * first.contract->b.stride;
   size_t count = 1;
   for (; count < products.size() && static_cast<int64_t>(count) < kMostColumns / kColumns; ++count) {
     const Product &next = products[count], &before = products[count - 1];
@@ -110,17 +116,21 @@ std::pair<size_t, int64_t> Emitter::Together(std::span<const Product> products) 
   return {count, apart};
 }
 
-// What tells the instruction where an operand lies: its first row or column of all lanes, and in units of 16 bytes by
-// how much chunks and blocks lie apart.
+// What tells the instruction where an operand lies: its first row or column of all lanes, in units of 16 bytes by how
+// much chunks and blocks lie apart, and whether rows are swizzled.
 llvm::Value* Emitter::EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, llvm::Value* before,
                                      int64_t blocks_apart) {
   const ir::Buffer& buffer = operand.first.As<ir::Load>()->buffer;
   const int64_t size = ir::SizeOf(buffer->dtype);
   llvm::Type* const element = MemoryTypeOf(buffer->dtype);
-  llvm::Value* const own = builder_.CreatePtrToInt(Address(buffer, first, element), builder_.getInt64Ty());
+  llvm::Value* const begin = places_.at(buffer.get()).pointer;
+  const bool swizzled = buffer->scope == ir::Scope::kSwizzled;  // which the instruction does
+  llvm::Value* const own = builder_.CreatePtrToInt(
+      swizzled ? builder_.CreateInBoundsGEP(element, begin, EmitExpr(first)) : Address(buffer, first, element),
+      builder_.getInt64Ty());
   llvm::Value* const place = builder_.CreateSub(own, builder_.CreateMul(before, builder_.getInt64(size)));
   const auto units = [&](int64_t elements) { return static_cast<uint64_t>(elements * size / kUnit); };
-  const uint64_t distances = units(operand.apart) << 16 | units(blocks_apart) << 32;
+  const uint64_t distances = units(operand.apart) << 16 | units(blocks_apart) << 32 | uint64_t{swizzled} << 62;
   return builder_.CreateOr(builder_.CreateLShr(place, std::countr_zero<uint64_t>(kUnit)), builder_.getInt64(distances));
 }
 
@@ -143,7 +153,7 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
     const int64_t warps = entry.lanes / (ir::kLanesOfRow * ir::kBlockRows);
     llvm::Value* const warp = bits(ir::kLanesOfRow * ir::kBlockRows, warps);
     llvm::Value* const rows_before = builder_.CreateAdd(builder_.CreateMul(warp, number(2 * contract.a.stride)),
-                                                        builder_.CreateMul(row, number(entry.chunk)));
+                                                        builder_.CreateMul(row, number(RowsApart(contract, entry))));
     llvm::Value* const columns_before = builder_.CreateMul(column, number(entry.n * contract.b.stride));
     std::string sums;
     for (const Product& product : products.subspan(begin, count)) {

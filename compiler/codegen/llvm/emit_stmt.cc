@@ -280,7 +280,7 @@ void Emitter::EmitAlloc(const ir::Alloc& alloc) {
   if (buffer->scope == ir::Scope::kWorkspace) {
     pointer = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), workspace_, workspace_used_, buffer->name);
     workspace_used_ += (ir::NumBytes(*buffer) + 63) / 64 * 64;
-  } else if (buffer->scope == ir::Scope::kShared) {
+  } else if (ir::IsShared(buffer->scope)) {
     pointer = EmitShared(*buffer);
   } else {
     llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());

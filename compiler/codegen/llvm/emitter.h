@@ -133,6 +133,7 @@ class Emitter {
   llvm::Value* EmitCall(const ir::Call& call);
   llvm::Value* CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args);
   llvm::Value* Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element);
+  llvm::Value* EmitSwizzled(const ir::BufferNode& buffer, const ir::Expr& index);
   llvm::Type* TypeOf(ir::Type type);
   llvm::Type* MemoryTypeOf(ir::DType dtype);
   void Annotate(llvm::Instruction* access, const ir::BufferNode* buffer);

@@ -429,8 +429,7 @@ Text Emitter::RampOf(const ir::Expr& e, const ir::Ramp& ramp, const Element& ele
 std::string Emitter::Place(const ir::BufferNode& buffer, bool for_store) {
   const std::string& name = places_.at(&buffer);
   if (buffer.dtype != DType::kFloat16 || buffer.scope == ir::Scope::kParam) return name;
-  return fmt::format("(({}{}half*){})", buffer.scope == ir::Scope::kShared ? "__local " : "", for_store ? "" : "const ",
-                     name);
+  return fmt::format("(({}{}half*){})", ir::IsShared(buffer.scope) ? "__local " : "", for_store ? "" : "const ", name);
 }
 
 Text Emitter::LoadElement(const ir::BufferNode& buffer, const std::string& index) {

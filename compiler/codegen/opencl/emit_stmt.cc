@@ -155,7 +155,7 @@ void Emitter::Begin(std::initializer_list<ir::Expr> roots) {
 void Emitter::DeclareShared(const ir::Stmt& s) {
   ForEachStmt(s, [&](const ir::Stmt& child) {
     const ir::Alloc* alloc = child.As<ir::Alloc>();
-    if (alloc == nullptr || alloc->buffer->scope != ir::Scope::kShared) return;
+    if (alloc == nullptr || !ir::IsShared(alloc->buffer->scope)) return;
     const ir::BufferNode& buffer = *alloc->buffer;
     const std::string name = places_[&buffer] = names_.Take(buffer.name);
     Line(fmt::format("__local {} {}[{}];", MemoryTypeName(buffer.dtype, false), name, ir::NumElements(buffer)));

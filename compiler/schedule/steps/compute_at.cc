@@ -254,7 +254,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
   }
   if (absl::Status status = CheckNoStatement(*target, position); !status.ok()) return status;
-  const Inside where{state, *target, position, producer->scope == ir::Scope::kShared};
+  const Inside where{state, *target, position, ir::IsShared(producer->scope)};
   HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, where).Run());
 
   ir::Ranges ranges = state.LoopRanges();
@@ -281,7 +281,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     if (within.defined()) inside[axis.name] = within;
   }
   if (!inside.empty()) producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
-  if (producer->scope != ir::Scope::kShared) producer->scope = ir::Scope::kLocal;
+  if (!ir::IsShared(producer->scope)) producer->scope = ir::Scope::kLocal;
   producer->at_stage = target->stage.buffer->name;
   producer->at_loop = step.loop;
   return absl::OkStatus();

@@ -14,7 +14,7 @@ absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
   if (nest.copy > 0 || nest.instruction.has_value()) {
     return absl::FailedPreconditionError(fmt::format("stage {} is a statement of its own already", step.stage));
   }
-  if (nest.AtRoot() || nest.scope != ir::Scope::kShared) {
+  if (nest.AtRoot() || !ir::IsShared(nest.scope)) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is not computed inside a loop and stored in shared memory", step.stage));
   }

@@ -22,6 +22,9 @@ absl::Status Apply(const StoreIn& step, State& state) {
   if (step.pad < 0 || step.pad > kMaxPad) {
     return absl::FailedPreconditionError(fmt::format("padding of {} elements; 0 to {} make sense", step.pad, kMaxPad));
   }
+  if (step.scope == ir::Scope::kSwizzled && step.pad > 0) {
+    return absl::FailedPreconditionError("swizzled rows follow one another: they have no padding");
+  }
   const size_t rank = nest->stage.axes.size();
   if (step.dims != 1 && (step.dims < 1 || static_cast<size_t>(step.dims) > rank)) {
     return absl::FailedPreconditionError(

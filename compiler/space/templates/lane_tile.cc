@@ -29,8 +29,8 @@ absl::Status LaneTile::Run() {
     if (in_parts) return absl::OkStatus();
   }
   HONE_RETURN_IF_ERROR(ChooseTile());
-  HONE_RETURN_IF_ERROR(PackConstants());
   ChooseStep();
+  HONE_RETURN_IF_ERROR(PackConstants());
   HONE_RETURN_IF_ERROR(StageOperands());
   HONE_RETURN_IF_ERROR(TileOutput());
   HONE_RETURN_IF_ERROR(TileReduction());

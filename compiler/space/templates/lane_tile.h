@@ -164,6 +164,7 @@ class LaneTile {
   int64_t window_ = 1;  // steps of the reduction inside one step of that axis
   std::string step_axis_;
   std::vector<std::string> inner_reduce_, shared_;
+  std::vector<std::string> swizzled_;           // of shared_: rows of 128 bytes, which the instruction reads
   std::vector<std::string> rows_first_;         // of shared_: their rows are loops around their chunks
   std::map<std::string, std::string> rounded_;  // of shared_: what they round
 };

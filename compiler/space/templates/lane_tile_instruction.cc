@@ -86,12 +86,14 @@ absl::Status LaneTile::PackChunks() {
     const auto along =
         std::ranges::find_if(load.indices, [&](const ir::Expr& index) { return ir::UsesVar(index, step_axis_); });
     const auto dim = static_cast<int>(along - load.indices.begin());
-    std::vector<schedule::PackDim> dims = {{dim, entry.chunk, false}};
+    const bool fixed = schedule::IsFixed(sketch_.state, load.buffer.get());
+    const bool in_rows = !fixed && step_ * ir::SizeOf(load.buffer->dtype) == ir::kSwizzledRow;
+    std::vector<schedule::PackDim> dims;
+    if (!in_rows) dims.push_back({dim, entry.chunk, false});
     for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
       if (d != dim) dims.push_back({d});
     }
-    dims.push_back({dim, entry.chunk, true});
-    const bool fixed = schedule::IsFixed(sketch_.state, load.buffer.get());
+    dims.push_back(in_rows ? schedule::PackDim{dim} : schedule::PackDim{dim, entry.chunk, true});
     std::string name = load.buffer->name;
     if (entry.cuts && fixed) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
@@ -100,10 +102,13 @@ absl::Status LaneTile::PackChunks() {
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{name, stage_, std::move(dims)}));
     if (fixed) continue;
     name += "p" + stage_;
-    rows_first_.push_back(name);
-    if (!entry.cuts) continue;
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
-    rounded_[name + "n" + stage_] = name;
+    if (!in_rows) rows_first_.push_back(name);
+    if (entry.cuts) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
+      rounded_[name + "n" + stage_] = name;
+      name += "n" + stage_;
+    }
+    if (in_rows) swizzled_.push_back(name);
   }
   return absl::OkStatus();
 }
@@ -114,8 +119,9 @@ absl::Status LaneTile::StageBlocks(const std::string& name) {
   for (const std::string& stage : stages) {
     // Chunks of a row lie side by side in its source: lanes copy them together, and meet other banks by one chunk more.
     const bool rows_first = std::ranges::find(rows_first_, stage) != rows_first_.end();
-    HONE_RETURN_IF_ERROR(
-        sketch_.Do(schedule::StoreIn{stage, ir::Scope::kShared, rows_first ? 1 : 0, rows_first ? 2 : 1}));
+    const bool swizzled = std::ranges::find(swizzled_, stage) != swizzled_.end();
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::StoreIn{stage, swizzled ? ir::Scope::kSwizzled : ir::Scope::kShared,
+                                                      rows_first ? 1 : 0, rows_first ? 2 : 1}));
     shared_.push_back(stage);
   }
   return absl::OkStatus();

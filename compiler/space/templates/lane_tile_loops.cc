@@ -152,7 +152,9 @@ int64_t LaneTile::ChooseBuffers() {
     once += schedule::StoredBytes(sketch_.state, sketch_.Get(rounded));
   }
   const int64_t fit = (SharedBytes() - once) / (bytes - once);
-  return Choose("buffers", {0, 2, 3, 4}, fit < 2 ? 0 : std::min<int64_t>(fit, 3));
+  // What reads shared memory itself leaves little else to wait for than copies.
+  const int64_t preferred = HasBlocks() ? 4 : 3;
+  return Choose("buffers", {0, 2, 3, 4, 6, 8}, fit < 2 ? 0 : std::min<int64_t>(fit, preferred));
 }
 
 std::vector<int64_t> LaneTile::Widths(const std::string& name) const {

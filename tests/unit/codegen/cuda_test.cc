@@ -145,10 +145,9 @@ TEST(Cuda, HalvesAreConvertedInVectorsOfAnyWidth) {
   }
 }
 
-// What stands beside each other is begun and waited for at once, and columns that lie evenly are one instruction.
-TEST(Cuda, InstructionsReadSharedMemoryThemselves) {
-  const auto product = [](const std::string& type, const std::string& body) {
-    return Ptx(fmt::format(R"(
+// A kernel of 128 lanes with two operands in shared memory, that does `body`.
+std::string Product(const std::string& type, const std::string& body) {
+  return Ptx(fmt::format(R"(
 func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
   alloc a: {0}[2048] shared {{
     alloc b: {0}[1024] shared {{
@@ -163,15 +162,19 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
     }}
   }}
 }})",
-                           type, body),
-               "cuda:sm_90a");
-  };
-  const std::string row = "lane.id // 32 * 128 + lane.id // 4 %% 8 * 8", column = "lane.id %% 4 * 16";
+                         type, body),
+             "cuda:sm_90a");
+}
+
+constexpr char kRow[] = "lane.id // 32 * 128 + lane.id // 4 %% 8 * 8", kColumn[] = "lane.id %% 4 * 16";
+
+// What stands beside each other is begun and waited for at once, and columns that lie evenly are one instruction.
+TEST(Cuda, InstructionsReadSharedMemoryThemselves) {
   // Two steps of 16, and in each two blocks of columns: 512 bytes from chunk to chunk of b, 128 from block to block.
-  const std::string twice = product(
+  const std::string twice = Product(
       "f16", fmt::format("unrolled k in 2 {{ unrolled j in 2 {{ contract wgmma_f16 t[j * 2 stride 4] += "
                          "a[k * 1024 + {} stride 64 apart 512] * b[k * 512 + j * 64 + {} stride 8 apart 256] }} }}",
-                         row, column));
+                         kRow, kColumn));
   EXPECT_EQ(Count(twice, "wgmma.fence.sync.aligned"), 1);
   EXPECT_EQ(Count(twice, "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"), 2);
   EXPECT_EQ(Count(twice, "wgmma.wait_group.sync.aligned 0"), 1);
@@ -179,28 +182,39 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
   EXPECT_EQ(Count(twice, std::to_string(32LL << 16 | 8LL << 32)), 2);
   EXPECT_LT(twice.find("fence.proxy.async.shared::cta"), twice.find("bar.sync"));
   EXPECT_THAT(twice, Not(HasSubstr(".local")));
-  const std::string floats = product(
+  const std::string floats = Product(
       "f32", fmt::format("contract wgmma_tf32 t[0 stride 4] += a[{} stride 32 apart 256] * b[{} stride 4 apart 64]",
                          "lane.id // 32 * 64 + lane.id // 4 %% 8 * 4", "lane.id %% 4 * 8"));
   EXPECT_THAT(floats, HasSubstr("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {"));
   EXPECT_THAT(floats, AllOf(HasSubstr(", p, 1, 1;"), Not(HasSubstr("fma.rn"))));
   // Loops that are not written out have an instruction each time.
-  const std::string again = product(
+  const std::string again = Product(
       "bf16", fmt::format("for k in 2 {{ contract wgmma_bf16 t[0 stride 4] += a[k * 1024 + {} stride 64 apart 512] * "
                           "b[k * 512 + {} stride 8 apart 256] }}",
-                          row, column));
+                          kRow, kColumn));
   EXPECT_THAT(again, HasSubstr("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"));
   EXPECT_THAT(Ptx(kCopies, "cuda:sm_90a"), Not(HasSubstr("fence.proxy")));
   // Copies that begin before it begin while it runs.
-  const std::string copies = product(
+  const std::string copies = Product(
       "f16",
       fmt::format("alloc c: f16[1024] shared {{ if lane.id < 64 {{ copy 8 c[lane.id * 8] = x[lane.id * 8] }} commit "
                   "contract wgmma_f16 t[0 stride 4] += a[{} stride 64 apart 512] * b[{} stride 8 apart 256] "
                   "wait 0 barrier t[0] = f32(c[lane.id]) }}",
-                  row, column));
+                  kRow, kColumn));
   EXPECT_LT(copies.find("wgmma.mma_async"), copies.find("cp.async.cg"));
   EXPECT_LT(copies.find("cp.async.commit_group"), copies.find("wgmma.wait_group"));
   EXPECT_LT(copies.find("wgmma.wait_group"), copies.find("cp.async.wait_group"));
+}
+
+// Of swizzled rows the first is named as if they were not; what lanes move has its chunks exchanged.
+TEST(Cuda, SwizzledRowsAreNamedAsIfTheyWereNot) {
+  const std::string swizzled = Product(
+      "f16", fmt::format("alloc c: f16[4096] swizzled {{ copy 8 c[lane.id * 8] = x[lane.id * 8] commit wait 0 barrier "
+                         "for k in 4 {{ contract wgmma_f16 t[0 stride 4] += c[lane.id // 32 * 1024 + "
+                         "lane.id // 4 %% 8 * 64 + k * 16 stride 512 apart 8] * b[{} stride 8 apart 256] }} }}",
+                         kColumn));
+  EXPECT_THAT(swizzled, HasSubstr(std::to_string(1ULL << 62 | 1ULL << 16 | 64ULL << 32)));
+  EXPECT_THAT(swizzled, AllOf(HasSubstr(".align 1024 .b8"), HasSubstr("xor.b")));
 }
 
 // By shuffles, five of them for 32 lanes, each of 32 bits; only the first lane writes what all share.

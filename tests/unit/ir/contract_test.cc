@@ -230,6 +230,88 @@ TEST(Contract, InstructionsReadBlocksOfSharedMemory) {
   EXPECT_EQ(out, wanted);
 }
 
+// Rows of 128 bytes, of which the second sixteen elements are multiplied.
+constexpr char kRows[] =
+    "func f(x: f16[64,64], w: f16[8,64], out: f32[64,8]) grid 1 lanes 128 {\n"
+    "  alloc a: f16[64,64] swizzled {\n"
+    "    alloc b: f16[8,64] swizzled {\n"
+    "      for k in 64 {\n"
+    "        if lane.id < 64 {\n"
+    "          a[lane.id, k] = x[lane.id, k]\n"
+    "        }\n"
+    "        if lane.id < 8 {\n"
+    "          b[lane.id, k] = w[lane.id, k]\n"
+    "        }\n"
+    "      }\n"
+    "      barrier\n"
+    "      alloc t: f32[2,2] local {\n"
+    "        for i in 2 {\n"
+    "          for j in 2 {\n"
+    "            t[i, j] = 0.0f32\n"
+    "          }\n"
+    "        }\n"
+    "        for k in 2 {\n"
+    "          contract wgmma_f16 t[0, 0 stride 2] += "
+    "a[lane.id // 32 * 16 + lane.id // 4 %% 8, k * 32 + 16 stride 512 apart 8] * "
+    "b[lane.id %% 4 * 2, k * 32 + 16 stride 64 apart 8]\n"
+    "        }\n"
+    "        for i in 2 {\n"
+    "          for j in 2 {\n"
+    "            out[lane.id // 32 * 16 + i * 8 + lane.id // 4 %% 8, lane.id %% 4 * 2 + j] = t[i, j]\n"
+    "          }\n"
+    "        }\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+TEST(Contract, InstructionsReadSwizzledRows) {
+  const auto func = ParseFunc(kRows);
+  ASSERT_TRUE(func.ok()) << func.status();
+  EXPECT_EQ(Print(*func), kRows);
+  EXPECT_EQ(Verify(*func, {256, 9216}), absl::OkStatus());
+  std::vector<uint16_t> x(64 * 64, 0x3c00), w(8 * 64, 0x3c00);  // ones
+  x[5 * 64 + 16] = x[5 * 64 + 15] = 0x4200;                     // a three inside, another outside
+  std::vector<float> out(64 * 8);
+  const std::span<std::byte> args[] = {std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(w)),
+                                       std::as_writable_bytes(std::span(out))};
+  ASSERT_EQ(Interpret(*func, args), absl::OkStatus());
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i / 8 == 5 ? 34 : 32) << i;
+}
+
+TEST(Contract, SwizzledRowsAreReadInEights) {
+  const auto verdict = [](const std::string& from, const std::string& to) {
+    std::string text = kRows;
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+    const auto func = ParseFunc(text);
+    EXPECT_TRUE(func.ok()) << func.status();
+    return std::string(Verify(*func, {256, 16384}).message());
+  };
+  const std::string eights = "is not read in eights of its rows";
+  EXPECT_EQ(verdict("x", "x"), "");
+  EXPECT_THAT(verdict("k * 32 + 16 stride 512 apart 8", "k * 32 + 16 stride 512 apart 16"), HasSubstr(eights));
+  EXPECT_THAT(verdict("k * 32 + 16 stride 64 apart 8", "k * 32 + 24 stride 64 apart 8"), HasSubstr(eights));
+  EXPECT_THAT(verdict("b[lane.id %% 4 * 2, k", "b[lane.id %% 4 * 2 + k, k"), HasSubstr(eights));
+  EXPECT_THAT(verdict("lane.id // 4 %% 8, k * 32", "lane.id // 4 %% 8 + 4, k * 32"), HasSubstr(eights));
+  EXPECT_THAT(verdict("alloc b: f16[8,64]", "alloc b: f16[9,64]"), HasSubstr("'b' is not in eights of rows"));
+  EXPECT_THAT(verdict("stride 64 apart 8", "stride 8 apart 8"), HasSubstr("do not follow one another"));
+}
+
+// Longer accesses would go on in another chunk than the next.
+TEST(Contract, SwizzledBuffersAreAccessedInChunks) {
+  const auto verdict = [](const std::string& index) {
+    return Verdict("func f(x: f32[256], y: f32[256]) grid 1 lanes 32 { alloc s: f32[256] swizzled { s[" + index +
+                   "] = x[" + index + "] barrier y[" + index + "] = s[" + index + "] } }");
+  };
+  EXPECT_EQ(verdict("lane.id"), "");
+  EXPECT_EQ(verdict("ramp(lane.id * 4, 1, 4)"), "");
+  EXPECT_THAT(verdict("ramp(lane.id * 8, 1, 8)"), HasSubstr("8 elements of swizzled 's' at once"));
+  EXPECT_THAT(verdict("ramp(lane.id * 2, 1, 4)"), HasSubstr("4 elements of swizzled 's' at once"));
+  EXPECT_THAT(verdict("ramp(lane.id, 32, 4)"), HasSubstr("4 elements of swizzled 's' at once"));
+}
+
 TEST(Contract, BlocksLieAsTheInstructionReadsThem) {
   const auto verdict = [](const std::string& from, const std::string& to) {
     std::string text = kBlocks;

@@ -181,7 +181,7 @@ TEST(ParseFunc, RejectsBadStructure) {
       {"func f(A: f32[-1]) {}", "expected an extent (an integer) but found '-'"},
       {"func f(A: f32[9999999999,9999999999]) {}", "more than 2^56 elements"},
       {"func f(A: f32[2], A: f32[2]) {}", "there are two parameters 'A'"},
-      {"func f() { alloc t: f32[2] param {} }", "workspace, local or shared"},
+      {"func f() { alloc t: f32[2] param {} }", "workspace, local, shared or swizzled"},
       {"func f() { ", "but found the end of the text"},
       {"func f() {} x", "expected the end of the text after the func"},
       {"func f() { A = 1 }", "there is no buffer 'A'"},

@@ -276,6 +276,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Illegal{"split a 4 shift\nbind ao group", "tiles of loop ao overlap: lanes would write"},
                       Illegal{"store_in t shared\nbind a group\ncompute_at t a\nbind b lane", "bind the lanes first"},
                       Illegal{"store_in t shared -1", "padding of -1 elements"},
+                      Illegal{"store_in t swizzled 1", "they have no padding"},
                       Illegal{"store_in t shared 1 3", "a row of 3 dimensions, where stage t has 2"},
                       Illegal{"compute_at t a\nstore_in t shared", "stage t has been scheduled already"},
                       Illegal{"bind b group\nbind a lane", "loop a is around loop b"},

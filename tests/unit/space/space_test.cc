@@ -275,6 +275,20 @@ c: f32[128,32] over i:128, j:32 = sum k:96 of a[i, k] * b[k, j]
 output c
 )",
      "cuda -arch=sm_90a -tf32"},
+    {"rows", "wgmma_f16", R"(workload "matmul"
+input a: f16[128,128] in [-1, 1]
+const b: f16[128,32] in [-1, 1]
+c: f32[128,32] over i:128, j:32 = sum k:128 of f32(a[i, k]) * f32(b[k, j])
+output c
+)",
+     "cuda:sm_90a"},
+    {"rounded_rows", "wgmma_tf32", R"(workload "matmul"
+input q: f32[2,64,64] in [-1, 1]
+input k: f32[2,24,64] in [-1, 1]
+c: f32[2,64,24] over h:2, i:64, j:24 = sum e:64 of q[h, i, e] * k[h, j, e]
+output c
+)",
+     "cuda -arch=sm_90a -tf32"},
     {"blocks_of_several", "wgmma_bf16", R"(workload "matmul"
 input q: bf16[2,64,32] in [-1, 1]
 input k: bf16[2,24,32] in [-1, 1]
@@ -300,7 +314,7 @@ TEST(LaneTile, LargeProductsTakeInstructionsWhereTheyMay) {
   EXPECT_THAT(schedule("f32", "cuda -arch=sm_90"), Not(HasSubstr("mma")));
   EXPECT_THAT(schedule("f16", "cuda -arch=sm_90"), HasSubstr("mma_f16"));
   EXPECT_THAT(schedule("bf16", "cuda -arch=sm_87"), HasSubstr("mma_bf16"));
-  EXPECT_THAT(schedule("f16", "cuda -arch=sm_90a"), HasSubstr("wgmma_f16"));
+  EXPECT_THAT(schedule("f16", "cuda -arch=sm_90a"), AllOf(HasSubstr("wgmma_f16"), HasSubstr(" swizzled\n")));
   EXPECT_THAT(schedule("f32", "cuda -arch=sm_90a -tf32"), HasSubstr("wgmma_tf32"));
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/target/target.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,6 +95,19 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   EXPECT_EQ(ParseTarget("cuda:sm_90 -units=114")->hierarchy.units, 114);
   EXPECT_EQ(DeviceOf(*ParseTarget("cuda:sm_90 -device=H200")), "cuda:H200");
   EXPECT_FALSE(SameMachine(*ParseTarget("cuda:sm_75"), *ParseTarget("cuda:sm_87")));
+}
+
+// Code for sm_90a alone is for devices that are sm_90.
+TEST(Targets, CudaIsTheDeviceThatIsHere) {
+  void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW);  // which a name without a folder finds from now on
+  ASSERT_NE(driver, nullptr) << dlerror();
+  for (const auto& [device, architecture] :
+       {std::pair("53", "sm_53"), {"88", "sm_87"}, {"90", "sm_90a"}, {"100", "sm_90"}}) {
+    setenv("HONE_FAKE_CUDA_ARCH", device, 1);
+    EXPECT_EQ(ParseTarget("cuda")->cpu, architecture) << device;
+  }
+  unsetenv("HONE_FAKE_CUDA_ARCH");
+  dlclose(driver);
 }
 
 // Rounded factors are for those who ask.
