@@ -283,14 +283,14 @@ int cuDeviceGetPCIBusId(char* address, int bytes, int) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  static const std::map<int, int> values = {{1, 1024},
-                                            {8, 48 << 10},
-                                            {10, 32},
-                                            {16, 4},
-                                            {38, 4 << 20},
-                                            {75, Architecture() / 10},
-                                            {76, Architecture() % 10},
-                                            {97, MostShared()}};
+  const std::map<int, int> values = {{1, 1024},
+                                     {8, 48 << 10},
+                                     {10, 32},
+                                     {16, 4},
+                                     {38, 4 << 20},
+                                     {75, Architecture() / 10},
+                                     {76, Architecture() % 10},
+                                     {97, MostShared()}};
   const auto it = values.find(attribute);
   return *value = it == values.end() ? 0 : it->second, 0;
 }
