@@ -126,7 +126,7 @@ absl::StatusOr<const Row*> FindArchitecture(std::string_view name) {
 
 // The architecture and the size of the device that is meant; of the typical one if it is not here, so that compiling
 // needs none. A device newer than the table runs code for the newest that it has; what runs on one architecture alone
-// is asked for by name.
+// is for devices of just that.
 Target OfDevice(const std::string& selector) {
   drivers::cuda::Library library;
   drivers::cuda::Device device;
