@@ -140,6 +140,11 @@ Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count) {
   return Make(Prefetch{std::move(buffer), std::move(first), count});
 }
 
+int64_t RowsApart(const MatrixOperand& operand, const TensorInstructionEntry& entry) {
+  const BufferNode& buffer = *operand.first.As<Load>()->buffer;
+  return buffer.scope == Scope::kSwizzled ? kSwizzledRow / SizeOf(buffer.dtype) : entry.chunk;
+}
+
 Stmt AsStore(const Copy& copy) {
   const Load& load = *copy.source.As<Load>();
   HONE_CHECK(copy.indices.size() == 1 && load.indices.size() == 1);

@@ -166,6 +166,8 @@ Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count);
 
 // What the copy comes to where the lane does not go on meanwhile: a load and a store. Of flat indices.
 Stmt AsStore(const Copy& copy);
+// From a row to the next, elements, of an operand that the instruction itself reads; a row of b is a column.
+int64_t RowsApart(const MatrixOperand& operand, const TensorInstructionEntry& entry);
 // What the merge comes to where the parts come one after the other.
 Stmt OneByOne(const Merge& merge);
 

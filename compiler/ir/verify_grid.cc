@@ -24,12 +24,6 @@ std::string Short(const Expr& e) {
   return text;
 }
 
-// From a row of what an instruction reads itself to the next, elements; of the columns of b, which are its rows, too.
-int64_t RowsApart(const MatrixOperand& operand, int64_t chunk) {
-  const BufferNode& buffer = *operand.first.As<Load>()->buffer;
-  return buffer.scope == Scope::kSwizzled ? kSwizzledRow / SizeOf(buffer.dtype) : chunk;
-}
-
 class GridVerifier {
  public:
   explicit GridVerifier(const GridLimits& limits) : limits_(limits) {}
@@ -135,7 +129,7 @@ class GridVerifier {
       const auto at = [](const std::vector<int64_t>& moves, int64_t i) { return moves[static_cast<size_t>(i)]; };
       if (at(a, lane) != at(a, lane - column)) return Illegal("{}: lanes of one row have different ones", entry.name);
       const int64_t row = lane / kLanesOfRow % kBlockRows, warp = (lane - first) / (kLanesOfRow * kBlockRows);
-      const int64_t rows_before = 2 * warp * contract.a.stride + row * RowsApart(contract.a, entry.chunk);
+      const int64_t rows_before = 2 * warp * contract.a.stride + row * RowsApart(contract.a, entry);
       if (entry.blocks && at(a, lane) != at(a, first) + rows_before) {
         return Illegal("{}: the rows of lane {} are not in its blocks", entry.name, lane);
       }
@@ -160,7 +154,7 @@ class GridVerifier {
                        entry.chunk);
       }
       if (first.buffer->scope != Scope::kSwizzled) continue;
-      const int64_t row = RowsApart(*operand, entry.chunk);
+      const int64_t row = RowsApart(*operand, entry);
       bool whole = operand->apart == entry.chunk && BeginsInFirstRow(first, row, row - entry.k) &&
                    (operand == &contract.b || operand->stride == kSwizzledRows * row);
       const std::vector<int64_t>& moves = MovesOf(first);
@@ -169,7 +163,7 @@ class GridVerifier {
       }
       if (!whole) return Illegal("{}: '{}' is not read in eights of its rows", entry.name, first.buffer->name);
     }
-    if (contract.b.stride == RowsApart(contract.b, entry.chunk)) return absl::OkStatus();
+    if (contract.b.stride == RowsApart(contract.b, entry)) return absl::OkStatus();
     return Illegal("{}: the columns of a block of '{}' do not follow one another", entry.name,
                    contract.b.first.As<Load>()->buffer->name);
   }

@@ -48,12 +48,6 @@ Spelling SpellingOf(ir::TensorInstruction instruction) {
   return {instruction == ir::TensorInstruction::kWgmmaBf16 ? "bf16.bf16" : "f16.f16", "1, 1, 0, 0"};
 }
 
-// From a row of a to the next, elements.
-int64_t RowsApart(const ir::Contract& contract, const ir::TensorInstructionEntry& entry) {
-  const bool swizzled = contract.a.first.As<ir::Load>()->buffer->scope == ir::Scope::kSwizzled;
-  return swizzled ? contract.a.stride / ir::kSwizzledRows : entry.chunk;
-}
-
 }  // namespace
 
 // One contract: where its operands begin, and the places of its sums in the order of the instruction, behind `sum`.
@@ -153,7 +147,7 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
     const int64_t warps = entry.lanes / (ir::kLanesOfRow * ir::kBlockRows);
     llvm::Value* const warp = bits(ir::kLanesOfRow * ir::kBlockRows, warps);
     llvm::Value* const rows_before = builder_.CreateAdd(builder_.CreateMul(warp, number(2 * contract.a.stride)),
-                                                        builder_.CreateMul(row, number(RowsApart(contract, entry))));
+                                                        builder_.CreateMul(row, number(RowsApart(contract.a, entry))));
     llvm::Value* const columns_before = builder_.CreateMul(column, number(entry.n * contract.b.stride));
     std::string sums;
     for (const Product& product : products.subspan(begin, count)) {

@@ -279,15 +279,19 @@ TEST(Contract, InstructionsReadSwizzledRows) {
   for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i / 8 == 5 ? 34 : 32) << i;
 }
 
+// What the verifier says of the text, in which `to` stands where `from` did.
+std::string VerdictWith(std::string text, const std::string& from, const std::string& to, int64_t shared_bytes) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  const auto func = ParseFunc(text);
+  EXPECT_TRUE(func.ok()) << func.status();
+  return std::string(Verify(*func, {256, shared_bytes}).message());
+}
+
 TEST(Contract, SwizzledRowsAreReadInEights) {
   const auto verdict = [](const std::string& from, const std::string& to) {
-    std::string text = kRows;
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-      text.replace(at, from.size(), to);
-    }
-    const auto func = ParseFunc(text);
-    EXPECT_TRUE(func.ok()) << func.status();
-    return std::string(Verify(*func, {256, 16384}).message());
+    return VerdictWith(kRows, from, to, 16384);
   };
   const std::string eights = "is not read in eights of its rows";
   EXPECT_EQ(verdict("x", "x"), "");
@@ -314,13 +318,7 @@ TEST(Contract, SwizzledBuffersAreAccessedInChunks) {
 
 TEST(Contract, BlocksLieAsTheInstructionReadsThem) {
   const auto verdict = [](const std::string& from, const std::string& to) {
-    std::string text = kBlocks;
-    const size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    text.replace(at, from.size(), to);
-    const auto func = ParseFunc(text);
-    EXPECT_TRUE(func.ok()) << func.status();
-    return std::string(Verify(*func, {256, 8192}).message());
+    return VerdictWith(kBlocks, from, to, 8192);
   };
   EXPECT_THAT(verdict("a[0, lane.id // 32 * 16 +", "a[0, lane.id // 32 * 8 +"),
               HasSubstr("wgmma_f16: the rows of lane 32 are not in its blocks"));
