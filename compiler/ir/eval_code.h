@@ -30,6 +30,18 @@ union Value {
   double d;
 };
 
+class ContractCode;
+// Tensor instructions of one lane that were begun and not settled: what they add is there at the settle and not before.
+struct ProductQueue {
+  struct Entry {
+    const ContractCode* code = nullptr;
+    int64_t firsts[3] = {};    // places of the first elements of sum, a and b
+    std::vector<Value> added;  // to every element of the sum, as the operands were when it began
+  };
+  std::vector<Entry> open;
+  std::deque<std::vector<Entry>> bundles;
+};
+
 // The state of one run. One thread.
 struct Frame {
   std::vector<Value> vars;          // by variable slot
@@ -39,6 +51,7 @@ struct Frame {
   bool failed = false;
   RaceLog* races = nullptr;  // of a Func with a grid or with copies
   CopyQueue copies;          // of this lane
+  ProductQueue products;     // of this lane
 };
 
 struct Code;

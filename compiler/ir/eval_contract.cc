@@ -1,8 +1,11 @@
 #include "compiler/ir/eval_contract.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/status.h"
+#include "fmt/format.h"
 
 namespace hone::ir::eval {
 
@@ -30,21 +33,22 @@ Value ContractCode::Read(const Operand& operand, int64_t first, int64_t row, int
   return eval::Read(dtype, frame.buffers[static_cast<size_t>(operand.first.slot)] + offset * SizeOf(dtype));
 }
 
-double ContractCode::Rounded(double value) const {
+double ContractCode::Rounded(double value, bool cuts) const {
   if (entry_->fraction_bits == 0 || !std::isfinite(value) || value == 0) return value;
   int exponent = 0;
   const double fraction = std::frexp(value, &exponent);  // of which one bit is before the fraction
   const double scaled = std::ldexp(fraction, entry_->fraction_bits + 1);
-  return std::ldexp(entry_->cuts ? std::trunc(scaled) : std::round(scaled), exponent - entry_->fraction_bits - 1);
+  return std::ldexp(cuts ? std::trunc(scaled) : std::round(scaled), exponent - entry_->fraction_bits - 1);
 }
 
-Value ContractCode::Sum(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {
-  Value total = Read(sum_, firsts[0], row, column, entry_->n, frame);
+Value ContractCode::Product(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {
+  Value total{};
+  if (IsFloat(entry_->sum)) total.d = 0;
   for (int64_t k = 0; k < entry_->k && !frame.failed; ++k) {
     const Value a = Read(a_, firsts[1], row, k, entry_->Chunk(), frame);
     const Value b = Read(b_, firsts[2], column, k, entry_->Chunk(), frame);
     if (IsFloat(entry_->sum)) {
-      total.d += Rounded(a.d) * Rounded(b.d);
+      total.d += Rounded(a.d, entry_->cuts && !entry_->loads_a) * Rounded(b.d, entry_->cuts);
     } else {  // what wraps in 64 bits wraps the same in fewer
       total.i = static_cast<int64_t>(static_cast<uint64_t>(total.i) +
                                      static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
@@ -53,22 +57,77 @@ Value ContractCode::Sum(int64_t row, int64_t column, const int64_t (&firsts)[3],
   return total;
 }
 
-bool ContractCode::Add(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {
-  const Value total = Sum(row, column, firsts, frame);
-  const int64_t offset = firsts[0] + row * sum_.stride + column;
-  if (frame.failed || !sum_.first.Touch(frame, offset, AccessCode::Use::kWrite)) return false;
-  Write(entry_->sum, total, frame.buffers[static_cast<size_t>(sum_.first.slot)] + offset * SizeOf(entry_->sum));
-  return true;
+std::vector<Value> ContractCode::Products(const int64_t (&firsts)[3], Frame& frame) const {
+  std::vector<Value> products;
+  for (int64_t row = 0; row < entry_->m; ++row) {
+    for (int64_t column = 0; column < entry_->n; ++column) products.push_back(Product(row, column, firsts, frame));
+  }
+  return products;
+}
+
+bool ContractCode::Add(const ProductQueue::Entry& entry, Frame& frame) const {
+  for (int64_t i = 0; i < entry_->m * entry_->n && !frame.failed; ++i) {
+    const int64_t row = i / entry_->n, column = i % entry_->n;
+    Value total = Read(sum_, entry.firsts[0], row, column, entry_->n, frame);
+    const Value added = entry.added[static_cast<size_t>(i)];
+    if (IsFloat(entry_->sum)) {
+      total.d += added.d;
+    } else {
+      total.i = static_cast<int64_t>(static_cast<uint64_t>(total.i) + static_cast<uint64_t>(added.i));
+    }
+    const int64_t offset = entry.firsts[0] + row * sum_.stride + column;
+    if (frame.failed || !sum_.first.Touch(frame, offset, AccessCode::Use::kWrite)) return false;
+    Write(entry_->sum, total, frame.buffers[static_cast<size_t>(sum_.first.slot)] + offset * SizeOf(entry_->sum));
+  }
+  return !frame.failed;
 }
 
 bool ContractCode::Run(Frame& frame) const {
-  const int64_t firsts[] = {sum_.first.Offset(frame, AccessCode::Use::kRead),
-                            a_.first.Offset(frame, AccessCode::Use::kRead),
-                            b_.first.Offset(frame, AccessCode::Use::kRead)};
-  for (int64_t row = 0; row < entry_->m && !frame.failed; ++row) {
-    for (int64_t column = 0; column < entry_->n && !frame.failed; ++column) Add(row, column, firsts, frame);
+  ProductQueue::Entry entry{
+      this,
+      {sum_.first.Offset(frame, AccessCode::Use::kRead), a_.first.Offset(frame, AccessCode::Use::kRead),
+       b_.first.Offset(frame, AccessCode::Use::kRead)},
+      {}};
+  entry.added = Products(entry.firsts, frame);
+  if (frame.failed) return false;
+  if (!entry_->blocks) return Add(entry, frame);
+  frame.products.open.push_back(std::move(entry));
+  return true;
+}
+
+bool ContractCode::Finish(const ProductQueue::Entry& entry, Frame& frame) const {
+  const std::vector<Value> now = Products(entry.firsts, frame);
+  if (frame.failed) return false;
+  const auto same = [](Value x, Value y) { return x.i == y.i; };
+  if (std::ranges::equal(now, entry.added, same)) return Add(entry, frame);
+  frame.error = fmt::format("'{}' or '{}' changed while an instruction read it: nobody has waited for it",
+                            a_.first.buffer->name, b_.first.buffer->name);
+  frame.failed = true;
+  return false;
+}
+
+bool ContractCode::Settle(int64_t running, Frame& frame) {
+  ProductQueue& queue = frame.products;
+  queue.bundles.push_back(std::exchange(queue.open, {}));
+  while (static_cast<int64_t>(queue.bundles.size()) > running) {
+    for (const ProductQueue::Entry& entry : queue.bundles.front()) {
+      if (!entry.code->Finish(entry, frame)) return false;
+    }
+    queue.bundles.pop_front();
   }
-  return !frame.failed;
+  return true;
+}
+
+std::string ContractCode::StillUsed(const Frame& frame, const BufferNode* buffer) {
+  const auto uses = [&](const ProductQueue::Entry& entry) {
+    const ContractCode& code = *entry.code;
+    return code.sum_.first.buffer == buffer || code.a_.first.buffer == buffer || code.b_.first.buffer == buffer;
+  };
+  const bool used = std::ranges::any_of(frame.products.open, uses) ||
+                    std::ranges::any_of(frame.products.bundles,
+                                        [&](const auto& bundle) { return std::ranges::any_of(bundle, uses); });
+  if (!used) return "";
+  return fmt::format("the memory of '{}' ends while an instruction uses it: nobody has waited for it", buffer->name);
 }
 
 }  // namespace hone::ir::eval

@@ -9,6 +9,7 @@
 #include "compiler/ir/eval_copy.h"
 #include "compiler/ir/eval_merge.h"
 #include "compiler/ir/match.h"
+#include "compiler/ir/plain.h"
 #include "fmt/format.h"
 
 namespace hone::ir {
@@ -59,6 +60,9 @@ class StmtCompiler {
           HONE_ASSIGN_OR_RETURN(eval::ContractCode code, eval::ContractCode::Compile(n, exprs_));
           return Exec([code = std::move(code)](Frame& frame) { return code.Run(frame); });
         },
+        [](const Settle& n) -> absl::StatusOr<Exec> {
+          return Exec([running = n.running](Frame& frame) { return eval::ContractCode::Settle(running, frame); });
+        },
         [&](const Copy& n) -> absl::StatusOr<Exec> {
           HONE_ASSIGN_OR_RETURN(eval::CopyCode code, eval::CopyCode::Compile(n, exprs_));
           return Exec([code = std::move(code)](Frame& frame) { return code.Run(frame); });
@@ -92,8 +96,8 @@ class StmtCompiler {
           });
         },
         [&](const Store&) { return LaneAfterLane(s); }, [&](const Contract&) { return LaneAfterLane(s); },
-        [&](const Copy&) { return LaneAfterLane(s); }, [&](const Commit&) { return LaneAfterLane(s); },
-        [&](const Wait&) { return LaneAfterLane(s); },
+        [&](const Settle&) { return LaneAfterLane(s); }, [&](const Copy&) { return LaneAfterLane(s); },
+        [&](const Commit&) { return LaneAfterLane(s); }, [&](const Wait&) { return LaneAfterLane(s); },
         [&](const Merge& n) -> absl::StatusOr<GroupExec> {
           HONE_ASSIGN_OR_RETURN(eval::MergeCode code, eval::MergeCode::Compile(n, exprs_));
           return GroupExec([code = std::move(code)](Group& group) {
@@ -118,8 +122,8 @@ class StmtCompiler {
   }
 
   // "" or why the buffer's memory cannot end here.
-  static std::string StillFilled(const Frame& frame, const BufferNode* buffer) {
-    if (!frame.copies.Fills(buffer)) return "";
+  static std::string StillUsed(const Frame& frame, const BufferNode* buffer) {
+    if (!frame.copies.Fills(buffer)) return eval::ContractCode::StillUsed(frame, buffer);
     return fmt::format("the memory of '{}' ends while a copy to it is under way: nobody has waited for it",
                        buffer->name);
   }
@@ -204,7 +208,7 @@ class StmtCompiler {
       group.races.Forget(buffer.get());
       if (!body(group)) return false;
       for (const Frame& frame : group.lanes) {
-        if (std::string error = StillFilled(frame, buffer.get()); !error.empty()) return Fail(group, std::move(error));
+        if (std::string error = StillUsed(frame, buffer.get()); !error.empty()) return Fail(group, std::move(error));
       }
       return true;
     });
@@ -307,7 +311,7 @@ class StmtCompiler {
     return Exec([slot, bytes, buffer = alloc.buffer, body = std::move(body)](Frame& frame) {
       Bytes memory(static_cast<size_t>(bytes), kUninitialized);
       frame.buffers[slot] = memory.data();
-      return body(frame) && (!IsShared(buffer->scope) || Fits(frame, StillFilled(frame, buffer.get())));
+      return body(frame) && Fits(frame, StillUsed(frame, buffer.get()));
     });
   }
 

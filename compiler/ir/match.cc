@@ -151,8 +151,9 @@ Stmt MapChildren(const Stmt& s, const StmtFn& stmt_fn, const ExprFn& expr_fn) {
         return MakeLet(n.var, std::move(value), std::move(body));
       },
       [&](const Barrier&) { return s; }, [&](const Contract& n) { return MapContract(s, n, expr_fn); },
-      [&](const Copy& n) { return MapCopy(s, n, expr_fn); }, [&](const Commit&) { return s; },
-      [&](const Wait&) { return s; }, [&](const Merge& n) { return MapMerge(s, n, expr_fn); },
+      [&](const Settle&) { return s; }, [&](const Copy& n) { return MapCopy(s, n, expr_fn); },
+      [&](const Commit&) { return s; }, [&](const Wait&) { return s; },
+      [&](const Merge& n) { return MapMerge(s, n, expr_fn); },
       [&](const Prefetch& n) {
         Expr first = expr_fn(n.first);
         return first.SameHandle(n.first) ? s : MakePrefetch(n.buffer, std::move(first), n.count);
@@ -219,6 +220,7 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
         expr_fn(n.a.first);
         expr_fn(n.b.first);
       },
+      [](const Settle&) {},
       [&](const Copy& n) {
         for (const Expr& index : n.indices) expr_fn(index);
         expr_fn(n.source);

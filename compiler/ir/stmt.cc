@@ -42,6 +42,7 @@ bool Equal(const MatrixOperand& a, const MatrixOperand& b) {
 bool EqualNodes(const Contract& a, const Contract& b) {
   return a.instruction == b.instruction && Equal(a.sum, b.sum) && Equal(a.a, b.a) && Equal(a.b, b.b);
 }
+bool EqualNodes(const Settle& a, const Settle& b) { return a.running == b.running; }
 bool EqualNodes(const Copy& a, const Copy& b) {
   return a.buffer == b.buffer && a.count == b.count && EqualLists(a.indices, b.indices) && Equal(a.source, b.source) &&
          Equal(a.mask, b.mask);
@@ -123,6 +124,8 @@ Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, 
   return Make(Copy{std::move(buffer), std::move(indices), std::move(source), std::move(mask), count});
 }
 
+Stmt MakeSettle(int64_t running) { return Make(Settle{running}); }
+
 Stmt MakeCommit() { return Make(Commit{}); }
 Stmt MakeWait(int64_t pending) { return Make(Wait{pending}); }
 
@@ -143,23 +146,6 @@ Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count) {
 int64_t RowsApart(const MatrixOperand& operand, const TensorInstructionEntry& entry) {
   const BufferNode& buffer = *operand.first.As<Load>()->buffer;
   return buffer.scope == Scope::kSwizzled ? kSwizzledRow / SizeOf(buffer.dtype) : entry.chunk;
-}
-
-Stmt AsStore(const Copy& copy) {
-  const Load& load = *copy.source.As<Load>();
-  HONE_CHECK(copy.indices.size() == 1 && load.indices.size() == 1);
-  const int width = static_cast<int>(copy.count);
-  const auto elements = [&](const Expr& first) { return width == 1 ? first : MakeRamp(first, Expr(1), width); };
-  const Expr mask = copy.mask.defined() ? MakeBroadcast(copy.mask, width) : Expr();
-  return MakeStore(copy.buffer, {elements(copy.indices[0])}, MakeLoad(load.buffer, {elements(load.indices[0])}, mask));
-}
-
-Stmt OneByOne(const Merge& merge) {
-  const Load& place = *merge.place.As<Load>();
-  const Expr value =
-      MakeSelect(Equals(merge.part, Expr(0)), merge.value, Combine(merge.reduction, merge.place, merge.value));
-  const Stmt store = MakeStore(place.buffer, place.indices, value);
-  return merge.mask.defined() ? MakeIf(merge.mask, store) : store;
 }
 
 Buffer WrittenBy(const Stmt& s) {

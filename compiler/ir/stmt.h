@@ -41,8 +41,7 @@ enum class LoopKind : uint8_t {
   // Bound to an axis of the target's hierarchy; removed by passes/bind. Iterations are independent, but for a Merge.
   // Several loops of one kind inside each other share out one axis, the innermost fastest.
   kGroup,  // one iteration per group of lanes; groups see nothing of each other
-  kLane,   // one iteration per lane of a group. Inside a loop over lanes, and where a shared buffer is filled, such a
-           // loop shares its iterations out over all lanes of the group
+  kLane,  // one per lane of a group; inside such a loop, and where a shared buffer is filled, shared out over all lanes
 };
 
 // for var in [0, extent). The extent may use outer variables; it may be zero or negative (no iteration).
@@ -90,10 +89,17 @@ struct MatrixOperand {
   int64_t stride = 0;  // elements from one row to the next; 0 where there is only one row
   int64_t apart = 1;   // elements from one of a row to the next, or from one chunk of the instruction's to the next
 };
-// One tensor instruction: sum[m, n] += a[m, k] * b[n, k] over all k, in the type of the sum.
+// One tensor instruction: sum[m, n] += a[m, k] * b[n, k] over all k, in the type of the sum. One of blocks goes on
+// while the lane does: until it is settled its sums are nobody's but others' like it, and nobody writes what it reads.
 struct Contract {
   TensorInstruction instruction;
   MatrixOperand sum, a, b;
+};
+// What the lane began of such instructions since its last Settle, or ever, is a bundle, which may be empty. The lane
+// goes on when at most `running` of its bundles, the latest, are not done. All lanes of a group take the same way to
+// it.
+struct Settle {
+  int64_t running = 0;
 };
 
 // The lane begins to copy `count` elements that lie side by side, from memory that all groups see to its group's shared
@@ -141,7 +147,7 @@ struct Prefetch {
 inline constexpr int64_t kLineBytes = 64;  // that memory moves at once, of every CPU that code is made for
 
 struct StmtNode {
-  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Copy, Commit, Wait, Merge, Prefetch> value;
+  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Settle, Copy, Commit, Wait, Merge, Prefetch> value;
 };
 
 template <typename T>
@@ -157,6 +163,7 @@ Stmt MakeAlloc(Buffer buffer, Stmt body);
 Stmt MakeLet(std::string var, Expr value, Stmt body);
 Stmt MakeBarrier();
 Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b);
+Stmt MakeSettle(int64_t running);
 // A mask that is constantly true is none.
 Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count);
 Stmt MakeCommit();
@@ -164,25 +171,19 @@ Stmt MakeWait(int64_t pending);
 Stmt MakeMerge(Merge merge);
 Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count);
 
-// What the copy comes to where the lane does not go on meanwhile: a load and a store. Of flat indices.
-Stmt AsStore(const Copy& copy);
 // From a row to the next, elements, of an operand that the instruction itself reads; a row of b is a column.
 int64_t RowsApart(const MatrixOperand& operand, const TensorInstructionEntry& entry);
-// What the merge comes to where the parts come one after the other.
-Stmt OneByOne(const Merge& merge);
 
-// The buffer that the statement itself writes to, not the statements in it: of a Store, Contract, Copy or Merge; else
-// null.
+// The buffer that a Store, Contract, Copy or Merge writes to; null of other statements, whatever is in them.
 Buffer WrittenBy(const Stmt& s);
 
-// How often a Func is run at once: by every lane of every group, each knowing itself by the two variables below.
+// How often a Func is run at once: by every lane of every group (both 0: it is simply called).
 struct Grid {
-  int64_t groups = 0, lanes = 0;  // lanes per group; both 0 for a Func that is simply called
+  int64_t groups = 0, lanes = 0;  // lanes per group
   bool defined() const { return lanes > 0; }
   friend bool operator==(const Grid&, const Grid&) = default;
 };
-inline constexpr const char* kGroupVar = "group.id";  // [0, groups)
-inline constexpr const char* kLaneVar = "lane.id";    // [0, lanes)
+inline constexpr const char *kGroupVar = "group.id", *kLaneVar = "lane.id";  // by which each knows itself
 
 // A kernel, or one launch of it, before code generation. params are handed in by the caller in this order.
 struct Func {

@@ -28,6 +28,7 @@ enum class TensorInstruction : uint8_t {
   kWgmmaTf32,  // sm_90a alone: wgmma.m64n8k8, of which several that stand beside each other are one of more columns
   kWgmmaF16,   // wgmma.m64n8k16
   kWgmmaBf16,
+  kWgmmaTf32Registers,  // as kWgmmaTf32, with a from registers
 };
 
 // sum[m, n] += a[m, k] * b[n, k] over all k. Integers are exact and wrap, as everywhere in the IR. Products of floats
@@ -47,6 +48,7 @@ struct TensorInstructionEntry {
   // The instruction itself reads a and b, in shared memory, as blocks of eight rows of a chunk, 16 bytes, that follow
   // one another: lane 4 g + t of warp w has row g of blocks 2 w and 2 w + 1 of a.
   bool blocks = false;
+  bool loads_a = false;  // of blocks: but a, which lanes load from wherever it lies, and round to nearest
 
   int64_t Chunk() const { return chunk == 0 ? k : chunk; }
 };
@@ -67,8 +69,10 @@ inline constexpr TensorInstructionEntry kTensorInstructions[] = {
     {"wgmma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 128, 4, 10, true, true},
     {"wgmma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 128, 8, 0, false, true},
     {"wgmma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 128, 8, 0, false, true},
+    {"wgmma_tf32_registers", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 128, 4, 10, true, true,
+     true},
 };
-static_assert(std::size(kTensorInstructions) == static_cast<size_t>(TensorInstruction::kWgmmaBf16) + 1);
+static_assert(std::size(kTensorInstructions) == static_cast<size_t>(TensorInstruction::kWgmmaTf32Registers) + 1);
 
 constexpr const TensorInstructionEntry& EntryOf(TensorInstruction instruction) {
   return kTensorInstructions[static_cast<size_t>(instruction)];

@@ -112,6 +112,7 @@ void WriteStmt(const Stmt& s, int indent, Printer* out) {
         WriteBody(n.body, indent, out);
       },
       [&](const Barrier&) { out->Write("barrier"); }, [&](const Contract& n) { WriteContract(n, out); },
+      [&](const Settle& n) { out->Write(fmt::format("settle {}", n.running)); },
       [&](const Copy& n) { WriteCopy(n, out); }, [&](const Commit&) { out->Write("commit"); },
       [&](const Wait& n) { out->Write(fmt::format("wait {}", n.pending)); },
       [&](const Merge& n) { WriteMerge(n, out); },

@@ -63,6 +63,7 @@ class FuncParser {
       if (tokens_.Accept("let")) return ParseLet();
       if (tokens_.Accept("barrier")) return MakeBarrier();
       if (tokens_.Accept("contract")) return ParseContract();
+      if (tokens_.Accept("settle")) return ParseSettle();
       if (tokens_.Accept("copy")) return ParseCopy();
       if (tokens_.Accept("commit")) return MakeCommit();
       if (tokens_.Accept("wait")) return ParseWait();
@@ -138,6 +139,11 @@ class FuncParser {
     HONE_RETURN_IF_ERROR(tokens_.Expect("*"));
     HONE_ASSIGN_OR_RETURN(MatrixOperand b, exprs_.ParseMatrix());
     return MakeContract(*instruction, std::move(sum), std::move(a), std::move(b));
+  }
+
+  absl::StatusOr<Stmt> ParseSettle() {
+    HONE_ASSIGN_OR_RETURN(const int64_t running, tokens_.ExpectInteger("how many bundles may go on"));
+    return MakeSettle(running);
   }
 
   absl::StatusOr<Stmt> ParseCopy() {

@@ -72,6 +72,9 @@ class FuncVerifier {
         [&](const Contract& n) {
           return Annotate(CheckContract(n), fmt::format("contract {}", EntryOf(n.instruction).name));
         },
+        [](const Settle& n) {
+          return n.running >= 0 ? absl::OkStatus() : Illegal("a settle that leaves {} bundles", n.running);
+        },
         [&](const Copy& n) {
           return Annotate(CheckCopy(n), fmt::format("copy to '{}'", n.buffer == nullptr ? "" : n.buffer->name));
         },
@@ -226,6 +229,7 @@ class FuncVerifier {
 absl::Status Verify(const Func& func, const GridLimits& limits) {
   absl::Status status = FuncVerifier().Run(func);
   if (status.ok()) status = VerifyCopies(func);
+  if (status.ok()) status = VerifyProducts(func);
   if (status.ok() && func.grid.defined()) status = VerifyGrid(func, limits);
   return Annotate(status, fmt::format("func '{}'", func.name));
 }

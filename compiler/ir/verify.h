@@ -28,6 +28,8 @@ absl::Status VerifyGrid(const Func& func, const GridLimits& limits);
 // That no shared buffer is read while every copy to it is still under way; part of Verify. What only some iterations or
 // lanes do wrong is for the interpreter to find.
 absl::Status VerifyCopies(const Func& func);
+// And that nobody uses the sums of instructions that are not settled (verify_products.cc).
+absl::Status VerifyProducts(const Func& func);
 
 }  // namespace hone::ir
 

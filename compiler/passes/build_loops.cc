@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "base/digest.h"
 #include "base/status.h"
@@ -66,7 +68,42 @@ class LoopBuilder {
     return std::min(static_cast<size_t>(it - nest.loops.begin()), nest.loops.size() - nest.StatementLoops());
   }
 
-  ir::Stmt Emit(const Nest& nest) { return ir::MakeBlock({Inside(nest, 0)}, nest.stage.buffer->name); }
+  ir::Stmt Emit(const Nest& nest) {
+    std::vector<ir::Stmt> stmts = {Inside(nest, 0)};
+    if (GoesOn(nest) && SettledIn(nest).loop == nullptr) stmts.push_back(ir::MakeSettle(0));
+    return ir::MakeBlock(std::move(stmts), nest.stage.buffer->name);
+  }
+
+  // Whether its instructions go on while the lane does.
+  static bool GoesOn(const Nest& nest) { return nest.instruction.has_value() && ir::EntryOf(*nest.instruction).blocks; }
+
+  // At the end of whose iterations instructions that go on are waited for, but for the latest so many bundles.
+  struct Settling {
+    const Loop* loop = nullptr;  // null: at the end of the nest
+    int64_t running = 0;
+  };
+  // The innermost loop that is not written out, or the one whose iterations they may outlast. What lanes load for them
+  // stays in registers of its own until they have read it: before the same registers are filled in the next iteration,
+  // all but the bundles after that one are done.
+  static Settling SettledIn(const Nest& nest) {
+    const std::span loops = std::span(nest.loops).first(nest.loops.size() - nest.StatementLoops());
+    const auto serial = [](const Loop& loop) { return loop.kind == ir::LoopKind::kSerial; };
+    const auto outlasted = std::ranges::find_if(loops, [](const Loop& loop) { return loop.running > 0; });
+    if (outlasted == loops.end()) {
+      const auto last = std::find_if(loops.rbegin(), loops.rend(), serial);
+      return {last == loops.rend() ? nullptr : &*last, 0};
+    }
+    if (!ir::EntryOf(*nest.instruction).loads_a) return {&*outlasted, outlasted->running};
+    const Loop* last = &*outlasted;
+    int64_t bundles = 1, since = 1;  // of an iteration
+    for (auto loop = outlasted + 1; loop != loops.end(); ++loop) {
+      since *= loop->max_extent;
+      if (!loop->reduce) continue;
+      last = &*loop;
+      bundles *= std::exchange(since, 1);
+    }
+    return {last, bundles * outlasted->running - 1};
+  }
 
   // What runs inside loops [0, position) of the nest.
   ir::Stmt Inside(const Nest& nest, size_t position) {
@@ -141,6 +178,7 @@ class LoopBuilder {
     std::vector<ir::Stmt> stmts;
     for (const Nest* producer : computed) stmts.push_back(Emit(*producer));
     stmts.push_back(std::move(inside));
+    if (GoesOn(nest) && SettledIn(nest).loop == &loop) stmts.push_back(ir::MakeSettle(SettledIn(nest).running));
     ir::Stmt body = WithBuffers(computed, ir::MakeBlock(std::move(stmts)));
     if (copied.empty()) return ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body));
     if (loop.buffers > 1) return Pipelined(loop, copied, std::move(body));
@@ -172,9 +210,10 @@ class LoopBuilder {
   }
 
   // With n buffers the copies for an iteration begin n - 1 iterations before, once its own have arrived: the lanes meet
-  // in between, so that the buffer which is filled anew has been read by all. One barrier an iteration.
+  // in between, so that the buffer which is filled anew has been read by all. One barrier an iteration. Where
+  // instructions of the iteration before may go on, its buffer is filled one later: it has settled by then.
   ir::Stmt Pipelined(const Loop& loop, const std::vector<const Nest*>& copied, ir::Stmt body) {
-    const int64_t ahead = loop.buffers - 1;
+    const int64_t ahead = loop.buffers - 1 - loop.running;
     std::vector<ir::Stmt> stmts;
     for (int64_t i = 0; i < ahead; ++i) AppendCopies(loop, copied, ir::Expr(i), &stmts);
     std::vector<ir::Stmt> iteration = {ir::MakeWait(ahead - 1)};
@@ -182,6 +221,7 @@ class LoopBuilder {
     iteration.push_back(std::move(body));
     body = ir::MakeBlock(std::move(iteration));
     stmts.push_back(ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body)));
+    if (loop.running > 0) stmts.push_back(ir::MakeSettle(0));
     return WithBuffers(copied, ir::MakeBlock(std::move(stmts)));
   }
 

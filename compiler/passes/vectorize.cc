@@ -31,6 +31,7 @@ class LoopVectorizer {
         [&](const ir::Let&) { return Fail("binds a variable", s); },
         [&](const ir::Barrier&) { return Fail("waits at a barrier", s); },
         [&](const ir::Contract&) { return Fail("holds a tensor instruction", s); },
+        [&](const ir::Settle&) { return Fail("waits for instructions", s); },
         [&](const ir::Copy&) { return Fail("copies asynchronously", s); },
         [&](const ir::Commit&) { return Fail("commits copies", s); },
         [&](const ir::Wait&) { return Fail("waits for copies", s); },

@@ -26,6 +26,7 @@ struct Loop {
   ir::LoopKind kind = ir::LoopKind::kSerial;
   bool reduce = false;
   int64_t buffers = 1;  // of every stage that is copied here: more than 1: while iterations before still compute
+  int64_t running = 0;  // iterations whose instructions may go on while the next ones begin
 };
 
 // A share of a constant buffer that each iteration of a loop brings nearer, for later iterations of a loop around it.

@@ -127,6 +127,10 @@ std::optional<Step> ParseStep(const Words& w) {
   }
   if (verb == "rfactor") return ParseRfactor(w);
   if (verb == "copy_async") return ParseCounted<CopyAsync>(w);
+  if (verb == "pipeline" && w.size() == 4) {
+    const auto buffers = ParseInt(w[2]), running = ParseInt(w[3]);
+    if (buffers.has_value() && running.has_value()) return Pipeline{word(1), *buffers, *running};
+  }
   if (verb == "pipeline") return ParseCounted<Pipeline>(w);
   if (verb == "prefetch" && w.size() == 5) {
     if (const auto ahead = ParseInt(w[4])) return Prefetch{word(1), word(2), word(3), *ahead};
@@ -207,7 +211,10 @@ std::string Print(const Step& step) {
           [](const Winograd& s) { return fmt::format("winograd {} {}", s.stage, s.size); },
           [](const Tensorize& s) { return fmt::format("tensorize {} {}", s.stage, ir::EntryOf(s.instruction).name); },
           [](const CopyAsync& s) { return fmt::format("copy_async {} {}", s.stage, s.count); },
-          [](const Pipeline& s) { return fmt::format("pipeline {} {}", s.loop, s.buffers); },
+          [](const Pipeline& s) {
+            const std::string text = fmt::format("pipeline {} {}", s.loop, s.buffers);
+            return s.running > 0 ? fmt::format("{} {}", text, s.running) : text;
+          },
           [](const Prefetch& s) { return fmt::format("prefetch {} {} {} {}", s.buffer, s.stage, s.loop, s.ahead); },
       },
       step);

@@ -137,10 +137,12 @@ struct CopyAsync {
   int64_t count;
 };
 // The stages that are copied at the loop have so many buffers: the copies for an iteration begin `buffers` - 1
-// iterations before.
+// iterations before, less those whose instructions may go on (which read shared memory themselves) while the next are
+// begun: `running`.
 struct Pipeline {
   std::string loop;
   int64_t buffers;
+  int64_t running = 0;
 };
 
 // While an iteration of the loop runs, what the stage reads of the constant buffer `ahead` iterations later is brought

@@ -100,7 +100,9 @@ absl::Status AllowTf32(const TargetText::Option& option, Target& target) {
   std::vector<TensorInstruction>& instructions = target.tensor_instructions;
   const bool blocks = std::ranges::find(instructions, TensorInstruction::kWgmmaF16) != instructions.end();
   instructions.insert(instructions.begin(), TensorInstruction::kMmaTf32);
-  if (blocks) instructions.push_back(TensorInstruction::kWgmmaTf32);
+  if (blocks) {
+    instructions.insert(instructions.end(), {TensorInstruction::kWgmmaTf32, TensorInstruction::kWgmmaTf32Registers});
+  }
   return absl::OkStatus();
 }
 

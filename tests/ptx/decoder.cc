@@ -300,7 +300,8 @@ absl::Status Decoder::DecodeMma(Instruction i) {
   return absl::OkStatus();
 }
 
-// "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16" of both operands in shared memory, in the order of K.
+// "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16" of operands in shared memory, in the order of K; of TF32 the
+// first may be registers, which come behind the sums.
 absl::Status Decoder::DecodeProduct(Instruction i) {
   const std::string& name = statement_->name;
   const std::vector<Operand>& operands = statement_->operands;
@@ -333,7 +334,13 @@ absl::Status Decoder::DecodeProduct(Instruction i) {
     if (rest != (tf32 ? "11" : "1100") || shape.substr(k) != (tf32 ? "k8" : "k16")) return Unknown();
     i.target = static_cast<uint32_t>(columns);
     HONE_RETURN_IF_ERROR(AddList(operands[0].parts, &i));
-    HONE_ASSIGN_OR_RETURN(i.a, SlotOf(operands[1]));
+    if (operands[1].parts.empty()) {
+      HONE_ASSIGN_OR_RETURN(i.a, SlotOf(operands[1]));
+    } else if (tf32 && operands[1].parts.size() == 4) {
+      HONE_RETURN_IF_ERROR(AddList(operands[1].parts, &i));
+    } else {
+      return Unknown();
+    }
     HONE_ASSIGN_OR_RETURN(i.b, SlotOf(operands[2]));
     HONE_ASSIGN_OR_RETURN(i.c, SlotOf(operands[3]));
   } else {

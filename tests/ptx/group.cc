@@ -77,13 +77,13 @@ absl::Status Group::Run(uint32_t number) {
 bool Group::RunLane(Lane* lane) {
   uint64_t* const s = lane->slots;
   const Instruction* const code = kernel_.code.data();
-  const std::vector<bool>& sums = products_[lane->number / kWarps].sums;
-  const bool watches = !sums.empty();
+  const std::vector<bool>& used = products_[lane->number / kWarps].used;
+  const bool watches = !used.empty();
   uint64_t branches = 0;
   for (const Instruction* i = code + lane->pc;; ++i) {
     if (i->guarded && ((s[i->guard] & 1) != 0) == i->guard_negated) continue;
-    if (watches && i->kind < Kind::kBarrier && TouchesSums(*i, sums)) {
-      return Fail(absl::StatusCode::kFailedPrecondition, *i, *lane, "uses a sum of wgmma that was not waited for");
+    if (watches && i->kind < Kind::kBarrier && Touches(*i, used)) {
+      return Fail(absl::StatusCode::kFailedPrecondition, *i, *lane, "uses a register of wgmma that was not waited for");
     }
     switch (i->kind) {
       case Kind::kCompute:
@@ -150,10 +150,10 @@ void Group::Repack(const Instruction& i, uint64_t* s) const {
   if (i.kind == Kind::kPack) s[i.to] = whole;
 }
 
-bool Group::TouchesSums(const Instruction& i, const std::vector<bool>& sums) const {
+bool Group::Touches(const Instruction& i, const std::vector<bool>& used) const {
   bool touches = false;
-  for (const uint32_t slot : {i.to, i.also_to, i.a, i.b, i.c, i.guard}) touches |= sums[slot];
-  for (uint32_t n = 0; n < i.count; ++n) touches |= sums[kernel_.lists[i.list + n]];
+  for (const uint32_t slot : {i.to, i.also_to, i.a, i.b, i.c, i.guard}) touches |= used[slot];
+  for (uint32_t n = 0; n < i.count; ++n) touches |= used[kernel_.lists[i.list + n]];
   return touches;
 }
 

@@ -69,7 +69,7 @@ class Group {
     bool fenced = false;
     std::vector<Product> open;
     std::deque<std::vector<Product>> bundles;
-    std::vector<bool> sums;  // slots that are being written; empty: none
+    std::vector<bool> used;  // slots that are being written or read; empty: none
   };
   // Of a piece of global memory: instructions that read it as what nobody writes, and that wrote it.
   struct Use {
@@ -92,7 +92,7 @@ class Group {
   bool TouchShared(const Instruction& i, const Lane& lane, uint64_t offset, uint64_t bytes, bool writes);
   void MarkWritten(uint64_t offset, uint32_t bytes, Lane* lane);
   void FenceWrites(Lane* lane);
-  bool TouchesSums(const Instruction& i, const std::vector<bool>& sums) const;
+  bool Touches(const Instruction& i, const std::vector<bool>& used) const;
 
   // What lanes that wait can do together; false: nothing.
   bool Meet();
@@ -109,7 +109,11 @@ class Group {
   bool BeginProduct(const Instruction& i, std::span<Lane> lanes, Products* products);
   bool FindBlocks(const Instruction& i, std::span<Lane> lanes, uint32_t slot, Blocks* blocks);
   bool Visible(const Product& product, const Lane& lane, std::string_view otherwise);
+  // Its registers are nobody else's until it was waited for.
+  void Occupy(const Product& product, Products* products) const;
   bool FinishProduct(const Product& product, std::span<Lane> lanes);
+  // 64 x 8 factors that lanes have in registers.
+  std::vector<float> GatherRegisters(const Instruction& i, std::span<Lane> lanes) const;
   // rows x 16 factors, or 8 of 32 bits.
   std::vector<float> Gather(const Blocks& blocks, uint32_t rows, Element element) const;
 

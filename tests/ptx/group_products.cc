@@ -18,6 +18,9 @@ constexpr uint16_t kEverybody = 0xffff;                      // reads
 // Two chunks of a row.
 uint32_t StepsOf(Element element) { return element == Element::kTf32 ? 8 : 16; }
 
+uint32_t SumsOf(const Instruction& i) { return i.target / 2; }
+bool HasRegisters(const Instruction& i) { return i.count > SumsOf(i); }
+
 bool IsOfWarps(Kind kind) { return kind >= Kind::kProductFence; }
 
 }  // namespace
@@ -59,22 +62,34 @@ bool Group::DoTogether(const Instruction& i, std::span<Lane> lanes, Products* pr
     }
     products->bundles.pop_front();
   }
-  if (products->bundles.empty() && products->open.empty()) {
-    products->sums.clear();
-    products->fenced = false;  // lanes may change their registers again
+  products->used.clear();
+  for (const auto& bundle : products->bundles) {
+    for (const Product& product : bundle) Occupy(product, products);
   }
+  for (const Product& product : products->open) Occupy(product, products);
+  if (products->used.empty()) products->fenced = false;  // lanes may change their registers again
   return true;
+}
+
+void Group::Occupy(const Product& product, Products* products) const {
+  const Instruction& i = *product.instruction;
+  products->used.resize(kernel_.slots);
+  for (uint32_t n = 0; n < i.count; ++n) products->used[kernel_.lists[i.list + n]] = true;
 }
 
 bool Group::BeginProduct(const Instruction& i, std::span<Lane> lanes, Products* products) {
   if (!products->fenced) {
     return Fail(absl::StatusCode::kFailedPrecondition, i, lanes[0], "has no wgmma.fence before it");
   }
+  for (const Instruction* before = &i - 1; HasRegisters(i) && before->kind != Kind::kProductFence; --before) {
+    if (before->kind == Kind::kProduct) continue;
+    return Fail(absl::StatusCode::kFailedPrecondition, i, lanes[0], "has factors written since the last wgmma.fence");
+  }
   Product product{&i, {}, {}, (lanes[0].slots[i.c] & 1) != 0};
-  if (!FindBlocks(i, lanes, i.a, &product.a) || !FindBlocks(i, lanes, i.b, &product.b)) return false;
+  if (!HasRegisters(i) && !FindBlocks(i, lanes, i.a, &product.a)) return false;
+  if (!FindBlocks(i, lanes, i.b, &product.b)) return false;
   if (!Visible(product, lanes[0], "which no fence and barrier made visible")) return false;
-  products->sums.resize(kernel_.slots);
-  for (uint32_t n = 0; n < i.count; ++n) products->sums[kernel_.lists[i.list + n]] = true;
+  Occupy(product, products);
   products->open.push_back(product);
   return true;
 }
@@ -112,7 +127,8 @@ bool Group::FindBlocks(const Instruction& i, std::span<Lane> lanes, uint32_t slo
 
 bool Group::Visible(const Product& product, const Lane& lane, std::string_view otherwise) {
   for (const auto& [blocks, rows] :
-       {std::pair<const Blocks&, uint32_t>{product.a, kRows}, {product.b, product.instruction->target}}) {
+       {std::pair<const Blocks&, uint32_t>{product.a, HasRegisters(*product.instruction) ? 0 : kRows},
+        {product.b, product.instruction->target}}) {
     for (uint32_t row = 0; row < rows; ++row) {
       for (uint64_t chunk = 0; chunk < 2; ++chunk) {
         const uint64_t begin = blocks.PlaceOf(row, chunk, 0);
@@ -148,14 +164,28 @@ std::vector<float> Group::Gather(const Blocks& blocks, uint32_t rows, Element el
   return factors;
 }
 
+// Lane l of warp w has rows 16 w + l / 4, and 8 more, of steps l % 4, and 4 more.
+std::vector<float> Group::GatherRegisters(const Instruction& i, std::span<Lane> lanes) const {
+  std::vector<float> factors(size_t{kRows} * 8);
+  for (uint32_t n = 0; n < kWarps; ++n) {
+    for (uint32_t place = 0; place < 4; ++place) {
+      const uint32_t row = 16 * (n / kWarp) + n % kWarp / 4 + 8 * (place % 2), step = n % 4 + 4 * (place / 2);
+      const uint64_t slot = lanes[n].slots[kernel_.lists[i.list + SumsOf(i) + place]];
+      factors[size_t{row} * 8 + step] = CutOff(static_cast<uint32_t>(slot));
+    }
+  }
+  return factors;
+}
+
 // Lane l of warp w has rows 16 w + l / 4, and 8 more, and of every eight columns 2 (l % 4) and the next.
 bool Group::FinishProduct(const Product& product, std::span<Lane> lanes) {
   const Instruction& i = *product.instruction;
   if (!Visible(product, lanes[0], "which was written before it was waited for")) return false;
   const uint32_t steps = StepsOf(i.element);
-  const std::vector<float> a = Gather(product.a, kRows, i.element), b = Gather(product.b, i.target, i.element);
+  const std::vector<float> a = HasRegisters(i) ? GatherRegisters(i, lanes) : Gather(product.a, kRows, i.element);
+  const std::vector<float> b = Gather(product.b, i.target, i.element);
   for (uint32_t n = 0; n < kWarps; ++n) {
-    for (uint32_t place = 0; place < i.count; ++place) {
+    for (uint32_t place = 0; place < SumsOf(i); ++place) {
       const uint32_t row = 16 * (n / kWarp) + n % kWarp / 4 + 8 * (place / 2 % 2);
       const uint32_t column = 8 * (place / 4) + 2 * (n % 4) + place % 2;
       uint64_t& slot = lanes[n].slots[kernel_.lists[i.list + place]];

@@ -162,6 +162,12 @@ const b: f32[64,40] in [-1, 1]
 c: f32[128,40] over i:128, j:40 = sum k:64 of a[i, k] * b[k, j]
 output c
 )"},
+    {"registers_tf32", "cuda:sm_90a -tf32", "}, {%r", R"(workload "matmul"
+input a: f32[128,128] in [-1, 1]
+const b: f32[128,40] in [-1, 1]
+c: f32[128,40] over i:128, j:40 = sum k:128 of a[i, k] * b[k, j]
+output c
+)"},
     {"blocks_bf16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
 input q: bf16[2,64,64] in [-1, 1]
 input k: bf16[2,40,64] in [-1, 1]
@@ -179,9 +185,13 @@ TEST(PtxDefaults, AreRight) {
     const char* target;
     const char* type;
     const char* spelling;
+    Decisions given = {};
   };
-  for (const Case& c : {Case{"cuda:sm_53", "f32", "fma.rn.f32"}, Case{"cuda:sm_80 -tf32", "f32", "mma.sync"},
-                        Case{"cuda:sm_87", "bf16", "mma.sync"}, Case{"cuda:sm_90a", "f16", "wgmma.mma_async"}}) {
+  constexpr auto kRegisters = static_cast<int64_t>(ir::TensorInstruction::kWgmmaTf32Registers) + 1;
+  for (const Case& c :
+       {Case{"cuda:sm_53", "f32", "fma.rn.f32"}, Case{"cuda:sm_80 -tf32", "f32", "mma.sync"},
+        Case{"cuda:sm_87", "bf16", "mma.sync"}, Case{"cuda:sm_90a", "f16", "wgmma.wait_group.sync.aligned 1"},
+        Case{"cuda:sm_90a -tf32", "f32", "wgmma.wait_group.sync.aligned 3", {{"instruction", kRegisters, {}}}}}) {
     const std::string product = std::string(c.type) == "f32" ? "x[i, k] * w[k, j]" : "f32(x[i, k]) * f32(w[k, j])";
     const ir::Workload workload =
         ir::ParseWorkload(fmt::format("workload \"matmul\"\ninput x: {0}[128,192] in [-1, 1]\n"
@@ -189,7 +199,7 @@ TEST(PtxDefaults, AreRight) {
                                       "t: f32[128,256] over i:128, j:256 = sum k:192 of {1}\noutput t\n",
                                       c.type, product))
             .value();
-    Chooser preferred;
+    Chooser preferred(&c.given);
     std::string ptx;
     EXPECT_TRUE(IsRight(workload, Parsed(c.target), preferred, &ptx)) << c.target;
     EXPECT_THAT(ptx, HasSubstr(c.spelling)) << c.target;

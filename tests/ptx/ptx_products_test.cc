@@ -163,8 +163,23 @@ std::vector<uint32_t> Blocks(bool tf32, bool swizzled) {
 struct Order {
   std::string between = "fence.proxy.async;\nbar.sync 0;\n", fence = "wgmma.fence.sync.aligned;\n",
               after = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n", descriptor;
-  bool tf32 = false, swizzled = false;
+  bool tf32 = false, swizzled = false, registers = false;  // registers: in which lanes have a
 };
+
+// What wgmma takes of a, of blocks in shared memory: rows r and r + 8, steps s and s + 4.
+constexpr char kLoadA[] = R"(
+  shr.u32 %r3, %r1, 5;
+  shl.b32 %r3, %r3, 8;
+  and.b32 %r4, %r1, 31;
+  shl.b32 %r4, %r4, 2;
+  add.s32 %r3, %r3, %r4;
+  cvt.u64.u32 %rd8, %r3;
+  add.s64 %rd8, %rd8, %rd4;
+  ld.shared.u32 %r8, [%rd8];
+  ld.shared.u32 %r9, [%rd8+128];
+  ld.shared.u32 %r10, [%rd8+1024];
+  ld.shared.u32 %r11, [%rd8+1152];
+)";
 
 // Lanes copy 68 bytes each, begin a product, and write down their eight sums.
 absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
@@ -190,24 +205,29 @@ absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
     text += fmt::format("ld.global.u32 %r2, [%rd1+{0}];\nst.shared.u32 [%rd3+{0}], %r2;\n", 512 * n);
   }
   for (int n = 0; n < 8; ++n) text += fmt::format("mov.f32 %f{}, 0f3F800000;\n", n);
-  text += order.between + fmt::format(
-                              "shr.u64 %rd4, %rd4, 4;\nor.b64 %rd5, %rd4, {};\nadd.s64 %rd6, %rd4, {};\n"
-                              "or.b64 %rd6, %rd6, {};\n",
-                              order.swizzled ? 1ULL | 1ULL << 16 | 64ULL << 32 | 1ULL << 62 : 64ULL << 16 | 8ULL << 32,
-                              kA / 16, 8ULL << 16 | 16ULL << 32);
+  text += order.between + (order.registers ? kLoadA : "");
+  text += fmt::format(
+      "shr.u64 %rd4, %rd4, 4;\nor.b64 %rd5, %rd4, {};\nadd.s64 %rd6, %rd4, {};\n"
+      "or.b64 %rd6, %rd6, {};\n",
+      order.swizzled ? 1ULL | 1ULL << 16 | 64ULL << 32 | 1ULL << 62 : 64ULL << 16 | 8ULL << 32, kA / 16,
+      8ULL << 16 | 16ULL << 32);
   text += order.descriptor + "{ .reg .pred p; setp.eq.u32 p, 0, 0;\n" + order.fence +
           "wgmma.mma_async.sync.aligned.m64n16" + (order.tf32 ? "k8.f32.tf32.tf32" : "k16.f32.f16.f16") +
-          " {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, %rd5, %rd6, p, 1, 1" + (order.tf32 ? ";\n" : ", 0, 0;\n") +
-          order.after + "}\n";
+          " {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, " + (order.registers ? "{%r8, %r9, %r10, %r11}" : "%rd5") +
+          ", %rd6, p, 1, 1" + (order.tf32 ? ";\n" : ", 0, 0;\n") + order.after + "}\n";
   text +=
       "st.global.v4.f32 [%rd2], {%f0, %f1, %f2, %f3};\nst.global.v4.f32 [%rd2+16], {%f4, %f5, %f6, %f7};\nret;\n}\n";
   return RunOn(text, 128, {&in, out});
 }
 
 TEST(Wgmma, MultipliesBlocksOfSharedMemory) {
-  for (const auto& [tf32, swizzled] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+  for (const auto& [tf32, swizzled, registers] : {std::tuple(false, false, false),
+                                                  {true, false, false},
+                                                  {false, true, false},
+                                                  {true, true, false},
+                                                  {true, false, true}}) {
     std::vector<uint32_t> out;
-    ASSERT_EQ(Multiply({.tf32 = tf32, .swizzled = swizzled}, &out), absl::OkStatus());
+    ASSERT_EQ(Multiply({.tf32 = tf32, .swizzled = swizzled, .registers = registers}, &out), absl::OkStatus());
     for (uint32_t n = 0; n < out.size(); ++n) {
       const uint32_t lane = n / 8, place = n % 8;
       const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + place / 2 % 2 * 8;
@@ -231,13 +251,25 @@ TEST(Wgmma, SeesWhatWasFencedAndThenWaitedFor) {
 
 TEST(Wgmma, ItsSumsAreThereWhenTheyWereWaitedFor) {
   std::vector<uint32_t> out;
-  const std::string early = "uses a sum of wgmma that was not waited for";
+  const std::string early = "uses a register of wgmma that was not waited for";
   EXPECT_THAT(Multiply({.after = "wgmma.commit_group.sync.aligned;\n"}, &out).message(), HasSubstr(early));
   EXPECT_THAT(Multiply({.after = "wgmma.wait_group.sync.aligned 0;\n"}, &out).message(), HasSubstr(early));
   EXPECT_THAT(
       Multiply({.after = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n"}, &out).message(),
       HasSubstr(early));
   EXPECT_THAT(Multiply({.fence = ""}, &out).message(), HasSubstr("has no wgmma.fence before it"));
+}
+
+TEST(Wgmma, ItsFactorsStayInTheirRegisters) {
+  std::vector<uint32_t> out;
+  const std::string change = "mov.b32 %r8, %r9;\n";
+  EXPECT_THAT(
+      Multiply({.fence = "wgmma.fence.sync.aligned;\n" + change, .tf32 = true, .registers = true}, &out).message(),
+      HasSubstr("has factors written since the last wgmma.fence"));
+  const std::string commit = "wgmma.commit_group.sync.aligned;\n", wait = "wgmma.wait_group.sync.aligned 0;\n";
+  EXPECT_THAT(Multiply({.after = commit + change + wait, .tf32 = true, .registers = true}, &out).message(),
+              HasSubstr("uses a register of wgmma that was not waited for"));
+  EXPECT_EQ(Multiply({.after = commit + wait + change, .tf32 = true, .registers = true}, &out), absl::OkStatus());
 }
 
 TEST(Wgmma, DescriptorsAreOfAllLanesAndInSharedMemory) {

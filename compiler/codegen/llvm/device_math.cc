@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "base/status.h"
-#include "compiler/codegen/llvm/emitter.h"
+#include "compiler/codegen/llvm/math.h"
 
 namespace hone::codegen {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "base/status.h"
 #include "compiler/codegen/llvm/emitter.h"
@@ -39,21 +38,10 @@ Spelling IntrinsicOf(ir::TensorInstruction instruction) {
     case ir::TensorInstruction::kWgmmaTf32:  // without an intrinsic: emit_products.cc
     case ir::TensorInstruction::kWgmmaF16:
     case ir::TensorInstruction::kWgmmaBf16:
+    case ir::TensorInstruction::kWgmmaTf32Registers:
       break;
   }
   return {llvm::Intrinsic::not_intrinsic};
-}
-
-// The float whose first `bits` of fraction are those of x, rounded to nearest with ties away from zero; what comes
-// behind is not read. Half of the last bit is added, which sign and exponent alone are once they are scaled. PTX's own
-// conversion asks each number first whether it is finite. As bits.
-llvm::Value* EmitHalfMore(llvm::IRBuilder<>& builder, llvm::Value* x, int bits) {
-  constexpr uint32_t kSignAndExponent = 0xff800000;
-  llvm::Value* const power = builder.CreateBitCast(
-      builder.CreateAnd(builder.CreateBitCast(x, builder.getInt32Ty()), kSignAndExponent), builder.getFloatTy());
-  llvm::Value* const half = llvm::ConstantFP::get(builder.getFloatTy(), std::ldexp(1.0, -bits - 1));
-  llvm::Value* const more = builder.CreateIntrinsic(llvm::Intrinsic::fma, {builder.getFloatTy()}, {power, half, x});
-  return builder.CreateBitCast(more, builder.getInt32Ty());
 }
 
 }  // namespace

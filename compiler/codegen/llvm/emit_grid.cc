@@ -14,6 +14,7 @@
 #include "compiler/codegen/llvm/emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
+#include "compiler/ir/plain.h"
 #include "compiler/ir/safe_bounds.h"
 
 namespace hone::codegen {
@@ -83,13 +84,28 @@ llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {
 }
 
 // Where an element of a swizzled buffer is: of the bits of its place, those that count rows, below eight, exchange
-// those that count chunks.
+// those that count chunks. What counts whole eights of rows changes neither, and is added behind: the rest is mostly
+// the lane's, which stays while loops go on.
 llvm::Value* Emitter::EmitSwizzled(const ir::BufferNode& buffer, const ir::Expr& index) {
-  const auto number = [&](int64_t n) { return builder_.getInt64(static_cast<uint64_t>(n)); };
-  llvm::Value* const place = builder_.CreateMul(EmitExpr(index), number(ir::SizeOf(buffer.dtype)));
+  const int64_t size = ir::SizeOf(buffer.dtype), eight = ir::kSwizzledRows * ir::kSwizzledRow / size;
+  ir::Linear near, far;
+  const ir::Linear whole = ir::ToLinear(WrittenOut(index), ranges_);
+  for (const auto& [atom, factor] : whole.terms) {
+    (ir::IsMultipleOf(atom * ir::Expr(factor), eight) ? far : near).Add(atom, factor);
+  }
+  near.constant = (whole.constant % eight + eight) % eight;
+  far.constant = whole.constant - near.constant;
+  const ir::Expr eights = ir::FromLinear(far), rest = ir::FromLinear(near);
+  llvm::Value* const begin =
+      builder_.CreateGEP(MemoryTypeOf(buffer.dtype), places_.at(&buffer).pointer, EmitExpr(eights));
+  const auto number = [&](int64_t n) { return builder_.getInt32(static_cast<uint32_t>(n)); };
+  llvm::Value* const place =
+      builder_.CreateMul(builder_.CreateTrunc(EmitExpr(rest), builder_.getInt32Ty()), number(size));
   llvm::Value* const rows = builder_.CreateLShr(place, std::countr_zero<uint64_t>(ir::kSwizzledRows));
   llvm::Value* const chunks = builder_.CreateAnd(rows, number(ir::kSwizzledRow - ir::kSwizzledChunk));
-  return builder_.CreateGEP(builder_.getInt8Ty(), places_.at(&buffer).pointer, builder_.CreateXor(place, chunks));
+  emitted_.clear();  // whose keys are nodes of the two
+  return builder_.CreateGEP(builder_.getInt8Ty(), begin,
+                            builder_.CreateSExt(builder_.CreateXor(place, chunks), builder_.getInt64Ty()));
 }
 
 // Everything a lane wrote before is seen by the lanes of its group after, and by what reads shared memory itself.

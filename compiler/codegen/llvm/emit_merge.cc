@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "compiler/codegen/llvm/emitter.h"
+#include "compiler/ir/plain.h"
 
 namespace hone::codegen {
 

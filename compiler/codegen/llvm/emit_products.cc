@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "compiler/codegen/llvm/emitter.h"
@@ -41,10 +42,10 @@ bool IsCopies(const ir::Stmt& s) {
 
 // As the instruction has its factors in its name; and what is said of them: signs, and of halves that rows are chunks.
 struct Spelling {
-  std::string_view types, factors;
+  std::string_view types, signs;
 };
 Spelling SpellingOf(ir::TensorInstruction instruction) {
-  if (instruction == ir::TensorInstruction::kWgmmaTf32) return {"tf32.tf32", "1, 1"};
+  if (ir::EntryOf(instruction).a == ir::DType::kFloat32) return {"tf32.tf32", "1, 1"};
   return {instruction == ir::TensorInstruction::kWgmmaBf16 ? "bf16.bf16" : "f16.f16", "1, 1, 0, 0"};
 }
 
@@ -128,9 +129,27 @@ llvm::Value* Emitter::EmitDescriptor(const ir::MatrixOperand& operand, const ir:
   return builder_.CreateOr(builder_.CreateLShr(place, std::countr_zero<uint64_t>(kUnit)), builder_.getInt64(distances));
 }
 
-// The text of all instructions; descriptors are its operands from `next` on.
+// What a lane has of a, which is that of all products: of its two rows, of the first chunk and the second, one number
+// each. In the bits behind those that count is something.
+std::vector<llvm::Value*> Emitter::LoadRounded(const Product& product) {
+  const ir::MatrixOperand& a = product.contract->a;
+  const ir::Buffer& buffer = a.first.As<ir::Load>()->buffer;
+  const ir::TensorInstructionEntry& entry = EntryOf(product.contract->instruction);
+  const ir::Expr own = product.a + ir::FloorMod(ir::MakeVar(ir::kLaneVar), ir::Expr(ir::kLanesOfRow));
+  std::vector<llvm::Value*> factors;
+  for (const int64_t behind : {int64_t{0}, a.stride, a.apart, a.stride + a.apart}) {
+    const ir::Expr place = ir::Simplify(own + ir::Expr(behind), ranges_);
+    auto* const load = builder_.CreateLoad(builder_.getFloatTy(), Address(buffer, place, builder_.getFloatTy()));
+    Annotate(load, buffer.get());
+    factors.push_back(EmitHalfMore(builder_, load, entry.fraction_bits));
+    emitted_.clear();  // whose keys are nodes of `place`
+  }
+  return factors;
+}
+
+// The text of all instructions; what it takes beside sums, registers and descriptors, are `factors`.
 std::string Emitter::SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
-                                   std::vector<llvm::Value*>* descriptors) {
+                                   std::vector<llvm::Value*>* factors) {
   const auto number = [&](int64_t n) { return builder_.getInt64(static_cast<uint64_t>(n)); };
   llvm::Value* const lane = variables_.at(ir::kLaneVar);
   const auto bits = [&](int64_t from, int64_t count) {
@@ -139,6 +158,15 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
   };
   llvm::Value* const column = bits(1, ir::kLanesOfRow);
   llvm::Value* const row = bits(ir::kLanesOfRow, ir::kBlockRows);
+  const auto take = [&](llvm::Value* factor) {
+    factors->push_back(factor);
+    return fmt::format("${}", 2 * registers.size() + factors->size() - 1);
+  };
+  std::string loaded;
+  if (EntryOf(products[0].contract->instruction).loads_a) {
+    for (llvm::Value* factor : LoadRounded(products[0])) loaded += (loaded.empty() ? "{" : ", ") + take(factor);
+    loaded += "}";
+  }
   std::string text = "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned;\n";
   for (size_t begin = 0; begin < products.size();) {
     const auto [count, apart] = Together(products.subspan(begin));
@@ -154,15 +182,15 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
       for (const int64_t place : product.sums)
         sums += fmt::format("{}${}", sums.empty() ? "" : ", ", registers.at(place));
     }
-    const size_t next = 2 * registers.size() + descriptors->size();
-    const auto [types, factors] = SpellingOf(contract.instruction);
-    text += fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{} {{{}}}, ${}, ${}, p, {};\n",
-                        static_cast<int64_t>(count) * kColumns, entry.k, types, sums, next, next + 1, factors);
-    descriptors->push_back(EmitDescriptor(contract.a, products[begin].a, rows_before, contract.a.stride));
-    descriptors->push_back(EmitDescriptor(contract.b, products[begin].b, columns_before, apart));
+    const std::string a =
+        entry.loads_a ? loaded : take(EmitDescriptor(contract.a, products[begin].a, rows_before, contract.a.stride));
+    const std::string b = take(EmitDescriptor(contract.b, products[begin].b, columns_before, apart));
+    const auto [types, signs] = SpellingOf(contract.instruction);
+    text += fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{} {{{}}}, {}, {}, p, {};\n",
+                        static_cast<int64_t>(count) * kColumns, entry.k, types, sums, a, b, signs);
     begin += count;
   }
-  return text + "wgmma.commit_group.sync.aligned; }";
+  return text + "}";
 }
 
 // Assembly that changes the sums, and takes `more`; the sums after it.
@@ -171,13 +199,15 @@ std::vector<llvm::Value*> Emitter::EmitOnSums(const std::string& text, const std
   std::string constraints;
   for (size_t i = 0; i < sums.size(); ++i) constraints += "=f,";
   for (size_t i = 0; i < sums.size(); ++i) constraints += fmt::format("{},", i);
-  for (size_t i = 0; i < more.size(); ++i) constraints += "l,";
+  for (const llvm::Value* value : more) constraints += value->getType()->isIntegerTy(32) ? "r," : "l,";
   std::vector<llvm::Value*> arguments = sums;
   arguments.insert(arguments.end(), more.begin(), more.end());
   std::vector<llvm::Type*> types;
   for (const llvm::Value* argument : arguments) types.push_back(argument->getType());
-  llvm::Type* const changed =
-      llvm::StructType::get(context_, std::vector<llvm::Type*>(sums.size(), builder_.getFloatTy()));
+  llvm::Type* changed = builder_.getVoidTy();
+  if (!sums.empty()) {
+    changed = llvm::StructType::get(context_, std::vector<llvm::Type*>(sums.size(), builder_.getFloatTy()));
+  }
   llvm::CallInst* const call = builder_.CreateCall(
       llvm::InlineAsm::get(llvm::FunctionType::get(changed, types, false), text, constraints + "~{memory}", true),
       arguments);
@@ -187,27 +217,74 @@ std::vector<llvm::Value*> Emitter::EmitOnSums(const std::string& text, const std
   return after;
 }
 
-// All of them at once: they add to the same buffer, from the same place on. What is `meanwhile` is emitted between
-// their beginning and where the lanes wait for them.
-void Emitter::EmitAtOnce(std::span<const Product> products, std::span<const ir::Stmt> meanwhile) {
-  const ir::Buffer& sum = SumOf(products[0]);
-  std::map<int64_t, size_t> registers;  // of the sums, by their places
-  for (const Product& product : products) {
-    for (const int64_t place : product.sums) registers.try_emplace(place, registers.size());
+// Whether they are begun at once: lanes load of one place what an instruction does not read itself, while those before
+// it run.
+bool Emitter::GoTogether(const Product& a, const Product& b) {
+  const bool loads = EntryOf(a.contract->instruction).loads_a || EntryOf(b.contract->instruction).loads_a;
+  const bool same = a.contract->instruction == b.contract->instruction &&
+                    a.contract->a.stride == b.contract->a.stride && a.contract->a.apart == b.contract->a.apart &&
+                    ir::Equal(a.a, b.a) &&
+                    a.contract->a.first.As<ir::Load>()->buffer == b.contract->a.first.As<ir::Load>()->buffer;
+  return SumOf(a) == SumOf(b) && ir::Equal(a.sum, b.sum) && (!loads || same);
+}
+
+// All of them at once: they add to the same buffer, from the same place on.
+void Emitter::BeginProducts(std::span<const Product> products) {
+  Sums sums{SumOf(products[0]), products[0].sum, {}};
+  for (const Product& product : products) sums.places.insert(product.sums.begin(), product.sums.end());
+  std::map<int64_t, size_t> registers;
+  for (const int64_t place : sums.places) registers.try_emplace(place, registers.size());
+  std::vector<llvm::Value*> factors;
+  const std::string text = SpellProducts(products, registers, &factors);
+  std::vector<llvm::Value*> places;
+  const std::vector<llvm::Value*> values = EmitOnSums(text, LoadSums(sums, &places), factors);
+  StoreSums(sums, values, places);
+  const auto same = std::ranges::find_if(
+      running_, [&](const Sums& other) { return other.buffer == sums.buffer && ir::Equal(other.first, sums.first); });
+  if (same == running_.end()) {
+    running_.push_back(std::move(sums));
+  } else {
+    same->places.merge(sums.places);
   }
-  llvm::Value* const first = Address(sum, products[0].sum, builder_.getFloatTy());
-  std::vector<llvm::Value*> places(registers.size()), sums(registers.size()), descriptors;
-  for (const auto& [place, index] : registers) {
-    places[index] = builder_.CreateConstGEP1_64(builder_.getFloatTy(), first, static_cast<uint64_t>(place));
-    auto* const load = builder_.CreateLoad(builder_.getFloatTy(), places[index]);
-    Annotate(load, sum.get());
-    sums[index] = load;
+  emitted_.clear();
+}
+
+std::vector<llvm::Value*> Emitter::LoadSums(const Sums& sums, std::vector<llvm::Value*>* places) {
+  llvm::Value* const first = Address(sums.buffer, sums.first, builder_.getFloatTy());
+  std::vector<llvm::Value*> values;
+  for (const int64_t place : sums.places) {
+    places->push_back(builder_.CreateConstGEP1_64(builder_.getFloatTy(), first, static_cast<uint64_t>(place)));
+    auto* const load = builder_.CreateLoad(builder_.getFloatTy(), places->back());
+    Annotate(load, sums.buffer.get());
+    values.push_back(load);
   }
-  const std::string text = SpellProducts(products, registers, &descriptors);
-  sums = EmitOnSums(text, sums, descriptors);
-  for (const ir::Stmt& s : meanwhile) EmitStmt(s);
-  sums = EmitOnSums("wgmma.wait_group.sync.aligned 0;", sums, {});
-  for (size_t i = 0; i < places.size(); ++i) Annotate(builder_.CreateStore(sums[i], places[i]), sum.get());
+  return values;
+}
+
+void Emitter::StoreSums(const Sums& sums, std::span<llvm::Value* const> values, std::span<llvm::Value* const> places) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    Annotate(builder_.CreateStore(values[i], places[i]), sums.buffer.get());
+  }
+}
+
+// Sums that are there now pass through the wait, so that nobody reads them before it. Those that may not be are
+// registers that nothing touches.
+void Emitter::EmitSettle(const ir::Settle& settle) {
+  const std::string text =
+      fmt::format("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned {};", settle.running);
+  if (settle.running > 0) {
+    EmitOnSums(text, {}, {});
+    return;
+  }
+  std::vector<llvm::Value*> values, places;
+  for (const Sums& sums : running_) std::ranges::copy(LoadSums(sums, &places), std::back_inserter(values));
+  values = EmitOnSums(text, values, {});
+  size_t from = 0;
+  for (const Sums& sums : std::exchange(running_, {})) {
+    const size_t count = sums.places.size();
+    StoreSums(sums, std::span(values).subspan(from, count), std::span(places).subspan(from, count));
+    from += count;
+  }
   emitted_.clear();
 }
 
@@ -218,16 +295,15 @@ size_t Emitter::EmitProducts(std::span<const ir::Stmt> stmts) {
   const auto begin = std::ranges::find_if_not(stmts, IsCopies);
   const auto end = std::find_if_not(begin, stmts.end(), IsProducts);
   if (begin == end) return 0;
-  std::span<const ir::Stmt> meanwhile(stmts.begin(), begin);
   std::vector<Product> products;
   for (auto s = begin; s != end; ++s) GatherProducts(*s, &products);
   for (std::span<const Product> left = products; !left.empty();) {
-    const auto other = std::ranges::find_if(
-        left, [&](const Product& p) { return SumOf(p) != SumOf(left[0]) || !ir::Equal(p.sum, left[0].sum); });
+    const auto other = std::ranges::find_if(left, [&](const Product& p) { return !GoTogether(p, left[0]); });
     const auto count = static_cast<size_t>(other - left.begin());
-    EmitAtOnce(left.first(count), std::exchange(meanwhile, {}));
+    BeginProducts(left.first(count));
     left = left.subspan(count);
   }
+  for (auto s = stmts.begin(); s != begin; ++s) EmitStmt(*s);
   return static_cast<size_t>(end - stmts.begin());
 }
 

@@ -3,8 +3,8 @@
 //
 // Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have,
 // emit_merge.cc what lanes read of each other, emit_contract.cc tensor instructions, emit_products.cc those that read
-// shared memory themselves, emit_transposed.cc strided loads side by side, emit_expr.cc expressions, math.cc the
-// vectorized exp, log, tanh, erf, device_math.cc what a CPU takes from its C library.
+// shared memory themselves, emit_transposed.cc strided loads side by side, emit_expr.cc expressions. Numbers are in
+// math.h.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -15,19 +15,18 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/codegen/llvm/math.h"
 #include "compiler/codegen/shared_memory.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/ir/stmt.h"
 
 namespace hone::codegen {
-
-// How a float is multiplied by a power of two: by floats with these bits, or by AVX-512's instruction for it.
-enum class Scaling : uint8_t { kBits, kScalef };
 
 class Emitter {
  public:
@@ -93,17 +92,28 @@ class Emitter {
 
   // emit_products.cc
   struct Product;
+  // What a lane's instructions add to: flat indices behind `first`.
+  struct Sums {
+    ir::Buffer buffer;
+    ir::Expr first;
+    std::set<int64_t> places;
+  };
   // Emits as many of the first `stmts` as are nothing but instructions that read shared memory themselves, and copies
   // before them; how many.
   size_t EmitProducts(std::span<const ir::Stmt> stmts);
-  void EmitAtOnce(std::span<const Product> products, std::span<const ir::Stmt> meanwhile);
+  void BeginProducts(std::span<const Product> products);
+  void EmitSettle(const ir::Settle& settle);
+  std::vector<llvm::Value*> LoadSums(const Sums& sums, std::vector<llvm::Value*>* places);
+  void StoreSums(const Sums& sums, std::span<llvm::Value* const> values, std::span<llvm::Value* const> places);
   std::vector<llvm::Value*> EmitOnSums(const std::string& text, const std::vector<llvm::Value*>& sums,
                                        std::span<llvm::Value* const> more);
+  static bool GoTogether(const Product& a, const Product& b);
   static const ir::Buffer& SumOf(const Product& product);
   void GatherProducts(const ir::Stmt& s, std::vector<Product>* products);
   std::pair<size_t, int64_t> Together(std::span<const Product> products) const;
   std::string SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
-                            std::vector<llvm::Value*>* descriptors);
+                            std::vector<llvm::Value*>* factors);
+  std::vector<llvm::Value*> LoadRounded(const Product& product);
   llvm::Value* EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, llvm::Value* before,
                               int64_t blocks_apart);
 
@@ -161,35 +171,13 @@ class Emitter {
   std::vector<llvm::MDNode*> scopes_;
   // Values of shared nodes within one statement (expressions are DAGs; each node is emitted once).
   std::unordered_map<const ir::ExprNode*, llvm::Value*> emitted_;
+  std::vector<Sums> running_;  // of instructions that were begun and may not be done
   // Values of the strided loads of the stores that come next.
   std::unordered_map<const ir::Load*, llvm::Value*> transposed_;
 };
 
 // Whether something in s reads shared memory itself.
 bool HasProducts(const ir::Stmt& s);
-
-// Vector approximations for f32, after Cephes (Moshier, 1989) and the published error bounds of its polynomials: within
-// 2 ulp of the correctly rounded result for exp and log, 4 ulp for tanh and erf. x: float or vector of float.
-llvm::Value* EmitExp(llvm::IRBuilder<>& builder, llvm::Value* x, Scaling scaling);
-llvm::Value* EmitLog(llvm::IRBuilder<>& builder, llvm::Value* x);
-llvm::Value* EmitTanh(llvm::IRBuilder<>& builder, llvm::Value* x, Scaling scaling);
-llvm::Value* EmitErf(llvm::IRBuilder<>& builder, llvm::Value* x, Scaling scaling);
-llvm::Value* EmitSigmoid(llvm::IRBuilder<>& builder, llvm::Value* x, Scaling scaling);
-
-// IEEE's maximum, of any floats: a NaN of either wins, and -0 is below +0. Five instructions where LLVM takes seven.
-llvm::Value* EmitMaxOfX86(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
-
-// The functions that a CPU takes from its C library, for devices that have none, of f32 and f64 and vectors of them.
-// Computed in f64, so right to about the last bit of f32; of f64 within some 1e-14 of the value (of pow, times the size
-// of its exponent). Sines and cosines of more than 2^50 are not right.
-llvm::Value* EmitDeviceFunction(llvm::IRBuilder<>& builder, ir::Intrinsic function, std::span<llvm::Value* const> args);
-// C's fmod, exact while the quotient is below 2^53.
-llvm::Value* EmitDeviceFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
-
-// bf16 is its bits, an i16, or a vector of them: LLVM's own type needs functions that no C library has, and makes its
-// back end for AVX512-BF16 fail. Both are exact: one rounding, ties to even.
-llvm::Value* EmitFromBFloat(llvm::IRBuilder<>& builder, llvm::Value* bits);  // to f32
-llvm::Value* EmitToBFloat(llvm::IRBuilder<>& builder, llvm::Value* x);       // from any float
 
 }  // namespace hone::codegen
 

@@ -1,9 +1,10 @@
+#include "compiler/codegen/llvm/math.h"
+
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <cmath>
 #include <initializer_list>
-
-#include "compiler/codegen/llvm/emitter.h"
 
 namespace hone::codegen {
 namespace {
@@ -151,6 +152,15 @@ llvm::Value* EmitErf(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Value* large = WithSignOf(b, b.CreateFSub(Const(x, 1.0), tail), x);
   llvm::Value* result = b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 1.0)), small, large);
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
+}
+
+llvm::Value* EmitHalfMore(Builder& builder, llvm::Value* x, int bits) {
+  constexpr uint32_t kSignAndExponent = 0xff800000;
+  llvm::Value* const power = builder.CreateBitCast(
+      builder.CreateAnd(builder.CreateBitCast(x, builder.getInt32Ty()), kSignAndExponent), builder.getFloatTy());
+  llvm::Value* const half = llvm::ConstantFP::get(builder.getFloatTy(), std::ldexp(1.0, -bits - 1));
+  llvm::Value* const more = builder.CreateIntrinsic(llvm::Intrinsic::fma, {builder.getFloatTy()}, {power, half, x});
+  return builder.CreateBitCast(more, builder.getInt32Ty());
 }
 
 llvm::Value* EmitFromBFloat(Builder& b, llvm::Value* bits) {

@@ -9,6 +9,7 @@
 #include "compiler/codegen/opencl/emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
+#include "compiler/ir/plain.h"
 
 namespace hone::codegen {
 namespace opencl {
@@ -216,6 +217,7 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::Let& let) { EmitLet(let); },
       [&](const ir::Barrier&) { Line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); },
       [](const ir::Contract&) { HONE_CHECK(false); },  // Check refuses it
+      [](const ir::Settle&) {},
       // A work-item has no copies that go on without it: what it copies has arrived before it goes on.
       [&](const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {},
       [](const ir::Merge&) { HONE_CHECK(false); },  // Check refuses it

@@ -15,6 +15,47 @@ bool IsCopiedAt(const Nest& nest, const Nest& reader, const Loop& loop) {
   return nest.copy > 0 && nest.at_stage == reader.stage.buffer->name && nest.at_loop == loop.name;
 }
 
+// Instructions go on behind the end of an iteration only where nothing of it but copies fills what they read, and where
+// their sums are all there is: registers, which no loop inside tells apart.
+absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& nest, size_t position) {
+  if (step.running == 0) return absl::OkStatus();
+  if (!nest.instruction.has_value() || !ir::EntryOf(*nest.instruction).blocks) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} has no instruction that could go on: tensorize first", nest.stage.buffer->name));
+  }
+  if (step.running < 0 || step.running > step.buffers - 2) {
+    return absl::FailedPreconditionError(fmt::format("{} iterations go on, of {} buffers: 0 to {} make sense",
+                                                     step.running, step.buffers, step.buffers - 2));
+  }
+  const Loop& loop = nest.loops[position];
+  const bool loads = ir::EntryOf(*nest.instruction).loads_a;
+  bool registers = loop.reduce && nest.guards.empty() && nest.contributes.empty(), steps = false;
+  for (size_t i = position + 1; i < nest.loops.size() - nest.StatementLoops(); ++i) {
+    const Loop& inside = nest.loops[i];
+    registers &= (inside.reduce && !loads) || inside.kind == ir::LoopKind::kUnrolled;
+    steps |= inside.reduce && inside.max_extent > 1;
+  }
+  if (loads && !steps) {
+    return absl::FailedPreconditionError(fmt::format(
+        "instructions of stage {} cannot go on: its lanes would load their factors anew", nest.stage.buffer->name));
+  }
+  if (!registers) {
+    return absl::FailedPreconditionError(
+        fmt::format("instructions of stage {} cannot go on: loop {} is no whole reduction of sums in registers",
+                    nest.stage.buffer->name, loop.name));
+  }
+  for (const Nest& other : state.nests) {
+    if (other.at_stage != nest.stage.buffer->name || IsCopiedAt(other, nest, loop)) continue;
+    for (size_t i = position; i < nest.loops.size(); ++i) {
+      if (nest.loops[i].name != other.at_loop) continue;
+      return absl::FailedPreconditionError(
+          fmt::format("instructions of stage {} cannot go on while stage {} is computed, which they may read",
+                      nest.stage.buffer->name, other.stage.buffer->name));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Apply(const Pipeline& step, State& state) {
@@ -35,7 +76,9 @@ absl::Status Apply(const Pipeline& step, State& state) {
   if (!copies) {
     return absl::FailedPreconditionError(fmt::format("no stage is copied at loop {}: copy_async first", step.loop));
   }
+  HONE_RETURN_IF_ERROR(CheckRunning(step, state, *nest, position));
   loop.buffers = step.buffers;
+  loop.running = step.running;
   // A buffer begins where the one before it ends, which need not be where a copy may begin.
   for (const Nest& other : state.nests) {
     if (IsCopiedAt(other, *nest, loop)) HONE_RETURN_IF_ERROR(CheckCopy(state, other));

@@ -22,6 +22,7 @@ constexpr double kColumn = 0.55;       // cycles of a column of all rows, that t
 constexpr double kBlockBytes = 32;     // each cycle, from the last cache
 constexpr double kBlockBarrier = 160;  // as kBarrier
 constexpr double kRoundedBytes = 64;   // each cycle, that are read, rounded and written again
+constexpr double kLoadedBytes = 256;   // each cycle, that are read and rounded while instructions run; not measured
 
 // Whether steps along the axis are all that one dimension goes along, so that it can be packed in chunks.
 bool IsOwnDimension(const ir::Load& load, const std::string& step) {
@@ -63,6 +64,7 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
     const auto varies = [&](const ir::Load& load) { return StrideOf(load, vector, AxisRanges(stage)) != 0; };
     if (varies(a)) std::swap(a, b);
     if (varies(a) || !varies(b) || a.buffer->dtype != entry.a || b.buffer->dtype != entry.b) continue;
+    if (entry.loads_a && schedule::IsFixed(state, a.buffer.get())) continue;  // it is rounded before the kernel runs
     if (LiesAsWanted(state, a, step, stage, entry) && LiesAsWanted(state, b, step, stage, entry)) {
       found.push_back(instruction);
     }
@@ -91,7 +93,8 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   if (!FitsInstruction(s, work, instruction)) return kNever;
   const int64_t rows = s.rows * s.more_rows, lanes = s.lanes(), warps = lanes / entry.lanes;
-  const int64_t registers = kOtherRegisters + s.width * rows + (entry.blocks ? 0 : 2 * rows + s.width);
+  const int64_t loaded = entry.loads_a ? 2 * rows * s.staged / entry.k : entry.blocks ? 0 : 2 * rows + s.width;
+  const int64_t registers = kOtherRegisters + s.width * rows + loaded;
   if (registers > kMostRegisters) return kNever;
   const double step_bytes = StepBytes(work, s);
   const auto shared = static_cast<int64_t>(step_bytes * static_cast<double>(s.staged * kBuffers));
@@ -109,8 +112,9 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
     LaneShape of_rows = s;
     of_rows.width = 0;
     const double rounded = entry.cuts ? static_cast<double>(per_unit) * steps * StepBytes(work, of_rows) : 0;
-    return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages + rounded / kRoundedBytes +
-           static_cast<double>(rounds) * kStartCycles + PartsCycles(work, s, kBytes, target);
+    return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages +
+           rounded / (entry.loads_a ? kLoadedBytes : kRoundedBytes) + static_cast<double>(rounds) * kStartCycles +
+           PartsCycles(work, s, kBytes, target);
   }
   const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // of a warp, each turn
   const auto words = static_cast<double>(2 * rows + s.width);

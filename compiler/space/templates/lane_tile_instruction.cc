@@ -103,7 +103,7 @@ absl::Status LaneTile::PackChunks() {
     if (fixed) continue;
     name += "p" + stage_;
     if (!in_rows) rows_first_.push_back(name);
-    if (entry.cuts) {
+    if (entry.cuts && (!entry.loads_a || VariesAlongColumns(load))) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
       rounded_[name + "n" + stage_] = name;
       name += "n" + stage_;

@@ -1,4 +1,6 @@
 // The loops of a lane tile: over groups, lanes and a lane's elements, over the reduction, and to fill shared memory.
+#include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "base/status.h"
@@ -141,20 +143,28 @@ absl::Status LaneTile::FillShared() {
       copies = true;
     }
   }
-  return copies ? sketch_.Do(schedule::Pipeline{step_axis_ + "o", buffers}) : absl::OkStatus();
+  if (!copies) return absl::OkStatus();
+  schedule::Pipeline pipeline{step_axis_ + "o", buffers, 1};
+  schedule::State state = sketch_.state;
+  if (!schedule::Apply(pipeline, state).ok() || Choose("running", {0, 1}, 1) == 0) pipeline.running = 0;
+  return sketch_.Do(pipeline);
 }
 
 int64_t LaneTile::ChooseBuffers() {
   if (sketch_.target.memory.async_copy_bytes == 0 || shared_.empty()) return 0;
-  int64_t bytes = 1, once = 0;
-  for (const schedule::Grid& grid : schedule::Grids(sketch_.state)) bytes = std::max(bytes, grid.shared_bytes);
+  int64_t bytes = 1, once = 0, groups = 1;
+  for (const schedule::Grid& grid : schedule::Grids(sketch_.state)) {
+    if (grid.shared_bytes > bytes) std::tie(bytes, groups) = std::pair(grid.shared_bytes, grid.groups);
+  }
   for (const auto& [rounded, source] : rounded_) {
     once += schedule::StoredBytes(sketch_.state, sketch_.Get(rounded));
   }
   const int64_t fit = (SharedBytes() - once) / (bytes - once);
-  // What reads shared memory itself leaves little else to wait for than copies.
-  const int64_t preferred = HasBlocks() ? 4 : 3;
-  return Choose("buffers", {0, 2, 3, 4, 6, 8}, fit < 2 ? 0 : std::min<int64_t>(fit, preferred));
+  // What reads shared memory itself leaves little else to wait for than copies. A group that has a unit for itself may
+  // have all of its memory.
+  const int64_t preferred = !HasBlocks() ? 3 : groups > sketch_.target.hierarchy.units ? 4 : 6;
+  const std::vector<int64_t> counts = {0, 2, 3, 4, 5, 6, 8};
+  return Choose("buffers", counts, *std::prev(std::ranges::upper_bound(counts, std::min(fit, preferred))));
 }
 
 std::vector<int64_t> LaneTile::Widths(const std::string& name) const {

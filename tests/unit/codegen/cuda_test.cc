@@ -157,6 +157,7 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
       alloc t: f32[8] local {{
         for i in 8 {{ t[i] = 0.0f32 }}
         {1}
+        settle 0
         for i in 8 {{ out[lane.id * 8 + i] = t[i] }}
       }}
     }}
@@ -199,11 +200,39 @@ TEST(Cuda, InstructionsReadSharedMemoryThemselves) {
       "f16",
       fmt::format("alloc c: f16[1024] shared {{ if lane.id < 64 {{ copy 8 c[lane.id * 8] = x[lane.id * 8] }} commit "
                   "contract wgmma_f16 t[0 stride 4] += a[{} stride 64 apart 512] * b[{} stride 8 apart 256] "
-                  "wait 0 barrier t[0] = f32(c[lane.id]) }}",
+                  "settle 0 wait 0 barrier t[0] = f32(c[lane.id]) }}",
                   kRow, kColumn));
   EXPECT_LT(copies.find("wgmma.mma_async"), copies.find("cp.async.cg"));
   EXPECT_LT(copies.find("cp.async.commit_group"), copies.find("wgmma.wait_group"));
   EXPECT_LT(copies.find("wgmma.wait_group"), copies.find("cp.async.wait_group"));
+}
+
+// What may go on is waited for by number alone: no register of its sums is touched until all are there.
+TEST(Cuda, InstructionsGoOn) {
+  const std::string later = Product(
+      "f16",
+      fmt::format("for k in 64 {{ contract wgmma_f16 t[0 stride 4] += a[k %% 2 * 1024 + {} stride 64 apart 512] * "
+                  "b[k %% 2 * 512 + {} stride 8 apart 256] settle 1 }}",
+                  kRow, kColumn));
+  EXPECT_EQ(Count(later, "wgmma.mma_async"), 1);
+  EXPECT_EQ(Count(later, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;"), 1);
+  const size_t begun = later.find("wgmma.mma_async"), all = later.find("wgmma.wait_group.sync.aligned 0");
+  const std::string between = later.substr(begun, all - begun);
+  EXPECT_THAT(between, AllOf(Not(HasSubstr("mov.f32")), Not(HasSubstr("mov.b32"))));
+}
+
+// Of a each lane loads what the instruction takes of it, one number of either row and chunk, and rounds it.
+TEST(Cuda, InstructionsTakeRegisters) {
+  const std::string loaded = Product(
+      "f32", fmt::format("unrolled k in 2 {{ unrolled j in 2 {{ contract wgmma_tf32_registers t[j * 2 stride 4] += "
+                         "x[k * 512 + {} stride 64 apart 4] * b[k * 512 + j * 32 + {} stride 4 apart 64] }} }}",
+                         "lane.id // 4 %% 8 * 8", "lane.id %% 4 * 8"));
+  EXPECT_EQ(Count(loaded, "wgmma.fence.sync.aligned"), 2) << "one for what is loaded of one place";
+  EXPECT_EQ(Count(loaded, "wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {"), 2);
+  EXPECT_EQ(Count(loaded, "}, {%r"), 2);
+  EXPECT_EQ(Count(loaded, "fma.rn.f32"), 8);
+  const size_t first = loaded.find("wgmma.mma_async"), second = loaded.find("wgmma.mma_async", first + 1);
+  EXPECT_EQ(Count(loaded.substr(first, second - first), "fma.rn.f32"), 4) << "loaded while the first runs";
 }
 
 // Of swizzled rows the first is named as if they were not; what lanes move has its chunks exchanged.

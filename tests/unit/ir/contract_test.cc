@@ -123,18 +123,22 @@ TEST(Contract, FactorsAreRounded) {
 
 // What wgmma cuts off is not rounded.
 TEST(Contract, FactorsAreCutOff) {
-  const auto times_one = [](const std::string& factor) {
+  const auto product = [](const std::string& instruction, const std::string& a, const std::string& b) {
     return RunText(
         "func f(a: f32[2,8], b: f32[2,8], out: f32[2,2]) { for i in 2 { for k in 8 {"
         "  a[i, k] = 0.0f32 b[i, k] = 0.0f32 } for j in 2 { out[i, j] = 0.0f32 } }"
         "  a[0, 7] = " +
-        factor +
-        " b[0, 7] = 1.0f32 contract wgmma_tf32 out[0, 0 stride 2] += a[0, 0 stride 8 apart 4] * b[0, 0 stride 8 apart "
-        "4]"
-        " }");
+        a + " b[0, 7] = " + b + " contract " + instruction +
+        " out[0, 0 stride 2] += a[0, 0 stride 8 apart 4] * b[0, 0 stride 8 apart "
+        "4] settle 0 }");
   };
-  EXPECT_EQ(times_one("1.0014648f32"), "1.0009766f32 0.0f32 0.0f32 0.0f32");
-  EXPECT_EQ(times_one("-1.0014648f32"), "-1.0009766f32 0.0f32 0.0f32 0.0f32");
+  const std::string one = "1.0f32", cut = "1.0009766f32 0.0f32 0.0f32 0.0f32";
+  EXPECT_EQ(product("wgmma_tf32", "1.0014648f32", one), cut);
+  EXPECT_EQ(product("wgmma_tf32", "-1.0014648f32", one), "-" + cut);
+  EXPECT_EQ(product("wgmma_tf32", one, "1.0014648f32"), cut);
+  EXPECT_EQ(product("wgmma_tf32_registers", one, "1.0014648f32"), cut);
+  EXPECT_EQ(product("wgmma_tf32_registers", "1.0014648f32", one), "1.0019531f32 0.0f32 0.0f32 0.0f32")
+      << "what lanes load they round";
 }
 
 // Four lanes of a row share what they read of a; their columns lie side by side.
@@ -192,6 +196,7 @@ constexpr char kBlocks[] =
     "        contract wgmma_f16 t[0, 0 stride 2] += "
     "a[0, lane.id // 32 * 16 + lane.id // 4 %% 8, 0 stride 64 apart 520] * "
     "b[0, lane.id %% 4 * 2, 0 stride 8 apart 64]\n"
+    "        settle 0\n"
     "        for i in 2 {\n"
     "          for j in 2 {\n"
     "            out[lane.id // 32 * 16 + i * 8 + lane.id // 4 %% 8, lane.id %% 4 * 2 + j] = t[i, j]\n"
@@ -255,6 +260,7 @@ constexpr char kRows[] =
     "a[lane.id // 32 * 16 + lane.id // 4 %% 8, k * 32 + 16 stride 512 apart 8] * "
     "b[lane.id %% 4 * 2, k * 32 + 16 stride 64 apart 8]\n"
     "        }\n"
+    "        settle 0\n"
     "        for i in 2 {\n"
     "          for j in 2 {\n"
     "            out[lane.id // 32 * 16 + i * 8 + lane.id // 4 %% 8, lane.id %% 4 * 2 + j] = t[i, j]\n"
@@ -314,6 +320,30 @@ TEST(Contract, SwizzledBuffersAreAccessedInChunks) {
   EXPECT_THAT(verdict("ramp(lane.id * 8, 1, 8)"), HasSubstr("8 elements of swizzled 's' at once"));
   EXPECT_THAT(verdict("ramp(lane.id * 2, 1, 4)"), HasSubstr("4 elements of swizzled 's' at once"));
   EXPECT_THAT(verdict("ramp(lane.id, 32, 4)"), HasSubstr("4 elements of swizzled 's' at once"));
+}
+
+// They go on while their lane does: until it has waited for them, what they use is theirs.
+TEST(Contract, InstructionsThatGoOnAreSettled) {
+  const auto verdict = [](const std::string& from, const std::string& to) {
+    return VerdictWith(kBlocks, from, to, 8192);
+  };
+  EXPECT_EQ(verdict("settle 0", "settle 0"), "");
+  EXPECT_THAT(verdict("settle 0", ""), HasSubstr("'t' is read while an instruction may still use it: settle it first"));
+  EXPECT_THAT(verdict("settle 0", "settle 1"), HasSubstr("'t' is read while"));
+  EXPECT_THAT(verdict("settle 0", "t[0, 0] = 0.0f32 settle 0"), HasSubstr("'t' is written while"));
+  EXPECT_THAT(verdict("settle 0", "if f32(x[0, 0]) > 0.0f32 { settle 0 }"), HasSubstr("'t' is read while"));
+  EXPECT_THAT(verdict("settle 0", "if lane.id < 4 { settle 0 } settle 0"),
+              HasSubstr("a settle where lanes of a group may part"));
+  // In the next iteration, if not in the first.
+  EXPECT_THAT(verdict("settle 0",
+                      "settle 0 for n in 2 { out[0, 0] = t[0, 0] contract wgmma_f16 t[0, 0 stride 2] += "
+                      "a[0, lane.id // 32 * 16 + lane.id // 4 %% 8, 0 stride 64 apart 520] * "
+                      "b[0, lane.id %% 4 * 2, 0 stride 8 apart 64] } settle 0"),
+              HasSubstr("'t' is read while"));
+  const std::string text = kBlocks;
+  const size_t settle = text.find("        settle 0\n");
+  EXPECT_THAT(VerdictWith(text.substr(0, settle) + "      }\n    }\n  }\n}\n", "alloc t", "alloc t", 8192),
+              HasSubstr("'t' ends while an instruction may still use it"));
 }
 
 TEST(Contract, BlocksLieAsTheInstructionReadsThem) {

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
+#include "compiler/ir/plain.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "tests/unit/ir/eval_text.h"

@@ -312,12 +312,12 @@ TEST(CopyAsync, ATargetWithoutSharedMemoryRefusesIt) {
 }
 
 TEST(CopyAsync, TextReadsBack) {
-  const std::string text = "copy_async xrt 4\npipeline ko 2\n";
+  const std::string text = "copy_async xrt 4\npipeline ko 2\npipeline ko 4 1\n";
   EXPECT_EQ(Print(Parse(text)), text);
   EXPECT_FALSE(ParseSchedule("copy_async xrt").ok());
   EXPECT_FALSE(ParseSchedule("copy_async xrt four").ok());
   EXPECT_FALSE(ParseSchedule("pipeline ko").ok());
-  EXPECT_FALSE(ParseSchedule("pipeline ko 2 3").ok());
+  EXPECT_FALSE(ParseSchedule("pipeline ko 2 three").ok());
 }
 
 }  // namespace

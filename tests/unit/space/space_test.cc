@@ -289,6 +289,20 @@ c: f32[2,64,24] over h:2, i:64, j:24 = sum e:64 of q[h, i, e] * k[h, j, e]
 output c
 )",
      "cuda -arch=sm_90a -tf32"},
+    {"loaded_rows", "wgmma_tf32_registers", R"(workload "matmul"
+input a: f32[128,128] in [-1, 1]
+const b: f32[128,32] in [-1, 1]
+c: f32[128,32] over i:128, j:32 = sum k:128 of a[i, k] * b[k, j]
+output c
+)",
+     "cuda -arch=sm_90a -tf32"},
+    {"loaded_and_rounded_rows", "wgmma_tf32_registers", R"(workload "matmul"
+input q: f32[2,64,64] in [-1, 1]
+input k: f32[2,24,64] in [-1, 1]
+c: f32[2,64,24] over h:2, i:64, j:24 = sum e:64 of q[h, i, e] * k[h, j, e]
+output c
+)",
+     "cuda -arch=sm_90a -tf32"},
     {"blocks_of_several", "wgmma_bf16", R"(workload "matmul"
 input q: bf16[2,64,32] in [-1, 1]
 input k: bf16[2,24,32] in [-1, 1]

@@ -1,0 +1,112 @@
+// That nobody uses what instructions which go on by themselves may still be changing, and that all are waited for.
+// Whose operands change meanwhile is not told here: buffers are refilled in turns, which only running it shows.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/ir/match.h"
+#include "compiler/ir/verify.h"
+#include "fmt/format.h"
+
+namespace hone::ir {
+namespace {
+
+// An instruction that reads shared memory itself, and so goes on while its lanes do.
+const Contract* AsProduct(const Stmt& s) {
+  const Contract* contract = s.As<Contract>();
+  return contract != nullptr && EntryOf(contract->instruction).blocks ? contract : nullptr;
+}
+
+const BufferNode* BufferOf(const MatrixOperand& operand) { return operand.first.As<Load>()->buffer.get(); }
+
+class ProductVerifier {
+ public:
+  absl::Status Run(const Func& func) {
+    HONE_RETURN_IF_ERROR(Check(func.body));
+    if (running_.empty()) return absl::OkStatus();
+    return Running(BufferOf(running_[0]->sum), "is what the func leaves");
+  }
+
+ private:
+  static absl::Status Running(const BufferNode* buffer, const char* what) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' {} while an instruction may still use it: settle it first", buffer->name, what));
+  }
+
+  void Begin(const std::vector<const Contract*>& products) {
+    for (const Contract* product : products) {
+      if (std::ranges::find(running_, product) == running_.end()) running_.push_back(product);
+    }
+  }
+
+  bool IsSum(const BufferNode* buffer) const {
+    return std::ranges::any_of(running_, [&](const Contract* c) { return BufferOf(c->sum) == buffer; });
+  }
+
+  absl::Status Check(const Stmt& s) {
+    if (const Contract* product = AsProduct(s)) {
+      Begin({product});
+      return absl::OkStatus();
+    }
+    if (const Settle* settle = s.As<Settle>()) {
+      if (settle->running == 0) running_.clear();
+      return absl::OkStatus();
+    }
+    if (!running_.empty()) HONE_RETURN_IF_ERROR(CheckUses(s));
+    if (const If* branch = s.As<If>()) return CheckIf(*branch);
+    HONE_RETURN_IF_ERROR(CheckChildren(s));
+    // The next iteration comes to what this one leaves.
+    if (s.As<For>() != nullptr && !running_.empty()) HONE_RETURN_IF_ERROR(CheckChildren(s));
+    const Alloc* alloc = s.As<Alloc>();
+    return alloc == nullptr ? absl::OkStatus() : CheckEnd(alloc->buffer.get());
+  }
+
+  absl::Status CheckChildren(const Stmt& s) {
+    absl::Status status;
+    ForEachChild(s, [&](const Stmt& child) { status.Update(Check(child)); }, [](const Expr&) {});
+    return status;
+  }
+
+  absl::Status CheckIf(const If& branch) {
+    const std::vector<const Contract*> before = running_;
+    HONE_RETURN_IF_ERROR(Check(branch.then_case));
+    const std::vector<const Contract*> after = std::exchange(running_, before);
+    if (branch.else_case.defined()) HONE_RETURN_IF_ERROR(Check(branch.else_case));
+    Begin(after);
+    return absl::OkStatus();
+  }
+
+  // What the statement itself reads and writes.
+  absl::Status CheckUses(const Stmt& s) const {
+    if (const Buffer written = WrittenBy(s); written != nullptr && IsSum(written.get())) {
+      return Running(written.get(), "is written");
+    }
+    absl::Status status;
+    ForEachChild(
+        s, [](const Stmt&) {},
+        [&](const Expr& child) {
+          ForEachExpr(child, [&](const Expr& e) {
+            const Load* load = e.As<Load>();
+            if (load != nullptr && IsSum(load->buffer.get())) status.Update(Running(load->buffer.get(), "is read"));
+          });
+        });
+    return status;
+  }
+
+  absl::Status CheckEnd(const BufferNode* buffer) const {
+    const bool used = std::ranges::any_of(running_, [&](const Contract* c) {
+      return BufferOf(c->sum) == buffer || BufferOf(c->a) == buffer || BufferOf(c->b) == buffer;
+    });
+    return used ? Running(buffer, "ends") : absl::OkStatus();
+  }
+
+  std::vector<const Contract*> running_;  // begun, and perhaps not done
+};
+
+}  // namespace
+
+absl::Status VerifyProducts(const Func& func) { return ProductVerifier().Run(func); }
+
+}  // namespace hone::ir
