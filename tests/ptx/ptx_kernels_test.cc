@@ -168,6 +168,18 @@ const b: f32[128,40] in [-1, 1]
 c: f32[128,40] over i:128, j:40 = sum k:128 of a[i, k] * b[k, j]
 output c
 )"},
+    {"laid_out_tf32", "cuda:sm_90a -tf32", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
+input a: f32[128,96] in [-1, 1]
+input b: f32[96,40] in [-1, 1]
+c: f32[128,40] over i:128, j:40 = sum k:96 of a[i, k] * b[k, j]
+output c
+)"},
+    {"laid_out_f16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
+input a: f16[64,2,64] in [-1, 1]
+input b: f16[2,64,32] in [-1, 1]
+c: f32[2,64,32] over h:2, i:64, j:32 = sum k:64 of f32(a[k, h, i]) * f32(b[h, k, j])
+output c
+)"},
     {"blocks_bf16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
 input q: bf16[2,64,64] in [-1, 1]
 input k: bf16[2,40,64] in [-1, 1]

@@ -31,12 +31,18 @@ bool IsOwnDimension(const ir::Load& load, const std::string& step) {
   return std::ranges::count_if(load.indices, along) == 1 && index->As<ir::Var>() != nullptr;
 }
 
+bool IsInput(const schedule::State& state, const ir::Buffer& buffer) {
+  return std::ranges::any_of(state.params, [&](const ir::Param& param) { return param.buffer == buffer; });
+}
+
 // Whether steps along the axis can lie side by side, as the instruction wants them.
 bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std::string& step, const ir::Stage& stage,
                   const ir::TensorInstructionEntry& entry) {
   const std::optional<int64_t> stride = StrideOf(load, step, AxisRanges(stage));
   if (!stride.has_value() || *stride <= 0 || (entry.blocks && !IsOwnDimension(load, step))) return false;
-  return *stride == 1 || entry.chunk == 1 || schedule::IsFixed(state, load.buffer.get());  // what is fixed is packed
+  // What is fixed is packed, and what an instruction reads itself of an input is laid out anew before.
+  return *stride == 1 || entry.chunk == 1 || schedule::IsFixed(state, load.buffer.get()) ||
+         (entry.blocks && IsInput(state, load.buffer));
 }
 
 }  // namespace
@@ -85,6 +91,10 @@ bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruc
   return rows && lanes && s.width % 2 == 0 && s.lanes_x % ir::kLanesOfRow == 0 &&
          divides(s.width * s.lanes_x, work.columns) && divides(s.rows * s.lanes_y, work.rows) &&
          divides(s.more_rows * s.lanes_z, work.more_rows);
+}
+
+double LayoutCycles(const ir::BufferNode& buffer, const target::Target& target) {
+  return LaunchCycles(2 * static_cast<double>(ir::NumBytes(buffer)), kBytes, target);
 }
 
 double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorInstruction instruction,

@@ -26,6 +26,8 @@ int64_t MostWidth(ir::TensorInstruction instruction);
 // is left over.
 bool FitsInstruction(const LaneShape& shape, const LaneWork& work, ir::TensorInstruction instruction);
 
+// Of a launch that lays a buffer out anew.
+double LayoutCycles(const ir::BufferNode& buffer, const target::Target& target);
 // As BestLaneShape and LaneCycles, with the instruction; infinity where no shape fits.
 double InstructionCycles(const LaneWork& work, const LaneShape& shape, ir::TensorInstruction instruction,
                          const target::Target& target);

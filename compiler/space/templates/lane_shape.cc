@@ -64,10 +64,14 @@ int64_t GroupsOf(const LaneWork& work, const LaneShape& s) {
          Up(work.more_rows, s.more_rows * s.lanes_z) * work.others * s.parts;
 }
 
+double LaunchCycles(double bytes, double unit_bytes, const target::Target& target) {
+  return kLaunch + bytes / (unit_bytes * target.hierarchy.units);
+}
+
 double PartsCycles(const LaneWork& work, const LaneShape& s, double unit_bytes, const target::Target& target) {
   if (s.parts == 1) return 0;
   const auto results = static_cast<double>(work.columns * work.rows * work.more_rows * work.others * s.parts);
-  return kLaunch + results * 2 * sizeof(float) / (unit_bytes * target.hierarchy.units);
+  return LaunchCycles(results * 2 * sizeof(float), unit_bytes, target);
 }
 
 void ForEachRowTile(const LaneWork& work, const LaneShape& shape, int64_t most_lanes,

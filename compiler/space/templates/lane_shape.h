@@ -41,6 +41,8 @@ inline constexpr double kStartCycles = 1500;  // until a group has its first ope
 
 constexpr int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }  // a / b, rounded up
 int64_t GroupsOf(const LaneWork& work, const LaneShape& shape);
+// Of a launch that only moves so many bytes, so many of them a cycle and unit.
+double LaunchCycles(double bytes, double unit_bytes, const target::Target& target);
 // Of a launch that takes the parts of a reduction together, and of moving these at so many bytes a cycle and unit; 0
 // for one part.
 double PartsCycles(const LaneWork& work, const LaneShape& shape, double unit_bytes, const target::Target& target);

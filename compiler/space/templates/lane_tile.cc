@@ -134,6 +134,9 @@ LaneTile::Shapes LaneTile::ShapesWith(std::optional<ir::TensorInstruction> instr
     if (work.has_value() && instruction.has_value()) {
       shape = BestInstructionShape(*work, *instruction, sketch_.target);
       cycles = InstructionCycles(*work, shape, *instruction, sketch_.target);
+      for (const ir::Load& load : LoadsOf(reduced_)) {
+        if (IsLaidOutBefore(load, ir::EntryOf(*instruction))) cycles += LayoutCycles(*load.buffer, sketch_.target);
+      }
     } else if (work.has_value()) {
       shape = BestLaneShape(*work, sketch_.target);
       cycles = LaneCycles(*work, shape, sketch_.target);

@@ -140,6 +140,8 @@ class LaneTile {
   absl::Status PackChunks();
   // As ChoosePad.
   int64_t InstructionPad(const std::string& name, const ir::Load& load);
+  // Whether the steps of an input lie apart which an instruction reads itself: a launch before lays them side by side.
+  bool IsLaidOutBefore(const ir::Load& load, const ir::TensorInstructionEntry& entry) const;
   // Puts what the instruction reads itself into shared memory.
   absl::Status StageBlocks(const std::string& name);
   // The loops over lanes (second axis, rows, columns) so that those which run an instruction together come last: four

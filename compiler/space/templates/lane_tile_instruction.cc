@@ -79,6 +79,11 @@ absl::Status LaneTile::PackSteps() {
   return absl::OkStatus();
 }
 
+bool LaneTile::IsLaidOutBefore(const ir::Load& load, const ir::TensorInstructionEntry& entry) const {
+  return entry.blocks && !schedule::IsFixed(sketch_.state, load.buffer.get()) &&
+         StrideOf(load, step_axis_, AxisRanges(reduction())) != 1;
+}
+
 absl::Status LaneTile::PackChunks() {
   const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction_);
   const ir::Stage s = reduction();
@@ -87,7 +92,8 @@ absl::Status LaneTile::PackChunks() {
         std::ranges::find_if(load.indices, [&](const ir::Expr& index) { return ir::UsesVar(index, step_axis_); });
     const auto dim = static_cast<int>(along - load.indices.begin());
     const bool fixed = schedule::IsFixed(sketch_.state, load.buffer.get());
-    const bool in_rows = !fixed && step_ * ir::SizeOf(load.buffer->dtype) == ir::kSwizzledRow;
+    const bool before = IsLaidOutBefore(load, entry);
+    const bool in_rows = !fixed && !before && step_ * ir::SizeOf(load.buffer->dtype) == ir::kSwizzledRow;
     std::vector<schedule::PackDim> dims;
     if (!in_rows) dims.push_back({dim, entry.chunk, false});
     for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
@@ -95,15 +101,21 @@ absl::Status LaneTile::PackChunks() {
     }
     dims.push_back(in_rows ? schedule::PackDim{dim} : schedule::PackDim{dim, entry.chunk, true});
     std::string name = load.buffer->name;
-    if (entry.cuts && fixed) {
+    const bool cut = entry.cuts && (!entry.loads_a || VariesAlongColumns(load));
+    if (cut && (fixed || before)) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
       name += "n" + stage_;
     }
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{name, stage_, std::move(dims)}));
     if (fixed) continue;
+    if (before && cut) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{name}));
     name += "p" + stage_;
+    if (before) {
+      HONE_RETURN_IF_ERROR(ScheduleLaneElementwise(sketch_, name));
+      continue;
+    }
     if (!in_rows) rows_first_.push_back(name);
-    if (entry.cuts && (!entry.loads_a || VariesAlongColumns(load))) {
+    if (cut) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
       rounded_[name + "n" + stage_] = name;
       name += "n" + stage_;

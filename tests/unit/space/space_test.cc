@@ -303,6 +303,20 @@ c: f32[2,64,24] over h:2, i:64, j:24 = sum e:64 of q[h, i, e] * k[h, j, e]
 output c
 )",
      "cuda -arch=sm_90a -tf32"},
+    {"laid_out_before", "wgmma_f16", R"(workload "matmul"
+input a: f16[64,2,64] in [-1, 1]
+input b: f16[2,64,32] in [-1, 1]
+c: f32[2,64,32] over h:2, i:64, j:32 = sum k:64 of f32(a[k, h, i]) * f32(b[h, k, j])
+output c
+)",
+     "cuda:sm_90a"},
+    {"rounded_before", "wgmma_tf32_registers", R"(workload "matmul"
+input a: f32[128,64] in [-1, 1]
+input b: f32[64,32] in [-1, 1]
+c: f32[128,32] over i:128, j:32 = sum k:64 of a[i, k] * b[k, j]
+output c
+)",
+     "cuda -arch=sm_90a -tf32"},
     {"blocks_of_several", "wgmma_bf16", R"(workload "matmul"
 input q: bf16[2,64,32] in [-1, 1]
 input k: bf16[2,24,32] in [-1, 1]
