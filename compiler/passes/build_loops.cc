@@ -102,7 +102,7 @@ class LoopBuilder {
       last = &*loop;
       bundles *= std::exchange(since, 1);
     }
-    return {last, bundles * outlasted->running - 1};
+    return {last, bundles - 1};
   }
 
   // What runs inside loops [0, position) of the nest.

@@ -35,9 +35,10 @@ absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& 
     registers &= (inside.reduce && !loads) || inside.kind == ir::LoopKind::kUnrolled;
     steps |= inside.reduce && inside.max_extent > 1;
   }
-  if (loads && !steps) {
-    return absl::FailedPreconditionError(fmt::format(
-        "instructions of stage {} cannot go on: its lanes would load their factors anew", nest.stage.buffer->name));
+  if (loads && (!steps || step.running > 1)) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} iterations of stage {} cannot go on: its lanes would load factors anew that are still read",
+                    step.running, nest.stage.buffer->name));
   }
   if (!registers) {
     return absl::FailedPreconditionError(

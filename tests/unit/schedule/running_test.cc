@@ -151,8 +151,11 @@ INSTANTIATE_TEST_SUITE_P(Types, RunningOf, ::testing::Values(Halves(), Floats())
 
 TEST_P(RunningOf, MeansTheSame) {
   EXPECT_EQ(Check(GetParam(), ""), absl::OkStatus());
-  for (const char* pipeline : {"2", "3 1", "4", "4 1", "4 2", "8 1", "8 6"}) {
+  for (const char* pipeline : {"2", "3 1", "4", "4 1", "8 1"}) {
     EXPECT_EQ(Check(GetParam(), fmt::format("pipeline ko {}\n", pipeline)), absl::OkStatus()) << pipeline;
+  }
+  for (const char* pipeline : {"4 2", "8 6"}) {
+    EXPECT_EQ(Check(Halves(), fmt::format("pipeline ko {}\n", pipeline)), absl::OkStatus()) << pipeline;
   }
 }
 
@@ -171,7 +174,8 @@ TEST(Running, InstructionsAreSettledBeforeTheirRegistersAreFilledAnew) {
   const std::string later = Lowered(Floats(), "pipeline ko 4 1\n");
   EXPECT_THAT(later, HasSubstr("settle 3"));
   EXPECT_LT(later.find("settle 3"), later.find("settle 0"));
-  EXPECT_THAT(Lowered(Floats(), "pipeline ko 4 2\n"), HasSubstr("settle 7"));
+  EXPECT_THAT(std::string(Check(Floats(), "pipeline ko 4 2").message()),
+              HasSubstr("its lanes would load factors anew that are still read"));
 }
 
 TEST(Running, SaysWhatDoesNotFit) {
