@@ -31,6 +31,15 @@ bool IsOwnDimension(const ir::Load& load, const std::string& step) {
   return std::ranges::count_if(load.indices, along) == 1 && index->As<ir::Var>() != nullptr;
 }
 
+// Of one step.
+double RoundingCycles(const LaneWork& work, const LaneShape& s, const ir::TensorInstructionEntry& entry) {
+  LaneShape of_rows = s;
+  of_rows.width = 0;
+  const double rows = StepBytes(work, of_rows), columns = StepBytes(work, s) - rows;
+  return (work.rounds_rows ? rows / (entry.loads_a ? kLoadedBytes : kRoundedBytes) : 0) +
+         (work.rounds_columns ? columns / kRoundedBytes : 0);
+}
+
 bool IsInput(const schedule::State& state, const ir::Buffer& buffer) {
   return std::ranges::any_of(state.params, [&](const ir::Param& param) { return param.buffer == buffer; });
 }
@@ -119,12 +128,9 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
     const double busy = static_cast<double>(per_unit * lanes / entry.lanes) * turns * columns * kColumn;
     const double memory = static_cast<double>(per_unit) * steps * step_bytes / kBlockBytes;
     const double stages = static_cast<double>(rounds) * steps / static_cast<double>(s.staged);
-    LaneShape of_rows = s;
-    of_rows.width = 0;
-    const double rounded = entry.cuts ? static_cast<double>(per_unit) * steps * StepBytes(work, of_rows) : 0;
-    return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages +
-           rounded / (entry.loads_a ? kLoadedBytes : kRoundedBytes) + static_cast<double>(rounds) * kStartCycles +
-           PartsCycles(work, s, kBytes, target);
+    const double rounding = static_cast<double>(per_unit) * steps * RoundingCycles(work, s, entry);
+    return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages + rounding +
+           static_cast<double>(rounds) * kStartCycles + PartsCycles(work, s, kBytes, target);
   }
   const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // of a warp, each turn
   const auto words = static_cast<double>(2 * rows + s.width);

@@ -30,6 +30,8 @@ struct LaneWork {
   // Bytes that a group reads for one step, window and all: of the operand that varies along the columns for one of
   // them; of the other for one row, and what of that another row adds, as windows overlap.
   double column_bytes = 0, row_bytes = 0, row_growth = 1, more_growth = 1;
+  // Of the two, what an instruction that cuts off has rounded first while the group runs.
+  bool rounds_columns = false, rounds_rows = false;
 };
 
 inline constexpr int64_t kMostRows = 16;  // of a lane, along both axes

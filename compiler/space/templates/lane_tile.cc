@@ -128,15 +128,19 @@ LaneTile::Shapes LaneTile::ShapesWith(std::optional<ir::TensorInstruction> instr
   Shapes found;
   for (const auto& pair : RowAxes()) {
     std::tie(row_, second_) = pair;
-    const std::optional<LaneWork> work = Work();
+    std::optional<LaneWork> work = Work();
     LaneShape shape;
     double cycles = 0;
     if (work.has_value() && instruction.has_value()) {
-      shape = BestInstructionShape(*work, *instruction, sketch_.target);
-      cycles = InstructionCycles(*work, shape, *instruction, sketch_.target);
+      const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction);
       for (const ir::Load& load : LoadsOf(reduced_)) {
-        if (IsLaidOutBefore(load, ir::EntryOf(*instruction))) cycles += LayoutCycles(*load.buffer, sketch_.target);
+        const bool before = IsLaidOutBefore(load, entry), columns = VariesAlongColumns(load);
+        if (before) cycles += LayoutCycles(*load.buffer, sketch_.target);
+        if (!entry.cuts || schedule::IsFixed(sketch_.state, load.buffer.get())) continue;
+        (columns ? work->rounds_columns : work->rounds_rows) |= !before || (entry.loads_a && !columns);
       }
+      shape = BestInstructionShape(*work, *instruction, sketch_.target);
+      cycles += InstructionCycles(*work, shape, *instruction, sketch_.target);
     } else if (work.has_value()) {
       shape = BestLaneShape(*work, sketch_.target);
       cycles = LaneCycles(*work, shape, sketch_.target);
