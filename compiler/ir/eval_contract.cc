@@ -41,18 +41,28 @@ double ContractCode::Rounded(double value, bool cuts) const {
   return std::ldexp(cuts ? std::trunc(scaled) : std::round(scaled), exponent - entry_->fraction_bits - 1);
 }
 
+Value ContractCode::Plus(Value x, Value y) const {
+  if (IsFloat(entry_->sum)) {
+    x.d += y.d;
+  } else {
+    x.i = static_cast<int64_t>(static_cast<uint64_t>(x.i) + static_cast<uint64_t>(y.i));
+  }
+  return x;
+}
+
 Value ContractCode::Product(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const {
   Value total{};
   if (IsFloat(entry_->sum)) total.d = 0;
   for (int64_t k = 0; k < entry_->k && !frame.failed; ++k) {
     const Value a = Read(a_, firsts[1], row, k, entry_->Chunk(), frame);
     const Value b = Read(b_, firsts[2], column, k, entry_->Chunk(), frame);
+    Value product{};
     if (IsFloat(entry_->sum)) {
-      total.d += Rounded(a.d, entry_->cuts && !entry_->loads_a) * Rounded(b.d, entry_->cuts);
-    } else {  // what wraps in 64 bits wraps the same in fewer
-      total.i = static_cast<int64_t>(static_cast<uint64_t>(total.i) +
-                                     static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
+      product.d = Rounded(a.d, entry_->cuts && !entry_->loads_a) * Rounded(b.d, entry_->cuts);
+    } else {
+      product.i = static_cast<int64_t>(static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
     }
+    total = Plus(total, product);
   }
   return total;
 }
@@ -68,13 +78,8 @@ std::vector<Value> ContractCode::Products(const int64_t (&firsts)[3], Frame& fra
 bool ContractCode::Add(const ProductQueue::Entry& entry, Frame& frame) const {
   for (int64_t i = 0; i < entry_->m * entry_->n && !frame.failed; ++i) {
     const int64_t row = i / entry_->n, column = i % entry_->n;
-    Value total = Read(sum_, entry.firsts[0], row, column, entry_->n, frame);
-    const Value added = entry.added[static_cast<size_t>(i)];
-    if (IsFloat(entry_->sum)) {
-      total.d += added.d;
-    } else {
-      total.i = static_cast<int64_t>(static_cast<uint64_t>(total.i) + static_cast<uint64_t>(added.i));
-    }
+    const Value total =
+        Plus(Read(sum_, entry.firsts[0], row, column, entry_->n, frame), entry.added[static_cast<size_t>(i)]);
     const int64_t offset = entry.firsts[0] + row * sum_.stride + column;
     if (frame.failed || !sum_.first.Touch(frame, offset, AccessCode::Use::kWrite)) return false;
     Write(entry_->sum, total, frame.buffers[static_cast<size_t>(sum_.first.slot)] + offset * SizeOf(entry_->sum));

@@ -33,6 +33,7 @@ class ContractCode {
   static Value Read(const Operand& operand, int64_t first, int64_t row, int64_t column, int64_t chunk, Frame& frame);
   // As the instruction takes it of a or b.
   double Rounded(double value, bool cuts) const;
+  Value Plus(Value x, Value y) const;  // what wraps in 64 bits wraps the same in fewer
   Value Product(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const;
   // Of all rows and columns.
   std::vector<Value> Products(const int64_t (&firsts)[3], Frame& frame) const;

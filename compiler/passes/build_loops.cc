@@ -178,7 +178,9 @@ class LoopBuilder {
     std::vector<ir::Stmt> stmts;
     for (const Nest* producer : computed) stmts.push_back(Emit(*producer));
     stmts.push_back(std::move(inside));
-    if (GoesOn(nest) && SettledIn(nest).loop == &loop) stmts.push_back(ir::MakeSettle(SettledIn(nest).running));
+    if (const Settling settling = SettledIn(nest); GoesOn(nest) && settling.loop == &loop) {
+      stmts.push_back(ir::MakeSettle(settling.running));
+    }
     ir::Stmt body = WithBuffers(computed, ir::MakeBlock(std::move(stmts)));
     if (copied.empty()) return ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body));
     if (loop.buffers > 1) return Pipelined(loop, copied, std::move(body));

@@ -49,10 +49,10 @@ void Emitter::Annotate(llvm::Instruction* access, const ir::BufferNode* buffer) 
 }
 
 llvm::Value* Emitter::EmitExpr(const ir::Expr& e) {
-  const auto [it, is_new] = emitted_.try_emplace(&e.node(), nullptr);
-  if (!is_new && it->second != nullptr) return it->second;
+  const auto known = emitted_.find(&e.node());
+  if (known != emitted_.end()) return known->second.value;
   llvm::Value* value = EmitNode(e);
-  emitted_[&e.node()] = value;
+  emitted_.insert_or_assign(&e.node(), Emitted{e, value});
   return value;
 }
 

@@ -103,7 +103,6 @@ llvm::Value* Emitter::EmitSwizzled(const ir::BufferNode& buffer, const ir::Expr&
       builder_.CreateMul(builder_.CreateTrunc(EmitExpr(rest), builder_.getInt32Ty()), number(size));
   llvm::Value* const rows = builder_.CreateLShr(place, std::countr_zero<uint64_t>(ir::kSwizzledRows));
   llvm::Value* const chunks = builder_.CreateAnd(rows, number(ir::kSwizzledRow - ir::kSwizzledChunk));
-  emitted_.clear();  // whose keys are nodes of the two
   return builder_.CreateGEP(builder_.getInt8Ty(), begin,
                             builder_.CreateSExt(builder_.CreateXor(place, chunks), builder_.getInt64Ty()));
 }

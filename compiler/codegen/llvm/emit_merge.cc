@@ -39,7 +39,6 @@ llvm::Value* Emitter::EmitMembers(int64_t parts) {
   const ir::Expr lane = ir::MakeVar(ir::kLaneVar);
   const ir::Expr first = ir::FloorMod(lane, ir::Expr(ir::kMostParts)) - ir::FloorMod(lane, ir::Expr(parts));
   llvm::Value* const place = builder_.CreateTrunc(EmitExpr(first), builder_.getInt32Ty());
-  emitted_.clear();  // which knows nodes by address
   return builder_.CreateShl(builder_.getInt32((uint32_t{1} << parts) - 1), place);
 }
 

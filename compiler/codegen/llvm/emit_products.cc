@@ -19,6 +19,8 @@ constexpr int64_t kUnit = 16;                        // bytes, in which a descri
 
 bool ReadsItself(const ir::Contract& contract) { return EntryOf(contract.instruction).blocks; }
 
+const ir::Buffer& BufferOf(const ir::MatrixOperand& operand) { return operand.first.As<ir::Load>()->buffer; }
+
 // Nothing but such instructions, written out.
 bool IsProducts(const ir::Stmt& s) {
   if (const ir::Contract* contract = s.As<ir::Contract>()) return ReadsItself(*contract);
@@ -59,7 +61,7 @@ struct Emitter::Product {
   std::vector<int64_t> sums;
 };
 
-const ir::Buffer& Emitter::SumOf(const Product& product) { return product.contract->sum.first.As<ir::Load>()->buffer; }
+const ir::Buffer& Emitter::SumOf(const Product& product) { return BufferOf(product.contract->sum); }
 
 bool HasProducts(const ir::Stmt& s) {
   return ir::AnyStmt(s, [](const ir::Stmt& x) {
@@ -89,6 +91,13 @@ void Emitter::GatherProducts(const ir::Stmt& s, std::vector<Product>* products) 
   products->push_back(std::move(product));
 }
 
+// Whether both have the same instruction and the same a.
+bool Emitter::ShareRows(const Product& x, const Product& y) {
+  const ir::Contract &c = *x.contract, &d = *y.contract;
+  return c.instruction == d.instruction && c.a.stride == d.a.stride && c.a.apart == d.a.apart &&
+         BufferOf(c.a) == BufferOf(d.a) && ir::Equal(x.a, y.a);
+}
+
 // How many of the products, from the first on, are one instruction, and by how many elements their columns lie apart.
 std::pair<size_t, int64_t> Emitter::Together(std::span<const Product> products) const {
   const Product& first = products[0];
@@ -97,10 +106,8 @@ std::pair<size_t, int64_t> Emitter::Together(std::span<const Product> products) 
   for (; count < products.size() && static_cast<int64_t>(count) < kMostColumns / kColumns; ++count) {
     const Product &next = products[count], &before = products[count - 1];
     const ir::Contract &c = *next.contract, &d = *first.contract;
-    const bool alike = c.instruction == d.instruction && c.a.stride == d.a.stride && c.a.apart == d.a.apart &&
-                       c.b.apart == d.b.apart && ir::Equal(next.a, first.a);
-    const auto buffer = [](const ir::MatrixOperand& operand) { return operand.first.As<ir::Load>()->buffer.get(); };
-    if (!alike || buffer(c.a) != buffer(d.a) || buffer(c.b) != buffer(d.b) || buffer(c.sum) != buffer(d.sum)) break;
+    const bool alike = ShareRows(next, first) && c.b.apart == d.b.apart && BufferOf(c.b) == BufferOf(d.b);
+    if (!alike || SumOf(next) != SumOf(first)) break;
     const bool again = std::ranges::any_of(products.first(count), [&](const Product& p) {
       return std::ranges::find_first_of(p.sums, next.sums) != p.sums.end();
     });
@@ -115,7 +122,7 @@ std::pair<size_t, int64_t> Emitter::Together(std::span<const Product> products) 
 // much chunks and blocks lie apart, and whether rows are swizzled.
 llvm::Value* Emitter::EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, llvm::Value* before,
                                      int64_t blocks_apart) {
-  const ir::Buffer& buffer = operand.first.As<ir::Load>()->buffer;
+  const ir::Buffer& buffer = BufferOf(operand);
   const int64_t size = ir::SizeOf(buffer->dtype);
   llvm::Type* const element = MemoryTypeOf(buffer->dtype);
   llvm::Value* const begin = places_.at(buffer.get()).pointer;
@@ -133,7 +140,7 @@ llvm::Value* Emitter::EmitDescriptor(const ir::MatrixOperand& operand, const ir:
 // each. In the bits behind those that count is something.
 std::vector<llvm::Value*> Emitter::LoadRounded(const Product& product) {
   const ir::MatrixOperand& a = product.contract->a;
-  const ir::Buffer& buffer = a.first.As<ir::Load>()->buffer;
+  const ir::Buffer& buffer = BufferOf(a);
   const ir::TensorInstructionEntry& entry = EntryOf(product.contract->instruction);
   const ir::Expr own = product.a + ir::FloorMod(ir::MakeVar(ir::kLaneVar), ir::Expr(ir::kLanesOfRow));
   std::vector<llvm::Value*> factors;
@@ -142,7 +149,6 @@ std::vector<llvm::Value*> Emitter::LoadRounded(const Product& product) {
     auto* const load = builder_.CreateLoad(builder_.getFloatTy(), Address(buffer, place, builder_.getFloatTy()));
     Annotate(load, buffer.get());
     factors.push_back(EmitHalfMore(builder_, load, entry.fraction_bits));
-    emitted_.clear();  // whose keys are nodes of `place`
   }
   return factors;
 }
@@ -219,13 +225,9 @@ std::vector<llvm::Value*> Emitter::EmitOnSums(const std::string& text, const std
 
 // Whether they are begun at once: lanes load of one place what an instruction does not read itself, while those before
 // it run.
-bool Emitter::GoTogether(const Product& a, const Product& b) {
-  const bool loads = EntryOf(a.contract->instruction).loads_a || EntryOf(b.contract->instruction).loads_a;
-  const bool same = a.contract->instruction == b.contract->instruction &&
-                    a.contract->a.stride == b.contract->a.stride && a.contract->a.apart == b.contract->a.apart &&
-                    ir::Equal(a.a, b.a) &&
-                    a.contract->a.first.As<ir::Load>()->buffer == b.contract->a.first.As<ir::Load>()->buffer;
-  return SumOf(a) == SumOf(b) && ir::Equal(a.sum, b.sum) && (!loads || same);
+bool Emitter::GoTogether(const Product& x, const Product& y) {
+  const bool loads = EntryOf(x.contract->instruction).loads_a || EntryOf(y.contract->instruction).loads_a;
+  return SumOf(x) == SumOf(y) && ir::Equal(x.sum, y.sum) && (!loads || ShareRows(x, y));
 }
 
 // All of them at once: they add to the same buffer, from the same place on.

@@ -107,7 +107,8 @@ class Emitter {
   void StoreSums(const Sums& sums, std::span<llvm::Value* const> values, std::span<llvm::Value* const> places);
   std::vector<llvm::Value*> EmitOnSums(const std::string& text, const std::vector<llvm::Value*>& sums,
                                        std::span<llvm::Value* const> more);
-  static bool GoTogether(const Product& a, const Product& b);
+  static bool ShareRows(const Product& x, const Product& y);
+  static bool GoTogether(const Product& x, const Product& y);
   static const ir::Buffer& SumOf(const Product& product);
   void GatherProducts(const ir::Stmt& s, std::vector<Product>* products);
   std::pair<size_t, int64_t> Together(std::span<const Product> products) const;
@@ -170,7 +171,11 @@ class Emitter {
   llvm::MDNode* alias_domain_;
   std::vector<llvm::MDNode*> scopes_;
   // Values of shared nodes within one statement (expressions are DAGs; each node is emitted once).
-  std::unordered_map<const ir::ExprNode*, llvm::Value*> emitted_;
+  struct Emitted {
+    ir::Expr e;  // which thereby lives as long as its address is known
+    llvm::Value* value;
+  };
+  std::unordered_map<const ir::ExprNode*, Emitted> emitted_;
   std::vector<Sums> running_;  // of instructions that were begun and may not be done
   // Values of the strided loads of the stores that come next.
   std::unordered_map<const ir::Load*, llvm::Value*> transposed_;
