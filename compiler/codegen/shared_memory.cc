@@ -26,6 +26,10 @@ SharedMemory PlaceShared(const ir::Func& func, const target::Memory& memory) {
   SharedMemory shared;
   // Swizzled ones first: they begin, and end, on a multiple of more.
   for (const ir::Scope scope : {ir::Scope::kSwizzled, ir::Scope::kShared}) Place(func.body, scope, shared);
+  if (ir::HasGroupCopies(func.body)) {
+    shared.bundles = shared.asked_bytes;
+    shared.asked_bytes += ir::kBundlesBytes;
+  }
   return shared.asked_bytes > memory.unasked_shared_bytes ? shared : SharedMemory{};
 }
 

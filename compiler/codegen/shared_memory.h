@@ -16,6 +16,7 @@ struct SharedMemory {
   // is one of its own.
   int64_t asked_bytes = 0;
   std::map<const ir::BufferNode*, int64_t> places;  // from the beginning of these, if there are any
+  int64_t bundles = 0;                              // where what tells of copies of the group is, likewise
 };
 
 // On a multiple of so many bytes it begins.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "compiler/ir/copy.h"
 #include "fmt/format.h"
 
 namespace hone::ir {
@@ -22,7 +23,13 @@ void CopyQueue::Begin(Entry entry) {
   open_.push_back(std::move(entry));
 }
 
-void CopyQueue::Commit() { bundles_.push_back(std::exchange(open_, {})); }
+std::string CopyQueue::Commit() {
+  bundles_.push_back(std::exchange(open_, {}));
+  if (static_cast<int64_t>(bundles_.size()) <= kMostBundles) return "";
+  const auto of_group = [](const auto& bundle) { return std::ranges::any_of(bundle, &Entry::of_group); };
+  if (std::ranges::none_of(bundles_, of_group)) return "";
+  return fmt::format("{} bundles are under way, where copies of a group allow {}", bundles_.size(), kMostBundles);
+}
 
 std::string CopyQueue::Wait(int64_t pending, RaceLog* races) {
   while (static_cast<int64_t>(bundles_.size()) > pending) {

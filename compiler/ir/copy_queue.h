@@ -26,12 +26,14 @@ class CopyQueue {
     const std::byte* from = nullptr;  // null: zeros arrive
     int64_t from_offset = 0;
     int64_t count = 0;
+    bool of_group = false;
     std::vector<std::byte> seen = {};  // the source's bytes when the copy began
   };
 
   // Until it arrives, NaNs stand in the place, or indices that are out of every bounds.
   void Begin(Entry entry);
-  void Commit();
+  // "", or that so many bundles are under way that copies of the group cannot be told apart.
+  std::string Commit();
   // All but the last `pending` bundles arrive. "", or what raced, or which source changed meanwhile. races: may be
   // null.
   std::string Wait(int64_t pending, RaceLog* races);

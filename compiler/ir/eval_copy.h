@@ -19,6 +19,7 @@ class CopyCode {
   AccessCode place_, source_;
   const Code* mask_ = nullptr;
   int64_t count_ = 0;
+  bool of_group_ = false;
 };
 
 }  // namespace hone::ir::eval

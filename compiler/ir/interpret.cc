@@ -68,10 +68,7 @@ class StmtCompiler {
           return Exec([code = std::move(code)](Frame& frame) { return code.Run(frame); });
         },
         [](const Commit&) -> absl::StatusOr<Exec> {
-          return Exec([](Frame& frame) {
-            frame.copies.Commit();
-            return true;
-          });
+          return Exec([](Frame& frame) { return Fits(frame, frame.copies.Commit()); });
         },
         [](const Wait& n) -> absl::StatusOr<Exec> {
           return Exec(
@@ -349,6 +346,7 @@ absl::Status RunGrid(const Func& func, StmtCompiler& compiler, std::span<const s
     for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
       group.lanes[lane].vars[group_slot].i = group.id;
       group.lanes[lane].vars[lane_slot].i = static_cast<int64_t>(lane);
+      group.lanes[lane].copies = {};
     }
     group.races.Synchronize();
     if (!exec(group)) return absl::OutOfRangeError(group.error);

@@ -54,7 +54,8 @@ Stmt MapCopy(const Stmt& s, const Copy& copy, const ExprFn& f) {
   Expr source = f(copy.source);
   Expr mask = copy.mask.defined() ? f(copy.mask) : Expr();
   changed |= !source.SameHandle(copy.source) || !mask.SameHandle(copy.mask);
-  return changed ? MakeCopy(copy.buffer, std::move(indices), std::move(source), std::move(mask), copy.count) : s;
+  if (!changed) return s;
+  return MakeCopy(copy.buffer, std::move(indices), std::move(source), std::move(mask), copy.count, copy.groups);
 }
 
 Stmt MapMerge(const Stmt& s, const Merge& merge, const ExprFn& f) {

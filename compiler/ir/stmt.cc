@@ -45,7 +45,7 @@ bool EqualNodes(const Contract& a, const Contract& b) {
 bool EqualNodes(const Settle& a, const Settle& b) { return a.running == b.running; }
 bool EqualNodes(const Copy& a, const Copy& b) {
   return a.buffer == b.buffer && a.count == b.count && EqualLists(a.indices, b.indices) && Equal(a.source, b.source) &&
-         Equal(a.mask, b.mask);
+         Equal(a.mask, b.mask) && a.groups == b.groups;
 }
 bool EqualNodes(const Commit&, const Commit&) { return true; }
 bool EqualNodes(const Wait& a, const Wait& b) { return a.pending == b.pending; }
@@ -115,13 +115,13 @@ Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperan
   return Make(Contract{instruction, std::move(sum), std::move(a), std::move(b)});
 }
 
-Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count) {
+Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count, int64_t groups) {
   const Load* load = source.As<Load>();
   HONE_CHECK(buffer != nullptr && load != nullptr && !load->mask.defined());
   HONE_CHECK(AccessType(*buffer, indices, {}) == source.type() && source.type().width == 1);
   HONE_CHECK(!mask.defined() || mask.type() == kBoolType);
   if (const IntImm* always = mask.As<IntImm>(); always != nullptr && always->value != 0) mask = {};
-  return Make(Copy{std::move(buffer), std::move(indices), std::move(source), std::move(mask), count});
+  return Make(Copy{std::move(buffer), std::move(indices), std::move(source), std::move(mask), count, groups});
 }
 
 Stmt MakeSettle(int64_t running) { return Make(Settle{running}); }

@@ -1,6 +1,7 @@
 // Statements: loop nests over buffers, immutable, in one closed std::variant. And Func, the unit of lowering.
 //
-// Start with For and Store. A Func is what the passes rewrite and what a back end turns into one kernel.
+// Start with For and Store; copies to shared memory are in copy.h. A Func is what the passes rewrite and what a back
+// end turns into one kernel.
 #ifndef HONE_COMPILER_IR_STMT_H_
 #define HONE_COMPILER_IR_STMT_H_
 
@@ -9,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/ir/copy.h"
 #include "compiler/ir/expr.h"
 #include "compiler/ir/tensor_instruction.h"
 #include "compiler/ir/workload.h"
@@ -80,7 +82,8 @@ struct Let {
 };
 
 // Every lane of the group arrives before any goes on; what was written to shared and param buffers before is seen
-// after. Only in a Func with a grid, where all lanes of a group take the same way to it.
+// after. Only in a Func with a grid, where all lanes of a group take the same way to it. Groups that share copies
+// arrive together.
 struct Barrier {};
 
 // A matrix in memory, row by row.
@@ -100,26 +103,6 @@ struct Contract {
 // it.
 struct Settle {
   int64_t running = 0;
-};
-
-// The lane begins to copy `count` elements that lie side by side, from memory that all groups see to its group's shared
-// memory, and goes on. Where mask (if defined) is false nothing is read, and zeros arrive. They are there once the lane
-// has waited for them; until then nobody reads or writes the place, nor writes the source.
-struct Copy {
-  Buffer buffer;
-  std::vector<Expr> indices;  // of the first element
-  Expr source;                // a scalar Load, without mask, of the first element
-  Expr mask;                  // scalar; may be undefined
-  int64_t count;              // 4, 8 or 16 bytes of elements (kCopyBytes)
-};
-inline constexpr int64_t kCopyBytes[] = {4, 8, 16};
-// The copies that the lane began since its last Commit, or ever, are a bundle, which may be empty. All lanes of a group
-// take the same way to it.
-struct Commit {};
-// The lane goes on when at most `pending` of its bundles, the latest, are still under way. Other lanes see what arrived
-// after a Barrier. All lanes of a group take the same way to it.
-struct Wait {
-  int64_t pending = 0;
 };
 
 // place = the reduction of `parts` values, of which this lane has number `part`. Lanes that follow one another have the
@@ -165,7 +148,7 @@ Stmt MakeBarrier();
 Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b);
 Stmt MakeSettle(int64_t running);
 // A mask that is constantly true is none.
-Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count);
+Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count, int64_t groups = 1);
 Stmt MakeCommit();
 Stmt MakeWait(int64_t pending);
 Stmt MakeMerge(Merge merge);

@@ -64,6 +64,7 @@ void WriteContract(const Contract& node, Printer* out) {
 void WriteCopy(const Copy& node, Printer* out) {
   const Load& source = *node.source.As<Load>();
   out->Write(fmt::format("copy {} ", node.count));
+  if (node.groups != 1) out->Write(fmt::format("group {} ", node.groups));
   out->WriteAccess(node.buffer, node.indices, {});
   out->Write(" = ");
   out->WriteAccess(source.buffer, source.indices, node.mask);

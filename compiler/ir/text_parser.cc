@@ -148,6 +148,10 @@ class FuncParser {
 
   absl::StatusOr<Stmt> ParseCopy() {
     HONE_ASSIGN_OR_RETURN(const int64_t count, tokens_.ExpectInteger("how many elements one copy has"));
+    int64_t groups = 1;
+    if (tokens_.Accept("group")) {
+      HONE_ASSIGN_OR_RETURN(groups, tokens_.ExpectInteger("how many groups share the copy"));
+    }
     HONE_ASSIGN_OR_RETURN(ExprParser::Access place, exprs_.ParseAccess());
     HONE_RETURN_IF_ERROR(tokens_.Expect("="));
     HONE_ASSIGN_OR_RETURN(ExprParser::Access source, exprs_.ParseAccess());
@@ -160,7 +164,8 @@ class FuncParser {
           place.at, fmt::format("the place is {} but the source is {}", ToString(place.type), ToString(source.type)));
     }
     return MakeCopy(std::move(place.buffer), std::move(place.indices),
-                    MakeLoad(std::move(source.buffer), std::move(source.indices)), std::move(source.mask), count);
+                    MakeLoad(std::move(source.buffer), std::move(source.indices)), std::move(source.mask), count,
+                    groups);
   }
 
   absl::StatusOr<Stmt> ParseWait() {

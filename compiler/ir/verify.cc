@@ -197,13 +197,25 @@ class FuncVerifier {
     if (from.scope != Scope::kParam && from.scope != Scope::kWorkspace) {
       return Illegal("from {} '{}': copies come from memory that all groups see", Name(from.scope), from.name);
     }
-    const int64_t bytes = copy.count * SizeOf(to.dtype);
-    if (copy.count < 1 || std::ranges::find(kCopyBytes, bytes) == std::end(kCopyBytes)) {
-      return Illegal("of {} bytes; a copy has {}", bytes, fmt::join(kCopyBytes, ", "));
+    const int64_t size = SizeOf(to.dtype), bytes = copy.count * size;
+    if (IsOfGroup(copy)) {
+      const bool whole = copy.groups > 0 && bytes % (kGroupCopyAlignment * copy.groups) == 0;
+      if (!whole || bytes > kMostCopyBytes) {
+        return Illegal("of {} bytes by {} groups; they share multiples of {} each, up to {}", bytes, copy.groups,
+                       kGroupCopyAlignment, kMostCopyBytes);
+      }
+      if (copy.mask.defined()) return Illegal("of a group, with a condition");
+      if (to.scope == Scope::kSwizzled)
+        return Illegal("of a group, to swizzled memory, where rows do not lie as they are");
+    } else if (copy.count < 1 || std::ranges::find(kCopyBytes, bytes) == std::end(kCopyBytes)) {
+      return Illegal("of {} bytes; a copy has {}, or is a group's", bytes, fmt::join(kCopyBytes, ", "));
     }
-    if (!IsMultipleOf(to, copy.indices, copy.count)) return Illegal("its place may not be aligned to {} bytes", bytes);
-    if (IsMultipleOf(from, source->indices, copy.count)) return absl::OkStatus();
-    return Illegal("its source in '{}' may not be aligned to {} bytes", from.name, bytes);
+    const int64_t aligned = std::min(bytes, kGroupCopyAlignment);
+    if (!IsMultipleOf(to, copy.indices, aligned / size)) {
+      return Illegal("its place may not be aligned to {} bytes", aligned);
+    }
+    if (IsMultipleOf(from, source->indices, aligned / size)) return absl::OkStatus();
+    return Illegal("its source in '{}' may not be aligned to {} bytes", from.name, aligned);
   }
 
   absl::Status CheckAlloc(const Alloc& alloc) {

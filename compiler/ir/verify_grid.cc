@@ -35,6 +35,8 @@ class GridVerifier {
           fmt::format("its groups have {} lanes; the target allows {}", func.grid.lanes, limits_.max_lanes));
     }
     lanes_ = func.grid.lanes;
+    groups_ = func.grid.groups;
+    HONE_RETURN_IF_ERROR(CheckSharing(func));
     return Check(func.body);
   }
 
@@ -44,13 +46,30 @@ class GridVerifier {
     return absl::InvalidArgumentError(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // Whether lanes of a group may have different values of it. A load from a param or shared buffer gives all lanes the
-  // same if they ask for the same element.
+  // Groups that share copies, and where such copies arrive.
+  absl::Status CheckSharing(const Func& func) {
+    if (!HasGroupCopies(func.body)) return absl::OkStatus();
+    sharing_ = GroupsThatShare(func.body);
+    shared_bytes_ = kBundlesBytes;
+    if (sharing_ == 0) return Illegal("different numbers of groups share copies");
+    if (sharing_ > limits_.sharing_groups) {
+      return Illegal("a copy of {} groups; the target has such of {}", sharing_, limits_.sharing_groups);
+    }
+    if (groups_ % sharing_ == 0) return absl::OkStatus();
+    return Illegal("{} groups share copies, which does not divide the {} there are", sharing_, groups_);
+  }
+
+  // Whether lanes that must come together may have different values of it: those of a group, and of groups that share
+  // copies. A load from memory that they share gives all the same if they ask for the same element.
   bool IsDivergent(const Expr& e) const {
     bool divergent = false;
-    ForEachExpr(e, [&](const Expr& x) {
-      if (const Var* var = x.As<Var>()) divergent |= var->name == kLaneVar || of_lane_.contains(var->name);
-      if (const Load* load = x.As<Load>()) divergent |= load->buffer->scope == Scope::kLocal;
+    ForEachExpr(Substitute(e, of_ids_), [&](const Expr& x) {
+      if (const Var* var = x.As<Var>()) {
+        divergent |= var->name == kLaneVar || (sharing_ > 1 && var->name == kGroupVar);
+      }
+      const Load* load = x.As<Load>();
+      if (load == nullptr) return;
+      divergent |= load->buffer->scope == Scope::kLocal || (sharing_ > 1 && IsShared(load->buffer->scope));
     });
     return divergent;
   }
@@ -68,14 +87,16 @@ class GridVerifier {
         },
         [&](const If& n) { return CheckIf(n); }, [&](const Alloc& n) { return CheckAlloc(n); },
         [&](const Let& n) {
-          if (!IsDivergent(n.value)) return Check(n.body);
-          of_lane_[n.var] = Substitute(n.value, of_lane_);
+          const Expr value = Substitute(n.value, of_ids_);
+          if (!IsDivergent(value) && !UsesVar(value, kGroupVar)) return Check(n.body);
+          of_ids_[n.var] = value;
           const absl::Status status = Check(n.body);
-          of_lane_.erase(n.var);
+          of_ids_.erase(n.var);
           return status;
         },
         [&](const Barrier&) { return Together("a barrier"); }, [&](const Contract& n) { return CheckContract(n); },
-        [&](const Settle&) { return Together("a settle"); }, [](const Copy&) { return absl::OkStatus(); },
+        [&](const Settle&) { return Together("a settle"); },
+        [&](const Copy& n) { return IsOfGroup(n) ? CheckCopy(n) : absl::OkStatus(); },
         [&](const Commit&) { return Together("a commit"); }, [&](const Wait&) { return Together("a wait"); },
         [&](const Merge& n) { return CheckMerge(n); }, [](const Prefetch&) { return absl::OkStatus(); });
   }
@@ -86,22 +107,26 @@ class GridVerifier {
     return Illegal("{} where lanes of a group may part: inside {}", what, why_divergent_);
   }
 
-  // By how many elements the place that the load names lies behind lane 0's, for every lane; empty where that depends
-  // on more than the lane.
+  // By how many elements the place that is named lies behind lane 0's, for every lane, or group 0's, for every group;
+  // empty where that depends on more.
   const std::vector<int64_t>& MovesOf(const Load& load) {
-    Linear place, of_lane;
+    return MovesOf(*load.buffer, load.indices, kLaneVar, lanes_);
+  }
+  const std::vector<int64_t>& MovesOf(const BufferNode& buffer, const std::vector<Expr>& indices, const std::string& id,
+                                      int64_t count) {
+    Linear place, of_id;
     int64_t row = 1;
-    for (size_t d = load.indices.size(); d-- > 0;) {
-      place.Add(ToLinear(Substitute(load.indices[d], of_lane_), {{kLaneVar, {0, lanes_ - 1}}}), row);
-      row *= load.buffer->shape[d];
+    for (size_t d = indices.size(); d-- > 0;) {
+      place.Add(ToLinear(Substitute(indices[d], of_ids_), {{id, {0, count - 1}}}), row);
+      row *= buffer.shape[d];
     }
     for (const auto& [atom, factor] : place.terms) {
-      if (UsesVar(atom, kLaneVar)) of_lane.Add(atom, factor);
+      if (UsesVar(atom, id)) of_id.Add(atom, factor);
     }
-    const Expr moved = FromLinear(of_lane);
-    const auto [known, is_new] = moves_.try_emplace(Print(moved));
-    for (int64_t lane = 0; is_new && lane < lanes_; ++lane) {
-      const std::optional<int64_t> value = ConstantValue(Substitute(moved, {{kLaneVar, Expr(lane)}}));
+    const Expr moved = FromLinear(of_id);
+    const auto [known, is_new] = moves_.try_emplace(id + " " + Print(moved));
+    for (int64_t i = 0; is_new && i < count; ++i) {
+      const std::optional<int64_t> value = ConstantValue(Substitute(moved, {{id, Expr(i)}}));
       if (!value.has_value()) {
         known->second.clear();
         break;
@@ -109,6 +134,24 @@ class GridVerifier {
       known->second.push_back(*value);
     }
     return known->second;
+  }
+
+  // The group's first lane begins it, and those of groups that share it begin the same.
+  absl::Status CheckCopy(const Copy& copy) {
+    const Load& source = *copy.source.As<Load>();
+    const std::string name = copy.buffer->name;
+    if (!by_first_lane_) return Illegal("the copy of a group to '{}' is not begun by its first lane alone", name);
+    if (copy.groups == 1) return absl::OkStatus();
+    for (const auto& [buffer, indices] :
+         {std::pair(copy.buffer, copy.indices), std::pair(source.buffer, source.indices)}) {
+      const std::vector<int64_t>& moves = MovesOf(*buffer, indices, kGroupVar, groups_);
+      bool same = !moves.empty();
+      for (size_t group = 0; same && group < moves.size(); ++group) {
+        same = moves[group] == moves[group - group % static_cast<size_t>(copy.groups)];
+      }
+      if (!same) return Illegal("the {} groups that share a copy to '{}' begin different ones", copy.groups, name);
+    }
+    return absl::OkStatus();
   }
 
   // Lanes that run one instruction together must be where the table says (tensor_instruction.h).
@@ -174,7 +217,7 @@ class GridVerifier {
     Linear place;
     int64_t size = 1;
     for (size_t d = first.indices.size(); d-- > 0;) {
-      place.Add(ToLinear(Substitute(Substitute(first.indices[d], of_lane_), {{kLaneVar, Expr(0)}}), {}), size);
+      place.Add(ToLinear(Substitute(Substitute(first.indices[d], of_ids_), {{kLaneVar, Expr(0)}}), {}), size);
       size *= first.buffer->shape[d];
     }
     const int64_t period = kSwizzledRows * row;
@@ -218,7 +261,7 @@ class GridVerifier {
   absl::Status CheckMerge(const Merge& merge) const {
     HONE_RETURN_IF_ERROR(Together("a merge"));
     if (lanes_ % merge.parts != 0) return Illegal("a merge of {} parts by {} lanes", merge.parts, lanes_);
-    const Expr part = Substitute(merge.part, of_lane_);
+    const Expr part = Substitute(merge.part, of_ids_);
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const std::optional<int64_t> own = ConstantValue(Substitute(part, {{kLaneVar, Expr(lane)}}));
       if (own == lane % merge.parts) continue;
@@ -228,11 +271,14 @@ class GridVerifier {
     return absl::OkStatus();
   }
 
-  // Checks `s` knowing that lanes part before it for the reason given, if any.
-  absl::Status CheckApart(const Stmt& s, bool divergent, const std::string& reason) {
+  // Checks `s` knowing that lanes part before it for the reason given, if any, or that only the group's first comes to
+  // it.
+  absl::Status CheckApart(const Stmt& s, bool divergent, const std::string& reason, bool first_lane = false) {
     const std::string before = why_divergent_;
     if (divergent && why_divergent_.empty()) why_divergent_ = reason;
+    const bool by_first_lane = std::exchange(by_first_lane_, first_lane || (by_first_lane_ && !divergent));
     const absl::Status status = Check(s);
+    by_first_lane_ = by_first_lane;
     why_divergent_ = before;
     return status;
   }
@@ -252,7 +298,8 @@ class GridVerifier {
   absl::Status CheckIf(const If& branch) {
     const bool divergent = IsDivergent(branch.condition);
     const std::string reason = "'if " + Short(branch.condition) + "'";
-    HONE_RETURN_IF_ERROR(CheckApart(branch.then_case, divergent, reason));
+    const bool first_lane = why_divergent_.empty() && Equal(branch.condition, Equals(MakeVar(kLaneVar), Expr(0)));
+    HONE_RETURN_IF_ERROR(CheckApart(branch.then_case, divergent, reason, first_lane));
     return branch.else_case.defined() ? CheckApart(branch.else_case, divergent, reason) : absl::OkStatus();
   }
 
@@ -280,10 +327,12 @@ class GridVerifier {
   }
 
   const GridLimits limits_;
-  int64_t lanes_ = 1;
-  int swizzled_ = 0;  // buffers that are allocated around
-  Ranges ranges_;     // of loops
-  VarMap of_lane_;    // variables that lanes may disagree about beside lane.id, in terms of that
+  int64_t lanes_ = 1, groups_ = 1;
+  int64_t sharing_ = 1;         // groups that share copies
+  bool by_first_lane_ = false;  // nobody else comes here, and nothing else decides whether it does
+  int swizzled_ = 0;            // buffers that are allocated around
+  Ranges ranges_;               // of loops
+  VarMap of_ids_;               // variables that lanes or groups may disagree about, in terms of lane.id and group.id
   std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // by what moves, of every lane
   std::string why_divergent_;                                       // empty where all lanes of a group are
   int64_t shared_bytes_ = 0;

@@ -21,25 +21,30 @@ bool Overlap(const Buffers& a, const Buffers& b) {
 // Shared buffers that some lane reads, writes or begins to copy to.
 struct Effects {
   Buffers reads, writes, copies;
+  bool waits = false, group_copies = false;  // lanes waited for copies; their group, or others with it, begins some
 
   void Add(const Effects& other) {
     reads.insert(other.reads.begin(), other.reads.end());
     writes.insert(other.writes.begin(), other.writes.end());
     copies.insert(other.copies.begin(), other.copies.end());
+    waits |= other.waits;
+    group_copies |= other.group_copies;
   }
   // Whether lanes that do `next` must wait until all have done this. A copy that is under way meets nothing: who reads
-  // its elements before it is waited for is wrong, with a barrier or without.
+  // its elements before it is waited for is wrong, with a barrier or without. What tells lanes that copies of groups
+  // are there, and of which there are few (ir::kMostBundles), tells of the next ones when all know of those before.
   bool Before(const Effects& next) const {
-    return Overlap(writes, next.reads) || Overlap(writes, next.writes) || Overlap(writes, next.copies) ||
-           Overlap(reads, next.writes) || Overlap(reads, next.copies);
+    return (waits && next.group_copies) || Overlap(writes, next.reads) || Overlap(writes, next.writes) ||
+           Overlap(writes, next.copies) || Overlap(reads, next.writes) || Overlap(reads, next.copies);
   }
   // A lane has waited: what it copied is written now. Some may be under way still.
   void Arrive(const ir::Wait& wait) {
+    waits = true;
     writes.insert(copies.begin(), copies.end());
     if (wait.pending == 0) copies.clear();
   }
   // All lanes have met.
-  void Meet() { reads = {}, writes = {}; }
+  void Meet() { reads = {}, writes = {}, waits = false; }
 };
 
 void AddReads(const ir::Expr& e, Effects* effects) {
@@ -54,6 +59,7 @@ Effects EffectsOf(const ir::Stmt& s) {
   if (const ir::Buffer written = ir::WrittenBy(s); written != nullptr && ir::IsShared(written->scope)) {
     (s.As<ir::Copy>() != nullptr ? effects.copies : effects.writes).insert(written.get());
   }
+  if (const ir::Copy* copy = s.As<ir::Copy>()) effects.group_copies = IsOfGroup(*copy);
   ir::ForEachChild(
       s, [&](const ir::Stmt& child) { effects.Add(EffectsOf(child)); },
       [&](const ir::Expr& e) { AddReads(e, &effects); });

@@ -224,6 +224,8 @@ class LoopBuilder {
     body = ir::MakeBlock(std::move(iteration));
     stmts.push_back(ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body)));
     if (loop.running > 0) stmts.push_back(ir::MakeSettle(0));
+    // Of copies of groups no more bundles may be left than are told apart, where the loop is come to again.
+    if (std::ranges::any_of(copied, &Nest::IsCopiedByGroup)) stmts.push_back(ir::MakeWait(0));
     return WithBuffers(copied, ir::MakeBlock(std::move(stmts)));
   }
 
@@ -347,6 +349,10 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
                                                        nest.stage.buffer->name, ir::EntryOf(*nest.instruction).name));
     }
     if (absl::Status merged = CheckMerged(nest, target); !merged.ok()) return merged;
+    if (nest.IsCopiedByGroup() && target.hierarchy.sharing_groups == 0) {
+      return absl::FailedPreconditionError(
+          fmt::format("stage {} is copied by groups, which those of the target do not", nest.stage.buffer->name));
+    }
     if (nest.copy > 0 && target.memory.shared_bytes == 0) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is copied asynchronously to shared memory, which the target does not have",

@@ -28,7 +28,8 @@ ir::Expr FlattenExpr(const ir::Expr& e) {
 ir::Stmt Flatten(const ir::Stmt& s) {
   const ir::Stmt mapped = ir::MapChildren(s, Flatten, FlattenExpr);
   if (const ir::Copy* copy = mapped.As<ir::Copy>()) {
-    return ir::MakeCopy(copy->buffer, FlatIndex(*copy->buffer, copy->indices), copy->source, copy->mask, copy->count);
+    return ir::MakeCopy(copy->buffer, FlatIndex(*copy->buffer, copy->indices), copy->source, copy->mask, copy->count,
+                        copy->groups);
   }
   const ir::Store* store = mapped.As<ir::Store>();
   return store != nullptr

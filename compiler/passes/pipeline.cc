@@ -72,7 +72,7 @@ ir::Stmt Unbind(const ir::Stmt& s) {
 absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, PassOptions<ir::Func> options,
                            std::vector<ir::Func>* funcs, std::vector<ir::Buffer>* workspace) {
   Launches launches = SplitLaunches(func);
-  const ir::GridLimits limits{target.hierarchy.max_lanes, target.memory.shared_bytes};
+  const ir::GridLimits limits{target.hierarchy.max_lanes, target.memory.shared_bytes, target.hierarchy.sharing_groups};
   const bool verify = std::exchange(options.verify, false);
   for (ir::Func& launch : launches.funcs) {
     HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kGridPasses, launch, options));

@@ -41,6 +41,7 @@ bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& 
     place.Add(ir::ToLinear(ir::Simplify(load.indices[d], ranges), ranges), row);
     row *= load.buffer->shape[d];
   }
+  place = ir::ToLinear(ir::FromLinear(place), ranges);  // of a fused loop, dimensions have a quotient and a remainder
   for (const auto& [atom, factor] : place.terms) {
     if (!ir::UsesVar(atom, loop)) continue;
     if (atom.As<ir::Var>() == nullptr) return false;
@@ -49,7 +50,8 @@ bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& 
   return step == 1;
 }
 
-// The load of the first element of `count` that lie side by side, at a place that is surely aligned to all of them.
+// The load of the first element of `count` that lie side by side, at a place that is surely aligned to all of them, or
+// as a group's copies are.
 absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64_t count, const ir::Ranges& ranges) {
   const ir::Load* load = e.As<ir::Load>();
   const std::string& name = load->buffer->name;
@@ -62,9 +64,10 @@ absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64
     if (!loop.empty()) index = ir::Substitute(index, {{loop, ir::Expr(0)}});
     index = ir::Simplify(index, ranges);
   }
-  if (ir::IsMultipleOf(*load->buffer, indices, count)) return ir::MakeLoad(load->buffer, std::move(indices));
+  const int64_t aligned = std::min(count, ir::kGroupCopyAlignment / ir::SizeOf(load->buffer->dtype));
+  if (ir::IsMultipleOf(*load->buffer, indices, aligned)) return ir::MakeLoad(load->buffer, std::move(indices));
   return absl::FailedPreconditionError(fmt::format(
-      "a copy of {} elements of {} may begin where {} does not divide: copy fewer at once", count, name, count));
+      "a copy of {} elements of {} may begin where {} does not divide: copy fewer at once", count, name, aligned));
 }
 
 }  // namespace
@@ -101,6 +104,10 @@ absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::
   const std::string loop = nest.copy > 1 ? nest.loops.back().name : "";
   HONE_ASSIGN_OR_RETURN(Moved moved, MovedBy(nest));
   moved.load = load(moved.load);
+  if (nest.IsCopiedByGroup() && moved.condition.defined()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "stage {} has zeros where a condition does not hold, which copies of a group do not", nest.stage.buffer->name));
+  }
   const ir::BufferNode& source = *moved.load.As<ir::Load>()->buffer;
   if (ir::IsShared(source.scope) || source.scope == ir::Scope::kLocal) {
     return absl::FailedPreconditionError(
@@ -115,7 +122,7 @@ absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::
   if (moved.condition.defined()) {
     HONE_ASSIGN_OR_RETURN(moved.condition, ForAll(moved.condition, loop, nest.copy, ranges));
   }
-  return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy);
+  return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy, nest.copy_groups);
 }
 
 absl::Status CheckCopy(const State& state, const Nest& nest) {

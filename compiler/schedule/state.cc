@@ -63,6 +63,9 @@ size_t Nest::InstructionLoops() const {
                                                    [](const LoopOfInstruction& loop) { return loop.extent > 1; }));
 }
 
+bool Nest::IsCopiedByGroup() const {
+  return copy_groups > 1 || copy * ir::SizeOf(stage.buffer->dtype) > std::ranges::max(ir::kCopyBytes);
+}
 size_t Nest::StatementLoops() const { return copy > 1 ? 1 : InstructionLoops(); }
 
 bool State::IsBound() const {

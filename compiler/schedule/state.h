@@ -56,12 +56,15 @@ struct Nest {
   bool prepared = false;                             // computed once from constants, before the kernel runs
   std::optional<ir::TensorInstruction> instruction;  // that the innermost loops are
   std::vector<PrefetchShare> prefetches;
-  int64_t copy = 0;      // elements of one asynchronous copy; 0: the stage is computed
-  bool touched = false;  // a loop step has been applied: region steps come too late
+  int64_t copy = 0;         // elements of one asynchronous copy; 0: the stage is computed
+  int64_t copy_groups = 1;  // that share it
+  bool touched = false;     // a loop step has been applied: region steps come too late
   bool AtRoot() const { return at_stage.empty(); }
   bool HasLoop(ir::LoopKind kind) const;
   // The reduction's loop whose iterations lanes that follow one another take together; null if there is none.
   const Loop* MergedLoop() const;
+  // Whether the stage is copied by the group, not by its lanes.
+  bool IsCopiedByGroup() const;
   // How many of the innermost loops are the instruction; 0 without one.
   size_t InstructionLoops() const;
   // How many of the innermost loops are one statement: the instruction, or a copy of several elements.

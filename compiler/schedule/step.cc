@@ -126,6 +126,10 @@ std::optional<Step> ParseStep(const Words& w) {
     if (const auto factor = ParseInt(w[3])) return SplitAxis{word(1), word(2), *factor};
   }
   if (verb == "rfactor") return ParseRfactor(w);
+  if (verb == "copy_async" && w.size() == 4) {
+    const auto count = ParseInt(w[2]), groups = ParseInt(w[3]);
+    if (count.has_value() && groups.has_value()) return CopyAsync{word(1), *count, *groups};
+  }
   if (verb == "copy_async") return ParseCounted<CopyAsync>(w);
   if (verb == "pipeline" && w.size() == 4) {
     const auto buffers = ParseInt(w[2]), running = ParseInt(w[3]);
@@ -210,7 +214,10 @@ std::string Print(const Step& step) {
           [](const Distribute& s) { return "distribute " + s.stage; },
           [](const Winograd& s) { return fmt::format("winograd {} {}", s.stage, s.size); },
           [](const Tensorize& s) { return fmt::format("tensorize {} {}", s.stage, ir::EntryOf(s.instruction).name); },
-          [](const CopyAsync& s) { return fmt::format("copy_async {} {}", s.stage, s.count); },
+          [](const CopyAsync& s) {
+            return fmt::format("copy_async {} {}", s.stage, s.count) +
+                   (s.groups > 1 ? fmt::format(" {}", s.groups) : "");
+          },
           [](const Pipeline& s) {
             const std::string text = fmt::format("pipeline {} {}", s.loop, s.buffers);
             return s.running > 0 ? fmt::format("{} {}", text, s.running) : text;

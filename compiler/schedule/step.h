@@ -131,10 +131,12 @@ struct Tensorize {
 };
 
 // The stage, which only moves what it loads, to shared memory: asynchronously, `count` elements of its innermost loop
-// at once.
+// at once. More than lanes copy is copied by the group, or by `groups` that follow one another and read the same: each
+// a part of it, to all of them.
 struct CopyAsync {
   std::string stage;
   int64_t count;
+  int64_t groups = 1;
 };
 // The stages that are copied at the loop have so many buffers: the copies for an iteration begin `buffers` - 1
 // iterations before, less those whose instructions may go on (which read shared memory themselves) while the next are

@@ -29,7 +29,8 @@ struct Row {
   int64_t l1_kilobytes, l2_kilobytes;
   double hertz;
   int64_t async_copy_bytes;
-  int shuffle_lanes;   // from PTX 6.0 on, which LLVM writes for sm_70 and newer
+  int shuffle_lanes;  // from PTX 6.0 on, which LLVM writes for sm_70 and newer
+  int sharing_groups = 0;
   bool alone = false;  // no other architecture runs its code, and it multiplies blocks in shared memory
 
   constexpr std::string_view name() const { return word.substr(word.find(':') + 1); }
@@ -39,19 +40,19 @@ constexpr int64_t kUnaskedSharedBytes = 48 << 10;
 
 // In order: the first is what code that shall run everywhere is made for.
 constexpr Row kTable[] = {
-    {"cuda:sm_53", 1, 48, 24, 256, 0.92e9, 0, 0},          // Jetson Nano
-    {"cuda:sm_60", 56, 48, 24, 4096, 1.3e9, 0, 0},         // P100
-    {"cuda:sm_61", 20, 48, 48, 2048, 1.7e9, 0, 0},         // GTX 1080
-    {"cuda:sm_62", 2, 48, 24, 512, 1.3e9, 0, 0},           // Jetson TX2
-    {"cuda:sm_70", 80, 96, 64, 6144, 1.5e9, 0, 32},        // V100
-    {"cuda:sm_72", 8, 96, 64, 512, 1.37e9, 0, 32},         // Jetson Xavier
-    {"cuda:sm_75", 40, 64, 32, 4096, 1.59e9, 0, 32},       // T4
-    {"cuda:sm_80", 108, 163, 128, 40960, 1.41e9, 16, 32},  // A100
-    {"cuda:sm_86", 82, 99, 64, 6144, 1.7e9, 16, 32},       // RTX 3090
-    {"cuda:sm_87", 16, 163, 128, 4096, 1.3e9, 16, 32},     // Jetson Orin
-    {"cuda:sm_89", 128, 99, 64, 73728, 2.5e9, 16, 32},     // RTX 4090
-    {"cuda:sm_90", 132, 227, 160, 51200, 1.8e9, 16, 32},   // H100
-    {"cuda:sm_90a", 132, 227, 160, 51200, 1.8e9, 16, 32, true},
+    {"cuda:sm_53", 1, 48, 24, 256, 0.92e9, 0, 0},            // Jetson Nano
+    {"cuda:sm_60", 56, 48, 24, 4096, 1.3e9, 0, 0},           // P100
+    {"cuda:sm_61", 20, 48, 48, 2048, 1.7e9, 0, 0},           // GTX 1080
+    {"cuda:sm_62", 2, 48, 24, 512, 1.3e9, 0, 0},             // Jetson TX2
+    {"cuda:sm_70", 80, 96, 64, 6144, 1.5e9, 0, 32},          // V100
+    {"cuda:sm_72", 8, 96, 64, 512, 1.37e9, 0, 32},           // Jetson Xavier
+    {"cuda:sm_75", 40, 64, 32, 4096, 1.59e9, 0, 32},         // T4
+    {"cuda:sm_80", 108, 163, 128, 40960, 1.41e9, 16, 32},    // A100
+    {"cuda:sm_86", 82, 99, 64, 6144, 1.7e9, 16, 32},         // RTX 3090
+    {"cuda:sm_87", 16, 163, 128, 4096, 1.3e9, 16, 32},       // Jetson Orin
+    {"cuda:sm_89", 128, 99, 64, 73728, 2.5e9, 16, 32},       // RTX 4090
+    {"cuda:sm_90", 132, 227, 160, 51200, 1.8e9, 16, 32, 8},  // H100
+    {"cuda:sm_90a", 132, 227, 160, 51200, 1.8e9, 16, 32, 8, true},
 };
 
 constexpr auto kWords = [] {
@@ -64,7 +65,11 @@ Target Of(const Row& row) {
   Target target;
   target.kind = Kind::kCuda;
   target.cpu = row.name();
-  target.hierarchy = {.units = row.units, .max_lanes = 256, .lane_width = 32, .shuffle_lanes = row.shuffle_lanes};
+  target.hierarchy = {.units = row.units,
+                      .max_lanes = 256,
+                      .lane_width = 32,
+                      .shuffle_lanes = row.shuffle_lanes,
+                      .sharing_groups = row.sharing_groups};
   target.memory.registers_bytes = 1 << 10;
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.shared_bytes = row.shared_kilobytes << 10;

@@ -29,6 +29,9 @@ struct Hierarchy {
   int max_lanes = 1;      // of a group (work-items of a work-group)
   int lane_width = 1;     // lanes that run in step; a group should be a multiple of it
   int shuffle_lanes = 0;  // that follow one another and read each other's registers; 0: none do
+  // That follow one another, and of which each copies a part of what all of them read to all of their shared memories;
+  // 0: no group has copies of its own (compiler/ir/copy.h).
+  int sharing_groups = 0;
 };
 
 // Bytes of each memory, from near to far.

@@ -219,6 +219,12 @@ absl::Status Decoder::DecodeControl(Instruction i) {
   } else if (name == "bar.sync" || name == "barrier.sync.aligned") {
     if (!HasOperands(1) || statement_->operands[0].text != "0") return Unknown();
     i.kind = Kind::kBarrier;
+  } else if (name == "barrier.cluster.arrive.release.aligned") {
+    i.kind = Kind::kNothing;  // all lanes wait right behind it
+  } else if (name == "barrier.cluster.wait.acquire.aligned") {
+    i.kind = Kind::kClusterBarrier;
+  } else if (name == "fence.mbarrier_init.release.cluster") {
+    i.kind = Kind::kFenceObjects;
   } else if (name == "fence.proxy.async" || name == "fence.proxy.async.shared::cta") {
     i.kind = Kind::kFenceProxy;
   } else if (name == "membar.cta" || name == "membar.gl" || name == "fence.acq_rel.cta" || name == "fence.sc.cta") {
@@ -256,7 +262,56 @@ absl::Status Decoder::DecodeCopy(Instruction i) {
       HONE_ASSIGN_OR_RETURN(i.c, SlotOf(operands[3]));
     }
   } else {
+    return DecodeGroupCopy(i);
+  }
+  Emit(i);
+  return absl::OkStatus();
+}
+
+// In the list: how many bytes, the address of an object, and which groups of the cluster have one there.
+absl::Status Decoder::DecodeGroupCopy(Instruction i) {
+  const std::vector<Operand>& operands = statement_->operands;
+  std::string name = statement_->name;
+  const bool shared = name.ends_with(".multicast::cluster");
+  if (shared) name = name.substr(0, name.rfind('.'));
+  if (name != "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" || !HasOperands(shared ? 5 : 4) ||
+      operands[0].offset != 0 || operands[3].offset != 0) {
     return Unknown();
+  }
+  i.kind = Kind::kGroupCopy;
+  HONE_RETURN_IF_ERROR(SetAddress(operands[1], &i));
+  HONE_ASSIGN_OR_RETURN(i.to, SlotOf(operands[0]));
+  Operand object = operands[3];
+  object.form = Operand::Form::kPlain;
+  std::vector<Operand> rest = {operands[2], object};
+  if (shared) rest.push_back(operands[4]);
+  HONE_RETURN_IF_ERROR(AddList(rest, &i));
+  Emit(i);
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::DecodeObject(Instruction i) {
+  struct Form {
+    std::string_view name;
+    Kind kind;
+    size_t operands, address;
+  };
+  constexpr Form kForms[] = {
+      {"mbarrier.init.shared::cta.b64", Kind::kMakeObject, 2, 0},
+      {"mbarrier.expect_tx.relaxed.cta.shared::cta.b64", Kind::kAnnounce, 2, 0},
+      {"mbarrier.arrive.release.cta.shared::cta.b64", Kind::kArrive, 2, 1},
+      {"mbarrier.try_wait.parity.shared::cta.b64", Kind::kTryWait, 3, 1},
+  };
+  const std::vector<Operand>& operands = statement_->operands;
+  const auto* const form = std::ranges::find(kForms, std::string_view(statement_->name), &Form::name);
+  if (form == std::end(kForms) || !HasOperands(form->operands)) return Unknown();
+  i.kind = form->kind;
+  HONE_RETURN_IF_ERROR(SetAddress(operands[form->address], &i));
+  if (form->address == 1) {
+    HONE_ASSIGN_OR_RETURN(i.to, SlotOf(operands[0]));
+  }
+  if (operands.size() > form->address + 1) {
+    HONE_ASSIGN_OR_RETURN(i.b, SlotOf(operands.back()));
   }
   Emit(i);
   return absl::OkStatus();
@@ -368,6 +423,7 @@ absl::Status Decoder::Decode(const Statement& statement) {
   if (first == "ld" || first == "st") return DecodeAccess(i);
   if (first == "cvta") return DecodeAddress(i);
   if (first == "cp") return DecodeCopy(i);
+  if (first == "mbarrier") return DecodeObject(i);
   if (first == "shfl") return DecodeShuffle(i);
   if (first == "mma") return DecodeMma(i);
   if (first == "wgmma") return DecodeProduct(i);

@@ -38,6 +38,7 @@ void Group::Reset(uint32_t number) {
   std::ranges::fill(touches_, Touch{});
   std::ranges::fill(unseen_, 0);
   fenced_.clear();
+  objects_.clear();
   lanes_.assign(launch_.lanes, {});
   products_.assign(products_.size(), {});
   for (uint32_t n = 0; n < launch_.lanes; ++n) {
@@ -53,26 +54,32 @@ void Group::Reset(uint32_t number) {
   }
 }
 
-// Lanes run in one order until they meet, and then in the other: what one must not see of another before, it does not
-// see in one of them.
-absl::Status Group::Run(uint32_t number) {
+absl::Status Group::Begin(uint32_t number, std::span<const std::unique_ptr<Group>> cluster) {
   HONE_RETURN_IF_ERROR(error_);
   Reset(number);
+  cluster_ = cluster;
   forth_ = number % 2 == 0;
-  const auto ended = [](const Lane& lane) { return lane.ended; };
-  while (!std::ranges::all_of(lanes_, ended)) {
-    for (size_t n = 0; n < lanes_.size(); ++n) {
-      Lane& lane = lanes_[forth_ ? n : lanes_.size() - 1 - n];
-      if (!lane.waits && !lane.ended && !RunLane(&lane)) return error_;
-    }
-    forth_ = !forth_;
-    if (std::ranges::all_of(lanes_, ended)) break;
-    const bool met = Meet();
-    HONE_RETURN_IF_ERROR(error_);
-    if (!met) return Stuck();
-  }
   return absl::OkStatus();
 }
+
+// Lanes run in one order until they meet, and then in the other: what one must not see of another before, it does not
+// see in one of them.
+absl::StatusOr<bool> Group::Advance() {
+  bool advanced = false;
+  for (size_t n = 0; n < lanes_.size(); ++n) {
+    Lane& lane = lanes_[forth_ ? n : lanes_.size() - 1 - n];
+    if (lane.waits || lane.ended) continue;
+    advanced = true;
+    if (!RunLane(&lane)) return error_;
+  }
+  if (advanced) forth_ = !forth_;
+  if (Ended()) return advanced;
+  advanced |= Meet();
+  HONE_RETURN_IF_ERROR(error_);
+  return advanced;
+}
+
+bool Group::Ended() const { return std::ranges::all_of(lanes_, &Lane::ended); }
 
 bool Group::RunLane(Lane* lane) {
   uint64_t* const s = lane->slots;
@@ -110,17 +117,10 @@ bool Group::RunLane(Lane* lane) {
       case Kind::kTrap:
         return Fail(absl::StatusCode::kAborted, *i, *lane, "is a trap");
       case Kind::kCopy:
-        if (!BeginCopy(*i, lane)) return false;
-        break;
       case Kind::kCommitCopies:
-        lane->bundles.push_back(std::exchange(lane->copies, {}));
-        break;
       case Kind::kWaitCopies:
-        WaitForCopies(static_cast<size_t>(i->offset), lane);
-        break;
       case Kind::kWaitAllCopies:
-        WaitForCopies(0, lane);
-        Arrive(std::exchange(lane->copies, {}), lane);
+        if (!DoCopies(*i, lane)) return false;
         break;
       case Kind::kFenceProxy:
         FenceWrites(lane);
@@ -128,6 +128,10 @@ bool Group::RunLane(Lane* lane) {
       case Kind::kNothing:
         break;
       default:
+        if (i->kind < Kind::kBarrier) {
+          if (!UseObject(*i, *lane)) return false;
+          break;
+        }
         lane->pc = static_cast<uint32_t>(i - code);
         return lane->waits = true;
     }
@@ -173,7 +177,13 @@ absl::Status Group::Stuck() const {
   const auto waits = [](const Lane& lane) { return lane.waits; };
   const Lane& waiting = *std::ranges::find_if(lanes_, waits);
   const Kind kind = Next(waiting).kind;
-  const uint32_t width = kind == Kind::kBarrier ? launch_.lanes : kind < Kind::kProductFence ? kWarp : kWarps;
+  if (kind == Kind::kTryWait) {
+    return absl::FailedPreconditionError(
+        fmt::format("kernel '{}', {}: group {}, lane {} waits for what does not arrive", kernel_.name,
+                    Place(Next(waiting)), number_, waiting.number));
+  }
+  const bool all = kind == Kind::kBarrier || kind == Kind::kClusterBarrier;
+  const uint32_t width = all ? launch_.lanes : kind < Kind::kProductFence ? kWarp : kWarps;
   const uint32_t first = waiting.number / width * width;
   std::string others = fmt::format("there are {} lanes", launch_.lanes);
   for (uint32_t n = first; n < std::min(first + width, launch_.lanes); ++n) {
@@ -185,6 +195,13 @@ absl::Status Group::Stuck() const {
   return absl::FailedPreconditionError(fmt::format("kernel '{}', {}: group {}, lane {} waits for others, but {}",
                                                    kernel_.name, Place(Next(waiting)), number_, waiting.number,
                                                    others));
+}
+
+void Group::TakeUses(const Group& other) {
+  for (size_t n = 0; n < uses_.size(); ++n) {
+    if (other.uses_[n].only_read != nullptr) uses_[n].only_read = other.uses_[n].only_read;
+    if (other.uses_[n].written != nullptr) uses_[n].written = other.uses_[n].written;
+  }
 }
 
 absl::Status Group::CheckReadOnly() const {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "tests/ptx/instruction.h"
 #include "tests/ptx/program.h"
 
@@ -21,11 +24,26 @@ namespace hone::ptx {
 inline constexpr int kUnset = 0xff;                        // memory that nobody wrote: NaN, or -1
 inline constexpr uint32_t kWarp = 32, kWarps = 4 * kWarp;  // lanes that mma takes, and wgmma
 
+inline constexpr uint16_t kByGroup = 0xfffe;  // instead of the lane that copies
+
 class Group {
  public:
   Group(const Kernel& kernel, const Launch& launch);
-  // The group of that number, from its first instruction to its last.
-  absl::Status Run(uint32_t number);
+  // Before the first instruction of the group of that number. cluster: groups that reach each other's shared memory,
+  // this one among them.
+  absl::Status Begin(uint32_t number, std::span<const std::unique_ptr<Group>> cluster);
+  // Lanes run until they wait, and then those that can go on do. False: none could.
+  absl::StatusOr<bool> Advance();
+  bool Ended() const;
+  // Whether all lanes wait where those of the cluster meet; and then they go on.
+  bool WaitsForCluster() const;
+  void PassBarrier();
+  // One that waits, and the first of those that it waits for.
+  absl::Status Stuck() const;
+  // Of a group that ended: that nothing is on its way to its memory.
+  absl::Status CheckArrived() const;
+  // What the other did with memory of all, as if this one had.
+  void TakeUses(const Group& other);
   // After all groups: nothing was written that was read as what nobody writes.
   absl::Status CheckReadOnly() const;
 
@@ -51,6 +69,14 @@ class Group {
     uint32_t written = 0, read = 0;
     uint16_t writer = 0, reader = 0;
     uint16_t copier = 0;  // whose copy is on its way there
+  };
+  // An mbarrier: it counts arrivals and bytes of a phase, and then begins the next.
+  struct Object {
+    bool fenced = false, made = false;   // made: for others, too
+    uint64_t arrivals = 0, missing = 0;  // of every phase, of this one
+    int64_t bytes = 0;                   // announced, and not there
+    uint64_t phase = 0;
+    std::vector<Copy> copies;  // that it tells of, and that have not arrived
   };
   // A matrix in shared memory, as wgmma finds it.
   struct Blocks {
@@ -83,6 +109,7 @@ class Group {
   void Repack(const Instruction& i, uint64_t* s) const;
   bool Load(const Instruction& i, Lane* lane);
   bool Store(const Instruction& i, Lane* lane);
+  bool DoCopies(const Instruction& i, Lane* lane);
   bool BeginCopy(const Instruction& i, Lane* lane);
   void Arrive(std::span<const Copy> copies, Lane* lane);
   void WaitForCopies(size_t pending, Lane* lane);
@@ -94,13 +121,22 @@ class Group {
   void FenceWrites(Lane* lane);
   bool Touches(const Instruction& i, const std::vector<bool>& used) const;
 
+  // group_objects.cc: copies of groups, and what tells of them
+  Object* FindObject(const Instruction& i, const Lane& lane, uint64_t address);
+  bool UseObject(const Instruction& i, const Lane& lane);
+  bool BeginGroupCopy(const Instruction& i, const Lane& lane);
+  bool Expect(const Instruction& i, const Lane& lane, const Copy& copy, uint64_t object);
+  bool TryWait(Lane* lane);
+  void Deliver(Object* object);
+
   // What lanes that wait can do together; false: nothing.
   bool Meet();
   bool MeetAtBarrier();
+  bool AllAt(Kind barrier) const;
   bool MeetInWarp(uint32_t first);
   bool MeetInWarps(uint32_t first);
   // Whether all `lanes` wait at the instruction of the first of them.
-  bool AllWait(std::span<Lane> lanes) const;
+  static bool AllWait(std::span<const Lane> lanes);
   void GoOn(std::span<Lane> lanes);
   // Those of a mask in a warp, if they all wait at `i`.
   bool ShuffleTogether(const Instruction& i, std::span<Lane> warp, const Lane& asking);
@@ -120,7 +156,6 @@ class Group {
   const Instruction& Next(const Lane& lane) const { return kernel_.code[lane.pc]; }
   std::string Place(const Instruction& i) const;
   bool Fail(absl::StatusCode code, const Instruction& i, const Lane& lane, std::string_view what);
-  absl::Status Stuck() const;
 
   const Kernel& kernel_;
   const Launch& launch_;
@@ -130,8 +165,10 @@ class Group {
   std::vector<std::byte> shared_, local_;
   std::vector<Lane> lanes_;
   std::vector<Products> products_;
-  std::vector<Touch> touches_;  // of shared memory
-  uint32_t barrier_ = 1;        // the next one
+  std::vector<Touch> touches_;          // of shared memory
+  uint32_t barrier_ = 1;                // the next one
+  std::map<uint64_t, Object> objects_;  // by where they are in shared memory
+  std::span<const std::unique_ptr<Group>> cluster_;
   // Of bytes of shared memory that wgmma would not see: the lane that wrote, from 1 on, or kFenced.
   std::vector<uint16_t> unseen_;
   std::vector<std::pair<uint64_t, uint32_t>> fenced_;  // since the last barrier

@@ -74,6 +74,7 @@ bool Group::TouchShared(const Instruction& i, const Lane& lane, uint64_t offset,
   };
   for (uint64_t at = offset; at < offset + bytes; ++at) {
     Touch& touch = touches_[at];
+    if (touch.copier == kByGroup) return fails(at, "which a group is copying to");
     if (touch.copier != 0) return fails(at, fmt::format("which lane {} is copying to", touch.copier - 1));
     if (touch.written == barrier_ && touch.writer != own) {
       return fails(at, fmt::format("which lane {} wrote since the last barrier", touch.writer - 1));
@@ -121,6 +122,23 @@ bool Group::Store(const Instruction& i, Lane* lane) {
   }
   for (uint32_t n = 0; n < i.count; ++n, to += i.bytes) std::memcpy(to, &s[kernel_.lists[i.list + n]], i.bytes);
   return true;
+}
+
+bool Group::DoCopies(const Instruction& i, Lane* lane) {
+  switch (i.kind) {
+    case Kind::kCommitCopies:
+      lane->bundles.push_back(std::exchange(lane->copies, {}));
+      return true;
+    case Kind::kWaitCopies:
+      WaitForCopies(static_cast<size_t>(i.offset), lane);
+      return true;
+    case Kind::kWaitAllCopies:
+      WaitForCopies(0, lane);
+      Arrive(std::exchange(lane->copies, {}), lane);
+      return true;
+    default:
+      return BeginCopy(i, lane);
+  }
 }
 
 bool Group::BeginCopy(const Instruction& i, Lane* lane) {
@@ -186,21 +204,34 @@ void Group::FenceWrites(Lane* lane) {
   lane->written.clear();
 }
 
-bool Group::MeetAtBarrier() {
-  const auto waits = [&](const Lane& lane) { return lane.waits && Next(lane).kind == Kind::kBarrier; };
+// Whether all lanes wait at such a barrier; warps may be at those of different lines.
+bool Group::AllAt(Kind barrier) const {
+  const auto waits = [&](const Lane& lane) { return lane.waits && Next(lane).kind == barrier; };
   if (!std::ranges::all_of(lanes_, waits)) return false;
-  for (size_t first = 0; first < lanes_.size(); first += kWarp) {  // warps may be at barriers of different lines
+  for (size_t first = 0; first < lanes_.size(); first += kWarp) {
     if (!AllWait(std::span(lanes_).subspan(first, std::min<size_t>(kWarp, lanes_.size() - first)))) return false;
   }
+  return true;
+}
+
+bool Group::WaitsForCluster() const { return AllAt(Kind::kClusterBarrier); }
+
+bool Group::MeetAtBarrier() {
+  const bool all = AllAt(Kind::kBarrier);
+  if (all) PassBarrier();
+  return all;
+}
+
+void Group::PassBarrier() {
   for (const auto& [offset, bytes] : fenced_) {
     for (uint64_t at = offset; at < offset + bytes; ++at) {
       if (unseen_[at] == kFenced) unseen_[at] = 0;
     }
   }
   fenced_.clear();
+  for (auto& [offset, object] : objects_) object.made |= object.fenced;
   ++barrier_;
   GoOn(lanes_);
-  return true;
 }
 
 }  // namespace hone::ptx

@@ -39,7 +39,7 @@ bool SourceOf(const Instruction& i, uint32_t lane, uint64_t b, uint64_t c, uint3
 
 }  // namespace
 
-bool Group::AllWait(std::span<Lane> lanes) const {
+bool Group::AllWait(std::span<const Lane> lanes) {
   return std::ranges::all_of(lanes, [&](const Lane& lane) { return lane.waits && lane.pc == lanes[0].pc; });
 }
 
@@ -55,6 +55,7 @@ bool Group::Meet() {
   const auto count = static_cast<uint32_t>(lanes_.size());
   for (uint32_t first = 0; first < count; first += kWarp) met |= MeetInWarp(first);
   for (uint32_t first = 0; first < count && kernel_.has_products; first += kWarps) met |= MeetInWarps(first);
+  for (Lane& lane : lanes_) met |= error_.ok() && lane.waits && Next(lane).kind == Kind::kTryWait && TryWait(&lane);
   return met || MeetAtBarrier();
 }
 

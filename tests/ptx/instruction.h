@@ -39,8 +39,15 @@ enum class Kind : uint8_t {
   kWaitCopies,
   kWaitAllCopies,
   kFenceProxy,
+  kMakeObject,  // mbarrier
+  kFenceObjects,
+  kAnnounce,   // bytes that will arrive
+  kArrive,     // at an object
+  kGroupCopy,  // cp.async.bulk
   // From here on lanes wait for each other: of a group,
   kBarrier,
+  kClusterBarrier,  // or of several
+  kTryWait,         // at an object: what we have asks again until it is there
   // of a warp,
   kShuffle,
   kMma,
@@ -89,6 +96,7 @@ struct Kernel {
   std::vector<std::pair<uint32_t, uint64_t>> constants;  // slots that have a value from the beginning
   std::vector<std::pair<int, std::string>> source;       // of each instruction: its line and text
   uint32_t lanes = 0;                                    // that a group must have; 0: any number
+  uint32_t cluster = 1;                                  // groups that reach each other's shared memory
   uint64_t shared_bytes = 0, local_bytes = 0;            // beside what a launch asks for
   bool has_products = false;
 };

@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 #include "fmt/format.h"
+#include "tests/ptx/cluster.h"
 #include "tests/ptx/decoder.h"
-#include "tests/ptx/group.h"
 #include "tests/ptx/names.h"
 #include "tests/ptx/statement.h"
 
@@ -161,13 +161,13 @@ absl::Status Parser::TakeHead(Kernel* kernel, Decoder* decoder) {
   }
   while (!tokens_.AtEnd() && tokens_.Peek() != "{") {
     const std::string_view word = tokens_.Take();
-    if (word != ".reqntid") continue;
-    int64_t lanes = 1;
+    if (word != ".reqntid" && word != ".reqnctapercluster") continue;
+    int64_t product = 1;
     do {
       HONE_ASSIGN_OR_RETURN(const int64_t count, tokens_.TakeInteger());
-      lanes *= count;
+      product *= count;
     } while (tokens_.TakeIf(","));
-    kernel->lanes = static_cast<uint32_t>(lanes);
+    (word == ".reqntid" ? kernel->lanes : kernel->cluster) = static_cast<uint32_t>(product);
   }
   return absl::OkStatus();
 }
@@ -244,9 +244,13 @@ absl::Status Run(const Kernel& kernel, const Launch& launch) {
     return absl::InvalidArgumentError(
         fmt::format("kernel '{}' is for groups of {} lanes, not of {}", kernel.name, kernel.lanes, launch.lanes));
   }
-  Group group(kernel, launch);
-  for (uint32_t number = 0; number < launch.groups; ++number) HONE_RETURN_IF_ERROR(group.Run(number));
-  return group.CheckReadOnly();
+  if (launch.groups % kernel.cluster != 0) {
+    return absl::InvalidArgumentError(fmt::format("kernel '{}' is for clusters of {} groups, not for {} groups",
+                                                  kernel.name, kernel.cluster, launch.groups));
+  }
+  Cluster cluster(kernel, launch);
+  for (uint32_t first = 0; first < launch.groups; first += kernel.cluster) HONE_RETURN_IF_ERROR(cluster.Run(first));
+  return cluster.CheckReadOnly();
 }
 
 }  // namespace hone::ptx

@@ -106,5 +106,33 @@ TEST(PtxMasks, WritesAreThoseOfTheInterpreter) {
   }
 }
 
+// Rows that a group copies, or groups share, in up to as many buffers as bundles are told apart; all of a group's lanes
+// read what all others' copied.
+TEST(PtxGroupCopies, AreThoseOfTheInterpreter) {
+  for (const int groups : {1, 2, 4, 8}) {
+    for (const int buffers : {2, 3, 8}) {
+      for (const int rows : {2, 5, 40}) {
+        const std::string words = groups > 1 ? fmt::format("copy 128 group {}", groups) : "copy 128";
+        const auto copy = [&](const std::string& row) {
+          return fmt::format(
+                     "if lane.id == 0 {{ if {0} < {1} {{ {2} s[({0}) %% {3} * 128] = x[{4} + ({0}) * 128] }} }} ", row,
+                     rows, words, buffers, fmt::format("group.id // 8 * {}", rows * 128)) +
+                 "commit ";
+        };
+        std::string text = fmt::format("func f(x: f32[{}], y: f32[{}]) grid 16 lanes 64 {{ alloc s: f32[{}] shared {{ ",
+                                       2 * rows * 128, 16 * rows * 64, buffers * 128);
+        for (int i = 0; i + 1 < buffers; ++i) text += copy(fmt::format("{}", i));
+        text += fmt::format("for k in {} {{ wait {} barrier ", rows, buffers - 2) +
+                copy(fmt::format("k + {}", buffers - 1));
+        text += fmt::format(
+            "y[(group.id * {0} + k) * 64 + lane.id] = s[k %% {1} * 128 + 127 - lane.id] - "
+            "s[k %% {1} * 128 + lane.id] }} wait 0 }} }}",
+            rows, buffers);
+        Check(text, "cuda:sm_90a");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::codegen

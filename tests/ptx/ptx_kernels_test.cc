@@ -180,6 +180,25 @@ input b: f16[2,64,32] in [-1, 1]
 c: f32[2,64,32] over h:2, i:64, j:32 = sum k:64 of f32(a[k, h, i]) * f32(b[h, k, j])
 output c
 )"},
+    {"shared_f16", "cuda:sm_90a", ".multicast::cluster", R"(workload "matmul"
+input a: f16[256,96] in [-1, 1]
+const b: f16[96,48] in [-1, 1]
+c: f32[256,48] over i:256, j:48 = sum k:96 of f32(a[i, k]) * f32(b[k, j])
+d: f16[256,48] over i1:256, j1:48 = f16(max(c[i1, j1], 0.0f32))
+output d
+)"},
+    {"shared_registers_tf32", "cuda:sm_90a -tf32", ".multicast::cluster", R"(workload "matmul"
+input a: f32[256,96] in [-1, 1]
+const b: f32[96,32] in [-1, 1]
+c: f32[256,32] over i:256, j:32 = sum k:96 of a[i, k] * b[k, j]
+output c
+)"},
+    {"shared_laid_out_tf32", "cuda:sm_90a -tf32", ".multicast::cluster", R"(workload "matmul"
+input a: f32[2,256,64] in [-1, 1]
+input b: f32[2,64,32] in [-1, 1]
+c: f32[2,256,32] over h:2, i:256, j:32 = sum k:64 of a[h, i, k] * b[h, k, j]
+output c
+)"},
     {"blocks_bf16", "cuda:sm_90a", "wgmma.mma_async.sync.aligned.m64n", R"(workload "matmul"
 input q: bf16[2,64,64] in [-1, 1]
 input k: bf16[2,40,64] in [-1, 1]
@@ -203,6 +222,7 @@ TEST(PtxDefaults, AreRight) {
   for (const Case& c :
        {Case{"cuda:sm_53", "f32", "fma.rn.f32"}, Case{"cuda:sm_80 -tf32", "f32", "mma.sync"},
         Case{"cuda:sm_87", "bf16", "mma.sync"}, Case{"cuda:sm_90a", "f16", "wgmma.wait_group.sync.aligned 1"},
+        Case{"cuda:sm_90a", "f16", ".reqnctapercluster 2, 1, 1", {{"sharing", 2, {}}}},
         Case{"cuda:sm_90a -tf32", "f32", "wgmma.wait_group.sync.aligned 3", {{"instruction", kRegisters, {}}}}}) {
     const std::string product = std::string(c.type) == "f32" ? "x[i, k] * w[k, j]" : "f32(x[i, k]) * f32(w[k, j])";
     const ir::Workload workload =

@@ -58,29 +58,37 @@ void Emitter::RunGrid() {
     ranges_[var] = {0, count - 1};
     variables_[var] = builder_.CreateZExt(builder_.CreateIntrinsic(id, {}, {}), builder_.getInt64Ty());
   }
+  if (has_group_copies_) BeginBundles();
   EmitStmt(func_.body);
   builder_.CreateRetVoid();
 }
 
 llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {
-  if (shared_.asked_bytes > 0) {
-    llvm::Type* const bytes = llvm::ArrayType::get(builder_.getInt8Ty(), 0);
-    if (asked_shared_ == nullptr) {
-      asked_shared_ =
-          new llvm::GlobalVariable(*module_, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr,
-                                   func_.name + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
-    }
-    const llvm::Align align(static_cast<uint64_t>(SharedAlignment(buffer)));
-    asked_shared_->setAlignment(std::max(asked_shared_->getAlign().valueOrOne(), align));
-    return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), asked_shared_,
-                                               static_cast<uint64_t>(shared_.places.at(&buffer)), buffer.name);
+  const auto place = shared_.places.find(&buffer);
+  return EmitShared(llvm::ArrayType::get(MemoryTypeOf(buffer.dtype), ir::NumElements(buffer)), SharedAlignment(buffer),
+                    place == shared_.places.end() ? 0 : place->second);
+}
+
+// Memory of that type that lanes share: at the place of what the launch asks for, or by itself.
+llvm::Value* Emitter::EmitShared(llvm::Type* type, int64_t alignment, int64_t place) {
+  const bool asked = shared_.asked_bytes > 0;
+  const llvm::Align align(static_cast<uint64_t>(alignment));
+  const std::string name = func_.name + "_shared";
+  const auto make = [&](llvm::Type* of, llvm::GlobalValue::LinkageTypes linkage, llvm::Constant* value) {
+    return new llvm::GlobalVariable(*module_, of, false, linkage, value, name, nullptr,
+                                    llvm::GlobalValue::NotThreadLocal, kShared);
+  };
+  if (!asked) {
+    auto* const shared = make(type, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type));
+    shared->setAlignment(align);
+    return shared;
   }
-  llvm::Type* const type = llvm::ArrayType::get(MemoryTypeOf(buffer.dtype), ir::NumElements(buffer));
-  auto* const shared =
-      new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
-                               func_.name + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
-  shared->setAlignment(llvm::Align(static_cast<uint64_t>(SharedAlignment(buffer))));
-  return shared;
+  llvm::Type* const byte = builder_.getInt8Ty();
+  if (asked_shared_ == nullptr) {
+    asked_shared_ = make(llvm::ArrayType::get(byte, 0), llvm::GlobalValue::ExternalLinkage, nullptr);
+  }
+  asked_shared_->setAlignment(std::max(asked_shared_->getAlign().valueOrOne(), align));
+  return builder_.CreateConstInBoundsGEP1_64(byte, asked_shared_, static_cast<uint64_t>(place));
 }
 
 // Where an element of a swizzled buffer is: of the bits of its place, those that count rows, below eight, exchange
@@ -107,57 +115,33 @@ llvm::Value* Emitter::EmitSwizzled(const ir::BufferNode& buffer, const ir::Expr&
                             builder_.CreateSExt(builder_.CreateXor(place, chunks), builder_.getInt64Ty()));
 }
 
-// Everything a lane wrote before is seen by the lanes of its group after, and by what reads shared memory itself.
+// Everything a lane wrote before is seen by the lanes of its group after, and by what reads shared memory itself, or
+// writes it. Groups that share copies meet, too.
 void Emitter::EmitBarrier() {
   HONE_CHECK(func_.grid.defined());
-  if (has_products_) {
-    llvm::FunctionType* const type = llvm::FunctionType::get(builder_.getVoidTy(), false);
-    builder_.CreateCall(llvm::InlineAsm::get(type, "fence.proxy.async.shared::cta;", "~{memory}", true));
+  if (has_products_ || has_group_copies_) EmitAssembly("fence.proxy.async.shared::cta;", {});
+  if (sharing_groups_ > 1) {
+    EmitAssembly("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;", {});
+    return;
   }
   builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
 }
 
-void Emitter::EmitCopy(const ir::Copy& copy) {
-  if (!async_copies_) return EmitStmt(ir::AsStore(copy));
-  llvm::Type* const element = MemoryTypeOf(copy.buffer->dtype);
-  const ir::Load& source = *copy.source.As<ir::Load>();
-  llvm::Value* const to = Address(copy.buffer, copy.indices[0], element);
-  llvm::Value* const from = Address(source.buffer, source.indices[0], element);
-  const int64_t bytes = copy.count * ir::SizeOf(copy.buffer->dtype);
-  const bool masked = copy.mask.defined();
-  llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
-  switch (bytes) {
-    case 4:
-      id = masked ? llvm::Intrinsic::nvvm_cp_async_ca_shared_global_4_s
-                  : llvm::Intrinsic::nvvm_cp_async_ca_shared_global_4;
-      break;
-    case 8:
-      id = masked ? llvm::Intrinsic::nvvm_cp_async_ca_shared_global_8_s
-                  : llvm::Intrinsic::nvvm_cp_async_ca_shared_global_8;
-      break;
-    case 16:  // past the first cache: nobody else of the group reads it
-      id = masked ? llvm::Intrinsic::nvvm_cp_async_cg_shared_global_16_s
-                  : llvm::Intrinsic::nvvm_cp_async_cg_shared_global_16;
-      break;
-    default:
-      HONE_CHECK(false);
+// Assembly whose operands are integers, and which no lane may run alone.
+llvm::Value* Emitter::EmitAssembly(const std::string& text, const std::vector<llvm::Value*>& operands,
+                                   llvm::Type* result) {
+  std::string constraints = result == nullptr ? "" : "=r,";
+  std::vector<llvm::Type*> types;
+  for (const llvm::Value* operand : operands) {
+    types.push_back(operand->getType());
+    constraints += operand->getType()->isIntegerTy(16) ? "h," : operand->getType()->isIntegerTy(32) ? "r," : "l,";
   }
-  std::vector<llvm::Value*> arguments = {to, from};
-  if (masked) {  // bytes that are read; zeros fill the rest
-    arguments.push_back(builder_.CreateSelect(EmitExpr(copy.mask), builder_.getInt32(static_cast<uint32_t>(bytes)),
-                                              builder_.getInt32(0)));
-  }
-  builder_.CreateIntrinsic(id, {}, arguments);
-}
-
-void Emitter::EmitCommit() {
-  if (async_copies_) builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {}, {});
-}
-
-void Emitter::EmitWait(const ir::Wait& wait) {
-  if (!async_copies_) return;
-  builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {},
-                           {builder_.getInt32(static_cast<uint32_t>(wait.pending))});
+  llvm::Type* const type = result == nullptr ? builder_.getVoidTy() : result;
+  llvm::CallInst* const call = builder_.CreateCall(
+      llvm::InlineAsm::get(llvm::FunctionType::get(type, types, false), text, constraints + "~{memory}", true),
+      operands);
+  call->addFnAttr(llvm::Attribute::Convergent);
+  return call;
 }
 
 // As often as it says, one after the other: arrays that are indexed by its variable become registers.

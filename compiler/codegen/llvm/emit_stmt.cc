@@ -18,6 +18,8 @@ Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const ta
       scaling_(scaling),
       async_copies_(memory.async_copy_bytes > 0),
       has_products_(HasProducts(func.body)),
+      has_group_copies_(ir::HasGroupCopies(func.body)),
+      sharing_groups_(ir::GroupsThatShare(func.body)),
       shared_(PlaceShared(func, memory)),
       builder_(context_) {
   llvm::FastMathFlags flags;

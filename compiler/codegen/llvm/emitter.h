@@ -2,9 +2,9 @@
 // kernel.
 //
 // Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have,
-// emit_merge.cc what lanes read of each other, emit_contract.cc tensor instructions, emit_products.cc those that read
-// shared memory themselves, emit_transposed.cc strided loads side by side, emit_expr.cc expressions. Numbers are in
-// math.h.
+// emit_copies.cc asynchronous copies, emit_merge.cc what lanes read of each other, emit_contract.cc tensor
+// instructions, emit_products.cc those that read shared memory themselves, emit_transposed.cc strided loads side by
+// side, emit_expr.cc expressions. Numbers are in math.h.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -68,10 +68,10 @@ class Emitter {
   // emit_grid.cc
   void RunGrid();
   llvm::Value* EmitShared(const ir::BufferNode& buffer);
+  llvm::Value* EmitShared(llvm::Type* type, int64_t alignment, int64_t place);
   void EmitBarrier();
-  void EmitCopy(const ir::Copy& copy);
-  void EmitCommit();
-  void EmitWait(const ir::Wait& wait);
+  llvm::Value* EmitAssembly(const std::string& text, const std::vector<llvm::Value*>& operands,
+                            llvm::Type* result = nullptr);
   void EmitPrefetch(const ir::Prefetch& prefetch);
   void EmitUnrolled(const ir::For& loop);
   bool EmitTurns(const ir::For& loop);
@@ -83,6 +83,16 @@ class Emitter {
   llvm::Value* EmitParts(const ir::BufferNode& buffer, llvm::Value* address, llvm::FixedVectorType* vector,
                          llvm::Align align, llvm::Value* mask);
   llvm::Value* EmitGuarded(llvm::Value* condition, llvm::Type* type, const std::function<llvm::Value*()>& then);
+
+  // emit_copies.cc
+  void EmitCopy(const ir::Copy& copy);
+  void EmitGroupCopy(const ir::Copy& copy);
+  void EmitCommit();
+  void EmitWait(const ir::Wait& wait);
+  void BeginBundles();
+  void WaitForBundles(int64_t pending);
+  llvm::Value* IsFirstLane();
+  llvm::Value* BundleOf(llvm::Value* number);
 
   // emit_contract.cc
   void EmitContract(const ir::Contract& contract);
@@ -155,16 +165,17 @@ class Emitter {
   const bool fuse_;
   const Scaling scaling_;
   const bool async_copies_;  // the target copies to shared memory without the lane
-  const bool has_products_;  // some instruction of func reads shared memory itself
+  const bool has_products_,
+      has_group_copies_;          // an instruction of func reads shared memory itself; a copy is a group's
+  const int64_t sharing_groups_;  // that follow one another and share copies; 1: none do
   const SharedMemory shared_;
   llvm::GlobalVariable* asked_shared_ = nullptr;  // what the launch asks for; null: nothing
+  // Of copies of the group: how many bundles were committed, how many are there, and the address of what tells of them.
+  llvm::Value *committed_ = nullptr, *arrived_ = nullptr, *bundles_ = nullptr;
   llvm::IRBuilder<> builder_;
   llvm::Function* function_ = nullptr;
-  llvm::Value* buffers_ = nullptr;
-  llvm::Value* workspace_ = nullptr;
-  llvm::Value* parallel_ = nullptr;
-  int64_t workspace_used_ = 0;
-  int outlined_ = 0;
+  llvm::Value *buffers_ = nullptr, *workspace_ = nullptr, *parallel_ = nullptr;
+  int64_t workspace_used_ = 0, outlined_ = 0;
   Places places_;
   Variables variables_;
   ir::Ranges ranges_;

@@ -9,6 +9,7 @@
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/llvm/emitter.h"
 #include "compiler/codegen/llvm/setup.h"
+#include "fmt/format.h"
 
 namespace hone::codegen {
 namespace {
@@ -59,6 +60,18 @@ void SetAttributes(llvm::Module* module, const target::Target& target) {
   }
 }
 
+// Says of kernels how many groups share copies, for which LLVM 19 has no word: their launches need say nothing.
+std::string NameClusters(std::string ptx, std::span<const ir::Func> funcs) {
+  for (const ir::Func& func : funcs) {
+    const int64_t groups = ir::GroupsThatShare(func.body);
+    if (groups == 1) continue;
+    const size_t entry = ptx.find(fmt::format(".entry {}(", func.name)), facts = ptx.find(".reqntid", entry);
+    HONE_CHECK(entry != std::string::npos && facts != std::string::npos);
+    ptx.insert(facts, fmt::format(".explicitcluster\n.reqnctapercluster {}, 1, 1\n", groups));
+  }
+  return ptx;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, const target::Target& target,
@@ -93,7 +106,8 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
   if (machine->addPassesToEmitFile(emit, stream, nullptr, type))
     return absl::InternalError("LLVM cannot emit code for " + Print(target));
   emit.run(module);
-  return std::string(bytes.data(), bytes.size());
+  std::string code(bytes.data(), bytes.size());
+  return target.HasLanes() ? NameClusters(std::move(code), funcs) : code;
 }
 
 }  // namespace hone::codegen

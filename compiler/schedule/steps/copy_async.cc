@@ -19,11 +19,23 @@ absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
         fmt::format("stage {} is not computed inside a loop and stored in shared memory", step.stage));
   }
   const int64_t bytes = step.count * ir::SizeOf(nest.stage.buffer->dtype);
-  if (step.count < 1 || std::ranges::find(ir::kCopyBytes, bytes) == std::end(ir::kCopyBytes)) {
-    return absl::FailedPreconditionError(fmt::format("one copy of {} elements is {} bytes; there are {}", step.count,
-                                                     bytes, fmt::join(ir::kCopyBytes, ", ")));
+  const bool of_lane = step.groups == 1 && std::ranges::find(ir::kCopyBytes, bytes) != std::end(ir::kCopyBytes);
+  if (of_lane) return absl::OkStatus();
+  const bool of_group = step.groups > 0 && bytes > std::ranges::max(ir::kCopyBytes) && bytes <= ir::kMostCopyBytes &&
+                        bytes % (ir::kGroupCopyAlignment * step.groups) == 0;
+  if (!of_group) {
+    return absl::FailedPreconditionError(
+        fmt::format("one copy of {} elements is {} bytes; there are {}, and of a group multiples of {} for each that "
+                    "shares it, up to {}",
+                    step.count, bytes, fmt::join(ir::kCopyBytes, ", "), ir::kGroupCopyAlignment, ir::kMostCopyBytes));
   }
-  return absl::OkStatus();
+  if (nest.scope == ir::Scope::kSwizzled) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is swizzled: what a group copies lies there as it was", step.stage));
+  }
+  if (!nest.HasLoop(ir::LoopKind::kLane)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("lanes share out stage {}, of which a copy is the group's", step.stage));
 }
 
 // One copy is all iterations of the innermost loop.
@@ -49,6 +61,7 @@ absl::Status Apply(const CopyAsync& step, State& state) {
     }
   }
   nest->copy = step.count;
+  nest->copy_groups = step.groups;
   nest->touched = true;
   return CheckCopy(state, *nest);
 }

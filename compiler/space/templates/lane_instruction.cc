@@ -31,11 +31,20 @@ bool IsOwnDimension(const ir::Load& load, const std::string& step) {
   return std::ranges::count_if(load.indices, along) == 1 && index->As<ir::Var>() != nullptr;
 }
 
-// Of one step.
-double RoundingCycles(const LaneWork& work, const LaneShape& s, const ir::TensorInstructionEntry& entry) {
+// What a group has of either operand for one step.
+struct OperandBytes {
+  double rows, columns;
+};
+OperandBytes BytesOfStep(const LaneWork& work, const LaneShape& s) {
   LaneShape of_rows = s;
   of_rows.width = 0;
-  const double rows = StepBytes(work, of_rows), columns = StepBytes(work, s) - rows;
+  const double rows = StepBytes(work, of_rows);
+  return {rows, StepBytes(work, s) - rows};
+}
+
+// Of one step.
+double RoundingCycles(const LaneWork& work, const LaneShape& s, const ir::TensorInstructionEntry& entry) {
+  const auto [rows, columns] = BytesOfStep(work, s);
   return (work.rounds_rows ? rows / (entry.loads_a ? kLoadedBytes : kRoundedBytes) : 0) +
          (work.rounds_columns ? columns / kRoundedBytes : 0);
 }
@@ -97,8 +106,8 @@ bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruc
   // Blocks: all lanes of a row are in one warp, and a lane's rows come in pairs that are eight apart.
   const bool apart = s.lanes_x > ir::kLanesOfRow || s.more_rows > 1 || s.lanes_z > 1;
   if (entry.blocks && (apart || s.lanes() % entry.lanes != 0 || s.rows % 2 != 0)) return false;
-  return rows && lanes && s.width % 2 == 0 && s.lanes_x % ir::kLanesOfRow == 0 &&
-         divides(s.width * s.lanes_x, work.columns) && divides(s.rows * s.lanes_y, work.rows) &&
+  return rows && lanes && divides(s.rows * s.lanes_y * work.sharing, work.rows) && s.width % 2 == 0 &&
+         s.lanes_x % ir::kLanesOfRow == 0 && divides(s.width * s.lanes_x, work.columns) &&
          divides(s.more_rows * s.lanes_z, work.more_rows);
 }
 
@@ -126,7 +135,9 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   if (entry.blocks) {
     const auto columns = static_cast<double>(rows / 2 * s.width * ir::kLanesOfRow);  // of all lanes of one, each turn
     const double busy = static_cast<double>(per_unit * lanes / entry.lanes) * turns * columns * kColumn;
-    const double memory = static_cast<double>(per_unit) * steps * step_bytes / kBlockBytes;
+    const auto [of_rows, of_columns] = BytesOfStep(work, s);
+    const double read = of_rows + of_columns / static_cast<double>(work.sharing);
+    const double memory = static_cast<double>(per_unit) * steps * read / kBlockBytes;
     const double stages = static_cast<double>(rounds) * steps / static_cast<double>(s.staged);
     const double rounding = static_cast<double>(per_unit) * steps * RoundingCycles(work, s, entry);
     return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages + rounding +

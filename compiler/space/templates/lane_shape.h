@@ -32,6 +32,7 @@ struct LaneWork {
   double column_bytes = 0, row_bytes = 0, row_growth = 1, more_growth = 1;
   // Of the two, what an instruction that cuts off has rounded first while the group runs.
   bool rounds_columns = false, rounds_rows = false;
+  int64_t sharing = 1;  // groups along the rows, each of which reads a part of the columns for all of them
 };
 
 inline constexpr int64_t kMostRows = 16;  // of a lane, along both axes

@@ -124,7 +124,7 @@ std::optional<LaneWork> LaneTile::Work() const {
   return work;
 }
 
-LaneTile::Shapes LaneTile::ShapesWith(std::optional<ir::TensorInstruction> instruction) {
+LaneTile::Shapes LaneTile::ShapesWith(std::optional<ir::TensorInstruction> instruction, int64_t sharing) {
   Shapes found;
   for (const auto& pair : RowAxes()) {
     std::tie(row_, second_) = pair;
@@ -133,6 +133,7 @@ LaneTile::Shapes LaneTile::ShapesWith(std::optional<ir::TensorInstruction> instr
     double cycles = 0;
     if (work.has_value() && instruction.has_value()) {
       const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction);
+      work->sharing = sharing;
       for (const ir::Load& load : LoadsOf(reduced_)) {
         const bool before = IsLaidOutBefore(load, entry), columns = VariesAlongColumns(load);
         if (before) cycles += LayoutCycles(*load.buffer, sketch_.target);
@@ -154,10 +155,11 @@ LaneTile::Shapes LaneTile::ShapesWith(std::optional<ir::TensorInstruction> instr
 void LaneTile::ChooseShape() {
   const std::vector<std::pair<int, int>> pairs = RowAxes();
   if (given_.has_value()) {
-    axes_ = given_->axes, shape_ = given_->shape, instruction_ = given_->instruction;
+    axes_ = given_->axes, shape_ = given_->shape, instruction_ = given_->instruction, sharing_ = given_->sharing;
   } else {
     Shapes shapes = ShapesWith({});
     ChooseInstruction(&shapes);
+    if (HasBlocks()) ChooseSharing(&shapes);
     std::vector<int64_t> numbers;
     for (size_t i = 0; i < pairs.size(); ++i) {
       if (shapes.cycles[i] < std::numeric_limits<double>::infinity()) numbers.push_back(static_cast<int64_t>(i));
@@ -179,7 +181,7 @@ absl::StatusOr<bool> LaneTile::ReduceInParts() {
   HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{stage_, step_axis_, steps_ / parts, false, true}));
   HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "f"}));
   HONE_RETURN_IF_ERROR(
-      LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, shape_, instruction_}).Run());
+      LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, shape_, instruction_, sharing_}).Run());
   HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch_, reader_, stage_));
   return true;
 }
@@ -294,6 +296,7 @@ absl::Status LaneTile::StageOperands() {
       name += "r" + stage_;
     }
     if (HasBlocks()) {
+      if (along_vector) columns_ = name;
       HONE_RETURN_IF_ERROR(StageBlocks(name));
       continue;
     }

@@ -31,6 +31,7 @@ class LaneTile {
     int64_t axes;
     LaneShape shape;
     std::optional<ir::TensorInstruction> instruction;
+    int64_t sharing;
   };
   LaneTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix,
            std::optional<Given> given = {})
@@ -80,7 +81,7 @@ class LaneTile {
     int64_t best() const { return std::ranges::min_element(cycles) - cycles.begin(); }
     double least() const { return *std::ranges::min_element(cycles); }
   };
-  Shapes ShapesWith(std::optional<ir::TensorInstruction> instruction);
+  Shapes ShapesWith(std::optional<ir::TensorInstruction> instruction, int64_t sharing = 1);
   // Whether an instruction is used, the axes of the tile, and the shape that is preferred with these.
   void ChooseShape();
   // Where too few groups would have all of the reduction to walk, each walks a part of it, and a launch of its own
@@ -125,12 +126,16 @@ class LaneTile {
   // How many elements one copy may have, ascending; none if the stage is no plain copy.
   std::vector<int64_t> CopyCounts(const std::string& name, int64_t buffers) const;
   schedule::Schedule FillSteps(const std::string& name, int64_t width, bool copy) const;
+  // By copies that groups share; whether there are such.
+  absl::StatusOr<bool> FillTogether(const std::string& name);
 
   // lane_tile_instruction.cc: what is different with a tensor instruction
   // Whether an instruction reads shared memory itself.
   bool HasBlocks() const { return instruction_.has_value() && ir::EntryOf(*instruction_).blocks; }
   // Which instruction is used, if one is; `shapes`, which are without, become those with it.
   void ChooseInstruction(Shapes* shapes);
+  // How many groups along the rows share the copies of columns, which they all read; `shapes` become those with that.
+  void ChooseSharing(Shapes* shapes);
   // As ChooseTile, of what leaves nothing over and what lanes can have that run an instruction together.
   absl::Status ChooseInstructionTile();
   // The steps of an instruction lie side by side in whatever is fixed, where it wants them to.
@@ -165,7 +170,9 @@ class LaneTile {
   int64_t steps_ = 1;   // of the axis that is taken in steps
   int64_t window_ = 1;  // steps of the reduction inside one step of that axis
   std::string step_axis_;
+  int64_t sharing_ = 1;  // groups that share copies of columns
   std::vector<std::string> inner_reduce_, shared_;
+  std::string columns_;                         // of shared_: what varies along the columns
   std::vector<std::string> swizzled_;           // of shared_: rows of 128 bytes, which the instruction reads
   std::vector<std::string> rows_first_;         // of shared_: their rows are loops around their chunks
   std::map<std::string, std::string> rounded_;  // of shared_: what they round

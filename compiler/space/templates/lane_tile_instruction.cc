@@ -40,6 +40,26 @@ void LaneTile::ChooseInstruction(Shapes* shapes) {
   *shapes = with.at(chosen);
 }
 
+void LaneTile::ChooseSharing(Shapes* shapes) {
+  const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction_);
+  const bool packed = std::ranges::all_of(LoadsOf(reduced_), [&](const ir::Load& load) {
+    return !VariesAlongColumns(load) || schedule::IsFixed(sketch_.state, load.buffer.get()) ||
+           IsLaidOutBefore(load, entry);
+  });
+  if (!packed) return;
+  std::map<int64_t, Shapes> with = {{1, *shapes}};
+  std::vector<int64_t> counts = {1};
+  for (int64_t n = 2; n <= sketch_.target.hierarchy.sharing_groups; n *= 2) {
+    Shapes found = ShapesWith(instruction_, n);
+    if (found.least() == std::numeric_limits<double>::infinity()) continue;
+    counts.push_back(n);
+    with.emplace(n, std::move(found));
+  }
+  if (counts.size() == 1) return;
+  sharing_ = Choose("sharing", counts, 1);
+  *shapes = with.at(sharing_);
+}
+
 absl::Status LaneTile::ChooseInstructionTile() {
   const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
   const int64_t elements = sketch_.target.memory.registers_bytes / 8;

@@ -1,6 +1,7 @@
 // The loops of a lane tile: over groups, lanes and a lane's elements, over the reduction, and to fill shared memory.
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <tuple>
 
 #include "base/status.h"
@@ -40,6 +41,12 @@ absl::Status LaneTile::TileOutput() {
                                  : TileAxis(NameOf(axis), axis_lanes, tile, &groups, &lanes, &inner));
   }
   if (instruction_.has_value() && !HasBlocks()) HONE_RETURN_IF_ERROR(GatherWarps(&lanes));
+  // Groups that share copies follow one another.
+  sharing_ = std::gcd(sharing_, Extent(row_) / (lanes_y_ * rows_));
+  if (sharing_ > 1) {
+    const auto rows = std::ranges::find(groups, NameOf(row_) + "o");
+    std::rotate(rows, rows + 1, groups.end());
+  }
   for (const auto* part : {&groups, &lanes, &inner}) {
     order.loops.insert(order.loops.end(), part->begin(), part->end());
   }
@@ -135,6 +142,11 @@ absl::Status LaneTile::FillShared() {
   const int64_t buffers = ChooseBuffers();
   bool copies = false;
   for (const std::string& name : shared_) {
+    if (buffers > 0 && sharing_ > 1 && name == columns_) {
+      HONE_ASSIGN_OR_RETURN(const bool together, FillTogether(name));
+      copies |= together;
+      if (together) continue;
+    }
     const std::vector<int64_t> counts = buffers > 0 ? CopyCounts(name, buffers) : std::vector<int64_t>();
     if (counts.empty()) {
       HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".width", Widths(name), 4), false)));
@@ -219,6 +231,20 @@ schedule::Schedule LaneTile::FillSteps(const std::string& name, int64_t width, b
     steps.push_back(Annotate{last + "i", ir::LoopKind::kVectorized});
   }
   return steps;
+}
+
+// What lies side by side in one chunk of steps: every column's, one after the other.
+absl::StatusOr<bool> LaneTile::FillTogether(const std::string& name) {
+  const std::vector<schedule::Loop>& loops = sketch_.Get(name).loops;
+  if (loops.size() < 2) return false;
+  const schedule::Loop &columns = loops[loops.size() - 2], &chunk = loops.back();
+  const schedule::Schedule steps = {schedule::Fuse{columns.name, chunk.name},
+                                    schedule::CopyAsync{name, columns.max_extent * chunk.max_extent, sharing_}};
+  schedule::State state = sketch_.state;
+  const bool fits =
+      std::ranges::all_of(steps, [&](const schedule::Step& step) { return schedule::Apply(step, state).ok(); });
+  if (fits) HONE_RETURN_IF_ERROR(Do(steps));
+  return fits;
 }
 
 absl::Status LaneTile::Do(const schedule::Schedule& steps) {

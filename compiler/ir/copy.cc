@@ -1,0 +1,30 @@
+#include "compiler/ir/copy.h"
+
+#include <algorithm>
+
+#include "compiler/ir/match.h"
+
+namespace hone::ir {
+
+bool IsOfGroup(const Copy& copy) {
+  return copy.groups != 1 || copy.count * SizeOf(copy.buffer->dtype) > std::ranges::max(kCopyBytes);
+}
+
+bool HasGroupCopies(const Stmt& s) {
+  return AnyStmt(s, [](const Stmt& x) {
+    const Copy* copy = x.As<Copy>();
+    return copy != nullptr && IsOfGroup(*copy);
+  });
+}
+
+int64_t GroupsThatShare(const Stmt& s) {
+  int64_t groups = 1;
+  AnyStmt(s, [&](const Stmt& x) {
+    const Copy* copy = x.As<Copy>();
+    if (copy != nullptr && copy->groups > 1) groups = groups == 1 || groups == copy->groups ? copy->groups : 0;
+    return false;
+  });
+  return groups;
+}
+
+}  // namespace hone::ir

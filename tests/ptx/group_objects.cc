@@ -1,0 +1,130 @@
+// Copies of groups, and the objects that tell what of them has arrived ("mbarrier").
+//
+// What is copied arrives when somebody waits for it and not before. Where it goes is nobody's until then.
+#include <algorithm>
+#include <cstring>
+
+#include "fmt/format.h"
+#include "tests/ptx/group.h"
+
+namespace hone::ptx {
+namespace {
+
+constexpr uint64_t kObjectBytes = 8, kAlignment = 16;
+
+}  // namespace
+
+Group::Object* Group::FindObject(const Instruction& i, const Lane& lane, uint64_t address) {
+  if (Reach(i, lane, Space::kShared, address, kObjectBytes, false) == nullptr) return nullptr;
+  const auto object = objects_.find(address - kSharedBegin);
+  if (object != objects_.end() && object->second.made) return &object->second;
+  Fail(absl::StatusCode::kFailedPrecondition, i, lane,
+       fmt::format("uses the object at byte {} of shared memory, which is not made, fenced and behind a barrier",
+                   address - kSharedBegin));
+  return nullptr;
+}
+
+bool Group::UseObject(const Instruction& i, const Lane& lane) {
+  if (i.kind == Kind::kGroupCopy) return BeginGroupCopy(i, lane);
+  if (i.kind == Kind::kFenceObjects) {
+    for (auto& [offset, object] : objects_) object.fenced = true;
+    return true;
+  }
+  const uint64_t address = lane.slots[i.a] + static_cast<uint64_t>(i.offset), number = lane.slots[i.b];
+  if (i.kind == Kind::kMakeObject) {
+    if (Reach(i, lane, Space::kShared, address, kObjectBytes, true) == nullptr) return false;
+    objects_[address - kSharedBegin] = {.arrivals = number, .missing = number};
+    return true;
+  }
+  Object* const object = FindObject(i, lane, address);
+  if (object == nullptr) return false;
+  if (i.kind == Kind::kAnnounce) {
+    object->bytes += static_cast<int64_t>(static_cast<uint32_t>(number));
+    return true;
+  }
+  if (object->missing == 0) {
+    return Fail(absl::StatusCode::kFailedPrecondition, i, lane, "arrives at an object that waits for bytes alone");
+  }
+  --object->missing;
+  return true;
+}
+
+bool Group::BeginGroupCopy(const Instruction& i, const Lane& lane) {
+  const auto operand = [&](uint32_t n) { return lane.slots[kernel_.lists[i.list + n]]; };
+  Copy copy{lane.slots[i.to] - kSharedBegin, lane.slots[i.a] + static_cast<uint64_t>(i.offset),
+            static_cast<uint32_t>(operand(0)), static_cast<uint32_t>(operand(0))};
+  if (copy.from % kAlignment != 0 || copy.to % kAlignment != 0 || copy.bytes % kAlignment != 0 || copy.bytes == 0) {
+    return Fail(absl::StatusCode::kDataLoss, i, lane,
+                fmt::format("copies {} bytes from {:#x} to {}, which is not aligned", copy.bytes, copy.from, copy.to));
+  }
+  if (ReachGlobal(i, lane, copy.from, copy.bytes, false) == nullptr) return false;
+  if (there_ < copy.bytes) {
+    return Fail(absl::StatusCode::kOutOfRange, i, lane,
+                fmt::format("copies {} bytes from {:#x}, of which {} are nobody's", copy.bytes, copy.from,
+                            copy.bytes - there_));
+  }
+  if (i.count == 2) return Expect(i, lane, copy, operand(1));
+  const auto groups = static_cast<uint32_t>(operand(2) & 0xffff);
+  if (groups >> cluster_.size() != 0) {
+    return Fail(absl::StatusCode::kOutOfRange, i, lane,
+                fmt::format("copies to the groups {:#b} of {}", groups, cluster_.size()));
+  }
+  for (size_t n = 0; n < cluster_.size(); ++n) {
+    if ((groups >> n & 1) == 0 || cluster_[n]->Expect(i, lane, copy, operand(1))) continue;
+    error_ = cluster_[n]->error_;
+    return false;
+  }
+  return true;
+}
+
+// To this group's memory, of which its own object tells.
+bool Group::Expect(const Instruction& i, const Lane& lane, const Copy& copy, uint64_t object) {
+  if (copy.to > shared_.size() || copy.bytes > shared_.size() - copy.to) {
+    return Fail(absl::StatusCode::kOutOfRange, i, lane,
+                fmt::format("copies {} bytes to {} of {} bytes of shared memory", copy.bytes, copy.to, shared_.size()));
+  }
+  Object* const teller = FindObject(i, lane, object);
+  if (teller == nullptr || !TouchShared(i, lane, copy.to, copy.bytes, true)) return false;
+  for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) touches_[at].copier = kByGroup;
+  teller->copies.push_back(copy);
+  return true;
+}
+
+// Of the phase that the lane names by its lowest bit; what nobody waits for does not arrive.
+bool Group::TryWait(Lane* lane) {
+  const Instruction& i = Next(*lane);
+  Object* const object = FindObject(i, *lane, lane->slots[i.a] + static_cast<uint64_t>(i.offset));
+  if (object == nullptr) return false;
+  const auto done = [&] { return (object->phase & 1) != (lane->slots[i.b] & 1); };
+  if (!done()) Deliver(object);
+  if (!done()) return false;
+  lane->slots[i.to] = 1;
+  GoOn({lane, 1});
+  return true;
+}
+
+void Group::Deliver(Object* object) {
+  for (const Copy& copy : std::exchange(object->copies, {})) {
+    std::memcpy(shared_.data() + copy.to, reinterpret_cast<const std::byte*>(copy.from), copy.bytes);
+    object->bytes -= copy.bytes;
+    for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) {
+      touches_[at] = {};
+      if (!unseen_.empty()) unseen_[at] = 0;
+    }
+  }
+  if (object->missing > 0 || object->bytes != 0) return;
+  ++object->phase;
+  object->missing = object->arrivals;
+}
+
+absl::Status Group::CheckArrived() const {
+  for (const auto& [offset, object] : objects_) {
+    if (object.copies.empty() && object.bytes == 0) continue;
+    return absl::FailedPreconditionError(fmt::format(
+        "kernel '{}': group {} ends before what the object at byte {} of its shared memory tells of is there",
+        kernel_.name, number_, offset));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::ptx
