@@ -1,6 +1,6 @@
 // Asynchronous copies to shared memory: what begins them, what bundles them, what waits.
 //
-// A lane's are cp.async of CUDA's devices, a group's cp.async.bulk (from sm_90 on), which clusters of groups share. See
+// A lane's are cp.async of CUDA's devices, a group's cp.async.bulk (from sm_90 on), which groups may share. See
 // docs/IR.md, "Asynchronous copies". Not here: which of these a schedule asks for (compiler/schedule/copy.h).
 #ifndef HONE_COMPILER_IR_COPY_H_
 #define HONE_COMPILER_IR_COPY_H_

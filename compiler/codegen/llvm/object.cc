@@ -61,7 +61,7 @@ void SetAttributes(llvm::Module* module, const target::Target& target) {
 }
 
 // Says of kernels how many groups share copies, for which LLVM 19 has no word: their launches need say nothing.
-std::string NameClusters(std::string ptx, std::span<const ir::Func> funcs) {
+std::string NameSharingGroups(std::string ptx, std::span<const ir::Func> funcs) {
   for (const ir::Func& func : funcs) {
     const int64_t groups = ir::GroupsThatShare(func.body);
     if (groups == 1) continue;
@@ -107,7 +107,7 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
     return absl::InternalError("LLVM cannot emit code for " + Print(target));
   emit.run(module);
   std::string code(bytes.data(), bytes.size());
-  return target.HasLanes() ? NameClusters(std::move(code), funcs) : code;
+  return target.HasLanes() ? NameSharingGroups(std::move(code), funcs) : code;
 }
 
 }  // namespace hone::codegen
