@@ -4,7 +4,6 @@
 // arrived. Bundles have them in turn: bundle n has object n % kMostBundles, and of that the phase n / kMostBundles, of
 // which the lowest bit is enough to know it from the one before. How many bundles a lane committed, and how many it
 // knows to be there, are registers, alike in all lanes. "PTX ISA", 9.7.13.15.
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <bit>

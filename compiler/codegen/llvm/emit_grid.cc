@@ -16,6 +16,7 @@
 #include "compiler/ir/multiple.h"
 #include "compiler/ir/plain.h"
 #include "compiler/ir/safe_bounds.h"
+#include "fmt/format.h"
 
 namespace hone::codegen {
 namespace {
@@ -127,15 +128,23 @@ void Emitter::EmitBarrier() {
   builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
 }
 
-// Assembly whose operands are integers, and which no lane may run alone.
+// Assembly that lanes run together. Operands are integers, and floats that it changes, which come first: then the
+// result is a struct of as many. Else it is an i32, or nothing.
 llvm::Value* Emitter::EmitAssembly(const std::string& text, const std::vector<llvm::Value*>& operands,
                                    llvm::Type* result) {
-  std::string constraints = result == nullptr ? "" : "=r,";
+  std::string constraints, taken;
   std::vector<llvm::Type*> types;
   for (const llvm::Value* operand : operands) {
-    types.push_back(operand->getType());
-    constraints += operand->getType()->isIntegerTy(16) ? "h," : operand->getType()->isIntegerTy(32) ? "r," : "l,";
+    llvm::Type* const given = operand->getType();
+    if (given->isFloatTy()) {
+      constraints += "=f,";
+      taken += fmt::format("{},", types.size());
+    } else {
+      taken += given->isIntegerTy(16) ? "h," : given->isIntegerTy(32) ? "r," : "l,";
+    }
+    types.push_back(given);
   }
+  constraints += (result != nullptr && result->isIntegerTy() ? "=r," : "") + taken;
   llvm::Type* const type = result == nullptr ? builder_.getVoidTy() : result;
   llvm::CallInst* const call = builder_.CreateCall(
       llvm::InlineAsm::get(llvm::FunctionType::get(type, types, false), text, constraints + "~{memory}", true),

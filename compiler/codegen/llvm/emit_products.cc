@@ -1,7 +1,5 @@
 // Tensor instructions that read shared memory themselves, and go on while their lanes do. Those that stand beside each
 // other begin together and are waited for once; of the same rows, columns that lie evenly are one instruction of more.
-#include <llvm/IR/InlineAsm.h>
-
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -202,22 +200,11 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
 // Assembly that changes the sums, and takes `more`; the sums after it.
 std::vector<llvm::Value*> Emitter::EmitOnSums(const std::string& text, const std::vector<llvm::Value*>& sums,
                                               std::span<llvm::Value* const> more) {
-  std::string constraints;
-  for (size_t i = 0; i < sums.size(); ++i) constraints += "=f,";
-  for (size_t i = 0; i < sums.size(); ++i) constraints += fmt::format("{},", i);
-  for (const llvm::Value* value : more) constraints += value->getType()->isIntegerTy(32) ? "r," : "l,";
   std::vector<llvm::Value*> arguments = sums;
   arguments.insert(arguments.end(), more.begin(), more.end());
-  std::vector<llvm::Type*> types;
-  for (const llvm::Value* argument : arguments) types.push_back(argument->getType());
-  llvm::Type* changed = builder_.getVoidTy();
-  if (!sums.empty()) {
-    changed = llvm::StructType::get(context_, std::vector<llvm::Type*>(sums.size(), builder_.getFloatTy()));
-  }
-  llvm::CallInst* const call = builder_.CreateCall(
-      llvm::InlineAsm::get(llvm::FunctionType::get(changed, types, false), text, constraints + "~{memory}", true),
-      arguments);
-  call->addFnAttr(llvm::Attribute::Convergent);
+  llvm::Type* const changed =
+      llvm::StructType::get(context_, std::vector<llvm::Type*>(sums.size(), builder_.getFloatTy()));
+  llvm::Value* const call = EmitAssembly(text, arguments, sums.empty() ? nullptr : changed);
   std::vector<llvm::Value*> after;
   for (unsigned i = 0; i < sums.size(); ++i) after.push_back(builder_.CreateExtractValue(call, i));
   return after;
@@ -275,7 +262,7 @@ void Emitter::EmitSettle(const ir::Settle& settle) {
   const std::string text =
       fmt::format("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned {};", settle.running);
   if (settle.running > 0) {
-    EmitOnSums(text, {}, {});
+    EmitAssembly(text, {});
     return;
   }
   std::vector<llvm::Value*> values, places;

@@ -56,6 +56,8 @@ class LaneTile {
   int64_t ChooseNear(std::string_view name, const std::vector<int64_t>& options, int64_t preferred);
   bool VariesAlongColumns(const ir::Load& load) const;
   absl::Status Do(const schedule::Schedule& steps);
+  // Whether all of them could be done now.
+  bool CanDo(const schedule::Schedule& steps) const;
   static std::vector<int64_t> Powers(int64_t most);
   // What a group may have: a share of what a unit has; with instructions all, since few groups keep it busy.
   int64_t SharedBytes() const;

@@ -157,8 +157,7 @@ absl::Status LaneTile::FillShared() {
   }
   if (!copies) return absl::OkStatus();
   schedule::Pipeline pipeline{step_axis_ + "o", buffers, 1};
-  schedule::State state = sketch_.state;
-  if (!schedule::Apply(pipeline, state).ok() || Choose("running", {0, 1}, 1) == 0) pipeline.running = 0;
+  if (!CanDo({pipeline}) || Choose("running", {0, 1}, 1) == 0) pipeline.running = 0;
   return sketch_.Do(pipeline);
 }
 
@@ -196,12 +195,9 @@ std::vector<int64_t> LaneTile::CopyCounts(const std::string& name, int64_t buffe
         sketch_.Get(name).loops.back().max_extent % count != 0) {
       continue;
     }
-    schedule::State state = sketch_.state;
     schedule::Schedule steps = FillSteps(name, count, true);
     steps.push_back(schedule::Pipeline{step_axis_ + "o", buffers});
-    const bool fits =
-        std::ranges::all_of(steps, [&](const schedule::Step& step) { return schedule::Apply(step, state).ok(); });
-    if (fits) counts.push_back(count);
+    if (CanDo(steps)) counts.push_back(count);
   }
   return counts;
 }
@@ -240,11 +236,14 @@ absl::StatusOr<bool> LaneTile::FillTogether(const std::string& name) {
   const schedule::Loop &columns = loops[loops.size() - 2], &chunk = loops.back();
   const schedule::Schedule steps = {schedule::Fuse{columns.name, chunk.name},
                                     schedule::CopyAsync{name, columns.max_extent * chunk.max_extent, sharing_}};
-  schedule::State state = sketch_.state;
-  const bool fits =
-      std::ranges::all_of(steps, [&](const schedule::Step& step) { return schedule::Apply(step, state).ok(); });
+  const bool fits = CanDo(steps);
   if (fits) HONE_RETURN_IF_ERROR(Do(steps));
   return fits;
+}
+
+bool LaneTile::CanDo(const schedule::Schedule& steps) const {
+  schedule::State state = sketch_.state;
+  return std::ranges::all_of(steps, [&](const schedule::Step& step) { return schedule::Apply(step, state).ok(); });
 }
 
 absl::Status LaneTile::Do(const schedule::Schedule& steps) {
