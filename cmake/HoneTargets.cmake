@@ -16,6 +16,13 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 
+# LLVM's linker takes half a second where GNU's takes half a minute, which reads all of libLLVM for each program.
+find_program(HONE_LINKER ld.lld PATHS /usr/lib/llvm-19/bin NO_DEFAULT_PATH)
+if(HONE_LINKER)
+  cmake_path(GET HONE_LINKER PARENT_PATH folder)
+  add_link_options(-fuse-ld=lld -B${folder})
+endif()
+
 # agent: hone-agent and what it is made of, for boards; without LLVM, XGBoost, ONNX and SQLite.
 # runtime: base, the drivers and the runtime; needs nothing but a C++ compiler.
 set(HONE_PARTS everything CACHE STRING "what is built: everything, agent, or runtime")
@@ -37,9 +44,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # of the preset fuzzers
 endif()
 
 # hone_precompiled_headers(NAME KIND library|executable HEADERS h... DEPS target... [OPTIONS o...]): headers of other
-# projects, read once for all the libraries or tests that are declared with HONE_HEADERS_OF_LIBRARIES or
-# HONE_HEADERS_OF_TESTS set to NAME. Each source still includes what it uses: HONE_PARTS=agent builds without, and so does
-# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON.
+# projects, read once for all the libraries, binaries or tests that are declared with HONE_HEADERS_OF_LIBRARIES,
+# HONE_HEADERS_OF_BINARIES or HONE_HEADERS_OF_TESTS set to NAME. Each source still includes what it uses: HONE_PARTS=agent
+# builds without, and so does -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON.
 function(hone_precompiled_headers name)
   cmake_parse_arguments(ARG "" "KIND" "HEADERS;DEPS;OPTIONS" ${ARGN})
   file(CONFIGURE OUTPUT ${name}.cc CONTENT "int main() { return 0; }\n")
@@ -61,39 +68,44 @@ function(hone_reuse_headers name headers)
   target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:${headers},COMPILE_DEFINITIONS>)
 endfunction()
 
-# What tests are compiled with: most run once, so that what optimizing them takes is never won back.
-set(HONE_TEST_OPTIONS -O1)
+# What runs once or waits is compiled with: tests, mains, commands. What optimizing them takes is never won back.
+set(HONE_GLUE_OPTIONS -O1)
 
-# hone_library(NAME SOURCES a.cc b.cc [DEPS target...]): a static library with root-relative includes.
+# hone_library(NAME [GLUE] SOURCES a.cc b.cc [DEPS target...]): a static library with root-relative includes.
 function(hone_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "GLUE" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${HONE_WARNINGS})
+  if(ARG_GLUE)
+    target_compile_options(${name} PRIVATE ${HONE_GLUE_OPTIONS})
+  endif()
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
   if(HONE_HEADERS_OF_LIBRARIES)
     hone_reuse_headers(${name} ${HONE_HEADERS_OF_LIBRARIES})
   endif()
 endfunction()
 
-# hone_binary(NAME SOURCES main.cc [DEPS target...])
+# hone_binary(NAME SOURCES main.cc [DEPS target...] [HEADERS target]): glue around libraries.
 function(hone_binary name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE ${HONE_WARNINGS})
+  target_compile_options(${name} PRIVATE ${HONE_WARNINGS} ${HONE_GLUE_OPTIONS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  set(headers ${ARG_HEADERS} ${HONE_HEADERS_OF_BINARIES})
+  if(headers)
+    list(GET headers 0 headers)
+    hone_reuse_headers(${name} ${headers})
+  endif()
 endfunction()
 
 # hone_test(NAME LABEL label SOURCES x_test.cc [DEPS target...]): one gtest binary, registered with ctest as NAME.
 function(hone_test name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPS" ${ARGN})
   find_package(GTest REQUIRED)
-  hone_binary(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  target_compile_options(${name} PRIVATE ${HONE_TEST_OPTIONS})
-  if(HONE_HEADERS_OF_TESTS)
-    hone_reuse_headers(${name} ${HONE_HEADERS_OF_TESTS})
-  endif()
+  hone_binary(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} GTest::gmock GTest::gtest_main
+              HEADERS ${HONE_HEADERS_OF_TESTS})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
 endfunction()

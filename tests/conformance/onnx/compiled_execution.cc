@@ -14,6 +14,7 @@
 #include "deploy/runtime/dtype.h"
 #include "deploy/runtime/hone.h"
 #include "drivers/cuda.h"
+#include "drivers/opencl.h"
 #include "fmt/format.h"
 #include "tests/conformance/onnx/execution.h"
 
@@ -130,11 +131,23 @@ absl::StatusOr<std::vector<graph::Constant>> CompileAndRunHere(const ImportedCas
   return RunHere(package, imported);
 }
 
-// Stays open from case to case: it takes longer to open than most cases run.
-struct OpenDevice {
-  drivers::cuda::Library library;
-  drivers::cuda::Device device;
-};
+// The device stays open from case to case: it takes longer to open than most cases run.
+template <typename Library, typename Device>
+Execution CompileForDevice(const std::string& target) {
+  struct Opened {
+    Library library;
+    Device device;
+  };
+  const auto kept = std::make_shared<Opened>();
+  return [=](const ImportedCase& imported) -> absl::StatusOr<std::vector<graph::Constant>> {
+    if (kept->device.info().name.empty()) {
+      drivers::Error error = Library::Load(&kept->library);
+      if (error.ok()) error = kept->library.Open("", &kept->device);
+      if (!error.ok()) return absl::UnavailableError(error.text);
+    }
+    return CompileAndRunHere(imported, target);
+  };
+}
 
 }  // namespace
 
@@ -148,16 +161,10 @@ Execution CompileAndEmulate(const std::string& emulator, const std::string& runn
 }
 
 Execution CompileForCuda(const std::string& target) {
-  const auto kept = std::make_shared<OpenDevice>();
-  return [=](const ImportedCase& imported) -> absl::StatusOr<std::vector<graph::Constant>> {
-    if (kept->device.info().name.empty()) {
-      drivers::Error error = drivers::cuda::Library::Load(&kept->library);
-      if (error.ok()) error = kept->library.Open("", &kept->device);
-      if (!error.ok()) return absl::UnavailableError(error.text);
-    }
-    return CompileAndRunHere(imported, target);
-  };
+  return CompileForDevice<drivers::cuda::Library, drivers::cuda::Device>(target);
 }
+
+Execution CompileForOpenCl() { return CompileForDevice<drivers::opencl::Library, drivers::opencl::Device>("opencl"); }
 
 Execution CompileToPtx(const std::string& target, const std::string& assembler) {
   return [=](const ImportedCase& imported) -> absl::StatusOr<std::vector<graph::Constant>> {
@@ -177,10 +184,6 @@ Execution CompileToPtx(const std::string& target, const std::string& assembler) 
     }
     return Interpret(imported);
   };
-}
-
-Execution CompileForOpenCl(const std::string& runner) {
-  return [=](const ImportedCase& imported) { return RunThere({runner}, "opencl", imported); };
 }
 
 }  // namespace hone::conformance

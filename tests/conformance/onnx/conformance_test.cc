@@ -91,6 +91,23 @@ TEST(ForkedRun, TellsSuccessErrorCrashAndHangApart) {
   EXPECT_THAT(std::string(results[4].message()), HasSubstr("exit code 7"));
 }
 
+TEST(ForkedRun, ChildrenKeepWhatTheyOpenAndAreReplacedWhenTheyDie) {
+  std::map<size_t, absl::Status> results;
+  int pieces = 0;
+  const auto work = [&](size_t i) {
+    if (i == 10) std::raise(SIGSEGV);
+    return absl::CancelledError(std::to_string(++pieces));
+  };
+  ForkedRun(30, {.jobs = 1, .timeout_seconds = 60}, work,
+            [&](size_t i, const absl::Status& status) { results[i] = status; });
+  ASSERT_EQ(results.size(), 30u);
+  EXPECT_EQ(results[9], absl::CancelledError("10"));
+  EXPECT_THAT(std::string(results[10].message()), HasSubstr("crashed"));
+  EXPECT_EQ(results[11], absl::CancelledError("1"));
+  EXPECT_EQ(results[29], absl::CancelledError("19"));
+  EXPECT_EQ(pieces, 0);
+}
+
 TEST(CaseLists, ReadBackWhatWasWritten) {
   const std::string folder = testing::TempDir() + "hone_case_lists";
   std::filesystem::create_directories(folder);

@@ -33,10 +33,10 @@ absl::StatusOr<std::vector<graph::Constant>> Interpret(const ImportedCase& impor
 absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& imported);
 // Compiles for AArch64 and runs the package with `runner`, a cross-built hone-run, under qemu-user.
 Execution CompileAndEmulate(const std::string& emulator, const std::string& runner);
-// Compiles for the first OpenCL device and runs the package there with `runner`, a hone-run.
-Execution CompileForOpenCl(const std::string& runner);
-// The same for this machine's first CUDA device and a target that it can run, in this process; its context stays open
+// Compiles for this machine's first OpenCL device and runs the package there, in this process; the device stays open
 // for the next case.
+Execution CompileForOpenCl();
+// The same for its first CUDA device and a target that it can run.
 Execution CompileForCuda(const std::string& target);
 // Compiles every kernel for `target`, "cuda:sm_87", and has `assembler`, a ptxas, make machine code of it unless that
 // is empty. Nothing runs: the outputs are the interpreter's.

@@ -1,13 +1,15 @@
 #include "tests/conformance/onnx/forked_run.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <map>
+#include <optional>
+#include <vector>
 
 #include "base/status.h"
 #include "fmt/format.h"
@@ -15,74 +17,105 @@
 namespace hone::conformance {
 namespace {
 
-constexpr size_t kLongestMessage = 4096;  // below a pipe's buffer, so that the child never waits for us
+constexpr size_t kLongestMessage = 4096;
 
 struct Child {
-  size_t index;
-  int pipe;  // where its result comes out
+  pid_t pid;
+  int socket;    // indices go out, results come back, each a packet
+  size_t index;  // what it is at
 };
 
-[[noreturn]] void RunChild(int pipe, unsigned timeout_seconds, const std::function<absl::Status()>& work) {
-  alarm(timeout_seconds);
-  const absl::Status status = work();
-  std::string text = fmt::format("{}\n{}", static_cast<int>(status.code()), std::string(status.message()));
-  text.resize(std::min(text.size(), kLongestMessage));
-  const bool written = write(pipe, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  _exit(written ? 0 : 1);  // no destructors: they belong to the parent
+[[noreturn]] void RunChild(int socket, unsigned timeout_seconds, const std::function<absl::Status(size_t)>& work) {
+  size_t index = 0;
+  while (recv(socket, &index, sizeof(index), 0) == sizeof(index)) {
+    alarm(timeout_seconds);
+    const absl::Status status = work(index);
+    alarm(0);
+    std::string text = fmt::format("{}\n{}", static_cast<int>(status.code()), std::string(status.message()));
+    text.resize(std::min(text.size(), kLongestMessage));
+    if (send(socket, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) _exit(1);
+  }
+  _exit(0);  // no destructors: they belong to the parent
 }
 
-std::string ReadAll(int pipe) {
+Child Start(const std::vector<Child>& others, const ForkedRunOptions& options,
+            const std::function<absl::Status(size_t)>& work) {
+  int ends[2];
+  HONE_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
+  std::fflush(nullptr);  // or both processes would write what is buffered
+  const pid_t pid = fork();
+  HONE_CHECK(pid >= 0);
+  if (pid == 0) {
+    close(ends[0]);
+    for (const Child& other : others) close(other.socket);  // or they would not see that the parent closes them
+    RunChild(ends[1], static_cast<unsigned>(options.timeout_seconds), work);
+  }
+  close(ends[1]);
+  return {pid, ends[0], 0};
+}
+
+void Give(Child& child, size_t index) {
+  child.index = index;
+  // A child that has died since is seen when its result is awaited.
+  send(child.socket, &index, sizeof(index), MSG_NOSIGNAL);
+}
+
+// The place of a child that has a result or has died.
+size_t AwaitOne(const std::vector<Child>& children) {
+  std::vector<pollfd> sockets;
+  for (const Child& child : children) sockets.push_back({child.socket, POLLIN, 0});
+  while (poll(sockets.data(), sockets.size(), -1) < 0) HONE_CHECK(errno == EINTR);
+  size_t at = 0;
+  while (sockets[at].revents == 0) ++at;
+  return at;
+}
+
+// Nothing where it has died.
+std::optional<absl::Status> Receive(const Child& child) {
   std::string text(kLongestMessage, '\0');
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t count = read(pipe, text.data() + size, text.size() - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    size += static_cast<size_t>(count);
-  }
-  text.resize(size);
-  return text;
+  const ssize_t size = recv(child.socket, text.data(), text.size(), 0);
+  if (size <= 0) return std::nullopt;
+  text.resize(static_cast<size_t>(size));
+  const size_t newline = text.find('\n');
+  HONE_CHECK(newline != std::string::npos);
+  return absl::Status(static_cast<absl::StatusCode>(std::atoi(text.c_str())), text.substr(newline + 1));
 }
 
-absl::Status ResultOf(int wait_status, const std::string& text) {
-  if (WIFSIGNALED(wait_status)) {
-    const int signal = WTERMSIG(wait_status);
-    if (signal == SIGALRM) return absl::DeadlineExceededError("timed out");
-    return absl::AbortedError(fmt::format("crashed: {}", strsignal(signal)));
-  }
-  const size_t newline = text.find('\n');
-  if (WEXITSTATUS(wait_status) != 0 || newline == std::string::npos) {
+// Ends when the child has; says how.
+absl::Status End(const Child& child) {
+  close(child.socket);
+  int wait_status = 0;
+  HONE_CHECK(waitpid(child.pid, &wait_status, 0) == child.pid);
+  if (!WIFSIGNALED(wait_status)) {
     return absl::AbortedError(fmt::format("ended with exit code {}", WEXITSTATUS(wait_status)));
   }
-  const auto code = static_cast<absl::StatusCode>(std::atoi(text.c_str()));
-  return absl::Status(code, text.substr(newline + 1));
+  const int signal = WTERMSIG(wait_status);
+  if (signal == SIGALRM) return absl::DeadlineExceededError("timed out");
+  return absl::AbortedError(fmt::format("crashed: {}", strsignal(signal)));
 }
 
 }  // namespace
 
 void ForkedRun(size_t count, const ForkedRunOptions& options, const std::function<absl::Status(size_t)>& work,
                const std::function<void(size_t, const absl::Status&)>& done) {
-  std::map<pid_t, Child> running;
+  std::vector<Child> children;
   size_t next = 0;
-  while (next < count || !running.empty()) {
-    while (next < count && running.size() < static_cast<size_t>(options.jobs)) {
-      int ends[2];
-      HONE_CHECK(pipe(ends) == 0);
-      std::fflush(nullptr);  // or both processes would write what is buffered
-      const pid_t pid = fork();
-      HONE_CHECK(pid >= 0);
-      if (pid == 0) RunChild(ends[1], static_cast<unsigned>(options.timeout_seconds), [&] { return work(next); });
-      close(ends[1]);
-      running[pid] = {next++, ends[0]};
+  while (next < count || !children.empty()) {
+    while (next < count && children.size() < static_cast<size_t>(options.jobs)) {
+      children.push_back(Start(children, options, work));
+      Give(children.back(), next++);
     }
-    int wait_status = 0;
-    const pid_t pid = wait(&wait_status);
-    if (pid < 0 && errno == EINTR) continue;
-    HONE_CHECK(pid > 0 && running.contains(pid));
-    const Child child = running[pid];
-    running.erase(pid);
-    done(child.index, ResultOf(wait_status, ReadAll(child.pipe)));
-    close(child.pipe);
+    const size_t at = AwaitOne(children);
+    const std::optional<absl::Status> result = Receive(children[at]);
+    const size_t index = children[at].index;
+    if (result.has_value() && next < count) {
+      Give(children[at], next++);
+      done(index, *result);
+      continue;
+    }
+    const absl::Status end = End(children[at]);
+    children.erase(children.begin() + static_cast<std::ptrdiff_t>(at));
+    done(index, result.value_or(end));
   }
 }
 

@@ -17,7 +17,8 @@ struct ForkedRunOptions {
 
 // Calls work(i) in a child process for every i in [0, count), and then, here and in any order, done(i, status). The
 // status's code and message cross the process boundary (the message cut at 4 KiB); a child that dies is Aborted and
-// one that takes too long DeadlineExceeded. The caller must have no other threads.
+// one that takes too long DeadlineExceeded, and another child goes on with the rest. A child does one piece after the
+// other, and so keeps what `work` opens. The caller must have no other threads.
 void ForkedRun(size_t count, const ForkedRunOptions& options, const std::function<absl::Status(size_t)>& work,
                const std::function<void(size_t, const absl::Status&)>& done);
 

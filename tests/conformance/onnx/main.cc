@@ -1,8 +1,8 @@
 // hone-onnx-conformance: runs ONNX's own conformance cases through Hone.
 //
-//   hone-onnx-conformance --mode interpret|compile|aarch64|opencl|cuda|ptx [--runner HONE_RUN] [--cases LIST] [--only
-//   TEXT]
-//                         [--every N [--first I]] [--at-least N] [--bless FOLDER] [--target CUDA] [--assembler PTXAS]
+//   hone-onnx-conformance --mode interpret|compile|aarch64|opencl|cuda|ptx [--runner HONE_RUN] [--target CUDA]
+//                         [--assembler PTXAS] [--cases LIST] [--only TEXT] [--every N [--first I]] [--at-least N]
+//                         [--bless FOLDER]
 //
 // With --cases, exit code 0 means that every listed case passed; without, all cases are run and the failures are shown
 // with their reasons.
@@ -51,11 +51,10 @@ absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
   };
   if (arguments.mode == "cuda") return CompileForCuda(target_or("cuda"));
   if (arguments.mode == "ptx") return CompileToPtx(target_or("cuda:sm_53"), arguments.assembler);
+  if (arguments.mode == "opencl") return CompileForOpenCl();
   if (arguments.runner.empty()) {
-    return absl::InvalidArgumentError(fmt::format("--mode {} needs --runner, a hone-run{}", arguments.mode,
-                                                  arguments.mode == "aarch64" ? " built for AArch64" : ""));
+    return absl::InvalidArgumentError("--mode aarch64 needs --runner, a hone-run built for AArch64");
   }
-  if (arguments.mode == "opencl") return CompileForOpenCl(arguments.runner);
   return CompileAndEmulate(arguments.emulator, arguments.runner);
 }
 
@@ -103,11 +102,11 @@ int main(int argc, char** argv) {
   app.add_option("--first", arguments.first, "of those, the first one's place, from 0");
   app.add_option("--at-least", arguments.at_least, "fail when fewer cases pass");
   app.add_option("--bless", arguments.bless, "write supported.txt and unsupported.txt into this folder");
-  app.add_option("--jobs", arguments.forking.jobs, "cases at a time, each in a process of its own; 0: all in this one")
+  app.add_option("--jobs", arguments.forking.jobs, "cases at a time, in processes of their own; 0: all in this one")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments.forking.timeout_seconds, "seconds for one case")->check(CLI::PositiveNumber);
   app.add_option("--emulator", arguments.emulator, "the qemu-user that runs AArch64 programs");
-  app.add_option("--runner", arguments.runner, "hone-run; for the mode aarch64 one built for it");
+  app.add_option("--runner", arguments.runner, "of mode aarch64: a hone-run that is built for it");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = hone::conformance::Run(arguments);
   if (status.ok()) return 0;
