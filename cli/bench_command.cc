@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "base/median.h"
 #include "base/status.h"
 #include "cli/loaded_package.h"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"

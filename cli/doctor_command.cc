@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/output.h"
 #include "cli/tracker_options.h"

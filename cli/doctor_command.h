@@ -2,8 +2,11 @@
 #ifndef HONE_CLI_DOCTOR_COMMAND_H_
 #define HONE_CLI_DOCTOR_COMMAND_H_
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
 
 namespace hone::cli {
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/job_client.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "base/identity.h"
 #include "base/status.h"

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/npy.h"

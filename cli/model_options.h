@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "compiler/graph/plan.h"
 #include "compiler/target/target.h"
+
+namespace CLI {
+class App;
+}
 
 namespace hone::cli {
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "base/median.h"
 #include "base/roofline.h"
 #include "base/status.h"

@@ -5,8 +5,11 @@
 #ifndef HONE_CLI_PROFILE_COMMAND_H_
 #define HONE_CLI_PROFILE_COMMAND_H_
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
 
 namespace hone::cli {
 

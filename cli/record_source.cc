@@ -1,5 +1,6 @@
 #include "cli/record_source.h"
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/tracker_records.h"

@@ -7,11 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "cli/tracker_options.h"
 #include "records/source.h"
 #include "records/store.h"
+
+namespace CLI {
+class App;
+}
 
 namespace hone::cli {
 

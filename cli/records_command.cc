@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "cli/records_exchange.h"
 #include "cli/records_lock.h"
 #include "cli/records_options.h"

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/loaded_package.h"
 #include "cli/npz.h"

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "base/identity.h"

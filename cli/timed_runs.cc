@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 
 namespace hone::cli {

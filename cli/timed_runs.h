@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
+namespace CLI {
+class App;
+}
 
 namespace hone::cli {
 

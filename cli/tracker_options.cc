@@ -1,5 +1,6 @@
 #include "cli/tracker_options.h"
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
 #include "pki/identity_folder.h"

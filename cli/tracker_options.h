@@ -5,10 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
 #include "transport/transport.h"
+
+namespace CLI {
+class App;
+}
 
 namespace hone::cli {
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "cli/command.h"

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "base/host_lock.h"
 #include "base/private_folder.h"

@@ -1,7 +1,7 @@
 // hone-onnx-conformance: runs ONNX's own conformance cases through Hone.
 //
 //   hone-onnx-conformance --mode interpret|compile|aarch64|opencl|cuda|ptx [--runner HONE_RUN] [--target CUDA]
-//                         [--assembler PTXAS] [--cases LIST] [--only TEXT] [--every N [--first I]] [--at-least N]
+//                         [--assembler PTXAS] [--cases LIST] [--only TEXT] [--every N] [--at-least N]
 //                         [--bless FOLDER]
 //
 // With --cases, exit code 0 means that every listed case passed; without, all cases are run and the failures are shown
@@ -26,7 +26,7 @@ namespace {
 struct Arguments {
   std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
   std::string emulator = "qemu-aarch64-static", runner, target, assembler;
-  size_t at_least = 0, every = 1, first = 0;
+  size_t at_least = 0, every = 1;
   ForkedRunOptions forking;
 };
 
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<std::string>> ChooseCases(const Arguments& arguments)
     HONE_ASSIGN_OR_RETURN(names, ReadCaseList(arguments.cases));
   }
   std::erase_if(names, [&](const std::string& name) { return name.find(arguments.only) == std::string::npos; });
-  size_t place = arguments.every - arguments.first % arguments.every;
+  size_t place = 0;
   std::erase_if(names, [&](const std::string&) { return place++ % arguments.every != 0; });
   return names;
 }
@@ -99,7 +99,6 @@ int main(int argc, char** argv) {
   app.add_option("--cases", arguments.cases, "a list of cases that must all pass")->check(CLI::ExistingFile);
   app.add_option("--only", arguments.only, "only cases whose name has this text in it");
   app.add_option("--every", arguments.every, "only every so many of them")->check(CLI::PositiveNumber);
-  app.add_option("--first", arguments.first, "of those, the first one's place, from 0");
   app.add_option("--at-least", arguments.at_least, "fail when fewer cases pass");
   app.add_option("--bless", arguments.bless, "write supported.txt and unsupported.txt into this folder");
   app.add_option("--jobs", arguments.forking.jobs, "cases at a time, in processes of their own; 0: all in this one")

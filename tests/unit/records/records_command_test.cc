@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
