@@ -86,7 +86,8 @@ function(hone_library name)
   endif()
 endfunction()
 
-# hone_binary(NAME SOURCES main.cc [DEPS target...] [HEADERS target]): glue around libraries.
+# hone_binary(NAME SOURCES main.cc [DEPS target...] [HEADERS h]): glue around libraries; h: its precompiled headers, where
+# they are not HONE_HEADERS_OF_BINARIES.
 function(hone_binary name)
   cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
