@@ -93,12 +93,12 @@ absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph:
 }
 
 // command: hone-run, and what it runs in.
-absl::StatusOr<std::vector<graph::Constant>> RunThere(std::vector<std::string> command, const std::string& target,
-                                                      const ImportedCase& imported) {
+absl::StatusOr<std::vector<graph::Constant>> CompileAndRunThere(std::vector<std::string> command,
+                                                                const ImportedCase& imported) {
   HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
   const graph::Plan& plan = imported.plan;
   const std::string package = scratch / "model.hone";
-  HONE_RETURN_IF_ERROR(Compile(imported, target, package));
+  HONE_RETURN_IF_ERROR(Compile(imported, "arm64 -mcpu=cortex-a76", package));
   command.insert(command.end(), {package, "--threads", "2"});
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const std::string& name = plan.tensors[plan.inputs[i]].name;
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& i
 
 Execution CompileAndEmulate(const std::string& emulator, const std::string& runner) {
   const std::vector<std::string> command = {emulator, "-L", "/usr/aarch64-linux-gnu", runner};
-  return [=](const ImportedCase& imported) { return RunThere(command, "arm64 -mcpu=cortex-a76", imported); };
+  return [=](const ImportedCase& imported) { return CompileAndRunThere(command, imported); };
 }
 
 Execution CompileForCuda(const std::string& target) {

@@ -1,5 +1,5 @@
 // PTX for CUDA: what a func with a grid becomes, as text. Nothing runs here; that a ptxas accepts it is shown by
-// conformance_onnx_ptx_*.
+// conformance_onnx_ptxas.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
