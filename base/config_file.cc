@@ -30,9 +30,9 @@ size_t Distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-class Parser {
+class ConfigParser {
  public:
-  Parser(std::string_view name, std::string_view text, const std::vector<std::string>& known)
+  ConfigParser(std::string_view name, std::string_view text, const std::vector<std::string>& known)
       : name_(name), text_(text), known_(known) {}
 
   absl::StatusOr<std::vector<ConfigEntry>> Parse() {
@@ -157,7 +157,7 @@ class Parser {
 
 absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(std::string_view name, std::string_view text,
                                                      const std::vector<std::string>& known) {
-  return Parser(name, text, known).Parse();
+  return ConfigParser(name, text, known).Parse();
 }
 
 }  // namespace hone

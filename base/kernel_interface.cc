@@ -64,7 +64,7 @@ bool ParseType(std::string_view word, KernelBuffer* buffer) {
   return true;
 }
 
-class Parser {
+class InterfaceParser {
  public:
   std::optional<KernelInterface> Run(std::string_view text, std::string* error) {
     int number = 0;
@@ -239,7 +239,7 @@ std::string Print(const KernelInterface& interface) {
 }
 
 std::optional<KernelInterface> ParseKernelInterface(std::string_view text, std::string* error) {
-  return Parser().Run(text, error);
+  return InterfaceParser().Run(text, error);
 }
 
 }  // namespace hone

@@ -17,7 +17,7 @@
 namespace hone {
 namespace {
 
-std::string ReadAll(int fd) {
+std::string ReadText(int fd) {
   std::string text;
   std::array<char, 4096> part;
   for (;;) {
@@ -45,7 +45,7 @@ absl::StatusOr<std::string> RunProgram(const std::vector<std::string>& command) 
   const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  std::string text = error == 0 ? ReadAll(ends[0]) : "";
+  std::string text = error == 0 ? ReadText(ends[0]) : "";
   close(ends[0]);
   if (error != 0) return absl::NotFoundError(fmt::format("cannot start {}: {}", command[0], strerror(error)));
   int status = 0;

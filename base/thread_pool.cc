@@ -57,12 +57,6 @@ int CurrentCpu() {
 #endif
 }
 
-// Of a loop's iterations, those of one thread that nobody has begun: from `next` on, in order, whoever takes them.
-struct alignas(64) Portion {
-  std::atomic<int64_t> next{0};
-  int64_t end = 0;
-};
-
 }  // namespace
 
 // How a loop is published and retired. `epoch` is odd while a loop is open. A worker enters by raising `inside` and
@@ -70,6 +64,12 @@ struct alignas(64) Portion {
 // Both sides write before they read, sequentially consistent, so a worker either sees the loop closed or is waited
 // for. A worker that slept through a loop never delays it.
 struct ThreadPool::State {
+  // Of a loop's iterations, those of one thread that nobody has begun: from `next` on, in order, whoever takes them.
+  struct alignas(64) Portion {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+
   HoneParallel parallel;  // first: parallel_for finds the State behind it
   std::mutex turn;        // one loop at a time
   std::vector<std::thread> workers;
@@ -200,7 +200,7 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : stat
   // With more threads than CPUs, spinning or pinning would keep a thread that has work off its CPU.
   state_->spin = threads <= available;
   const bool pin = !cpus.empty() && threads <= available;
-  state_->portions = std::vector<Portion>(static_cast<size_t>(threads));
+  state_->portions = std::vector<State::Portion>(static_cast<size_t>(threads));
   for (int i = 1; i < threads; ++i) {
     try {
       const auto thread = static_cast<size_t>(i);

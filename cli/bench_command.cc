@@ -15,11 +15,11 @@
 namespace hone::cli {
 namespace {
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kBenchSeed = 1;
 
 absl::Status Bench(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
-  HONE_RETURN_IF_ERROR(package.FillInputs(kSeed));
+  HONE_RETURN_IF_ERROR(package.FillInputs(kBenchSeed));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimedRuns(options.seconds, [&] { return package.Run(); }));
   const double best = 1e3 * Quantile(seconds, 0), median = 1e3 * Median(seconds);
   const double p90 = 1e3 * Quantile(seconds, 0.9);

@@ -22,7 +22,7 @@
 namespace hone::cli {
 namespace {
 
-struct Options {
+struct CompileOptions {
   ModelOptions model;
   RecordSourceOptions source;
   std::vector<std::string> devices;  // words of tracker/queue/matches.h
@@ -78,7 +78,7 @@ std::string ToText(const package::CompileSummary& summary, const std::string& pa
 }
 
 // For devices of a farm: what their agents say is compiled for them, with the records of such devices first.
-absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const Options& options) {
+absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const CompileOptions& options) {
   if (!options.model.targets.empty()) {
     return UsageError("--device and --target exclude each other: the device says what is compiled for it");
   }
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const Opt
   return targets;
 }
 
-absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const Options& options) {
+absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const CompileOptions& options) {
   if (!options.devices.empty()) return RecordedForDevices(options);
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> given, options.model.Targets());
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const records::Source> source, options.source.OpenIfAny());
@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const Options& opti
   return targets;
 }
 
-absl::StatusOr<std::vector<package::KernelOptions>> Targets(const Options& options) {
+absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions& options) {
   std::vector<package::KernelOptions> targets;
   if (options.locked.empty()) {
     HONE_ASSIGN_OR_RETURN(targets, Recorded(options));
@@ -128,7 +128,7 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const Options& optio
   return targets;
 }
 
-absl::Status Compile(const Options& options) {
+absl::Status Compile(const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, options.model.Import());
   HONE_ASSIGN_OR_RETURN(const std::vector<package::KernelOptions> targets, Targets(options));
   HONE_ASSIGN_OR_RETURN(const package::CompileSummary summary,
@@ -141,7 +141,7 @@ absl::Status Compile(const Options& options) {
 }  // namespace
 
 void AddCompileCommand(CLI::App& app, absl::Status* result) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompileOptions>();
   CLI::App* command = app.add_subcommand("compile", "compile a model into a package, with the best recorded schedules");
   options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
   options->source.AddTo(command);

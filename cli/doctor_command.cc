@@ -14,12 +14,12 @@
 namespace hone::cli {
 namespace {
 
-struct Options {
+struct DoctorCommandOptions {
   TrackerOptions tracker;
   bool json = false;
 };
 
-absl::Status Doctor(const Options& options) {
+absl::Status Doctor(const DoctorCommandOptions& options) {
   agent::DoctorOptions doctor{options.tracker.identity, options.tracker.address, false};
   if (doctor.identity.empty()) {
     HONE_ASSIGN_OR_RETURN(doctor.identity, pki::DefaultFolder(Role::kClient));
@@ -33,7 +33,7 @@ absl::Status Doctor(const Options& options) {
 }  // namespace
 
 void AddDoctorCommand(CLI::App& app, absl::Status* result) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DoctorCommandOptions>();
   CLI::App* command =
       app.add_subcommand("doctor", "say what spoils timings or security on this machine, and what mends it");
   options->tracker.AddTo(command, false);

@@ -14,6 +14,7 @@
 #include "cli/job_view.h"
 #include "cli/output.h"
 #include "cli/submission.h"
+#include "cli/tracker_command.h"
 #include "cli/tracker_options.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "transport/transport.h"
@@ -21,7 +22,7 @@
 namespace hone::cli {
 namespace {
 
-struct Options {
+struct FarmOptions {
   ModelOptions model;
   TrackerOptions tracker;
   SearchOptions search;
@@ -29,12 +30,12 @@ struct Options {
   bool json = false, all = false, undo = false;
 };
 
-absl::StatusOr<JobClient> Client(Options& options) {
+absl::StatusOr<JobClient> Client(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   return JobClient(channel, options.tracker.address);
 }
 
-absl::Status Submit(Options& options) {
+absl::Status Submit(FarmOptions& options) {
   if (!options.search.HasEnd()) {
     return UsageError("the job has no budget; give --trials N, --time 10m or --until 07:00");
   }
@@ -66,7 +67,7 @@ absl::Status Submit(Options& options) {
   return options.json ? PrintJson({{"group", jobs.front().spec().group()}, {"jobs", list}}) : PrintText(text);
 }
 
-absl::Status Jobs(Options& options) {
+absl::Status Jobs(FarmOptions& options) {
   v1::ListJobsRequest request;
   request.set_only_open(!options.all);
   request.set_for_people(true);
@@ -85,7 +86,7 @@ absl::Status Jobs(Options& options) {
   return options.json ? PrintJson({{"jobs", document}}) : PrintText(text);
 }
 
-absl::Status Watch(Options& options) {
+absl::Status Watch(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> meant, client.Meant(options.job));
   JobView view(meant.size());
@@ -100,7 +101,7 @@ absl::Status Watch(Options& options) {
   return FailureAmong(*jobs);
 }
 
-absl::Status Cancel(Options& options) {
+absl::Status Cancel(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Meant(options.job));
   for (v1::Job& job : jobs) {
@@ -195,7 +196,7 @@ std::string LabelsToText(const v1::DeviceState& device) {
   return text;
 }
 
-absl::Status Devices(Options& options) {
+absl::Status Devices(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse response, client.Devices());
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
@@ -228,7 +229,7 @@ absl::Status Devices(Options& options) {
   return options.json ? PrintJson({{"devices", document}, {"trouble", response.trouble()}}) : PrintText(text);
 }
 
-absl::Status Drain(Options& options) {
+absl::Status Drain(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto admin = v1::AdminService::NewStub(channel);
   grpc::ClientContext context;
@@ -250,25 +251,14 @@ absl::Status Drain(Options& options) {
   return absl::OkStatus();
 }
 
-using Work = absl::Status (*)(Options&);
-
-CLI::App* Add(CLI::App& app, const char* name, const char* help, const std::shared_ptr<Options>& options, Work work,
-              absl::Status* result) {
-  CLI::App* command = app.add_subcommand(name, help);
-  options->tracker.AddTo(command, true);
-  command->add_flag("--json", options->json, "print one JSON document and nothing else");
-  command->callback([options, work, result] { *result = work(*options); });
-  return command;
-}
-
 }  // namespace
 
 void AddFarmCommands(CLI::App& app, absl::Status* result) {
-  const auto fresh = [] { return std::make_shared<Options>(); };
+  const auto fresh = [] { return std::make_shared<FarmOptions>(); };
   auto options = fresh();
-  CLI::App* submit =
-      Add(app, "submit", "queue models for tuning at a tracker, one job for each kind of device, and return at once",
-          options, Submit, result);
+  CLI::App* submit = AddTrackerCommand(
+      app, "submit", "queue models for tuning at a tracker, one job for each kind of device, and return at once",
+      options, Submit, result);
   options->model.AddTo(submit, ModelOptions::Count::kSeveral, ModelOptions::Count::kSeveral);
   options->search.AddTo(submit);
   submit->add_option("--priority", options->search.priority, "higher goes first; above 0 for admins only")
@@ -277,24 +267,25 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
                      "address that JSON is posted to when a job ends; the farm's owner must allow it");
 
   options = fresh();
-  Add(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)
+  AddTrackerCommand(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)
       ->add_flag("--all", options->all, "ended jobs too");
 
   options = fresh();
-  Add(app, "watch", "follow a job, or all of a group, to the end", options, Watch, result)
+  AddTrackerCommand(app, "watch", "follow a job, or all of a group, to the end", options, Watch, result)
       ->add_option("job", options->job, "id of a job or a group")
       ->required();
 
   options = fresh();
-  Add(app, "cancel", "end a job, or all of a group; what was measured is kept", options, Cancel, result)
+  AddTrackerCommand(app, "cancel", "end a job, or all of a group; what was measured is kept", options, Cancel, result)
       ->add_option("job", options->job, "id of a job or a group")
       ->required();
 
   options = fresh();
-  Add(app, "devices", "list the devices of a tracker", options, Devices, result);
+  AddTrackerCommand(app, "devices", "list the devices of a tracker", options, Devices, result);
 
   options = fresh();
-  CLI::App* drain = Add(app, "drain", "give an agent no more work; what it runs is finished", options, Drain, result);
+  CLI::App* drain =
+      AddTrackerCommand(app, "drain", "give an agent no more work; what it runs is finished", options, Drain, result);
   drain->add_option("agent", options->agent, "name of the agent")->required();
   drain->add_option("--reason", options->reason, "shown to people")->capture_default_str();
   drain->add_flag("--undo", options->undo, "give it work again, out of quarantine too");

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/tracker_command.h"
 #include "cli/tracker_options.h"
 #include "hone/v1/identity.grpc.pb.h"
 #include "pki/identity_folder.h"
@@ -25,7 +26,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct IdentityOptions {
   TrackerOptions tracker;
   std::string role, name, expires = "1h", id, token, dir;
   std::vector<std::string> hosts;
@@ -45,7 +46,7 @@ absl::StatusOr<std::string> HostOf(const std::string& address) {
   return host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
 }
 
-absl::Status Init(Options& options) {
+absl::Status Init(IdentityOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string host, HostOf(options.tracker.address));
   options.hosts.insert(options.hosts.begin(), host);
   const absl::Time now = absl::Now();
@@ -63,7 +64,7 @@ let a machine join:  hone token create --role agent
                   options.dir, options.tracker.address, options.name, std::filesystem::absolute(admin).string()));
 }
 
-absl::Status Issue(Options& options) {
+absl::Status Issue(IdentityOptions& options) {
   const std::optional<Role> role = RoleNamed(options.role);
   if (!role.has_value()) return UsageError(fmt::format("--role {}: there is no such role", options.role));
   HONE_ASSIGN_OR_RETURN(const std::optional<pki::Authority> authority, pki::ReadAuthority(options.dir));
@@ -75,7 +76,7 @@ absl::Status Issue(Options& options) {
   return PrintText(fmt::format("{} '{}' in {}\n", options.role, options.name, options.tracker.identity));
 }
 
-absl::Status Join(Options& options) {
+absl::Status Join(IdentityOptions& options) {
   HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ParseToken(options.token));
   std::filesystem::path folder = options.tracker.identity;
   if (folder.empty()) {
@@ -96,7 +97,7 @@ template <typename Request, typename Response>
 using Method = grpc::Status (v1::IdentityService::Stub::*)(grpc::ClientContext*, const Request&, Response*);
 
 template <typename Request, typename Response>
-absl::StatusOr<Response> Call(Options& options, const Request& request, Method<Request, Response> method) {
+absl::StatusOr<Response> Call(IdentityOptions& options, const Request& request, Method<Request, Response> method) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto stub = v1::IdentityService::NewStub(channel);
   grpc::ClientContext context;
@@ -117,7 +118,7 @@ std::string StateOf(const v1::Token& token) {
   return absl::FromUnixSeconds(token.expires().seconds()) <= absl::Now() ? "expired" : "good";
 }
 
-absl::Status CreateToken(Options& options) {
+absl::Status CreateToken(IdentityOptions& options) {
   v1::CreateTokenRequest request;
   request.set_role(options.role);
   request.set_name(options.name);
@@ -140,7 +141,7 @@ absl::Status CreateToken(Options& options) {
                   created.token().id(), TimeText(created.token().expires()), command, options.tracker.address, text));
 }
 
-absl::Status ListTokens(Options& options) {
+absl::Status ListTokens(IdentityOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto list,
                         Call(options, v1::ListTokensRequest(), &v1::IdentityService::Stub::ListTokens));
   ordered_json document = ordered_json::array();
@@ -161,13 +162,13 @@ absl::Status ListTokens(Options& options) {
   return options.json ? PrintJson({{"tokens", document}}) : PrintText(text);
 }
 
-absl::Status RevokeToken(Options& options) {
+absl::Status RevokeToken(IdentityOptions& options) {
   v1::RevokeTokenRequest request;
   request.set_id(options.id);
   return Call(options, request, &v1::IdentityService::Stub::RevokeToken).status();
 }
 
-absl::Status ListIdentities(Options& options) {
+absl::Status ListIdentities(IdentityOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto list,
                         Call(options, v1::ListIdentitiesRequest(), &v1::IdentityService::Stub::ListIdentities));
   ordered_json document = ordered_json::array();
@@ -188,7 +189,7 @@ absl::Status ListIdentities(Options& options) {
   return options.json ? PrintJson({{"identities", document}}) : PrintText(text);
 }
 
-absl::Status RevokeIdentity(Options& options) {
+absl::Status RevokeIdentity(IdentityOptions& options) {
   v1::RevokeIdentityRequest request;
   request.set_name(options.name);
   HONE_ASSIGN_OR_RETURN(const auto done, Call(options, request, &v1::IdentityService::Stub::RevokeIdentity));
@@ -197,7 +198,7 @@ absl::Status RevokeIdentity(Options& options) {
   return absl::OkStatus();
 }
 
-absl::Status Audit(Options& options) {
+absl::Status Audit(IdentityOptions& options) {
   v1::ListAuditRequest request;
   request.set_limit(options.limit);
   HONE_ASSIGN_OR_RETURN(const auto list, Call(options, request, &v1::IdentityService::Stub::ListAudit));
@@ -219,22 +220,10 @@ absl::Status Audit(Options& options) {
   return options.json ? PrintJson({{"entries", document}}) : PrintText(text);
 }
 
-using Work = absl::Status (*)(Options&);
-
-// A command that talks to a tracker.
-CLI::App* Add(CLI::App& parent, const char* name, const char* help, const std::shared_ptr<Options>& options, Work work,
-              absl::Status* result) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  options->tracker.AddTo(command, true);
-  command->add_flag("--json", options->json, "print one JSON document and nothing else");
-  command->callback([options, work, result] { *result = work(*options); });
-  return command;
-}
-
 void AddPkiCommands(CLI::App& app, absl::Status* result) {
   CLI::App* pki = app.add_subcommand("pki", "the authority of a farm, and certificates without a tracker");
   pki->require_subcommand(1);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<IdentityOptions>();
   options->name = "admin";
   CLI::App* init =
       pki->add_subcommand("init", "make a farm's authority, its tracker's certificate, and a first admin's");
@@ -245,7 +234,7 @@ void AddPkiCommands(CLI::App& app, absl::Status* result) {
   init->add_option("--admin", options->name, "name of the first admin")->capture_default_str();
   init->callback([options, result] { *result = Init(*options); });
 
-  options = std::make_shared<Options>();
+  options = std::make_shared<IdentityOptions>();
   CLI::App* issue =
       pki->add_subcommand("issue", "make an identity with the authority's key, say of an admin who lost his");
   issue->add_option("--dir", options->dir, "folder that hone pki init made")->required();
@@ -259,15 +248,17 @@ void AddPkiCommands(CLI::App& app, absl::Status* result) {
 void AddTokenCommands(CLI::App& app, absl::Status* result) {
   CLI::App* token = app.add_subcommand("token", "tokens with which machines and people join a farm");
   token->require_subcommand(1);
-  auto options = std::make_shared<Options>();
-  CLI::App* create = Add(*token, "create", "make one; it is shown this once", options, CreateToken, result);
+  auto options = std::make_shared<IdentityOptions>();
+  CLI::App* create =
+      AddTrackerCommand(*token, "create", "make one; it is shown this once", options, CreateToken, result);
   create->add_option("--role", options->role, "agent, tuner, client, viewer or admin")->required();
   create->add_option("--name", options->name, "the only name that may join with it");
   create->add_option("--expires", options->expires, "how long it is good")->capture_default_str();
   create->add_option("--uses", options->uses, "how often")->capture_default_str()->check(CLI::PositiveNumber);
-  Add(*token, "list", "the tokens of the last 30 days", std::make_shared<Options>(), ListTokens, result);
-  options = std::make_shared<Options>();
-  Add(*token, "revoke", "nobody joins with it any more", options, RevokeToken, result)
+  AddTrackerCommand(*token, "list", "the tokens of the last 30 days", std::make_shared<IdentityOptions>(), ListTokens,
+                    result);
+  options = std::make_shared<IdentityOptions>();
+  AddTrackerCommand(*token, "revoke", "nobody joins with it any more", options, RevokeToken, result)
       ->add_option("token", options->id, "its id, as hone token list shows it")
       ->required();
 }
@@ -277,7 +268,7 @@ void AddTokenCommands(CLI::App& app, absl::Status* result) {
 void AddIdentityCommands(CLI::App& app, absl::Status* result) {
   AddPkiCommands(app, result);
   AddTokenCommands(app, result);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<IdentityOptions>();
   CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, with a token of one of its admins");
   join->add_option("tracker", options->tracker.address, "HOST:PORT of the tracker")->required();
   join->add_option("--token", options->token, "what hone token create printed")->required();
@@ -287,15 +278,16 @@ void AddIdentityCommands(CLI::App& app, absl::Status* result) {
 
   CLI::App* identity = app.add_subcommand("identity", "who belongs to a farm");
   identity->require_subcommand(1);
-  Add(*identity, "list", "everybody who has a certificate", std::make_shared<Options>(), ListIdentities, result);
-  options = std::make_shared<Options>();
-  Add(*identity, "revoke", "refuse all certificates of a name, at once; the name is free again", options,
-      RevokeIdentity, result)
+  AddTrackerCommand(*identity, "list", "everybody who has a certificate", std::make_shared<IdentityOptions>(),
+                    ListIdentities, result);
+  options = std::make_shared<IdentityOptions>();
+  AddTrackerCommand(*identity, "revoke", "refuse all certificates of a name, at once; the name is free again", options,
+                    RevokeIdentity, result)
       ->add_option("name", options->name, "as hone identity list shows it")
       ->required();
 
-  options = std::make_shared<Options>();
-  Add(app, "audit", "who changed what at a tracker, or was refused; newest first", options, Audit, result)
+  options = std::make_shared<IdentityOptions>();
+  AddTrackerCommand(app, "audit", "who changed what at a tracker, or was refused; newest first", options, Audit, result)
       ->add_option("--limit", options->limit, "how many entries")
       ->capture_default_str();
 }

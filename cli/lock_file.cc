@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
-ordered_json ToJson(const LockedWorkload& workload) {
+ordered_json LockedToJson(const LockedWorkload& workload) {
   ordered_json fields = {{"workload", workload.digest}, {"operator", workload.op}, {"calls", workload.calls}};
   if (const auto& record = workload.record; record.has_value()) {
     fields["record"] = {{"measurement", record->measurement},
@@ -125,7 +125,7 @@ std::string ToText(const LockFile& lock) {
   document["programs"] = ordered_json::array();
   for (const LockedProgram& program : lock.programs) {
     ordered_json workloads = ordered_json::array();
-    for (const LockedWorkload& workload : program.workloads) workloads.push_back(ToJson(workload));
+    for (const LockedWorkload& workload : program.workloads) workloads.push_back(LockedToJson(workload));
     document["programs"].push_back({{"target", program.target}, {"workloads", std::move(workloads)}});
   }
   return document.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -26,7 +26,7 @@ namespace {
 using nlohmann::ordered_json;
 using package::KernelMetadata;
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kProfileSeed = 1;
 
 // All calls of one kernel.
 struct KernelProfile {
@@ -104,7 +104,7 @@ absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   profile.target = program.target;
   profile.threads = package.threads();
   HONE_ASSIGN_OR_RETURN(profile.roofline, RooflineOf(program.target, profile.threads));
-  HONE_RETURN_IF_ERROR(package.FillInputs(kSeed));
+  HONE_RETURN_IF_ERROR(package.FillInputs(kProfileSeed));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> calls, MeasureCalls(package, options.seconds, &profile.runs));
 
   std::map<std::string, KernelProfile> by_symbol;
@@ -140,7 +140,7 @@ ordered_json LevelsToJson(const Roofline& roofline) {
   return levels;
 }
 
-ordered_json ToJson(const Profile& profile) {
+ordered_json ProfileToJson(const Profile& profile) {
   ordered_json kernels = ordered_json::array();
   for (const KernelProfile& kernel : profile.kernels) {
     kernels.push_back({{"symbol", kernel.kernel.symbol},
@@ -173,7 +173,7 @@ std::string Indented(std::string_view text) {
   return result;
 }
 
-std::string ToText(const Profile& profile) {
+std::string ProfileToText(const Profile& profile) {
   std::string text = fmt::format(
       "{} for {}: {:.3f} ms in kernels, {} threads, {} runs\nthe device: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n\n",
       profile.model_name, profile.target, 1e3 * profile.seconds, profile.threads, profile.runs,
@@ -194,7 +194,7 @@ std::string ToText(const Profile& profile) {
 
 absl::Status RunProfile(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const Profile profile, MeasureProfile(options));
-  return options.json ? PrintJson(ToJson(profile)) : PrintText(ToText(profile));
+  return options.json ? PrintJson(ProfileToJson(profile)) : PrintText(ProfileToText(profile));
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ std::string DecidedBy(const BestRecord& best) {
                         : "races: nothing was compared in turns yet, which the end of a tune does";
 }
 
-ordered_json ToJson(const Rival& rival) {
+ordered_json RivalToJson(const Rival& rival) {
   const records::Record& record = rival.stored.record;
   return {{"row", rival.stored.row},
           {"verdict", records::VerdictName(rival.verdict)},
@@ -97,7 +97,7 @@ ordered_json ToJson(const Rival& rival) {
           {"schedule", record.schedule}};
 }
 
-std::string ToText(const Rival& rival, double winner_seconds) {
+std::string RivalToText(const Rival& rival, double winner_seconds) {
   const records::Record& record = rival.stored.record;
   const double more = rival.seconds > 0 ? (rival.seconds / winner_seconds - 1) * 100 : 0;
   return fmt::format("      row {}  {}{}{}: {}\n", rival.stored.row, OutcomeText(record),
@@ -144,8 +144,8 @@ absl::Status RunWhy(const RecordsOptions& options) {
     fields["contenders"] = ordered_json::array();
     text += BestText(best) + fmt::format("    decided by {}\n", DecidedBy(best));
     for (size_t i = 0; i < std::min(rivals.size(), most + 1); ++i) {
-      fields["contenders"].push_back(ToJson(rivals[i]));
-      text += ToText(rivals[i], best.median_seconds);
+      fields["contenders"].push_back(RivalToJson(rivals[i]));
+      text += RivalToText(rivals[i], best.median_seconds);
     }
     for (const Verdict verdict : records::kAllVerdicts) {
       if (counts[verdict] > 0) text += fmt::format("    {}: {}\n", counts[verdict], InWords(verdict));

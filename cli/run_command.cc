@@ -19,7 +19,7 @@
 namespace hone::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string package, input, output;
   int threads = 0;
 };
@@ -89,7 +89,7 @@ absl::Status WriteOutputs(const LoadedPackage& package, const std::string& path)
   return WriteNpz(path, arrays);
 }
 
-absl::Status Run(const Options& options) {
+absl::Status Run(const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   HONE_RETURN_IF_ERROR(SetInputs(package, options.input));
   HONE_RETURN_IF_ERROR(package.Run());
@@ -99,7 +99,7 @@ absl::Status Run(const Options& options) {
 }  // namespace
 
 void AddRunCommand(CLI::App& app, absl::Status* result) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "run a package once on arrays from a .npz file");
   command->add_option("PACKAGE", options->package, "the package, as hone compile writes it")->required();
   command->add_option("--input", options->input, "the inputs by name, a .npz file");

@@ -27,7 +27,7 @@ namespace {
 
 constexpr absl::Duration kLongestTrouble = absl::Seconds(3);
 
-struct Options {
+struct TuneOptions {
   ModelOptions model;
   TrackerOptions tracker;
   SearchOptions search;
@@ -37,7 +37,7 @@ struct Options {
 
 // With a tracker of its own, for the length of the command, if none was named: there is one path, not a local mode
 // beside it.
-absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::JobSpec& spec) {
+absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const v1::JobSpec& spec) {
   if (options.tracker.given()) return std::nullopt;
   std::filesystem::path records = options.records;
   if (records.empty()) {
@@ -52,7 +52,7 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(Options& options, const v1::J
   return std::optional<LocalFarm>(std::move(farm));
 }
 
-absl::StatusOr<std::vector<v1::JobSpec>> Specs(Options& options) {
+absl::StatusOr<std::vector<v1::JobSpec>> Specs(TuneOptions& options) {
   if (!options.tracker.given() && options.model.targets.size() > 1) {
     return UsageError("several --target are for a farm: give its --tracker; this machine is one device");
   }
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> Specs(Options& options) {
   return MakeJobSpecs(options.model, options.search, parts);
 }
 
-absl::Status Tune(Options options) {
+absl::Status Tune(TuneOptions options) {
   if (options.tracker.given() && !options.records.empty()) {
     return UsageError("--records and --tracker exclude each other: a tracker keeps the records of its farm");
   }
@@ -114,7 +114,7 @@ absl::Status Tune(Options options) {
 }  // namespace
 
 void AddTuneCommand(CLI::App& app, absl::Status* result) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TuneOptions>();
   CLI::App* command = app.add_subcommand("tune", "search for the fastest kernels of a model and record them");
   options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
   options->tracker.AddTo(command, false);

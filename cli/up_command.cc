@@ -24,7 +24,7 @@ namespace {
 
 constexpr absl::Duration kLook = absl::Milliseconds(100);  // for signals, and for children that died
 
-struct Options {
+struct UpOptions {
   std::string state;
   int port = 9191;
   int threads = 0;
@@ -32,7 +32,7 @@ struct Options {
 };
 
 // Absolute, since programs of other folders are told of the socket in it; made if needed, closed to other users.
-absl::StatusOr<std::filesystem::path> StateFolder(const Options& options) {
+absl::StatusOr<std::filesystem::path> StateFolder(const UpOptions& options) {
   std::filesystem::path folder = options.state;
   if (folder.empty()) {
     HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, records::DefaultRecordsPath());
@@ -62,7 +62,7 @@ absl::StatusOr<HostLock> TakeState(const std::filesystem::path& state) {
                   state.string(), (state / "tracker").string()));
 }
 
-absl::Status Up(const Options& options) {
+absl::Status Up(const UpOptions& options) {
   const Interrupts interrupts;
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path state, StateFolder(options));
   HONE_ASSIGN_OR_RETURN(const HostLock lock, TakeState(state));
@@ -87,7 +87,7 @@ absl::Status Up(const Options& options) {
 }  // namespace
 
 void AddUpCommand(CLI::App& app, absl::Status* result) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<UpOptions>();
   CLI::App* command =
       app.add_subcommand("up", "a farm on this machine: tracker, tuner, agent and dashboard, until Ctrl-C");
   command->add_option("--state", options->state,

@@ -30,6 +30,13 @@ set_property(CACHE HONE_PARTS PROPERTY STRINGS everything agent runtime)
 if(NOT HONE_PARTS MATCHES "^(everything|agent|runtime)$")
   message(FATAL_ERROR "HONE_PARTS is '${HONE_PARTS}': give everything, agent or runtime")
 endif()
+# Eight sources of a target are compiled as one: what they include is read once, and templates are instantiated once, in
+# less than half the time. So what is in unnamed namespaces has a name of its own in the whole target
+# (tests/lint/unnamed), and who takes one source of a library takes eight; neither holds where a target is ALONE. Boards
+# build a part, and have little memory: they compile each source by itself.
+if(HONE_PARTS STREQUAL everything)
+  set(CMAKE_UNITY_BUILD ON CACHE BOOL "OFF: each source is compiled alone")
+endif()
 set(HONE_SANITIZE "" CACHE STRING "address or thread: build everything with that sanitizer; see also the preset fuzzers")
 if(HONE_SANITIZE)
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer)
@@ -71,10 +78,13 @@ endfunction()
 # What runs once or waits is compiled with: tests, mains, commands. What optimizing them takes is never won back.
 set(HONE_GLUE_OPTIONS -O1)
 
-# hone_library(NAME [GLUE] SOURCES a.cc b.cc [DEPS target...]): a static library with root-relative includes.
+# hone_library(NAME [GLUE] [ALONE] SOURCES a.cc b.cc [DEPS target...]): a static library with root-relative includes.
 function(hone_library name)
-  cmake_parse_arguments(ARG "GLUE" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "GLUE;ALONE" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
+  if(ARG_ALONE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${HONE_WARNINGS})
   if(ARG_GLUE)
@@ -102,12 +112,15 @@ function(hone_binary name)
   endif()
 endfunction()
 
-# hone_test(NAME LABEL label SOURCES x_test.cc [DEPS target...]): one gtest binary, registered with ctest as NAME.
+# hone_test(NAME LABEL label [ALONE] SOURCES x_test.cc [DEPS target...]): one gtest binary, registered with ctest as NAME.
 function(hone_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "LABEL" "SOURCES;DEPS" ${ARGN})
   find_package(GTest REQUIRED)
   hone_binary(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} GTest::gmock GTest::gtest_main
               HEADERS ${HONE_HEADERS_OF_TESTS})
+  if(ARG_ALONE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
 endfunction()

@@ -11,7 +11,7 @@
 namespace hone::agent {
 namespace {
 
-const char* NameOf(Verdict verdict) {
+const char* VerdictName(Verdict verdict) {
   switch (verdict) {
     case Verdict::kGood:
       return "good";
@@ -39,7 +39,7 @@ bool AllFine(const std::vector<Finding>& findings) {
 std::string FindingsAsText(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
-    text += fmt::format("{:<4}  {:<14}  {}\n", NameOf(finding.verdict), finding.check, finding.what);
+    text += fmt::format("{:<4}  {:<14}  {}\n", VerdictName(finding.verdict), finding.check, finding.what);
     if (!finding.mend.empty()) text += fmt::format("{:22}mend: {}\n", "", finding.mend);
   }
   return text;
@@ -49,7 +49,7 @@ std::string FindingsAsJson(const std::vector<Finding>& findings) {
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
   for (const Finding& finding : findings) {
     checks.push_back({{"check", finding.check},
-                      {"verdict", NameOf(finding.verdict)},
+                      {"verdict", VerdictName(finding.verdict)},
                       {"what", finding.what},
                       {"mend", finding.mend}});
   }

@@ -90,7 +90,8 @@ struct Difference {
 };
 
 template <typename T>
-void Add(Difference& difference, const T* y, const T* r, int64_t begin, int64_t end, double rtol, double absolute) {
+void AddErrors(Difference& difference, const T* y, const T* r, int64_t begin, int64_t end, double rtol,
+               double absolute) {
   for (int64_t i = begin; i < end; ++i) {
     const double error = std::abs(static_cast<double>(y[i]) - static_cast<double>(r[i]));
     if (error > difference.worst) difference.worst = error;
@@ -107,8 +108,8 @@ constexpr float kBeyondRounding = 1 - 1e-5F;
 
 int32_t Magnitude(float value) { return std::bit_cast<int32_t>(value) & 0x7fff'ffff; }  // ordered as the floats are
 
-void Add(Difference& difference, const float* y, const float* r, int64_t begin, int64_t end, double rtol,
-         double absolute) {
+void AddErrors(Difference& difference, const float* y, const float* r, int64_t begin, int64_t end, double rtol,
+               double absolute) {
   const float relative = static_cast<float>(rtol) * kBeyondRounding,
               least = static_cast<float>(absolute) * kBeyondRounding;
   for (; begin < end; begin += kRun) {
@@ -120,7 +121,7 @@ void Add(Difference& difference, const float* y, const float* r, int64_t begin, 
       worst = std::max(worst, Magnitude(error));
     }
     if (doubts != 0 || worst >= kInfinity) {
-      Add<float>(difference, y, r, begin, until, rtol, absolute);
+      AddErrors<float>(difference, y, r, begin, until, rtol, absolute);
     } else {
       difference.worst = std::max<double>(difference.worst, std::bit_cast<float>(worst));
     }
@@ -151,7 +152,7 @@ Comparison CompareTyped(const VisitBuffer& buffer, const Tolerance& tolerance, c
   const int64_t n = buffer.elements;
   const double largest = LargestFinite(r, n);
   Difference difference;
-  Add(difference, y, r, 0, n, tolerance.rtol, tolerance.atol * largest);
+  AddErrors(difference, y, r, 0, n, tolerance.rtol, tolerance.atol * largest);
   const auto [wrong, first, worst] = difference;
   Comparison comparison;
   comparison.equal = wrong == 0;

@@ -216,7 +216,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     if (!visitor.has_value()) visitor.emplace(device, options);
     v1::BatchResult result;
     holding(HostLock::Mode::kExclusive, [&] {
-      result = Measure(*visitor, batch, cancel);
+      result = MeasureBatch(*visitor, batch, cancel);
       EndStrays();
     });
     if (!SendMessage(channel, result)) return 1;

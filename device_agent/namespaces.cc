@@ -27,7 +27,7 @@ namespace {
 // Above what systems, containers and people number; one for each agent.
 constexpr uid_t kFirstOwnUser = 0x7000'0000;
 constexpr uid_t kNobody = 65534;
-constexpr uint64_t kMostTasks = 4096;  // threads and processes of the own user
+constexpr uint64_t kMostUserTasks = 4096;  // threads and processes of the own user
 
 std::string Because() { return strerror(errno); }
 
@@ -47,7 +47,7 @@ SandboxLayer LeaveRoot(const SandboxPolicy& policy, pid_t agent) {
   return {Layer::kOwnUser, false, Because()};
 }
 
-void Write(const char* path, const std::string& text) {
+void WriteText(const char* path, const std::string& text) {
   const int fd = open(path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
   [[maybe_unused]] const ssize_t written = write(fd, text.data(), text.size());
@@ -58,9 +58,9 @@ bool EnterUserNamespace() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
   if (unshare(CLONE_NEWUSER) != 0) return false;
-  Write("/proc/self/setgroups", "deny");
-  Write("/proc/self/uid_map", fmt::format("{} {} 1", kNobody, user));
-  Write("/proc/self/gid_map", fmt::format("{} {} 1", kNobody, group));
+  WriteText("/proc/self/setgroups", "deny");
+  WriteText("/proc/self/uid_map", fmt::format("{} {} 1", kNobody, user));
+  WriteText("/proc/self/gid_map", fmt::format("{} {} 1", kNobody, group));
   return true;
 }
 
@@ -176,7 +176,7 @@ void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layer
   if (root && unaided) user = LeaveRoot(policy, agent);
   DropCapabilities();
   const bool bare = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !HasCapabilities();
-  if (own_tasks) LimitResource(RLIMIT_NPROC, kMostTasks);
+  if (own_tasks) LimitResource(RLIMIT_NPROC, kMostUserTasks);
   if (alive >= 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     pollfd gone{alive, POLLIN, 0};

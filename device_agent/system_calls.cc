@@ -110,7 +110,7 @@ uint64_t ValueOf(const SystemCall::Condition& condition, int channel) {
   return condition.value;
 }
 
-bool Add(const Filter& filter, std::span<const SystemCall> calls, int channel) {
+bool AddCalls(const Filter& filter, std::span<const SystemCall> calls, int channel) {
   for (const SystemCall& call : calls) {
     const int number = seccomp_syscall_resolve_name(call.name);
     if (number < 0) continue;  // not every architecture has every call
@@ -134,8 +134,8 @@ int Load(uint32_t otherwise, bool with_setup, std::span<const SystemCall> driver
   seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   if (otherwise == SCMP_ACT_TRAP) seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1);
-  if (!Add(filter, driver, channel) || !Add(filter, kRunning, channel)) return EINVAL;
-  if (with_setup && !Add(filter, kSettingUp, channel)) return EINVAL;
+  if (!AddCalls(filter, driver, channel) || !AddCalls(filter, kRunning, channel)) return EINVAL;
+  if (with_setup && !AddCalls(filter, kSettingUp, channel)) return EINVAL;
   if (const int error = seccomp_load(filter.get()); error != 0) return -error;
   *listener = otherwise == SCMP_ACT_NOTIFY ? seccomp_notify_fd(filter.get()) : -1;
   return 0;

@@ -189,7 +189,7 @@ v1::BatchResult ToProto(const VisitBatch& batch, const VisitResult& result) {
   return proto;
 }
 
-v1::BatchResult Measure(Visitor& visitor, const v1::Batch& batch, int cancel_fd) {
+v1::BatchResult MeasureBatch(Visitor& visitor, const v1::Batch& batch, int cancel_fd) {
   const absl::StatusOr<VisitBatch> visit = ToVisit(batch);
   if (visit.ok()) return ToProto(*visit, visitor.Run(*visit, cancel_fd));
   v1::BatchResult refused;

@@ -16,7 +16,7 @@ absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch);
 v1::BatchResult ToProto(const VisitBatch& batch, const VisitResult& result);
 
 // One whole visit; never fails as a call: see BatchResult.error.
-v1::BatchResult Measure(Visitor& visitor, const v1::Batch& batch, int cancel_fd);
+v1::BatchResult MeasureBatch(Visitor& visitor, const v1::Batch& batch, int cancel_fd);
 
 }  // namespace hone::agent
 

@@ -10,13 +10,13 @@ namespace hone::tracker {
 namespace {
 
 // Files from before versions have this table already.
-constexpr char kVersion1[] = R"(
+constexpr char kAuditVersion1[] = R"(
 CREATE TABLE IF NOT EXISTS acts(number INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, role TEXT NOT NULL,
   name TEXT NOT NULL, peer TEXT NOT NULL, method TEXT NOT NULL, object TEXT NOT NULL, result TEXT NOT NULL) STRICT;
 )";
 
-absl::StatusOr<int64_t> Upgrade(const records::Connection& connection, int64_t /*version*/) {
-  HONE_RETURN_IF_ERROR(connection.Execute(kVersion1));
+absl::StatusOr<int64_t> UpgradeAudit(const records::Connection& connection, int64_t /*version*/) {
+  HONE_RETURN_IF_ERROR(connection.Execute(kAuditVersion1));
   return 1;
 }
 
@@ -32,7 +32,7 @@ constinit const records::DatabaseKind kAuditFile = {
     .application_id = 0x484F4E41,  // "HONA"
     .version = 1,
     .unmarked_table = "acts",
-    .upgrade = Upgrade,
+    .upgrade = UpgradeAudit,
 };
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::filesystem::path& path, int64_t kept) {

@@ -54,7 +54,7 @@ absl::Status CopyDatabase(const fs::path& from, const records::DatabaseKind& kin
   return records::RunCheck(copy, "PRAGMA integrity_check(1)");
 }
 
-absl::Status MoveTo(const fs::path& from, const fs::path& to) {
+absl::Status MoveFile(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
   return error ? SystemError("rename", from, error) : absl::OkStatus();
@@ -75,9 +75,9 @@ absl::Status SetAside(const fs::path& file, std::vector<fs::path>* replaced) {
   std::error_code ignored;
   fs::remove(file.string() + "-shm", ignored);
   if (fs::exists(file.string() + "-wal")) {
-    HONE_RETURN_IF_ERROR(MoveTo(file.string() + "-wal", aside.string() + "-wal"));
+    HONE_RETURN_IF_ERROR(MoveFile(file.string() + "-wal", aside.string() + "-wal"));
   }
-  HONE_RETURN_IF_ERROR(MoveTo(file, aside));
+  HONE_RETURN_IF_ERROR(MoveFile(file, aside));
   replaced->push_back(aside);
   return absl::OkStatus();
 }
@@ -101,7 +101,7 @@ absl::Status MakeBackup(const TrackerFiles& files, const fs::path& to) {
     fs::remove_all(unfinished, error);
     return copied;
   }
-  return MoveTo(unfinished, to);
+  return MoveFile(unfinished, to);
 }
 
 absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std::vector<fs::path>* replaced) {
@@ -123,7 +123,7 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
   }
   for (const Copied& each : all) {
     HONE_RETURN_IF_ERROR(SetAside(each.file, replaced));
-    HONE_RETURN_IF_ERROR(MoveTo(each.file.string() + ".restored", each.file));
+    HONE_RETURN_IF_ERROR(MoveFile(each.file.string() + ".restored", each.file));
   }
   return absl::OkStatus();
 }

@@ -13,7 +13,7 @@ namespace hone::tracker {
 namespace {
 
 // Files from before versions have these tables already. Each job was one text: its message in hexadecimal digits.
-constexpr char kVersion1[] = R"(
+constexpr char kStateVersion1[] = R"(
 CREATE TABLE IF NOT EXISTS jobs(id TEXT PRIMARY KEY, job TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS drained(agent_id TEXT PRIMARY KEY, reason TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS starts(number INTEGER PRIMARY KEY) STRICT;
@@ -22,7 +22,7 @@ INSERT INTO farm SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FRO
 )";
 
 // A job's specification may be large and never changes; where it stands is written every few seconds.
-constexpr char kVersion2[] = R"(
+constexpr char kStateVersion2[] = R"(
 ALTER TABLE jobs RENAME TO jobs_1;
 CREATE TABLE jobs(number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, spec BLOB NOT NULL) STRICT;
 CREATE TABLE job_states(number INTEGER PRIMARY KEY REFERENCES jobs(number) ON DELETE CASCADE, state BLOB NOT NULL)
@@ -81,12 +81,12 @@ class JobWriter {
   records::Statement spec_, state_, forget_;
 };
 
-absl::StatusOr<int64_t> Upgrade(const records::Connection& connection, int64_t version) {
+absl::StatusOr<int64_t> UpgradeState(const records::Connection& connection, int64_t version) {
   if (version == 0) {
-    HONE_RETURN_IF_ERROR(connection.Execute(kVersion1));
+    HONE_RETURN_IF_ERROR(connection.Execute(kStateVersion1));
     return 1;
   }
-  HONE_RETURN_IF_ERROR(connection.Execute(kVersion2));
+  HONE_RETURN_IF_ERROR(connection.Execute(kStateVersion2));
   {
     HONE_ASSIGN_OR_RETURN(JobWriter writer, JobWriter::Prepare(connection));
     HONE_ASSIGN_OR_RETURN(records::Statement select, connection.Prepare("SELECT id, job FROM jobs_1 ORDER BY rowid"));
@@ -137,7 +137,7 @@ constinit const records::DatabaseKind kFarmStateFile = {
     .application_id = 0x484F4E46,  // "HONF"
     .version = 2,
     .unmarked_table = "starts",
-    .upgrade = Upgrade,
+    .upgrade = UpgradeState,
 };
 
 StoredJob ToStored(const v1::Job& job, bool with_spec) {

@@ -130,7 +130,7 @@ int AwaitSignal(const sigset_t& signals, const Membership* membership) {
   }
 }
 
-absl::StatusOr<TrackerFiles> FilesOf(const Options& options) {
+absl::StatusOr<TrackerFiles> FilesFrom(const Options& options) {
   TrackerFiles files{options.records, options.state, options.pki};
   if (files.records.empty()) {
     HONE_ASSIGN_OR_RETURN(files.records, records::DefaultRecordsPath());
@@ -140,14 +140,14 @@ absl::StatusOr<TrackerFiles> FilesOf(const Options& options) {
 }
 
 absl::Status Backup(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesOf(options));
+  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
   HONE_RETURN_IF_ERROR(MakeBackup(files, options.backup_to));
   fmt::print("copied to {}\n", options.backup_to);
   return absl::OkStatus();
 }
 
 absl::Status Restore(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesOf(options));
+  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
   std::vector<std::filesystem::path> replaced;
   HONE_RETURN_IF_ERROR(RestoreBackup(options.restore_from, files, &replaced));
   fmt::print("restored from {}\n", options.restore_from);
@@ -156,7 +156,7 @@ absl::Status Restore(const Options& options) {
 }
 
 absl::Status Run(const Options& options, const sigset_t& signals) {
-  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesOf(options));
+  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
                         records::Store::Open(files.records, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));

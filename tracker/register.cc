@@ -14,7 +14,7 @@ namespace hone::tracker {
 namespace {
 
 // Files from before versions have these tables already.
-constexpr char kVersion1[] = R"(
+constexpr char kRegisterVersion1[] = R"(
 CREATE TABLE IF NOT EXISTS certificates(serial TEXT PRIMARY KEY, role TEXT NOT NULL, name TEXT NOT NULL,
   issued_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, vouched_by TEXT NOT NULL, revoked INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS certificates_by_name ON certificates(name);
@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS tokens(hash TEXT PRIMARY KEY, role TEXT NOT NULL, nam
   revoked INTEGER NOT NULL) STRICT;
 )";
 
-absl::StatusOr<int64_t> Upgrade(const records::Connection& connection, int64_t /*version*/) {
-  HONE_RETURN_IF_ERROR(connection.Execute(kVersion1));
+absl::StatusOr<int64_t> UpgradeRegister(const records::Connection& connection, int64_t /*version*/) {
+  HONE_RETURN_IF_ERROR(connection.Execute(kRegisterVersion1));
   return 1;
 }
 
@@ -36,7 +36,7 @@ constexpr char kAsk[] = "ask an admin of the farm for a new one (hone token crea
 
 std::string IdOf(const std::string& hash) { return hash.substr(0, kIdDigits); }
 
-absl::Status Bad(const std::string& id, const std::string& what) {
+absl::Status BadToken(const std::string& id, const std::string& what) {
   return absl::UnauthenticatedError(fmt::format("the token {} {}; {}", id, what, kAsk));
 }
 
@@ -62,7 +62,7 @@ constinit const records::DatabaseKind kRegisterFile = {
     .application_id = 0x484F4E52,  // "HONR"
     .version = 1,
     .unmarked_table = "revoked_names",
-    .upgrade = Upgrade,
+    .upgrade = UpgradeRegister,
 };
 
 absl::StatusOr<std::unique_ptr<Register>> Register::Open(const std::filesystem::path& path) {
@@ -241,9 +241,9 @@ absl::StatusOr<Register::StoredToken> Register::GoodToken(const std::string& sec
   select.Bind(1, hash);
   HONE_ASSIGN_OR_RETURN(const bool found, select.Step());
   if (!found) return absl::UnauthenticatedError(fmt::format("this farm knows no such token; {}", kAsk));
-  if (select.Int(5) != 0) return Bad(IdOf(hash), "was revoked");
-  if (select.Int(3) <= 0) return Bad(IdOf(hash), "was used already");
-  if (absl::ToUnixMillis(now) >= select.Int(4)) return Bad(IdOf(hash), "is past its time");
+  if (select.Int(5) != 0) return BadToken(IdOf(hash), "was revoked");
+  if (select.Int(3) <= 0) return BadToken(IdOf(hash), "was used already");
+  if (absl::ToUnixMillis(now) >= select.Int(4)) return BadToken(IdOf(hash), "is past its time");
   const std::optional<Role> role = RoleNamed(select.Text(0));
   HONE_CHECK(role.has_value());  // AddToken wrote it
   return StoredToken{*role, select.Text(1), select.Text(2)};

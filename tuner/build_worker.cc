@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kKeptPrepares = 64;
 
-BuildReply Failed(const absl::Status& status) {
+BuildReply FailedReply(const absl::Status& status) {
   BuildReply reply;
   reply.kind = BuildReply::Kind::kFailed;
   const bool illegal =
@@ -69,12 +69,12 @@ absl::StatusOr<BuildReply> Builder::Compile(const BuildRequest& request) {
 BuildReply Builder::Build(const BuildRequest& request) {
   if (request.kind != BuildRequest::Kind::kLink) {
     absl::StatusOr<BuildReply> reply = Compile(request);
-    return reply.ok() ? *std::move(reply) : Failed(reply.status());
+    return reply.ok() ? *std::move(reply) : FailedReply(reply.status());
   }
   const absl::StatusOr<target::Target> target = target::ParseTarget(request.target);
-  if (!target.ok()) return Failed(target.status());
+  if (!target.ok()) return FailedReply(target.status());
   absl::StatusOr<codegen::Artifact> artifact = codegen::Link(request.objects, *target);
-  if (!artifact.ok()) return Failed(artifact.status());
+  if (!artifact.ok()) return FailedReply(artifact.status());
   BuildReply reply;
   reply.bytes = std::move(artifact->code);
   for (const codegen::Artifact::Range& range : artifact->ranges) reply.ranges.push_back({range.offset, range.bytes});

@@ -9,7 +9,7 @@ namespace {
 constexpr double kDispatchSeconds = 2e-6;  // starting and joining one parallel loop
 constexpr double kChunkSeconds = 5e-8;     // handing one iteration to a thread
 constexpr double kLoopCycles = 1.5;        // of a loop that stays one, per iteration
-constexpr double kLineBytes = 64;
+constexpr double kCacheLineBytes = 64;
 
 // Cycles of one run of the tile's straight-line code.
 double TileCycles(const NestFacts& facts, const target::Target& target, NestCost& cost) {
@@ -44,8 +44,8 @@ double Traffic(const NestFacts& facts, double bytes, double* lines) {
     while (outer > 0 && access.stride[outer - 1] == 0) --outer;  // still there when the loop comes round
     const double fills = facts.Trips(outer);
     const double moved = access.lines[fits] * fills;
-    traffic += moved * kLineBytes * (access.store ? 2 : 1);
-    const double sequential = std::max(1.0, access.Bytes(fits) / kLineBytes) * fills;
+    traffic += moved * kCacheLineBytes * (access.store ? 2 : 1);
+    const double sequential = std::max(1.0, access.Bytes(fits) / kCacheLineBytes) * fills;
     *lines += std::max(0.0, moved - sequential);
   }
   return traffic;

@@ -17,7 +17,7 @@ constexpr absl::Duration kQuotaPatience = absl::Minutes(2);  // what is too larg
 constexpr absl::Duration kMostWait = absl::Seconds(1);       // so that the job's clock is told soon that it stood still
 constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // that a result is waited for when it is of no use
 
-absl::Duration FromProto(const google::protobuf::Duration& duration) {
+absl::Duration DurationOf(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
@@ -54,7 +54,7 @@ absl::Status FarmClient::Report(const Progress& progress) {
   *request.mutable_progress() = ToProto(progress);
   v1::ReportProgressResponse response;
   HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->ReportProgress(context, request, &response); }));
-  patience_->SetWaitedForDevices(FromProto(response.waited()));
+  patience_->SetWaitedForDevices(DurationOf(response.waited()));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
 }
 
@@ -107,7 +107,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     }
     HONE_RETURN_IF_ERROR(status);
     if (response.cancelled()) return absl::CancelledError("the job was cancelled");
-    patience_->SetWaitedForDevices(FromProto(response.waited()));
+    patience_->SetWaitedForDevices(DurationOf(response.waited()));
     if (response.finished().empty()) continue;
     Measured result = FromProto(response.finished(0).result());
     request.clear_batch_ids();

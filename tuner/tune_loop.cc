@@ -40,7 +40,7 @@ constexpr double kFinalCalls = 5;  // of each finalist whose calls are slow: two
 constexpr double kLeastFinalCalls = 3;     // the same, when there is little time
 constexpr double kOverdraft = 4;           // seconds that confirming may take beyond the budget
 constexpr double kLeastShare = 0.5;        // seconds of a visit where many share the time
-constexpr size_t kLeastSamples = 32;       // that a cost model learns from
+constexpr size_t kLeastTrained = 32;       // that a cost model learns from
 constexpr double kTrainGrowth = 1.3;       // samples per training, as a factor of those of the one before
 constexpr int64_t kDriverBatch = 64;       // of a device whose driver takes a second to start, for every visit
 constexpr int64_t kFirstDriverBatch = 32;  // of a workload, on such a device
@@ -392,11 +392,11 @@ class TuneLoop {
   // The model learns anew when there is a third more to learn from; until the first time the draft must do.
   void Learn() {
     if (!parts_.model) return;
-    if (static_cast<double>(begun_) < trained_at_ * kTrainGrowth || begun_ < static_cast<int64_t>(kLeastSamples))
+    if (static_cast<double>(begun_) < trained_at_ * kTrainGrowth || begun_ < static_cast<int64_t>(kLeastTrained))
       return;
     std::vector<Sample> samples;
     for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i].search->CollectSamples(static_cast<int>(i), &samples);
-    if (samples.size() < kLeastSamples) return;
+    if (samples.size() < kLeastTrained) return;
     const Undisturbed lock(lock_);
     const Stopwatch watch(spent_.learning);
     BoostedModel::Options options;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
 
-std::string Describe(const Node& node) {
+std::string NodeText(const Node& node) {
   const std::string op = node.domain.empty() ? node.op : node.domain + "." + node.op;
   return fmt::format("node '{}' ({})", node.name, op);
 }
@@ -39,7 +39,7 @@ absl::Status OutputNotMade(const Graph& graph, const Node& node, size_t output) 
   return absl::UnimplementedError(fmt::format(
       "{}: the model reads its output {}{}, which the operator does not make at inference; export the model for "
       "inference, or without what reads that output",
-      Describe(node), output, known ? fmt::format(" ('{}')", graph.values[id].name) : ""));
+      NodeText(node), output, known ? fmt::format(" ('{}')", graph.values[id].name) : ""));
 }
 
 // What the stages load, and the outputs.
@@ -65,12 +65,12 @@ std::string Print(const TensorType& type) {
 absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node& node, std::vector<ir::Buffer> inputs,
                                                  StageBuilder& builder) {
   const OpDef* op = FindOp(node.domain, node.op);
-  if (op == nullptr) return absl::UnimplementedError(Describe(node) + ": the operator is not supported");
+  if (op == nullptr) return absl::UnimplementedError(NodeText(node) + ": the operator is not supported");
   OpArgs args{.node = node, .inputs = std::move(inputs), .constants = {}};
   for (ValueId id : node.inputs) args.constants.push_back(id == kAbsent ? nullptr : graph.values[id].data);
   absl::StatusOr<std::vector<ir::Buffer>> outputs = op->emit(args, builder);
-  if (!outputs.ok()) return Annotate(outputs.status(), Describe(node));
-  HONE_RETURN_IF_ERROR(Annotate(args.attribute_error, Describe(node)));
+  if (!outputs.ok()) return Annotate(outputs.status(), NodeText(node));
+  HONE_RETURN_IF_ERROR(Annotate(args.attribute_error, NodeText(node)));
   const size_t made = outputs->size();
   outputs->resize(node.outputs.size());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node&
     }
     if (i >= made) return OutputNotMade(graph, node, i);
     HONE_CHECK(output != nullptr);
-    HONE_RETURN_IF_ERROR(Annotate(CheckSize(*output), Describe(node)));
+    HONE_RETURN_IF_ERROR(Annotate(CheckSize(*output), NodeText(node)));
   }
   return outputs;
 }
@@ -155,9 +155,9 @@ absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& n
   }
   std::vector<ir::Bytes> computed;
   if (!workload.outputs.empty()) {
-    HONE_RETURN_IF_ERROR(Annotate(ir::Verify(workload), Describe(node)));
+    HONE_RETURN_IF_ERROR(Annotate(ir::Verify(workload), NodeText(node)));
     absl::StatusOr<std::vector<ir::Bytes>> bytes = ir::Interpret(workload, params);
-    if (!bytes.ok()) return Annotate(bytes.status(), Describe(node));
+    if (!bytes.ok()) return Annotate(bytes.status(), NodeText(node));
     computed = *std::move(bytes);
   }
   std::vector<Constant> results;

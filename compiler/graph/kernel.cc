@@ -91,11 +91,11 @@ ir::Expr NormalizeOwnPlace(const ir::Expr& e, const ir::Stage& stage) {
   return ir::MakeLoad(load->buffer, std::move(own), load->mask);
 }
 
-struct Range {
+struct ParamRange {
   double low, high;
 };
 
-Range DefaultRange(ir::DType dtype) {
+ParamRange DefaultParamRange(ir::DType dtype) {
   if (dtype == ir::DType::kBool) return {0, 1};
   if (ir::IsUnsignedInt(dtype)) return {0, 15};
   return {-1, 1};
@@ -143,7 +143,7 @@ class KernelBuilder {
     const Value& value = graph_.values[id];
     it->second = ir::MakeBuffer(fmt::format("in{}", id), value.type.dtype, value.type.shape);
     outside_.push_back(id);
-    ranges_.emplace(id, DefaultRange(value.type.dtype));
+    ranges_.emplace(id, DefaultParamRange(value.type.dtype));
     if (std::optional<ir::Expr> immediate = Immediate(value)) immediates_.emplace(it->second.get(), *immediate);
     return it->second;
   }
@@ -188,7 +188,7 @@ class KernelBuilder {
     for (ValueId id : outside_) {
       if (!loaded.contains(buffers_[id].get())) continue;
       const bool constant = graph_.values[id].data != nullptr;
-      const Range range = ranges_.at(id);
+      const ParamRange range = ranges_.at(id);
       workload_.params.push_back({.buffer = buffers_[id],
                                   .kind = constant ? ir::ParamKind::kConstant : ir::ParamKind::kInput,
                                   .low = range.low,
@@ -203,7 +203,7 @@ class KernelBuilder {
   ir::Workload workload_;
   std::map<ValueId, ir::Buffer> buffers_;
   std::vector<ValueId> outside_;  // in order of first use
-  std::map<ValueId, Range> ranges_;
+  std::map<ValueId, ParamRange> ranges_;
   Immediates immediates_;
   std::vector<ValueId> param_values_;  // per param of workload_
 };

@@ -237,7 +237,7 @@ onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& a)
   return A::INTS;
 }
 
-absl::StatusOr<RawAttribute> ReadAttribute(const onnx::AttributeProto& a, const std::string& folder) {
+absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, const std::string& folder) {
   using A = onnx::AttributeProto;
   RawAttribute attribute;
   attribute.reference = a.ref_attr_name();
@@ -285,7 +285,7 @@ absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, const std::string
                .outputs = {proto.output().begin(), proto.output().end()},
                .attributes = {}};
   for (const onnx::AttributeProto& a : proto.attribute()) {
-    absl::StatusOr<RawAttribute> attribute = ReadAttribute(a, folder);
+    absl::StatusOr<RawAttribute> attribute = ReadRawAttribute(a, folder);
     if (!attribute.ok()) {
       return Annotate(attribute.status(), fmt::format("node '{}' ({})", proto.name(), proto.op_type()));
     }
@@ -357,7 +357,7 @@ absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const
       continue;
     onnx::AttributeProto a;
     if (!a.ParseFromString(field.length_delimited())) return absl::InvalidArgumentError("a default value is damaged");
-    HONE_ASSIGN_OR_RETURN(function.defaults[a.name()], ReadAttribute(a, folder));
+    HONE_ASSIGN_OR_RETURN(function.defaults[a.name()], ReadRawAttribute(a, folder));
   }
   return function;
 }

@@ -29,31 +29,27 @@ Expr Make(Node node, Type type) {
   std::abort();
 }
 
-bool EqualLists(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return Equal(x, y); });
-}
-
-bool EqualNodes(const IntImm& a, const IntImm& b) { return a.type == b.type && a.value == b.value; }
-bool EqualNodes(const FloatImm& a, const FloatImm& b) {
+bool EqualExprs(const IntImm& a, const IntImm& b) { return a.type == b.type && a.value == b.value; }
+bool EqualExprs(const FloatImm& a, const FloatImm& b) {
   return a.type == b.type && std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value);
 }
-bool EqualNodes(const Var& a, const Var& b) { return a.type == b.type && a.name == b.name; }
-bool EqualNodes(const Cast& a, const Cast& b) { return a.type == b.type && Equal(a.value, b.value); }
-bool EqualNodes(const Unary& a, const Unary& b) { return a.op == b.op && Equal(a.a, b.a); }
-bool EqualNodes(const Binary& a, const Binary& b) { return a.op == b.op && Equal(a.a, b.a) && Equal(a.b, b.b); }
-bool EqualNodes(const Select& a, const Select& b) {
+bool EqualExprs(const Var& a, const Var& b) { return a.type == b.type && a.name == b.name; }
+bool EqualExprs(const Cast& a, const Cast& b) { return a.type == b.type && Equal(a.value, b.value); }
+bool EqualExprs(const Unary& a, const Unary& b) { return a.op == b.op && Equal(a.a, b.a); }
+bool EqualExprs(const Binary& a, const Binary& b) { return a.op == b.op && Equal(a.a, b.a) && Equal(a.b, b.b); }
+bool EqualExprs(const Select& a, const Select& b) {
   return Equal(a.condition, b.condition) && Equal(a.on_true, b.on_true) && Equal(a.on_false, b.on_false);
 }
-bool EqualNodes(const Load& a, const Load& b) {
-  return a.buffer == b.buffer && EqualLists(a.indices, b.indices) && Equal(a.mask, b.mask);
+bool EqualExprs(const Load& a, const Load& b) {
+  return a.buffer == b.buffer && Equal(a.indices, b.indices) && Equal(a.mask, b.mask);
 }
-bool EqualNodes(const Call& a, const Call& b) {
-  return a.type == b.type && a.function == b.function && EqualLists(a.args, b.args);
+bool EqualExprs(const Call& a, const Call& b) {
+  return a.type == b.type && a.function == b.function && Equal(a.args, b.args);
 }
-bool EqualNodes(const Ramp& a, const Ramp& b) {
+bool EqualExprs(const Ramp& a, const Ramp& b) {
   return a.width == b.width && Equal(a.base, b.base) && Equal(a.stride, b.stride);
 }
-bool EqualNodes(const Broadcast& a, const Broadcast& b) { return a.width == b.width && Equal(a.value, b.value); }
+bool EqualExprs(const Broadcast& a, const Broadcast& b) { return a.width == b.width && Equal(a.value, b.value); }
 
 }  // namespace
 
@@ -70,9 +66,13 @@ bool Equal(const Expr& a, const Expr& b) {
   return std::visit(
       [&](const auto& node) {
         const auto* other = b.As<std::decay_t<decltype(node)>>();
-        return other != nullptr && EqualNodes(node, *other);
+        return other != nullptr && EqualExprs(node, *other);
       },
       a.node().value);
+}
+
+bool Equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return Equal(x, y); });
 }
 
 Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope) {

@@ -46,6 +46,7 @@ class Expr {
 };
 
 bool Equal(const Expr& a, const Expr& b);  // structural
+bool Equal(const std::vector<Expr>& a, const std::vector<Expr>& b);
 
 // Where a buffer lives. Decides who allocates it and who can see it.
 enum class Scope : uint8_t {

@@ -119,7 +119,8 @@ absl::StatusOr<Memory> BindParams(const Workload& workload, std::span<const std:
   return memory;
 }
 
-absl::StatusOr<std::vector<Bytes>> Run(const Workload& workload, std::span<const std::span<const std::byte>> params) {
+absl::StatusOr<std::vector<Bytes>> RunStages(const Workload& workload,
+                                             std::span<const std::span<const std::byte>> params) {
   HONE_ASSIGN_OR_RETURN(Memory memory, BindParams(workload, params));
   std::map<const BufferNode*, Bytes> results;
   for (const Stage& stage : workload.stages) {
@@ -142,7 +143,7 @@ absl::StatusOr<std::vector<Bytes>> Run(const Workload& workload, std::span<const
 absl::StatusOr<std::vector<Bytes>> Interpret(const Workload& workload,
                                              std::span<const std::span<const std::byte>> params) {
   HONE_RETURN_IF_ERROR(Verify(workload));
-  auto outputs = Run(workload, params);
+  auto outputs = RunStages(workload, params);
   if (!outputs.ok()) return Annotate(outputs.status(), fmt::format("workload \"{}\"", workload.op));
   return outputs;
 }

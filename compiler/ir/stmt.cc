@@ -10,50 +10,46 @@ namespace hone::ir {
 namespace {
 
 template <typename Node>
-Stmt Make(Node node) {
+Stmt MakeNode(Node node) {
   return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(node)}));
 }
 
-bool EqualLists(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return Equal(x, y); });
-}
-
-bool EqualNodes(const For& a, const For& b) {
+bool EqualStmts(const For& a, const For& b) {
   return a.var == b.var && a.kind == b.kind && Equal(a.extent, b.extent) && Equal(a.body, b.body);
 }
-bool EqualNodes(const Store& a, const Store& b) {
-  return a.buffer == b.buffer && EqualLists(a.indices, b.indices) && Equal(a.value, b.value) && Equal(a.mask, b.mask);
+bool EqualStmts(const Store& a, const Store& b) {
+  return a.buffer == b.buffer && Equal(a.indices, b.indices) && Equal(a.value, b.value) && Equal(a.mask, b.mask);
 }
-bool EqualNodes(const Block& a, const Block& b) {
+bool EqualStmts(const Block& a, const Block& b) {
   return a.name == b.name && std::equal(a.stmts.begin(), a.stmts.end(), b.stmts.begin(), b.stmts.end(),
                                         [](const Stmt& x, const Stmt& y) { return Equal(x, y); });
 }
-bool EqualNodes(const If& a, const If& b) {
+bool EqualStmts(const If& a, const If& b) {
   return Equal(a.condition, b.condition) && Equal(a.then_case, b.then_case) && Equal(a.else_case, b.else_case);
 }
-bool EqualNodes(const Alloc& a, const Alloc& b) { return a.buffer == b.buffer && Equal(a.body, b.body); }
-bool EqualNodes(const Let& a, const Let& b) {
+bool EqualStmts(const Alloc& a, const Alloc& b) { return a.buffer == b.buffer && Equal(a.body, b.body); }
+bool EqualStmts(const Let& a, const Let& b) {
   return a.var == b.var && Equal(a.value, b.value) && Equal(a.body, b.body);
 }
-bool EqualNodes(const Barrier&, const Barrier&) { return true; }
+bool EqualStmts(const Barrier&, const Barrier&) { return true; }
 bool Equal(const MatrixOperand& a, const MatrixOperand& b) {
   return a.stride == b.stride && a.apart == b.apart && ir::Equal(a.first, b.first);
 }
-bool EqualNodes(const Contract& a, const Contract& b) {
+bool EqualStmts(const Contract& a, const Contract& b) {
   return a.instruction == b.instruction && Equal(a.sum, b.sum) && Equal(a.a, b.a) && Equal(a.b, b.b);
 }
-bool EqualNodes(const Settle& a, const Settle& b) { return a.running == b.running; }
-bool EqualNodes(const Copy& a, const Copy& b) {
-  return a.buffer == b.buffer && a.count == b.count && EqualLists(a.indices, b.indices) && Equal(a.source, b.source) &&
+bool EqualStmts(const Settle& a, const Settle& b) { return a.running == b.running; }
+bool EqualStmts(const Copy& a, const Copy& b) {
+  return a.buffer == b.buffer && a.count == b.count && Equal(a.indices, b.indices) && Equal(a.source, b.source) &&
          Equal(a.mask, b.mask) && a.groups == b.groups;
 }
-bool EqualNodes(const Commit&, const Commit&) { return true; }
-bool EqualNodes(const Wait& a, const Wait& b) { return a.pending == b.pending; }
-bool EqualNodes(const Merge& a, const Merge& b) {
+bool EqualStmts(const Commit&, const Commit&) { return true; }
+bool EqualStmts(const Wait& a, const Wait& b) { return a.pending == b.pending; }
+bool EqualStmts(const Merge& a, const Merge& b) {
   return a.reduction == b.reduction && a.parts == b.parts && Equal(a.place, b.place) && Equal(a.mask, b.mask) &&
          Equal(a.part, b.part) && Equal(a.value, b.value);
 }
-bool EqualNodes(const Prefetch& a, const Prefetch& b) {
+bool EqualStmts(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && a.count == b.count && Equal(a.first, b.first);
 }
 
@@ -65,7 +61,7 @@ bool Equal(const Stmt& a, const Stmt& b) {
   return std::visit(
       [&](const auto& node) {
         const auto* other = b.As<std::decay_t<decltype(node)>>();
-        return other != nullptr && EqualNodes(node, *other);
+        return other != nullptr && EqualStmts(node, *other);
       },
       a.node().value);
 }
@@ -73,46 +69,46 @@ bool Equal(const Stmt& a, const Stmt& b) {
 Stmt MakeFor(std::string var, Expr extent, LoopKind kind, Stmt body) {
   HONE_CHECK(extent.type() == kIndexType);
   HONE_CHECK(body.defined());
-  return Make(For{std::move(var), std::move(extent), kind, std::move(body)});
+  return MakeNode(For{std::move(var), std::move(extent), kind, std::move(body)});
 }
 
 Stmt MakeStore(Buffer buffer, std::vector<Expr> indices, Expr value, Expr mask) {
   HONE_CHECK(buffer != nullptr);
   HONE_CHECK(AccessType(*buffer, indices, mask) == value.type());
-  return Make(Store{std::move(buffer), std::move(indices), std::move(value), std::move(mask)});
+  return MakeNode(Store{std::move(buffer), std::move(indices), std::move(value), std::move(mask)});
 }
 
 Stmt MakeBlock(std::vector<Stmt> stmts, std::string name) {
   for (const Stmt& s : stmts) HONE_CHECK(s.defined());
   if (stmts.size() == 1 && name.empty()) return stmts[0];
-  return Make(Block{std::move(name), std::move(stmts)});
+  return MakeNode(Block{std::move(name), std::move(stmts)});
 }
 
 Stmt MakeIf(Expr condition, Stmt then_case, Stmt else_case) {
   HONE_CHECK(condition.type() == kBoolType);
   HONE_CHECK(then_case.defined());
-  return Make(If{std::move(condition), std::move(then_case), std::move(else_case)});
+  return MakeNode(If{std::move(condition), std::move(then_case), std::move(else_case)});
 }
 
 Stmt MakeAlloc(Buffer buffer, Stmt body) {
   HONE_CHECK(buffer != nullptr && buffer->scope != Scope::kParam);
   HONE_CHECK(body.defined());
-  return Make(Alloc{std::move(buffer), std::move(body)});
+  return MakeNode(Alloc{std::move(buffer), std::move(body)});
 }
 
 Stmt MakeLet(std::string var, Expr value, Stmt body) {
   HONE_CHECK(value.defined() && body.defined());
-  return Make(Let{std::move(var), std::move(value), std::move(body)});
+  return MakeNode(Let{std::move(var), std::move(value), std::move(body)});
 }
 
-Stmt MakeBarrier() { return Make(Barrier{}); }
+Stmt MakeBarrier() { return MakeNode(Barrier{}); }
 
 Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b) {
   for (const MatrixOperand* operand : {&sum, &a, &b}) {
     const Load* load = operand->first.As<Load>();
     HONE_CHECK(load != nullptr && !load->mask.defined() && operand->first.type().width == 1);
   }
-  return Make(Contract{instruction, std::move(sum), std::move(a), std::move(b)});
+  return MakeNode(Contract{instruction, std::move(sum), std::move(a), std::move(b)});
 }
 
 Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count, int64_t groups) {
@@ -121,13 +117,13 @@ Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, 
   HONE_CHECK(AccessType(*buffer, indices, {}) == source.type() && source.type().width == 1);
   HONE_CHECK(!mask.defined() || mask.type() == kBoolType);
   if (const IntImm* always = mask.As<IntImm>(); always != nullptr && always->value != 0) mask = {};
-  return Make(Copy{std::move(buffer), std::move(indices), std::move(source), std::move(mask), count, groups});
+  return MakeNode(Copy{std::move(buffer), std::move(indices), std::move(source), std::move(mask), count, groups});
 }
 
-Stmt MakeSettle(int64_t running) { return Make(Settle{running}); }
+Stmt MakeSettle(int64_t running) { return MakeNode(Settle{running}); }
 
-Stmt MakeCommit() { return Make(Commit{}); }
-Stmt MakeWait(int64_t pending) { return Make(Wait{pending}); }
+Stmt MakeCommit() { return MakeNode(Commit{}); }
+Stmt MakeWait(int64_t pending) { return MakeNode(Wait{pending}); }
 
 Stmt MakeMerge(Merge merge) {
   const Load* place = merge.place.As<Load>();
@@ -135,12 +131,12 @@ Stmt MakeMerge(Merge merge) {
   HONE_CHECK(merge.reduction != Reduction::kNone && merge.value.type() == merge.place.type());
   HONE_CHECK(merge.part.type() == kIndexType && (!merge.mask.defined() || merge.mask.type() == kBoolType));
   if (const IntImm* always = merge.mask.As<IntImm>(); always != nullptr && always->value != 0) merge.mask = {};
-  return Make(std::move(merge));
+  return MakeNode(std::move(merge));
 }
 
 Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count) {
   HONE_CHECK(buffer != nullptr && first.type() == kIndexType && count > 0);
-  return Make(Prefetch{std::move(buffer), std::move(first), count});
+  return MakeNode(Prefetch{std::move(buffer), std::move(first), count});
 }
 
 int64_t RowsApart(const MatrixOperand& operand, const TensorInstructionEntry& entry) {

@@ -30,7 +30,7 @@ ir::Bytes RandomParam(const ir::BufferNode& buffer, const std::vector<ir::Param>
   return RandomBytes(buffer.dtype, ir::NumElements(buffer), random);
 }
 
-absl::Status Run(const ir::Func& func, Tensors& params) {
+absl::Status RunFunc(const ir::Func& func, Tensors& params) {
   std::vector<std::span<std::byte>> spans;
   for (size_t i = 0; i < func.params.size(); ++i) spans.emplace_back(params[i].bytes);
   return ir::Interpret(func, spans);
@@ -49,7 +49,7 @@ Tensors RandomParams(const ir::Func& func, uint64_t seed, const std::vector<ir::
 
 absl::StatusOr<Tensors> Meaning(const ir::Func& func, uint64_t seed, const std::vector<ir::Param>& ranges) {
   Tensors params = RandomParams(func, seed, ranges);
-  HONE_RETURN_IF_ERROR(Run(func, params));
+  HONE_RETURN_IF_ERROR(RunFunc(func, params));
   return params;
 }
 
@@ -71,8 +71,8 @@ absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, const ir::Func& pr
                                 uint64_t seed) {
   // The params come first, in the order of the workload, so that they get the values that the workload got.
   Tensors arguments = RandomParams(main, seed, workload.params);
-  if (prepare.body.defined()) HONE_RETURN_IF_ERROR(Run(prepare, arguments));
-  HONE_RETURN_IF_ERROR(Run(main, arguments));
+  if (prepare.body.defined()) HONE_RETURN_IF_ERROR(RunFunc(prepare, arguments));
+  HONE_RETURN_IF_ERROR(RunFunc(main, arguments));
   arguments.erase(arguments.begin(), arguments.end() - static_cast<ptrdiff_t>(workload.outputs.size()));
   return arguments;
 }

@@ -13,17 +13,17 @@ namespace {
 
 using Replacements = std::map<const ir::BufferNode*, ir::Buffer>;
 
-ir::Expr Replace(const ir::Expr& e, const Replacements& map) {
-  const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return Replace(child, map); });
+ir::Expr ReplaceBuffers(const ir::Expr& e, const Replacements& map) {
+  const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return ReplaceBuffers(child, map); });
   const ir::Load* load = mapped.As<ir::Load>();
   const auto found = load == nullptr ? map.end() : map.find(load->buffer.get());
   return found == map.end() ? mapped : ir::MakeLoad(found->second, load->indices, load->mask);
 }
 
-ir::Stmt Replace(const ir::Stmt& s, const Replacements& map) {
+ir::Stmt ReplaceBuffers(const ir::Stmt& s, const Replacements& map) {
   const ir::Stmt mapped = ir::MapChildren(
-      s, [&](const ir::Stmt& child) { return Replace(child, map); },
-      [&](const ir::Expr& e) { return Replace(e, map); });
+      s, [&](const ir::Stmt& child) { return ReplaceBuffers(child, map); },
+      [&](const ir::Expr& e) { return ReplaceBuffers(e, map); });
   const ir::Store* store = mapped.As<ir::Store>();
   const auto found = store == nullptr ? map.end() : map.find(store->buffer.get());
   return found == map.end() ? mapped : ir::MakeStore(found->second, store->indices, store->value, store->mask);
@@ -74,7 +74,7 @@ Launches SplitLaunches(const ir::Func& func) {
     buffers.push_back(param);
   }
   for (const ir::Stmt& nest : nests) {
-    const ir::Stmt body = Replace(nest, as_params);
+    const ir::Stmt body = ReplaceBuffers(nest, as_params);
     launches.funcs.push_back({fmt::format("{}_{}", func.name, launches.funcs.size()), UsedOf(body, buffers), body});
   }
   return launches;

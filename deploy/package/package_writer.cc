@@ -16,7 +16,7 @@
 namespace hone::package {
 namespace {
 
-std::span<const uint8_t> BytesOf(const std::string& text) {
+std::span<const uint8_t> BytesOfText(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
@@ -90,12 +90,12 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
     const PackageProgram& program = contents.programs[i];
     HONE_ASSIGN_OR_RETURN(manifests[i], BuildManifest(program, contents.metadata.programs[i].target, constants));
     sections.push_back({SectionKind::kManifest, {manifests[i]}});
-    sections.push_back({SectionKind::kCode, {BytesOf(program.code)}});
+    sections.push_back({SectionKind::kCode, {BytesOfText(program.code)}});
   }
   std::string metadata = ToJson(contents.metadata);
   metadata.push_back('\0');
   sections.push_back({SectionKind::kConstants, constants.pieces()});
-  sections.push_back({SectionKind::kMetadata, {BytesOf(metadata)}});
+  sections.push_back({SectionKind::kMetadata, {BytesOfText(metadata)}});
   std::vector<SectionEntry> entries;
   const FileHeader header = MakeHeader(sections, &entries);
   HONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));

@@ -11,7 +11,9 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-Bytes BytesOf(const graph::TensorData& data) { return {reinterpret_cast<const uint8_t*>(data->data()), data->size()}; }
+Bytes BytesOfTensor(const graph::TensorData& data) {
+  return {reinterpret_cast<const uint8_t*>(data->data()), data->size()};
+}
 
 class ContentsBuilder {
  public:
@@ -62,7 +64,7 @@ class ContentsBuilder {
     if (ids_[root].has_value()) return *ids_[root];
     const graph::PlanTensor& tensor = plan_.tensors[root];
     if (tensor.data != nullptr) {
-      ids_[root] = AddConstant(ToPackage(tensor.type.dtype), tensor.type.shape, BytesOf(tensor.data));
+      ids_[root] = AddConstant(ToPackage(tensor.type.dtype), tensor.type.shape, BytesOfTensor(tensor.data));
     } else {
       ids_[root] = Add({tensor.name, ToPackage(tensor.type.dtype), tensor.type.shape, TensorKind::kIntermediate});
     }
@@ -81,7 +83,7 @@ class ContentsBuilder {
       std::vector<Bytes> params;
       for (size_t p = 0; p < plan_.workloads[call.workload].params.size(); ++p) {
         const graph::PlanTensor& tensor = plan_.tensors[Root(call.arguments[p])];
-        params.push_back(tensor.data == nullptr ? Bytes() : BytesOf(tensor.data));
+        params.push_back(tensor.data == nullptr ? Bytes() : BytesOfTensor(tensor.data));
       }
       HONE_ASSIGN_OR_RETURN(packed[i], packer.Pack(static_cast<size_t>(call.workload), params));
       return absl::OkStatus();

@@ -25,14 +25,14 @@ constexpr unsigned long kNow = 0xf;
 constexpr std::array<std::string_view, 6> kSlowsProcessors = {"cpu",   "thermal-cpu",  "Processor",
                                                               "idle-", "thermal-idle", "intel_powerclamp"};
 
-std::string Word(const fs::path& path) {
+std::string ReadWord(const fs::path& path) {
   std::string word;
   std::ifstream(path) >> word;
   return word;
 }
 
 bool FirmwareSays(const std::string& root) {
-  const std::string word = Word(root + "sys/devices/platform/soc/soc:firmware/get_throttled");
+  const std::string word = ReadWord(root + "sys/devices/platform/soc/soc:firmware/get_throttled");
   return (std::strtoul(word.c_str(), nullptr, 16) & kNow) != 0;
 }
 
@@ -45,8 +45,8 @@ bool IsCooledDown(const std::string& root) {
   std::error_code none;
   for (const fs::directory_entry& device : fs::directory_iterator(root + "sys/class/thermal", none)) {
     if (!device.path().filename().string().starts_with("cooling_device")) continue;
-    if (!SlowsProcessors(Word(device.path() / "type"))) continue;
-    if (std::atol(Word(device.path() / "cur_state").c_str()) > 0) return true;
+    if (!SlowsProcessors(ReadWord(device.path() / "type"))) continue;
+    if (std::atol(ReadWord(device.path() / "cur_state").c_str()) > 0) return true;
   }
   return false;
 }
@@ -59,7 +59,7 @@ int64_t Interrupts(const std::string& root) {
     const std::string name = cpu.path().filename();
     if (!name.starts_with("cpu") || name.size() < 4 || !std::isdigit(static_cast<unsigned char>(name[3]))) continue;
     for (const char* counter : {"core_throttle_count", "package_throttle_count"}) {
-      sum += std::atoll(Word(cpu.path() / "thermal_throttle" / counter).c_str());
+      sum += std::atoll(ReadWord(cpu.path() / "thermal_throttle" / counter).c_str());
     }
   }
   return sum;

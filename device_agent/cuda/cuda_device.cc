@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kOtherFolder = "/usr/local/nvidia";  // where some systems have the driver's libraries
 
-absl::StatusOr<drivers::cuda::Device> OpenDriver(const std::string& selector) {
+absl::StatusOr<drivers::cuda::Device> OpenCudaDriver(const std::string& selector) {
   drivers::cuda::Library library;
   HONE_RETURN_IF_ERROR(ToStatus(drivers::cuda::Library::Load(&library)));
   drivers::cuda::Device device;
@@ -29,7 +29,7 @@ absl::StatusOr<drivers::cuda::Device> OpenDriver(const std::string& selector) {
 }  // namespace
 
 absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
-  HONE_ASSIGN_OR_RETURN(const drivers::cuda::Device device, OpenDriver(selector_));
+  HONE_ASSIGN_OR_RETURN(const drivers::cuda::Device device, OpenCudaDriver(selector_));
   const drivers::cuda::DeviceInfo& info = device.info();
   pci_address_ = info.pci_address;
   static_cast<void>(drivers::cuda::Management::Load(&management_));  // not all have it
@@ -46,7 +46,7 @@ absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
 
 SelfTestResult CudaDevice::SelfTest(int) {
   SelfTestResult test;
-  const absl::StatusOr<drivers::cuda::Device> device = OpenDriver(selector_);
+  const absl::StatusOr<drivers::cuda::Device> device = OpenCudaDriver(selector_);
   const absl::Status status = device.ok() ? TestLanes<drivers::CudaDriver>(*device, folder_, test) : device.status();
   test.passed = status.ok();
   test.reason = std::string(status.message());
@@ -85,7 +85,7 @@ bool CudaDevice::IsBuilt(const VisitBatch& batch) const {
 }
 
 absl::StatusOr<std::unique_ptr<StartedDevice>> CudaDevice::Start(int) const {
-  HONE_ASSIGN_OR_RETURN(drivers::cuda::Device device, OpenDriver(selector_));
+  HONE_ASSIGN_OR_RETURN(drivers::cuda::Device device, OpenCudaDriver(selector_));
   return StartedLanes<drivers::CudaDriver>::Start(std::move(device), folder_);
 }
 

@@ -18,7 +18,7 @@ namespace hone::agent {
 namespace {
 
 // A buffer's part must start at a multiple of what the device says; this is one of any that there is.
-constexpr size_t kGuard = 4096;
+constexpr size_t kGuardBytes = 4096;
 constexpr int64_t kMostVariants = 64;
 constexpr size_t kPart = 1 << 20;  // of an input that is read back
 
@@ -37,9 +37,9 @@ absl::Status OutOfMemory(const drivers::Error& error) {
 
 template <typename Driver>
 absl::Status CanaryBuffer<Driver>::Show(const typename Driver::Device& device, Evidence& evidence) const {
-  std::vector<char> front(kGuard), back(kGuard);
+  std::vector<char> front(kGuardBytes), back(kGuardBytes);
   HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, 0, BytesOf(front))));
-  HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, kGuard + data.bytes(), BytesOf(back))));
+  HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, kGuardBytes + data.bytes(), BytesOf(back))));
   evidence.ShowGuards(name, {front, back});
   return absl::OkStatus();
 }
@@ -168,7 +168,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
   }
 
   static int64_t Rounded(int64_t bytes) {
-    constexpr auto kUnit = static_cast<int64_t>(kGuard);
+    constexpr auto kUnit = static_cast<int64_t>(kGuardBytes);
     return (bytes + kUnit - 1) / kUnit * kUnit;
   }
 
@@ -217,10 +217,10 @@ absl::StatusOr<CanaryBuffer<Driver>> LaneSession<Driver>::Allocate(const std::st
   CanaryBuffer<Driver> buffer;
   buffer.name = name;
   const auto size = static_cast<size_t>(bytes);
-  HONE_RETURN_IF_ERROR(OutOfMemory(device_.Allocate(size + 2 * kGuard, &buffer.whole)));
+  HONE_RETURN_IF_ERROR(OutOfMemory(device_.Allocate(size + 2 * kGuardBytes, &buffer.whole)));
   HONE_RETURN_IF_ERROR(OutOfMemory(
-      device_.Fill(buffer.whole, 0, size + 2 * kGuard, std::byte{static_cast<unsigned char>(kGuardPattern)})));
-  HONE_RETURN_IF_ERROR(ToStatus(device_.Slice(buffer.whole, kGuard, size, &buffer.data)));
+      device_.Fill(buffer.whole, 0, size + 2 * kGuardBytes, std::byte{static_cast<unsigned char>(kGuardPattern)})));
+  HONE_RETURN_IF_ERROR(ToStatus(device_.Slice(buffer.whole, kGuardBytes, size, &buffer.data)));
   return buffer;
 }
 

@@ -19,8 +19,8 @@ namespace hone::agent {
 namespace {
 
 // threads: of a device that runs on the host's CPUs; 0 for all. Once per process.
-absl::StatusOr<drivers::opencl::Device> OpenDriver(const std::string& selector, const std::string& folder,
-                                                   int threads) {
+absl::StatusOr<drivers::opencl::Device> OpenOpenClDriver(const std::string& selector, const std::string& folder,
+                                                         int threads) {
   // PoCL reads its settings when it is loaded. It keeps what lives across a barrier on the stack, which groups as large
   // as it allows by itself overflow.
   setenv("POCL_CACHE_DIR", folder.c_str(), 1);
@@ -36,7 +36,7 @@ absl::StatusOr<drivers::opencl::Device> OpenDriver(const std::string& selector, 
 }  // namespace
 
 absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
-  HONE_ASSIGN_OR_RETURN(const drivers::opencl::Device device, OpenDriver(selector_, folder_, 0));
+  HONE_ASSIGN_OR_RETURN(const drivers::opencl::Device device, OpenOpenClDriver(selector_, folder_, 0));
   const drivers::opencl::DeviceInfo& info = device.info();
   DeviceFingerprint fingerprint;
   fingerprint.architecture = std::string(FindCodeKind(CodeKind::kOpenCl)->architecture);
@@ -51,7 +51,7 @@ absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
 
 SelfTestResult OpenClDevice::SelfTest(int) {
   SelfTestResult test;
-  const absl::StatusOr<drivers::opencl::Device> device = OpenDriver(selector_, folder_, 0);
+  const absl::StatusOr<drivers::opencl::Device> device = OpenOpenClDriver(selector_, folder_, 0);
   const absl::Status status = device.ok() ? TestLanes<drivers::OpenClDriver>(*device, folder_, test) : device.status();
   test.passed = status.ok();
   test.reason = std::string(status.message());
@@ -73,7 +73,7 @@ SandboxPolicy OpenClDevice::sandbox() const {
 }
 
 absl::StatusOr<std::unique_ptr<StartedDevice>> OpenClDevice::Start(int threads) const {
-  HONE_ASSIGN_OR_RETURN(drivers::opencl::Device device, OpenDriver(selector_, folder_, threads));
+  HONE_ASSIGN_OR_RETURN(drivers::opencl::Device device, OpenOpenClDriver(selector_, folder_, threads));
   return StartedLanes<drivers::OpenClDriver>::Start(std::move(device), folder_);
 }
 

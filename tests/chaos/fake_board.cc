@@ -89,8 +89,8 @@ agent::ServedDevice Board(std::chrono::duration<double> pace) {
   return board;
 }
 
-absl::Status Run(const std::string& tracker, const std::string& folder, std::chrono::duration<double> pace,
-                 const sigset_t& signals) {
+absl::Status RunBoard(const std::string& tracker, const std::string& folder, std::chrono::duration<double> pace,
+                      const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const std::string name, pki::NameIn(folder, Role::kAgent));
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(tracker, folder));
   HONE_ASSIGN_OR_RETURN(agent::Outbox outbox, agent::Outbox::Open(std::filesystem::path(folder) / "outbox"));
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  const absl::Status status = hone::chaos::Run(tracker, folder, std::chrono::duration<double>(pace), signals);
+  const absl::Status status = hone::chaos::RunBoard(tracker, folder, std::chrono::duration<double>(pace), signals);
   if (!status.ok()) std::fprintf(stderr, "hone-fake-board: %s\n", std::string(status.message()).c_str());
   return status.ok() ? 0 : 1;
 }

@@ -16,7 +16,7 @@
 namespace hone::farm {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr char kServiceConfig[] = HONE_SOURCE_DIR "/packaging/tracker/tracker.conf";
 

@@ -26,7 +26,7 @@
 namespace hone::farm {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using tracker::HttpClient;
 using tracker::HttpReply;
 

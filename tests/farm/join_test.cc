@@ -34,8 +34,8 @@ namespace hone::farm {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class JoinTest : public testing::Test {
  protected:

@@ -36,8 +36,8 @@ namespace hone::farm {
 namespace {
 
 using agent::HandMadeBatch;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(FarmProcessTest, GoodAndEvilKernelsAreToldApartAndRecorded) {
   StartTracker();

@@ -11,7 +11,7 @@
 namespace hone::farm {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string MatMul(int columns) {
   return fmt::format(

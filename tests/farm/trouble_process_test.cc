@@ -19,7 +19,7 @@ namespace hone::farm {
 namespace {
 
 using agent::HandMadeBatch;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class FarmTroubleTest : public FarmProcessTest {
  protected:

@@ -19,23 +19,23 @@ namespace {
 
 // Of the largest magnitude in a tensor, or of 1 where that is larger: the numbers are about 1, and so are the errors of
 // sums that cancel. A wrong element is nearly always wrong by more.
-constexpr testing::Tolerance kTolerance = {.relative = 1e-4, .least = 1};
-constexpr testing::Tolerance kHalfTolerance = {.relative = 3e-2, .least = 1};  // a bf16 has 8 bits
+constexpr tests::Tolerance kTolerance = {.relative = 1e-4, .least = 1};
+constexpr tests::Tolerance kHalfTolerance = {.relative = 3e-2, .least = 1};  // a bf16 has 8 bits
 
 bool IsHalf(ir::DType dtype) { return dtype == ir::DType::kFloat16 || dtype == ir::DType::kBFloat16; }
 
-testing::Tolerance ToleranceOf(const graph::Graph& graph) {
+tests::Tolerance ToleranceOf(const graph::Graph& graph) {
   const bool half = std::ranges::any_of(graph.values, [](const graph::Value& v) { return IsHalf(v.type.dtype); });
   return half ? kHalfTolerance : kTolerance;
 }
 
-testing::Tolerance ToleranceOf(const ir::Workload& workload) {
+tests::Tolerance ToleranceOf(const ir::Workload& workload) {
   const bool half = std::ranges::any_of(workload.params, [](const ir::Param& p) { return IsHalf(p.buffer->dtype); }) ||
                     std::ranges::any_of(workload.stages, [](const ir::Stage& s) { return IsHalf(s.buffer->dtype); });
   return half ? kHalfTolerance : kTolerance;
 }
 
-absl::Status CheckSame(const opt::Tensors& expected, const opt::Tensors& actual, testing::Tolerance tolerance) {
+absl::Status CheckSame(const opt::Tensors& expected, const opt::Tensors& actual, tests::Tolerance tolerance) {
   if (expected.size() != actual.size()) return absl::DataLossError("the passes changed how many outputs there are");
   for (size_t i = 0; i < expected.size(); ++i) {
     const auto elements = static_cast<int64_t>(expected[i].bytes.size()) / ir::SizeOf(expected[i].dtype);
@@ -43,7 +43,7 @@ absl::Status CheckSame(const opt::Tensors& expected, const opt::Tensors& actual,
       return absl::DataLossError(fmt::format("the passes changed the type of {}", expected[i].name));
     }
     const ir::Buffer buffer = ir::MakeBuffer(expected[i].name, expected[i].dtype, {elements});
-    HONE_RETURN_IF_ERROR(testing::Compare(*buffer, expected[i].bytes, actual[i].bytes, tolerance));
+    HONE_RETURN_IF_ERROR(tests::Compare(*buffer, expected[i].bytes, actual[i].bytes, tolerance));
   }
   return absl::OkStatus();
 }
@@ -61,7 +61,7 @@ absl::Status CheckPasses(uint64_t seed, const Machine& machine, graph::Graph& gr
   HONE_RETURN_IF_ERROR(graph::Verify(graph));
   HONE_RETURN_IF_ERROR(CheckText(graph));
   HONE_ASSIGN_OR_RETURN(const opt::Tensors expected, opt::Meaning(graph, seed));
-  const testing::Tolerance tolerance = ToleranceOf(graph);
+  const tests::Tolerance tolerance = ToleranceOf(graph);
   graph.target = machine.target;
   HONE_RETURN_IF_ERROR(graph::RunPasses(graph, {.verify = true}));
   HONE_ASSIGN_OR_RETURN(const opt::Tensors actual, opt::Meaning(graph, seed));
@@ -107,7 +107,7 @@ class WorkloadCheck {
     if (schedule::Print(read) != schedule::Print(schedule))
       return absl::DataLossError("its text reads back as another");
     watch_({what + ", lowered and interpreted", text, flags});
-    HONE_RETURN_IF_ERROR(testing::CheckLowered(workload, schedule, machine_.target, ToleranceOf(workload)));
+    HONE_RETURN_IF_ERROR(tests::CheckLowered(workload, schedule, machine_.target, ToleranceOf(workload)));
     ++counts_.lowered;
     if (!machine_.run || random_.Below(machine_.share) != 0) return absl::OkStatus();
     watch_({fmt::format("{}, compiled and run ({})", what, machine_.name), text, flags});

@@ -20,7 +20,7 @@ struct Machine {
   target::Target target;
   // OK if the compiled kernel agrees with the interpreter; FailedPrecondition if the schedule cannot be lowered. Unset:
   // nothing here runs them.
-  std::function<absl::Status(const ir::Workload&, const schedule::Schedule&, testing::Tolerance)> run;
+  std::function<absl::Status(const ir::Workload&, const schedule::Schedule&, tests::Tolerance)> run;
   int share = 1;  // one in so many schedules is compiled and run
 };
 

@@ -175,11 +175,12 @@ void GlobalPool(Grower& g) {
   if (x != kAbsent) g.Grow(g.OneOf(kOps), {x}, Effect::kRounds);
 }
 
-constexpr Recipe kRecipes[] = {{8, MatMul},        {3, Gemm},        {2, Einsum}, {2, IntegerMatMul}, {9, Conv},
-                               {4, ConvTranspose}, {2, IntegerConv}, {4, Pool},   {2, GlobalPool}};
+constexpr Recipe kContractionRecipes[] = {{8, MatMul},        {3, Gemm}, {2, Einsum},
+                                          {2, IntegerMatMul}, {9, Conv}, {4, ConvTranspose},
+                                          {2, IntegerConv},   {4, Pool}, {2, GlobalPool}};
 
 }  // namespace
 
-std::span<const Recipe> ContractionRecipes() { return kRecipes; }
+std::span<const Recipe> ContractionRecipes() { return kContractionRecipes; }
 
 }  // namespace hone::fuzz

@@ -184,13 +184,13 @@ void Quantize(Grower& g) {
   if (quantized != kAbsent) g.Grow("DequantizeLinear", {quantized, scale, zero}, Effect::kRounds);
 }
 
-constexpr Recipe kRecipes[] = {{8, Smooth},  {1, SmoothInteger}, {2, Jumping}, {3, OfPositive}, {2, Pow},
-                               {3, Divide},  {2, InsideOne},     {10, Binary}, {2, OfThree},    {2, Integers},
-                               {3, Compare}, {2, Logic},         {3, Where},   {4, Cast},       {2, Clip},
-                               {1, PRelu},   {1, Remainder},     {2, Quantize}};
+constexpr Recipe kElementwiseRecipes[] = {
+    {8, Smooth},    {1, SmoothInteger}, {2, Jumping}, {3, OfPositive}, {2, Pow},       {3, Divide},
+    {2, InsideOne}, {10, Binary},       {2, OfThree}, {2, Integers},   {3, Compare},   {2, Logic},
+    {3, Where},     {4, Cast},          {2, Clip},    {1, PRelu},      {1, Remainder}, {2, Quantize}};
 
 }  // namespace
 
-std::span<const Recipe> ElementwiseRecipes() { return kRecipes; }
+std::span<const Recipe> ElementwiseRecipes() { return kElementwiseRecipes; }
 
 }  // namespace hone::fuzz

@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
   return hone::fuzz::Fuzz(argc, argv, [] {
     hone::fuzz::Machine machine{.name = "this CPU", .target = hone::target::ParseTarget("cpu -threads=2").value()};
     machine.run = [target = machine.target](const auto& workload, const auto& schedule, auto tolerance) {
-      return hone::testing::CheckCompiled(workload, schedule, target, tolerance);
+      return hone::tests::CheckCompiled(workload, schedule, target, tolerance);
     };
     return machine;
   });

@@ -18,7 +18,7 @@ namespace hone::fuzz {
 namespace {
 
 namespace opencl = drivers::opencl;
-using testing::Guarded;
+using tests::Guarded;
 
 constexpr int kShare = 8;  // compiling a kernel takes the device most of a second
 
@@ -58,18 +58,18 @@ absl::Status Launch(const opencl::Device& device, const std::vector<ir::Func>& f
       HONE_RETURN_IF_ERROR(Check(kernel.SetArg(static_cast<int>(i), memory.At(func.params[i]))));
     }
     const opencl::Launch launch{&kernel, func.grid.groups, func.grid.lanes};
-    HONE_RETURN_IF_ERROR(Check(device.Run(std::span(&launch, 1), testing::Soon())));
+    HONE_RETURN_IF_ERROR(Check(device.Run(std::span(&launch, 1), tests::Soon())));
   }
   return absl::OkStatus();
 }
 
 absl::Status RunOn(const opencl::Device& device, const target::Target& target, const ir::Workload& workload,
-                   const schedule::Schedule& schedule, testing::Tolerance tolerance) {
-  HONE_ASSIGN_OR_RETURN(testing::Problem problem, testing::MakeProblem(workload));
+                   const schedule::Schedule& schedule, tests::Tolerance tolerance) {
+  HONE_ASSIGN_OR_RETURN(tests::Problem problem, tests::MakeProblem(workload));
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
   HONE_ASSIGN_OR_RETURN(const passes::Module module, passes::Lower(state, target, "kernel"));
   Memory memory(device);
-  std::vector<Guarded> outputs = testing::Allocate(testing::BytesOf(workload.outputs));
+  std::vector<Guarded> outputs = tests::Allocate(tests::BytesOf(workload.outputs));
   for (size_t i = 0; i < workload.params.size(); ++i) {
     HONE_RETURN_IF_ERROR(memory.Place(workload.params[i].buffer, problem.params[i].span()));
   }
@@ -87,7 +87,7 @@ absl::Status RunOn(const opencl::Device& device, const target::Target& target, c
   for (size_t i = 0; i < outputs.size(); ++i) {
     HONE_RETURN_IF_ERROR(memory.Read(workload.outputs[i], outputs[i].span()));
   }
-  return testing::CompareAll(workload, problem, {}, outputs, tolerance);
+  return tests::CompareAll(workload, problem, {}, outputs, tolerance);
 }
 
 Machine Open() {
@@ -95,7 +95,7 @@ Machine Open() {
   // OpenCL C prints asynchronous copies as loads and stores, so that spaces offer none for it; here they do.
   machine.target.memory.async_copy_bytes = 16;
   std::string reason;
-  const opencl::Device* device = testing::OpenClDevice(&reason);
+  const opencl::Device* device = tests::OpenClDevice(&reason);
   if (device == nullptr) {
     fmt::print("[SKIP] kernels are interpreted only: {}\n", reason);
     return machine;

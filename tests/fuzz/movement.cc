@@ -241,16 +241,16 @@ void Resize(Grower& g) {
       {{"mode", std::string(g.OneOf(kModes))}, {"coordinate_transformation_mode", std::string(g.OneOf(kTransforms))}});
 }
 
-constexpr Recipe kRecipes[] = {{6, Transpose},       {5, Reshape},  {1, Flatten},
-                               {2, Unsqueeze},       {2, Squeeze},  {4, Slice},
-                               {4, Concat},          {3, Split},    {4, Pad},
-                               {2, Expand},          {2, Tile},     {3, Gather},
-                               {1, GatherElements},  {1, GatherND}, {1, ScatterElements},
-                               {2, Blocks},          {1, Trilu},    {1, CenterCropPad},
-                               {1, ReverseSequence}, {1, OneHot},   {2, Resize}};
+constexpr Recipe kMovementRecipes[] = {{6, Transpose},       {5, Reshape},  {1, Flatten},
+                                       {2, Unsqueeze},       {2, Squeeze},  {4, Slice},
+                                       {4, Concat},          {3, Split},    {4, Pad},
+                                       {2, Expand},          {2, Tile},     {3, Gather},
+                                       {1, GatherElements},  {1, GatherND}, {1, ScatterElements},
+                                       {2, Blocks},          {1, Trilu},    {1, CenterCropPad},
+                                       {1, ReverseSequence}, {1, OneHot},   {2, Resize}};
 
 }  // namespace
 
-std::span<const Recipe> MovementRecipes() { return kRecipes; }
+std::span<const Recipe> MovementRecipes() { return kMovementRecipes; }
 
 }  // namespace hone::fuzz

@@ -101,11 +101,12 @@ void LRN(Grower& g) {
   if (x != kAbsent) g.Grow("LRN", {x}, Effect::kRounds, {{"size", g.Between(1, 5)}, {"alpha", 0.25}});
 }
 
-constexpr Recipe kRecipes[] = {{6, Reduce},  {3, ReduceExtreme}, {2, ArgExtreme}, {1, CumSum},      {4, Softmax},
-                               {1, Hardmax}, {1, TopK},          {3, LayerNorm},  {4, ChannelNorm}, {1, LRN}};
+constexpr Recipe kReductionRecipes[] = {
+    {6, Reduce},  {3, ReduceExtreme}, {2, ArgExtreme}, {1, CumSum},      {4, Softmax},
+    {1, Hardmax}, {1, TopK},          {3, LayerNorm},  {4, ChannelNorm}, {1, LRN}};
 
 }  // namespace
 
-std::span<const Recipe> ReductionRecipes() { return kRecipes; }
+std::span<const Recipe> ReductionRecipes() { return kReductionRecipes; }
 
 }  // namespace hone::fuzz

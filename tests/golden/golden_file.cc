@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 constexpr std::string_view kSeparator = "\n----\n";
@@ -34,4 +34,4 @@ void UpdateGoldenFile(const GoldenFile& golden, std::string_view actual) {
   std::ofstream(golden.path, std::ios::binary) << golden.input << "----\n" << actual;
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hone::testing {
+namespace hone::tests {
 
 struct GoldenFile {
   std::filesystem::path path;
@@ -20,6 +20,6 @@ std::vector<GoldenFile> ReadGoldenFiles(std::string_view folder);
 // With HONE_UPDATE_GOLDEN set in the environment, writes the file anew with `actual` as what is expected. Else nothing.
 void UpdateGoldenFile(const GoldenFile& golden, std::string_view actual);
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_GOLDEN_GOLDEN_FILE_H_

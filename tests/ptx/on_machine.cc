@@ -12,7 +12,7 @@
 #include "compiler/ir/interpret.h"
 #include "tests/ptx/program.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 absl::Status RunOne(const ptx::Program& program, const std::string& name, ptx::Launch launch,
@@ -96,4 +96,4 @@ absl::Status CheckFuncOnMachine(const ir::Func& func, const target::Target& targ
   return absl::OkStatus();
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -11,7 +11,7 @@
 #include "compiler/target/target.h"
 #include "tests/unit/space/problem.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 // OK if what the launches compute agrees with the interpreter. Every buffer is memory of its own, and a launch reaches
 // only those that it is given. `ptx`, if not null, is what was run. FailedPrecondition whose message does not begin
@@ -24,6 +24,6 @@ absl::Status CheckOnMachine(const ir::Workload& workload, const schedule::Schedu
 absl::Status CheckFuncOnMachine(const ir::Func& func, const target::Target& target, Tolerance tolerance = {},
                                 std::string* ptx = nullptr);
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_PTX_ON_MACHINE_H_

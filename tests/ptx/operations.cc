@@ -152,7 +152,7 @@ struct Sum {
   }
 };
 template <bool kLeast>
-struct Extreme {
+struct IntExtreme {
   template <typename T>
   T operator()(T a, T b) const {
     return kLeast ? std::min(a, b) : std::max(a, b);
@@ -161,8 +161,8 @@ struct Extreme {
 template <typename T>
 void AddPairs(Operations& all, const std::string& type) {
   all["add" + type] = {Two<Pair<T>, Sum>, 2};
-  all["min" + type] = {Two<Pair<T>, Extreme<true>>, 2};
-  all["max" + type] = {Two<Pair<T>, Extreme<false>>, 2};
+  all["min" + type] = {Two<Pair<T>, IntExtreme<true>>, 2};
+  all["max" + type] = {Two<Pair<T>, IntExtreme<false>>, 2};
 }
 
 template <typename T>

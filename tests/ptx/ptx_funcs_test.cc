@@ -15,11 +15,11 @@ namespace {
 constexpr const char* kTypes[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
                                   "u32",  "u64", "f16", "bf16", "f32", "f64"};
 
-void Check(const std::string& text, const std::string& target, testing::Tolerance tolerance = {0, 0}) {
+void Check(const std::string& text, const std::string& target, tests::Tolerance tolerance = {0, 0}) {
   const auto func = ir::ParseFunc(text);
   ASSERT_TRUE(func.ok()) << func.status() << text;
   std::string ptx;
-  EXPECT_EQ(testing::CheckFuncOnMachine(*func, *target::ParseTarget(target), tolerance, &ptx), absl::OkStatus())
+  EXPECT_EQ(tests::CheckFuncOnMachine(*func, *target::ParseTarget(target), tolerance, &ptx), absl::OkStatus())
       << text << "\n"
       << ptx;
 }

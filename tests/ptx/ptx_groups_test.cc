@@ -72,20 +72,20 @@ $BEGUN:
 }
 )";
 
-struct Result {
+struct GroupsResult {
   absl::Status status;
   std::vector<uint64_t> out;
 };
 
 // Of four groups, of which each reads 10, 11, 12, 13; with something else in one place of the kernel.
-Result RunWith(std::string_view what = "", std::string_view other = "", uint32_t groups = 4) {
+GroupsResult RunWith(std::string_view what = "", std::string_view other = "", uint32_t groups = 4) {
   std::string text(kKernel);
   text.replace(text.find(what), what.size(), other);
   const absl::StatusOr<Program> program = Parse(text);
   if (!program.ok()) return {program.status(), {}};
   std::vector<uint64_t> in(4);
   std::iota(in.begin(), in.end(), 10);
-  Result result{{}, std::vector<uint64_t>(8)};
+  GroupsResult result{{}, std::vector<uint64_t>(8)};
   Launch launch{.groups = groups, .lanes = 2};
   for (std::vector<uint64_t>* buffer : {&in, &result.out}) {
     launch.arguments.push_back(reinterpret_cast<uint64_t>(buffer->data()));
@@ -101,7 +101,7 @@ std::string Error(std::string_view what, std::string_view other = "", uint32_t g
 }
 
 TEST(SharedCopies, ArriveInAllGroups) {
-  const Result result = RunWith();
+  const GroupsResult result = RunWith();
   EXPECT_EQ(result.status, absl::OkStatus());
   EXPECT_THAT(result.out, ElementsAre(11, 12, 11, 12, 11, 12, 11, 12));
 }

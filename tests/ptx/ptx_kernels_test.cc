@@ -26,7 +26,7 @@ target::Target Parsed(const std::string& text) { return target::ParseTarget(text
 
 // Sums are in another order than the interpreter's. Factors that an instruction rounds are wrong by up to 2^-10, and
 // what is stored in 16 bits by 2^-8 of itself.
-testing::Tolerance ToleranceFor(const ir::Workload& workload, const schedule::Schedule& schedule) {
+tests::Tolerance ToleranceFor(const ir::Workload& workload, const schedule::Schedule& schedule) {
   bool halves = false;
   for (const ir::Param& param : workload.params)
     halves |= ir::IsFloat(param.buffer->dtype) && ir::SizeOf(param.buffer->dtype) == 2;
@@ -51,7 +51,7 @@ bool IsRight(const ir::Workload& workload, const target::Target& target, Chooser
     return false;
   }
   const absl::Status status =
-      testing::CheckOnMachine(workload, candidate->schedule, target, ToleranceFor(workload, candidate->schedule), ptx);
+      tests::CheckOnMachine(workload, candidate->schedule, target, ToleranceFor(workload, candidate->schedule), ptx);
   if (status.code() == absl::StatusCode::kFailedPrecondition) return false;
   EXPECT_EQ(status, absl::OkStatus()) << target::Print(target) << "\n"
                                       << Print(candidate->decisions) << "\n"
@@ -59,7 +59,7 @@ bool IsRight(const ir::Workload& workload, const target::Target& target, Chooser
   return true;
 }
 
-class PtxKernels : public ::testing::TestWithParam<testing::NamedWorkload> {};
+class PtxKernels : public ::testing::TestWithParam<tests::NamedWorkload> {};
 
 TEST_P(PtxKernels, AreRight) {
   const ir::Workload workload = ir::ParseWorkload(GetParam().text).value();
@@ -77,7 +77,7 @@ TEST_P(PtxKernels, AreRight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Workloads, PtxKernels, ::testing::ValuesIn(testing::SmallWorkloads()),
+INSTANTIATE_TEST_SUITE_P(Workloads, PtxKernels, ::testing::ValuesIn(tests::SmallWorkloads()),
                          [](const auto& test) { return test.param.name; });
 
 // Workloads whose lanes run instructions together, and one whose lanes cannot.
@@ -258,7 +258,7 @@ output y
 }
 
 TEST(PtxWinograd, IsRight) {
-  const ir::Workload workload = ir::ParseWorkload(testing::kTilesRunOver).value();
+  const ir::Workload workload = ir::ParseWorkload(tests::kTilesRunOver).value();
   Random random(5);
   for (const char* text : {"cuda:sm_53", "cuda:sm_80"}) {
     for (const int64_t size : {2, 4, 6}) {

@@ -182,7 +182,7 @@ constexpr char kLoadA[] = R"(
 )";
 
 // Lanes copy 68 bytes each, begin a product, and write down their eight sums.
-absl::Status Multiply(const Order& order, std::vector<uint32_t>* out) {
+absl::Status RunProduct(const Order& order, std::vector<uint32_t>* out) {
   std::vector<uint32_t> in = Blocks(order.tf32, order.swizzled);
   out->assign(128 * 8, 0);
   std::string text = R"(
@@ -227,7 +227,7 @@ TEST(Wgmma, MultipliesBlocksOfSharedMemory) {
                                                   {true, true, false},
                                                   {true, false, true}}) {
     std::vector<uint32_t> out;
-    ASSERT_EQ(Multiply({.tf32 = tf32, .swizzled = swizzled, .registers = registers}, &out), absl::OkStatus());
+    ASSERT_EQ(RunProduct({.tf32 = tf32, .swizzled = swizzled, .registers = registers}, &out), absl::OkStatus());
     for (uint32_t n = 0; n < out.size(); ++n) {
       const uint32_t lane = n / 8, place = n % 8;
       const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + place / 2 % 2 * 8;
@@ -239,47 +239,47 @@ TEST(Wgmma, MultipliesBlocksOfSharedMemory) {
 
 TEST(Wgmma, SeesWhatWasFencedAndThenWaitedFor) {
   std::vector<uint32_t> out;
-  EXPECT_THAT(Multiply({.between = "bar.sync 0;\n"}, &out).message(), HasSubstr("no fence and barrier made visible"));
-  EXPECT_THAT(Multiply({.between = "fence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
-  EXPECT_THAT(Multiply({.between = "bar.sync 0;\nfence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
+  EXPECT_THAT(RunProduct({.between = "bar.sync 0;\n"}, &out).message(), HasSubstr("no fence and barrier made visible"));
+  EXPECT_THAT(RunProduct({.between = "fence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
+  EXPECT_THAT(RunProduct({.between = "bar.sync 0;\nfence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
   const std::string again = "st.shared.u32 [%rd3], %r2;\nwgmma.wait_group.sync.aligned 0;\n";
-  EXPECT_THAT(Multiply({.after = "wgmma.commit_group.sync.aligned;\n" + again}, &out).message(),
+  EXPECT_THAT(RunProduct({.after = "wgmma.commit_group.sync.aligned;\n" + again}, &out).message(),
               HasSubstr("which others read since the last barrier"));
-  EXPECT_THAT(Multiply({.after = "wgmma.commit_group.sync.aligned;\nbar.sync 0;\n" + again}, &out).message(),
+  EXPECT_THAT(RunProduct({.after = "wgmma.commit_group.sync.aligned;\nbar.sync 0;\n" + again}, &out).message(),
               HasSubstr("was written before it was waited for"));
 }
 
 TEST(Wgmma, ItsSumsAreThereWhenTheyWereWaitedFor) {
   std::vector<uint32_t> out;
   const std::string early = "uses a register of wgmma that was not waited for";
-  EXPECT_THAT(Multiply({.after = "wgmma.commit_group.sync.aligned;\n"}, &out).message(), HasSubstr(early));
-  EXPECT_THAT(Multiply({.after = "wgmma.wait_group.sync.aligned 0;\n"}, &out).message(), HasSubstr(early));
+  EXPECT_THAT(RunProduct({.after = "wgmma.commit_group.sync.aligned;\n"}, &out).message(), HasSubstr(early));
+  EXPECT_THAT(RunProduct({.after = "wgmma.wait_group.sync.aligned 0;\n"}, &out).message(), HasSubstr(early));
   EXPECT_THAT(
-      Multiply({.after = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n"}, &out).message(),
+      RunProduct({.after = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n"}, &out).message(),
       HasSubstr(early));
-  EXPECT_THAT(Multiply({.fence = ""}, &out).message(), HasSubstr("has no wgmma.fence before it"));
+  EXPECT_THAT(RunProduct({.fence = ""}, &out).message(), HasSubstr("has no wgmma.fence before it"));
 }
 
 TEST(Wgmma, ItsFactorsStayInTheirRegisters) {
   std::vector<uint32_t> out;
   const std::string change = "mov.b32 %r8, %r9;\n";
   EXPECT_THAT(
-      Multiply({.fence = "wgmma.fence.sync.aligned;\n" + change, .tf32 = true, .registers = true}, &out).message(),
+      RunProduct({.fence = "wgmma.fence.sync.aligned;\n" + change, .tf32 = true, .registers = true}, &out).message(),
       HasSubstr("has factors written since the last wgmma.fence"));
   const std::string commit = "wgmma.commit_group.sync.aligned;\n", wait = "wgmma.wait_group.sync.aligned 0;\n";
-  EXPECT_THAT(Multiply({.after = commit + change + wait, .tf32 = true, .registers = true}, &out).message(),
+  EXPECT_THAT(RunProduct({.after = commit + change + wait, .tf32 = true, .registers = true}, &out).message(),
               HasSubstr("uses a register of wgmma that was not waited for"));
-  EXPECT_EQ(Multiply({.after = commit + wait + change, .tf32 = true, .registers = true}, &out), absl::OkStatus());
+  EXPECT_EQ(RunProduct({.after = commit + wait + change, .tf32 = true, .registers = true}, &out), absl::OkStatus());
 }
 
 TEST(Wgmma, DescriptorsAreOfAllLanesAndInSharedMemory) {
   std::vector<uint32_t> out;
-  EXPECT_THAT(Multiply({.descriptor = "cvt.u64.u32 %rd7, %r1;\nadd.s64 %rd5, %rd5, %rd7;\n"}, &out).message(),
+  EXPECT_THAT(RunProduct({.descriptor = "cvt.u64.u32 %rd7, %r1;\nadd.s64 %rd5, %rd5, %rd7;\n"}, &out).message(),
               HasSubstr("has the descriptor"));
-  EXPECT_THAT(Multiply({.descriptor = "add.s64 %rd5, %rd5, 1024;\n"}, &out).message(), HasSubstr("of shared memory"));
-  EXPECT_THAT(Multiply({.descriptor = "or.b64 %rd5, %rd5, 0x8000000000000000;\n"}, &out).message(),
+  EXPECT_THAT(RunProduct({.descriptor = "add.s64 %rd5, %rd5, 1024;\n"}, &out).message(), HasSubstr("of shared memory"));
+  EXPECT_THAT(RunProduct({.descriptor = "or.b64 %rd5, %rd5, 0x8000000000000000;\n"}, &out).message(),
               HasSubstr("does not know"));
-  EXPECT_THAT(Multiply({.descriptor = "add.s64 %rd5, %rd5, 8;\n", .swizzled = true}, &out).message(),
+  EXPECT_THAT(RunProduct({.descriptor = "add.s64 %rd5, %rd5, 8;\n", .swizzled = true}, &out).message(),
               HasSubstr("not where eight of them begin"));
 }
 

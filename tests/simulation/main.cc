@@ -12,13 +12,13 @@
 namespace hone::simulation {
 namespace {
 
-struct Options {
+struct MainOptions {
   uint64_t first = 1, count = 300, only = 0;
   bool verbose = false;
 };
 
 int Main(int argc, char** argv) {
-  Options options;
+  MainOptions options;
   CLI::App app("Simulates whole farms, each from a seed that decides everything.", "hone-farm-simulation");
   app.add_option("--seed", options.first, "the first seed");
   app.add_option("--seeds", options.count, "how many");

@@ -16,7 +16,7 @@
 namespace hone::simulation {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Runs `body` as a program of a world, and says what was violated.
 std::string ViolationOf(uint64_t seed, const std::function<void(World&)>& body) {

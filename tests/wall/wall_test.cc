@@ -25,7 +25,7 @@ namespace hone::agent {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr uid_t kSomebody = 54321;  // an ordinary user without files or processes
 

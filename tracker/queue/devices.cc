@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kFormerBoots = 8;
 
-absl::Status Validate(const v1::SynchronizeRequest& request) {
+absl::Status ValidateSynchronize(const v1::SynchronizeRequest& request) {
   HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("agent '{}'", request.agent_id())));
   if (request.agent_id().empty()) return absl::InvalidArgumentError("agent has no agent_id");
   if (request.boot_id().empty()) return absl::InvalidArgumentError("agent has no boot_id");
@@ -52,7 +52,7 @@ absl::Status ChangeBoot(Agent& agent, const v1::SynchronizeRequest& request) {
 }  // namespace
 
 absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& request, absl::Time now) {
-  HONE_RETURN_IF_ERROR(Validate(request));
+  HONE_RETURN_IF_ERROR(ValidateSynchronize(request));
   Agent& agent = agents_[request.agent_id()];
   agent.id = request.agent_id();
   const bool new_boot = agent.boot_id != request.boot_id();

@@ -16,7 +16,7 @@ constexpr size_t kKeptEvents = 256;
 constexpr size_t kKeptEventsAfterEnd = 4;
 constexpr int kMostHints = 16;  // of one workload
 
-absl::Status Validate(const v1::JobSpec& spec) {
+absl::Status ValidateJob(const v1::JobSpec& spec) {
   if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
   if (spec.target().empty()) return absl::InvalidArgumentError("job has no target");
   if (spec.workloads().empty()) return absl::InvalidArgumentError("job has no workload; nothing is to be tuned");
@@ -61,7 +61,7 @@ void JobBook::Restore(v1::Job job) {
 }
 
 absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Time now) {
-  HONE_RETURN_IF_ERROR(Validate(spec));
+  HONE_RETURN_IF_ERROR(ValidateJob(spec));
   if (auto known = by_request_id_.find(spec.request_id()); known != by_request_id_.end()) {
     return &jobs_.at(known->second).job;
   }

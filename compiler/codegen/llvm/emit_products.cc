@@ -41,10 +41,10 @@ bool IsCopies(const ir::Stmt& s) {
 }
 
 // As the instruction has its factors in its name; and what is said of them: signs, and of halves that rows are chunks.
-struct Spelling {
+struct FactorSpelling {
   std::string_view types, signs;
 };
-Spelling SpellingOf(ir::TensorInstruction instruction) {
+FactorSpelling SpellingOf(ir::TensorInstruction instruction) {
   if (ir::EntryOf(instruction).a == ir::DType::kFloat32) return {"tf32.tf32", "1, 1"};
   return {instruction == ir::TensorInstruction::kWgmmaBf16 ? "bf16.bf16" : "f16.f16", "1, 1, 0, 0"};
 }

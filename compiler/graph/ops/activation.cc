@@ -147,7 +147,7 @@ OpResult Silu(const OpArgs& args, StageBuilder& builder) {
       args, builder, [&](Expr x) { return x * Apply(Intrinsic::kSigmoid, alpha == 1.0 ? x : x * Like(x, alpha)); })};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kActivationOps[] = {
     {"Celu", Checked<Celu, 1, Elements::kFloat>, kElementwise},
     {"Elu", Checked<Elu, 1, Elements::kFloat>, kElementwise},
     {"Gelu", Checked<Gelu, 1, Elements::kFloat>, kElementwise},
@@ -166,14 +166,14 @@ constexpr OpDef kOps[] = {
 };
 
 // What the passes make of the chains of nodes that models spell these with.
-constexpr OpDef kHoneOps[] = {
+constexpr OpDef kHoneActivationOps[] = {
     {"Gelu", Checked<Gelu, 1, Elements::kFloat>, kElementwise},
     {"Silu", Checked<Silu, 1, Elements::kFloat>, kElementwise},
 };
 
 }  // namespace
 
-std::span<const OpDef> ActivationOps() { return kOps; }
-std::span<const OpDef> HoneActivationOps() { return kHoneOps; }
+std::span<const OpDef> ActivationOps() { return kActivationOps; }
+std::span<const OpDef> HoneActivationOps() { return kHoneActivationOps; }
 
 }  // namespace hone::graph

@@ -133,7 +133,7 @@ void PositiveBase(const OpArgs&, size_t input, double* low, double* high) {
   *high = 2;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kBinaryOps[] = {
     {"Add", Checked<Arithmetic<BinaryOp::kAdd>, 2, Elements::kNumber>, kElementwise},
     {"And", Checked<Arithmetic<BinaryOp::kAnd>, 2, Elements::kBool>, kElementwise},
     {"BitShift", Checked<BitShift, 2, Elements::kInteger>, kElementwise},
@@ -160,6 +160,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> BinaryOps() { return kOps; }
+std::span<const OpDef> BinaryOps() { return kBinaryOps; }
 
 }  // namespace hone::graph

@@ -87,7 +87,7 @@ OpResult Dropout(const OpArgs& args, StageBuilder& builder) {
   return outputs;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kCastOps[] = {
     {"Cast", Checked<Cast, 1>, kElementwise},
     {"CastLike", Checked<CastLike, 2>, kElementwise},
     {"Clip", Checked<Clip, 1, Elements::kNumber>, kElementwise},
@@ -98,6 +98,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> CastOps() { return kOps; }
+std::span<const OpDef> CastOps() { return kCastOps; }
 
 }  // namespace hone::graph

@@ -182,18 +182,18 @@ std::string ConvLabel(const Graph& graph, const Node& node) {
   return fmt::format("{}{}d", kind, weights.size() - 2);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kConvOps[] = {
     {"Conv", Checked<Conv, 2, Elements::kFloat>, {.axes = {AxisForm::kLayout}, .label = {.of = ConvLabel}}},
     {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, {.axes = {AxisForm::kLayout}}, QuantizedRange},
     {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, {.axes = {AxisForm::kLayout}}, QuantizedRange},
 };
-constexpr OpDef kHoneOps[] = {
+constexpr OpDef kGroupedConvOps[] = {
     {"GroupedConv", Checked<GroupedConv, 2, Elements::kFloat>, {.label = {.of = GroupedLabel}}},
 };
 
 }  // namespace
 
-std::span<const OpDef> ConvOps() { return kOps; }
-std::span<const OpDef> GroupedConvOps() { return kHoneOps; }
+std::span<const OpDef> ConvOps() { return kConvOps; }
+std::span<const OpDef> GroupedConvOps() { return kGroupedConvOps; }
 
 }  // namespace hone::graph

@@ -32,16 +32,6 @@ struct TransposedConv {
   int64_t GroupOut() const { return out_channels / groups; }
 };
 
-absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t count, int64_t fallback) {
-  Dims sizes = args.Ints(name, Dims(count, fallback));
-  if (sizes.size() != count)
-    return Malformed(fmt::format("attribute {} has {} numbers, not {}", name, sizes.size(), count));
-  for (int64_t size : sizes) {
-    if (size < fallback || size > kMaxSize) return Malformed(fmt::format("attribute {} has the number {}", name, size));
-  }
-  return sizes;
-}
-
 // Pads and output shape: each follows from the other.
 absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
   const size_t rank = conv.kernel.size();
@@ -286,17 +276,17 @@ OpResult SumTaps(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kConvTransposeOps[] = {
     {"ConvTranspose", Checked<ConvTranspose, 2, Elements::kFloat>, {.axes = {AxisForm::kLayout}}},
 };
-constexpr OpDef kHoneOps[] = {
+constexpr OpDef kPhasedConvOps[] = {
     {"PhasedConvTranspose", Checked<PhasedConvTranspose, 2, Elements::kFloat>, {.label = {"conv_transpose"}}},
     {"SumTaps", Checked<SumTaps, 1, Elements::kFloat>},
 };
 
 }  // namespace
 
-std::span<const OpDef> ConvTransposeOps() { return kOps; }
-std::span<const OpDef> PhasedConvOps() { return kHoneOps; }
+std::span<const OpDef> ConvTransposeOps() { return kConvTransposeOps; }
+std::span<const OpDef> PhasedConvOps() { return kPhasedConvOps; }
 
 }  // namespace hone::graph

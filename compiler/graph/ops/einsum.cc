@@ -266,13 +266,13 @@ OpResult Det(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kEinsumOps[] = {
     {"Det", Checked<Det, 1, Elements::kFloat>},
     {"Einsum", Checked<Einsum, 1, Elements::kNumber>},
 };
 
 }  // namespace
 
-std::span<const OpDef> EinsumOps() { return kOps; }
+std::span<const OpDef> EinsumOps() { return kEinsumOps; }
 
 }  // namespace hone::graph

@@ -186,7 +186,7 @@ void LengthRange(const OpArgs& args, size_t input, double* low, double* high) {
   *high = static_cast<double>(Rank(args.inputs[0]) > time ? args.inputs[0]->shape[time] : 1);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kGatherOps[] = {
     {"Compress", Checked<Compress, 2>, {.movement = Movement::kOnce}},
     {"Gather", Checked<Gather, 2>, {.axes = {AxisForm::kAxis}}, IndexRange},
     {"GatherElements", Checked<GatherElements, 2>, {}, IndexRange},
@@ -197,6 +197,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> GatherOps() { return kOps; }
+std::span<const OpDef> GatherOps() { return kGatherOps; }
 
 }  // namespace hone::graph

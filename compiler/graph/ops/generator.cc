@@ -138,7 +138,7 @@ void SmallIndices(const OpArgs& args, size_t input, double* low, double* high) {
   if (depth.ok() && depth->size() == 1) *high = std::max(depth->front() - 1, 0.0);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kGeneratorOps[] = {
     {"BlackmanWindow", Checked<BlackmanWindow, 1>},
     {"ConstantOfShape", Checked<ConstantOfShape, 1>},
     {"EyeLike", Checked<EyeLike, 1>},
@@ -152,6 +152,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> GeneratorOps() { return kOps; }
+std::span<const OpDef> GeneratorOps() { return kGeneratorOps; }
 
 }  // namespace hone::graph

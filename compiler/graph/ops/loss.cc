@@ -87,13 +87,13 @@ void ClassRange(const OpArgs& args, size_t input, double* low, double* high) {
   *high = input == 2 ? 2 : (Rank(args.inputs[0]) > 1 ? static_cast<double>(args.inputs[0]->shape[1] - 1) : 0);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kLossOps[] = {
     {"NegativeLogLikelihoodLoss", Checked<NegativeLogLikelihoodLoss, 2, Elements::kFloat>, {}, ClassRange},
     {"SoftmaxCrossEntropyLoss", Checked<SoftmaxCrossEntropyLoss, 2, Elements::kFloat>, {}, ClassRange},
 };
 
 }  // namespace
 
-std::span<const OpDef> LossOps() { return kOps; }
+std::span<const OpDef> LossOps() { return kLossOps; }
 
 }  // namespace hone::graph

@@ -174,7 +174,7 @@ std::string MatMulLabel(const Graph& graph, const Node& node) {
   return graph.values[node.inputs[1]].type.shape.size() > 2 ? "batch_matmul" : "matmul";
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kMatMulOps[] = {
     {"Gemm", Checked<Gemm, 2, Elements::kNumber>, {.label = {"matmul"}}},
     {"MatMul", Checked<MatMul, 2, Elements::kNumber>, {.label = {.of = MatMulLabel}}},
     {"MatMulInteger", Checked<MatMulInteger, 2, Elements::kInteger>, {}, QuantizedRange},
@@ -183,6 +183,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> MatMulOps() { return kOps; }
+std::span<const OpDef> MatMulOps() { return kMatMulOps; }
 
 }  // namespace hone::graph

@@ -374,7 +374,7 @@ OpResult Trilu(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kMovementOps[] = {
     {"CenterCropPad", Checked<CenterCropPad, 2>, {.movement = Movement::kOnce}},
     {"Concat", Checked<Concat, 1>, {.axes = {AxisForm::kAxis, 1}, .movement = Movement::kOnce}},
     {"DepthToSpace", Checked<DepthToSpace, 1>, {.movement = Movement::kOnce}},
@@ -390,6 +390,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> MovementOps() { return kOps; }
+std::span<const OpDef> MovementOps() { return kMovementOps; }
 
 }  // namespace hone::graph

@@ -262,7 +262,7 @@ void VarianceRange(const OpArgs&, size_t input, double* low, double* high) {
   *high = 1;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kNormOps[] = {
     {"BatchNormalization", Checked<BatchNormalization, 5, Elements::kFloat>, {}, VarianceRange},
     {"GroupNormalization", Checked<GroupNormalization, 3, Elements::kFloat>, {.label = {"group_norm"}}},
     {"InstanceNormalization", Checked<InstanceNormalization, 3, Elements::kFloat>, {.label = {"instance_norm"}}},
@@ -275,6 +275,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> NormOps() { return kOps; }
+std::span<const OpDef> NormOps() { return kNormOps; }
 
 }  // namespace hone::graph

@@ -247,7 +247,7 @@ void PositionRange(const OpArgs& args, size_t input, double* low, double* high) 
   *high = static_cast<double>(std::max<int64_t>(ir::NumElements(*args.inputs[0]) - 1, 0));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kPoolOps[] = {
     {"AveragePool", Checked<AveragePool, 1, Elements::kFloat>, {.axes = {AxisForm::kLayout}, .label = {"pool"}}},
     {"GlobalAveragePool",
      Checked<GlobalAveragePool, 1, Elements::kFloat>,
@@ -263,6 +263,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> PoolOps() { return kOps; }
+std::span<const OpDef> PoolOps() { return kPoolOps; }
 
 }  // namespace hone::graph

@@ -183,7 +183,7 @@ void ScaleRange(const OpArgs&, size_t input, double* low, double* high) {
   }
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kQuantizeOps[] = {
     {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kInteger>, {}, ScaleRange},
     {"DynamicQuantizeLinear", Checked<DynamicQuantizeLinear, 1, Elements::kFloat>},
     {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, {}, ScaleRange},
@@ -191,6 +191,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> QuantizeOps() { return kOps; }
+std::span<const OpDef> QuantizeOps() { return kQuantizeOps; }
 
 }  // namespace hone::graph

@@ -16,7 +16,7 @@ using ir::Expr;
 using ir::Reduction;
 
 // What the unrolled stages of one node may number: beyond it, compilation takes longer than anybody waits.
-constexpr int64_t kMaxSteps = 2048;
+constexpr int64_t kMostUnrolledSteps = 2048;
 
 struct Recurrence {
   int64_t gates = 1, steps = 0, batch = 0, inputs = 0, units = 0, directions = 1;
@@ -56,8 +56,8 @@ absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
   rnn.first_reversed = direction == "reverse";
   rnn.dtype = args.inputs[0]->dtype;
   rnn.wide = ComputeType(rnn.dtype);
-  if (rnn.steps * rnn.directions > kMaxSteps) {
-    return Unsupported(fmt::format("{} steps; sequences are unrolled up to {}", rnn.steps, kMaxSteps));
+  if (rnn.steps * rnn.directions > kMostUnrolledSteps) {
+    return Unsupported(fmt::format("{} steps; sequences are unrolled up to {}", rnn.steps, kMostUnrolledSteps));
   }
   if (args.Int("hidden_size", rnn.units) != rnn.units)
     return Malformed("attribute hidden_size is not that of R (input 2)");
@@ -226,20 +226,20 @@ OpResult Rnn(const OpArgs& args, StageBuilder& builder) { return Recurrent(args,
 OpResult Gru(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kGru); }
 OpResult Lstm(const OpArgs& args, StageBuilder& builder) { return Recurrent(args, builder, CellKind::kLstm); }
 
-void LengthRange(const OpArgs& args, size_t input, double* low, double* high) {
+void SequenceLengthRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 4 || Rank(args.inputs[0]) != 3) return;
   *low = 1;
   *high = static_cast<double>(args.inputs[0]->shape[args.Int("layout", 0) != 0 ? 1 : 0]);
 }
 
-constexpr OpDef kOps[] = {
-    {"GRU", Checked<Gru, 3, Elements::kFloat>, {}, LengthRange},
-    {"LSTM", Checked<Lstm, 3, Elements::kFloat>, {}, LengthRange},
-    {"RNN", Checked<Rnn, 3, Elements::kFloat>, {}, LengthRange},
+constexpr OpDef kRecurrentOps[] = {
+    {"GRU", Checked<Gru, 3, Elements::kFloat>, {}, SequenceLengthRange},
+    {"LSTM", Checked<Lstm, 3, Elements::kFloat>, {}, SequenceLengthRange},
+    {"RNN", Checked<Rnn, 3, Elements::kFloat>, {}, SequenceLengthRange},
 };
 
 }  // namespace
 
-std::span<const OpDef> RecurrentOps() { return kOps; }
+std::span<const OpDef> RecurrentOps() { return kRecurrentOps; }
 
 }  // namespace hone::graph

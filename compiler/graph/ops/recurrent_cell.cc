@@ -96,9 +96,9 @@ Buffer EmitRecurrent(StageBuilder& builder, const StepInputs& in, const State& h
 }
 
 // The expressions of one element of the new state.
-class Element {
+class GateElement {
  public:
-  Element(const RecurrentCell& cell, const StepInputs& in, const Buffer& recurrent, Indices i)
+  GateElement(const RecurrentCell& cell, const StepInputs& in, const Buffer& recurrent, Indices i)
       : cell_(cell), in_(in), recurrent_(recurrent), batch_(i[0]), unit_(i[1]) {}
 
   Expr Row(int64_t gate) const { return gate == 0 ? unit_ : Expr(gate * in_.units) + unit_; }
@@ -131,7 +131,7 @@ class Element {
 StepState EmitRnn(StageBuilder& builder, const RecurrentCell& cell, const StepInputs& in) {
   Buffer recurrent = EmitRecurrent(builder, in, in.hidden, 0, in.units);
   Buffer hidden = builder.Compute("hidden", in.dtype, {in.batch, in.units},
-                                  [&](Indices i) { return Element(cell, in, recurrent, i).Gate(0, 0); });
+                                  [&](Indices i) { return GateElement(cell, in, recurrent, i).Gate(0, 0); });
   return {hidden, nullptr};
 }
 
@@ -143,15 +143,15 @@ StepState EmitGru(StageBuilder& builder, const RecurrentCell& cell, const StepIn
   Buffer candidate_recurrent = recurrent;
   if (!cell.linear_before_reset && in.hidden) {
     Buffer reset = builder.Compute("reset", in.dtype, shape, [&](Indices i) {
-      const Element element(cell, in, recurrent, i);
+      const GateElement element(cell, in, recurrent, i);
       return element.Gate(1, 0) * element.Hidden();
     });
     State kept = [reset](const Expr& batch, const Expr& unit) { return MakeLoad(reset, {batch, unit}); };
     candidate_recurrent = EmitRecurrent(builder, in, kept, 2 * in.units, in.units);
   }
   Buffer hidden = builder.Compute("hidden", in.dtype, shape, [&](Indices i) {
-    const Element element(cell, in, recurrent, i);
-    const Element candidate(cell, in, candidate_recurrent, i);
+    const GateElement element(cell, in, recurrent, i);
+    const GateElement candidate(cell, in, candidate_recurrent, i);
     Expr update = element.Gate(0, 0);
     Expr past = cell.linear_before_reset ? element.Gate(1, 0) * candidate.Recurrent(2) : candidate.Recurrent(2, 2);
     Expr value = candidate.Activate(1, candidate.Input(2) + past);
@@ -165,7 +165,7 @@ StepState EmitLstm(StageBuilder& builder, const RecurrentCell& cell, const StepI
   const Dims shape = {in.batch, in.units};
   Buffer recurrent = EmitRecurrent(builder, in, in.hidden, 0, 4 * in.units);
   Buffer carry = builder.Compute("carry", in.dtype, shape, [&](Indices i) {
-    const Element element(cell, in, recurrent, i);
+    const GateElement element(cell, in, recurrent, i);
     auto gate = [&](int64_t index, int64_t peephole) {
       Expr sum = element.Input(index) + element.Recurrent(index);
       if (in.peephole) sum = sum + element.Peephole(peephole, element.Carry());
@@ -176,7 +176,7 @@ StepState EmitLstm(StageBuilder& builder, const RecurrentCell& cell, const StepI
     return forget * element.Carry() + input * element.Gate(3, 1);
   });
   Buffer hidden = builder.Compute("hidden", in.dtype, shape, [&](Indices i) {
-    const Element element(cell, in, recurrent, i);
+    const GateElement element(cell, in, recurrent, i);
     Expr next = MakeLoad(carry, {i[0], i[1]});
     Expr sum = element.Input(1) + element.Recurrent(1);
     if (in.peephole) sum = sum + element.Peephole(1, next);

@@ -13,7 +13,7 @@ using ir::Expr;
 using ir::Intrinsic;
 using ir::Reduction;
 
-using Function = std::function<Expr(Expr)>;
+using ElementFunction = std::function<Expr(Expr)>;
 
 struct ReduceAxes {
   Dims axes;  // sorted
@@ -36,7 +36,7 @@ absl::StatusOr<ReduceAxes> ReadAxes(const OpArgs& args) {
 
 // reduction(before(x)), then after, in type `work`; stored in the type of x. A null function does nothing.
 Buffer EmitReduce(const OpArgs& args, StageBuilder& builder, const ReduceAxes& over, DType work, Reduction reduction,
-                  const Function& before, const Function& after) {
+                  const ElementFunction& before, const ElementFunction& after) {
   const Buffer& x = args.inputs[0];
   Buffer reduced = ReduceOver(builder, args.node.op, work, x->shape, over.axes, over.keep, reduction, [&](Indices i) {
     Expr value = ReadAs(work, x, Exprs(i.begin(), i.end()));
@@ -53,11 +53,11 @@ Buffer EmitReduce(const OpArgs& args, StageBuilder& builder, const ReduceAxes& o
 DType FloatType(DType dtype) { return ir::IsFloat(dtype) ? ComputeType(dtype) : DType::kFloat64; }
 
 Expr Square(Expr x) { return x * x; }
-Expr Log(Expr x) { return Apply(Intrinsic::kLog, std::move(x)); }
+Expr LogOf(Expr x) { return Apply(Intrinsic::kLog, std::move(x)); }
 
 Expr Magnitude(Expr x) { return ir::IsUnsignedInt(x.type().dtype) ? x : MakeUnary(ir::UnaryOp::kAbs, std::move(x)); }
 
-OpResult ReduceSimple(const OpArgs& args, StageBuilder& builder, Reduction reduction, const Function& before) {
+OpResult ReduceSimple(const OpArgs& args, StageBuilder& builder, Reduction reduction, const ElementFunction& before) {
   HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
   const DType dtype = args.inputs[0]->dtype;
   return Buffers{EmitReduce(args, builder, over, ComputeType(dtype), reduction, before, nullptr)};
@@ -104,7 +104,7 @@ OpResult ReduceL2(const OpArgs& args, StageBuilder& builder) {
 OpResult ReduceLogSum(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
   const DType work = FloatType(args.inputs[0]->dtype);
-  return Buffers{EmitReduce(args, builder, over, work, Reduction::kSum, nullptr, Log)};
+  return Buffers{EmitReduce(args, builder, over, work, Reduction::kSum, nullptr, LogOf)};
 }
 
 // log(sum(exp(x - max))) + max: exp cannot overflow.
@@ -127,7 +127,7 @@ OpResult ReduceLogSumExp(const OpArgs& args, StageBuilder& builder) {
       full.push_back(reduced ? Expr(0) : i[next]);
       if (!reduced || over.keep) ++next;
     }
-    return Log(ReadHere(sum, i)) + finite(Read(top, std::move(full)));
+    return LogOf(ReadHere(sum, i)) + finite(Read(top, std::move(full)));
   })};
 }
 
@@ -175,7 +175,7 @@ void PositiveInput(const OpArgs&, size_t, double* low, double* high) {
 
 constexpr OpFacts kReduction = {.axes = {AxisForm::kAxes}, .label = {"reduce"}};
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kReduceOps[] = {
     {"ArgMax", Checked<ArgExtreme<Reduction::kMax>, 1, Elements::kNumber>},
     {"ArgMin", Checked<ArgExtreme<Reduction::kMin>, 1, Elements::kNumber>},
     {"CumSum", Checked<CumSum, 2, Elements::kNumber>},
@@ -193,6 +193,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> ReduceOps() { return kOps; }
+std::span<const OpDef> ReduceOps() { return kReduceOps; }
 
 }  // namespace hone::graph

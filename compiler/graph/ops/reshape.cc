@@ -123,7 +123,7 @@ OpResult Unsqueeze(const OpArgs& args, StageBuilder& builder) {
   return ReshapeTo(args, builder, std::move(shape));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kReshapeOps[] = {
     {"Flatten", Checked<Flatten2D, 1>, {.movement = Movement::kView}},
     {"Reshape", Checked<Reshape, 1>, {.movement = Movement::kView}},
     {"Squeeze", Checked<Squeeze, 1>, {.movement = Movement::kView}},
@@ -132,6 +132,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> ReshapeOps() { return kOps; }
+std::span<const OpDef> ReshapeOps() { return kReshapeOps; }
 
 }  // namespace hone::graph

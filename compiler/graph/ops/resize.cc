@@ -56,7 +56,7 @@ float Coordinate(const Settings& settings, const Axis& axis, int64_t o) {
 
 // --- Nearest neighbour
 
-int64_t Round(const std::string& rounding, float x) {
+int64_t RoundedIndex(const std::string& rounding, float x) {
   if (rounding == "floor") return static_cast<int64_t>(std::floor(x));
   if (rounding == "ceil") return static_cast<int64_t>(std::ceil(x));
   if (rounding == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5f));
@@ -66,7 +66,7 @@ int64_t Round(const std::string& rounding, float x) {
 Dims NearestSources(const Settings& settings, const Axis& axis) {
   Dims sources;
   for (int64_t o = 0; o < axis.out; ++o) {
-    const int64_t source = Round(settings.rounding, Coordinate(settings, axis, o));
+    const int64_t source = RoundedIndex(settings.rounding, Coordinate(settings, axis, o));
     sources.push_back(std::clamp<int64_t>(source, 0, axis.in - 1));
   }
   return sources;
@@ -306,7 +306,7 @@ struct ResizeInputs {
   size_t roi, scales, sizes;
 };
 
-absl::StatusOr<std::vector<Axis>> ReadAxes(const OpArgs& args, const ResizeInputs& inputs) {
+absl::StatusOr<std::vector<Axis>> ReadResizedAxes(const OpArgs& args, const ResizeInputs& inputs) {
   const Buffer& x = args.inputs[0];
   Dims dims(Rank(x));
   std::iota(dims.begin(), dims.end(), 0);
@@ -341,7 +341,7 @@ OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInput
   const bool crop = settings.transform == "tf_crop_and_resize";
   ResizeInputs used = inputs;
   if (!crop) used.roi = std::numeric_limits<size_t>::max();  // other transforms ignore it, constant or not
-  HONE_ASSIGN_OR_RETURN(std::vector<Axis> axes, ReadAxes(args, used));
+  HONE_ASSIGN_OR_RETURN(std::vector<Axis> axes, ReadResizedAxes(args, used));
   const Buffer& x = args.inputs[0];
   std::vector<Axis> changed;  // dimensions that stay as they are need no work
   for (const Axis& axis : axes) {
@@ -363,25 +363,25 @@ OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInput
   return Buffers{crop ? EmitExtrapolation(builder, y, settings, changed) : y};
 }
 
-constexpr size_t kNone = std::numeric_limits<size_t>::max();
+constexpr size_t kNoValue = std::numeric_limits<size_t>::max();
 
 // Opset 10: X, scales. Since: X, roi, scales, sizes.
 OpResult Resize(const OpArgs& args, StageBuilder& builder) {
-  if (args.node.opset < 11) return EmitResize(args, builder, {.roi = kNone, .scales = 1, .sizes = kNone});
+  if (args.node.opset < 11) return EmitResize(args, builder, {.roi = kNoValue, .scales = 1, .sizes = kNoValue});
   return EmitResize(args, builder, {.roi = 1, .scales = 2, .sizes = 3});
 }
 
 OpResult Upsample(const OpArgs& args, StageBuilder& builder) {
-  return EmitResize(args, builder, {.roi = kNone, .scales = 1, .sizes = kNone});
+  return EmitResize(args, builder, {.roi = kNoValue, .scales = 1, .sizes = kNoValue});
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kResizeOps[] = {
     {"Resize", Checked<Resize, 1, Elements::kNumber>, {.axes = {.form = AxisForm::kPerDimension, .since = 11}}},
     {"Upsample", Checked<Upsample, 1, Elements::kNumber>},
 };
 
 }  // namespace
 
-std::span<const OpDef> ResizeOps() { return kOps; }
+std::span<const OpDef> ResizeOps() { return kResizeOps; }
 
 }  // namespace hone::graph

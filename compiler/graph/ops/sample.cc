@@ -19,11 +19,11 @@ Expr Index(const Expr& x) { return To(DType::kInt64, x); }
 
 // --- GridSample
 
-enum class Padding { kZeros, kBorder, kReflection };
+enum class GridPadding { kZeros, kBorder, kReflection };
 enum class Interpolation { kNearest, kLinear, kCubic };
 
 struct Grid {
-  Padding padding = Padding::kZeros;
+  GridPadding padding = GridPadding::kZeros;
   Interpolation interpolation = Interpolation::kLinear;
   bool align_corners = false;
 };
@@ -40,9 +40,9 @@ absl::StatusOr<Grid> ReadGrid(const OpArgs& args) {
   }
   const std::string padding = args.String("padding_mode", "zeros");
   if (padding == "border") {
-    grid.padding = Padding::kBorder;
+    grid.padding = GridPadding::kBorder;
   } else if (padding == "reflection") {
-    grid.padding = Padding::kReflection;
+    grid.padding = GridPadding::kReflection;
   } else if (padding != "zeros") {
     return Malformed(fmt::format("attribute padding_mode is '{}'; it must be zeros, border or reflection", padding));
   }
@@ -52,10 +52,10 @@ absl::StatusOr<Grid> ReadGrid(const OpArgs& args) {
 
 // x folded into the image of `extent` elements as the padding says; zeros leave it where it is.
 Expr PadCoordinate(const Grid& grid, const Expr& x, int64_t extent) {
-  if (grid.padding == Padding::kZeros) return x;
+  if (grid.padding == GridPadding::kZeros) return x;
   const double last = static_cast<double>(extent - 1);
   Expr folded = x;
-  if (grid.padding == Padding::kReflection) {
+  if (grid.padding == GridPadding::kReflection) {
     const double low = grid.align_corners ? 0 : -0.5;
     const double span = grid.align_corners ? last : last + 1;
     if (span == 0) return Like(x, 0);
@@ -80,7 +80,7 @@ Expr Pixel(const Grid& grid, const Buffer& x, Indices i, const Exprs& coordinate
     place.push_back(Min(Max(Index(coordinates[d]), Expr(0)), Expr(extent - 1)));  // NaN lands inside as well
   }
   Expr value = ReadAs(coordinates[0].type().dtype, x, std::move(place));
-  return grid.padding == Padding::kZeros ? MakeSelect(inside, value, Like(value, 0)) : value;
+  return grid.padding == GridPadding::kZeros ? MakeSelect(inside, value, Like(value, 0)) : value;
 }
 
 // Weights of the taps around x: at floor(x) - 1 .. + 2 for cubic, floor(x) .. + 1 for linear.
@@ -262,13 +262,13 @@ void RegionRange(const OpArgs& args, size_t input, double* low, double* high) {
   *high = static_cast<double>(input == 1 ? std::min(shape[2], shape[3]) : std::max<int64_t>(shape[0] - 1, 0));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSampleOps[] = {
     {"GridSample", Checked<GridSample, 2, Elements::kNumber>},
     {"RoiAlign", Checked<RoiAlign, 3, Elements::kFloat>, {}, RegionRange},
 };
 
 }  // namespace
 
-std::span<const OpDef> SampleOps() { return kOps; }
+std::span<const OpDef> SampleOps() { return kSampleOps; }
 
 }  // namespace hone::graph

@@ -141,7 +141,7 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
   return Scatter(args, builder, updates);
 }
 
-void IndexRange(const OpArgs& args, size_t input, double* low, double* high) {
+void ScatteredIndexRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 1) return;
   const Dims& shape = args.inputs[0]->shape;
   const int64_t extent = shape.empty() ? 1 : *std::min_element(shape.begin(), shape.end());
@@ -149,14 +149,14 @@ void IndexRange(const OpArgs& args, size_t input, double* low, double* high) {
   *high = static_cast<double>(std::max<int64_t>(extent - 1, 0));
 }
 
-constexpr OpDef kOps[] = {
-    {"Scatter", Checked<ScatterElements, 3>, {}, IndexRange},
-    {"ScatterElements", Checked<ScatterElements, 3>, {}, IndexRange},
-    {"ScatterND", Checked<ScatterND, 3>, {}, IndexRange},
+constexpr OpDef kScatterOps[] = {
+    {"Scatter", Checked<ScatterElements, 3>, {}, ScatteredIndexRange},
+    {"ScatterElements", Checked<ScatterElements, 3>, {}, ScatteredIndexRange},
+    {"ScatterND", Checked<ScatterND, 3>, {}, ScatteredIndexRange},
 };
 
 }  // namespace
 
-std::span<const OpDef> ScatterOps() { return kOps; }
+std::span<const OpDef> ScatterOps() { return kScatterOps; }
 
 }  // namespace hone::graph

@@ -153,7 +153,7 @@ OpResult MelWeightMatrix(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSignalOps[] = {
     {"DFT", Checked<Dft, 1, Elements::kFloat>},
     {"MelWeightMatrix", Checked<MelWeightMatrix, 5>},
     {"STFT", Checked<Stft, 2, Elements::kFloat>},
@@ -161,6 +161,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> SignalOps() { return kOps; }
+std::span<const OpDef> SignalOps() { return kSignalOps; }
 
 }  // namespace hone::graph

@@ -91,7 +91,7 @@ OpResult Hardmax(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSoftmaxOps[] = {
     {"Hardmax", Checked<Hardmax, 1, Elements::kFloat>},
     {"LogSoftmax", Checked<LogSoftmax, 1, Elements::kFloat>, {.axes = {AxisForm::kAxis, -1, 13}}},
     {"Softmax", Checked<Softmax, 1, Elements::kFloat>, {.axes = {AxisForm::kAxis, -1, 13}}},
@@ -99,6 +99,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> SoftmaxOps() { return kOps; }
+std::span<const OpDef> SoftmaxOps() { return kSoftmaxOps; }
 
 }  // namespace hone::graph

@@ -52,12 +52,12 @@ OpResult TopK(const OpArgs& args, StageBuilder& builder) {
   return Buffers{values, position};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSortOps[] = {
     {"TopK", Checked<TopK, 1, Elements::kNumber>},
 };
 
 }  // namespace
 
-std::span<const OpDef> SortOps() { return kOps; }
+std::span<const OpDef> SortOps() { return kSortOps; }
 
 }  // namespace hone::graph

@@ -13,7 +13,7 @@ using ir::Intrinsic;
 using ir::UnaryOp;
 
 template <Intrinsic function>
-OpResult Function(const OpArgs& args, StageBuilder& builder) {
+OpResult ApplyFunction(const OpArgs& args, StageBuilder& builder) {
   return Buffers{MapInput(args, builder, [](Expr x) { return Apply(function, std::move(x)); })};
 }
 
@@ -26,7 +26,7 @@ OpResult Neg(const OpArgs& args, StageBuilder& builder) {
   return Buffers{MapInput(args, builder, [](Expr x) { return Negate(std::move(x)); })};
 }
 
-OpResult Abs(const OpArgs& args, StageBuilder& builder) {
+OpResult AbsOp(const OpArgs& args, StageBuilder& builder) {
   if (ir::IsUnsignedInt(args.inputs[0]->dtype)) return Buffers{args.inputs[0]};
   return Buffers{MapInput(args, builder, [](Expr x) { return MakeUnary(UnaryOp::kAbs, std::move(x)); })};
 }
@@ -91,10 +91,10 @@ void InsideOne(const OpArgs&, size_t, double* low, double* high) {
 }
 
 template <Intrinsic function>
-constexpr OpFn kFloatFunction = Checked<Function<function>, 1, Elements::kFloat>;
+constexpr OpFn kFloatFunction = Checked<ApplyFunction<function>, 1, Elements::kFloat>;
 
-constexpr OpDef kOps[] = {
-    {"Abs", Checked<Abs, 1, Elements::kNumber>, kElementwise},
+constexpr OpDef kUnaryOps[] = {
+    {"Abs", Checked<AbsOp, 1, Elements::kNumber>, kElementwise},
     {"Acos", kFloatFunction<Intrinsic::kAcos>, kElementwise, InsideOne},
     {"Acosh", kFloatFunction<Intrinsic::kAcosh>, kElementwise, AboveOne},
     {"Asin", kFloatFunction<Intrinsic::kAsin>, kElementwise, InsideOne},
@@ -126,6 +126,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> UnaryOps() { return kOps; }
+std::span<const OpDef> UnaryOps() { return kUnaryOps; }
 
 }  // namespace hone::graph

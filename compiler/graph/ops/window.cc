@@ -48,18 +48,18 @@ Dims Window::Reach() const {
   return reach;
 }
 
-namespace {
-
-absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t rank) {
-  Dims sizes = args.Ints(name, Dims(rank, 1));
-  if (sizes.size() != rank) {
-    return Malformed(fmt::format("attribute {} has {} numbers for {} spatial dimensions", name, sizes.size(), rank));
+absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t count, int64_t least) {
+  Dims sizes = args.Ints(name, Dims(count, least));
+  if (sizes.size() != count) {
+    return Malformed(fmt::format("attribute {} has {} numbers, not {}", name, sizes.size(), count));
   }
   for (int64_t size : sizes) {
-    if (size < 1 || size > kMaxSize) return Malformed(fmt::format("attribute {} has the number {}", name, size));
+    if (size < least || size > kMaxSize) return Malformed(fmt::format("attribute {} has the number {}", name, size));
   }
   return sizes;
 }
+
+namespace {
 
 absl::Status ReadPads(const OpArgs& args, Window& window) {
   const size_t rank = window.kernel.size();
@@ -99,8 +99,8 @@ absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
   for (int64_t size : window.kernel) {
     if (size < 1 || size > kMaxSize) return Malformed(fmt::format("a kernel of {} is not possible", size));
   }
-  HONE_ASSIGN_OR_RETURN(window.strides, ReadSizes(args, "strides", rank));
-  HONE_ASSIGN_OR_RETURN(window.dilations, ReadSizes(args, "dilations", rank));
+  HONE_ASSIGN_OR_RETURN(window.strides, ReadSizes(args, "strides", rank, 1));
+  HONE_ASSIGN_OR_RETURN(window.dilations, ReadSizes(args, "dilations", rank, 1));
   const std::string auto_pad = args.String("auto_pad", "NOTSET");
   window.before.assign(rank, 0);
   window.after.assign(rank, 0);

@@ -14,13 +14,13 @@ namespace {
 constexpr int64_t kMaxSteps = int64_t{1} << 25;
 constexpr int64_t kMaxGrowthBytes = int64_t{1} << 20;  // what a result may be larger than its inputs
 
-int64_t Bytes(const Graph& graph, const std::vector<ValueId>& ids) {
+int64_t BytesOfValues(const Graph& graph, const std::vector<ValueId>& ids) {
   int64_t bytes = 0;
   for (ValueId id : ids) bytes += id == kAbsent ? 0 : ByteSize(graph.values[id].type);
   return bytes;
 }
 
-absl::StatusOr<bool> Fold(Graph& graph, const Node& node) {
+absl::StatusOr<bool> FoldNode(Graph& graph, const Node& node) {
   HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph, node));
   if (!known) return false;
   if (IsView(node)) {
@@ -32,7 +32,7 @@ absl::StatusOr<bool> Fold(Graph& graph, const Node& node) {
     graph.values[node.outputs[0]].data = Permute(source, TransposePerm(node, source.type.shape.size()));
     return true;
   }
-  if (Bytes(graph, node.outputs) > Bytes(graph, node.inputs) + kMaxGrowthBytes) return false;
+  if (BytesOfValues(graph, node.outputs) > BytesOfValues(graph, node.inputs) + kMaxGrowthBytes) return false;
   absl::StatusOr<std::vector<Constant>> values = Evaluate(graph, node, kMaxSteps);
   if (absl::IsResourceExhausted(values.status())) return false;
   HONE_RETURN_IF_ERROR(values.status());
@@ -48,7 +48,7 @@ absl::Status FoldConstants(Graph& graph) {
   std::vector<Node> left;
   std::vector<Node> nodes = std::move(graph.nodes);
   for (Node& node : nodes) {
-    HONE_ASSIGN_OR_RETURN(const bool folded, Fold(graph, node));
+    HONE_ASSIGN_OR_RETURN(const bool folded, FoldNode(graph, node));
     if (!folded) left.push_back(std::move(node));
   }
   graph.nodes = std::move(left);

@@ -17,7 +17,7 @@ struct Phases {
   Ints sizes;          // of each phase's output
 };
 
-bool CanLower(const Graph& graph, const Node& node) {
+bool CanLowerConvTranspose(const Graph& graph, const Node& node) {
   if (!Is(node, "ConvTranspose") || StringAttribute(node, "layout", "NCHW") != "NHWC") return false;
   if (graph.values[node.inputs[1]].data == nullptr || IntAttribute(node, "group", 1) != 1) return false;
   const std::string auto_pad = StringAttribute(node, "auto_pad", "NOTSET");
@@ -120,8 +120,8 @@ absl::StatusOr<ValueId> PhaseByPhase(Graph& graph, const Node& node, const Phase
   return AddOp(graph, "Add", {result, node.inputs[2]});
 }
 
-absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
-  if (!CanLower(graph, node)) return kAbsent;
+absl::StatusOr<ValueId> LowerConvTranspose(Graph& graph, const Node& node) {
+  if (!CanLowerConvTranspose(graph, node)) return kAbsent;
   const Ints output = graph.values[node.outputs[0]].type.shape;
   const size_t rank = output.size() - 2;
   Phases phases{IntsAttribute(node, "strides"), IntsAttribute(node, "pads", Ints(2 * rank, 0)), {}};
@@ -140,6 +140,6 @@ absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status LowerConvTransposes(Graph& graph) { return LowerNodes(graph, Lower); }
+absl::Status LowerConvTransposes(Graph& graph) { return LowerNodes(graph, LowerConvTranspose); }
 
 }  // namespace hone::graph

@@ -6,14 +6,14 @@
 namespace hone::graph {
 namespace {
 
-bool CanLower(const Graph& graph, const Node& node) {
+bool CanLowerGroupedConv(const Graph& graph, const Node& node) {
   if (!Is(node, "Conv")) return false;
   const int64_t groups = IntAttribute(node, "group", 1);
   return groups > 1 && graph.values[node.inputs[1]].type.shape[0] > groups;
 }
 
-absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
-  if (!CanLower(graph, node)) return kAbsent;
+absl::StatusOr<ValueId> LowerGroupedConv(Graph& graph, const Node& node) {
+  if (!CanLowerGroupedConv(graph, node)) return kAbsent;
   const int64_t groups = IntAttribute(node, "group", 1);
   std::vector<int64_t> weights = graph.values[node.inputs[1]].type.shape;
   const int64_t outputs = weights[0] / groups;
@@ -30,6 +30,6 @@ absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status LowerGroupedConvs(Graph& graph) { return LowerNodes(graph, Lower); }
+absl::Status LowerGroupedConvs(Graph& graph) { return LowerNodes(graph, LowerGroupedConv); }
 
 }  // namespace hone::graph

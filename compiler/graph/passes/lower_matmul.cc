@@ -105,7 +105,7 @@ absl::StatusOr<ValueId> FlattenMatMul(Graph& graph, const Node& node) {
   return AddReshape(graph, product, output);
 }
 
-absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
+absl::StatusOr<ValueId> LowerMatMul(Graph& graph, const Node& node) {
   if (Is(node, "Gemm")) return LowerGemm(graph, node);
   if (Is(node, "Conv")) return LowerConv(graph, node);
   if (Is(node, "MatMul")) return FlattenMatMul(graph, node);
@@ -114,6 +114,6 @@ absl::StatusOr<ValueId> Lower(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status LowerMatMuls(Graph& graph) { return LowerNodes(graph, Lower); }
+absl::Status LowerMatMuls(Graph& graph) { return LowerNodes(graph, LowerMatMul); }
 
 }  // namespace hone::graph

@@ -41,7 +41,7 @@ constexpr Pass<Graph> kPasses[] = {
     {"share_subexpressions", ShareCommonSubexpressions},
 };
 
-absl::Status Log(const PassRun& run, const Graph& graph) {
+absl::Status LogPass(const PassRun& run, const Graph& graph) {
   spdlog::debug("graph pass {}: {} nodes left, {:.1f} ms", run.pass, graph.nodes.size(), run.took.count());
   return absl::OkStatus();
 }
@@ -51,7 +51,7 @@ absl::Status Log(const PassRun& run, const Graph& graph) {
 std::span<const Pass<Graph>> GraphPasses() { return kPasses; }
 
 absl::Status RunPasses(Graph& graph, PassOptions<Graph> options) {
-  if (!options.after) options.after = Log;
+  if (!options.after) options.after = LogPass;
   options.made_by = "import";
   return hone::RunPasses<Graph>(kPasses, graph, options);
 }

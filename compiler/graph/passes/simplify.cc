@@ -179,7 +179,7 @@ absl::Status DropCopies(Graph& graph) {
 }
 
 // One round over all nodes. Values that a round makes are looked at in the next one.
-absl::StatusOr<bool> Round(Graph& graph) {
+absl::StatusOr<bool> SimplifyOnce(Graph& graph) {
   DropUnusedOutputs(graph);
   std::map<ValueId, ValueId> replacements;
   {
@@ -204,7 +204,7 @@ absl::Status Simplify(Graph& graph) {
   HONE_RETURN_IF_ERROR(DropCopies(graph));
   constexpr int kMaxRounds = 100;  // each round removes or merges a node, so this bounds chains, not graphs
   for (int round = 0; round < kMaxRounds; ++round) {
-    HONE_ASSIGN_OR_RETURN(const bool changed, Round(graph));
+    HONE_ASSIGN_OR_RETURN(const bool changed, SimplifyOnce(graph));
     if (!changed) break;
   }
   return absl::OkStatus();

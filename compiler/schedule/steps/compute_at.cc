@@ -220,7 +220,7 @@ ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ran
   return condition.defined() ? ir::MakeSelect(condition, mapped, ir::MakeZero(mapped.type())) : mapped;
 }
 
-absl::Status Check(const ComputeAt& step, const State& state, const Nest& producer) {
+absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nest& producer) {
   if (producer.touched || !producer.AtRoot()) {
     return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
   }
@@ -248,7 +248,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   Nest* target = state.FindLoop(step.loop, &position);
   if (target == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
   if (target == producer) return absl::FailedPreconditionError(fmt::format("loop {} is the stage's own", step.loop));
-  if (absl::Status status = Check(step, state, *producer); !status.ok()) return status;
+  if (absl::Status status = CheckComputeAt(step, state, *producer); !status.ok()) return status;
   const Loop& at = target->loops[position];
   if (at.kind == ir::LoopKind::kVectorized || at.kind == ir::LoopKind::kUnrolled) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));

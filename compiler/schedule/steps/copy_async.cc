@@ -39,7 +39,7 @@ absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
 }
 
 // One copy is all iterations of the innermost loop.
-absl::Status CheckLoop(const Nest& nest, int64_t count) {
+absl::Status CheckCopiedLoop(const Nest& nest, int64_t count) {
   const Loop* last = nest.loops.empty() ? nullptr : &nest.loops.back();
   const ir::IntImm* extent = last == nullptr ? nullptr : last->extent.As<ir::IntImm>();
   if (extent != nullptr && extent->value == count && last->kind == ir::LoopKind::kSerial) return absl::OkStatus();
@@ -54,7 +54,7 @@ absl::Status Apply(const CopyAsync& step, State& state) {
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
   HONE_RETURN_IF_ERROR(CheckStage(step, *nest));
   if (step.count > 1) {
-    HONE_RETURN_IF_ERROR(CheckLoop(*nest, step.count));
+    HONE_RETURN_IF_ERROR(CheckCopiedLoop(*nest, step.count));
     HONE_RETURN_IF_ERROR(CheckFree(state, *nest, nest->loops.size() - 1));
     for (ir::Expr& guard : nest->guards) {
       HONE_ASSIGN_OR_RETURN(guard, ForAll(guard, nest->loops.back().name, step.count, state.LoopRanges()));

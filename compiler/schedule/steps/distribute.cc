@@ -95,7 +95,7 @@ ir::Stage ProductsOf(const ir::Stage& whole, const ir::Expr& product) {
   return stage;
 }
 
-absl::Status Check(const Distribute& step, const Nest& nest) {
+absl::Status CheckDistribute(const Distribute& step, const Nest& nest) {
   if (nest.touched || !nest.AtRoot()) {
     return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
   }
@@ -123,7 +123,7 @@ Nest NestOf(const State& state, const ir::Stage& stage) {
 absl::Status Apply(const Distribute& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  if (absl::Status status = Check(step, *nest); !status.ok()) return status;
+  if (absl::Status status = CheckDistribute(step, *nest); !status.ok()) return status;
   ir::Stage stage = nest->stage;
   const ir::Binary* product = stage.value.As<ir::Binary>();
   if (product == nullptr || product->op != ir::BinaryOp::kMul) {

@@ -6,7 +6,7 @@ namespace hone::schedule {
 namespace {
 
 // Every source dimension must come back exactly once: whole, or as quotient and remainder of one factor.
-absl::Status Check(const Pack& step, const ir::BufferNode& source) {
+absl::Status CheckPack(const Pack& step, const ir::BufferNode& source) {
   const int rank = static_cast<int>(source.shape.size());
   for (int d = 0; d < rank; ++d) {
     int whole = 0, quotient = 0, remainder = 0;
@@ -69,7 +69,7 @@ absl::Status Apply(const Pack& step, State& state) {
   const ir::Buffer source = FindRead(nest->stage, step.buffer);
   if (source == nullptr)
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
-  if (absl::Status status = Check(step, *source); !status.ok()) return status;
+  if (absl::Status status = CheckPack(step, *source); !status.ok()) return status;
   Nest packed = MakeNest(PackStage(step, source));
   packed.prepared = IsFixed(state, source.get());
   const ir::Buffer buffer = packed.stage.buffer;

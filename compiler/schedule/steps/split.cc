@@ -7,7 +7,7 @@
 namespace hone::schedule {
 namespace {
 
-absl::Status Check(const Split& step, const Loop& loop) {
+absl::Status CheckSplit(const Split& step, const Loop& loop) {
   if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
   if (loop.kind != ir::LoopKind::kSerial) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
@@ -37,7 +37,7 @@ absl::Status Apply(const Split& step, State& state) {
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
   if (absl::Status status = CheckFree(state, *nest, position); !status.ok()) return status;
   const Loop loop = nest->loops[position];
-  if (absl::Status status = Check(step, loop); !status.ok()) return status;
+  if (absl::Status status = CheckSplit(step, loop); !status.ok()) return status;
   const int64_t factor = std::min(step.factor, loop.max_extent > 0 ? loop.max_extent : 1);
   const int64_t tiles = (loop.max_extent + factor - 1) / factor;
   const bool exact = loop.max_extent % factor == 0 && loop.extent.As<ir::IntImm>() != nullptr;

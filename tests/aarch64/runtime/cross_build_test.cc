@@ -10,7 +10,7 @@
 #include "base/temporary_folder.h"
 #include "tests/unit/runtime/tiny_package.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -91,4 +91,4 @@ TEST_F(CrossBuildTest, RefusesAPackageOfThisMachine) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tests

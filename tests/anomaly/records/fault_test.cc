@@ -14,13 +14,13 @@
 namespace hone::records {
 namespace {
 
-constexpr int kBatchRows = 4;
-constexpr int kBatches = 4;
+constexpr int kFaultBatchRows = 4;
+constexpr int kFaultBatches = 4;
 
 std::vector<Record> Batch(int number) {
   std::vector<Record> batch;
-  for (int i = 0; i < kBatchRows; ++i) {
-    Record record = SampleTiming(number * kBatchRows + i, "split oc 16", 1e-3);
+  for (int i = 0; i < kFaultBatchRows; ++i) {
+    Record record = SampleTiming(number * kFaultBatchRows + i, "split oc 16", 1e-3);
     record.batch_id = fmt::format("batch-{}", number);
     // Large enough that a batch takes several pages.
     record.decisions = std::string(3000, static_cast<char>('a' + number));
@@ -52,7 +52,7 @@ struct Session {
     for (int attempt = 0; attempt < (retry ? 2 : 1); ++attempt) {
       const auto report = store.Append(Batch(number));
       if (report.ok()) {
-        EXPECT_EQ(report->appended + report->duplicates, static_cast<size_t>(kBatchRows));
+        EXPECT_EQ(report->appended + report->duplicates, static_cast<size_t>(kFaultBatchRows));
         acknowledged.insert(number);
         return true;
       }
@@ -66,8 +66,8 @@ struct Session {
     for (int half = 0; half < 2; ++half) {
       const std::unique_ptr<Store> store = Open();
       if (store == nullptr) return;
-      for (int i = 0; i < kBatches / 2; ++i) {
-        if (!Append(*store, half * kBatches / 2 + i)) return;
+      for (int i = 0; i < kFaultBatches / 2; ++i) {
+        if (!Append(*store, half * kFaultBatches / 2 + i)) return;
       }
     }
   }
@@ -82,7 +82,7 @@ void ExpectConsistent(const Session& session) {
   ASSERT_TRUE(page.ok()) << page.status();
   std::map<std::string, std::vector<Record>> batches;
   for (const StoredRecord& row : page->rows) batches[row.record.batch_id].push_back(row.record);
-  for (int number = 0; number < kBatches; ++number) {
+  for (int number = 0; number < kFaultBatches; ++number) {
     const auto found = batches.find(fmt::format("batch-{}", number));
     if (found == batches.end()) {
       EXPECT_EQ(session.acknowledged.count(number), 0u) << "acknowledged batch " << number << " is lost";
@@ -90,7 +90,7 @@ void ExpectConsistent(const Session& session) {
       EXPECT_EQ(found->second, Batch(number));
     }
   }
-  ASSERT_TRUE((*store)->Append(Batch(kBatches)).ok());
+  ASSERT_TRUE((*store)->Append(Batch(kFaultBatches)).ok());
 }
 
 class FaultTest : public testing::TestWithParam<Fault> {};
@@ -118,7 +118,7 @@ TEST_P(FaultTest, NoSingleFaultLosesWhatWasAcknowledged) {
     }
     ExpectConsistent(session);
     if (testing::Test::HasFailure()) FAIL() << "at fault " << n;
-    EXPECT_TRUE(hit || session.acknowledged.size() == static_cast<size_t>(kBatches));
+    EXPECT_TRUE(hit || session.acknowledged.size() == static_cast<size_t>(kFaultBatches));
   }
   const bool rare = GetParam() == Fault::kTruncateError || GetParam() == Fault::kDeleteError;
   EXPECT_GT(n, rare ? 1 : 10) << "the disk saw too little";

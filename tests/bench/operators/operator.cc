@@ -12,7 +12,7 @@
 namespace hone::models {
 namespace {
 
-double Product(const Ints& sizes) {
+double ProductOf(const Ints& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), 1.0,
                          [](double product, int64_t size) { return product * static_cast<double>(size); });
 }
@@ -28,7 +28,7 @@ std::string Text(const Ints& sizes) {
   return equal && !sizes.empty() ? fmt::format("{}", sizes[0]) : fmt::format("{}", fmt::join(sizes, "x"));
 }
 
-bool AreAll(const Ints& sizes, int64_t value) {
+bool AllAre(const Ints& sizes, int64_t value) {
   return std::all_of(sizes.begin(), sizes.end(), [&](int64_t size) { return size == value; });
 }
 
@@ -38,8 +38,8 @@ std::string NameOf(std::string_view op, int64_t in, int64_t out, const Ints& spa
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   if (out != in) name += fmt::format("_to_{}", out);
   name += fmt::format("_k{}s{}", Text(w.kernel), Text(w.stride));
-  if (!AreAll(w.dilation, 1)) name += "_d" + Text(w.dilation);
-  if (!AreAll(w.before, 0) || !AreAll(w.after, 0)) name += "_p" + Text(Join(w.before, w.after));
+  if (!AllAre(w.dilation, 1)) name += "_d" + Text(w.dilation);
+  if (!AllAre(w.before, 0) || !AllAre(w.after, 0)) name += "_p" + Text(Join(w.before, w.after));
   if (groups > 1) name += fmt::format("_g{}", groups);
   return name;
 }
@@ -88,8 +88,8 @@ Window Window::Of(size_t rank, int64_t kernel, int64_t stride, int64_t pad) {
 Operator Convolution(std::string_view op, int64_t in, int64_t out, const Ints& space, const Window& w, int64_t groups) {
   const bool transposed = op == "ConvTranspose";
   const Ints weights = Join({transposed ? in : out, (transposed ? out : in) / groups}, w.kernel);
-  const double pixels = Product(transposed ? space : OutputSpace(space, w));
-  const double flops = 2 * pixels * Product(w.kernel) * static_cast<double>(in * out) / static_cast<double>(groups);
+  const double pixels = ProductOf(transposed ? space : OutputSpace(space, w));
+  const double flops = 2 * pixels * ProductOf(w.kernel) * static_cast<double>(in * out) / static_cast<double>(groups);
   Attributes attributes = AttributesOf(w);
   attributes.emplace_back("dilations", w.dilation);
   attributes.emplace_back("group", groups);
@@ -101,14 +101,14 @@ Operator Convolution(std::string_view op, int64_t in, int64_t out, const Ints& s
 }
 
 Operator Pool(std::string_view op, int64_t channels, const Ints& space, const Window& w) {
-  const double flops = static_cast<double>(channels) * Product(OutputSpace(space, w)) * Product(w.kernel);
+  const double flops = static_cast<double>(channels) * ProductOf(OutputSpace(space, w)) * ProductOf(w.kernel);
   return Simple(NameOf(op, channels, channels, space, w, 1), 13, op, Join({1, channels}, space), flops,
                 AttributesOf(w));
 }
 
 Operator GlobalAveragePool(int64_t channels, const Ints& space) {
   const Ints shape = Join({1, channels}, space);
-  return Simple(NameOf("GlobalAveragePool", Join({channels}, space)), 13, "GlobalAveragePool", shape, Product(shape));
+  return Simple(NameOf("GlobalAveragePool", Join({channels}, space)), 13, "GlobalAveragePool", shape, ProductOf(shape));
 }
 
 Operator QuantizedConvolution(int64_t in, int64_t out, const Ints& space, const Window& w) {
@@ -123,7 +123,7 @@ Operator QuantizedConvolution(int64_t in, int64_t out, const Ints& space, const 
                   {x, b.Scalar(0.05F), x_zero, weights, scales, none, b.Scalar(0.1F), b.Bytes({}, kU8, 120, 120)},
                   AttributesOf(w)),
            kU8);
-  const double flops = 2 * Product(OutputSpace(space, w)) * Product(w.kernel) * static_cast<double>(in * out);
+  const double flops = 2 * ProductOf(OutputSpace(space, w)) * ProductOf(w.kernel) * static_cast<double>(in * out);
   return {name, shape, true, flops, b.model()};
 }
 
@@ -133,13 +133,13 @@ Operator QuantizedMatrix(int64_t rows, int64_t in, int64_t out) {
   ModelBuilder b(name, 13);
   const std::string x = b.Input("x", {rows, in}, kU8), x_zero = b.Bytes({}, kU8, 113, 113);
   b.Output(b.Node("MatMulInteger", {x, b.Bytes({in, out}, kI8, -127, 127), x_zero}), onnx::TensorProto::INT32);
-  return {name, {rows, in}, true, 2 * Product({rows, in, out}), b.model()};
+  return {name, {rows, in}, true, 2 * ProductOf({rows, in, out}), b.model()};
 }
 
 Operator MatrixProduct(const Ints& batch, int64_t rows, int64_t in, int64_t out) {
   const Ints shape = Join(batch, {rows, in});
   return Simple(fmt::format("{}_to_{}", NameOf("MatMul", shape), out), 13, "MatMul", shape,
-                2 * Product(shape) * static_cast<double>(out), {},
+                2 * ProductOf(shape) * static_cast<double>(out), {},
                 [&](ModelBuilder& b, std::vector<std::string>* inputs) { inputs->push_back(b.Weight({in, out}, in)); });
 }
 
@@ -152,11 +152,11 @@ Operator SelfProduct(const Ints& batch, int64_t rows, int64_t n) {
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
   b.Output(b.Node("MatMul", {x, b.Node("Transpose", {x}, {{"perm", order}})}));
-  return {name, shape, false, 2 * Product(shape) * static_cast<double>(rows), b.model()};
+  return {name, shape, false, 2 * ProductOf(shape) * static_cast<double>(rows), b.model()};
 }
 
 Operator Rows(std::string_view op, const Ints& shape) {
-  const double flops = 4 * Product(shape);  // a maximum or mean, a difference, its use, a quotient
+  const double flops = 4 * ProductOf(shape);  // a maximum or mean, a difference, its use, a quotient
   if (op != "LayerNormalization") return Simple(NameOf(op, shape), 13, op, shape, flops, {{"axis", int64_t{-1}}});
   return Simple(NameOf(op, shape), 17, op, shape, flops, {{"axis", int64_t{-1}}},
                 [&](ModelBuilder& b, std::vector<std::string>* inputs) {
@@ -166,22 +166,22 @@ Operator Rows(std::string_view op, const Ints& shape) {
 }
 
 Operator Reduce(std::string_view op, const Ints& shape, const Ints& axes) {
-  return Simple(fmt::format("{}_a{}", NameOf(op, shape), fmt::join(axes, "x")), 11, op, shape, Product(shape),
+  return Simple(fmt::format("{}_a{}", NameOf(op, shape), fmt::join(axes, "x")), 11, op, shape, ProductOf(shape),
                 {{"axes", axes}, {"keepdims", int64_t{1}}});
 }
 
 Operator Transpose(const Ints& shape, const Ints& order) {
   return Simple(fmt::format("{}_p{}", NameOf("Transpose", shape), fmt::join(order, "x")), 13, "Transpose", shape,
-                Product(shape), {{"perm", order}});
+                ProductOf(shape), {{"perm", order}});
 }
 
 Operator Unary(std::string_view op, const Ints& shape) {
-  return Simple(NameOf(op, shape), 14, op, shape, Product(shape));
+  return Simple(NameOf(op, shape), 14, op, shape, ProductOf(shape));
 }
 
 Operator Binary(std::string_view op, const Ints& shape, const Ints& other) {
   return Simple(
-      fmt::format("{}_by_{}", NameOf(op, shape), fmt::join(other, "x")), 14, op, shape, Product(shape), {},
+      fmt::format("{}_by_{}", NameOf(op, shape), fmt::join(other, "x")), 14, op, shape, ProductOf(shape), {},
       [&](ModelBuilder& b, std::vector<std::string>* inputs) { inputs->push_back(b.Uniform(other, 0.5, 1)); });
 }
 

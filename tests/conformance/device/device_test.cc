@@ -32,7 +32,7 @@
 namespace hone::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr int kSkipped = 77;  // exit status of a child
 constexpr int kY = 2;         // the output among the buffers

@@ -20,8 +20,8 @@
 namespace hone::conformance {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 template <typename T>
 graph::Constant Tensor(ir::DType dtype, std::vector<int64_t> shape, const std::vector<T>& values) {

@@ -6,8 +6,8 @@
 namespace hone {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const std::vector<std::string> kKnown = {"listen", "pki", "keep-jobs", "label"};
 

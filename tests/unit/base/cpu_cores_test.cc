@@ -13,8 +13,8 @@
 namespace hone {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class CpuCoresTest : public testing::Test {
  protected:

@@ -16,22 +16,22 @@ namespace {
 
 using nlohmann::json;
 using package::DType;
-using testing::CommandResult;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
-using testing::kColumns;
-using testing::kRows;
-using testing::ReadWholeFile;
-using testing::RunCommand;
 using ::testing::StartsWith;
+using tests::CommandResult;
+using tests::kColumns;
+using tests::kRows;
+using tests::ReadWholeFile;
+using tests::RunCommand;
 
 class CommandsTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>(TemporaryFolder::Create().value());
-    contents_ = testing::TinyContents(testing::CompileTinyKernels());
-    testing::WriteTinyPackage(File("tiny.hone"), contents_);
-    const std::vector<float> x = testing::TinyInput();
+    contents_ = tests::TinyContents(tests::CompileTinyKernels());
+    tests::WriteTinyPackage(File("tiny.hone"), contents_);
+    const std::vector<float> x = tests::TinyInput();
     WriteInputs("x.npz", {{"x", DType::kFloat32, kShape, BytesOf(x)}});
   }
   static void TearDownTestSuite() { folder_.reset(); }
@@ -72,7 +72,7 @@ TEST_F(CommandsTest, RunComputesTheOutputs) {
   EXPECT_EQ(y->shape, kShape);
   std::vector<float> values(y->data.size() / sizeof(float));
   std::memcpy(values.data(), y->data.data(), y->data.size());
-  EXPECT_THAT(values, ElementsAreArray(testing::TinyOutput()));
+  EXPECT_THAT(values, ElementsAreArray(tests::TinyOutput()));
 }
 
 TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
@@ -102,10 +102,10 @@ TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
 }
 
 TEST_F(CommandsTest, PackagesThatCannotRunAreExplained) {
-  testing::WriteWholeFile(File("text.hone"), "hello");
+  tests::WriteWholeFile(File("text.hone"), "hello");
   package::PackageContents needy = contents_;
   needy.programs[0].cpu_features = {"quantum"};
-  testing::WriteTinyPackage(File("needy.hone"), needy);
+  tests::WriteTinyPackage(File("needy.hone"), needy);
   const std::pair<std::string, std::string> cases[] = {
       {"{missing.hone}", "hone: cannot open package"},
       {"{text.hone}", "text.hone: bad package: the file does not start"},
@@ -166,10 +166,10 @@ TEST_F(CommandsTest, ProfileSpeaksOfTheProgramThatRuns) {
   several.metadata.model_name = "several";
   package::PackageProgram needy = contents_.programs[0];
   needy.cpu_features = {"quantum"};
-  testing::AddProgram(several, needy, "cpu -mcpu=quantum");
-  testing::AddProgram(several, contents_.programs[0], "cpu -mcpu=plain");
+  tests::AddProgram(several, needy, "cpu -mcpu=quantum");
+  tests::AddProgram(several, contents_.programs[0], "cpu -mcpu=plain");
   several.metadata.programs[0].kernels[0].schedule = several.metadata.programs[0].kernels[1].schedule = "of another";
-  testing::WriteTinyPackage(File("several.hone"), several);
+  tests::WriteTinyPackage(File("several.hone"), several);
   const CommandResult result = Hone("profile {several.hone} --seconds 0 --threads 1 --json 2>/dev/null");
   ASSERT_EQ(result.exit_code, 0) << result.output;
   const json document = json::parse(result.output);

@@ -16,9 +16,9 @@ namespace {
 using package::DType;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::ReadWholeFile;
-using testing::RunCommand;
-using testing::WriteWholeFile;
+using tests::ReadWholeFile;
+using tests::RunCommand;
+using tests::WriteWholeFile;
 
 absl::Status Any(const NpyHeader&) { return absl::OkStatus(); }
 

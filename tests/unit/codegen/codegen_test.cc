@@ -74,10 +74,10 @@ TEST_P(ExpressionTest, VectorCodeAgreesWithTheInterpreter) {
   const Target target = ParseTarget("cpu").value();
   const auto candidate = space::Default(workload, target);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
-  EXPECT_EQ(hone::testing::CheckCompiled(workload, candidate->schedule, target, {1e-6}), absl::OkStatus())
+  EXPECT_EQ(hone::tests::CheckCompiled(workload, candidate->schedule, target, {1e-6}), absl::OkStatus())
       << GetParam().text;
   // And scalar code, from unscheduled loops.
-  EXPECT_EQ(hone::testing::CheckCompiled(workload, {}, target, {1e-6}), absl::OkStatus()) << GetParam().text;
+  EXPECT_EQ(hone::tests::CheckCompiled(workload, {}, target, {1e-6}), absl::OkStatus()) << GetParam().text;
 }
 
 INSTANTIATE_TEST_SUITE_P(

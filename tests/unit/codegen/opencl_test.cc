@@ -39,7 +39,7 @@ using ir::DType;
 using ir::Expr;
 using ::testing::HasSubstr;
 
-class OpenClCode : public testing::OpenClTest {
+class OpenClCode : public tests::OpenClTest {
  protected:
   // Runs the funcs on the device and in the interpreter, on equal memory, and compares all params: integers to the bit,
   // floats to the bit but for the payload of a NaN, or, with a tolerance, within that times the value.
@@ -126,7 +126,7 @@ void OpenClCode::Compare(const ir::Func& func, const Program& program, double to
     if (error.ok()) error = kernel.SetArg(static_cast<int>(i), buffers[i]);
   }
   const Launch launch{&kernel, func.grid.groups, func.grid.lanes};
-  if (error.ok()) error = device().Run(std::span(&launch, 1), testing::Soon());
+  if (error.ok()) error = device().Run(std::span(&launch, 1), tests::Soon());
   ASSERT_TRUE(error.ok()) << error.text;
   const std::vector<std::span<std::byte>> args(expected.begin(), expected.end());
   const absl::Status status = ir::Interpret(func, args);
@@ -346,10 +346,9 @@ TEST_F(OpenClCode, CopiesArriveWhereTheyStand) {
 
 TEST_F(OpenClCode, PipelinedSchedules) {
   std::vector<ir::Func> funcs;
-  const std::tuple<const char*, std::string, const char*> cases[] = {
-      {testing::kEven, testing::kByFour, "pipeline ko"},
-      {testing::kOdd, testing::kByOne, "pipeline ko"},
-      {testing::kConv, testing::kConvTiles, "pipeline rco"}};
+  const std::tuple<const char*, std::string, const char*> cases[] = {{tests::kEven, tests::kByFour, "pipeline ko"},
+                                                                     {tests::kOdd, tests::kByOne, "pipeline ko"},
+                                                                     {tests::kConv, tests::kConvTiles, "pipeline rco"}};
   for (const auto& [text, schedule, pipeline] : cases) {
     for (const int buffers : {1, 2, 3}) {
       const std::string steps = buffers == 1 ? schedule : fmt::format("{}{} {}\n", schedule, pipeline, buffers);

@@ -18,7 +18,7 @@ namespace hone::agent {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string Read(const fs::path& file) {
   std::stringstream text;

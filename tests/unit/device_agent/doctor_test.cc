@@ -15,7 +15,7 @@
 namespace hone::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A machine of files. Each check is shown one that is as it should be, and one that is not.
 class DoctorTest : public testing::Test {

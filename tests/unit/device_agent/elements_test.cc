@@ -15,7 +15,7 @@
 namespace hone::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 VisitBuffer BufferOf(const std::string& dtype, int64_t elements, double low = -1, double high = 1) {
   return {"y", BufferRole::kOutput, dtype, elements, elements * BytesOfDType(dtype), low, high};

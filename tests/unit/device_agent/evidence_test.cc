@@ -15,7 +15,7 @@
 namespace hone::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class EvidenceTest : public testing::Test {
  protected:

@@ -19,7 +19,7 @@ std::string HostArchitecture() {
 v1::GoldenCheck CheckOnThisHost(const v1::Batch& batch, uint64_t number) {
   const CpuDevice device;
   Visitor visitor(device, {});
-  return ReadGolden(batch, Measure(visitor, batch, -1), number);
+  return ReadGolden(batch, MeasureBatch(visitor, batch, -1), number);
 }
 
 TEST(GoldenTest, IsRightOnThisHostAndHasATime) {

@@ -15,8 +15,8 @@
 namespace hone::agent {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class FakeRoot : public testing::Test {
  protected:

@@ -25,7 +25,7 @@
 namespace hone::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kPatience(30);
 

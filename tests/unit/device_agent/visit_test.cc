@@ -16,12 +16,12 @@
 namespace hone::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class VisitTest : public testing::Test {
  protected:
   std::map<std::string, v1::Outcome> Run(const v1::Batch& batch) {
-    result_ = Measure(visitor_, batch, -1);
+    result_ = MeasureBatch(visitor_, batch, -1);
     EXPECT_EQ(result_.error(), "");
     std::map<std::string, v1::Outcome> outcomes;
     for (const v1::CandidateOutcome& outcome : result_.outcomes()) outcomes[outcome.candidate_id()] = outcome.outcome();
@@ -117,7 +117,7 @@ TEST_F(VisitTest, WhenTimeIsOverARunningKernelIsEndedAndNotBlamed) {
   v1::Batch batch = HandMadeBatch({"good", "hang"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   batch.mutable_policy()->set_visit_seconds(2);
-  const v1::BatchResult result = Measure(visitor, batch, -1);
+  const v1::BatchResult result = MeasureBatch(visitor, batch, -1);
   EXPECT_EQ(result.error(), "");
   ASSERT_EQ(result.outcomes_size(), 1);
   EXPECT_EQ(result.outcomes(0).candidate_id(), "good");
@@ -125,7 +125,8 @@ TEST_F(VisitTest, WhenTimeIsOverARunningKernelIsEndedAndNotBlamed) {
   *batch.mutable_reference() = HandMadeKernel("hang");
   batch.set_fill_seed(99);  // not in the cache
   batch.mutable_policy()->set_visit_seconds(0.1);
-  EXPECT_THAT(Measure(visitor, batch, -1).error(), HasSubstr("time was over before the reference kernel had ended"));
+  EXPECT_THAT(MeasureBatch(visitor, batch, -1).error(),
+              HasSubstr("time was over before the reference kernel had ended"));
 }
 
 TEST_F(VisitTest, ConfirmationPairsAllCandidates) {
@@ -236,7 +237,7 @@ TEST_F(VisitTest, ChildCanNeitherForkNorSignal) {
 
 TEST_F(VisitTest, MemoryIsLimited) {
   Visitor limited(device_, Visitor::Options{1 << 30, 1 << 20});
-  const v1::BatchResult result = Measure(limited, HandMadeBatch({"eat_memory", "good"}), -1);
+  const v1::BatchResult result = MeasureBatch(limited, HandMadeBatch({"eat_memory", "good"}), -1);
   ASSERT_EQ(result.error(), "");
   EXPECT_TRUE(result.outcomes(0).outcome().has_failure());
   EXPECT_TRUE(result.outcomes(1).outcome().has_timing());
@@ -251,16 +252,16 @@ TEST_F(VisitTest, BatchThatCannotBeMeasured) {
   v1::Batch batch = HandMadeBatch({"good"});
   *batch.mutable_reference() = HandMadeKernel("crash");
   batch.set_workload("other");
-  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("reference kernel failed: crashed with SIGSEGV"));
+  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("reference kernel failed: crashed with SIGSEGV"));
   *batch.mutable_reference() = HandMadeKernel("hang");
   batch.mutable_policy()->set_reference_timeout_seconds(0.05);
-  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("reference kernel failed"));
+  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("reference kernel failed"));
   batch = HandMadeBatch({"good"});
   batch.set_artifact("no shared object");
-  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("does not load"));
+  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("does not load"));
   batch = HandMadeBatch({"good"});
   batch.mutable_buffers(0)->set_bytes(3999);
-  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("buffer 'x'"));
+  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("buffer 'x'"));
 }
 
 TEST_F(VisitTest, KernelsThatAreCalledOtherwiseThanTheBatchSays) {
@@ -268,7 +269,7 @@ TEST_F(VisitTest, KernelsThatAreCalledOtherwiseThanTheBatchSays) {
     v1::Batch batch = HandMadeBatch({"good"});
     v1::Kernel* kernel = batch.mutable_candidates(0)->mutable_kernel();
     kernel->set_interface(absl::StrReplaceAll(kernel->interface(), {{from, to}}));
-    return Measure(visitor_, batch, -1).error();
+    return MeasureBatch(visitor_, batch, -1).error();
   };
   EXPECT_THAT(error("input f32[1000]", "input f32[1001]"),
               HasSubstr("candidate 'good': buffer 'x' is input f32[1000] in the batch, but input f32[1001]"));
@@ -284,7 +285,7 @@ TEST_F(VisitTest, ReferenceIsRunOncePerWorkloadAndSeed) {
   *batch.mutable_reference() = HandMadeKernel("crash");  // would fail the batch if it were called
   Run(batch);
   batch.set_fill_seed(8);
-  EXPECT_THAT(Measure(visitor_, batch, -1).error(), HasSubstr("reference"));
+  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("reference"));
 }
 
 // What a batch claims, and what its reference computes, is its own affair.
@@ -313,7 +314,7 @@ TEST_F(VisitTest, CancelStopsAHangingKernel) {
   batch = HandMadeBatch({"hang"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   ASSERT_EQ(write(ends[1], "x", 1), 1);
-  EXPECT_EQ(Measure(visitor_, batch, ends[0]).error(), "cancelled");
+  EXPECT_EQ(MeasureBatch(visitor_, batch, ends[0]).error(), "cancelled");
   close(ends[0]);
   close(ends[1]);
 }

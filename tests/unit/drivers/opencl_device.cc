@@ -5,7 +5,7 @@
 
 #include "base/temporary_folder.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 using drivers::Error;
 using drivers::opencl::Device;
@@ -40,4 +40,4 @@ void OpenClTest::SetUp() {
 
 drivers::opencl::Deadline Soon() { return std::chrono::steady_clock::now() + std::chrono::minutes(5); }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -8,7 +8,7 @@
 
 #include "drivers/opencl.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 // Null where the machine has no OpenCL device, with the reason. Opened once in a process. PoCL keeps its code in a
 // folder that goes with the process, and offers groups of 256 lanes: it keeps what lives across a barrier on the stack,
@@ -28,6 +28,6 @@ class OpenClTest : public ::testing::Test {
 // Far enough away for anything that ends.
 drivers::opencl::Deadline Soon();
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_DRIVERS_OPENCL_DEVICE_H_

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Lt;
-using OpenCl = hone::testing::OpenClTest;
+using OpenCl = hone::tests::OpenClTest;
 namespace fs = std::filesystem;
 
 constexpr char kSource[] = R"(
@@ -98,7 +98,7 @@ TEST_F(OpenCl, RunsKernelsInOrder) {
   const Buffer x = BufferOf(device(), {1, 2, 3, 4, 5, 6, 7, 8}), y = BufferOf(device(), std::vector<int>(8));
   const Kernel twice = KernelOf(device(), "twice", {x}), turn = KernelOf(device(), "turn", {x, y});
   const Launch launches[] = {{&twice, 2, 4}, {&turn, 2, 4}};
-  const Error ran = device().Run(launches, hone::testing::Soon());
+  const Error ran = device().Run(launches, hone::tests::Soon());
   ASSERT_TRUE(ran.ok()) << ran.text;
   EXPECT_THAT(Ints(device(), y), ElementsAre(8, 6, 4, 2, 16, 14, 12, 10));
 }
@@ -119,7 +119,7 @@ TEST_F(OpenCl, HandlesMayGoInAnyOrder) {
   const Kernel kernel = KernelOf(device(), "twice", {*buffer});  // its program has gone
   buffer.reset();
   const Launch launch{&kernel, 1, 4};
-  ASSERT_TRUE(device().Run(std::span(&launch, 1), hone::testing::Soon()).ok());
+  ASSERT_TRUE(device().Run(std::span(&launch, 1), hone::tests::Soon()).ok());
   EXPECT_THAT(Ints(device(), result), ElementsAre(2, 4, 6, 8));
 }
 
@@ -171,7 +171,7 @@ TEST_F(OpenCl, TimesEveryRepeat) {
   const Kernel twice = KernelOf(device(), "twice", {x});
   const Launch launches[] = {{&twice, 4, 64}, {&twice, 4, 64}};
   Timing timing;
-  const Error ran = device().Time(launches, 3, hone::testing::Soon(), &timing);
+  const Error ran = device().Time(launches, 3, hone::tests::Soon(), &timing);
   ASSERT_TRUE(ran.ok()) << ran.text;
   EXPECT_THAT(timing.device_seconds, ElementsAre(Gt(0), Gt(0), Gt(0)));
   EXPECT_GT(timing.wall_seconds, 0);
@@ -213,7 +213,7 @@ TEST_F(OpenCl, WhatTheDeviceRefusesNamesTheKernel) {
   EXPECT_THAT(kernel.SetArg(2, x).text, HasSubstr("argument 2 of kernel 'turn'"));
   ASSERT_TRUE(kernel.SetArg(0, x).ok() && kernel.SetArg(1, x).ok());
   const Launch launch{&kernel, 1, device().info().max_group_lanes * 2};
-  const Error refused = device().Run(std::span(&launch, 1), hone::testing::Soon());
+  const Error refused = device().Run(std::span(&launch, 1), hone::tests::Soon());
   EXPECT_EQ(refused.trouble, Trouble::kProgram);
   EXPECT_THAT(refused.text, AllOf(HasSubstr("'turn'"), HasSubstr("1 groups of")));
 }
@@ -244,7 +244,7 @@ TEST_F(OpenCl, BinariesAreKeptAndFoundAgain) {
   const Buffer x = BufferOf(device(), {1, 2, 3, 4});
   const Kernel twice = KernelOf(device(), "twice", {x}, options);
   const Launch launch{&twice, 1, 4};
-  ASSERT_TRUE(device().Run(std::span(&launch, 1), hone::testing::Soon()).ok());
+  ASSERT_TRUE(device().Run(std::span(&launch, 1), hone::tests::Soon()).ok());
   EXPECT_THAT(Ints(device(), x), ElementsAre(2, 4, 6, 8));
 
   BuildOptions other = options;

@@ -7,7 +7,7 @@
 namespace hone::graph {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 void ExpectInvalid(const std::string& model, const std::string& text) {
   const absl::Status status = ImportError(model);

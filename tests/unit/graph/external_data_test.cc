@@ -12,8 +12,8 @@ namespace hone::graph {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class ExternalData : public testing::Test {
  protected:

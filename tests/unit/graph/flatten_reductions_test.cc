@@ -10,7 +10,7 @@ namespace hone::graph {
 namespace {
 
 using Ints = std::vector<int64_t>;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // The shape of what the reduction reads, after all passes.
 Ints ReducedShape(const Graph& graph, std::string_view op) {

@@ -11,7 +11,7 @@
 namespace hone::graph {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // Labels of the kernels of the model as imported; also checks that they compute what single nodes compute.
 std::vector<std::string> Kernels(const GraphBuilder& b) { return CallLabels(PlanOf(Import(b.Model()))); }

@@ -8,8 +8,8 @@
 namespace hone::graph {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 

@@ -8,8 +8,8 @@
 namespace hone::graph {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string IfModel(bool condition) {
   GraphBuilder then_branch, else_branch, b;

@@ -8,21 +8,22 @@ namespace hone::graph {
 namespace {
 
 using Ints = std::vector<int64_t>;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
-struct Case {
+struct TransposedCase {
   Ints kernel, strides, pads, extra;
 };
 
 // Odd and even kernels, strides and pads; kernels shorter than the stride, whose last phases have no taps. Phase by
 // phase, or, for few output channels, all products first.
 TEST(LowerConvTranspose, KeepsTheMeaning) {
-  const std::vector<Case> cases = {{{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}},
-                                   {{3, 3}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
-                                   {{5, 4}, {3, 2}, {2, 1, 0, 2}, {1, 0}}, {{2, 1}, {3, 2}, {0, 0, 0, 0}, {0, 0}},
-                                   {{5, 3}, {2, 1}, {3, 1, 2, 1}, {0, 0}}};
+  const std::vector<TransposedCase> cases = {
+      {{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}},
+      {{3, 3}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
+      {{5, 4}, {3, 2}, {2, 1, 0, 2}, {1, 0}}, {{2, 1}, {3, 2}, {0, 0, 0, 0}, {0, 0}},
+      {{5, 3}, {2, 1}, {3, 1, 2, 1}, {0, 0}}};
   int phased = 0, summed = 0;
-  for (const Case& c : cases) {
+  for (const TransposedCase& c : cases) {
     for (const int outputs : {16, 3}) {
       SCOPED_TRACE(testing::PrintToString(c.kernel) + testing::PrintToString(c.strides) + std::to_string(outputs));
       GraphBuilder b;

@@ -8,7 +8,7 @@ namespace hone::graph {
 namespace {
 
 using Ints = std::vector<int64_t>;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 struct Case {
   int in, out, groups;

@@ -7,7 +7,7 @@
 namespace hone::graph {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(LowerMatMul, GemmInAllForms) {
   for (int trans_a : {0, 1}) {

@@ -14,7 +14,7 @@ Message NamedAttribute(const std::string& name, int type) {
   return attribute;
 }
 
-std::string TensorType(int dtype, const Dims* shape) {
+std::string TensorTypeMessage(int dtype, const Dims* shape) {
   Message tensor_type;
   tensor_type.Int(1, dtype);
   if (shape != nullptr) {
@@ -98,12 +98,12 @@ std::string RawTensor(const std::string& name, int dtype, const std::vector<int6
 }
 
 GraphBuilder& GraphBuilder::Input(const std::string& name, const Dims& shape, int dtype) {
-  graph_.Text(11, Message().Text(1, name).Text(2, TensorType(dtype, &shape)).bytes());
+  graph_.Text(11, Message().Text(1, name).Text(2, TensorTypeMessage(dtype, &shape)).bytes());
   return *this;
 }
 
 GraphBuilder& GraphBuilder::InputWithoutShape(const std::string& name, int dtype) {
-  graph_.Text(11, Message().Text(1, name).Text(2, TensorType(dtype, nullptr)).bytes());
+  graph_.Text(11, Message().Text(1, name).Text(2, TensorTypeMessage(dtype, nullptr)).bytes());
   return *this;
 }
 

@@ -14,9 +14,9 @@
 namespace hone::graph {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 ir::Bytes Bytes(const std::vector<float>& values) {
   ir::Bytes bytes(values.size() * sizeof(float));

@@ -7,7 +7,7 @@
 namespace hone::graph {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 GraphBuilder WithNumbers() {
   GraphBuilder b;

@@ -7,8 +7,8 @@
 namespace hone::graph {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(Simplify, NodesThatDoNothingGo) {
   GraphBuilder b;

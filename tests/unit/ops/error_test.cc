@@ -6,7 +6,7 @@ namespace hone::graph {
 namespace {
 
 using ir::DType;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 void ExpectError(const OpCase& test_case, absl::StatusCode code, const std::string& text) {
   const auto result = RunCase(test_case);

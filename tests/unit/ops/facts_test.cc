@@ -27,7 +27,7 @@ using ir::DType;
 
 constexpr int64_t kMaxSteps = 1 << 20;
 
-struct Attempt {
+struct FactAttempt {
   std::vector<Constant> inputs;
   std::map<std::string, Attribute> attributes = {};
   int opset = 17;
@@ -48,7 +48,7 @@ Constant Data(DType dtype, const Shape& shape, int64_t seed = 1) {
   return Tensor(dtype, shape, numbers);
 }
 
-std::vector<std::map<std::string, Attribute>> AttributeSets(size_t rank) {
+std::vector<std::map<std::string, Attribute>> FactAttributeSets(size_t rank) {
   const size_t space = rank > 2 ? rank - 2 : 1;
   return {{},
           {{"axis", Int(1)},
@@ -123,10 +123,10 @@ std::vector<std::vector<Constant>> InputLists(DType type, const Shape& shape) {
 }
 
 // For operators that want something of their own.
-std::vector<Attempt> SpecialAttempts() {
+std::vector<FactAttempt> SpecialAttempts() {
   const DType f32 = DType::kFloat32, u8 = DType::kUInt8;
   const Constant scale = Floats({}, {0.5}), zero = Tensor(u8, {}, {3});
-  std::vector<Attempt> attempts = {
+  std::vector<FactAttempt> attempts = {
       {{Data(f32, {2, 3, 3})}},
       {{Data(f32, {2, 6, 1})}},
       {{Data(f32, {1, 8, 1}), Ints({}, {2}), Absent(), Ints({}, {4})}},
@@ -148,11 +148,11 @@ std::vector<Attempt> SpecialAttempts() {
   return attempts;
 }
 
-std::vector<Attempt> Attempts() {
-  std::vector<Attempt> attempts = SpecialAttempts();
+std::vector<FactAttempt> Attempts() {
+  std::vector<FactAttempt> attempts = SpecialAttempts();
   for (DType type : {DType::kFloat32, DType::kInt32, DType::kUInt8, DType::kBool}) {
     for (const Shape& shape : {Shape{6}, Shape{4, 6}, Shape{2, 3, 4}, Shape{1, 4, 2, 6}, Shape{1, 4, 2, 2, 3}}) {
-      for (const auto& attributes : AttributeSets(shape.size())) {
+      for (const auto& attributes : FactAttributeSets(shape.size())) {
         for (const auto& inputs : InputLists(type, shape)) {
           attempts.push_back({inputs, attributes, 1, 1});
           attempts.push_back({inputs, attributes, 18, 1});
@@ -165,7 +165,7 @@ std::vector<Attempt> Attempts() {
 }
 
 // The operator as a node that has no inputs and outputs yet.
-Node MakeNode(const OpFamily& family, const OpDef& op, const Attempt& attempt) {
+Node MakeNode(const OpFamily& family, const OpDef& op, const FactAttempt& attempt) {
   Node node;
   node.name = "node";
   node.op = op.name;
@@ -175,7 +175,7 @@ Node MakeNode(const OpFamily& family, const OpDef& op, const Attempt& attempt) {
   return node;
 }
 
-std::string Describe(const Node& node, const std::vector<Constant>& inputs) {
+std::string DescribeNode(const Node& node, const std::vector<Constant>& inputs) {
   std::string text = node.op;
   for (const Constant& input : inputs) text += input.data == nullptr ? " none" : " " + Print(input.type);
   for (const auto& [name, value] : node.attributes) text += " " + name;
@@ -412,9 +412,9 @@ std::optional<bool> MovesAxes(const Node& node, const std::vector<Constant>& inp
 // Calls check(node, attempt) for every attempt that the operator takes, as long as it returns true.
 template <typename Check>
 void TryAll(const OpFamily& family, const OpDef& op, const Check& check) {
-  static const std::vector<Attempt> kAttempts = Attempts();
+  static const std::vector<FactAttempt> kAttempts = Attempts();
   int taken = 0;
-  for (const Attempt& attempt : kAttempts) {
+  for (const FactAttempt& attempt : kAttempts) {
     const Node node = MakeNode(family, op, attempt);
     const Graph graph = GraphOf(node, attempt.inputs, attempt.outputs);
     if (!EmitNode(graph, graph.nodes[0]).ok()) continue;
@@ -434,10 +434,10 @@ void ForEachOperator(const Body& body) {
 TEST(Facts, MovementIsWhatTheExpressionsShow) {
   ForEachOperator([](const OpFamily& family, const OpDef& op) {
     std::optional<Movement> shown;  // the least of all attempts
-    TryAll(family, op, [&](const Node& node, const Attempt& attempt) {
+    TryAll(family, op, [&](const Node& node, const FactAttempt& attempt) {
       const std::optional<Movement> here = MovementOf(node, attempt.inputs, attempt.outputs);
       if (!here) return true;
-      EXPECT_GE(*here, op.facts.movement) << Describe(node, attempt.inputs) << " does not move as stated";
+      EXPECT_GE(*here, op.facts.movement) << DescribeNode(node, attempt.inputs) << " does not move as stated";
       shown = std::min(shown.value_or(*here), *here);
       return *here >= op.facts.movement && *shown > Movement::kNone;
     });
@@ -450,10 +450,10 @@ TEST(Facts, BroadcastIsWhatTheExpressionsShow) {
   ForEachOperator([](const OpFamily& family, const OpDef& op) {
     const bool stated = op.facts.axes.form == AxisForm::kBroadcast;
     bool shown = true;
-    TryAll(family, op, [&](const Node& node, const Attempt& attempt) {
+    TryAll(family, op, [&](const Node& node, const FactAttempt& attempt) {
       if (stated && (attempt.outputs > 1 || node.opset < op.facts.axes.since)) return true;
       shown = shown && attempt.outputs == 1 && Broadcasts(node, attempt.inputs);
-      EXPECT_TRUE(shown || !stated) << Describe(node, attempt.inputs) << " does not broadcast as stated";
+      EXPECT_TRUE(shown || !stated) << DescribeNode(node, attempt.inputs) << " does not broadcast as stated";
       return shown;
     });
     EXPECT_EQ(shown, stated) << op.name << " works element by element: state it, or add an attempt that shows else";
@@ -464,10 +464,10 @@ TEST(Facts, AxesMoveAsTheFormSays) {
   ForEachOperator([](const OpFamily& family, const OpDef& op) {
     if (op.facts.axes.form == AxisForm::kOwn) return;
     std::set<size_t> ranks;
-    TryAll(family, op, [&](const Node& node, const Attempt& attempt) {
+    TryAll(family, op, [&](const Node& node, const FactAttempt& attempt) {
       const std::optional<bool> moves = MovesAxes(node, attempt.inputs, attempt.outputs);
       if (moves) ranks.insert(attempt.inputs[0].type.shape.size());
-      EXPECT_TRUE(moves.value_or(true)) << Describe(node, attempt.inputs) << " differs with the channels last";
+      EXPECT_TRUE(moves.value_or(true)) << DescribeNode(node, attempt.inputs) << " differs with the channels last";
       return moves.value_or(true);
     });
     EXPECT_TRUE(ranks.contains(4)) << "no attempt moves the axes of " << op.name << ": add one to this test";

@@ -9,7 +9,7 @@ namespace {
 
 using ir::DType;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(ReduceOps, AllTen) {
   const Constant x = Floats({2, 2}, {1, -2, 3, 4});
@@ -37,10 +37,10 @@ TEST(ReduceOps, AxesInAllForms) {
 }
 
 TEST(ReduceOps, ExtremesOfNothingAndOfEverything) {
-  ExpectOutput({"ReduceMax", {Floats({0}, {})}}, {1}, {-kInf});
+  ExpectOutput({"ReduceMax", {Floats({0}, {})}}, {1}, {-kInfinity});
   ExpectOutput({"ReduceSum", {Floats({2, 0}, {}), Ints({1}, {1})}}, {2, 1}, {0, 0});
   ExpectOutput({"ReduceMax", {Bools({2}, {0, 1})}, {}, 20}, {1}, {1});
-  ExpectOutput({"ReduceLogSumExp", {Floats({2}, {-kInf, -kInf})}}, {1}, {-kInf});
+  ExpectOutput({"ReduceLogSumExp", {Floats({2}, {-kInfinity, -kInfinity})}}, {1}, {-kInfinity});
   ExpectOutput({"ReduceLogSumExp", {Floats({2}, {1000, 1000})}}, {1}, {1000 + std::log(2)});
 }
 

@@ -12,7 +12,7 @@
 namespace hone::package {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 PackageProgram ProgramOf(std::vector<PackageTensor> inputs, std::vector<PackageTensor> outputs) {
   PackageProgram program;

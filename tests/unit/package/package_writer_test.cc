@@ -23,12 +23,12 @@
 namespace hone::package {
 namespace {
 
-using ::hone::testing::AddProgram;
-using ::hone::testing::ReadWholeFile;
-using ::hone::testing::RunCommand;
-using ::hone::testing::TinyContents;
-using ::hone::testing::TinyOpenClProgram;
-using ::hone::testing::WriteWholeFile;
+using ::hone::tests::AddProgram;
+using ::hone::tests::ReadWholeFile;
+using ::hone::tests::RunCommand;
+using ::hone::tests::TinyContents;
+using ::hone::tests::TinyOpenClProgram;
+using ::hone::tests::WriteWholeFile;
 using ::testing::HasSubstr;
 
 // Not loaded here, so any bytes will do.
@@ -60,7 +60,7 @@ TEST(PackageWriterTest, WritesWhatTheRuntimeReads) {
   EXPECT_EQ(program.manifest->arena_bytes, 256u);
   EXPECT_EQ(program.kernels, contents.programs[0].kernels);
   EXPECT_EQ(std::string(program.code.begin(), program.code.end()), kCode);
-  EXPECT_EQ(std::memcmp(view.constants.data() + program.tensors[1].offset, testing::kBias.data(), 32), 0);
+  EXPECT_EQ(std::memcmp(view.constants.data() + program.tensors[1].offset, tests::kBias.data(), 32), 0);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(view.constants.data()) % 4096, 0u);
   EXPECT_EQ(view.metadata, ToJson(contents.metadata));
 }
@@ -102,7 +102,7 @@ TEST(PackageWriterTest, AnEmptyModelIsAPackage) {
 TEST(PackageWriterTest, ProgramsShareTheirConstants) {
   PackageContents contents = TinyContents(kCode);
   AddProgram(contents, TinyOpenClProgram(), "opencl");
-  const std::vector<float> copy(testing::kBias.begin(), testing::kBias.end());  // equal, elsewhere in memory
+  const std::vector<float> copy(tests::kBias.begin(), tests::kBias.end());  // equal, elsewhere in memory
   contents.programs[1].tensors[1].data = {reinterpret_cast<const uint8_t*>(copy.data()), copy.size() * sizeof(float)};
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   ASSERT_TRUE(WritePackage(contents, folder / "p.hone").ok());

@@ -2,9 +2,9 @@
 
 namespace hone::opt {
 
-std::vector<testing::GoldenFile> ReadGoldenCases() { return testing::ReadGoldenFiles("passes"); }
+std::vector<tests::GoldenFile> ReadGoldenCases() { return tests::ReadGoldenFiles("passes"); }
 
-std::string ActualOf(const testing::GoldenFile& golden, const PassTables& tables) {
+std::string ActualOf(const tests::GoldenFile& golden, const PassTables& tables) {
   const absl::StatusOr<std::string> result = Opt(golden.input, {.verify_each = true}, tables);
   return result.ok() ? *result : "error: " + std::string(result.status().message()) + "\n";
 }

@@ -10,18 +10,18 @@ namespace hone::opt {
 namespace {
 
 TEST(GoldenPasses, FilesAreAsExpected) {
-  const std::vector<testing::GoldenFile> cases = ReadGoldenCases();
+  const std::vector<tests::GoldenFile> cases = ReadGoldenCases();
   ASSERT_FALSE(cases.empty());
-  for (const testing::GoldenFile& golden : cases) {
+  for (const tests::GoldenFile& golden : cases) {
     const std::string actual = ActualOf(golden);
     EXPECT_EQ(actual, golden.expected) << golden.path;
-    testing::UpdateGoldenFile(golden, actual);
+    tests::UpdateGoldenFile(golden, actual);
   }
 }
 
 // What a golden file expects must also be right.
 TEST(GoldenPasses, KeepTheMeaning) {
-  for (const testing::GoldenFile& golden : ReadGoldenCases()) {
+  for (const tests::GoldenFile& golden : ReadGoldenCases()) {
     if (golden.expected.starts_with("error: ")) continue;
     EXPECT_EQ(Opt(golden.input, {.interpret = true}).status(), absl::OkStatus()) << golden.path;
   }
@@ -30,7 +30,7 @@ TEST(GoldenPasses, KeepTheMeaning) {
 // The passes that the golden files of that kind of program run.
 std::set<std::string> PassesRun(bool graphs) {
   std::set<std::string> names;
-  for (const testing::GoldenFile& golden : ReadGoldenCases()) {
+  for (const tests::GoldenFile& golden : ReadGoldenCases()) {
     if (golden.path.filename().string().starts_with("graph_") != graphs) continue;
     const std::string head = golden.input.substr(0, golden.input.find('\n'));
     for (const std::string_view name : SplitNames(std::string_view(head).substr(head.find('=') + 1))) {

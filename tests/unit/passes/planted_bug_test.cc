@@ -76,7 +76,7 @@ y: f32[4] = Relu(a)
 output y as "y"
 )";
 
-std::string Message(const absl::StatusOr<std::string>& result) {
+std::string ErrorText(const absl::StatusOr<std::string>& result) {
   return result.ok() ? "no error" : std::string(result.status().message());
 }
 
@@ -107,7 +107,7 @@ class PlantedBug : public ::testing::Test {
 TEST_F(PlantedBug, TheVerifierNamesThePassAndItsReproducerReplays) {
   const auto broken = Broken("unroll", UnrollWithoutTheVariable);
   const PassTables tables{.func = broken};
-  const std::string text = Message(
+  const std::string text = ErrorText(
       Opt(kTail, {.passes = "vectorize,unroll,simplify", .verify_each = true, .reproducers = reproducers_}, tables));
   EXPECT_THAT(text, HasSubstr("the program is illegal after unroll"));
   EXPECT_THAT(text, HasSubstr("'i'"));
@@ -116,22 +116,22 @@ TEST_F(PlantedBug, TheVerifierNamesThePassAndItsReproducerReplays) {
   const std::string reproducer = Reproducer();
   EXPECT_THAT(reproducer, ::testing::StartsWith("# run: passes=unroll,simplify\n"));
   EXPECT_THAT(reproducer, HasSubstr("ramp(")) << "the program as vectorize left it";
-  EXPECT_THAT(Message(Opt(reproducer, {.verify_each = true}, tables)), HasSubstr("illegal after unroll"));
-  EXPECT_EQ(Message(Opt(reproducer, {.verify_each = true})), "no error") << "once the pass is mended";
+  EXPECT_THAT(ErrorText(Opt(reproducer, {.verify_each = true}, tables)), HasSubstr("illegal after unroll"));
+  EXPECT_EQ(ErrorText(Opt(reproducer, {.verify_each = true})), "no error") << "once the pass is mended";
 }
 
 TEST_F(PlantedBug, TheInterpreterFindsAWrongResult) {
   const auto broken = Broken("vectorize", VectorizeWithoutMasks);
   const PassTables tables{.func = broken};
   const std::string passes = "vectorize,simplify";
-  EXPECT_EQ(Message(Opt(kTail, {.passes = passes, .verify_each = true}, tables)), "no error") << "it is legal";
+  EXPECT_EQ(ErrorText(Opt(kTail, {.passes = passes, .verify_each = true}, tables)), "no error") << "it is legal";
   const std::string text =
-      Message(Opt(kTail, {.passes = passes, .interpret = true, .reproducers = reproducers_}, tables));
+      ErrorText(Opt(kTail, {.passes = passes, .interpret = true, .reproducers = reproducers_}, tables));
   EXPECT_THAT(text, HasSubstr("after pass vectorize: element 22 of A is"));
   EXPECT_THAT(text, HasSubstr("--interpret"));
   const std::string reproducer = Reproducer();
-  EXPECT_THAT(Message(Opt(reproducer, {.interpret = true}, tables)), HasSubstr("after pass vectorize"));
-  EXPECT_EQ(Message(Opt(reproducer, {.interpret = true})), "no error") << "once the pass is mended";
+  EXPECT_THAT(ErrorText(Opt(reproducer, {.interpret = true}, tables)), HasSubstr("after pass vectorize"));
+  EXPECT_EQ(ErrorText(Opt(reproducer, {.interpret = true})), "no error") << "once the pass is mended";
 }
 
 // A golden file finds every pass that does not do its work.
@@ -140,12 +140,12 @@ TEST_F(PlantedBug, AGoldenFileFindsIt) {
                                                                                 {"unroll", UnrollWithoutTheVariable}};
   for (const auto& pass : passes::FuncPasses()) bugs.emplace_back(pass.name, Idle);
   for (const auto& pass : passes::GridPasses()) bugs.emplace_back(pass.name, Idle);
-  const std::vector<testing::GoldenFile> cases = ReadGoldenCases();
+  const std::vector<tests::GoldenFile> cases = ReadGoldenCases();
   for (const auto& [name, run] : bugs) {
     const auto broken = Broken(name, run);
     const auto broken_grid = WithPass(passes::GridPasses(), {name, run});
     int found = 0;
-    for (const testing::GoldenFile& golden : cases)
+    for (const tests::GoldenFile& golden : cases)
       found += ActualOf(golden, {.func = broken, .grid = broken_grid}) != golden.expected;
     EXPECT_GT(found, 0) << name;
   }
@@ -154,18 +154,18 @@ TEST_F(PlantedBug, AGoldenFileFindsIt) {
 TEST_F(PlantedBug, TheVerifierNamesAGraphPass) {
   const auto broken = Broken("simplify", SimplifyToAnotherType);
   const std::string text =
-      Message(Opt(kGraph, {.passes = "all", .verify_each = true, .reproducers = reproducers_}, {.graph = broken}));
+      ErrorText(Opt(kGraph, {.passes = "all", .verify_each = true, .reproducers = reproducers_}, {.graph = broken}));
   EXPECT_THAT(text, HasSubstr("illegal after simplify"));
   EXPECT_THAT(text, HasSubstr("is f32[2,2], but the operator makes f32[4]"));
-  EXPECT_THAT(Message(Opt(Reproducer(), {.verify_each = true}, {.graph = broken})),
+  EXPECT_THAT(ErrorText(Opt(Reproducer(), {.verify_each = true}, {.graph = broken})),
               HasSubstr("illegal after simplify"));
-  EXPECT_EQ(Message(Opt(Reproducer(), {.verify_each = true})), "no error");
+  EXPECT_EQ(ErrorText(Opt(Reproducer(), {.verify_each = true})), "no error");
 }
 
 TEST_F(PlantedBug, TheInterpreterFindsAWrongGraph) {
   const auto broken = Broken("simplify", SimplifyAwayRelus);
-  EXPECT_EQ(Message(Opt(kGraph, {.passes = "all", .verify_each = true}, {.graph = broken})), "no error");
-  EXPECT_THAT(Message(Opt(kGraph, {.passes = "all", .interpret = true}, {.graph = broken})),
+  EXPECT_EQ(ErrorText(Opt(kGraph, {.passes = "all", .verify_each = true}, {.graph = broken})), "no error");
+  EXPECT_THAT(ErrorText(Opt(kGraph, {.passes = "all", .interpret = true}, {.graph = broken})),
               HasSubstr("after pass simplify: element"));
 }
 

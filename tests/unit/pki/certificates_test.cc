@@ -9,8 +9,8 @@
 namespace hone::pki {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 const Validity kDay = {kNow, kNow + absl::Hours(24)};

@@ -10,10 +10,10 @@
 namespace hone::pki {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+const absl::Time kToday = absl::FromUnixSeconds(1'800'000'000);
 
 mode_t ModeOf(const std::filesystem::path& path) {
   struct stat facts{};
@@ -49,12 +49,12 @@ TEST(IdentityFolder, SaysWhoItIsFor) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::filesystem::path pki = folder / "pki", own = folder / "own";
   EXPECT_THAT(std::string(IdentityIn(own).status().message()), HasSubstr("join a farm first"));
-  ASSERT_TRUE(MakeTrackerFolder(pki, {"localhost"}, kNow).ok());
+  ASSERT_TRUE(MakeTrackerFolder(pki, {"localhost"}, kToday).ok());
   const auto authority = ReadAuthority(pki).value();
-  ASSERT_TRUE(IssueIdentity(*authority, own, {Role::kAgent, "board"}, "t:1", kNow).ok());
+  ASSERT_TRUE(IssueIdentity(*authority, own, {Role::kAgent, "board"}, "t:1", kToday).ok());
   EXPECT_EQ(NameIn(own, Role::kAgent).value(), "board");
   EXPECT_THAT(std::string(NameIn(own, Role::kTuner).status().message()), HasSubstr("role tuner is needed"));
-  EXPECT_TRUE(absl::IsAlreadyExists(IssueIdentity(*authority, own, {Role::kAgent, "c"}, "t:1", kNow)));
+  EXPECT_TRUE(absl::IsAlreadyExists(IssueIdentity(*authority, own, {Role::kAgent, "c"}, "t:1", kToday)));
   ASSERT_EQ(chmod(own.c_str(), 0755), 0);
   EXPECT_TRUE(absl::IsPermissionDenied(IdentityIn(own).status()));
   ASSERT_EQ(chmod(own.c_str(), 0700), 0);
@@ -65,11 +65,11 @@ TEST(IdentityFolder, SaysWhoItIsFor) {
 TEST(TrackerFolder, IsMadeOnceAndItsKeyIsSecret) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::filesystem::path pki = folder / "pki";
-  ASSERT_TRUE(MakeTrackerFolder(pki, {"localhost", "10.0.0.5"}, kNow).ok());
+  ASSERT_TRUE(MakeTrackerFolder(pki, {"localhost", "10.0.0.5"}, kToday).ok());
   EXPECT_EQ(ModeOf(pki / "authority.key"), 0600u);
   EXPECT_EQ(ModeOf(pki), 0700u);
   const std::string key = ReadFile(pki / "authority.key").value();
-  EXPECT_TRUE(absl::IsAlreadyExists(MakeTrackerFolder(pki, {"localhost"}, kNow)));
+  EXPECT_TRUE(absl::IsAlreadyExists(MakeTrackerFolder(pki, {"localhost"}, kToday)));
   EXPECT_EQ(ReadFile(pki / "authority.key").value(), key);
   EXPECT_THAT(*HostsIn(ReadFile(FilesIn(pki).identity).value()), ElementsAre("localhost", "10.0.0.5"));
   std::filesystem::remove(pki / "authority.key");

@@ -14,9 +14,9 @@
 namespace hone::records {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-std::string Page() {
+std::string TextOfPage() {
   std::ifstream file(HONE_SOURCE_DIR "/docs/RECORDS.md");
   std::stringstream text;
   text << file.rdbuf();
@@ -72,7 +72,7 @@ class DocsTest : public testing::Test {
 };
 
 TEST_F(DocsTest, EveryExampleRunsAndFindsWhatItSays) {
-  const std::vector<std::string> examples = SqlExamples(Page());
+  const std::vector<std::string> examples = SqlExamples(TextOfPage());
   ASSERT_EQ(examples.size(), 5u);
   EXPECT_THAT(Run(examples[0]),
               testing::ElementsAre("conv2d 64x56x56 3x3 + relu|a|1.0", "conv2d 64x56x56 3x3 + relu|b|4.0"));
@@ -84,7 +84,7 @@ TEST_F(DocsTest, EveryExampleRunsAndFindsWhatItSays) {
 }
 
 TEST_F(DocsTest, ThePageNamesEveryColumnAndFailureKind) {
-  const std::string page = Page();
+  const std::string page = TextOfPage();
   for (const Column& column : kColumns) {
     EXPECT_THAT(page, HasSubstr(fmt::format("`{}`", column.name)));
     EXPECT_THAT(page, HasSubstr(fmt::format("`{}`", column.json)));

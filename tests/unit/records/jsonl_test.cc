@@ -12,8 +12,8 @@
 namespace hone::records {
 namespace {
 
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 std::unique_ptr<Store> OpenOrDie(const std::filesystem::path& path) {
   auto store = Store::Open(path, OpenMode::kReadWrite);

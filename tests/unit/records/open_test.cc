@@ -18,8 +18,8 @@
 namespace hone::records {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class OpenTest : public testing::Test {
  protected:

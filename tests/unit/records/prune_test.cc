@@ -11,8 +11,8 @@
 namespace hone::records {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 Contender Timed(int64_t row, std::string schedule, double seconds) {
   return {.row = row,

@@ -10,7 +10,7 @@
 namespace hone::records {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(FailureKindTest, EveryKindHasANameThatReadsBack) {
   for (const FailureKind kind : kAllFailureKinds) EXPECT_EQ(FailureKindFromName(FailureKindName(kind)), kind);

@@ -23,8 +23,8 @@ using records::FailureKind;
 using records::Record;
 using records::SampleFailure;
 using records::SampleTiming;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class RecordsCommandTest : public testing::Test {
  protected:

@@ -9,7 +9,7 @@
 #include "base/temporary_folder.h"
 #include "tests/unit/runtime/loaded_model.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 using ::testing::Each;
@@ -125,4 +125,4 @@ TEST_F(CudaBackendTest, RefusesTensorsThatAreSomewhereElse) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tests

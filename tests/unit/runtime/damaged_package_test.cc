@@ -16,7 +16,7 @@
 #include "deploy/runtime/package_view.h"
 #include "tests/unit/runtime/loaded_model.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 using package::FileHeader;
@@ -395,4 +395,4 @@ TEST_F(DamagedPackageTest, AMissingKernelIsNamed) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 using package::TensorEntry;
@@ -91,4 +91,4 @@ runtime::BackendLoader LoaderFor(FakeDevice* device) {
   };
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -8,7 +8,7 @@
 
 #include "deploy/runtime/backend.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 // What the device has been asked to do.
 struct FakeDevice {
@@ -20,6 +20,6 @@ struct FakeDevice {
 // A loader for OpenCL programs that run on `device`, which outlives them; Incompatible for others.
 runtime::BackendLoader LoaderFor(FakeDevice* device);
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_RUNTIME_FAKE_DEVICE_H_

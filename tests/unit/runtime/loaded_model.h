@@ -12,7 +12,7 @@
 #include "deploy/runtime/hone.h"
 #include "tests/unit/runtime/tiny_package.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 class LoadedModel {
  public:
@@ -76,6 +76,6 @@ inline void ExpectWritesAreSeen(HoneModel* model, const std::vector<float>& inpu
   }
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_RUNTIME_LOADED_MODEL_H_

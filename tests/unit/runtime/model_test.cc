@@ -10,7 +10,7 @@
 #include "base/temporary_folder.h"
 #include "tests/unit/runtime/loaded_model.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -332,4 +332,4 @@ TEST_F(ModelTest, HoneRunExplainsWrongUse) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tests

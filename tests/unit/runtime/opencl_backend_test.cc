@@ -13,7 +13,7 @@
 #include "tests/unit/drivers/opencl_device.h"
 #include "tests/unit/runtime/loaded_model.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 using ::testing::Each;
@@ -139,4 +139,4 @@ TEST(CacheFolder, IsTheUsersAloneOrNone) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tests

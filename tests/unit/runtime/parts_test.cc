@@ -17,7 +17,7 @@
 #include "deploy/runtime/tensor_copy.h"
 #include "tests/unit/runtime/tiny_package.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 using ::testing::Contains;
@@ -168,4 +168,4 @@ TEST(TensorCopyTest, FollowsNegativeAndZeroStrides) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -12,7 +12,7 @@
 #include "tests/unit/runtime/fake_device.h"
 #include "tests/unit/runtime/loaded_model.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 using runtime::Backend;
@@ -166,4 +166,4 @@ TEST_F(SeveralProgramsTest, ADevicesTimesAndFailuresReachTheCaller) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tests

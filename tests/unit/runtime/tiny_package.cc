@@ -13,7 +13,7 @@
 #include "deploy/package/memory_plan.h"
 #include "deploy/runtime/cpu_features.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 std::string ReadWholeFile(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -171,4 +171,4 @@ std::vector<float> TinyOutput(float scale) {
   return y;
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -15,7 +15,7 @@
 
 #include "deploy/package/package_writer.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 inline constexpr int64_t kRows = 4, kColumns = 8;
 inline constexpr std::array<float, kColumns> kBias = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -49,6 +49,6 @@ void WriteTinyPackage(const std::string& path, const package::PackageContents& c
 std::vector<float> TinyInput();
 std::vector<float> TinyOutput(float scale = 2);
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_RUNTIME_TINY_PACKAGE_H_

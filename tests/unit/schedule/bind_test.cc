@@ -56,7 +56,7 @@ absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const Schedul
 
 // Races between lanes are found too: the launches run in the interpreter.
 absl::Status Check(const ir::Workload& workload, const Schedule& schedule, const target::Target& target = Lanes()) {
-  return hone::testing::CheckLowered(workload, schedule, target);
+  return hone::tests::CheckLowered(workload, schedule, target);
 }
 
 Schedule Parse(std::string_view text) { return ParseSchedule(text).value(); }

@@ -22,13 +22,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using testing::kByFour;
-using testing::kByOne;
-using testing::kConv;
-using testing::kConvTiles;
-using testing::kEven;
-using testing::kOdd;
-using testing::kTiles;
+using tests::kByFour;
+using tests::kByOne;
+using tests::kConv;
+using tests::kConvTiles;
+using tests::kEven;
+using tests::kOdd;
+using tests::kTiles;
 
 target::Target Lanes() {
   target::Target target = target::TypicalTarget(target::Kind::kOpenCl);
@@ -46,7 +46,7 @@ absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const std::st
 }
 
 absl::Status Check(const char* workload, const std::string& schedule) {
-  return hone::testing::CheckLowered(Read(workload), Parse(schedule), Lanes());
+  return hone::tests::CheckLowered(Read(workload), Parse(schedule), Lanes());
 }
 
 int Count(const ir::Stmt& s, const std::function<bool(const ir::Stmt&)>& is) {

@@ -56,7 +56,7 @@ std::string Verdict(const std::string& workload, const std::string& schedule, co
 }
 
 absl::Status Check(const std::string& schedule) {
-  return hone::testing::CheckLowered(Read(kProduct), ParseSchedule(schedule).value(), Hopper());
+  return hone::tests::CheckLowered(Read(kProduct), ParseSchedule(schedule).value(), Hopper());
 }
 
 TEST(GroupCopies, MeanTheSame) {

@@ -133,7 +133,7 @@ target::Target Hopper() { return target::ParseTarget("cuda:sm_90a -tf32").value(
 
 absl::Status Check(const Case& c, const std::string& pipeline) {
   HONE_ASSIGN_OR_RETURN(const Schedule steps, ParseSchedule(c.tiles + c.copies + pipeline));
-  return testing::CheckLowered(ir::ParseWorkload(c.workload).value(), steps, Hopper(), {4e-3, 4e-3});
+  return tests::CheckLowered(ir::ParseWorkload(c.workload).value(), steps, Hopper(), {4e-3, 4e-3});
 }
 
 std::string Lowered(const Case& c, const std::string& pipeline) {

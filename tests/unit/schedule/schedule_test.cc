@@ -34,10 +34,10 @@ absl::Status ReplayError(std::string_view text) { return Replay(MatMul(), Parse(
 class LegalSchedule : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LegalSchedule, KeepsTheMeaning) {
-  EXPECT_EQ(hone::testing::CheckLowered(MatMul(), Parse(GetParam()), {}), absl::OkStatus());
+  EXPECT_EQ(hone::tests::CheckLowered(MatMul(), Parse(GetParam()), {}), absl::OkStatus());
   const auto target = target::ParseTarget("cpu");
   ASSERT_TRUE(target.ok()) << target.status();
-  EXPECT_EQ(hone::testing::CheckCompiled(MatMul(), Parse(GetParam()), *target), absl::OkStatus());
+  EXPECT_EQ(hone::tests::CheckCompiled(MatMul(), Parse(GetParam()), *target), absl::OkStatus());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -81,8 +81,8 @@ TEST(SkipPadding, LeavesOutWhatTheOuterLoopsOfTheReductionDecide) {
   const auto target = target::ParseTarget("cpu");
   ASSERT_TRUE(target.ok()) << target.status();
   const auto lowered = [&](std::string_view text) {
-    EXPECT_EQ(hone::testing::CheckLowered(workload, Parse(text), *target), absl::OkStatus()) << text;
-    EXPECT_EQ(hone::testing::CheckCompiled(workload, Parse(text), *target), absl::OkStatus()) << text;
+    EXPECT_EQ(hone::tests::CheckLowered(workload, Parse(text), *target), absl::OkStatus()) << text;
+    EXPECT_EQ(hone::tests::CheckCompiled(workload, Parse(text), *target), absl::OkStatus()) << text;
     return ir::Print(passes::Lower(Replay(workload, Parse(text)).value(), *target, "k")->main[0]);
   };
   const std::string rows = "reorder d h kd kh kv c v f\nvectorize f\n";

@@ -48,7 +48,7 @@ target::Target Everything() {
 absl::Status Check(const ir::Workload& workload, std::string_view text) {
   const auto schedule = ParseSchedule(text);
   if (!schedule.ok()) return schedule.status();
-  return hone::testing::CheckLowered(workload, *schedule, Everything());
+  return hone::tests::CheckLowered(workload, *schedule, Everything());
 }
 
 constexpr char kTile[] =
@@ -111,7 +111,7 @@ TEST(TotalOrder, IsTheOrderOfFloatsWithNaNsOnTop) {
                                "vectorize ici\nsplit i 16 mask\nvectorize ii")
                                .value();
   for (const char* target : {"x86_64 -mcpu=x86-64-v3", "cpu"}) {
-    EXPECT_EQ(hone::testing::CheckCompiled(special, vectors, target::ParseTarget(target).value()), absl::OkStatus());
+    EXPECT_EQ(hone::tests::CheckCompiled(special, vectors, target::ParseTarget(target).value()), absl::OkStatus());
   }
 }
 
@@ -181,7 +181,7 @@ output t
     EXPECT_TRUE(workload.ok()) << workload.status();
     const auto schedule = ParseSchedule(steps);
     EXPECT_TRUE(schedule.ok()) << schedule.status();
-    return hone::testing::CheckLowered(*workload, *schedule, Everything(), {1e-3, 1e-3});
+    return hone::tests::CheckLowered(*workload, *schedule, Everything(), {1e-3, 1e-3});
   };
   constexpr std::string_view kHalves = "f32(x[i, k]) * f32(w[k, j])", kFloats = "x[i, k] * w[k, j]";
   const std::string halves =

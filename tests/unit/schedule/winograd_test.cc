@@ -51,7 +51,7 @@ output t
 }
 
 // Of f32 with sums of a few dozen products; F(6,3) loses about two digits.
-constexpr hone::testing::Tolerance kRounding{1e-4};
+constexpr hone::tests::Tolerance kRounding{1e-4};
 
 target::Target Host() { return target::ParseTarget("cpu -threads=2").value(); }
 
@@ -64,7 +64,7 @@ TEST_P(WinogradTest, KeepsTheMeaning) {
     for (const int size : {2, 4, 6}) {
       SCOPED_TRACE(fmt::format("size {} of\n{}", size, text));
       const Schedule alone = {Winograd{"t", size}};
-      EXPECT_EQ(hone::testing::CheckLowered(*workload, alone, Host(), kRounding), absl::OkStatus());
+      EXPECT_EQ(hone::tests::CheckLowered(*workload, alone, Host(), kRounding), absl::OkStatus());
     }
   }
 }
@@ -87,8 +87,8 @@ TEST_P(WinogradTest, TheTemplateKeepsTheMeaning) {
         const std::string schedule = Print(candidate->schedule);
         EXPECT_THAT(schedule, HasSubstr(fmt::format("winograd t {}\n", size)));
         EXPECT_EQ(block_tiles > 0, schedule.find("compute_at tv") != std::string::npos) << schedule;
-        EXPECT_EQ(hone::testing::CheckLowered(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());
-        EXPECT_EQ(hone::testing::CheckCompiled(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());
+        EXPECT_EQ(hone::tests::CheckLowered(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());
+        EXPECT_EQ(hone::tests::CheckCompiled(*workload, candidate->schedule, Host(), kRounding), absl::OkStatus());
       }
     }
   }

@@ -9,7 +9,7 @@
 #include "base/thread_pool.h"
 #include "compiler/codegen/kernel.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 absl::StatusOr<void*> LoadShared(const std::string& bytes) {
@@ -55,4 +55,4 @@ absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedul
   return status;
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -8,12 +8,12 @@
 #include "compiler/target/target.h"
 #include "tests/unit/space/problem.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 // OK if the compiled kernel agrees with the interpreter. threads: of the pool the kernel runs on.
 absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule,
                            const target::Target& target, Tolerance tolerance = {}, int threads = 2);
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_SPACE_COMPILED_H_

@@ -28,13 +28,13 @@ absl::StatusOr<std::string> Preferred(const std::string& input) {
 }
 
 TEST(GoldenSchedules, FilesAreAsExpected) {
-  const std::vector<testing::GoldenFile> files = testing::ReadGoldenFiles("space");
+  const std::vector<tests::GoldenFile> files = tests::ReadGoldenFiles("space");
   ASSERT_FALSE(files.empty());
-  for (const testing::GoldenFile& golden : files) {
+  for (const tests::GoldenFile& golden : files) {
     const absl::StatusOr<std::string> actual = Preferred(golden.input);
     ASSERT_TRUE(actual.ok()) << golden.path << ": " << actual.status();
     EXPECT_EQ(*actual, golden.expected) << golden.path;
-    testing::UpdateGoldenFile(golden, *actual);
+    tests::UpdateGoldenFile(golden, *actual);
   }
 }
 

@@ -87,7 +87,7 @@ class LaneRows : public ::testing::TestWithParam<Rows> {
     EXPECT_TRUE(candidate.ok()) << candidate.status();
     if (!candidate.ok()) return "";
     const std::string steps = schedule::Print(candidate->schedule);
-    EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, Shuffling()), absl::OkStatus())
+    EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, Shuffling()), absl::OkStatus())
         << Print(candidate->decisions) << "\n"
         << steps;
     return steps;

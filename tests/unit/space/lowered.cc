@@ -6,7 +6,7 @@
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 absl::Status CheckLowered(const ir::Workload& workload, const schedule::Schedule& schedule,
                           const target::Target& target, Tolerance tolerance) {
@@ -37,4 +37,4 @@ absl::Status CheckLowered(const ir::Workload& workload, const schedule::Schedule
   return CompareAll(workload, problem, packed, outputs, tolerance);
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

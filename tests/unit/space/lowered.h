@@ -8,13 +8,13 @@
 #include "compiler/target/target.h"
 #include "tests/unit/space/problem.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 // OK if the lowered functions agree with the workload, with the verifier between passes: lanes that race are an error.
 // For small workloads.
 absl::Status CheckLowered(const ir::Workload& workload, const schedule::Schedule& schedule,
                           const target::Target& target, Tolerance tolerance = {});
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_SPACE_LOWERED_H_

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace hone::testing {
+namespace hone::tests {
 
 // Rows that copies of 16 bytes divide, and tiles that do not.
 inline constexpr char kEven[] = R"(workload "matmul"
@@ -53,6 +53,6 @@ inline const std::string kConvTiles =
     "fuse c h\nfuse c_h q\nbind c_h_q lane\nfuse wrt_0 wrt_1\nfuse wrt_0_wrt_1 wrt_2\nbind wrt_0_wrt_1_wrt_2 lane\n"
     "copy_async p 1\ncopy_async wrt 1\n";
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_SPACE_PIPELINES_H_

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "compiler/ir/elements.h"
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 constexpr size_t kCanaryBytes = 256;
@@ -98,4 +98,4 @@ absl::Status CompareAll(const ir::Workload& workload, const Problem& problem, co
   return absl::OkStatus();
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

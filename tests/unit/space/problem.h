@@ -16,7 +16,7 @@
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/workload.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 // Aligned bytes with a canary on both sides.
 class Guarded {
@@ -58,6 +58,6 @@ absl::Status Compare(const ir::BufferNode& buffer, std::span<const std::byte> ex
 absl::Status CompareAll(const ir::Workload& workload, const Problem& problem, const std::vector<Guarded>& packed,
                         const std::vector<Guarded>& outputs, Tolerance tolerance);
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_SPACE_PROBLEM_H_

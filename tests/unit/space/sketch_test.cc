@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr testing::Tolerance kTolerance = {.relative = 1e-3, .least = 1};  // sums are taken in another order
+constexpr tests::Tolerance kTolerance = {.relative = 1e-3, .least = 1};  // sums are taken in another order
 
 target::Target SomeCpu() { return target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=2").value(); }
 
@@ -29,7 +29,7 @@ std::string Scheduled(const std::string& text, Decisions decisions = {}, const t
   std::string steps = schedule::Print(candidate->schedule);
   const auto read = schedule::ParseSchedule(steps);
   EXPECT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, cpu, kTolerance), absl::OkStatus()) << steps;
+  EXPECT_EQ(tests::CheckLowered(*workload, candidate->schedule, cpu, kTolerance), absl::OkStatus()) << steps;
   return steps;
 }
 

@@ -24,7 +24,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class SpaceTest : public ::testing::TestWithParam<testing::NamedWorkload> {
+class SpaceTest : public ::testing::TestWithParam<tests::NamedWorkload> {
  protected:
   static target::Target Host() { return target::ParseTarget("cpu -threads=2").value(); }
   static ir::Workload Parsed() {
@@ -39,8 +39,8 @@ TEST_P(SpaceTest, DefaultIsCorrect) {
   const auto candidate = Default(workload, Host());
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   SCOPED_TRACE(schedule::Print(candidate->schedule));
-  EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, Host()), absl::OkStatus());
-  EXPECT_EQ(testing::CheckCompiled(workload, candidate->schedule, Host()), absl::OkStatus());
+  EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, Host()), absl::OkStatus());
+  EXPECT_EQ(tests::CheckCompiled(workload, candidate->schedule, Host()), absl::OkStatus());
 }
 
 // Default falls back to plain loops where the preferred decisions lead nowhere, a hundred times slower.
@@ -60,7 +60,7 @@ TEST_P(SpaceTest, SketchAloneIsCorrect) {
   const auto candidate = Build(workload, Host(), Fitting(workload, Host()), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   SCOPED_TRACE(schedule::Print(candidate->schedule));
-  EXPECT_EQ(testing::CheckCompiled(workload, candidate->schedule, Host()), absl::OkStatus());
+  EXPECT_EQ(tests::CheckCompiled(workload, candidate->schedule, Host()), absl::OkStatus());
 }
 
 TEST_P(SpaceTest, RandomCandidatesAreCorrect) {
@@ -74,7 +74,7 @@ TEST_P(SpaceTest, RandomCandidatesAreCorrect) {
       EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
       continue;
     }
-    const absl::Status status = testing::CheckCompiled(workload, candidate->schedule, Host());
+    const absl::Status status = tests::CheckCompiled(workload, candidate->schedule, Host());
     if (status.code() == absl::StatusCode::kFailedPrecondition) continue;  // cannot be lowered: the search drops it
     ++built;
     EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule::Print(candidate->schedule);
@@ -137,7 +137,7 @@ TEST_P(LaneSpaceTest, DefaultOfEverySpaceIsCorrect) {
     const auto candidate = Build(workload, Lanes(), Fitting(workload, Lanes()), chooser);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     SCOPED_TRACE(Print(candidate->decisions) + "\n" + schedule::Print(candidate->schedule));
-    EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, Lanes()), absl::OkStatus());
+    EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, Lanes()), absl::OkStatus());
   }
 }
 
@@ -152,7 +152,7 @@ TEST_P(LaneSpaceTest, RandomCandidatesAreCorrect) {
       EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
       continue;
     }
-    const absl::Status status = testing::CheckLowered(workload, candidate->schedule, Lanes());
+    const absl::Status status = tests::CheckLowered(workload, candidate->schedule, Lanes());
     if (status.code() == absl::StatusCode::kFailedPrecondition) continue;  // cannot be lowered: the search drops it
     ++built;
     EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule::Print(candidate->schedule);
@@ -170,7 +170,7 @@ TEST_P(LaneSpaceTest, CopiesAheadOfTimeAreCorrect) {
     Chooser chooser(nullptr, i == 0 ? nullptr : &random);
     const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
     if (!candidate.ok()) continue;
-    const absl::Status status = testing::CheckLowered(workload, candidate->schedule, target);
+    const absl::Status status = tests::CheckLowered(workload, candidate->schedule, target);
     if (status.code() == absl::StatusCode::kFailedPrecondition) continue;
     EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule::Print(candidate->schedule);
   }
@@ -187,7 +187,7 @@ struct InstructionCase {
 class LaneInstructionTest : public ::testing::TestWithParam<InstructionCase> {
  protected:
   // A product of rounded factors is wrong by up to 2^-10.
-  static constexpr testing::Tolerance kRounded{1e-3, 1e-3};
+  static constexpr tests::Tolerance kRounded{1e-3, 1e-3};
   static target::Target Tensor() { return target::ParseTarget(GetParam().target).value(); }
 };
 
@@ -201,7 +201,7 @@ TEST_P(LaneInstructionTest, IsCorrect) {
     const auto candidate = Build(workload, parsed, Fitting(workload, parsed), chooser);
     EXPECT_TRUE(candidate.ok()) << candidate.status();
     if (!candidate.ok()) return std::string();
-    EXPECT_EQ(testing::CheckLowered(workload, candidate->schedule, parsed, kRounded), absl::OkStatus())
+    EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, parsed, kRounded), absl::OkStatus())
         << schedule::Print(candidate->schedule);
     return schedule::Print(candidate->schedule);
   };
@@ -223,7 +223,7 @@ TEST_P(LaneInstructionTest, RandomCandidatesAreCorrect) {
     const auto candidate = Build(workload, Tensor(), Fitting(workload, Tensor()), chooser);
     if (!candidate.ok()) continue;
     const std::string schedule = schedule::Print(candidate->schedule);
-    const absl::Status status = testing::CheckLowered(workload, candidate->schedule, Tensor(), kRounded);
+    const absl::Status status = tests::CheckLowered(workload, candidate->schedule, Tensor(), kRounded);
     if (status.code() == absl::StatusCode::kFailedPrecondition) continue;
     EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule;
     with += schedule.find("tensorize") != std::string::npos;
@@ -366,7 +366,7 @@ output y
 }
 
 TEST(WinogradLanes, IsCorrect) {
-  const auto workload = ir::ParseWorkload(testing::kTilesRunOver);
+  const auto workload = ir::ParseWorkload(tests::kTilesRunOver);
   ASSERT_TRUE(workload.ok()) << workload.status();
   const target::Target target = target::ParseTarget("cuda:sm_80").value();
   for (const int64_t size : {2, 4, 6}) {
@@ -375,7 +375,7 @@ TEST(WinogradLanes, IsCorrect) {
     const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     EXPECT_THAT(schedule::Print(candidate->schedule), HasSubstr(fmt::format("winograd y {}\n", size)));
-    EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, target, {3e-5, 1e-6}), absl::OkStatus());
+    EXPECT_EQ(tests::CheckLowered(*workload, candidate->schedule, target, {3e-5, 1e-6}), absl::OkStatus());
   }
 }
 
@@ -393,7 +393,7 @@ output t
     Chooser chooser(&given);
     const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
     if (!candidate.ok()) return candidate.status().ToString();
-    EXPECT_EQ(testing::CheckLowered(*workload, candidate->schedule, target), absl::OkStatus());
+    EXPECT_EQ(tests::CheckLowered(*workload, candidate->schedule, target), absl::OkStatus());
     return schedule::Print(candidate->schedule);
   };
   EXPECT_THAT(schedule({}), Not(HasSubstr("copy_async")));
@@ -612,7 +612,7 @@ TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Workloads, LaneSpaceTest, ::testing::ValuesIn(testing::SmallWorkloads()),
+INSTANTIATE_TEST_SUITE_P(Workloads, LaneSpaceTest, ::testing::ValuesIn(tests::SmallWorkloads()),
                          [](const auto& info) { return info.param.name; });
 
 // Too large for the interpreter, and so for SmallWorkloads.
@@ -656,7 +656,7 @@ INSTANTIATE_TEST_SUITE_P(OddAndEven, LargeConvTest,
                                            LargeConv{256, 512, 64, true}, LargeConv{256, 512, 64, false},
                                            LargeConv{1080, 1920, 32, true}, LargeConv{1080, 1920, 32, false}));
 
-INSTANTIATE_TEST_SUITE_P(Workloads, SpaceTest, ::testing::ValuesIn(testing::SmallWorkloads()),
+INSTANTIATE_TEST_SUITE_P(Workloads, SpaceTest, ::testing::ValuesIn(tests::SmallWorkloads()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 NamedWorkload MatMul(const std::string& name, int m, int n, int k, bool constant) {
@@ -370,4 +370,4 @@ std::vector<NamedWorkload> SmallWorkloads() {
   return all;
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace hone::testing {
+namespace hone::tests {
 
 struct NamedWorkload {
   std::string name, text;
@@ -28,6 +28,6 @@ std::vector<NamedWorkload> SmallWorkloads();
 // Of those: sums of products of 8-bit integers, which tensor instructions can make.
 std::vector<NamedWorkload> ByteWorkloads();
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_SPACE_WORKLOADS_H_

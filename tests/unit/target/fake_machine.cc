@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace hone::testing {
+namespace hone::tests {
 namespace {
 
 void Put(const std::string& path, const std::string& text) {
@@ -107,4 +107,4 @@ FakeMachine Rk3588() {
   return machine;
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tests

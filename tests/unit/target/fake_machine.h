@@ -9,7 +9,7 @@
 
 #include "base/temporary_folder.h"
 
-namespace hone::testing {
+namespace hone::tests {
 
 struct FakeCache {
   int level;
@@ -36,6 +36,6 @@ FakeMachine Zen4Server();        // 8 cores of 16 threads, bare metal, two last 
 FakeMachine SapphireRapidsVm();  // 4 CPUs that see the cache of a socket, without AVX512-FP16
 FakeMachine Rk3588();            // 4 Cortex-A55 and 4 Cortex-A76, four speeds of them
 
-}  // namespace hone::testing
+}  // namespace hone::tests
 
 #endif  // HONE_TESTS_UNIT_TARGET_FAKE_MACHINE_H_

@@ -8,49 +8,47 @@
 namespace hone::target {
 namespace {
 
-Target Detect(const testing::FakeMachine& machine) {
+Target Detect(const tests::FakeMachine& machine) {
   const TemporaryFolder folder = machine.Write();
   return HostCpu(folder / "");
 }
 
 TEST(Host, RaspberryPi4SharesItsLastLevelCache) {
-  EXPECT_EQ(Print(Detect(testing::RaspberryPi4())),
-            "arm64 -mcpu=cortex-a72 -threads=4 -l1=32768 -l2=262144 -l3=1048576");
+  EXPECT_EQ(Print(Detect(tests::RaspberryPi4())), "arm64 -mcpu=cortex-a72 -threads=4 -l1=32768 -l2=262144 -l3=1048576");
 }
 
 TEST(Host, RaspberryPi5) {
-  const Target target = Detect(testing::RaspberryPi5());
+  const Target target = Detect(tests::RaspberryPi5());
   EXPECT_EQ(Print(target), "arm64 -mcpu=cortex-a76 -threads=4 -l1=65536 -l2=524288 -l3=2097152");
   EXPECT_EQ(target.vector_bits, 128);
 }
 
 TEST(Host, JetsonOrinHasTwoLastLevelCaches) {
-  EXPECT_EQ(Print(Detect(testing::JetsonOrin())),
-            "arm64 -mcpu=cortex-a78ae -threads=8 -l1=65536 -l2=262144 -l3=4194304");
+  EXPECT_EQ(Print(Detect(tests::JetsonOrin())), "arm64 -mcpu=cortex-a78ae -threads=8 -l1=65536 -l2=262144 -l3=4194304");
 }
 
 TEST(Host, HardwareThreadsShareACoresCaches) {
-  const Target target = Detect(testing::Zen4Server());
+  const Target target = Detect(tests::Zen4Server());
   EXPECT_EQ(Print(target), "x86_64 -mcpu=znver4 -threads=8 -l1=32768 -l2=1048576 -l3=67108864");
   EXPECT_EQ(target.vector_bits, 512);
   EXPECT_EQ(target.core.multiply_adds, 1);
 }
 
 TEST(Host, AffinityTakesThreadsAndCaches) {
-  testing::FakeMachine machine = testing::Zen4Server();
+  tests::FakeMachine machine = tests::Zen4Server();
   machine.allowed = "2-3,6";
   EXPECT_EQ(Print(Detect(machine)), "x86_64 -mcpu=znver4 -threads=2 -l1=32768 -l2=1048576 -l3=33554432");
 }
 
 TEST(Host, AVirtualMachineGetsItsShareOfTheSocketsCache) {
-  const Target target = Detect(testing::SapphireRapidsVm());
+  const Target target = Detect(tests::SapphireRapidsVm());
   EXPECT_EQ(Print(target),
             "x86_64 -mcpu=sapphirerapids -mattr=-avx512fp16 -threads=2 -l1=49152 -l2=2097152 -l3=15728640");
 }
 
 // Seen on a rented machine: Sapphire Rapids that says it is model 167, which has narrower units.
 TEST(Host, AModelThatCannotHaveItsFeaturesIsNotBelieved) {
-  testing::FakeMachine machine = testing::SapphireRapidsVm();
+  tests::FakeMachine machine = tests::SapphireRapidsVm();
   const auto show_as_rocket_lake = [&](const std::string& more) {
     for (std::string& core : machine.cores) {
       const size_t at = core.find("143");
@@ -65,7 +63,7 @@ TEST(Host, AModelThatCannotHaveItsFeaturesIsNotBelieved) {
 }
 
 TEST(Host, MaskedVectorsAreNotUsed) {
-  testing::FakeMachine machine = testing::Zen4Server();
+  tests::FakeMachine machine = tests::Zen4Server();
   for (std::string& core : machine.cores) {
     for (size_t at = 0; (at = core.find(" avx512")) != std::string::npos;)
       core.erase(at, core.find_first_of(" \n", at + 1) - at);
@@ -78,7 +76,7 @@ TEST(Host, MaskedVectorsAreNotUsed) {
 }
 
 TEST(Host, TheFastestOfSeveralCores) {
-  testing::FakeMachine machine = testing::Rk3588();
+  tests::FakeMachine machine = tests::Rk3588();
   EXPECT_EQ(Detect(machine).cpu, "cortex-a76");
   EXPECT_EQ(Detect(machine).threads, 4) << "the slow ones would hold up the fast ones";
   machine.allowed = "0-3";
@@ -86,12 +84,12 @@ TEST(Host, TheFastestOfSeveralCores) {
 }
 
 TEST(Host, AnUnknownCoreIsAGeneralOneWithItsFeatures) {
-  testing::FakeMachine machine = testing::RaspberryPi5();
+  tests::FakeMachine machine = tests::RaspberryPi5();
   for (std::string& core : machine.cores) core.replace(core.find("0xd0b"), 5, "0xfff");
   const Target arm = Detect(machine);
   EXPECT_EQ(arm.cpu, "generic");
   EXPECT_EQ(arm.features, "+dotprod,+fullfp16,+lse,+rcpc,+rdm");
-  machine = testing::Zen4Server();
+  machine = tests::Zen4Server();
   for (std::string& core : machine.cores) core.replace(core.find("AuthenticAMD"), 12, "SomebodyElse");
   const Target x86 = Detect(machine);
   EXPECT_EQ(x86.cpu, "x86-64-v4");
@@ -99,7 +97,7 @@ TEST(Host, AnUnknownCoreIsAGeneralOneWithItsFeatures) {
 }
 
 TEST(Host, AnEmulatorShowsTheCoresOfAnotherMachine) {
-  const TemporaryFolder folder = testing::Zen4Server().Write();
+  const TemporaryFolder folder = tests::Zen4Server().Write();
   const Target target = HostCpu(folder / "", Arch::kAArch64);
   EXPECT_EQ(target.arch, Arch::kAArch64);
   EXPECT_EQ(target.cpu, "generic");

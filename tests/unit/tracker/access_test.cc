@@ -17,7 +17,7 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr Role kRoles[] = {Role::kAgent, Role::kTuner, Role::kClient, Role::kViewer, Role::kAdmin};
 

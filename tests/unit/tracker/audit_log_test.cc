@@ -8,14 +8,14 @@
 namespace hone::tracker {
 namespace {
 
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+const absl::Time kAuditTime = absl::FromUnixSeconds(1'800'000'000);
 
 TEST(AuditLogTest, TellsTheNewestFirstAndForgetsTheOldest) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   auto log = AuditLog::Open(folder / "audit.db", 3).value();
   for (int i = 0; i < 5; ++i) {
     log->Add({"client", "ann", "ipv4:1", "JobService/Cancel", fmt::format("job{}", i)}, absl::OkStatus(),
-             kNow + absl::Seconds(i));
+             kAuditTime + absl::Seconds(i));
   }
   log.reset();
   log = AuditLog::Open(folder / "audit.db", 3).value();
@@ -32,11 +32,11 @@ TEST(AuditLogTest, TellsTheNewestFirstAndForgetsTheOldest) {
 TEST(AuditLogTest, WhoAsksAgainAndAgainPushesNothingOut) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto log = AuditLog::Open(folder / "audit.db").value();
-  for (int i = 0; i < 100; ++i) log->Add({"agent", "a", "", "x", ""}, absl::PermissionDeniedError("no"), kNow);
+  for (int i = 0; i < 100; ++i) log->Add({"agent", "a", "", "x", ""}, absl::PermissionDeniedError("no"), kAuditTime);
   EXPECT_EQ(log->Newest(1000)->size(), 10u);
-  log->Add({"agent", "b", "", "x", ""}, absl::PermissionDeniedError("no"), kNow);
-  log->Add({"agent", "a", "", "x", ""}, absl::OkStatus(), kNow);
-  log->Add({"agent", "a", "", "x", ""}, absl::PermissionDeniedError("no"), kNow + absl::Minutes(1));
+  log->Add({"agent", "b", "", "x", ""}, absl::PermissionDeniedError("no"), kAuditTime);
+  log->Add({"agent", "a", "", "x", ""}, absl::OkStatus(), kAuditTime);
+  log->Add({"agent", "a", "", "x", ""}, absl::PermissionDeniedError("no"), kAuditTime + absl::Minutes(1));
   EXPECT_EQ(log->Newest(1000)->size(), 13u);
   EXPECT_EQ((*log->Newest(1))[0].result(), "no");
 }
@@ -44,7 +44,8 @@ TEST(AuditLogTest, WhoAsksAgainAndAgainPushesNothingOut) {
 TEST(AuditLogTest, AnyBytesMayBeSaidOfAnObject) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto log = AuditLog::Open(folder / "audit.db").value();
-  log->Add({"client", "ann", "", "x", std::string("\0\xff", 2) + std::string(10'000, 'y')}, absl::OkStatus(), kNow);
+  log->Add({"client", "ann", "", "x", std::string("\0\xff", 2) + std::string(10'000, 'y')}, absl::OkStatus(),
+           kAuditTime);
   ASSERT_EQ(log->Newest(1)->size(), 1u);
   EXPECT_LE((*log->Newest(1))[0].object().size(), 300u);
 }

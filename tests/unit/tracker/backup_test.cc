@@ -18,7 +18,7 @@ namespace hone::tracker {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class BackupTest : public testing::Test {
  protected:

@@ -15,7 +15,7 @@ using records::Failure;
 using records::Outcome;
 using records::Record;
 using records::Timing;
-using testing::SizeIs;
+using ::testing::SizeIs;
 
 TEST(RecordMessageTest, EveryValueOfARecordComesBack) {
   for (const Outcome& outcome : {Outcome(Timing()), Outcome(Failure())}) {

@@ -12,8 +12,8 @@
 namespace hone::tracker {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 using FarmTest = FarmFixture;
 

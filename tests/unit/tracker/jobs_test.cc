@@ -8,9 +8,9 @@
 namespace hone::tracker {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 class JobBookTest : public testing::Test {
  protected:

@@ -6,7 +6,7 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(NoticeUrl, IsTakenApart) {
   const NoticeUrl url = ParseNoticeUrl("https://hooks.lab:8443/a/b?c=d").value();

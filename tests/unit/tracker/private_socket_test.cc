@@ -20,7 +20,7 @@ namespace {
 using farm::kNobody;
 using farm::Welcome;
 using farm::WelcomeOf;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A server of which only matters who gets to speak with it.
 class Served {

@@ -12,9 +12,9 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+const absl::Time kRegisterTime = absl::FromUnixSeconds(1'800'000'000);
 
 class RegisterTest : public testing::Test {
  protected:
@@ -22,40 +22,41 @@ class RegisterTest : public testing::Test {
     members_.reset();
     members_ = Register::Open(folder_ / "register.db").value();
   }
-  Register::Sign Signer(absl::Time from = kNow) {
+  Register::Sign Signer(absl::Time from = kRegisterTime) {
     return [this, from](const FarmIdentity& identity) {
       return authority_.SignMember(pki::MakeRequest(pki::MakeKey()).value(), identity, {from, from + absl::Hours(24)});
     };
   }
   std::string Token(Role role = Role::kAgent, const std::string& name = "", int uses = 1) {
     const std::string secret = pki::RandomSecret();
-    last_ = members_->AddToken({secret, role, name, uses, kNow + absl::Hours(1), "ann"}, kNow).value();
+    last_ =
+        members_->AddToken({secret, role, name, uses, kRegisterTime + absl::Hours(1), "ann"}, kRegisterTime).value();
     return secret;
   }
   absl::StatusOr<Register::Enrolled> Enrol(const std::string& secret, const std::string& name = "",
-                                           absl::Time now = kNow) {
+                                           absl::Time now = kRegisterTime) {
     return members_->Enrol({secret, "agent", name, "host"}, Signer(now), now);
   }
-  absl::Status Admit(const Register::Enrolled& member, absl::Time now = kNow) {
+  absl::Status Admit(const Register::Enrolled& member, absl::Time now = kRegisterTime) {
     return members_->Admit(member.identity, pki::ReadCertificate(member.certificate).value(), now);
   }
 
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
-  const pki::Authority authority_ = pki::Authority::Make({kNow, kNow + absl::Hours(999)}).value();
+  const pki::Authority authority_ = pki::Authority::Make({kRegisterTime, kRegisterTime + absl::Hours(999)}).value();
   std::unique_ptr<Register> members_ = Register::Open(folder_ / "register.db").value();
   v1::Token last_;
 };
 
 TEST_F(RegisterTest, ATokenLetsOneInOnce) {
   const std::string secret = Token();
-  EXPECT_TRUE(members_->CheckToken(secret, kNow).ok());
+  EXPECT_TRUE(members_->CheckToken(secret, kRegisterTime).ok());
   const auto member = Enrol(secret, "board");
   ASSERT_TRUE(member.ok()) << member.status();
   EXPECT_EQ(member->identity.name, "board");
   EXPECT_TRUE(Admit(*member).ok());
   Reopen();
   EXPECT_THAT(std::string(Enrol(secret, "other").status().message()), HasSubstr(last_.id() + " was used already"));
-  EXPECT_TRUE(absl::IsUnauthenticated(members_->CheckToken(secret, kNow)));
+  EXPECT_TRUE(absl::IsUnauthenticated(members_->CheckToken(secret, kRegisterTime)));
   EXPECT_EQ(members_->Identities()->size(), 1u);
   EXPECT_EQ((*members_->Identities())[0].vouched_by(), "token " + last_.id() + " of ann");
 }
@@ -65,8 +66,9 @@ TEST_F(RegisterTest, ATokenThatIsNotGoodLetsNobodyIn) {
   EXPECT_FALSE(Enrol("").ok());
   const std::string secret = Token();
   EXPECT_TRUE(absl::IsUnauthenticated(Enrol(secret.substr(1)).status()));
-  EXPECT_THAT(std::string(Enrol(secret, "", kNow + absl::Hours(1)).status().message()), HasSubstr("past its time"));
-  EXPECT_TRUE(members_->CheckToken(secret, kNow + absl::Minutes(59)).ok());
+  EXPECT_THAT(std::string(Enrol(secret, "", kRegisterTime + absl::Hours(1)).status().message()),
+              HasSubstr("past its time"));
+  EXPECT_TRUE(members_->CheckToken(secret, kRegisterTime + absl::Minutes(59)).ok());
   ASSERT_TRUE(members_->RevokeToken(last_.id()).ok());
   EXPECT_THAT(std::string(Enrol(secret).status().message()), HasSubstr("was revoked"));
   EXPECT_TRUE(absl::IsNotFound(members_->RevokeToken("00000000")));
@@ -78,9 +80,10 @@ TEST_F(RegisterTest, WhatIsRefusedCostsNoUse) {
   ASSERT_TRUE(Enrol(secret, "board").ok());
   EXPECT_TRUE(absl::IsAlreadyExists(Enrol(secret, "board").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(Enrol(secret, "a b").status()));
-  EXPECT_TRUE(absl::IsPermissionDenied(members_->Enrol({secret, "admin", "x", "host"}, Signer(), kNow).status()));
+  EXPECT_TRUE(
+      absl::IsPermissionDenied(members_->Enrol({secret, "admin", "x", "host"}, Signer(), kRegisterTime).status()));
   const auto broken = [](const FarmIdentity&) { return absl::StatusOr<std::string>(absl::InternalError("broken")); };
-  EXPECT_TRUE(absl::IsInternal(members_->Enrol({secret, "agent", "x", "host"}, broken, kNow).status()));
+  EXPECT_TRUE(absl::IsInternal(members_->Enrol({secret, "agent", "x", "host"}, broken, kRegisterTime).status()));
   EXPECT_EQ((*members_->Tokens())[0].uses_left(), 1);
   EXPECT_TRUE(Enrol(secret, "other").ok());
 }
@@ -90,7 +93,9 @@ TEST_F(RegisterTest, ATokenForANameIsForNoOther) {
   EXPECT_TRUE(absl::IsPermissionDenied(Enrol(secret, "other").status()));
   EXPECT_EQ(Enrol(secret)->identity.name, "board");
   EXPECT_TRUE(absl::IsAlreadyExists(
-      members_->AddToken({pki::RandomSecret(), Role::kAgent, "board", 1, kNow + absl::Hours(1), "ann"}, kNow)
+      members_
+          ->AddToken({pki::RandomSecret(), Role::kAgent, "board", 1, kRegisterTime + absl::Hours(1), "ann"},
+                     kRegisterTime)
           .status()));
 }
 
@@ -98,8 +103,9 @@ TEST_F(RegisterTest, WhoeverHasNoNameGetsOneOfItsHost) {
   EXPECT_EQ(Enrol(Token())->identity.name, "host");
   const std::string second = Enrol(Token())->identity.name;
   EXPECT_THAT(second, testing::StartsWith("host-"));
-  EXPECT_EQ(members_->Enrol({Token(), "agent", "", "-\xc3\xa4 my board"}, Signer(), kNow)->identity.name, "myboard");
-  EXPECT_EQ(members_->Enrol({Token(), "agent", "", "..."}, Signer(), kNow)->identity.name, "agent");
+  EXPECT_EQ(members_->Enrol({Token(), "agent", "", "-\xc3\xa4 my board"}, Signer(), kRegisterTime)->identity.name,
+            "myboard");
+  EXPECT_EQ(members_->Enrol({Token(), "agent", "", "..."}, Signer(), kRegisterTime)->identity.name, "agent");
 }
 
 TEST_F(RegisterTest, SecretsAreNotInTheFile) {
@@ -118,9 +124,9 @@ TEST_F(RegisterTest, SecretsAreNotInTheFile) {
 TEST_F(RegisterTest, ARevokedNameIsRefusedUntilItJoinsAgain) {
   const auto board = Enrol(Token(), "board"), other = Enrol(Token(), "other");
   const std::string left = Token(Role::kAgent, "third");
-  EXPECT_EQ(members_->Revoke("board", kNow).value(), 1);
-  EXPECT_EQ(members_->Revoke("board", kNow).value(), 0);
-  EXPECT_EQ(members_->Revoke("third", kNow).value(), 0);
+  EXPECT_EQ(members_->Revoke("board", kRegisterTime).value(), 1);
+  EXPECT_EQ(members_->Revoke("board", kRegisterTime).value(), 0);
+  EXPECT_EQ(members_->Revoke("third", kRegisterTime).value(), 0);
   Reopen();
   EXPECT_THAT(std::string(Admit(*board).message()), HasSubstr("'board' was revoked"));
   EXPECT_TRUE(Admit(*other).ok());
@@ -135,26 +141,26 @@ TEST_F(RegisterTest, ACertificateSignedElsewhereIsTakenDownUnlessItsNameWasRevok
   const FarmIdentity ann{Role::kViewer, "ann"};
   const auto facts = [&] { return pki::ReadCertificate(Signer()(ann).value()).value(); };
   const pki::CertificateFacts first = facts();
-  EXPECT_TRUE(members_->Admit(ann, first, kNow).ok());
-  EXPECT_TRUE(members_->Admit(ann, first, kNow).ok());
+  EXPECT_TRUE(members_->Admit(ann, first, kRegisterTime).ok());
+  EXPECT_TRUE(members_->Admit(ann, first, kRegisterTime).ok());
   ASSERT_EQ(members_->Identities()->size(), 1u);
   EXPECT_EQ((*members_->Identities())[0].vouched_by(), "signed elsewhere");
   EXPECT_TRUE(absl::IsAlreadyExists(Enrol(Token(), "ann").status())) << "its name is taken";
-  ASSERT_TRUE(members_->Revoke("ann", kNow).ok());
-  EXPECT_FALSE(members_->Admit(ann, first, kNow).ok());
-  EXPECT_FALSE(members_->Admit(ann, facts(), kNow).ok());
+  ASSERT_TRUE(members_->Revoke("ann", kRegisterTime).ok());
+  EXPECT_FALSE(members_->Admit(ann, first, kRegisterTime).ok());
+  EXPECT_FALSE(members_->Admit(ann, facts(), kRegisterTime).ok());
 }
 
 TEST_F(RegisterTest, ACertificateIsGoodUntilItsTimeIsOver) {
   const auto board = Enrol(Token(), "board");
-  EXPECT_TRUE(Admit(*board, kNow + absl::Hours(24) - absl::Seconds(1)).ok());
-  EXPECT_THAT(std::string(Admit(*board, kNow + absl::Hours(24)).message()), HasSubstr("ended at 2027"));
+  EXPECT_TRUE(Admit(*board, kRegisterTime + absl::Hours(24) - absl::Seconds(1)).ok());
+  EXPECT_THAT(std::string(Admit(*board, kRegisterTime + absl::Hours(24)).message()), HasSubstr("ended at 2027"));
 }
 
 TEST_F(RegisterTest, ARenewalKeepsTheNameAndForgetsWhatIsOver) {
   const auto board = Enrol(Token(), "board");
   const auto facts = pki::ReadCertificate(board->certificate).value();
-  const absl::Time later = kNow + absl::Hours(20);
+  const absl::Time later = kRegisterTime + absl::Hours(20);
   const auto renewed = members_->Renew(board->identity, facts, Signer(later), later);
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_TRUE(members_->Admit(board->identity, pki::ReadCertificate(*renewed).value(), later).ok());

@@ -11,8 +11,8 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A farm with users, tuners and boards in words.
 class SchedulingTest : public testing::Test {

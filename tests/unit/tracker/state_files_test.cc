@@ -17,10 +17,10 @@
 namespace hone::tracker {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+const absl::Time kStateTime = absl::FromUnixSeconds(1'800'000'000);
 
 records::Connection Raw(const std::filesystem::path& file) {
   return records::Connection::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "").value();
@@ -44,7 +44,7 @@ class StateFilesTest : public testing::Test {
  protected:
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const std::vector<Kind> kinds_ = {
-      {"jobs", "farm_state_1.sql", [](const auto& file) { return FarmState::Open(file, kNow).status(); }},
+      {"jobs", "farm_state_1.sql", [](const auto& file) { return FarmState::Open(file, kStateTime).status(); }},
       {"register", "register_1.sql", [](const auto& file) { return Register::Open(file).status(); }},
       {"audit", "audit_log_1.sql", [](const auto& file) { return AuditLog::Open(file).status(); }},
   };
@@ -90,7 +90,7 @@ TEST_F(StateFilesTest, AnotherProgramsDatabaseIsLeftAlone) {
 }
 
 TEST_F(StateFilesTest, NoneIsSharedByTwoTrackers) {
-  const auto state = FarmState::Open(folder_ / "jobs", kNow).value();
+  const auto state = FarmState::Open(folder_ / "jobs", kStateTime).value();
   const auto members = Register::Open(folder_ / "register").value();
   const auto audit = AuditLog::Open(folder_ / "audit").value();
   for (const Kind& kind : kinds_) {
@@ -102,13 +102,13 @@ TEST_F(StateFilesTest, NoneIsSharedByTwoTrackers) {
 
 TEST_F(StateFilesTest, ADamagedPageIsReported) {
   const auto file = folder_ / "jobs";
-  ASSERT_EQ(FarmState::Open(file, kNow).status(), absl::OkStatus());
+  ASSERT_EQ(FarmState::Open(file, kStateTime).status(), absl::OkStatus());
   const int64_t page = Raw(file).QueryInt("SELECT rootpage FROM sqlite_schema WHERE name = 'jobs'").value();
   std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
   bytes.seekp(4096 * (page - 1));
   bytes << std::string(4096, '\x5A');
   bytes.close();
-  const absl::Status status = FarmState::Open(file, kNow).status();
+  const absl::Status status = FarmState::Open(file, kStateTime).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("restore a backup"));
 }
@@ -117,11 +117,11 @@ TEST_F(StateFilesTest, JobsOfAnOldFileAreThereAndDamagedOnesAreSetAside) {
   const auto file = folder_ / "jobs";
   MakeOld(file, "farm_state_1.sql");
   for (const int start : {1, 2}) {
-    FarmState state = FarmState::Open(file, kNow).value();
+    FarmState state = FarmState::Open(file, kStateTime).value();
     EXPECT_EQ(state.farm_id(), "00112233aabbccdd");
     EXPECT_EQ(state.incarnation(), 30'000'000u + static_cast<unsigned>(start) - 1);
     EXPECT_EQ(state.Drained()->size(), 1u);
-    const auto jobs = state.TakeJobs(kNow);
+    const auto jobs = state.TakeJobs(kStateTime);
     ASSERT_TRUE(jobs.ok()) << jobs.status();
     ASSERT_EQ(jobs->size(), 4u);
     EXPECT_EQ((*jobs)[0].id(), "j1");
@@ -154,7 +154,7 @@ TEST_F(StateFilesTest, NoDamageOfOneJobHidesAnother) {
     const auto file = folder_ / "jobs";
     std::filesystem::remove(file);
     {
-      FarmState state = FarmState::Open(file, kNow).value();
+      FarmState state = FarmState::Open(file, kStateTime).value();
       StateChanges changes;
       for (const char* id : {"a", "b"}) {
         v1::Job job;
@@ -166,8 +166,8 @@ TEST_F(StateFilesTest, NoDamageOfOneJobHidesAnother) {
       ASSERT_EQ(state.Save(changes), absl::OkStatus());
     }
     ASSERT_EQ(Raw(file).Execute(damage), absl::OkStatus());
-    FarmState state = FarmState::Open(file, kNow).value();
-    const auto jobs = state.TakeJobs(kNow);
+    FarmState state = FarmState::Open(file, kStateTime).value();
+    const auto jobs = state.TakeJobs(kStateTime);
     ASSERT_TRUE(jobs.ok()) << damage << jobs.status();
     ASSERT_EQ(jobs->size(), 2u) << damage;
     EXPECT_EQ((*jobs)[0].state(), v1::JOB_STATE_FAILED) << damage;
@@ -192,7 +192,7 @@ TEST_F(StateFilesTest, LaterChangesAreLaidOverEarlierOnes) {
 }
 
 TEST_F(StateFilesTest, ProgressIsWrittenWithoutWhatTheJobAsksFor) {
-  FarmState state = FarmState::Open(folder_ / "jobs", kNow).value();
+  FarmState state = FarmState::Open(folder_ / "jobs", kStateTime).value();
   v1::Job job;
   job.set_id("a");
   *job.mutable_spec() = SpecOf("a");
@@ -203,11 +203,11 @@ TEST_F(StateFilesTest, ProgressIsWrittenWithoutWhatTheJobAsksFor) {
   EXPECT_EQ(progress.spec, "");
   EXPECT_LT(progress.state.size(), 20u);
   ASSERT_EQ(state.Save({.jobs = {{"a", progress}}}), absl::OkStatus());
-  auto jobs = state.TakeJobs(kNow);
+  auto jobs = state.TakeJobs(kStateTime);
   ASSERT_EQ(jobs->size(), 1u);
   EXPECT_EQ((*jobs)[0].SerializeAsString(), job.SerializeAsString());
   ASSERT_EQ(state.Save({.jobs = {{"a", std::nullopt}}}), absl::OkStatus());
-  EXPECT_TRUE(state.TakeJobs(kNow)->empty());
+  EXPECT_TRUE(state.TakeJobs(kStateTime)->empty());
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using What = Storing::What;
 
 class StoringTest : public testing::Test {

@@ -8,7 +8,7 @@
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(FarmIdentityTest, OneUriSaysRoleAndName) {
   for (const Role role : {Role::kAgent, Role::kTuner, Role::kClient, Role::kViewer, Role::kAdmin}) {

@@ -9,7 +9,7 @@
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Transport, PlainTextIsRefusedAlsoOnThisMachine) {
   for (const char* address : {"127.0.0.1:1", "localhost:1", "10.0.0.1:1", "unix:socket", "unix-abstract:socket"}) {

@@ -21,7 +21,7 @@ target::Target SomeTarget() {
   return target::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l1=32768 -l2=1048576 -l3=33554432").value();
 }
 
-class EveryWorkload : public ::testing::TestWithParam<testing::NamedWorkload> {
+class EveryWorkload : public ::testing::TestWithParam<tests::NamedWorkload> {
  protected:
   static ir::Workload Parsed() { return ir::ParseWorkload(GetParam().text).value(); }
 };
@@ -75,7 +75,7 @@ TEST_P(EveryWorkload, RandomCandidatesForLanesHaveFiniteFeatures) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Small, EveryWorkload, ::testing::ValuesIn(testing::SmallWorkloads()),
+INSTANTIATE_TEST_SUITE_P(Small, EveryWorkload, ::testing::ValuesIn(tests::SmallWorkloads()),
                          [](const auto& info) { return info.param.name; });
 
 constexpr char kMatMul[] = R"(workload "matmul"
@@ -192,14 +192,13 @@ output t
 }
 
 schedule::State CopiedState(const std::string& steps) {
-  const auto state =
-      schedule::Replay(ir::ParseWorkload(testing::kEven).value(), schedule::ParseSchedule(steps).value());
+  const auto state = schedule::Replay(ir::ParseWorkload(tests::kEven).value(), schedule::ParseSchedule(steps).value());
   EXPECT_TRUE(state.ok()) << state.status();
   return *state;
 }
 
 TEST(NestFactsTest, CopyOfSeveralElementsIsOneOperationOfItsTile) {
-  const schedule::State state = CopiedState(testing::kByFour);
+  const schedule::State state = CopiedState(tests::kByFour);
   const std::vector<NestFacts> nests = AnalyzeNests(state, target::ParseTarget("opencl").value());
   const NestFacts facts =
       *std::ranges::find_if(nests, [](const NestFacts& f) { return f.nest->stage.buffer->name == "xrt"; });
@@ -211,7 +210,7 @@ TEST(NestFactsTest, CopyOfSeveralElementsIsOneOperationOfItsTile) {
 }
 
 TEST(NestFactsTest, CopiesOfOneElementStayALoop) {
-  const schedule::State state = CopiedState(testing::kByOne);
+  const schedule::State state = CopiedState(tests::kByOne);
   const std::vector<NestFacts> nests = AnalyzeNests(state, target::ParseTarget("opencl").value());
   const NestFacts facts =
       *std::ranges::find_if(nests, [](const NestFacts& f) { return f.nest->stage.buffer->name == "wrt"; });
@@ -225,8 +224,8 @@ TEST(FeaturesTest, LocalMemoryCountsPaddingAndEveryBufferOfAPipeline) {
     return std::exp2(ExtractFeatures(CopiedState(steps), target)[kLogLocalBytes]) - 1;
   };
   // Tiles of 8 x 4, padded by 4, and of 4 x 8; one accumulator.
-  EXPECT_NEAR(bytes(testing::kByFour), (8 * (4 + 4) + 4 * 8 + 1) * 4, 0.1);
-  EXPECT_NEAR(bytes(testing::kByFour + "pipeline ko 3\n"), (3 * (8 * (4 + 4) + 4 * 8) + 1) * 4, 0.1);
+  EXPECT_NEAR(bytes(tests::kByFour), (8 * (4 + 4) + 4 * 8 + 1) * 4, 0.1);
+  EXPECT_NEAR(bytes(tests::kByFour + "pipeline ko 3\n"), (3 * (8 * (4 + 4) + 4 * 8) + 1) * 4, 0.1);
 }
 
 TEST(NestFactsTest, ColumnsAreGatheredAndRowsAreNot) {

@@ -19,11 +19,11 @@ void PrintTo(const TiledAxis& axis, std::ostream* out) { *out << axis.extent << 
 
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
 using Axes = std::vector<TiledAxis>;
 
 TvmLog Read(const std::string& text) {

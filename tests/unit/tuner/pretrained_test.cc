@@ -9,7 +9,7 @@
 namespace hone::tuner {
 namespace {
 
-constexpr char kMatMul[] = R"(workload "matmul"
+constexpr char kReluMatMul[] = R"(workload "matmul"
 input x: f32[128,512] in [-1, 1]
 const w: f32[512,256] in [-1, 1]
 t: f32[128,256] over i:128, j:256 = sum k:512 of x[i, k] * w[k, j]
@@ -26,7 +26,7 @@ constexpr const char* kFastestFirst[] = {
 target::Target SomeCpu() { return *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2"); }
 
 Features FeaturesOf(const char* schedule) {
-  schedule::State state = schedule::Start(ir::ParseWorkload(kMatMul).value());
+  schedule::State state = schedule::Start(ir::ParseWorkload(kReluMatMul).value());
   const schedule::Schedule steps = schedule::ParseSchedule(schedule).value();
   for (const schedule::Step& step : steps) {
     EXPECT_EQ(schedule::Apply(step, state), absl::OkStatus());

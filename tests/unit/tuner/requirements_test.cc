@@ -16,7 +16,7 @@ ir::Workload Workload() {
   return ir::ParseWorkload("workload \"w\"\ninput x: f32[8] in [-1, 1]\nt: f32[8] over i:8 = x[i]\noutput t\n").value();
 }
 
-v1::DeviceState Device(const testing::FakeMachine& machine, target::Arch arch) {
+v1::DeviceState Device(const tests::FakeMachine& machine, target::Arch arch) {
   const TemporaryFolder root = machine.Write();
   v1::DeviceState device;
   *device.mutable_fingerprint() = agent::ToProto(agent::DetectHost(root / ""));
@@ -34,8 +34,8 @@ bool MayRun(const std::string& target, const v1::DeviceState& device) {
 }
 
 TEST(Requirements, CodeNeverReachesAnX86DeviceWithoutItsExtensions) {
-  const v1::DeviceState zen = Device(testing::Zen4Server(), target::Arch::kX86_64);
-  const v1::DeviceState rapids = Device(testing::SapphireRapidsVm(), target::Arch::kX86_64);
+  const v1::DeviceState zen = Device(tests::Zen4Server(), target::Arch::kX86_64);
+  const v1::DeviceState rapids = Device(tests::SapphireRapidsVm(), target::Arch::kX86_64);
   for (const v1::DeviceState& device : {zen, rapids}) {
     EXPECT_TRUE(MayRun("x86_64 -mcpu=haswell", device));
     EXPECT_TRUE(MayRun("x86_64 -mcpu=icelake-server", device));
@@ -49,8 +49,8 @@ TEST(Requirements, CodeNeverReachesAnX86DeviceWithoutItsExtensions) {
 }
 
 TEST(Requirements, CodeNeverReachesAnArmDeviceWithoutItsExtensions) {
-  const v1::DeviceState pi4 = Device(testing::RaspberryPi4(), target::Arch::kAArch64);
-  const v1::DeviceState pi5 = Device(testing::RaspberryPi5(), target::Arch::kAArch64);
+  const v1::DeviceState pi4 = Device(tests::RaspberryPi4(), target::Arch::kAArch64);
+  const v1::DeviceState pi5 = Device(tests::RaspberryPi5(), target::Arch::kAArch64);
   EXPECT_TRUE(MayRun("arm64", pi4));
   EXPECT_TRUE(MayRun("arm64 -mcpu=cortex-a72", pi4));
   EXPECT_FALSE(MayRun("arm64 -mcpu=cortex-a76", pi4));
@@ -62,10 +62,10 @@ TEST(Requirements, CodeNeverReachesAnArmDeviceWithoutItsExtensions) {
 }
 
 TEST(Requirements, CodeForAMachineRunsThere) {
-  const std::pair<testing::FakeMachine, target::Arch> machines[] = {
-      {testing::RaspberryPi4(), target::Arch::kAArch64}, {testing::RaspberryPi5(), target::Arch::kAArch64},
-      {testing::JetsonOrin(), target::Arch::kAArch64},   {testing::Rk3588(), target::Arch::kAArch64},
-      {testing::Zen4Server(), target::Arch::kX86_64},    {testing::SapphireRapidsVm(), target::Arch::kX86_64}};
+  const std::pair<tests::FakeMachine, target::Arch> machines[] = {
+      {tests::RaspberryPi4(), target::Arch::kAArch64}, {tests::RaspberryPi5(), target::Arch::kAArch64},
+      {tests::JetsonOrin(), target::Arch::kAArch64},   {tests::Rk3588(), target::Arch::kAArch64},
+      {tests::Zen4Server(), target::Arch::kX86_64},    {tests::SapphireRapidsVm(), target::Arch::kX86_64}};
   for (const auto& [machine, arch] : machines) {
     const TemporaryFolder root = machine.Write();
     target::Target target = target::HostCpu(root / "");

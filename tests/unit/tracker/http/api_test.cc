@@ -15,8 +15,8 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr char kPage[] = HONE_SOURCE_DIR "/docs/API.md";
 

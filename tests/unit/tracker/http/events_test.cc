@@ -12,11 +12,11 @@
 namespace hone::tracker {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 std::vector<std::string> Texts(const std::vector<Chunk>& chunks) {
   std::vector<std::string> texts;

@@ -10,7 +10,7 @@
 namespace hone::tracker {
 namespace {
 
-using testing::SizeIs;
+using ::testing::SizeIs;
 
 // Twice as slow with b=2, whatever c is; d is another one in every trial.
 std::vector<Trial> Trials(const std::string& key, double seconds) {

@@ -14,7 +14,7 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Exposition, EscapesTextOfLabelsAndOfHelp) {
   Exposition text;

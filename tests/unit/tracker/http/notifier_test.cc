@@ -20,9 +20,9 @@
 namespace hone::tracker {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kUrl[] = "https://hooks.lab/hone/done";
 

@@ -11,7 +11,7 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::map<std::string, std::string> HeadersOf(const HttpResponse& response) {
   return {response.headers.begin(), response.headers.end()};

@@ -6,9 +6,9 @@
 namespace hone::tracker {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 TEST(ParseTarget, TakesPathAndQueryApart) {
   const auto target = ParseTarget("/api/v1/jobs/j%201?limit=10&name=a+b%26c&flag&");

@@ -20,8 +20,8 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 template <typename Condition>
 bool Eventually(Condition condition) {

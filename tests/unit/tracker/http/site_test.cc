@@ -11,7 +11,7 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST_F(SiteTest, EveryAddressNeedsARoleOfTheTableOfCallsOrIsForAnybody) {
   const std::set<std::string> for_anybody = {"POST /api/v1/session", "GET /healthz"};

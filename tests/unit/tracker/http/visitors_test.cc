@@ -15,8 +15,8 @@
 namespace hone::tracker {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr char kList[] = "/hone.v1.JobService/List", kCancel[] = "/hone.v1.JobService/Cancel";
 
