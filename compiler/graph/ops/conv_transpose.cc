@@ -21,8 +21,6 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-constexpr int64_t kMaxSize = int64_t{1} << 30;
-
 struct TransposedConv {
   Layout layout;
   int64_t batch, in_channels, out_channels, groups;

@@ -9,9 +9,6 @@ namespace hone::graph {
 using ir::Buffer;
 using ir::Expr;
 
-// Sizes beyond this are mistakes, and would overflow the arithmetic below.
-constexpr int64_t kMaxSize = int64_t{1} << 30;
-
 Dims Layout::SpaceOf(const Dims& shape) const {
   auto first = shape.begin() + static_cast<std::ptrdiff_t>(space());
   return Dims(first, first + static_cast<std::ptrdiff_t>(spatial()));
