@@ -10,7 +10,8 @@ Cluster::Cluster(const Kernel& kernel, const Launch& launch) {
   for (uint32_t n = 0; n < kernel.cluster; ++n) groups_.push_back(std::make_unique<Group>(kernel, launch));
 }
 
-// Each group goes on as far as it can before the next does: what one needs of another, it waits for.
+// Each group goes on as far as it can before the next does: what one needs of another, it waits for. So at one barrier
+// a group is far ahead, at the next far behind.
 absl::Status Cluster::Run(uint32_t first) {
   for (size_t n = 0; n < groups_.size(); ++n) {
     HONE_RETURN_IF_ERROR(groups_[n]->Begin(first + static_cast<uint32_t>(n), groups_));
@@ -24,12 +25,7 @@ absl::Status Cluster::Run(uint32_t first) {
         advanced |= more;
       }
     }
-    if (advanced) continue;
-    if (!std::ranges::all_of(groups_, &Group::WaitsForCluster,
-                             [](const auto& group) -> const Group& { return *group; })) {
-      return (*std::ranges::find_if_not(groups_, ended))->Stuck();
-    }
-    for (const auto& group : groups_) group->PassBarrier();
+    if (!advanced) return (*std::ranges::find_if_not(groups_, ended))->Stuck();
   }
   for (const auto& group : groups_) HONE_RETURN_IF_ERROR(group->CheckArrived());
   return absl::OkStatus();

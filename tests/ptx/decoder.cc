@@ -219,10 +219,10 @@ absl::Status Decoder::DecodeControl(Instruction i) {
   } else if (name == "bar.sync" || name == "barrier.sync.aligned") {
     if (!HasOperands(1) || statement_->operands[0].text != "0") return Unknown();
     i.kind = Kind::kBarrier;
-  } else if (name == "barrier.cluster.arrive.release.aligned") {
-    i.kind = Kind::kNothing;  // all lanes wait right behind it
+  } else if (name == "barrier.cluster.arrive.relaxed.aligned" || name == "barrier.cluster.arrive.release.aligned") {
+    i.kind = Kind::kClusterArrive;
   } else if (name == "barrier.cluster.wait.acquire.aligned") {
-    i.kind = Kind::kClusterBarrier;
+    i.kind = Kind::kClusterWait;
   } else if (name == "fence.mbarrier_init.release.cluster") {
     i.kind = Kind::kFenceObjects;
   } else if (name == "fence.proxy.async" || name == "fence.proxy.async.shared::cta") {

@@ -32,6 +32,7 @@ Group::Group(const Kernel& kernel, const Launch& launch)
 
 void Group::Reset(uint32_t number) {
   number_ = number;
+  arrived_ = waited_ = 0;
   std::ranges::fill(slots_, ~uint64_t{0});
   std::ranges::fill(shared_, std::byte{kUnset});
   std::ranges::fill(local_, std::byte{kUnset});
@@ -182,7 +183,7 @@ absl::Status Group::Stuck() const {
         fmt::format("kernel '{}', {}: group {}, lane {} waits for what does not arrive", kernel_.name,
                     Place(Next(waiting)), number_, waiting.number));
   }
-  const bool all = kind == Kind::kBarrier || kind == Kind::kClusterBarrier;
+  const bool all = kind >= Kind::kBarrier && kind <= Kind::kClusterWait;
   const uint32_t width = all ? launch_.lanes : kind < Kind::kProductFence ? kWarp : kWarps;
   const uint32_t first = waiting.number / width * width;
   std::string others = fmt::format("there are {} lanes", launch_.lanes);

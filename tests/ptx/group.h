@@ -35,8 +35,9 @@ class Group {
   // Lanes run until they wait, and then those that can go on do. False: none could.
   absl::StatusOr<bool> Advance();
   bool Ended() const;
-  // Whether all lanes wait where those of the cluster meet; and then they go on.
+  // Whether all lanes wait until all groups of the cluster have arrived as often as this one; and then they go on.
   bool WaitsForCluster() const;
+  bool ClusterIsThere() const;
   void PassBarrier();
   // One that waits, and the first of those that it waits for.
   absl::Status Stuck() const;
@@ -68,11 +69,13 @@ class Group {
   struct Touch {
     uint32_t written = 0, read = 0;
     uint16_t writer = 0, reader = 0;
-    uint16_t copier = 0;  // whose copy is on its way there
+    uint16_t copier = 0;   // whose copy is on its way there
+    uint32_t arrived = 0;  // how often the group had, when it was used last
   };
   // An mbarrier: it counts arrivals and bytes of a phase, and then begins the next.
   struct Object {
-    bool fenced = false, made = false;   // made: for others, too
+    bool fenced = false;
+    uint32_t made = 0;                   // for all lanes of those that know of so many arrivals; 0: for nobody yet
     uint64_t arrivals = 0, missing = 0;  // of every phase, of this one
     int64_t bytes = 0;                   // announced, and not there
     uint64_t phase = 0;
@@ -111,7 +114,7 @@ class Group {
   bool Store(const Instruction& i, Lane* lane);
   bool DoCopies(const Instruction& i, Lane* lane);
   bool BeginCopy(const Instruction& i, Lane* lane);
-  void Arrive(std::span<const Copy> copies, Lane* lane);
+  void Finish(std::span<const Copy> copies, Lane* lane);
   void WaitForCopies(size_t pending, Lane* lane);
   // The bytes at that address, there_ of them; nullptr where the lane must not reach.
   std::byte* Reach(const Instruction& i, const Lane& lane, Space space, uint64_t address, uint64_t bytes, bool writes);
@@ -125,7 +128,7 @@ class Group {
   Object* FindObject(const Instruction& i, const Lane& lane, uint64_t address);
   bool UseObject(const Instruction& i, const Lane& lane);
   bool BeginGroupCopy(const Instruction& i, const Lane& lane);
-  bool Expect(const Instruction& i, const Lane& lane, const Copy& copy, uint64_t object);
+  bool Expect(const Instruction& i, const Lane& lane, const Group& from, const Copy& copy, uint64_t object);
   bool TryWait(Lane* lane);
   void Deliver(Object* object);
 
@@ -133,6 +136,7 @@ class Group {
   bool Meet();
   bool MeetAtBarrier();
   bool AllAt(Kind barrier) const;
+  void Arrive();
   bool MeetInWarp(uint32_t first);
   bool MeetInWarps(uint32_t first);
   // Whether all `lanes` wait at the instruction of the first of them.
@@ -169,6 +173,7 @@ class Group {
   uint32_t barrier_ = 1;                // the next one
   std::map<uint64_t, Object> objects_;  // by where they are in shared memory
   std::span<const std::unique_ptr<Group>> cluster_;
+  uint32_t arrived_ = 0, waited_ = 0;  // where groups of the cluster meet: how often
   // Of bytes of shared memory that wgmma would not see: the lane that wrote, from 1 on, or kFenced.
   std::vector<uint16_t> unseen_;
   std::vector<std::pair<uint64_t, uint32_t>> fenced_;  // since the last barrier

@@ -74,6 +74,7 @@ bool Group::TouchShared(const Instruction& i, const Lane& lane, uint64_t offset,
   };
   for (uint64_t at = offset; at < offset + bytes; ++at) {
     Touch& touch = touches_[at];
+    touch.arrived = arrived_;
     if (touch.copier == kByGroup) return fails(at, "which a group is copying to");
     if (touch.copier != 0) return fails(at, fmt::format("which lane {} is copying to", touch.copier - 1));
     if (touch.written == barrier_ && touch.writer != own) {
@@ -134,7 +135,7 @@ bool Group::DoCopies(const Instruction& i, Lane* lane) {
       return true;
     case Kind::kWaitAllCopies:
       WaitForCopies(0, lane);
-      Arrive(std::exchange(lane->copies, {}), lane);
+      Finish(std::exchange(lane->copies, {}), lane);
       return true;
     default:
       return BeginCopy(i, lane);
@@ -168,7 +169,7 @@ bool Group::BeginCopy(const Instruction& i, Lane* lane) {
   return true;
 }
 
-void Group::Arrive(std::span<const Copy> copies, Lane* lane) {
+void Group::Finish(std::span<const Copy> copies, Lane* lane) {
   for (const Copy& copy : copies) {
     std::byte* const to = shared_.data() + copy.to;
     std::memcpy(to, reinterpret_cast<const std::byte*>(copy.from), copy.given);
@@ -176,6 +177,7 @@ void Group::Arrive(std::span<const Copy> copies, Lane* lane) {
     for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) {
       touches_[at].copier = 0;
       touches_[at].written = barrier_;
+      touches_[at].arrived = arrived_;
     }
     if (!unseen_.empty()) MarkWritten(copy.to, copy.bytes, lane);
   }
@@ -183,7 +185,7 @@ void Group::Arrive(std::span<const Copy> copies, Lane* lane) {
 
 void Group::WaitForCopies(size_t pending, Lane* lane) {
   while (lane->bundles.size() > pending) {
-    Arrive(lane->bundles.front(), lane);
+    Finish(lane->bundles.front(), lane);
     lane->bundles.pop_front();
   }
 }
@@ -214,12 +216,31 @@ bool Group::AllAt(Kind barrier) const {
   return true;
 }
 
-bool Group::WaitsForCluster() const { return AllAt(Kind::kClusterBarrier); }
+bool Group::WaitsForCluster() const { return AllAt(Kind::kClusterWait); }
 
+bool Group::ClusterIsThere() const {
+  return std::ranges::all_of(cluster_, [&](const auto& group) { return group->arrived_ >= arrived_; });
+}
+
+// Lanes that arrive meet nobody: it is here that all do for what is counted alone.
 bool Group::MeetAtBarrier() {
-  const bool all = AllAt(Kind::kBarrier);
+  if (AllAt(Kind::kClusterArrive)) {
+    Arrive();
+    return error_.ok();
+  }
+  const bool all = AllAt(Kind::kBarrier) || (WaitsForCluster() && ClusterIsThere());
   if (all) PassBarrier();
   return all;
+}
+
+void Group::Arrive() {
+  if (arrived_ > waited_) {
+    Fail(absl::StatusCode::kFailedPrecondition, Next(lanes_[0]), lanes_[0], "arrives again before it waited");
+    return;
+  }
+  ++arrived_;
+  for (auto& [offset, object] : objects_) object.made = object.made == 0 && object.fenced ? arrived_ : object.made;
+  GoOn(lanes_);
 }
 
 void Group::PassBarrier() {
@@ -229,7 +250,9 @@ void Group::PassBarrier() {
     }
   }
   fenced_.clear();
-  for (auto& [offset, object] : objects_) object.made |= object.fenced;
+  if (WaitsForCluster()) waited_ = arrived_;
+  for (auto& [offset, object] : objects_)
+    object.made = std::max<uint32_t>(object.made, object.fenced && cluster_.size() == 1);
   ++barrier_;
   GoOn(lanes_);
 }

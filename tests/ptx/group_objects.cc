@@ -17,7 +17,7 @@ constexpr uint64_t kObjectBytes = 8, kAlignment = 16;
 Group::Object* Group::FindObject(const Instruction& i, const Lane& lane, uint64_t address) {
   if (Reach(i, lane, Space::kShared, address, kObjectBytes, false) == nullptr) return nullptr;
   const auto object = objects_.find(address - kSharedBegin);
-  if (object != objects_.end() && object->second.made) return &object->second;
+  if (object != objects_.end() && object->second.made > 0) return &object->second;
   Fail(absl::StatusCode::kFailedPrecondition, i, lane,
        fmt::format("uses the object at byte {} of shared memory, which is not made, fenced and behind a barrier",
                    address - kSharedBegin));
@@ -63,29 +63,39 @@ bool Group::BeginGroupCopy(const Instruction& i, const Lane& lane) {
                 fmt::format("copies {} bytes from {:#x}, of which {} are nobody's", copy.bytes, copy.from,
                             copy.bytes - there_));
   }
-  if (i.count == 2) return Expect(i, lane, copy, operand(1));
+  if (i.count == 2) return Expect(i, lane, *this, copy, operand(1));
   const auto groups = static_cast<uint32_t>(operand(2) & 0xffff);
   if (groups >> cluster_.size() != 0) {
     return Fail(absl::StatusCode::kOutOfRange, i, lane,
                 fmt::format("copies to the groups {:#b} of {}", groups, cluster_.size()));
   }
   for (size_t n = 0; n < cluster_.size(); ++n) {
-    if ((groups >> n & 1) == 0 || cluster_[n]->Expect(i, lane, copy, operand(1))) continue;
+    if ((groups >> n & 1) == 0 || cluster_[n]->Expect(i, lane, *this, copy, operand(1))) continue;
     error_ = cluster_[n]->error_;
     return false;
   }
   return true;
 }
 
-// To this group's memory, of which its own object tells.
-bool Group::Expect(const Instruction& i, const Lane& lane, const Copy& copy, uint64_t object) {
+// To this group's memory, of which its own object tells. Another group must know that it was used for the last time: by
+// an arrival since, for which that one has waited.
+bool Group::Expect(const Instruction& i, const Lane& lane, const Group& from, const Copy& copy, uint64_t object) {
   if (copy.to > shared_.size() || copy.bytes > shared_.size() - copy.to) {
     return Fail(absl::StatusCode::kOutOfRange, i, lane,
                 fmt::format("copies {} bytes to {} of {} bytes of shared memory", copy.bytes, copy.to, shared_.size()));
   }
   Object* const teller = FindObject(i, lane, object);
-  if (teller == nullptr || !TouchShared(i, lane, copy.to, copy.bytes, true)) return false;
-  for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) touches_[at].copier = kByGroup;
+  if (teller == nullptr || (&from == this && !TouchShared(i, lane, copy.to, copy.bytes, true))) return false;
+  for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) {
+    Touch& touch = touches_[at];
+    const bool used = touch.read + touch.written > 0 && touch.arrived >= from.waited_;
+    if (&from != this && (used || touch.copier != 0 || teller->made > from.waited_)) {
+      return Fail(absl::StatusCode::kFailedPrecondition, i, lane,
+                  fmt::format("of group {} copies to byte {} of shared memory, which group {} may still use",
+                              from.number_, at, number_));
+    }
+    touch.copier = kByGroup;
+  }
   teller->copies.push_back(copy);
   return true;
 }

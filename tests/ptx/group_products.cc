@@ -135,6 +135,7 @@ bool Group::Visible(const Product& product, const Lane& lane, std::string_view o
         for (uint64_t at = begin; at < begin + kChunk; ++at) {
           Touch& touch = touches_[at];
           touch.read = barrier_;
+          touch.arrived = arrived_;
           touch.reader = kEverybody;
           if (unseen_[at] == 0 && touch.copier == 0) continue;
           return Fail(absl::StatusCode::kFailedPrecondition, *product.instruction, lane,

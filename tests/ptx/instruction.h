@@ -46,8 +46,9 @@ enum class Kind : uint8_t {
   kGroupCopy,  // cp.async.bulk
   // From here on lanes wait for each other: of a group,
   kBarrier,
-  kClusterBarrier,  // or of several
-  kTryWait,         // at an object: what we have asks again until it is there
+  kClusterArrive,  // tells other groups that it is here
+  kClusterWait,    // until they were
+  kTryWait,        // at an object: what we have asks again until it is there
   // of a warp,
   kShuffle,
   kMma,

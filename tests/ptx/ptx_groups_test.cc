@@ -133,11 +133,11 @@ TEST(SharedCopies, OnlyWhatIsAnnouncedAndThereIsWaitedFor) {
               HasSubstr("lane 0 waits for what does not arrive"));
   // One group goes on when it has its own part, and reads what the other copies afterwards.
   EXPECT_THAT(Error(kAnnounce, "expect_tx.relaxed.cta.shared::cta.b64 [%r4], 16;"),
-              HasSubstr("which others read since the last barrier"));
+              HasSubstr("lane 0 of group 0 copies to byte 8 of shared memory, which group 1 may still use"));
   EXPECT_THAT(Error("{ .reg .b64 state; mbarrier.arrive.release.cta.shared::cta.b64 state, [%r4]; }"),
               HasSubstr("waits for what does not arrive"));
   EXPECT_THAT(Error("try_wait.parity.shared::cta.b64 %p2, [%r4], 0;", "try_wait.parity.shared::cta.b64 %p2, [%r4], 1;"),
-              HasSubstr("reads byte 8 of shared memory, which a group is copying to"));
+              HasSubstr("of shared memory, which a group is copying to"));
   EXPECT_THAT(Error("mov.u16 	%rs1, 3;", "mov.u16 	%rs1, 1;"), HasSubstr("does not arrive"));
   EXPECT_THAT(Error("mov.u16 	%rs1, 3;", "mov.u16 	%rs1, 4;"), HasSubstr("copies to the groups 0b100 of 2"));
   EXPECT_THAT(Error("{ .reg .b64 state; mbarrier.arrive",
@@ -153,9 +153,17 @@ TEST(SharedCopies, GroupsDoNotEndBeforeTheirsAreThere) {
 }
 
 TEST(SharedCopies, WhatIsReadIsNotCopiedTo) {
-  constexpr std::string_view kMeet = "barrier.cluster.wait.acquire.aligned;";
-  EXPECT_THAT(Error(kMeet, "barrier.cluster.wait.acquire.aligned;\n\tld.shared.u64 %rd8, [%rd3+16];"),
-              HasSubstr("of shared memory, which"));
+  constexpr std::string_view kRead = "ld.shared.u64 %rd8, [%rd3+16];\n\t";
+  constexpr std::string_view kArrive = "barrier.cluster.arrive.release.aligned;\n\t";
+  constexpr std::string_view kWait = "barrier.cluster.wait.acquire.aligned;\n\t";
+  const std::string arrive(kArrive), wait(kWait), read(kRead);
+  EXPECT_THAT(Error(kWait, wait + read), HasSubstr("of shared memory, which"));
+  // What a group reads when it has arrived, others may be copying to already.
+  EXPECT_THAT(Error(kWait, read + wait), HasSubstr("of shared memory, which"));
+  EXPECT_EQ(Error(kArrive, read + arrive + "bar.sync 0;\n\t"), "");
+  EXPECT_THAT(Error(kWait, "bar.sync 0;\n\t"), HasSubstr("which is not made"));
+  EXPECT_THAT(Error(kArrive, arrive + arrive), HasSubstr("arrives again before it waited"));
+  EXPECT_THAT(Error(kArrive), HasSubstr("which is not made"));
 }
 
 TEST(SharedCopies, StayWithinMemoryAndAreAligned) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,7 @@ struct TogetherCase {
   const char* target;
   const char* spelling;  // in the PTX
   const char* workload;
+  std::optional<ir::TensorInstruction> instruction = {};  // where it must be this one
 };
 
 class PtxTogether : public ::testing::TestWithParam<TogetherCase> {};
@@ -95,7 +97,10 @@ TEST_P(PtxTogether, RandomTilesAreRight) {
   const ir::Workload workload = ir::ParseWorkload(GetParam().workload).value();
   const target::Target target = Parsed(GetParam().target);
   Random random(31);
-  const Decisions tiles = {{"space", 3, {}}};
+  Decisions tiles = {{"space", 3, {}}};
+  if (const auto instruction = GetParam().instruction) {
+    tiles.push_back({"instruction", static_cast<int64_t>(*instruction) + 1, {}});
+  }
   int with = 0;
   for (int i = 0; i < 40 * Times(); ++i) {
     Chooser chooser(&tiles, &random);
@@ -187,6 +192,13 @@ c: f32[256,48] over i:256, j:48 = sum k:96 of f32(a[i, k]) * f32(b[k, j])
 d: f16[256,48] over i1:256, j1:48 = f16(max(c[i1, j1], 0.0f32))
 output d
 )"},
+    {"copied_by_groups_f16", "cuda:sm_90a", "complete_tx::bytes [", R"(workload "matmul"
+input a: f16[128,2,96] in [-1, 1]
+const b: f16[2,96,40] in [-1, 1]
+c: f32[2,128,40] over h:2, i:128, j:40 = sum k:96 of f32(a[i, h, k]) * f32(b[h, k, j])
+output c
+)",
+     ir::TensorInstruction::kWgmmaF16},
     {"shared_registers_tf32", "cuda:sm_90a -tf32", ".multicast::cluster", R"(workload "matmul"
 input a: f32[256,96] in [-1, 1]
 const b: f32[96,32] in [-1, 1]

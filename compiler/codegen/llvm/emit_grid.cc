@@ -119,13 +119,21 @@ llvm::Value* Emitter::EmitSwizzled(const ir::BufferNode& buffer, const ir::Expr&
 // Everything a lane wrote before is seen by the lanes of its group after, and by what reads shared memory itself, or
 // writes it. Groups that share copies meet, too.
 void Emitter::EmitBarrier() {
+  MeetGroup();
+  AwaitGroups();
+}
+
+// Of a barrier, all but that other groups are there. They need not see what this one wrote: copies write, when all
+// have read. A release would wait for the device's whole memory.
+void Emitter::MeetGroup() {
   HONE_CHECK(func_.grid.defined());
   if (has_products_ || has_group_copies_) EmitAssembly("fence.proxy.async.shared::cta;", {});
-  if (sharing_groups_ > 1) {
-    EmitAssembly("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;", {});
-    return;
-  }
+  if (sharing_groups_ > 1) EmitAssembly("barrier.cluster.arrive.relaxed.aligned;", {});
   builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+}
+
+void Emitter::AwaitGroups() {
+  if (sharing_groups_ > 1) EmitAssembly("barrier.cluster.wait.acquire.aligned;", {});
 }
 
 // Assembly that lanes run together. Operands are integers, and floats that it changes, which come first: then the

@@ -256,11 +256,14 @@ void Emitter::StoreSums(const Sums& sums, std::span<llvm::Value* const> values, 
   }
 }
 
-// Sums that are there now pass through the wait, so that nobody reads them before it. Those that may not be are
-// registers that nothing touches.
+// Ends the bundle of what was begun. ptxas ends one wherever a branch follows its instructions, and takes a commit
+// behind that for another, empty one: a lane then waits for the bundle that it meant to leave running.
+void Emitter::CommitProducts() { EmitAssembly("wgmma.commit_group.sync.aligned;", {}); }
+
+// Of bundles that are committed. Sums that are there now pass through the wait, so that nobody reads them before it.
+// Those that may not be are registers that nothing touches.
 void Emitter::EmitSettle(const ir::Settle& settle) {
-  const std::string text =
-      fmt::format("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned {};", settle.running);
+  const std::string text = fmt::format("wgmma.wait_group.sync.aligned {};", settle.running);
   if (settle.running > 0) {
     EmitAssembly(text, {});
     return;
@@ -278,12 +281,15 @@ void Emitter::EmitSettle(const ir::Settle& settle) {
 }
 
 // Nothing that products read may be copied to before they are there, nor what they add to be read: copies that begin
-// before them may as well begin after, while the instructions run.
+// before them may as well begin after, while the instructions run. Until then other groups may be on their way to the
+// barrier in front. A settle that follows ends the products' bundle before.
 size_t Emitter::EmitProducts(std::span<const ir::Stmt> stmts) {
   if (!has_products_) return 0;
-  const auto begin = std::ranges::find_if_not(stmts, IsCopies);
+  const auto copies = stmts.begin() + (stmts[0].As<ir::Barrier>() != nullptr ? 1 : 0);
+  const auto begin = std::find_if_not(copies, stmts.end(), IsCopies);
   const auto end = std::find_if_not(begin, stmts.end(), IsProducts);
   if (begin == end) return 0;
+  if (copies != stmts.begin()) MeetGroup();
   std::vector<Product> products;
   for (auto s = begin; s != end; ++s) GatherProducts(*s, &products);
   for (std::span<const Product> left = products; !left.empty();) {
@@ -292,8 +298,12 @@ size_t Emitter::EmitProducts(std::span<const ir::Stmt> stmts) {
     BeginProducts(left.first(count));
     left = left.subspan(count);
   }
-  for (auto s = stmts.begin(); s != begin; ++s) EmitStmt(*s);
-  return static_cast<size_t>(end - stmts.begin());
+  const ir::Settle* const settle = end == stmts.end() ? nullptr : end->As<ir::Settle>();
+  if (settle != nullptr) CommitProducts();
+  if (copies != stmts.begin()) AwaitGroups();
+  for (auto s = copies; s != begin; ++s) EmitStmt(*s);
+  if (settle != nullptr) EmitSettle(*settle);
+  return static_cast<size_t>(end - stmts.begin()) + (settle != nullptr ? 1 : 0);
 }
 
 }  // namespace hone::codegen

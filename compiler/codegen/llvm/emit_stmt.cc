@@ -83,9 +83,13 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
         ranges_.erase(let.var);
       },
       [&](const ir::Barrier&) { EmitBarrier(); }, [&](const ir::Contract& contract) { EmitContract(contract); },
-      [&](const ir::Settle& settle) { EmitSettle(settle); }, [&](const ir::Copy& copy) { EmitCopy(copy); },
-      [&](const ir::Commit&) { EmitCommit(); }, [&](const ir::Wait& wait) { EmitWait(wait); },
-      [&](const ir::Merge& merge) { EmitMerge(merge); }, [&](const ir::Prefetch& prefetch) { EmitPrefetch(prefetch); });
+      [&](const ir::Settle& settle) {
+        CommitProducts();
+        EmitSettle(settle);
+      },
+      [&](const ir::Copy& copy) { EmitCopy(copy); }, [&](const ir::Commit&) { EmitCommit(); },
+      [&](const ir::Wait& wait) { EmitWait(wait); }, [&](const ir::Merge& merge) { EmitMerge(merge); },
+      [&](const ir::Prefetch& prefetch) { EmitPrefetch(prefetch); });
 }
 
 void Emitter::EmitPrefetch(const ir::Prefetch& prefetch) {

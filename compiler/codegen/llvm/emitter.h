@@ -1,10 +1,8 @@
 // Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies; with a grid, a GPU's
 // kernel.
 //
-// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have,
-// emit_copies.cc asynchronous copies, emit_merge.cc what lanes read of each other, emit_contract.cc tensor
-// instructions, emit_products.cc those that read shared memory themselves, emit_transposed.cc strided loads side by
-// side, emit_expr.cc expressions. Numbers are in math.h.
+// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have;
+// the others what their names say. Numbers are in math.h.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -70,6 +68,8 @@ class Emitter {
   llvm::Value* EmitShared(const ir::BufferNode& buffer);
   llvm::Value* EmitShared(llvm::Type* type, int64_t alignment, int64_t place);
   void EmitBarrier();
+  void MeetGroup();
+  void AwaitGroups();
   llvm::Value* EmitAssembly(const std::string& text, const std::vector<llvm::Value*>& operands,
                             llvm::Type* result = nullptr);
   void EmitPrefetch(const ir::Prefetch& prefetch);
@@ -108,10 +108,11 @@ class Emitter {
     ir::Expr first;
     std::set<int64_t> places;
   };
-  // Emits as many of the first `stmts` as are nothing but instructions that read shared memory themselves, and copies
-  // before them; how many.
+  // Emits the first of `stmts` that are a barrier or none, copies, instructions that read shared memory themselves, and
+  // a settle or none; how many.
   size_t EmitProducts(std::span<const ir::Stmt> stmts);
   void BeginProducts(std::span<const Product> products);
+  void CommitProducts();
   void EmitSettle(const ir::Settle& settle);
   std::vector<llvm::Value*> LoadSums(const Sums& sums, std::vector<llvm::Value*>* places);
   void StoreSums(const Sums& sums, std::span<llvm::Value* const> values, std::span<llvm::Value* const> places);
@@ -164,10 +165,9 @@ class Emitter {
   const ir::Func& func_;
   const bool fuse_;
   const Scaling scaling_;
-  const bool async_copies_;  // the target copies to shared memory without the lane
-  const bool has_products_,
-      has_group_copies_;          // an instruction of func reads shared memory itself; a copy is a group's
-  const int64_t sharing_groups_;  // that follow one another and share copies; 1: none do
+  const bool async_copies_;                     // the target copies to shared memory without the lane
+  const bool has_products_, has_group_copies_;  // what reads shared memory itself; copies of groups
+  const int64_t sharing_groups_;                // that follow one another and share copies
   const SharedMemory shared_;
   llvm::GlobalVariable* asked_shared_ = nullptr;  // what the launch asks for; null: nothing
   // Of copies of the group: how many bundles were committed, how many are there, and the address of what tells of them.
@@ -187,9 +187,8 @@ class Emitter {
     llvm::Value* value;
   };
   std::unordered_map<const ir::ExprNode*, Emitted> emitted_;
-  std::vector<Sums> running_;  // of instructions that were begun and may not be done
-  // Values of the strided loads of the stores that come next.
-  std::unordered_map<const ir::Load*, llvm::Value*> transposed_;
+  std::vector<Sums> running_;                                     // of instructions that were begun and may not be done
+  std::unordered_map<const ir::Load*, llvm::Value*> transposed_;  // strided loads of the stores that come next
 };
 
 // Whether something in s reads shared memory itself.

@@ -24,6 +24,15 @@ constexpr double kBlockBarrier = 160;  // as kBarrier
 constexpr double kRoundedBytes = 64;   // each cycle, that are read, rounded and written again
 constexpr double kLoadedBytes = 256;   // each cycle, that are read and rounded while instructions run; not measured
 
+// Units that stand together, on which alone groups that share copies run; CUTLASS counts with as many
+// (tile_scheduler_params.h, get_max_cta_occupancy).
+constexpr int64_t kNeighbours = 18;
+
+// How many units groups can have, so many of which share copies.
+int64_t UnitsFor(int64_t sharing, int64_t units) {
+  return (units / kNeighbours * (kNeighbours / sharing) + units % kNeighbours / sharing) * sharing;
+}
+
 // Whether steps along the axis are all that one dimension goes along, so that it can be packed in chunks.
 bool IsOwnDimension(const ir::Load& load, const std::string& step) {
   const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, step); };
@@ -129,7 +138,8 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   if (shared > target.memory.shared_bytes) return kNever;
   const int64_t resident = std::max<int64_t>(
       1, std::min(kUnitRegisters / (registers * lanes), kUnitSharedBytes / std::max<int64_t>(shared, 1)));
-  const int64_t per_unit = Up(GroupsOf(work, s), target.hierarchy.units), rounds = Up(per_unit, resident);
+  const int64_t units = std::max<int64_t>(1, UnitsFor(work.sharing, target.hierarchy.units));
+  const int64_t per_unit = Up(GroupsOf(work, s), units), rounds = Up(per_unit, resident);
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window), turns = depth / static_cast<double>(entry.k);
   if (entry.blocks) {

@@ -128,8 +128,8 @@ class LaneTile {
   // How many elements one copy may have, ascending; none if the stage is no plain copy.
   std::vector<int64_t> CopyCounts(const std::string& name, int64_t buffers) const;
   schedule::Schedule FillSteps(const std::string& name, int64_t width, bool copy) const;
-  // By copies that groups share; whether there are such.
-  absl::StatusOr<bool> FillTogether(const std::string& name);
+  // By copies of groups; nothing where it cannot be.
+  schedule::Schedule FillTogether(const std::string& name) const;
 
   // lane_tile_instruction.cc: what is different with a tensor instruction
   // Whether an instruction reads shared memory itself.
@@ -142,9 +142,15 @@ class LaneTile {
   absl::Status ChooseInstructionTile();
   // The steps of an instruction lie side by side in whatever is fixed, where it wants them to.
   absl::Status PackSteps();
-  // Chunks of steps lie side by side, one of every row after the other. What the instruction cuts off is rounded
-  // before: constants before the kernel runs, else once it is staged.
+  // Chunks of steps lie side by side, one of every row after the other; of what varies along the columns, all that a
+  // group reads of one step after the other. What the instruction cuts off is rounded before: constants before the
+  // kernel runs, else once it is staged.
   absl::Status PackChunks();
+  static int OwnDimension(const ir::Load& load, const std::string& axis);
+  // How the load's buffer is laid out: chunks of so many steps (0: none) of its rows or columns, which its own tile of
+  // a group has one after the other where it is `tiled`. `chunks` becomes the dimension that counts them.
+  std::vector<schedule::PackDim> ChunkDims(const ir::Load& load, int steps, int64_t chunk, bool tiled,
+                                           size_t* chunks) const;
   // As ChoosePad.
   int64_t InstructionPad(const std::string& name, const ir::Load& load);
   // Whether the steps of an input lie apart which an instruction reads itself: a launch before lays them side by side.
@@ -174,9 +180,10 @@ class LaneTile {
   std::string step_axis_;
   int64_t sharing_ = 1;  // groups that share copies of columns
   std::vector<std::string> inner_reduce_, shared_;
-  std::string columns_;                         // of shared_: what varies along the columns
-  std::vector<std::string> swizzled_;           // of shared_: rows of 128 bytes, which the instruction reads
-  std::vector<std::string> rows_first_;         // of shared_: their rows are loops around their chunks
+  std::string columns_;                // of shared_: what varies along the columns
+  std::vector<std::string> swizzled_;  // of shared_: rows of 128 bytes, which the instruction reads
+  // Of shared_: their rows are loops around their chunks, which are that loop before.
+  std::map<std::string, size_t> rows_first_;
   std::map<std::string, std::string> rounded_;  // of shared_: what they round
 };
 

@@ -104,6 +104,31 @@ bool LaneTile::IsLaidOutBefore(const ir::Load& load, const ir::TensorInstruction
          StrideOf(load, step_axis_, AxisRanges(reduction())) != 1;
 }
 
+// The dimension that the axis alone goes along, one by one; -1: there is none.
+int LaneTile::OwnDimension(const ir::Load& load, const std::string& axis) {
+  const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, axis); };
+  const auto index = std::ranges::find_if(load.indices, along);
+  const bool own = std::ranges::count_if(load.indices, along) == 1 && index->As<ir::Var>() != nullptr;
+  return own ? static_cast<int>(index - load.indices.begin()) : -1;
+}
+
+std::vector<schedule::PackDim> LaneTile::ChunkDims(const ir::Load& load, int steps, int64_t chunk, bool tiled,
+                                                   size_t* chunks) const {
+  const int own = OwnDimension(load, ReducedName(VariesAlongColumns(load) ? vector_ : row_));
+  const int64_t tile = tiled && own >= 0 ? width_ * lanes_x_ : 0;
+  std::vector<schedule::PackDim> others, dims;
+  for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
+    if (d != steps && d != own) others.push_back({d});
+  }
+  if (own >= 0) dims = std::exchange(others, {{own, tile, tile > 0}});
+  if (tile > 0) dims.push_back({own, tile, false});
+  *chunks = dims.size();
+  if (chunk > 0) dims.push_back({steps, chunk, false});
+  dims.insert(dims.end(), others.begin(), others.end());
+  dims.push_back({steps, chunk, chunk > 0});
+  return dims;
+}
+
 absl::Status LaneTile::PackChunks() {
   const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction_);
   const ir::Stage s = reduction();
@@ -114,12 +139,9 @@ absl::Status LaneTile::PackChunks() {
     const bool fixed = schedule::IsFixed(sketch_.state, load.buffer.get());
     const bool before = IsLaidOutBefore(load, entry);
     const bool in_rows = !fixed && !before && step_ * ir::SizeOf(load.buffer->dtype) == ir::kSwizzledRow;
-    std::vector<schedule::PackDim> dims;
-    if (!in_rows) dims.push_back({dim, entry.chunk, false});
-    for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
-      if (d != dim) dims.push_back({d});
-    }
-    dims.push_back(in_rows ? schedule::PackDim{dim} : schedule::PackDim{dim, entry.chunk, true});
+    const bool tiled = VariesAlongColumns(load) && (fixed || before);
+    size_t chunks = 0;
+    std::vector<schedule::PackDim> dims = ChunkDims(load, dim, in_rows ? 0 : entry.chunk, tiled, &chunks);
     std::string name = load.buffer->name;
     const bool cut = entry.cuts && (!entry.loads_a || VariesAlongColumns(load));
     if (cut && (fixed || before)) {
@@ -134,7 +156,7 @@ absl::Status LaneTile::PackChunks() {
       HONE_RETURN_IF_ERROR(ScheduleLaneElementwise(sketch_, name));
       continue;
     }
-    if (!in_rows) rows_first_.push_back(name);
+    if (!in_rows) rows_first_[name] = chunks;
     if (cut) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
       rounded_[name + "n" + stage_] = name;
@@ -150,7 +172,7 @@ absl::Status LaneTile::StageBlocks(const std::string& name) {
   if (const auto source = rounded_.find(name); source != rounded_.end()) stages.push_back(source->second);
   for (const std::string& stage : stages) {
     // Chunks of a row lie side by side in its source: lanes copy them together, and meet other banks by one chunk more.
-    const bool rows_first = std::ranges::find(rows_first_, stage) != rows_first_.end();
+    const bool rows_first = rows_first_.contains(stage);
     const bool swizzled = std::ranges::find(swizzled_, stage) != swizzled_.end();
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::StoreIn{stage, swizzled ? ir::Scope::kSwizzled : ir::Scope::kShared,
                                                       rows_first ? 1 : 0, rows_first ? 2 : 1}));

@@ -142,18 +142,21 @@ absl::Status LaneTile::FillShared() {
   const int64_t buffers = ChooseBuffers();
   bool copies = false;
   for (const std::string& name : shared_) {
-    if (buffers > 0 && sharing_ > 1 && name == columns_) {
-      HONE_ASSIGN_OR_RETURN(const bool together, FillTogether(name));
-      copies |= together;
-      if (together) continue;
+    std::vector<int64_t> counts = buffers > 0 ? CopyCounts(name, buffers) : std::vector<int64_t>();
+    const schedule::Schedule together = buffers > 0 && name == columns_ ? FillTogether(name) : schedule::Schedule();
+    if (!together.empty()) {
+      if (sharing_ > 1) counts.clear();
+      counts.push_back(std::get<schedule::CopyAsync>(together.back()).count);
     }
-    const std::vector<int64_t> counts = buffers > 0 ? CopyCounts(name, buffers) : std::vector<int64_t>();
     if (counts.empty()) {
       HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".width", Widths(name), 4), false)));
-    } else {
-      HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".copy", counts, counts.back()), true)));
-      copies = true;
+      continue;
     }
+    copies = true;
+    const size_t of_lanes = counts.size() - (together.empty() ? 0 : 1);
+    const int64_t count = Choose(name + ".copy", counts, counts[std::max<size_t>(of_lanes, 1) - 1]);
+    const bool of_group = !together.empty() && count == counts.back();
+    HONE_RETURN_IF_ERROR(Do(of_group ? together : FillSteps(name, count, true)));
   }
   if (!copies) return absl::OkStatus();
   schedule::Pipeline pipeline{step_axis_ + "o", buffers, 1};
@@ -206,8 +209,9 @@ schedule::Schedule LaneTile::FillSteps(const std::string& name, int64_t width, b
   schedule::Schedule steps;
   std::vector<std::string> loops;
   for (const schedule::Loop& loop : sketch_.Get(name).loops) loops.push_back(loop.name);
-  if (std::ranges::find(rows_first_, name) != rows_first_.end()) {
-    std::rotate(loops.begin(), loops.begin() + 1, loops.end() - 1);
+  if (const auto chunks = rows_first_.find(name); chunks != rows_first_.end()) {
+    const auto first = loops.begin() + static_cast<std::ptrdiff_t>(chunks->second);
+    std::rotate(first, first + 1, loops.end() - 1);
     steps.push_back(schedule::Reorder{loops});
   }
   const std::string last = loops.back();
@@ -229,16 +233,23 @@ schedule::Schedule LaneTile::FillSteps(const std::string& name, int64_t width, b
   return steps;
 }
 
-// What lies side by side in one chunk of steps: every column's, one after the other.
-absl::StatusOr<bool> LaneTile::FillTogether(const std::string& name) {
+// As much at once as lies side by side.
+schedule::Schedule LaneTile::FillTogether(const std::string& name) const {
+  if (sketch_.target.hierarchy.sharing_groups == 0) return {};
   const std::vector<schedule::Loop>& loops = sketch_.Get(name).loops;
-  if (loops.size() < 2) return false;
-  const schedule::Loop &columns = loops[loops.size() - 2], &chunk = loops.back();
-  const schedule::Schedule steps = {schedule::Fuse{columns.name, chunk.name},
-                                    schedule::CopyAsync{name, columns.max_extent * chunk.max_extent, sharing_}};
-  const bool fits = CanDo(steps);
-  if (fits) HONE_RETURN_IF_ERROR(Do(steps));
-  return fits;
+  for (size_t first = 0; first + 1 < loops.size(); ++first) {
+    schedule::Schedule steps;
+    std::string fused = loops[first].name;
+    int64_t count = loops[first].max_extent;
+    for (const schedule::Loop& loop : std::span(loops).subspan(first + 1)) {
+      steps.push_back(schedule::Fuse{fused, loop.name});
+      fused += "_" + loop.name;
+      count *= loop.max_extent;
+    }
+    steps.push_back(schedule::CopyAsync{name, count, sharing_});
+    if (CanDo(steps)) return steps;
+  }
+  return {};
 }
 
 bool LaneTile::CanDo(const schedule::Schedule& steps) const {
