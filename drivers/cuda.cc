@@ -19,9 +19,13 @@ struct Context {
   Handle context = nullptr, stream = nullptr;
   // Pinned, for long reads (Device::Read); null until there is one.
   mutable std::byte* staging = nullptr;
+  mutable bool launched = false;  // the latest that was handed over is a launch, which another may overlap
 
   // Calls are of the thread's current context; threads may change between calls.
-  void Enter() const { api->cuCtxSetCurrent(context); }
+  void Enter() const {
+    api->cuCtxSetCurrent(context);
+    launched = false;
+  }
   Error Check(int code, const std::string& what) const { return cuda::Check(*api, code, what); }
   ~Context() {
     if (context == nullptr) return;
@@ -59,6 +63,7 @@ constexpr int kCaptureOfThisThread = 1;  // other threads may go on as they like
 constexpr unsigned kPortable = 1;        // pinned memory for every context
 constexpr size_t kStage = 2 << 20;       // bytes of pinned memory through which reads go that are not short
 constexpr size_t kShortRead = 64 << 10;
+constexpr uint32_t kOverlaps = 6;  // the attribute of a launch that waits by itself
 
 template <typename Destroy>
 std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Handle handle, Destroy destroy) {
@@ -220,18 +225,21 @@ bool HasStaging(const Context& context) {
   return context.staging != nullptr;
 }
 
-// Of every kernel of the text, ".entry NAME(.param ..., .param ...)".
-std::vector<std::pair<std::string, size_t>> CountParameters(std::string_view ptx) {
+// Of every kernel, ".entry NAME(.param ..., .param ...)" and what follows up to the next: its name, how many parameters
+// it has, and whether it waits by itself for the launch before it.
+std::vector<std::tuple<std::string, size_t, bool>> EntriesOf(std::string_view ptx) {
   constexpr std::string_view kEntry = ".entry ", kParameter = ".param ";
-  std::vector<std::pair<std::string, size_t>> counts;
-  for (size_t at = ptx.find(kEntry); at != std::string_view::npos; at = ptx.find(kEntry, at)) {
-    at += kEntry.size();
-    const size_t open = std::min(ptx.find('(', at), ptx.size()), close = std::min(ptx.find(')', open), ptx.size());
-    size_t& count = counts.emplace_back(ptx.substr(at, open - at), 0).second;
-    for (size_t p = ptx.find(kParameter, open); p < close; p = ptx.find(kParameter, p + 1)) ++count;
-    at = close;
+  std::vector<std::tuple<std::string, size_t, bool>> entries;
+  for (size_t at = ptx.find(kEntry), next = 0; at != std::string_view::npos; at = next) {
+    next = ptx.find(kEntry, at + kEntry.size());
+    const std::string_view text = ptx.substr(at, next - at).substr(kEntry.size());
+    const size_t open = std::min(text.find('('), text.size()), close = std::min(text.find(')', open), text.size());
+    size_t parameters = 0;
+    for (size_t p = text.find(kParameter, open); p < close; p = text.find(kParameter, p + 1)) ++parameters;
+    entries.emplace_back(text.substr(0, open), parameters,
+                         text.find("griddepcontrol.wait", close) != std::string_view::npos);
   }
-  return counts;
+  return entries;
 }
 
 }  // namespace
@@ -242,7 +250,7 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
   const std::vector<std::string> machine_code = MachineCode(code.substr(ptx.size()));
   Program assembled;
   assembled.context_ = context_;
-  assembled.parameters_ = CountParameters(ptx);
+  assembled.entries_ = EntriesOf(ptx);
   const bool runs = std::ranges::all_of(machine_code, [&](const std::string& module) {
     return Load(context_, info_.name, module, &assembled.modules_).ok();
   });
@@ -259,7 +267,7 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
   const BinaryCache cache(options.cache_folder);
   Program built;
   built.context_ = context_;
-  built.parameters_ = assembled.parameters_;
+  built.entries_ = assembled.entries_;
   std::string binary;
   if (auto found = cache.Find(key)) {
     binary = *std::move(found);
@@ -290,8 +298,10 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   };
   found.context_ = context_;
   found.name_ = name;
-  for (const auto& [kernel_name, count] : parameters_) {
-    if (kernel_name == name) found.args_.resize(count);
+  for (const auto& [kernel_name, parameters, waits] : entries_) {
+    if (kernel_name != name) continue;
+    found.args_.resize(parameters);
+    found.waits_ = waits;
   }
   found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
   *kernel = std::move(found);
@@ -393,6 +403,7 @@ Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) co
 }
 
 Error Device::EnqueueLaunch(const Launch& launch) const {
+  const bool overlaps = context_->launched && launch.kernel->waits_ && context_->api->cuLaunchKernelEx != nullptr;
   context_->Enter();
   const Kernel& kernel = *launch.kernel;
   std::vector<Pointer> places;
@@ -405,12 +416,21 @@ Error Device::EnqueueLaunch(const Launch& launch) const {
     places.push_back(buffer.place_);
   }
   for (Pointer& place : places) arguments.push_back(&place);
-  return context_->Check(context_->api->cuLaunchKernel(kernel.function_, static_cast<unsigned>(launch.groups), 1, 1,
-                                                       static_cast<unsigned>(launch.lanes), 1, 1,
-                                                       static_cast<unsigned>(kernel.shared_bytes_), context_->stream,
-                                                       arguments.data(), nullptr),
-                         "cannot launch kernel '" + kernel.name_ + "' with " + std::to_string(launch.groups) +
-                             " groups of " + std::to_string(launch.lanes) + " lanes");
+  const auto groups = static_cast<unsigned>(launch.groups), lanes = static_cast<unsigned>(launch.lanes),
+             shared = static_cast<unsigned>(kernel.shared_bytes_);
+  int code = kSuccess;
+  if (overlaps) {
+    const LaunchAttribute attribute{kOverlaps, {1}};
+    const LaunchConfig config{{groups, 1, 1}, {lanes, 1, 1}, shared, context_->stream, &attribute, 1};
+    code = context_->api->cuLaunchKernelEx(&config, kernel.function_, arguments.data(), nullptr);
+  } else {
+    code = context_->api->cuLaunchKernel(kernel.function_, groups, 1, 1, lanes, 1, 1, shared, context_->stream,
+                                         arguments.data(), nullptr);
+  }
+  context_->launched = true;
+  if (code == kSuccess) return {};  // a text for every launch would take as long as the launch
+  return context_->Check(code, "cannot launch kernel '" + kernel.name_ + "' with " + std::to_string(launch.groups) +
+                                   " groups of " + std::to_string(launch.lanes) + " lanes");
 }
 
 Error Device::EnqueueGraph(const Graph& graph) const {
@@ -525,6 +545,7 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
     Handle event = nullptr;
     if (Error e = context_->Check(api.cuEventCreate(&event, 0), "cannot make an event"); !e.ok()) return e;
     events.push_back(Own(context_, event, [](const Api& a, Handle h) { a.cuEventDestroy_v2(h); }));
+    context_->launched = false;
     return context_->Check(api.cuEventRecord(event, context_->stream), "cannot record an event");
   };
   const auto begin = std::chrono::steady_clock::now();

@@ -1,8 +1,7 @@
 // CUDA devices: found when the program runs, opened, given programs (PTX), memory and launches.
 //
-// The same handles and calls as drivers/opencl.h has, so that what uses devices with lanes is written once: Library ->
-// Device -> Program -> Kernel, and Buffer. All own what they name, can be moved, and may go in any order. One thread at
-// a time for everything of one Library. On top there are graphs: everything that a model does, handed over at once.
+// The same handles and calls as drivers/opencl.h has: Library -> Device -> Program -> Kernel, and Buffer. All own what
+// they name, can be moved, and go in any order. One thread at a time for everything of one Library. Also graphs.
 #ifndef HONE_DRIVERS_CUDA_H_
 #define HONE_DRIVERS_CUDA_H_
 
@@ -14,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "drivers/error.h"
@@ -77,6 +77,7 @@ class Kernel {
   void* function_ = nullptr;
   int64_t shared_bytes_ = 0;
   std::string name_;
+  bool waits_ = false;  // for the launch before it
   KernelFacts facts_;
   std::vector<Buffer> args_;
 };
@@ -92,7 +93,7 @@ class Program {
   friend class Device;
   std::shared_ptr<const Context> context_;
   std::vector<std::shared_ptr<void>> modules_;
-  std::vector<std::pair<std::string, size_t>> parameters_;  // how many each kernel has
+  std::vector<std::tuple<std::string, size_t, bool>> entries_;  // a kernel, its parameters, whether it waits
   std::string log_;
   bool from_cache_ = false;
 };
@@ -102,7 +103,7 @@ struct BuildOptions {
   std::filesystem::path cache_folder = {};  // where machine code is kept (binary_cache.h); empty: nowhere
 };
 
-// groups * lanes run the kernel, all lanes of a group together.
+// groups * lanes run the kernel, all of a group together. One may wait by itself until the launch before has ended.
 struct Launch {
   const Kernel* kernel = nullptr;
   int64_t groups = 0, lanes = 0;
@@ -142,8 +143,7 @@ class Device {
 
   // Loads machine code (base/code_kind.h), or compiles modules of PTX with different names. kProgram: its log.
   Error Build(std::string_view code, const BuildOptions& options, Program* program) const;
-  // With arbitrary contents.
-  Error Allocate(size_t bytes, Buffer* buffer) const;
+  Error Allocate(size_t bytes, Buffer* buffer) const;  // with arbitrary contents
   Error AllocatePinned(size_t bytes, PinnedMemory* memory) const;
   Buffer Adopt(void* memory, size_t bytes) const;  // of another, on this device, who keeps it while it is used
   // A part of `whole`, which it keeps alive; offset is a multiple of slice_alignment.

@@ -7,8 +7,10 @@
 namespace hone::drivers::cuda {
 namespace {
 
-// Drivers of old boards lack it (CUDA 10.2, of the Jetson Nano); all else they have.
-constexpr std::string_view kNotInAll = "cuGraphInstantiateWithFlags";
+// Drivers of old boards lack them (CUDA 10.2, of the Jetson Nano); all else they have.
+constexpr bool IsInAll(std::string_view name) {
+  return name != "cuGraphInstantiateWithFlags" && name != "cuLaunchKernelEx";
+}
 
 Trouble TroubleOf(int code) {
   switch (code) {
@@ -49,7 +51,7 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
   const char* missing = nullptr;
 #define HONE_CUDA_FIND(name, ...)                                                 \
   loaded->name = reinterpret_cast<decltype(loaded->name)>(dlsym(library, #name)); \
-  if (loaded->name == nullptr && std::string_view(#name) != kNotInAll) missing = #name;
+  if (loaded->name == nullptr && IsInAll(#name)) missing = #name;
   HONE_CUDA_FUNCTIONS(HONE_CUDA_FIND)
 #undef HONE_CUDA_FIND
   if (missing != nullptr) {

@@ -6,7 +6,9 @@
 #ifndef HONE_DRIVERS_CUDA_API_H_
 #define HONE_DRIVERS_CUDA_API_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -17,6 +19,19 @@ namespace hone::drivers::cuda {
 using Handle = void*;                // of a context, module, function, stream, event, graph or link
 using Pointer = unsigned long long;  // in the memory of a device
 using Ordinal = int;                 // of a device
+
+// Of a launch with attributes, as cuLaunchKernelEx takes them.
+struct LaunchAttribute {
+  uint32_t id = 0;
+  alignas(8) std::array<uint32_t, 16> value = {};
+};
+struct LaunchConfig {
+  std::array<uint32_t, 3> groups, lanes;
+  uint32_t shared_bytes;
+  Handle stream;
+  const LaunchAttribute* attributes;
+  uint32_t attribute_count;
+};
 
 // clang-format off
 #define HONE_CUDA_FUNCTIONS(X) \
@@ -41,6 +56,7 @@ using Ordinal = int;                 // of a device
   X(cuEventQuery, Handle) X(cuEventElapsedTime, float*, Handle, Handle) \
   X(cuLaunchKernel, Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**, \
     void**) \
+  X(cuLaunchKernelEx, const LaunchConfig*, Handle, void**, void**) \
   X(cuStreamBeginCapture_v2, Handle, int) X(cuStreamEndCapture, Handle, Handle*) \
   X(cuGraphInstantiateWithFlags, Handle*, Handle, unsigned long long) X(cuGraphLaunch, Handle, Handle) \
   X(cuGraphExecDestroy, Handle) X(cuGraphDestroy, Handle)

@@ -94,10 +94,7 @@ Target Of(const Row& row) {
 // f32 may be rounded to ten bits of fraction where it is multiplied: a precision that must be asked for.
 constexpr std::string_view kTf32 = "-tf32";
 
-absl::Status AllowTf32(const TargetText::Option& option, Target& target) {
-  if (!option.value.empty()) {
-    return absl::InvalidArgumentError(fmt::format("target: {} takes no value, not '{}'", kTf32, option.value));
-  }
+absl::Status AllowTf32(Target& target) {
   if (target.tensor_instructions.empty()) {
     return absl::InvalidArgumentError(
         fmt::format("target: {} multiplies no TF32; architectures from sm_80 on do", target.cpu));
@@ -109,6 +106,23 @@ absl::Status AllowTf32(const TargetText::Option& option, Target& target) {
     instructions.insert(instructions.end(), {TensorInstruction::kWgmmaTf32, TensorInstruction::kWgmmaTf32Registers});
   }
   return absl::OkStatus();
+}
+
+// A launch may begin while the one before ends. Asked for, until it is known what it gains.
+constexpr std::string_view kOverlap = "-overlap";
+
+absl::Status AllowOverlap(Target& target) {
+  target.hierarchy.overlapping_launches = target.hierarchy.sharing_groups > 0;  // both came with sm_90
+  if (target.hierarchy.overlapping_launches) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("target: launches on {} do not overlap; architectures from sm_90 on can", target.cpu));
+}
+
+// Whether the option, which has no value, is there.
+absl::StatusOr<bool> Has(const TargetText& text, std::string_view name) {
+  const TargetText::Option* const option = text.Find(name);
+  if (option == nullptr || option->value.empty()) return option != nullptr;
+  return absl::InvalidArgumentError(fmt::format("target: {} takes no value, not '{}'", name, option->value));
 }
 
 Target Typical() { return Of(kTable[0]); }
@@ -169,8 +183,11 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
     target = Of(*row);
   }
   target.device = selector;
-  if (const TargetText::Option* tf32 = text.Find(kTf32)) HONE_RETURN_IF_ERROR(AllowTf32(*tf32, target));
-  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch=", "-device=", std::string(kTf32)}, target));
+  HONE_ASSIGN_OR_RETURN(const bool tf32, Has(text, kTf32));
+  HONE_ASSIGN_OR_RETURN(const bool overlap, Has(text, kOverlap));
+  if (tf32) HONE_RETURN_IF_ERROR(AllowTf32(target));
+  if (overlap) HONE_RETURN_IF_ERROR(AllowOverlap(target));
+  HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch=", "-device=", std::string(kTf32), std::string(kOverlap)}, target));
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.unasked_shared_bytes = std::min(target.memory.shared_bytes, kUnaskedSharedBytes);
   target.vector_registers =
@@ -182,6 +199,7 @@ std::string PrintCuda(const Target& target) {
   std::string text = fmt::format("cuda -arch={}", target.cpu);
   if (!target.device.empty()) text += fmt::format(" -device={}", target.device);
   if (AllowsTf32(target)) text += fmt::format(" {}", kTf32);
+  if (target.hierarchy.overlapping_launches) text += fmt::format(" {}", kOverlap);
   return text;
 }
 

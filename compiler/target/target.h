@@ -2,7 +2,7 @@
 // fit one target), and no back end: nothing here knows LLVM.
 //
 // Text: `cpu` (this host), `cpu -mcpu=znver4 -threads=2`, `arm64 -mcpu=cortex-a76`, with optional -mattr=+a,-b;
-// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`; `cuda -arch=sm_87`, `cuda -tf32`. Print
+// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`; `cuda -arch=sm_87`, `cuda -tf32 -overlap`. Print
 // writes the complete canonical text, which is part of every record's key and parses back on any machine. Whoever
 // decides something by a target asks for what it can do (vectors, lanes, bytes), never for its architecture. The kinds
 // are in kind.h. Start with ParseTarget.
@@ -32,6 +32,8 @@ struct Hierarchy {
   // That follow one another, and of which each copies a part of what all of them read to all of their shared memories;
   // 0: no group has copies of its own (compiler/ir/copy.h).
   int sharing_groups = 0;
+  // Kernels wait by themselves until what was launched before has ended, and may be launched sooner.
+  bool overlapping_launches = false;
 };
 
 // Bytes of each memory, from near to far.

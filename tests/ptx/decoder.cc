@@ -223,6 +223,11 @@ absl::Status Decoder::DecodeControl(Instruction i) {
     i.kind = Kind::kClusterArrive;
   } else if (name == "barrier.cluster.wait.acquire.aligned") {
     i.kind = Kind::kClusterWait;
+  } else if (name == "griddepcontrol.wait") {
+    i.kind = Kind::kWaitForGrids;
+    kernel_->waits_for_grids = true;
+  } else if (name == "griddepcontrol.launch_dependents") {
+    i.kind = Kind::kNothing;
   } else if (name == "fence.mbarrier_init.release.cluster") {
     i.kind = Kind::kFenceObjects;
   } else if (name == "fence.proxy.async" || name == "fence.proxy.async.shared::cta") {

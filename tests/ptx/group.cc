@@ -123,6 +123,9 @@ bool Group::RunLane(Lane* lane) {
       case Kind::kWaitAllCopies:
         if (!DoCopies(*i, lane)) return false;
         break;
+      case Kind::kWaitForGrids:
+        lane->waited_for_grids = true;
+        break;
       case Kind::kFenceProxy:
         FenceWrites(lane);
         [[fallthrough]];

@@ -61,7 +61,8 @@ class Group {
     std::byte* local = nullptr;
     uint32_t pc = 0;
     bool waits = false, ended = false;  // at an instruction that lanes do together; for ever
-    std::vector<Copy> copies;           // that belong to no bundle yet
+    bool waited_for_grids = false;
+    std::vector<Copy> copies;  // that belong to no bundle yet
     std::deque<std::vector<Copy>> bundles;
     std::vector<std::pair<uint64_t, uint32_t>> written;  // of shared memory, since its last fence
   };

@@ -17,6 +17,11 @@ constexpr uint16_t kSeveral = 0xffff;  // instead of who read it
 // Of what is read only the first byte must be somebody's: an aligned access stays within what devices give out at
 // least, and LLVM reads three elements as four.
 std::byte* Group::ReachGlobal(const Instruction& i, const Lane& lane, uint64_t address, uint64_t bytes, bool writes) {
+  if (kernel_.waits_for_grids && !lane.waited_for_grids) {
+    Fail(absl::StatusCode::kFailedPrecondition, i, lane,
+         fmt::format("{} at {:#x}, which a grid before may still use", writes ? "writes" : "reads", address));
+    return nullptr;
+  }
   const uint64_t needed = writes ? bytes : 1;
   const auto has = [&](const Memory& memory) {
     return address >= memory.begin && address - memory.begin <= memory.bytes &&

@@ -39,7 +39,8 @@ enum class Kind : uint8_t {
   kWaitCopies,
   kWaitAllCopies,
   kFenceProxy,
-  kMakeObject,  // mbarrier
+  kWaitForGrids,  // that were launched before
+  kMakeObject,    // mbarrier
   kFenceObjects,
   kAnnounce,   // bytes that will arrive
   kArrive,     // at an object
@@ -100,6 +101,7 @@ struct Kernel {
   uint32_t cluster = 1;                                  // groups that reach each other's shared memory
   uint64_t shared_bytes = 0, local_bytes = 0;            // beside what a launch asks for
   bool has_products = false;
+  bool waits_for_grids = false;
 };
 
 }  // namespace hone::ptx

@@ -398,6 +398,15 @@ TEST(Lanes, ShuffleWithinTheirWarp) {
   EXPECT_THAT(StatusOf("shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1;", 16).message(), HasSubstr("does not take part"));
 }
 
+// A kernel that waits for those before it uses nothing of theirs earlier.
+TEST(Grids, AreWaitedForFirst) {
+  const std::string wait = "griddepcontrol.wait;\ngriddepcontrol.launch_dependents;\n",
+                    load = "ld.global.u64 %rd4, [%rd1];\n";
+  EXPECT_EQ(StatusOf(wait + load), absl::OkStatus());
+  EXPECT_EQ(StatusOf(load), absl::OkStatus());
+  EXPECT_THAT(StatusOf(load + wait).message(), HasSubstr("which a grid before may still use"));
+}
+
 TEST(Copies, ArriveWhenTheyAreWaitedFor) {
   const auto copied = [](const std::string& wait) {
     return RunText(KernelOf("mov.u64 %rd4, s;\nmul.wide.u32 %rd5, %r1, 16;\nadd.s64 %rd5, %rd4, %rd5;\n"

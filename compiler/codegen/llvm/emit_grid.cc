@@ -60,8 +60,19 @@ void Emitter::RunGrid() {
     variables_[var] = builder_.CreateZExt(builder_.CreateIntrinsic(id, {}, {}), builder_.getInt64Ty());
   }
   if (has_group_copies_) BeginBundles();
+  if (overlaps_) WaitForLaunchBefore();
   EmitStmt(func_.body);
   builder_.CreateRetVoid();
+}
+
+// Until then nobody uses memory that others see. The buffers are known only behind it: what LLVM knows of arguments, it
+// takes as true from the first instruction on, and would read before. The next launch may begin once all groups have.
+void Emitter::WaitForLaunchBefore() {
+  EmitAssembly("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;", {});
+  llvm::Type* const pointer = builder_.getPtrTy(kGlobal);
+  auto* const same =
+      llvm::InlineAsm::get(llvm::FunctionType::get(pointer, {pointer}, false), "mov.b64 $0, $1;", "=l,l", true);
+  for (auto& [buffer, place] : places_) place.pointer = builder_.CreateCall(same, {place.pointer});
 }
 
 llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {

@@ -10,17 +10,18 @@
 
 namespace hone::codegen {
 
-Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Memory& memory, Scaling scaling)
+Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Target& target, Scaling scaling)
     : module_(module),
       context_(module->getContext()),
       func_(func),
       fuse_(fuse),
       scaling_(scaling),
-      async_copies_(memory.async_copy_bytes > 0),
+      overlaps_(target.hierarchy.overlapping_launches && func.grid.defined()),
+      async_copies_(target.memory.async_copy_bytes > 0),
       has_products_(HasProducts(func.body)),
       has_group_copies_(ir::HasGroupCopies(func.body)),
       sharing_groups_(ir::GroupsThatShare(func.body)),
-      shared_(PlaceShared(func, memory)),
+      shared_(PlaceShared(func, target.memory)),
       builder_(context_) {
   llvm::FastMathFlags flags;
   flags.setAllowContract(fuse);

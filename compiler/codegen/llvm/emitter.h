@@ -1,5 +1,4 @@
-// Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies; with a grid, a GPU's
-// kernel.
+// Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies; a grid is a GPU's kernel.
 //
 // Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have;
 // the others what their names say. Numbers are in math.h.
@@ -29,7 +28,7 @@ namespace hone::codegen {
 class Emitter {
  public:
   // fuse: multiply-adds may be contracted. memory: the target's, which must outlive the emitter, as all here.
-  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Memory& memory, Scaling scaling);
+  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Target& target, Scaling scaling);
   void Run();
 
   // A strided load of up to so many elements' distance is loads of all that lies between, and shuffles.
@@ -65,6 +64,7 @@ class Emitter {
 
   // emit_grid.cc
   void RunGrid();
+  void WaitForLaunchBefore();
   llvm::Value* EmitShared(const ir::BufferNode& buffer);
   llvm::Value* EmitShared(llvm::Type* type, int64_t alignment, int64_t place);
   void EmitBarrier();
@@ -165,12 +165,13 @@ class Emitter {
   const ir::Func& func_;
   const bool fuse_;
   const Scaling scaling_;
+  const bool overlaps_;                         // the func may begin before what was launched before has ended
   const bool async_copies_;                     // the target copies to shared memory without the lane
   const bool has_products_, has_group_copies_;  // what reads shared memory itself; copies of groups
   const int64_t sharing_groups_;                // that follow one another and share copies
   const SharedMemory shared_;
   llvm::GlobalVariable* asked_shared_ = nullptr;  // what the launch asks for; null: nothing
-  // Of copies of the group: how many bundles were committed, how many are there, and the address of what tells of them.
+  // Of copies of groups: how many bundles were committed, how many are there, and the address of what tells of them.
   llvm::Value *committed_ = nullptr, *arrived_ = nullptr, *bundles_ = nullptr;
   llvm::IRBuilder<> builder_;
   llvm::Function* function_ = nullptr;

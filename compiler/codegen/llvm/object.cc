@@ -84,7 +84,7 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
   const bool fuse = effort == Effort::kKernel;
   if (target.HasLanes() && !fuse) machine->Options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   const Scaling scaling = fuse && HasScalef(*machine) ? Scaling::kScalef : Scaling::kBits;
-  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target.memory, scaling).Run();
+  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target, scaling).Run();
   SetAttributes(&module, target);
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);

@@ -133,6 +133,17 @@ func f(x: {0}[{5}], w: {0}[{5}], out: f32[256]) grid 1 lanes 32 {{
               HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
 }
 
+// Nothing of memory that others see is read before, and nothing through a cache that does not see what they wrote.
+TEST(Cuda, LaunchesThatOverlapWaitFirst) {
+  const std::string func =
+      "func f(x: f32[8], y: f32[8]) grid 2 lanes 4 {\n  y[group.id * 4 + lane.id] = x[lane.id] + x[0]\n}";
+  const std::string ptx = Ptx(func, "cuda:sm_90 -overlap");
+  EXPECT_LT(ptx.find("griddepcontrol.wait;"), ptx.find("ld.global"));
+  EXPECT_EQ(Count(ptx, "ld.global"), 2);
+  EXPECT_THAT(ptx, AllOf(Not(HasSubstr("ld.global.nc")), HasSubstr("griddepcontrol.launch_dependents;")));
+  EXPECT_THAT(Ptx(func, "cuda:sm_90"), AllOf(HasSubstr("ld.global.nc"), Not(HasSubstr("griddepcontrol"))));
+}
+
 // Of sixteen halves LLVM 19 by itself makes f32 without converting them.
 TEST(Cuda, HalvesAreConvertedInVectorsOfAnyWidth) {
   for (const int width : {8, 16, 32}) {

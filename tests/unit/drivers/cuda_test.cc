@@ -1,6 +1,7 @@
 // The driver of CUDA on a fake library: programs, launches, graphs, and what becomes of faults.
 #include "drivers/cuda.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -72,6 +73,29 @@ TEST_F(CudaTest, SeveralModulesBecomeOne) {
   std::vector<float> y(1000);
   ASSERT_TRUE(device_.Read(y_, 0, std::as_writable_bytes(std::span(y))).ok());
   EXPECT_THAT(y, Each(3.0F));
+}
+
+// Those that wait by themselves, behind another launch; of all else the driver keeps the order.
+TEST_F(CudaTest, LaunchesOverlapThatWaitByThemselves) {
+  Prepare();
+  void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_NOLOAD);
+  const auto overlapping = reinterpret_cast<int (*)()>(dlsym(driver, "hone_fake_cuda_overlapping"));
+  const int before = overlapping();
+  Timing timing;
+  Launch launch = Bind("good");
+  ASSERT_TRUE(device_.Time(std::vector<Launch>(3, launch), 2, Deadline::max(), &timing).ok());
+  EXPECT_EQ(overlapping(), before);
+  std::string waits = Module("good");
+  waits.insert(waits.find("ret;"), "griddepcontrol.wait;\n  ");
+  ASSERT_TRUE(device_.Build(Module("crash") + waits + Module("hang"), {}, &program_).ok());
+  launch = Bind("good");
+  ASSERT_TRUE(device_.Time(std::vector<Launch>(3, launch), 2, Deadline::max(), &timing).ok());
+  EXPECT_EQ(overlapping(), before + 4) << "all but the first of each repeat";
+  ASSERT_TRUE(device_.EnqueueLaunch(launch).ok());
+  ASSERT_TRUE(device_.EnqueueCopy(x_, w_, 4).ok());
+  ASSERT_TRUE(device_.EnqueueLaunch(launch).ok());
+  EXPECT_EQ(overlapping(), before + 4);
+  dlclose(driver);
 }
 
 TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {

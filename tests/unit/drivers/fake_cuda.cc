@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "drivers/cuda_api.h"
 #include "tests/ptx/program.h"
 
 namespace {
@@ -36,6 +37,7 @@ using Function = std::function<int(const Grid& grid, void* const* arguments)>;
 struct Kernel {
   Function run;
   int arguments = 3;
+  bool waits = false;  // by itself, for the launch before it
 };
 
 struct Module {
@@ -49,6 +51,8 @@ struct Graph {
 struct State {
   int sticky = 0;
   bool hangs = false;
+  bool launched = false;  // the latest that was handed over is a launch
+  int overlapping = 0;    // launches that might
   Graph* recording = nullptr;
   std::map<uintptr_t, size_t> memory;
   std::map<Handle, unsigned> asked_shared;  // bytes that launches of a function may have; others: what all have
@@ -167,8 +171,9 @@ const std::map<std::string, Kernel>& Kernels() {
   return kernels;
 }
 
-int Do(const Work& work) {
+int Do(const Work& work, bool is_launch = false) {
   State& state = TheState();
+  state.launched = is_launch;
   if (state.sticky != 0) return state.sticky;
   if (state.recording != nullptr) {
     state.recording->work.push_back(work);
@@ -230,7 +235,8 @@ bool AddKernels(const std::string& text, Module* module) {
   for (size_t at = text.find(kEntry); at != std::string::npos; at = text.find(kEntry, at + 1)) {
     const size_t begin = at + sizeof kEntry - 1;
     const auto known = Kernels().find(text.substr(begin, text.find('(', begin) - begin));
-    if (known != Kernels().end()) module->kernels.insert(*known);
+    const bool waits = text.substr(at, text.find(kEntry, at + 1) - at).find("griddepcontrol.wait") != std::string::npos;
+    if (known != Kernels().end()) module->kernels[known->first] = {known->second.run, known->second.arguments, waits};
   }
   if (text.starts_with("machine code")) return true;
   auto program = hone::ptx::Parse(text, [](std::string_view name) { return !HasFunction(name); });
@@ -243,7 +249,7 @@ bool AddKernels(const std::string& text, Module* module) {
     const auto run = [kept, &kernel](const Grid& grid, void* const* arguments) {
       return RunOnMachine(kernel, grid, arguments);
     };
-    module->kernels[kernel.name] = {run, static_cast<int>(kernel.parameters)};
+    module->kernels[kernel.name] = {run, static_cast<int>(kernel.parameters), kernel.waits_for_grids};
   }
   return true;
 }
@@ -386,6 +392,7 @@ int cuStreamSynchronize(Handle) {
 int cuEventCreate(Handle* event, unsigned) { return *event = new Clock::time_point(), 0; }
 int cuEventDestroy_v2(Handle event) { return delete static_cast<Clock::time_point*>(event), 0; }
 int cuEventRecord(Handle event, Handle) {
+  TheState().launched = false;
   *static_cast<Clock::time_point*>(event) = Clock::now();
   return TheState().sticky;
 }
@@ -402,17 +409,33 @@ int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigne
   std::vector<uint64_t> places;  // copied at once, as the driver does
   const Kernel& kernel = *static_cast<const Kernel*>(function);
   for (int i = 0; i < kernel.arguments; ++i) places.push_back(*static_cast<uint64_t*>(arguments[i]));
-  return Do([places, groups, lanes, shared, run = kernel.run]() mutable {
-    std::vector<void*> copies;
-    for (uint64_t& place : places) {
-      if (!IsAllocated(place, 1)) return kIllegalAddress;
-      copies.push_back(&place);
-    }
-    return run({groups, lanes, shared}, copies.data());
-  });
+  return Do(
+      [places, groups, lanes, shared, run = kernel.run]() mutable {
+        std::vector<void*> copies;
+        for (uint64_t& place : places) {
+          if (!IsAllocated(place, 1)) return kIllegalAddress;
+          copies.push_back(&place);
+        }
+        return run({groups, lanes, shared}, copies.data());
+      },
+      true);
 }
 
-int cuStreamBeginCapture_v2(Handle, int) { return TheState().recording = new Graph(), 0; }
+// With the attribute alone that lets a launch overlap the one before it, which must be one.
+int cuLaunchKernelEx(const hone::drivers::cuda::LaunchConfig* config, Handle function, void** arguments, void** extra) {
+  const bool overlaps =
+      config->attribute_count == 1 && config->attributes[0].id == 6 && config->attributes[0].value[0] == 1;
+  if (!overlaps || !TheState().launched || !static_cast<const Kernel*>(function)->waits) return 1;
+  ++TheState().overlapping;
+  return cuLaunchKernel(function, config->groups[0], config->groups[1], config->groups[2], config->lanes[0],
+                        config->lanes[1], config->lanes[2], config->shared_bytes, config->stream, arguments, extra);
+}
+int hone_fake_cuda_overlapping() { return TheState().overlapping; }
+
+int cuStreamBeginCapture_v2(Handle, int) {
+  TheState().launched = false;
+  return TheState().recording = new Graph(), 0;
+}
 int cuStreamEndCapture(Handle, Handle* graph) {
   *graph = TheState().recording;
   return TheState().recording = nullptr, 0;

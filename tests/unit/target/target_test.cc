@@ -124,6 +124,15 @@ TEST(Targets, Tf32IsAskedFor) {
   EXPECT_TRUE(ParseTarget("cuda:sm_75")->tensor_instructions.empty());
 }
 
+TEST(Targets, LaunchesOverlapWhereItIsAskedFor) {
+  EXPECT_FALSE(ParseTarget("cuda:sm_90a")->hierarchy.overlapping_launches);
+  const Target overlapping = ParseTarget("cuda:sm_90a -tf32 -overlap").value();
+  EXPECT_TRUE(overlapping.hierarchy.overlapping_launches);
+  EXPECT_THAT(Print(overlapping), HasSubstr("cuda -arch=sm_90a -tf32 -overlap -units=132 "));
+  EXPECT_EQ(Print(*ParseTarget(Print(overlapping))), Print(overlapping));
+  EXPECT_TRUE(SameMachine(overlapping, *ParseTarget("cuda:sm_90a")));
+}
+
 TEST(Targets, ErrorsSayWhatThereIs) {
   const std::pair<const char*, const char*> cases[] = {
       {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, opencl, cuda, cuda:sm_53"},
@@ -135,9 +144,11 @@ TEST(Targets, ErrorsSayWhatThereIs) {
       {"cpu -l2=99999999999999999999", "wants a positive number"},
       {"cpu -fast", "no option '-fast'; there are -mcpu= -mattr= -threads= -l1="},
       {"cuda -arch=sm_12", "no architecture 'sm_12' for cuda; there are sm_53 sm_60"},
-      {"cuda:sm_87 -threads=2", "no option '-threads'; there are -arch= -device= -tf32 -units="},
+      {"cuda:sm_87 -threads=2", "no option '-threads'; there are -arch= -device= -tf32 -overlap -units="},
       {"cuda:sm_75 -tf32", "sm_75 multiplies no TF32; architectures from sm_80 on do"},
       {"cuda:sm_90 -tf32=yes", "-tf32 takes no value, not 'yes'"},
+      {"cuda:sm_90 -overlap=yes", "-overlap takes no value, not 'yes'"},
+      {"cuda:sm_87 -overlap", "launches on sm_87 do not overlap; architectures from sm_90 on can"},
       {"opencl -threads=2", "no option '-threads'; there are -device= -units="},
       {"arm64 -mattr=+avx2", "aarch64 has no feature 'avx2'; there are bf16"},
       {"arm64 -mattr=sve", "wants +FEATURE,-FEATURE, not 'sve'"},
