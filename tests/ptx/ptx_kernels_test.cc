@@ -235,6 +235,7 @@ TEST(PtxDefaults, AreRight) {
        {Case{"cuda:sm_53", "f32", "fma.rn.f32"}, Case{"cuda:sm_80 -tf32", "f32", "mma.sync"},
         Case{"cuda:sm_87", "bf16", "mma.sync"}, Case{"cuda:sm_90a", "f16", "wgmma.wait_group.sync.aligned 1"},
         Case{"cuda:sm_90a", "f16", ".reqnctapercluster 2, 1, 1", {{"sharing", 2, {}}}},
+        Case{"cuda:sm_90a", "f16", "complete_tx::bytes [", {{"together", 1, {}}}},
         Case{"cuda:sm_90 -overlap", "f32", "griddepcontrol.wait"},
         Case{"cuda:sm_90a -overlap", "f16", "griddepcontrol.launch_dependents", {{"sharing", 2, {}}}},
         Case{"cuda:sm_90a -tf32", "f32", "wgmma.wait_group.sync.aligned 3", {{"instruction", kRegisters, {}}}}}) {

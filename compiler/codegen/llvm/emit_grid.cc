@@ -59,6 +59,7 @@ void Emitter::RunGrid() {
     ranges_[var] = {0, count - 1};
     variables_[var] = builder_.CreateZExt(builder_.CreateIntrinsic(id, {}, {}), builder_.getInt64Ty());
   }
+  if (has_products_) NumberFours();
   if (has_group_copies_) BeginBundles();
   if (overlaps_) WaitForLaunchBefore();
   EmitStmt(func_.body);

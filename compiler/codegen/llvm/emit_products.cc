@@ -1,5 +1,7 @@
 // Tensor instructions that read shared memory themselves, and go on while their lanes do. Those that stand beside each
 // other begin together and are waited for once; of the same rows, columns that lie evenly are one instruction of more.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -14,6 +16,9 @@ namespace {
 
 constexpr int64_t kMostColumns = 256, kColumns = 8;  // of one instruction, and of one block of them
 constexpr int64_t kUnit = 16;                        // bytes, in which a descriptor counts
+constexpr int64_t kWarp = 32;
+constexpr int64_t kLanes = 128;                 // that run an instruction together: four warps
+constexpr const char kFours[] = "lane\nfours";  // which four of a group's warps; no Var of a func is called so
 
 bool ReadsItself(const ir::Contract& contract) { return EntryOf(contract.instruction).blocks; }
 
@@ -96,6 +101,18 @@ bool Emitter::ShareRows(const Product& x, const Product& y) {
          BufferOf(c.a) == BufferOf(d.a) && ir::Equal(x.a, y.a);
 }
 
+// Before all else, once: as a number that a warp's lanes can be seen to have in common.
+void Emitter::NumberFours() {
+  if (func_.grid.lanes <= kLanes) return;
+  llvm::Value* const own = builder_.CreateTrunc(
+      builder_.CreateLShr(variables_.at(ir::kLaneVar), std::countr_zero<uint64_t>(kLanes)), builder_.getInt32Ty());
+  llvm::Value* const common =
+      builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, {},
+                               {builder_.getInt32(~0U), own, builder_.getInt32(0), builder_.getInt32(kWarp - 1)});
+  ranges_[kFours] = {0, func_.grid.lanes / kLanes - 1};
+  variables_[kFours] = builder_.CreateZExt(common, builder_.getInt64Ty());
+}
+
 // How many of the products, from the first on, are one instruction, and by how many elements their columns lie apart.
 std::pair<size_t, int64_t> Emitter::Together(std::span<const Product> products) const {
   const Product& first = products[0];
@@ -116,22 +133,28 @@ std::pair<size_t, int64_t> Emitter::Together(std::span<const Product> products) 
   return {count, apart};
 }
 
-// What tells the instruction where an operand lies: its first row or column of all lanes, in units of 16 bytes by how
-// much chunks and blocks lie apart, and whether rows are swizzled.
-llvm::Value* Emitter::EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, llvm::Value* before,
-                                     int64_t blocks_apart) {
+// What tells the instruction where an operand lies: its first row or column of all lanes, which is that of the first
+// lane, in units of 16 bytes; by how much chunks and blocks lie apart, and whether rows are swizzled. It must be the
+// same in all lanes, and best seen to be: then it costs registers that a warp has once. Operands that lie a constant
+// apart are one addition apart.
+llvm::Value* Emitter::EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, int64_t blocks_apart) {
   const ir::Buffer& buffer = BufferOf(operand);
   const int64_t size = ir::SizeOf(buffer->dtype);
-  llvm::Type* const element = MemoryTypeOf(buffer->dtype);
-  llvm::Value* const begin = places_.at(buffer.get()).pointer;
+  const ir::Expr lane = func_.grid.lanes > kLanes ? ir::MakeVar(kFours) * ir::Expr(kLanes) : ir::Expr(0);
+  const ir::Expr of_first = ir::Substitute(ir::Substitute(first, lets_), {{ir::kLaneVar, lane}});
+  ir::Linear place = ir::ToLinear(ir::Simplify(of_first, ranges_), ranges_);
+  const int64_t behind = place.constant * size % kUnit == 0 ? std::exchange(place.constant, 0) : 0;
+  llvm::Type* const word = builder_.getInt32Ty();
+  const auto number = [&](int64_t n) { return builder_.getInt32(static_cast<uint32_t>(n)); };
+  llvm::Value* const bytes =
+      builder_.CreateMul(builder_.CreateTrunc(EmitExpr(ir::FromLinear(place)), word), number(size));
+  llvm::Value* const begin = builder_.CreateAdd(builder_.CreatePtrToInt(places_.at(buffer.get()).pointer, word), bytes);
+  const auto units = [&](int64_t elements) { return elements * size / kUnit; };
+  llvm::Value* const low = builder_.CreateAdd(builder_.CreateLShr(begin, std::countr_zero<uint64_t>(kUnit)),
+                                              number(units(behind) + (units(operand.apart) << 16)));
   const bool swizzled = buffer->scope == ir::Scope::kSwizzled;  // which the instruction does
-  llvm::Value* const own = builder_.CreatePtrToInt(
-      swizzled ? builder_.CreateInBoundsGEP(element, begin, EmitExpr(first)) : Address(buffer, first, element),
-      builder_.getInt64Ty());
-  llvm::Value* const place = builder_.CreateSub(own, builder_.CreateMul(before, builder_.getInt64(size)));
-  const auto units = [&](int64_t elements) { return static_cast<uint64_t>(elements * size / kUnit); };
-  const uint64_t distances = units(operand.apart) << 16 | units(blocks_apart) << 32 | uint64_t{swizzled} << 62;
-  return builder_.CreateOr(builder_.CreateLShr(place, std::countr_zero<uint64_t>(kUnit)), builder_.getInt64(distances));
+  const uint64_t high = static_cast<uint64_t>(units(blocks_apart)) << 32 | uint64_t{swizzled} << 62;
+  return builder_.CreateOr(builder_.CreateZExt(low, builder_.getInt64Ty()), builder_.getInt64(high));
 }
 
 // What a lane has of a, which is that of all products: of its two rows, of the first chunk and the second, one number
@@ -154,14 +177,6 @@ std::vector<llvm::Value*> Emitter::LoadRounded(const Product& product) {
 // The text of all instructions; what it takes beside sums, registers and descriptors, are `factors`.
 std::string Emitter::SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
                                    std::vector<llvm::Value*>* factors) {
-  const auto number = [&](int64_t n) { return builder_.getInt64(static_cast<uint64_t>(n)); };
-  llvm::Value* const lane = variables_.at(ir::kLaneVar);
-  const auto bits = [&](int64_t from, int64_t count) {
-    return builder_.CreateAnd(
-        builder_.CreateLShr(lane, number(std::countr_zero<uint64_t>(static_cast<uint64_t>(from)))), number(count - 1));
-  };
-  llvm::Value* const column = bits(1, ir::kLanesOfRow);
-  llvm::Value* const row = bits(ir::kLanesOfRow, ir::kBlockRows);
   const auto take = [&](llvm::Value* factor) {
     factors->push_back(factor);
     return fmt::format("${}", 2 * registers.size() + factors->size() - 1);
@@ -176,19 +191,14 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
     const auto [count, apart] = Together(products.subspan(begin));
     const ir::Contract& contract = *products[begin].contract;
     const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
-    const int64_t warps = entry.lanes / (ir::kLanesOfRow * ir::kBlockRows);
-    llvm::Value* const warp = bits(ir::kLanesOfRow * ir::kBlockRows, warps);
-    llvm::Value* const rows_before = builder_.CreateAdd(builder_.CreateMul(warp, number(2 * contract.a.stride)),
-                                                        builder_.CreateMul(row, number(RowsApart(contract.a, entry))));
-    llvm::Value* const columns_before = builder_.CreateMul(column, number(entry.n * contract.b.stride));
     std::string sums;
     for (const Product& product : products.subspan(begin, count)) {
       for (const int64_t place : product.sums)
         sums += fmt::format("{}${}", sums.empty() ? "" : ", ", registers.at(place));
     }
     const std::string a =
-        entry.loads_a ? loaded : take(EmitDescriptor(contract.a, products[begin].a, rows_before, contract.a.stride));
-    const std::string b = take(EmitDescriptor(contract.b, products[begin].b, columns_before, apart));
+        entry.loads_a ? loaded : take(EmitDescriptor(contract.a, products[begin].a, contract.a.stride));
+    const std::string b = take(EmitDescriptor(contract.b, products[begin].b, apart));
     const auto [types, signs] = SpellingOf(contract.instruction);
     text += fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{} {{{}}}, {}, {}, p, {};\n",
                         static_cast<int64_t>(count) * kColumns, entry.k, types, sums, a, b, signs);

@@ -79,7 +79,9 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::Let& let) {
         variables_[let.var] = EmitExpr(let.value);
         if (let.value.type() == ir::kIndexType) ranges_[let.var] = ir::BoundsOf(let.value, ranges_);
+        lets_[let.var] = ir::Substitute(let.value, lets_);
         EmitStmt(let.body);
+        lets_.erase(let.var);
         variables_.erase(let.var);
         ranges_.erase(let.var);
       },

@@ -1,7 +1,6 @@
 // Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies; a grid is a GPU's kernel.
 //
-// Private to codegen/llvm. emit_stmt.cc has statements and functions, emit_grid.cc what only funcs with a grid have;
-// the others what their names say. Numbers are in math.h.
+// Private to codegen/llvm. Statements and functions: emit_stmt.cc; what only funcs with a grid have: emit_grid.cc.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EMITTER_H_
 
@@ -20,6 +19,7 @@
 
 #include "compiler/codegen/llvm/math.h"
 #include "compiler/codegen/shared_memory.h"
+#include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/ir/stmt.h"
 
@@ -91,8 +91,7 @@ class Emitter {
   void EmitWait(const ir::Wait& wait);
   void BeginBundles();
   void WaitForBundles(int64_t pending);
-  llvm::Value* IsFirstLane();
-  llvm::Value* BundleOf(llvm::Value* number);
+  llvm::Value *IsFirstLane(), *BundleOf(llvm::Value* number);
 
   // emit_contract.cc
   void EmitContract(const ir::Contract& contract);
@@ -126,8 +125,8 @@ class Emitter {
   std::string SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
                             std::vector<llvm::Value*>* factors);
   std::vector<llvm::Value*> LoadRounded(const Product& product);
-  llvm::Value* EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, llvm::Value* before,
-                              int64_t blocks_apart);
+  void NumberFours();
+  llvm::Value* EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, int64_t blocks_apart);
 
   // emit_merge.cc
   void EmitMerge(const ir::Merge& merge);
@@ -179,6 +178,7 @@ class Emitter {
   int64_t workspace_used_ = 0, outlined_ = 0;
   Places places_;
   Variables variables_;
+  ir::VarMap lets_;  // what names stand for
   ir::Ranges ranges_;
   llvm::MDNode* alias_domain_;
   std::vector<llvm::MDNode*> scopes_;

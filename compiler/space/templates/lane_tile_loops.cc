@@ -142,21 +142,19 @@ absl::Status LaneTile::FillShared() {
   const int64_t buffers = ChooseBuffers();
   bool copies = false;
   for (const std::string& name : shared_) {
-    std::vector<int64_t> counts = buffers > 0 ? CopyCounts(name, buffers) : std::vector<int64_t>();
     const schedule::Schedule together = buffers > 0 && name == columns_ ? FillTogether(name) : schedule::Schedule();
-    if (!together.empty()) {
-      if (sharing_ > 1) counts.clear();
-      counts.push_back(std::get<schedule::CopyAsync>(together.back()).count);
-    }
-    if (counts.empty()) {
-      HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".width", Widths(name), 4), false)));
+    if (!together.empty() && (sharing_ > 1 || Choose("together", {0, 1}, 0) == 1)) {
+      HONE_RETURN_IF_ERROR(Do(together));
+      copies = true;
       continue;
     }
-    copies = true;
-    const size_t of_lanes = counts.size() - (together.empty() ? 0 : 1);
-    const int64_t count = Choose(name + ".copy", counts, counts[std::max<size_t>(of_lanes, 1) - 1]);
-    const bool of_group = !together.empty() && count == counts.back();
-    HONE_RETURN_IF_ERROR(Do(of_group ? together : FillSteps(name, count, true)));
+    const std::vector<int64_t> counts = buffers > 0 ? CopyCounts(name, buffers) : std::vector<int64_t>();
+    if (counts.empty()) {
+      HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".width", Widths(name), 4), false)));
+    } else {
+      HONE_RETURN_IF_ERROR(Do(FillSteps(name, Choose(name + ".copy", counts, counts.back()), true)));
+      copies = true;
+    }
   }
   if (!copies) return absl::OkStatus();
   schedule::Pipeline pipeline{step_axis_ + "o", buffers, 1};
