@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -235,11 +236,13 @@ Roofline MeasureRoofline(ThreadPool& pool) {
     roofline.flops_per_second = std::max(roofline.flops_per_second, MeasureFlops(pool, yardstick));
   }
   constexpr uint64_t kUnknownLevel2 = uint64_t{512} << 10;  // that of a small board
-  uint64_t level2 = CacheBytes(2, pool.threads());
-  if (level2 == 0) level2 = kUnknownLevel2 * static_cast<uint64_t>(pool.threads());
-  const uint64_t level3 = CacheBytes(3, pool.threads());
+  const int cores = std::min(pool.threads(), static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  uint64_t level2 = CacheBytes(2, cores);
+  if (level2 == 0) level2 = kUnknownLevel2 * static_cast<uint64_t>(cores);
+  const uint64_t level3 = CacheBytes(3, cores);
+  // More threads than cores share their caches; what all caches together hold is not memory.
   const uint64_t most = std::max(InstalledBytes() / 8, 2 * level2);
-  const uint64_t memory = std::min(std::max(4 * level3, uint64_t{64} << 20), most);
+  const uint64_t memory = std::min(std::max({4 * level3, 2 * level2, uint64_t{64} << 20}), most);
 
   const size_t words = static_cast<size_t>(memory / 8);
   const auto data = std::make_unique<uint64_t[]>(words);  // written here, so that every page is there

@@ -128,7 +128,20 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions
   return targets;
 }
 
+// Nothing that is read may be written over.
+absl::Status CheckOutputs(const CompileOptions& options) {
+  std::vector<std::string> inputs = {options.model.models.front(), options.locked};
+  if (options.locked.empty() && !options.source.tracker.given()) {
+    HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
+    inputs.push_back(records.string());
+  }
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.output, inputs));
+  inputs.push_back(options.output);
+  return CheckIsNoInput(options.header, inputs);
+}
+
 absl::Status Compile(const CompileOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckOutputs(options));
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, options.model.Import());
   HONE_ASSIGN_OR_RETURN(const std::vector<package::KernelOptions> targets, Targets(options));
   HONE_ASSIGN_OR_RETURN(const package::CompileSummary summary,

@@ -248,7 +248,7 @@ absl::Status Drain(FarmOptions& options) {
     status = admin->Drain(&context, request, &response);
   }
   if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
-  return absl::OkStatus();
+  return options.json ? PrintJson({{"agent", options.agent}, {"drained", !options.undo}}) : absl::OkStatus();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -41,6 +42,12 @@ absl::StatusOr<std::string> HostOf(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
     return UsageError(fmt::format("--tracker {}: write HOST:PORT, as the machines of the farm will reach it", address));
+  }
+  uint16_t port = 0;
+  const char* const end = address.data() + address.size();
+  const auto [last, error] = std::from_chars(address.data() + colon + 1, end, port);
+  if (error != std::errc() || last != end || port == 0) {
+    return UsageError(fmt::format("--tracker {}: '{}' is no port", address, address.substr(colon + 1)));
   }
   const std::string host = address.substr(0, colon);
   return host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
@@ -165,7 +172,8 @@ absl::Status ListTokens(IdentityOptions& options) {
 absl::Status RevokeToken(IdentityOptions& options) {
   v1::RevokeTokenRequest request;
   request.set_id(options.id);
-  return Call(options, request, &v1::IdentityService::Stub::RevokeToken).status();
+  HONE_RETURN_IF_ERROR(Call(options, request, &v1::IdentityService::Stub::RevokeToken).status());
+  return options.json ? PrintJson({{"id", options.id}, {"revoked", true}}) : absl::OkStatus();
 }
 
 absl::Status ListIdentities(IdentityOptions& options) {
@@ -193,6 +201,7 @@ absl::Status RevokeIdentity(IdentityOptions& options) {
   v1::RevokeIdentityRequest request;
   request.set_name(options.name);
   HONE_ASSIGN_OR_RETURN(const auto done, Call(options, request, &v1::IdentityService::Stub::RevokeIdentity));
+  if (options.json) return PrintJson({{"name", options.name}, {"certificates", done.certificates()}});
   if (done.certificates() > 0) return absl::OkStatus();
   fmt::print(stderr, "no good certificate of '{}' was known; one that is shown from now on is refused\n", options.name);
   return absl::OkStatus();

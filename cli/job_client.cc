@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status.h"
+#include "cli/command.h"
 #include "cli/job_text.h"
 #include "transport/transport.h"
 
@@ -55,6 +56,7 @@ absl::StatusOr<v1::Job> JobClient::Get(const std::string& job_id) {
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobClient::Meant(const std::string& id) {
+  if (id.empty()) return UsageError("no job is named: the id is empty; `hone jobs` lists them");  // to a list, all
   v1::ListJobsRequest request;
   request.set_group(id);
   request.set_for_people(true);

@@ -21,6 +21,8 @@ namespace hone::cli {
 namespace {
 
 constexpr absl::Duration kStartLimit = absl::Seconds(30);
+constexpr absl::Duration kAtOnce = absl::Seconds(5);
+constexpr int kMostAtOnce = 2;
 
 std::filesystem::path OwnFolder() {
   std::error_code error;
@@ -28,8 +30,10 @@ std::filesystem::path OwnFolder() {
   return self.parent_path();
 }
 
-std::string LastLines(const std::filesystem::path& path) {
+// Of what was written from byte `begin` on.
+std::string LastLines(const std::filesystem::path& path, std::uintmax_t begin) {
   std::ifstream file(path);
+  file.seekg(static_cast<std::streamoff>(begin));
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   while (!text.empty() && text.back() == '\n') text.pop_back();
   size_t start = text.size();
@@ -115,6 +119,9 @@ absl::Status LocalFarm::Spawn(Child& child) {
   std::vector<const char*> arguments = {path.c_str()};
   for (const std::string& argument : child.arguments) arguments.push_back(argument.c_str());
   arguments.push_back(nullptr);
+  std::error_code error;
+  child.logged = std::filesystem::exists(child.log, error) ? std::filesystem::file_size(child.log, error) : 0;
+  child.started = absl::Now();
   const int log = open(child.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const pid_t pid = fork();
   if (pid == 0) {
@@ -141,14 +148,14 @@ absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
     if (waitpid(children_[0].pid, &status, WNOHANG) > 0) {
       children_[0].pid = -1;
       // The tracker's own words say what is wrong (a records file that cannot be opened, say).
-      const std::string log = LastLines(children_[0].log);
+      const std::string log = LastLines(children_[0].log, children_[0].logged);
       const size_t mark = log.rfind("hone-tracker: ");
       return absl::UnavailableError(mark != std::string::npos ? log.substr(mark + 14)
                                                               : "the tracker " + Ending(status) + ": " + log);
     }
     absl::SleepFor(absl::Milliseconds(10));
   }
-  return absl::DeadlineExceededError("the tracker does not start: " + LastLines(children_[0].log));
+  return absl::DeadlineExceededError("the tracker does not start: " + LastLines(children_[0].log, children_[0].logged));
 }
 
 absl::Status LocalFarm::Check() {
@@ -156,12 +163,14 @@ absl::Status LocalFarm::Check() {
     int status = 0;
     if (child.pid >= 0 && waitpid(child.pid, &status, WNOHANG) <= 0) continue;
     child.pid = -1;
-    if (++child.restarts > options_.most_restarts) {
-      const std::string before = options_.most_restarts > 0
-                                     ? fmt::format(" and has been started {} times already", options_.most_restarts)
-                                     : "";
+    // What says by itself that it cannot begin, as without a driver, will say it again.
+    const bool at_once = WIFEXITED(status) && absl::Now() - child.started < kAtOnce;
+    child.at_once = at_once ? child.at_once + 1 : 0;
+    if (++child.restarts > options_.most_restarts || child.at_once > kMostAtOnce) {
+      const std::string before =
+          child.restarts > 1 ? fmt::format(" and has been started {} times already", child.restarts - 1) : "";
       return absl::UnavailableError(
-          fmt::format("{} {}{}: {}", child.program, Ending(status), before, LastLines(child.log)));
+          fmt::format("{} {}{}: {}", child.program, Ending(status), before, LastLines(child.log, child.logged)));
     }
     fmt::print(stderr, "{} {}; starting it again, nothing that was recorded is lost\n", child.program, Ending(status));
     HONE_RETURN_IF_ERROR(Spawn(child));

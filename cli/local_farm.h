@@ -50,8 +50,10 @@ class LocalFarm {
     std::string program;
     std::vector<std::string> arguments;
     std::filesystem::path log;
+    std::uintmax_t logged = 0;  // bytes that were there before it was started the last time
+    absl::Time started = {};
     pid_t pid = -1;
-    int restarts = 0;
+    int restarts = 0, at_once = 0;  // at_once: how often it ended by itself before it had done anything
   };
 
   LocalFarm(const Options& options, TemporaryFolder folder);

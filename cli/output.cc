@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
+#include "cli/command.h"
 #include "records/record.h"
 
 namespace hone::cli {
@@ -49,6 +51,16 @@ absl::Status PrintText(const std::string& given) {
 absl::Status PrintJson(const nlohmann::ordered_json& document) {
   // Names come from models and files: what is not UTF-8 is replaced, not thrown at the user.
   return PrintText(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+absl::Status CheckIsNoInput(const std::string& output, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    const bool regular = !input.empty() && std::filesystem::is_regular_file(input, error);
+    if (!regular || !std::filesystem::equivalent(output, input, error)) continue;
+    return UsageError(fmt::format("{} is read by this command, too, and would be lost; write to another file", output));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hone::cli

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
@@ -19,6 +20,10 @@ std::string Printable(std::string_view text);
 // Unavailable if standard output does not take it all (a full disk, a closed pipe). A terminal gets what is Printable.
 absl::Status PrintText(const std::string& text);
 absl::Status PrintJson(const nlohmann::ordered_json& document);
+
+// A usage error where the file that is to be written is one that is read: what was in it would be lost. Of `inputs`
+// those that are empty, or not there, are none.
+absl::Status CheckIsNoInput(const std::string& output, const std::vector<std::string>& inputs);
 
 }  // namespace hone::cli
 

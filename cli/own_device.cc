@@ -4,8 +4,14 @@
 
 #include "absl/time/clock.h"
 #include "cli/farm_devices.h"
+#include "tracker/queue/matches.h"
 
 namespace hone::cli {
+
+void OwnDevice::Hear(const v1::Job& job) {
+  wanted_ = job.waiting_for().starts_with(tracker::kAbsentDevice) ? job.waiting_for() : "";
+  if (wanted_.empty()) fitting_ = absl::Now();
+}
 
 absl::Status OwnDevice::Check() {
   const absl::StatusOr<v1::ListDevicesResponse> known = client_.Devices();
@@ -13,7 +19,12 @@ absl::Status OwnDevice::Check() {
   const v1::Device& device = known->devices(0);
   if (device.health() != v1::DEVICE_HEALTH_QUARANTINED && device.health() != v1::DEVICE_HEALTH_UNWALLED) {
     well_ = absl::Now();
-    return absl::OkStatus();
+    if (device.health() != v1::DEVICE_HEALTH_GOOD) fitting_ = absl::Now();
+    if (well_ - fitting_ < limits_.failed_test) return absl::OkStatus();
+    return absl::FailedPreconditionError(fmt::format(
+        "{} cannot run what is tuned, which wants {}; name a --target of this machine, or a --tracker whose "
+        "farm has such a device",
+        NameOf(device), wanted_));
   }
   const bool failed = !device.state().self_test().passed();
   if (absl::Now() - well_ < (failed ? limits_.failed_test : limits_.quarantine)) return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "deploy/package/atomic_file.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "records/jsonl.h"
@@ -35,7 +36,10 @@ absl::StatusOr<int64_t> ExportToFile(const RecordsOptions& options, const Source
       return UsageError(fmt::format("{} is the records file itself; export to another file", file.string()));
     }
   }
-  const fs::path partial = file.string() + ".partial";
+  // A link is followed, and what is no file is written to as it is.
+  const bool special = fs::exists(file, error) && !fs::is_regular_file(file, error);
+  const fs::path target = package::FollowLinks(file.string());
+  const fs::path partial = special ? file : fs::path(target.string() + ".partial");
   std::ofstream out(partial, std::ios::binary | std::ios::trunc);
   if (!out) {
     return absl::PermissionDeniedError(
@@ -46,12 +50,13 @@ absl::StatusOr<int64_t> ExportToFile(const RecordsOptions& options, const Source
   absl::StatusOr<int64_t> count = records::Export(source, filter, out);
   out.close();
   if (count.ok() && !out) count = absl::ResourceExhaustedError("cannot finish the file; check that its disk has room");
-  if (count.ok()) {
-    fs::rename(partial, file, error);
+  if (count.ok() && !special) {
+    fs::rename(partial, target, error);
     if (!error) return count;
     count = absl::PermissionDeniedError(fmt::format("cannot replace it: {}", error.message()));
   }
-  fs::remove(partial, error);
+  if (count.ok()) return count;
+  if (!special) fs::remove(partial, error);
   return Annotate(count.status(), fmt::format("export to {}", file.string()));
 }
 

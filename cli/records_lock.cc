@@ -115,9 +115,14 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
                     "that it has:{}",
                     path, text, fmt::join(known, "")));
   }
-  auto schedules = std::make_shared<std::map<std::string, std::string>>();
-  for (const LockedWorkload& workload : program->workloads) (*schedules)[workload.digest] = workload.schedule;
-  const auto lookup = [schedules = std::shared_ptr<const std::map<std::string, std::string>>(schedules), path,
+  using Locked = std::map<std::string, package::RecordedSchedule>;
+  auto schedules = std::make_shared<Locked>();
+  for (const LockedWorkload& workload : program->workloads) {
+    (*schedules)[workload.digest] = {
+        workload.schedule, fmt::format("its schedule in {} does not apply; lock again with `hone records lock`", path),
+        workload.record.has_value()};
+  }
+  const auto lookup = [schedules = std::shared_ptr<const Locked>(schedules), path,
                        text](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
     const auto found = schedules->find(digest);
     if (found == schedules->end()) {
@@ -126,8 +131,7 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
           "again with `hone records lock`",
           path, text));
     }
-    return std::vector<package::RecordedSchedule>{
-        {found->second, fmt::format("its schedule in {} does not apply; lock again with `hone records lock`", path)}};
+    return std::vector<package::RecordedSchedule>{found->second};
   };
   return package::KernelOptions{.target = target, .lookup = lookup, .pinned = true};
 }
@@ -135,6 +139,12 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
 }  // namespace
 
 absl::Status RunLock(const RecordsOptions& options) {
+  std::vector<std::string> inputs = {options.model.models.front()};
+  if (!options.source.tracker.given()) {
+    HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
+    inputs.push_back(records.string());
+  }
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, inputs));
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, options.model.Targets());
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());

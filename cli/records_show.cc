@@ -53,6 +53,7 @@ absl::Status PrintBestOfModel(const RecordsOptions& options, const ModelRecords&
           fmt::format("{:.12}  {}\n    missing, called {} times\n", workload.digest, workload.title, workload.calls);
       continue;
     }
+    if (best.size() == options.filter.limit) continue;
     ordered_json& fields = best.emplace_back(BestFields(record->best));
     fields["calls"] = workload.calls;
     fields["match"] = records::ClosenessName(record->closeness);
@@ -272,7 +273,7 @@ absl::Status RunStats(const RecordsOptions& options) {
   if (options.csv) {
     ordered_json row = {{"records", stats.records}, {"workloads", stats.workloads}, {"devices", stats.devices}};
     row.update(failed);
-    return PrintCsv({row});
+    return PrintCsv(ordered_json::array({row}));
   }
   if (options.json) {
     return PrintJson({{"records", stats.records},

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "cli/loaded_package.h"
 #include "cli/npz.h"
+#include "cli/output.h"
 #include "deploy/runtime/dtype.h"
 
 namespace hone::cli {
@@ -90,6 +91,7 @@ absl::Status WriteOutputs(const LoadedPackage& package, const std::string& path)
 }
 
 absl::Status Run(const RunOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.output, {options.package, options.input}));
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   HONE_RETURN_IF_ERROR(SetInputs(package, options.input));
   HONE_RETURN_IF_ERROR(package.Run());

@@ -99,6 +99,7 @@ absl::Status Tune(TuneOptions options) {
   absl::Time stored = absl::Now();
   const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
     view.Show(response);
+    device.Hear(response.job());
     if (response.trouble().empty()) stored = absl::Now();
     // A farm waits until somebody has freed the disk. Here somebody waits for this command.
     const bool give_up = farm.has_value() && absl::Now() - stored > kLongestTrouble;

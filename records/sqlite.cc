@@ -206,10 +206,12 @@ absl::Status Connection::CopyTo(const std::filesystem::path& file) const {
   return to.Execute("PRAGMA journal_mode = DELETE");  // it was copied with the mode, and shall be one file
 }
 
+// Not by `.recover`, which Debian's sqlite3 is built without; and a dump lacks what tells whose file it is.
 absl::Status Connection::Damaged(std::string_view finding) const {
   return absl::DataLossError(fmt::format(
-      "{} is damaged ({}); restore a backup, or save what can be read with: sqlite3 {} '.recover' | sqlite3 "
-      "recovered.db",
+      "{0} is damaged ({1}); restore a backup, or save what can be read with: (sqlite3 {2} \"SELECT 'PRAGMA "
+      "application_id='||application_id||';PRAGMA user_version='||user_version||';' FROM pragma_application_id, "
+      "pragma_user_version\"; sqlite3 {2} .dump | sed 's/^ROLLBACK.*/COMMIT;/') | sqlite3 recovered.db",
       file(), finding, path_));
 }
 

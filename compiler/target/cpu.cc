@@ -95,6 +95,11 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   }
   HONE_ASSIGN_OR_RETURN(Target target, ChooseCpu(text, start));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-mcpu=", "-mattr="}, target));
+  constexpr int kMostThreads = 1024;
+  if (target.threads > kMostThreads) {
+    return absl::InvalidArgumentError(
+        fmt::format("target: -threads={} is more than the {} that a kernel may use", target.threads, kMostThreads));
+  }
   HONE_RETURN_IF_ERROR(CheckVectors(target));
   return target;
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/status.h"
 
@@ -41,7 +42,24 @@ std::string FolderOf(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
+std::string FollowLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::filesystem::path followed = path;
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(followed, error); ++links) {
+    followed = followed.parent_path() / std::filesystem::read_symlink(followed, error);
+  }
+  return followed.string();
+}
+
+absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
+  struct stat there{};
+  if (stat(given.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    const int fd = open(given.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return SystemError("write to", given);
+    return AtomicFile(given, "", fd);
+  }
+  const std::string path = FollowLinks(given);
   std::string temporary = path + ".tmp.XXXXXX";
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return SystemError("create a file beside", path);
@@ -69,6 +87,9 @@ absl::Status AtomicFile::Write(std::span<const uint8_t> bytes) {
 }
 
 absl::Status AtomicFile::Commit() {
+  if (temporary_path_.empty()) {
+    return close(std::exchange(fd_, -1)) == 0 ? absl::OkStatus() : SystemError("close", path_);
+  }
   if (fsync(fd_) != 0) return SystemError("force to disk", path_);
   if (close(std::exchange(fd_, -1)) != 0) return SystemError("close", path_);
   if (std::rename(temporary_path_.c_str(), path_.c_str()) != 0) return SystemError("replace", path_);

@@ -1,6 +1,7 @@
 // A file that appears whole or not at all: written under a temporary name in the same folder, then renamed.
 //
-// Unless Commit has succeeded, the destructor deletes the temporary file and the old file stays as it was.
+// Unless Commit has succeeded, the destructor deletes the temporary file and the old file stays as it was. A link is
+// followed: what it names is replaced. What is no file, as a device or a pipe, is written to as it is.
 #ifndef HONE_DEPLOY_PACKAGE_ATOMIC_FILE_H_
 #define HONE_DEPLOY_PACKAGE_ATOMIC_FILE_H_
 
@@ -23,6 +24,7 @@ class AtomicFile {
   absl::Status Write(std::span<const uint8_t> bytes);  // appends
   absl::Status Commit();                               // forces file and folder to disk, renames
 
+  // Empty where there is none: the path itself is written to.
   const std::string& temporary_path() const { return temporary_path_; }
 
   AtomicFile(AtomicFile&& other) noexcept
@@ -37,10 +39,12 @@ class AtomicFile {
       : path_(std::move(path)), temporary_path_(std::move(temporary_path)), fd_(fd) {}
 
   std::string path_;
-  std::string temporary_path_;  // empty once renamed
+  std::string temporary_path_;  // empty: there is none, or it was renamed
   int fd_;
 };
 
+// What the path is a link to, in the end; it need not be there.
+std::string FollowLinks(const std::string& path);
 // The whole of a file at once; errors as above.
 absl::Status WriteTextFile(std::string_view text, const std::string& path);
 

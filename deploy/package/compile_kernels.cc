@@ -54,6 +54,7 @@ class KernelCompiler {
       const absl::Status status = schedule.ok() ? Compile(*schedule) : schedule.status();
       if (status.ok()) {
         result_.record = static_cast<int>(i);
+        result_.is_record = records[i].is_record;
         return status;
       }
       if (options_.pinned) return Annotate(status, records[i].provenance);

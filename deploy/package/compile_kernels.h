@@ -21,6 +21,7 @@ namespace hone::package {
 struct RecordedSchedule {
   std::string schedule;    // text
   std::string provenance;  // for messages: "measured on this device"
+  bool is_record = true;   // or a default that was written down
 };
 
 // The recorded schedules of a workload, best first; empty if there are none. An error ends the compilation. Called from
@@ -41,6 +42,7 @@ struct CompiledKernel {
   std::string digest;                           // of the workload
   std::string schedule;                         // text of the one that was used
   int record = -1;                              // which one of the lookup's answer that is; none: -1
+  bool is_record = false;                       // and whether that was a record
   std::optional<codegen::Assembled> assembled;  // where this machine can (codegen.h)
   std::vector<std::string> warnings;
 };

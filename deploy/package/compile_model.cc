@@ -130,7 +130,7 @@ class PackageCompiler {
   void Summarize(std::span<const CompiledKernel> kernels, std::string target) {
     ProgramSummary program = {std::move(target), static_cast<int64_t>(kernels.size()), 0, {}};
     for (const CompiledKernel& kernel : kernels) {
-      program.records_used += kernel.record >= 0 ? 1 : 0;
+      program.records_used += kernel.is_record ? 1 : 0;
       KernelSummary& summary = program.per_kernel.emplace_back();
       summary = {kernel.kernel.interface.name, kernel.digest, Sha256Hex(kernel.kernel.code)};
       for (const KernelLaunch& launch : kernel.kernel.interface.main) {

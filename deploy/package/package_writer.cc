@@ -100,7 +100,7 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
   const FileHeader header = MakeHeader(sections, &entries);
   HONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   HONE_RETURN_IF_ERROR(WriteFile(header, entries, sections, file));
-  HONE_RETURN_IF_ERROR(CheckWritten(file.temporary_path()));
+  if (!file.temporary_path().empty()) HONE_RETURN_IF_ERROR(CheckWritten(file.temporary_path()));
   HONE_RETURN_IF_ERROR(file.Commit());
   return header.file_bytes;
 }

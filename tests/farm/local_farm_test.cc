@@ -63,5 +63,54 @@ TEST(LocalFarmTest, ABrokenDeviceIsTold) {
                                    "result: the device is broken"));
 }
 
+// Nor for one that this machine does not have; and to a list of jobs nobody's name would be everybody's.
+TEST(LocalFarmTest, AJobForAnotherDeviceIsTold) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto farm = cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .devices = {"cpu"}});
+  ASSERT_TRUE(farm.ok()) << farm.status();
+  cli::JobClient client(OpenChannel(farm->address(), {}).value(), farm->address());
+  EXPECT_EQ(client.Meant("").status().code(), absl::StatusCode::kInvalidArgument);
+  cli::OwnDevice device(client, {.failed_test = absl::Milliseconds(300), .quarantine = absl::Hours(1)});
+  v1::Job job;
+  absl::Status status;
+  for (int i = 0; i < 300 && status.ok(); ++i) {
+    job.set_waiting_for(i % 2 == 0 ? "a device for architecture aarch64" : "the next call of local/cpu");
+    device.Hear(job);
+    status = i < 100 ? device.Check() : absl::CancelledError("long enough");
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << "it is not always absent: " << status;
+  job.set_waiting_for("a device for architecture aarch64");
+  status = absl::OkStatus();
+  for (int i = 0; i < 300 && status.ok(); ++i) {
+    device.Hear(job);
+    status = device.Check();
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("local/cpu cannot run what is tuned, which wants a "
+                                                                  "device for architecture aarch64; name a --target"));
+}
+
+// What cannot begin is not begun twenty times, and old words are not quoted.
+TEST(LocalFarmTest, AnAgentThatCannotBeginIsTold) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  for (const char* kind : {"toaster", "kettle"}) {
+    auto farm =
+        cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .devices = {kind}, .state = folder.path()});
+    ASSERT_TRUE(farm.ok()) << farm.status();
+    absl::Status status;
+    for (int i = 0; i < 600 && status.ok(); ++i) {
+      status = farm->Check();
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("has been started 2 times already"));
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(std::string("'") + kind + "'"));
+    if (kind == std::string("kettle")) {
+      EXPECT_THAT(std::string(status.message()), ::testing::Not(::testing::HasSubstr("toaster")));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::farm

@@ -13,7 +13,9 @@
 namespace hone {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uid_t kNobody = 65534;
 
@@ -37,6 +39,16 @@ TEST_F(PrivateFolderTest, OnlyItsModeLetsOthersIn) {
     Chmod(folder_, open);
     EXPECT_THAT(Problem(folder_), HasSubstr("chmod 700")) << std::oct << open;
   }
+}
+
+// Who did what he is told would lock everybody else out.
+TEST_F(PrivateFolderTest, FoldersOfTheSystemAreNotToBeClosed) {
+  if (geteuid() != 0) GTEST_SKIP() << "they are root's";
+  for (const char* folder : {"/", "/tmp", "/etc", "/usr/lib"}) {
+    EXPECT_THAT(Problem(folder), AllOf(HasSubstr("take a folder of its own"), Not(HasSubstr("chmod")))) << folder;
+  }
+  Chmod(folder_, 01777);
+  EXPECT_THAT(Problem(folder_), HasSubstr("take a folder of its own")) << "sticky: it is everybody's";
 }
 
 TEST_F(PrivateFolderTest, NobodyElseMayReplaceIt) {

@@ -1,12 +1,17 @@
-// Random values and the arithmetic of repeated runs.
+// Random values, the arithmetic of repeated runs, and what may be written where.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
+#include "base/temporary_folder.h"
+#include "cli/command.h"
+#include "cli/output.h"
 #include "cli/random_values.h"
 #include "cli/timed_runs.h"
 #include "deploy/runtime/dtype.h"
@@ -22,6 +27,20 @@ std::vector<T> Draw(DType dtype, ValueRange range, uint64_t seed = 1) {
   Random random(seed);
   FillRandom(dtype, range, random, {reinterpret_cast<uint8_t*>(values.data()), values.size() * sizeof(T)});
   return values;
+}
+
+TEST(OutputTest, NothingThatIsReadIsWrittenOver) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string file = folder / "file", link = folder / "link", other = folder / "other";
+  std::ofstream(file) << "a model";
+  std::filesystem::create_hard_link(file, link);
+  for (const std::string& same : {file, link, (folder.path() / "." / "file").string()}) {
+    const absl::Status status = CheckIsNoInput(same, {"", other, file});
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("is read by this command, too")) << same;
+    EXPECT_TRUE(status.GetPayload(kUsageMark).has_value());
+  }
+  EXPECT_TRUE(CheckIsNoInput(other, {"", file}).ok());
+  EXPECT_TRUE(CheckIsNoInput("/dev/null", {"/dev/null"}).ok());
 }
 
 TEST(RandomValuesTest, FloatsStayInTheirRange) {

@@ -13,6 +13,8 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <thread>
 
 #include "base/temporary_folder.h"
 #include "deploy/package/atomic_file.h"
@@ -291,6 +293,32 @@ TEST(AtomicFileTest, LeavesNothingWithoutCommit) {
     EXPECT_NE(RunCommand("ls " + folder.path().string()).output, "");
   }
   EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "");
+}
+
+// What a link names is replaced, and what is no file is written to: it stays what it is.
+TEST(AtomicFileTest, FollowsLinksAndKeepsDevices) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const fs::path link = folder / "link", chain = folder / "chain", device = folder / "device";
+  ASSERT_TRUE(WriteTextFile("old", folder / "file").ok());
+  fs::create_symlink("file", link);
+  fs::create_symlink(link, chain);
+  for (const auto& [path, text] : {std::pair(link, "new"), {chain, "newer"}}) {
+    ASSERT_TRUE(WriteTextFile(text, path).ok());
+    EXPECT_TRUE(fs::is_symlink(path));
+    EXPECT_EQ(RunCommand("cat " + (folder / "file").string()).output, text);
+  }
+  fs::create_symlink("nothing yet", folder / "dangling");
+  ASSERT_TRUE(WriteTextFile("first", folder / "dangling").ok());
+  EXPECT_TRUE(fs::exists(folder / "nothing yet"));
+  fs::create_symlink("/dev/null", device);
+  EXPECT_TRUE(WriteTextFile("gone", device).ok());
+  EXPECT_TRUE(fs::is_symlink(device));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::thread writer([&] { EXPECT_TRUE(WriteTextFile("through", folder / "pipe").ok()); });
+  EXPECT_EQ(RunCommand("cat " + (folder / "pipe").string()).output, "through");
+  writer.join();
 }
 
 TEST(AtomicFileTest, CannotReplaceAFolder) {

@@ -32,5 +32,11 @@ TEST(RooflineTest, MeasuresThisMachine) {
   RecordProperty("gflops", std::to_string(roofline.flops_per_second * 1e-9));
 }
 
+// A second cache for each of them would be more than is read.
+TEST(RooflineTest, ThreadsMayBeMoreThanCores) {
+  ThreadPool pool(160);
+  EXPECT_GT(MeasureRoofline(pool).levels.back().bytes_per_second, 1e6);
+}
+
 }  // namespace
 }  // namespace hone
