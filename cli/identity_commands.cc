@@ -263,7 +263,7 @@ void AddTokenCommands(CLI::App& app, absl::Status* result) {
   create->add_option("--role", options->role, "agent, tuner, client, viewer or admin")->required();
   create->add_option("--name", options->name, "the only name that may join with it");
   create->add_option("--expires", options->expires, "how long it is good")->capture_default_str();
-  create->add_option("--uses", options->uses, "how often")->capture_default_str()->check(CLI::PositiveNumber);
+  create->add_option("--uses", options->uses, "how often")->capture_default_str()->check(CLI::Range(1, 1000000));
   AddTrackerCommand(*token, "list", "the tokens of the last 30 days", std::make_shared<IdentityOptions>(), ListTokens,
                     result);
   options = std::make_shared<IdentityOptions>();

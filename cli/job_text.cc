@@ -51,6 +51,9 @@ std::string JobToText(const v1::Job& job) {
                         p.latency_before_seconds() / p.latency_after_seconds());
   }
   text += SpentToText(p);
+  if (job.state() == v1::JOB_STATE_SUCCEEDED && p.trials() == 0 && job.spec().workloads_size() > 0) {
+    text += "nothing was left to measure: the records have as many trials as this budget makes; a larger one goes on\n";
+  }
   if (!job.error().empty()) text += job.error() + "\n";
   return text;
 }

@@ -86,7 +86,7 @@ class VerbAdder {
     prune->add_option("--older-than", options_->older_than, "only records older than so many days")
         ->check(CLI::Range(0, 36500));
     prune->add_option("--keep-best", options_->keep_best, "all but the fastest so many schedules of each key")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
     prune->add_flag("--yes", options_->yes, "remove them");
   }
 

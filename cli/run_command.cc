@@ -107,7 +107,7 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
   command->add_option("--input", options->input, "the inputs by name, a .npz file");
   command->add_option("--output", options->output, "where to write the outputs by name, a .npz file")->required();
   command->add_option("--threads", options->threads, "threads that compute; 0: one per core of the fastest kind")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 4096));
   command->callback([options, result] { *result = Run(*options); });
 }
 

@@ -83,7 +83,7 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
 
 void SearchOptions::AddTo(CLI::App* command) {
   command->add_option("--trials", trials, "most candidates to measure, of each job; 0 for no limit")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m");
   command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00");
   command

@@ -101,7 +101,7 @@ void AddUpCommand(CLI::App& app, absl::Status* result) {
   command->add_option("--device", options->devices,
                       "what to measure on, as hone-agent has it (default: cpu); may be repeated");
   command->add_option("--threads", options->threads, "most threads a kernel may use (default: all CPUs)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1024));
   command->callback([options, result] { *result = Up(*options); });
 }
 

@@ -220,7 +220,7 @@ void AddOptions(CLI::App& app, Options& options) {
                  "how long a certificate of an agent or tuner is good, which renews it in time")
       ->capture_default_str();
   app.add_option("--keep-jobs", options.keep_jobs, "how many jobs that have ended are kept, beside those that are open")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();
   app.add_option("--keep-jobs-for", options.keep_jobs_for, "and for how long after their end; records stay for ever")
       ->capture_default_str();

@@ -226,7 +226,7 @@ int Main(int argc, char** argv) {
   app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1024));
   app.add_option("--jobs", options.jobs, "jobs tuned at a time: one's builds run while another's kernels are measured")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();

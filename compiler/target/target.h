@@ -2,8 +2,8 @@
 // fit one target), and no back end: nothing here knows LLVM.
 //
 // Text: `cpu` (this host), `cpu -mcpu=znver4 -threads=2`, `arm64 -mcpu=cortex-a76`, with optional -mattr=+a,-b;
-// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`; `cuda -arch=sm_87`, `cuda -tf32 -overlap`. Print
-// writes the complete canonical text, which is part of every record's key and parses back on any machine. Whoever
+// `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`; `cuda -arch=sm_87`, `cuda -tf32 -overlap`.
+// Print writes the complete canonical text, which is part of every record's key and parses back on any machine. Whoever
 // decides something by a target asks for what it can do (vectors, lanes, bytes), never for its architecture. The kinds
 // are in kind.h. Start with ParseTarget.
 #ifndef HONE_COMPILER_TARGET_TARGET_H_
