@@ -27,7 +27,8 @@ absl::StatusOr<fs::path> Folder(const fs::path& parent) {
   fs::path where = parent.empty() ? fs::temp_directory_path(error) : parent;
   if (!error) where = fs::canonical(where, error);
   if (!error) return where;
-  return absl::UnavailableError(fmt::format("cannot make a folder in {}: {}", parent.string(), error.message()));
+  const std::string what = parent.empty() ? "the folder for temporary files (TMPDIR, else /tmp)" : parent.string();
+  return absl::UnavailableError(fmt::format("cannot make a folder in {}: {}", what, error.message()));
 }
 
 // The folder, locked, whose process is gone; -1 for any other.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/farm_devices.h"
 #include "cli/job_client.h"
 #include "cli/job_text.h"
 #include "cli/job_view.h"
@@ -248,7 +250,15 @@ absl::Status Drain(FarmOptions& options) {
     status = admin->Drain(&context, request, &response);
   }
   if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
-  return options.json ? PrintJson({{"agent", options.agent}, {"drained", !options.undo}}) : absl::OkStatus();
+  // One that comes later is meant at times; mostly it is a slip, and the board that was meant goes on.
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices, KnownDevices(options.tracker));
+  const bool known = std::ranges::find(devices, options.agent, &v1::Device::agent_id) != devices.end();
+  if (!known) {
+    fmt::print(stderr, "no agent '{}' is here; {} (hone devices)\n", options.agent,
+               options.undo ? "it gets work when it comes" : "one of that name gets no work when it comes");
+  }
+  return options.json ? PrintJson({{"agent", options.agent}, {"drained", !options.undo}, {"known", known}})
+                      : absl::OkStatus();
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -21,6 +20,7 @@
 #include "pki/join.h"
 #include "pki/token.h"
 #include "pki/tracker_folder.h"
+#include "transport/transport.h"
 
 namespace hone::cli {
 namespace {
@@ -37,25 +37,10 @@ struct IdentityOptions {
 
 // --- without a tracker ----------------------------------------------------------------------------------------------
 
-// "tracker.lab" in "tracker.lab:9190", "::1" in "[::1]:9190".
-absl::StatusOr<std::string> HostOf(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
-    return UsageError(fmt::format("--tracker {}: write HOST:PORT, as the machines of the farm will reach it", address));
-  }
-  uint16_t port = 0;
-  const char* const end = address.data() + address.size();
-  const auto [last, error] = std::from_chars(address.data() + colon + 1, end, port);
-  if (error != std::errc() || last != end || port == 0) {
-    return UsageError(fmt::format("--tracker {}: '{}' is no port", address, address.substr(colon + 1)));
-  }
-  const std::string host = address.substr(0, colon);
-  return host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
-}
-
 absl::Status Init(IdentityOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const std::string host, HostOf(options.tracker.address));
-  options.hosts.insert(options.hosts.begin(), host);
+  const absl::StatusOr<std::string> host = HostOf(options.tracker.address);
+  if (!host.ok()) return UsageError(fmt::format("--tracker {}", std::string(host.status().message())));
+  options.hosts.insert(options.hosts.begin(), *host);
   const absl::Time now = absl::Now();
   HONE_RETURN_IF_ERROR(pki::MakeTrackerFolder(options.dir, options.hosts, now));
   HONE_ASSIGN_OR_RETURN(const std::optional<pki::Authority> authority, pki::ReadAuthority(options.dir));

@@ -128,7 +128,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
   HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
   v1::JobSpec spec;
   spec.set_request_id(RandomId());
-  spec.set_name(std::filesystem::path(path).filename().string());
+  spec.set_name(Printable(std::filesystem::path(path).filename().string()));  // a name of a file may be any bytes
   spec.set_target(target::Print(part.target));
   spec.set_threads(part.target.threads);
   spec.set_seed(search.seed);

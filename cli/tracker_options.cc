@@ -1,9 +1,12 @@
 #include "cli/tracker_options.h"
 
+#include <fmt/format.h>
+
 #include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
 #include "pki/identity_folder.h"
+#include "transport/transport.h"
 
 namespace hone::cli {
 
@@ -29,6 +32,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> TrackerOptions::Connect() {
     address = settings.tracker;
   }
   if (!given()) return UsageError("which tracker? give --tracker HOST:PORT, or join a farm: hone join");
+  if (const auto host = HostOf(address); !host.ok()) {
+    return UsageError(fmt::format("tracker {}; or unix:/PATH", std::string(host.status().message())));
+  }
   HONE_RETURN_IF_ERROR(pki::IdentityIn(identity).status());
   return OpenChannel(address, pki::FilesIn(identity));
 }

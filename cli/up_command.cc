@@ -62,6 +62,15 @@ absl::StatusOr<HostLock> TakeState(const std::filesystem::path& state) {
                   state.string(), (state / "tracker").string()));
 }
 
+// As a shell takes it for one word.
+std::string QuotedForShell(const std::string& text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,";
+  if (text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 absl::Status Up(const UpOptions& options) {
   const Interrupts interrupts;
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path state, StateFolder(options));
@@ -74,7 +83,7 @@ absl::Status Up(const UpOptions& options) {
                                                           .most_restarts = 0}));
   fmt::print("dashboard: {}\n", farm.dashboard());
   fmt::print("tracker:   {}\n", farm.address());
-  fmt::print("In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx\n", farm.address());
+  fmt::print("In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx\n", QuotedForShell(farm.address()));
   fmt::print("Ctrl-C ends it; jobs and records stay in {}\n", state.string());
   std::fflush(stdout);
   while (!interrupts.Seen()) {

@@ -477,22 +477,15 @@ void Shell::SetDrained(const std::string& agent_id, std::optional<std::string> r
   Offer(turn, agent_id);
 }
 
-// A name that nobody has is a slip: the board that was meant would go on.
-absl::Status Shell::CheckAgent(const std::string& agent_id) {
-  const std::lock_guard lock(mutex_);
-  if (farm_.KnowsAgent(agent_id)) return absl::OkStatus();
-  return absl::NotFoundError(fmt::format("there is no agent '{}'; `hone devices` lists their names", agent_id));
-}
-
 void Shell::Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done) {
-  if (absl::Status known = CheckAgent(agent_id); !known.ok()) return done(std::move(known));
+  if (agent_id.empty()) return done(absl::InvalidArgumentError("no agent named: `hone devices` lists their names"));
   SetDrained(agent_id, reason, [done = std::move(done)](const absl::Status& stored) {
     stored.ok() ? done(v1::DrainResponse()) : done(Trouble(stored));
   });
 }
 
 void Shell::Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done) {
-  if (absl::Status known = CheckAgent(agent_id); !known.ok()) return done(std::move(known));
+  if (agent_id.empty()) return done(absl::InvalidArgumentError("no agent named: `hone devices` lists their names"));
   SetDrained(agent_id, std::nullopt, [done = std::move(done)](const absl::Status& stored) {
     stored.ok() ? done(v1::UndrainResponse()) : done(Trouble(stored));
   });

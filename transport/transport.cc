@@ -4,6 +4,7 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -99,6 +100,23 @@ grpc::ChannelArguments ArgumentsOfChannels() {
 std::optional<std::filesystem::path> SocketPath(const std::string& address) {
   if (address.rfind(kSocketPrefix, 0) != 0) return std::nullopt;
   return address.substr(kSocketPrefix.size() - 1);
+}
+
+absl::StatusOr<std::string> HostOf(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  uint16_t port = 0;
+  const char* const end = address.data() + address.size();
+  bool good = colon != std::string::npos && colon > 0;
+  if (good) {
+    const auto [last, error] = std::from_chars(address.data() + colon + 1, end, port);
+    good = error == std::errc() && last == end && port > 0;
+  }
+  if (!good) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}': write HOST:PORT, as the machines of the farm reach it", address));
+  }
+  const std::string host = address.substr(0, colon);
+  return host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls) {

@@ -29,6 +29,8 @@ inline constexpr int kMaxMessageBytes = 72 << 20;
 
 // The path in "unix:/PATH"; nullopt for an address of another kind.
 std::optional<std::filesystem::path> SocketPath(const std::string& address);
+// "tracker.lab" in "tracker.lab:9190", "::1" in "[::1]:9190"; kInvalidArgument where it is not HOST:PORT.
+absl::StatusOr<std::string> HostOf(const std::string& address);
 
 // Never connects by itself: the first call does. Calls fail with UNAVAILABLE while there is no connection.
 // kInvalidArgument: TLS files missing, unreadable, or given for a socket.

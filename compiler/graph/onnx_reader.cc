@@ -391,7 +391,10 @@ absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string
 
 absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) return absl::NotFoundError(fmt::format("{}: there is no such file", path));
+  if (!fs::exists(path, error)) {
+    if (!error) return absl::NotFoundError(fmt::format("{}: there is no such file", path));
+    return absl::PermissionDeniedError(fmt::format("{}: cannot look for it: {}", path, error.message()));
+  }
   if (!fs::is_regular_file(path, error)) return absl::InvalidArgumentError(fmt::format("{}: not a file", path));
   const uintmax_t size = fs::file_size(path, error);
   std::ifstream file(path, std::ios::binary);

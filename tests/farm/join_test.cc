@@ -393,6 +393,7 @@ TEST_F(JoinTest, TheAuditLogTellsWhoDidWhatAndWhoMightNot) {
   EXPECT_FALSE(Call("/hone.v1.AdminService/Drain", "ann").ok());
   EXPECT_FALSE(Call("/hone.v1.IdentityService/ListAudit", "ann").ok());
   ASSERT_EQ(Hone({"drain", "board"}), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("no agent 'board' is here; one of that name gets no work when it comes"));
   Devices();
   const json entries = HoneJson({"audit"})["entries"];
   const auto find = [&](const std::string& method) {

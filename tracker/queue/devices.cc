@@ -175,12 +175,6 @@ std::vector<std::string> DeviceRegistry::AskForChecks(Agent& agent, absl::Time n
   return ids;
 }
 
-bool DeviceRegistry::Knows(const std::string& agent_id) const {
-  const auto health = health_.lower_bound(agent_id + "/");
-  return agents_.contains(agent_id) || drained_.contains(agent_id) ||
-         (health != health_.end() && health->first.starts_with(agent_id + "/"));
-}
-
 void DeviceRegistry::Drain(const std::string& agent_id, const std::string& reason) { drained_[agent_id] = reason; }
 
 void DeviceRegistry::Undrain(const std::string& agent_id) {

@@ -79,8 +79,6 @@ class DeviceRegistry {
   // Its idle devices that are to measure their golden kernel now; they are not asked for again for a while.
   std::vector<std::string> AskForChecks(Agent& agent, absl::Time now);
 
-  // Whether anything is known of an agent of that name: that it was here, or what its devices were like.
-  bool Knows(const std::string& agent_id) const;
   void Drain(const std::string& agent_id, const std::string& reason);
   void Undrain(const std::string& agent_id);  // ends quarantine too, and forgets what its devices were like
   bool drained(const std::string& agent_id) const { return drained_.contains(agent_id); }

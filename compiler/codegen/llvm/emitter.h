@@ -27,7 +27,7 @@ namespace hone::codegen {
 
 class Emitter {
  public:
-  // fuse: multiply-adds may be contracted. memory: the target's, which must outlive the emitter, as all here.
+  // fuse: multiply-adds may be contracted. All must outlive the emitter.
   Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Target& target, Scaling scaling);
   void Run();
 

@@ -451,12 +451,6 @@ TEST_F(HeldCallsTest, ANewerCallEndsTheOlderAndADrainTellsItsAgent) {
   Call("a", 3);
   ASSERT_EQ(Answers("a").size(), 1u);
   EXPECT_TRUE(absl::IsAborted(Answers("a")[0].status())) << Answers("a")[0].status();
-  for (const char* nobody : {"", "c", "a/cpu"}) {
-    const auto refused = Await<v1::DrainResponse>([&](auto done) { shell_->Drain(nobody, "hot", done); });
-    EXPECT_TRUE(absl::IsNotFound(refused.status())) << refused.status();
-    EXPECT_TRUE(
-        absl::IsNotFound(Await<v1::UndrainResponse>([&](auto done) { shell_->Undrain(nobody, done); }).status()));
-  }
   ASSERT_TRUE(Await<v1::DrainResponse>([&](auto done) { shell_->Drain("a", "hot", done); }).ok());
   ASSERT_EQ(Answers("a").size(), 2u);
   EXPECT_TRUE(Answers("a")[1]->drained());

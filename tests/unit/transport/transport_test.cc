@@ -18,6 +18,15 @@ TEST(Transport, PlainTextIsRefusedAlsoOnThisMachine) {
   EXPECT_THAT(std::string(ListenCredentials({}, Strangers::kNotConnected).status().message()), HasSubstr("TLS"));
 }
 
+TEST(Transport, AnAddressIsAHostAndAPort) {
+  EXPECT_EQ(HostOf("tracker.lab:9190").value_or(""), "tracker.lab");
+  EXPECT_EQ(HostOf("[::1]:9190").value_or(""), "::1");
+  for (const char* wrong : {"", "localhost", ":9190", "localhost:", "localhost:abc", "localhost:0", "localhost:70000",
+                            "localhost:91 ", "unix:relative"}) {
+    EXPECT_EQ(HostOf(wrong).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
+  }
+}
+
 TEST(Transport, ASocketIsAPath) {
   EXPECT_EQ(SocketPath("unix:/tmp/socket"), "/tmp/socket");
   EXPECT_EQ(SocketPath("unix:socket"), std::nullopt);
