@@ -136,7 +136,7 @@ absl::Status CheckOutputs(const CompileOptions& options) {
     inputs.push_back(records.string());
   }
   HONE_RETURN_IF_ERROR(CheckIsNoInput(options.output, inputs));
-  inputs.push_back(options.output);
+  if (options.header == options.output) return UsageError("the package and its --header cannot be one file");
   return CheckIsNoInput(options.header, inputs);
 }
 

@@ -9,8 +9,10 @@
 namespace hone::cli {
 
 void OwnDevice::Hear(const v1::Job& job) {
-  wanted_ = job.waiting_for().starts_with(tracker::kAbsentDevice) ? job.waiting_for() : "";
-  if (wanted_.empty()) fitting_ = absl::Now();
+  const std::string& wanted = job.waiting_for();
+  const bool absent = wanted.starts_with(tracker::kAbsentDevice) && wanted.find(tracker::kOutOfWork) == wanted.npos;
+  wanted_ = absent ? wanted : "";
+  if (!absent) fitting_ = absl::Now();
 }
 
 absl::Status OwnDevice::Check() {
@@ -19,7 +21,7 @@ absl::Status OwnDevice::Check() {
   const v1::Device& device = known->devices(0);
   if (device.health() != v1::DEVICE_HEALTH_QUARANTINED && device.health() != v1::DEVICE_HEALTH_UNWALLED) {
     well_ = absl::Now();
-    if (device.health() != v1::DEVICE_HEALTH_GOOD) fitting_ = absl::Now();
+    if (wanted_.empty() || device.health() != v1::DEVICE_HEALTH_GOOD) fitting_ = well_;
     if (well_ - fitting_ < limits_.failed_test) return absl::OkStatus();
     return absl::FailedPreconditionError(fmt::format(
         "{} cannot run what is tuned, which wants {}; name a --target of this machine, or a --tracker whose "

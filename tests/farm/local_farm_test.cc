@@ -71,10 +71,14 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsTold) {
   cli::JobClient client(OpenChannel(farm->address(), {}).value(), farm->address());
   EXPECT_EQ(client.Meant("").status().code(), absl::StatusCode::kInvalidArgument);
   cli::OwnDevice device(client, {.failed_test = absl::Milliseconds(300), .quarantine = absl::Hours(1)});
+  for (int i = 0; i < 20; ++i, absl::SleepFor(absl::Milliseconds(50))) {
+    EXPECT_TRUE(device.Check().ok()) << "nothing was heard of any job";
+  }
   v1::Job job;
   absl::Status status;
   for (int i = 0; i < 300 && status.ok(); ++i) {
-    job.set_waiting_for(i % 2 == 0 ? "a device for architecture aarch64" : "the next call of local/cpu");
+    const char* others[] = {"the next call of local/cpu", "a device for architecture x86_64; local/cpu is offline"};
+    job.set_waiting_for(i % 2 == 0 ? "a device for architecture aarch64" : others[i / 2 % 2]);
     device.Hear(job);
     status = i < 100 ? device.Check() : absl::CancelledError("long enough");
     absl::SleepFor(absl::Milliseconds(20));

@@ -25,8 +25,9 @@ bool AnswersTo(std::string_view words, const std::string& agent_id, const v1::De
 
 // Whether the agent's device fulfils every condition.
 bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device);
-// How a job's waiting_for begins where no device that serves fulfils its conditions.
-inline constexpr std::string_view kAbsentDevice = "a device for ";
+// How a job's waiting_for begins where no device that serves fulfils its conditions, and what is before the reason of
+// one that does, and gets no work.
+inline constexpr std::string_view kAbsentDevice = "a device for ", kOutOfWork = "; ";
 // The conditions in words: "board or rpi4, feature avx2".
 std::string Describe(const v1::Requirements& requirements);
 

@@ -47,7 +47,8 @@ std::string Farm::Absent(const v1::Requirements& requirements, absl::Time now) c
                                                          : fmt::format("out of work: {}", health));
     }
   }
-  return fmt::format("{}{}{}", kAbsentDevice, Describe(requirements), problem.empty() ? "" : "; " + problem);
+  return fmt::format("{}{}{}", kAbsentDevice, Describe(requirements),
+                     problem.empty() ? "" : fmt::format("{}{}", kOutOfWork, problem));
 }
 
 // What no device is that serves, of the batches of a running job that wait; null where there is no such batch.
