@@ -70,8 +70,9 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsTold) {
   ASSERT_TRUE(farm.ok()) << farm.status();
   cli::JobClient client(OpenChannel(farm->address(), {}).value(), farm->address());
   EXPECT_EQ(client.Meant("").status().code(), absl::StatusCode::kInvalidArgument);
-  cli::OwnDevice device(client, {.failed_test = absl::Milliseconds(300), .quarantine = absl::Hours(1)});
-  for (int i = 0; i < 20; ++i, absl::SleepFor(absl::Milliseconds(50))) {
+  // Far longer than a call takes on a machine that is busy, and shorter than each of the loops.
+  cli::OwnDevice device(client, {.failed_test = absl::Seconds(3), .quarantine = absl::Hours(1)});
+  for (int i = 0; i < 80; ++i, absl::SleepFor(absl::Milliseconds(50))) {
     EXPECT_TRUE(device.Check().ok()) << "nothing was heard of any job";
   }
   v1::Job job;
@@ -80,7 +81,7 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsTold) {
     const char* others[] = {"the next call of local/cpu", "a device for architecture x86_64; local/cpu is offline"};
     job.set_waiting_for(i % 2 == 0 ? "a device for architecture aarch64" : others[i / 2 % 2]);
     device.Hear(job);
-    status = i < 100 ? device.Check() : absl::CancelledError("long enough");
+    status = i < 200 ? device.Check() : absl::CancelledError("long enough");
     absl::SleepFor(absl::Milliseconds(20));
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << "it is not always absent: " << status;
