@@ -22,23 +22,23 @@ absl::Status CannotLook(const std::filesystem::path& path) {
 }  // namespace
 
 absl::Status CheckPrivateFolder(const std::filesystem::path& folder) {
-  struct stat own_folder{}, parent{};
-  if (lstat(folder.c_str(), &own_folder) != 0) return CannotLook(folder);
-  if (!S_ISDIR(own_folder.st_mode))
-    return absl::PermissionDeniedError(fmt::format("{} is not a folder", folder.string()));
-  if (own_folder.st_uid != geteuid()) {
-    return absl::PermissionDeniedError(fmt::format("{} belongs to user {}, not to user {} who runs this",
-                                                   folder.string(), own_folder.st_uid, geteuid()));
+  struct stat own{}, parent{};
+  if (lstat(folder.c_str(), &own) != 0) return CannotLook(folder);
+  if (!S_ISDIR(own.st_mode)) return absl::PermissionDeniedError(fmt::format("{} is not a folder", folder.string()));
+  if (own.st_uid != geteuid()) {
+    return absl::PermissionDeniedError(
+        fmt::format("{} belongs to user {}, not to user {} who runs this", folder.string(), own.st_uid, geteuid()));
   }
-  if ((own_folder.st_mode & kOthers) != 0) {
+  if ((own.st_mode & kOthers) != 0) {
     // Closing what is others', too, as /tmp or /var/lib, would be worse than what is asked for.
     const std::filesystem::path whole = std::filesystem::absolute(folder).lexically_normal().relative_path();
     const auto depth = std::distance(whole.begin(), whole.end());
     const bool among_own =
         depth == 2 && (*whole.begin() == "tmp" || *whole.begin() == "home" || *whole.begin() == "root");
-    const bool own = (depth > 2 || among_own) && (own_folder.st_mode & S_ISVTX) == 0;
+    const bool closable = (depth > 2 || among_own) && (own.st_mode & S_ISVTX) == 0;
     return absl::PermissionDeniedError(fmt::format("other users can enter {}; {}", folder.string(),
-                                                   own ? "close it with: chmod 700 " + folder.string()
+                                                   closable
+                                                       ? "close it with: chmod 700 " + folder.string()
                                                        : "take a folder of its own, made with: mkdir -m 700 FOLDER"));
   }
   const std::filesystem::path above = folder / "..";

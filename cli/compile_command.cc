@@ -130,11 +130,8 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions
 
 // Nothing that is read may be written over.
 absl::Status CheckOutputs(const CompileOptions& options) {
-  std::vector<std::string> inputs = {options.model.models.front(), options.locked};
-  if (options.locked.empty() && !options.source.tracker.given()) {
-    HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
-    inputs.push_back(records.string());
-  }
+  HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
+  const std::vector<std::string> inputs = {options.model.models.front(), options.locked, records.string()};
   HONE_RETURN_IF_ERROR(CheckIsNoInput(options.output, inputs));
   if (options.header == options.output) return UsageError("the package and its --header cannot be one file");
   return CheckIsNoInput(options.header, inputs);

@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::Open
 }
 
 absl::StatusOr<std::filesystem::path> RecordSourceOptions::File() const {
+  if (tracker.given()) return std::filesystem::path();
   if (records.empty()) return hone::records::DefaultRecordsPath();
   return records;
 }

@@ -33,7 +33,7 @@ struct RecordSourceOptions {
   absl::StatusOr<std::unique_ptr<records::Source>> OpenIfAny() const;
   // The file alone, for what only a file can do. Usage error: a tracker was given.
   absl::StatusOr<std::unique_ptr<records::Store>> OpenFile(records::OpenMode mode) const;
-  // Its path, where no tracker is given.
+  // Its path; empty where a tracker has the records.
   absl::StatusOr<std::filesystem::path> File() const;
 };
 

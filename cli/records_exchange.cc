@@ -30,11 +30,9 @@ using records::Source;
 absl::StatusOr<int64_t> ExportToFile(const RecordsOptions& options, const Source& source, const Filter& filter) {
   const fs::path file = options.file;
   std::error_code error;
-  if (!options.source.tracker.given()) {
-    HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
-    if (fs::equivalent(file, records, error)) {
-      return UsageError(fmt::format("{} is the records file itself; export to another file", file.string()));
-    }
+  HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
+  if (fs::equivalent(file, records, error)) {
+    return UsageError(fmt::format("{} is the records file itself; export to another file", file.string()));
   }
   // A link is followed, and what is no file is written to as it is.
   const bool special = fs::exists(file, error) && !fs::is_regular_file(file, error);

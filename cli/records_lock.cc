@@ -139,12 +139,8 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
 }  // namespace
 
 absl::Status RunLock(const RecordsOptions& options) {
-  std::vector<std::string> inputs = {options.model.models.front()};
-  if (!options.source.tracker.given()) {
-    HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
-    inputs.push_back(records.string());
-  }
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, inputs));
+  HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, {options.model.models.front(), records.string()}));
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, options.model.Targets());
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());

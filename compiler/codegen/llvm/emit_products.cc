@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMostColumns = 256, kColumns = 8;  // of one instruction, and of one block of them
 constexpr int64_t kUnit = 16;                        // bytes, in which a descriptor counts
-constexpr int64_t kWarp = 32;
+constexpr int64_t kWarp = ir::kLanesOfRow * ir::kBlockRows;
 constexpr int64_t kLanes = 128;                 // that run an instruction together: four warps
 constexpr const char kFours[] = "lane\nfours";  // which four of a group's warps; no Var of a func is called so
 

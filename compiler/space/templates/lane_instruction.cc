@@ -33,13 +33,6 @@ int64_t UnitsFor(int64_t sharing, int64_t units) {
   return (units / kNeighbours * (kNeighbours / sharing) + units % kNeighbours / sharing) * sharing;
 }
 
-// Whether steps along the axis are all that one dimension goes along, so that it can be packed in chunks.
-bool IsOwnDimension(const ir::Load& load, const std::string& step) {
-  const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, step); };
-  const auto index = std::ranges::find_if(load.indices, along);
-  return std::ranges::count_if(load.indices, along) == 1 && index->As<ir::Var>() != nullptr;
-}
-
 // What a group has of either operand for one step.
 struct OperandBytes {
   double rows, columns;
@@ -66,13 +59,20 @@ bool IsInput(const schedule::State& state, const ir::Buffer& buffer) {
 bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std::string& step, const ir::Stage& stage,
                   const ir::TensorInstructionEntry& entry) {
   const std::optional<int64_t> stride = StrideOf(load, step, AxisRanges(stage));
-  if (!stride.has_value() || *stride <= 0 || (entry.blocks && !IsOwnDimension(load, step))) return false;
+  if (!stride.has_value() || *stride <= 0 || (entry.blocks && OwnDimension(load, step) < 0)) return false;
   // What is fixed is packed, and what an instruction reads itself of an input is laid out anew before.
   return *stride == 1 || entry.chunk == 1 || schedule::IsFixed(state, load.buffer.get()) ||
          (entry.blocks && IsInput(state, load.buffer));
 }
 
 }  // namespace
+
+int OwnDimension(const ir::Load& load, const std::string& axis) {
+  const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, axis); };
+  const auto index = std::ranges::find_if(load.indices, along);
+  const bool own = std::ranges::count_if(load.indices, along) == 1 && index->As<ir::Var>() != nullptr;
+  return own ? static_cast<int>(index - load.indices.begin()) : -1;
+}
 
 std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& state, const ir::Stage& stage,
                                                        const std::string& vector, const std::string& step,

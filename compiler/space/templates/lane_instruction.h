@@ -19,6 +19,10 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
                                                        const std::string& vector, const std::string& step,
                                                        const target::Target& target);
 
+// The dimension of the load's buffer that the axis alone goes along, element by element, so that it can be packed in
+// pieces; -1: there is none.
+int OwnDimension(const ir::Load& load, const std::string& axis);
+
 // Columns of a lane.
 int64_t MostWidth(ir::TensorInstruction instruction);
 

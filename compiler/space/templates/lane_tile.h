@@ -146,7 +146,6 @@ class LaneTile {
   // group reads of one step after the other. What the instruction cuts off is rounded before: constants before the
   // kernel runs, else once it is staged.
   absl::Status PackChunks();
-  static int OwnDimension(const ir::Load& load, const std::string& axis);
   // How the load's buffer is laid out: chunks of so many steps (0: none) of its rows or columns, which its own tile of
   // a group has one after the other where it is `tiled`. `chunks` becomes the dimension that counts them.
   std::vector<schedule::PackDim> ChunkDims(const ir::Load& load, int steps, int64_t chunk, bool tiled,

@@ -104,27 +104,19 @@ bool LaneTile::IsLaidOutBefore(const ir::Load& load, const ir::TensorInstruction
          StrideOf(load, step_axis_, AxisRanges(reduction())) != 1;
 }
 
-// The dimension that the axis alone goes along, one by one; -1: there is none.
-int LaneTile::OwnDimension(const ir::Load& load, const std::string& axis) {
-  const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, axis); };
-  const auto index = std::ranges::find_if(load.indices, along);
-  const bool own = std::ranges::count_if(load.indices, along) == 1 && index->As<ir::Var>() != nullptr;
-  return own ? static_cast<int>(index - load.indices.begin()) : -1;
-}
-
 std::vector<schedule::PackDim> LaneTile::ChunkDims(const ir::Load& load, int steps, int64_t chunk, bool tiled,
                                                    size_t* chunks) const {
   const int own = OwnDimension(load, ReducedName(VariesAlongColumns(load) ? vector_ : row_));
   const int64_t tile = tiled && own >= 0 ? width_ * lanes_x_ : 0;
-  std::vector<schedule::PackDim> others, dims;
+  std::vector<schedule::PackDim> dims, inside;
   for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
-    if (d != steps && d != own) others.push_back({d});
+    if (d != steps && d != own) (own >= 0 ? dims : inside).push_back({d});
   }
-  if (own >= 0) dims = std::exchange(others, {{own, tile, tile > 0}});
+  if (own >= 0) inside.push_back({own, tile, tile > 0});
   if (tile > 0) dims.push_back({own, tile, false});
   *chunks = dims.size();
   if (chunk > 0) dims.push_back({steps, chunk, false});
-  dims.insert(dims.end(), others.begin(), others.end());
+  dims.insert(dims.end(), inside.begin(), inside.end());
   dims.push_back({steps, chunk, chunk > 0});
   return dims;
 }
