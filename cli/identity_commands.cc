@@ -56,30 +56,35 @@ let a machine join:  hone token create --role agent
                   options.dir, options.tracker.address, options.name, std::filesystem::absolute(admin).string()));
 }
 
+absl::StatusOr<Role> GivenRole(const IdentityOptions& options) {
+  if (const std::optional<Role> role = RoleNamed(options.role)) return *role;
+  return UsageError(fmt::format("--role {}: there is no such role", options.role));
+}
+
 absl::Status Issue(IdentityOptions& options) {
-  const std::optional<Role> role = RoleNamed(options.role);
-  if (!role.has_value()) return UsageError(fmt::format("--role {}: there is no such role", options.role));
+  HONE_ASSIGN_OR_RETURN(const Role role, GivenRole(options));
   HONE_ASSIGN_OR_RETURN(const std::optional<pki::Authority> authority, pki::ReadAuthority(options.dir));
   if (!authority.has_value()) {
     return absl::NotFoundError(fmt::format("there is no authority.key in {}; hone pki init makes one", options.dir));
   }
-  HONE_RETURN_IF_ERROR(pki::IssueIdentity(*authority, options.tracker.identity, {*role, options.name},
+  HONE_RETURN_IF_ERROR(pki::IssueIdentity(*authority, options.tracker.identity, {role, options.name},
                                           options.tracker.address, absl::Now()));
   return PrintText(fmt::format("{} '{}' in {}\n", options.role, options.name, options.tracker.identity));
 }
 
 absl::Status Join(IdentityOptions& options) {
-  HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ParseToken(options.token));
+  absl::StatusOr<pki::Token> token = pki::ParseToken(options.token);
+  if (!token.ok()) return UsageError(std::string(token.status().message()));
   std::filesystem::path folder = options.tracker.identity;
   if (folder.empty()) {
-    HONE_ASSIGN_OR_RETURN(folder, pki::DefaultFolder(token.role));
+    HONE_ASSIGN_OR_RETURN(folder, pki::DefaultFolder(token->role));
   }
-  const std::string role(Name(token.role));
-  const bool person = token.role != Role::kAgent && token.role != Role::kTuner;
+  const std::string role(Name(token->role));
+  const bool person = token->role != Role::kAgent && token->role != Role::kTuner;
   HONE_ASSIGN_OR_RETURN(
       const std::string name,
       pki::Join(folder,
-                {std::move(token), options.name, person ? UserName() : HostName(), {options.tracker.address, {}}}));
+                {*std::move(token), options.name, person ? UserName() : HostName(), {options.tracker.address, {}}}));
   return PrintText(fmt::format("joined as {} '{}'; the certificate is in {}\n", role, name, folder.string()));
 }
 
@@ -111,6 +116,7 @@ std::string StateOf(const v1::Token& token) {
 }
 
 absl::Status CreateToken(IdentityOptions& options) {
+  HONE_RETURN_IF_ERROR(GivenRole(options).status());
   v1::CreateTokenRequest request;
   request.set_role(options.role);
   request.set_name(options.name);

@@ -168,7 +168,9 @@ TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
   ASSERT_EQ(Hone({"token", "revoke", revoked["id"]}), 0) << said_;
   EXPECT_EQ(Join(revoked["token"], "bob"), 1);
   EXPECT_THAT(said_, HasSubstr("was revoked"));
-  EXPECT_EQ(Join("viewer.abc", "bob"), 1);
+  EXPECT_EQ(Hone({"token", "create", "--role", "guest"}), 2);
+  EXPECT_THAT(said_, HasSubstr("there is no such role"));
+  EXPECT_EQ(Join("viewer.abc", "bob"), 2);
   EXPECT_THAT(said_, HasSubstr("not the whole of a token"));
   EXPECT_FALSE(std::filesystem::exists(Files("bob").identity));
   ASSERT_EQ(Join(Token("viewer"), "bob", {"--name", "bob"}), 0) << "a refusal leaves nothing in the way: " << said_;
