@@ -19,8 +19,6 @@
 namespace hone::cli {
 namespace {
 
-constexpr int kMostModels = 1000;
-
 absl::StatusOr<std::vector<int64_t>> ParseShape(std::string_view text) {
   std::vector<int64_t> shape;
   while (!text.empty()) {
@@ -67,7 +65,7 @@ absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
 
 void ModelOptions::AddTo(CLI::App* command, Count model_count, Count target_count) {
   CLI::Option* model = command->add_option("MODEL", models, "the model, an ONNX file")->required();
-  model_count == Count::kOne ? model->expected(1) : model->expected(1, kMostModels);
+  if (model_count == Count::kOne) model->expected(1);
   AddInputsTo(command);
   AddTargetTo(command, target_count);
 }
