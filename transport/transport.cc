@@ -69,8 +69,13 @@ constexpr std::string_view kSocketPrefix = "unix:/";
 
 // The server of a socket is known by the folder it lies in, its clients by what the kernel says of them.
 absl::Status CheckSocket(const std::filesystem::path& path, const TlsFiles& tls) {
-  if (tls.none()) return CheckPrivateFolder(path.parent_path());
-  return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave --identity out");
+  if (!tls.none()) {
+    return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave --identity out");
+  }
+  if (path.string().find(',') != std::string::npos) {  // to gRPC, it ends an address of several, however it is written
+    return absl::InvalidArgumentError(fmt::format("{}: a socket needs a path without a comma", path.string()));
+  }
+  return CheckPrivateFolder(path.parent_path());
 }
 
 // gRPC's locks are Abseil's, and Debian builds Abseil with its search for deadlocks: an eighth of the time of a tracker
@@ -93,6 +98,16 @@ grpc::ChannelArguments ArgumentsOfChannels() {
   // Channels of one process share no connection: a large upload on one never delays heartbeats on another.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return arguments;
+}
+
+// gRPC reads its addresses as URIs, where a path may have '#', '?' and '%' only in this form (RFC 3986).
+std::string UriOf(const std::filesystem::path& socket) {
+  constexpr std::string_view kPlain = "-._~/ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  std::string uri = "unix:";
+  for (const char c : socket.string()) {
+    uri += kPlain.find(c) != std::string_view::npos ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return uri;
 }
 
 }  // namespace
@@ -122,7 +137,7 @@ absl::StatusOr<std::string> HostOf(const std::string& address) {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls) {
   if (const auto socket = SocketPath(address)) {
     HONE_RETURN_IF_ERROR(CheckSocket(*socket, tls));
-    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), ArgumentsOfChannels());
+    return grpc::CreateCustomChannel(UriOf(*socket), grpc::InsecureChannelCredentials(), ArgumentsOfChannels());
   }
   HONE_ASSIGN_OR_RETURN(const Pem pem, ReadPem(tls));
   grpc::SslCredentialsOptions options;

@@ -52,7 +52,7 @@ class PrivateSocketTest : public testing::Test {
   }
 
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
-  const std::filesystem::path path_ = folder_ / "socket";
+  const std::filesystem::path path_ = folder_ / "a socket #1; 50%25 of what?";
 };
 
 TEST_F(PrivateSocketTest, ItsOwnUserIsServed) {
