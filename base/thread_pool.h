@@ -18,6 +18,9 @@
 
 namespace hone {
 
+// That a kernel may be compiled for, and a device says it has.
+inline constexpr int kMostThreads = 1024;
+
 class ThreadPool {
  public:
   // threads >= 1, the caller included; 0 means one for each core of the fastest kind that the process may run on.

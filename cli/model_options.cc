@@ -12,6 +12,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
+#include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/npy.h"
 #include "deploy/runtime/dtype.h"
@@ -84,7 +85,7 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
       ->expected(1)
       ->take_all();
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, kMostThreads));
 }
 
 void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {

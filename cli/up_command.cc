@@ -15,6 +15,7 @@
 #include "base/host_lock.h"
 #include "base/private_folder.h"
 #include "base/status.h"
+#include "base/thread_pool.h"
 #include "cli/interrupts.h"
 #include "cli/local_farm.h"
 #include "records/default_path.h"
@@ -110,7 +111,7 @@ void AddUpCommand(CLI::App& app, absl::Status* result) {
   command->add_option("--device", options->devices,
                       "what to measure on, as hone-agent has it (default: cpu); may be repeated");
   command->add_option("--threads", options->threads, "most threads a kernel may use (default: all CPUs)")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, kMostThreads));
   command->callback([options, result] { *result = Up(*options); });
 }
 

@@ -328,7 +328,7 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
   app.add_option("--label", options.labels, "NAME or NAME=VALUE that jobs may ask for, as rpi4; may be repeated");
   app.add_option("--threads", options.threads,
                  "most threads a kernel may use (default: one for each core of the device)")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, kMostThreads));
   app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/agent)");
   app.add_option(
       "--outbox", options.outbox,

@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/kernel_interface.h"
 #include "base/status.h"
+#include "base/thread_pool.h"
 
 namespace hone::agent {
 namespace {
@@ -152,7 +153,7 @@ absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch) {
   result.threads = batch.threads();
   result.policy = ToVisit(batch.policy());
   result.final = batch.final();
-  if (batch.threads() < 1 || batch.threads() > 1024) {
+  if (batch.threads() < 1 || batch.threads() > kMostThreads) {
     return absl::InvalidArgumentError(fmt::format("cannot measure with {} threads", batch.threads()));
   }
   for (const v1::Buffer& buffer : batch.buffers()) {

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "base/thread_pool.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "pki/farm_link.h"
 #include "pki/identity_folder.h"
@@ -226,7 +227,7 @@ int Main(int argc, char** argv) {
   app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, kMostThreads));
   app.add_option("--jobs", options.jobs, "jobs tuned at a time: one's builds run while another's kernels are measured")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();

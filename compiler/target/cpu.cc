@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/thread_pool.h"
 #include "compiler/target/host.h"
 #include "compiler/target/target_text.h"
 #include "compiler/target/tensor_instructions.h"
@@ -95,7 +96,6 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   }
   HONE_ASSIGN_OR_RETURN(Target target, ChooseCpu(text, start));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-mcpu=", "-mattr="}, target));
-  constexpr int kMostThreads = 1024;
   if (target.threads > kMostThreads) {
     return absl::InvalidArgumentError(
         fmt::format("target: -threads={} is more than the {} that a kernel may use", target.threads, kMostThreads));
