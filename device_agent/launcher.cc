@@ -15,6 +15,8 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "base/cpu_cores.h"
 #include "base/frame.h"
@@ -32,6 +34,18 @@ namespace {
 constexpr int64_t kMostTasks = 4096;  // of a launcher: a thread pool for each process that builds or measures
 constexpr int kKeepSeconds = 60;      // what visits keep for the next one is given back when none comes for so long
 
+// What a launcher has of the agent's environment; a kernel can read all of it. Names, and beginnings that end in '_'.
+constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "XDG_RUNTIME_DIR", "LANG", "LC_ALL",
+                                          "TZ",
+                                          // Of drivers, and of those that the tests have in place of drivers.
+                                          "CUDA_", "NVIDIA_", "OCL_", "OPENCL_", "POCL_", "MESA_", "RUSTICL_", "HSA_",
+                                          "ROC_", "GPU_", "IGC_", "NEO_", "HONE_FAKE_",
+                                          // Of sanitizers.
+                                          "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
+// Memory that is given back is overwritten, none is kept aside as it was (mallopt(3), "Memory Allocation Tunables" of
+// glibc): a child has a copy of the launcher's, and shall find no other batch in it.
+constexpr char kWipesMemory[] = "GLIBC_TUNABLES=glibc.malloc.perturb=165:glibc.malloc.tcache_count=0";
+
 bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
   return SendFrame(fd, message.SerializeAsString());
 }
@@ -42,6 +56,23 @@ bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
 }
 
 int64_t MachineBytes() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
+
+bool IsPassedOn(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return std::ranges::any_of(kPassedOn, [&](std::string_view known) {
+    return known.ends_with('_') ? name.starts_with(known) : name == known;
+  });
+}
+
+// Ends with a null; of pointers into this process's own environment.
+std::vector<const char*> EnvironmentOfLauncher() {
+  std::vector<const char*> passed = {kWipesMemory};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (IsPassedOn(*variable)) passed.push_back(*variable);
+  }
+  passed.push_back(nullptr);
+  return passed;
+}
 
 // Whether something comes within so many seconds.
 bool Comes(int fd, int seconds) {
@@ -121,6 +152,7 @@ absl::Status Launcher::Start() {
                     folder = fmt::format("--launcher-folder={}", options_.folder);
   const std::array<const char*, 6> arguments = {"hone-agent",    device.c_str(), folder.c_str(),
                                                 channel.c_str(), cancel.c_str(), nullptr};
+  const std::vector<const char*> environment = EnvironmentOfLauncher();
   MakeGroup();
   const int entrance = group_.ok() ? group_->OpenEntrance() : -1;
   const pid_t pid = fork();
@@ -128,7 +160,8 @@ absl::Status Launcher::Start() {
     fcntl(sockets[1], F_SETFD, 0);
     fcntl(pipes[0], F_SETFD, 0);
     [[maybe_unused]] const ssize_t entered = entrance < 0 ? 0 : write(entrance, "0", 1);  // GroupLayer sees it
-    execv(options_.program.c_str(), const_cast<char* const*>(arguments.data()));
+    execve(options_.program.c_str(), const_cast<char* const*>(arguments.data()),
+           const_cast<char* const*>(environment.data()));
     _exit(127);
   }
   close(sockets[1]);
@@ -207,22 +240,26 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     work();
   };
   std::optional<Visitor> visitor;
-  for (v1::Batch batch;;) {
-    if (visitor.has_value() && !Comes(channel, kKeepSeconds)) {
-      visitor.reset();
-      EndStrays();
-    }
-    if (!ReceiveMessage(channel, &batch)) return 0;
-    if (!visitor.has_value()) visitor.emplace(device, options);
+  // False: the agent is gone. A batch and its result are given back here, before a child is started for the next one.
+  const auto serve = [&] {
+    v1::Batch batch;
     v1::BatchResult result;
+    if (!ReceiveMessage(channel, &batch)) return false;
+    if (!visitor.has_value()) visitor.emplace(device, options);
     holding(HostLock::Mode::kExclusive, [&] {
       result = MeasureBatch(*visitor, batch, cancel);
       EndStrays();
     });
-    if (!SendMessage(channel, result)) return 1;
+    return SendMessage(channel, result);
+  };
+  while (serve()) {
     // Beside what is compiled meanwhile: until the next batch is there, nobody measures.
     holding(HostLock::Mode::kShared, [&] { visitor->StartAhead(); });
+    if (Comes(channel, kKeepSeconds)) continue;
+    visitor.reset();
+    EndStrays();
   }
+  return 0;
 }
 
 }  // namespace hone::agent

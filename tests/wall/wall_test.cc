@@ -167,6 +167,35 @@ TEST_P(WallTest, ConstructorsReachNothing) {
   }
 }
 
+// The agent's environment may hold what opens other doors.
+TEST_P(WallTest, TheEnvironmentStaysOutside) {
+  const auto finds = [&](const std::string& name) {
+    const auto result = Run(Batch({"if_opened"}, fmt::format("opened = getenv(\"{}\") != 0;", name)));
+    return result.outcomes_size() == 1 && result.outcomes(0).outcome().has_timing();
+  };
+  ASSERT_EQ(setenv("SECRET_OF_THE_AGENT", "x", 1), 0);
+  EXPECT_FALSE(finds("SECRET_OF_THE_AGENT"));
+  EXPECT_TRUE(finds("PATH"));
+}
+
+// Children have a copy of the launcher's memory, and it measures for many.
+TEST_P(WallTest, NoBatchFindsAnEarlierOne) {
+  // Searches the heap from its end downwards. As it is written here, the word is nowhere in this batch itself.
+  constexpr char kSearch[] =
+      "static const char word[] = \"VDSZ!TFDSFU!TDIFEVMF\"; volatile char less = 1; "
+      "for (char *p = (char*)sbrk(0) - 64, *end = p - (1 << 20); p > end && !opened; --p) {"
+      " size_t n = 0; while (n < sizeof word - 1 && p[n] == (char)(word[n] - less)) ++n; opened = n == sizeof word - "
+      "1; }";
+  const auto finds = [&] {
+    const auto result = Run(Batch({"if_opened"}, kSearch));
+    return result.outcomes_size() == 1 && result.outcomes(0).outcome().has_timing();
+  };
+  v1::Batch earlier = Batch({"good"});
+  earlier.mutable_candidates(0)->set_schedule("UCRY SECRET SCHEDULE");
+  EXPECT_EQ(Run(earlier).error(), "");
+  EXPECT_FALSE(finds());
+}
+
 int ProcessesWith(const std::string& word) {
   int count = 0;
   for (const auto& process : fs::directory_iterator("/proc")) {

@@ -14,9 +14,14 @@ namespace {
 
 constexpr size_t kKeptEvents = 256;
 constexpr size_t kKeptEventsAfterEnd = 4;
-constexpr int kMostHints = 16;  // of one workload
+constexpr int kMostHints = 16;                  // of one workload
+constexpr size_t kMostBytes = size_t{8} << 20;  // of a specification: a thousand workloads of some kilobytes
 
 absl::Status ValidateJob(const v1::JobSpec& spec) {
+  if (const size_t bytes = spec.ByteSizeLong(); bytes > kMostBytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("the job has {} bytes, and {} is the most; tune the model in parts", bytes, kMostBytes));
+  }
   if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
   if (spec.target().empty()) return absl::InvalidArgumentError("job has no target");
   if (spec.workloads().empty()) return absl::InvalidArgumentError("job has no workload; nothing is to be tuned");
@@ -55,6 +60,7 @@ void JobBook::Restore(v1::Job job) {
   if (!Ended(job)) job.set_state(v1::JOB_STATE_QUEUED);
   entry.job = std::move(job);
   entry.number = next_number_++;
+  entry.spec_bytes = entry.job.spec().ByteSizeLong();
   entry.last_sequence = FirstSequence();
   // A damaged one has lost what it was asked for by.
   if (const std::string& request = entry.job.spec().request_id(); !request.empty()) by_request_id_[request] = id;
@@ -89,6 +95,7 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   entry.last_sequence = FirstSequence();
   entry.job.set_id(id);
   *entry.job.mutable_spec() = spec;
+  entry.spec_bytes = spec.ByteSizeLong();
   *entry.job.mutable_created() = ToProto(now);
   by_request_id_[spec.request_id()] = id;
   SetState(entry, v1::JOB_STATE_QUEUED, now);
@@ -349,9 +356,11 @@ void JobBook::ForgetEnded(absl::Time now) {
   }
   std::sort(ended.begin(), ended.end(), std::greater<>());
   const auto kept = static_cast<size_t>(options_.most_ended);
+  size_t bytes = 0;
   for (size_t i = 0; i < ended.size(); ++i) {
     const auto& [when, id] = ended[i];
-    if (i < kept && now - when <= options_.keep_ended) continue;
+    bytes += jobs_.at(id).spec_bytes;
+    if (i < kept && bytes <= options_.most_ended_bytes && now - when <= options_.keep_ended) continue;
     by_request_id_.erase(jobs_.at(id).job.spec().request_id());
     jobs_.erase(id);
     changed_.erase(id);

@@ -108,7 +108,8 @@ class JobBook {
  private:
   struct Entry {
     v1::Job job;
-    int64_t number = 0;  // order of submission
+    int64_t number = 0;     // order of submission
+    size_t spec_bytes = 0;  // of the job's specification
     // The live lease while the job runs; after the end the last one, so that the tuner's last calls are understood.
     std::string lease_id;
     uint64_t epoch = 0;

@@ -33,6 +33,7 @@ struct JobOptions {
   std::vector<std::string> notify_allowed;           // beginnings of addresses (notice_url.h); none: nobody is told
   int max_leased = kQuotas.leased_jobs;              // by all tuners of one name
   int most_ended = 1000;                             // kept after their end, the newest: a year of a busy lab's nights
+  size_t most_ended_bytes = size_t{256} << 20;       // of their specifications, which are in memory and in the file
   absl::Duration keep_ended = absl::Hours(24 * 90);  // long enough for a report of the quarter
 };
 

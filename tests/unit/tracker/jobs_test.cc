@@ -45,6 +45,8 @@ TEST_F(JobBookTest, RefusesSpecsThatMeanNothing) {
                 for (int i = 0; i < 17; ++i) s.mutable_workloads(0)->add_hints("1:1");
               }),
               HasSubstr("17 hints"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text(std::string(8 << 20, 'x')); }),
+              HasSubstr("tune the model in parts"));
 }
 
 TEST_F(JobBookTest, ASubmitterHasSoManyOpenJobs) {
@@ -260,6 +262,20 @@ TEST_F(JobBookTest, EndedJobsAreForgottenByNumberAndAge) {
   EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[2])) << "too old";
   EXPECT_NE(book.Find(ids[0]), nullptr) << "one that is open stays";
   EXPECT_NE(book.Find(ids[3]), nullptr);
+}
+
+TEST_F(JobBookTest, EndedJobsAreForgottenByTheirBytes) {
+  JobBook book(JobOptions{.most_ended_bytes = 2500}, 1, CountingIds());
+  std::vector<std::string> ids;
+  for (const char* name : {"a", "b", "c"}) {
+    now_ += absl::Hours(1);
+    v1::JobSpec spec = SpecOf(name);
+    spec.mutable_workloads(0)->set_text(std::string(1000, 'x'));
+    ids.push_back(book.Submit(spec, now_).value()->id());
+    ASSERT_TRUE(book.Cancel(ids.back(), now_).ok());
+  }
+  book.Expire(now_);
+  EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[0])) << "the oldest of three";
 }
 
 TEST_F(JobBookTest, TellsWhetherThereIsNewsAndWork) {
