@@ -15,6 +15,8 @@
 
 #include "absl/time/clock.h"
 #include "base/identity.h"
+#include "base/one_line.h"
+#include "base/standard_streams.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "hone/v1/tuner.grpc.pb.h"
@@ -149,9 +151,9 @@ absl::Status TakeJob(const std::string& tuner, Shared& shared) {
   shared.leasing.End(tuner);
   HONE_RETURN_IF_ERROR(FromGrpc(asked));
   if (!response.has_lease()) return absl::OkStatus();
-  spdlog::info("job {}: {}", response.job().id(), response.job().spec().name());
+  spdlog::info("job {}: {}", response.job().id(), OneLine(response.job().spec().name()));
   const absl::Status tuned = Tune(shared.options, shared.link, response, shared.builders);
-  spdlog::info("job {} ended: {}", response.job().id(), tuned.ok() ? "done" : std::string(tuned.message()));
+  spdlog::info("job {} ended: {}", response.job().id(), tuned.ok() ? "done" : OneLine(std::string(tuned.message())));
   return absl::OkStatus();
 }
 
@@ -260,4 +262,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace hone::tuner
 
-int main(int argc, char** argv) { return hone::tuner::Main(argc, argv); }
+int main(int argc, char** argv) {
+  hone::FillStandardStreams();
+  return hone::tuner::Main(argc, argv);
+}

@@ -122,8 +122,13 @@ const space::Entry* SpaceOf(const Task& task, const PastTrial& trial) {
 
 }  // namespace
 
+bool MeasuredSinceConfirmed(const std::vector<PastTrial>& past) {
+  const auto newest = std::find_if(past.rbegin(), past.rend(), [](const PastTrial& t) { return t.confirmed; });
+  return std::any_of(past.rbegin(), newest, [](const PastTrial& t) { return SecondsOf(t.outcome).has_value(); });
+}
+
 bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
-  if (!task.confirmed) return false;
+  if (!task.confirmed || task.changed) return false;
   std::set<std::string_view> winners;
   for (const PastTrial& trial : past) {
     if (!trial.confirmed) continue;

@@ -38,7 +38,7 @@ struct Task {
   std::set<std::string> remembered;  // schedules tried by earlier runs, on the same kind of device
   bool confirmed = false;            // the winner has been compared in turns with the default
   bool settled = false;              // earlier runs have searched to the end
-  bool changed = false;              // something was measured since
+  bool changed = false;              // something was measured since; by an earlier run, too
   int lost_batches = 0;              // in a row, that could not be measured at all
   std::string trouble;               // why, of the last one
 };
@@ -54,6 +54,10 @@ std::optional<double> SecondsOf(const Outcome& outcome);
 
 // Takes in a trial of an earlier run on this kind of device.
 void Remember(Task& task, const PastTrial& past);
+
+// Whether something was timed after the newest comparison, which decides alone: a run that was interrupted.
+// past: as below.
+bool MeasuredSinceConfirmed(const std::vector<PastTrial>& past);
 
 // Whether earlier runs have searched the spaces of this one to the end: their winner is confirmed, and many more were
 // tried in vain since it, or one that is as good, was found. past: all that the task remembers, the oldest first.

@@ -212,6 +212,7 @@ class TuneLoop {
       }
       HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
       if (best.has_value()) UseBest(task, *best);
+      task.changed = MeasuredSinceConfirmed(past);
       task.settled = SearchedToTheEnd(task, past);
       budget_.CountRemembered(static_cast<int64_t>(task.remembered.size()), task.confirmed);
     }

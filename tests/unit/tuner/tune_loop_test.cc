@@ -144,6 +144,34 @@ TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
   EXPECT_TRUE(progress_.latency_before_seconds.has_value());
 }
 
+// The newest comparison decides alone, and what an interrupted run measured is in none.
+TEST_F(TuneLoopTest, WhatAnInterruptedRunFoundIsCompared) {
+  job_.trials = 20;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  job_.trials = 120;
+  const size_t enough = farm_.batches.size() + 3;
+  farm_.on_measure = [&] {
+    return farm_.batches.size() < enough ? absl::OkStatus() : absl::AbortedError("the lease is lost");
+  };
+  ASSERT_TRUE(absl::IsAborted(Tune()));
+  farm_.on_measure = nullptr;
+  std::set<std::string> schedules;
+  double fastest = 1;
+  for (const PretendedFarm::Record& record : farm_.records) {
+    schedules.insert(record.trial.schedule);
+    fastest = std::min(fastest, SecondsOf(record.trial.outcome).value_or(1));
+  }
+  job_.trials = static_cast<int64_t>(schedules.size());
+  farm_.batches.clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_EQ(progress_.trials, 0);
+  EXPECT_EQ(Finals(), 1);
+  EXPECT_DOUBLE_EQ(*progress_.workloads[0].best_seconds, fastest);
+  farm_.batches.clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(farm_.batches.empty());
+}
+
 TEST_F(TuneLoopTest, ASearchThatEndedByItselfIsNotBegunAgain) {
   AddWorkload(8, 16, 16, 1);  // next to nothing of the model's time
   AddWorkload(48, 96, 256, 1);
