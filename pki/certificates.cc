@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <openssl/bn.h>
 #include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
@@ -142,6 +143,19 @@ absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem) {
                          ToTime(X509_get0_notAfter(certificate.get())), FingerprintOf(certificate.get())};
   OPENSSL_free(digits);
   return facts;
+}
+
+bool IsSignedBy(std::string_view pem, std::string_view authority_pem) {
+  const auto certificate = ParseCertificate(pem);
+  const auto rest = Reader(authority_pem);
+  bool is_signed = false;
+  while (certificate != nullptr && !is_signed) {
+    const auto authority = Own(PEM_read_bio_X509(rest.get(), nullptr, nullptr, nullptr), X509_free);
+    if (authority == nullptr) break;
+    is_signed = X509_verify(certificate.get(), X509_get0_pubkey(authority.get())) == 1;
+  }
+  ERR_clear_error();  // the library keeps what failed, and TLS on this thread would take it for its own
+  return is_signed;
 }
 
 absl::Time RenewalTime(const CertificateFacts& facts) { return facts.from + (facts.until - facts.from) * 2 / 3; }

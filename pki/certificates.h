@@ -30,6 +30,9 @@ struct CertificateFacts {
 // Of the first certificate in the text. kInvalidArgument: there is none.
 absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem);
 
+// Whether a certificate in `authority_pem` has the key that the first one in `pem` is signed with. Asks nothing else.
+bool IsSignedBy(std::string_view pem, std::string_view authority_pem);
+
 // A certificate is renewed when two thirds of its time are over.
 absl::Time RenewalTime(const CertificateFacts& facts);
 

@@ -1,5 +1,6 @@
 #include "pki/farm_link.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -18,10 +19,39 @@ constexpr absl::Duration kLongestPause = absl::Minutes(1);
 constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
 constexpr absl::Duration kConnectSlice = absl::Milliseconds(200);  // between two looks whether to stop
 
+std::string HowToReplace(const FarmIdentity& identity) {
+  return fmt::format(
+      "remove that file and join with a new token of an admin (hone{} join HOST:PORT --token TOKEN), or, where "
+      "certificates come from elsewhere, put a new one there (docs/howto/give-a-farm-certificates.md)",
+      identity.role == Role::kAgent ? "-agent" : "");
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& folder, absl::Time now) {
+  HONE_ASSIGN_OR_RETURN(const FarmIdentity identity, IdentityIn(folder));
+  const TlsFiles files = FilesIn(folder);
+  HONE_ASSIGN_OR_RETURN(const std::string pem, ReadFile(files.identity));
+  HONE_ASSIGN_OR_RETURN(const CertificateFacts facts, ReadCertificate(pem));
+  HONE_ASSIGN_OR_RETURN(const std::string authority, ReadFile(files.authority));
+  // The rest of the file may be the way from a certificate to an authority that signs through others.
+  if (!IsSignedBy(pem, pem + authority)) {
+    return absl::UnauthenticatedError(
+        fmt::format("the authority in {} has not signed the certificate in {}, which is of another farm; {}",
+                    files.authority, files.identity, HowToReplace(identity)));
+  }
+  const auto about = [&](const char* verb) {
+    return fmt::format("the certificate in {} {} at {}; an admin frees its name (hone identity revoke {}), then {}",
+                       files.identity, verb, absl::FormatTime(facts.until, absl::UTCTimeZone()), identity.name,
+                       HowToReplace(identity));
+  };
+  if (now >= facts.until) return absl::UnauthenticatedError(about("ended"));
+  return facts.until - now < (facts.until - facts.from) / 10 ? about("ends") : "";
+}
 
 absl::StatusOr<std::unique_ptr<FarmLink>> FarmLink::Open(const std::string& address,
                                                          const std::filesystem::path& folder) {
+  if (!folder.empty()) HONE_RETURN_IF_ERROR(CheckCertificateIn(folder, absl::Now()).status());
   std::unique_ptr<FarmLink> link(new FarmLink(address, folder));
   HONE_RETURN_IF_ERROR(link->Reopen());
   if (!folder.empty()) link->thread_ = std::thread([raw = link.get()] { raw->KeepFresh(); });
@@ -64,15 +94,21 @@ absl::Status FarmLink::Reopen() {
   return absl::OkStatus();
 }
 
+bool FarmLink::CheckOwn(absl::Time now) {
+  const absl::Status checked = CheckCertificateIn(folder_, now).status();
+  const std::string wrong(checked.message());
+  if (!wrong.empty() && wrong != said_) spdlog::error("{}", wrong);
+  said_ = wrong;
+  return !absl::IsUnauthenticated(checked);
+}
+
 absl::Duration FarmLink::RenewIfDue() {
+  const absl::Time now = absl::Now();
+  if (!CheckOwn(now)) return kLongestPause;
   const absl::StatusOr<std::string> stored = ReadFile(Files().identity);
   const auto facts = stored.ok() ? ReadCertificate(*stored) : stored.status();
-  if (!facts.ok()) {
-    spdlog::warn("{}: {}", folder_.string(), std::string(facts.status().message()));
-    return kLongestPause;
-  }
+  if (!facts.ok()) return kLongestPause;
   absl::Status done = *stored == shown_ ? absl::OkStatus() : Reopen();
-  const absl::Time now = absl::Now();
   const absl::Duration life = facts->until - facts->from;
   if (done.ok() && now >= RenewalTime(*facts) && now >= next_try_) {
     next_try_ = now + life / 100;

@@ -21,9 +21,17 @@
 
 namespace hone::pki {
 
+// Whether a tracker of the farm can take the certificate in the folder at `now`: of any other it ends the connection
+// without a word. Returns a warning for people, whose certificates nobody renews, when less than a tenth of its life is
+// left; else nothing.
+// kUnauthenticated: it has ended, or the authority beside it has not signed it; the text says how to get another one.
+// Others as IdentityIn (identity_folder.h).
+absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& folder, absl::Time now);
+
 class FarmLink {
  public:
-  // folder: of an identity (identity_folder.h); empty for a socket, where nothing is shown. Errors as OpenChannel.
+  // folder: of an identity (identity_folder.h); empty for a socket, where nothing is shown. Errors as OpenChannel, and
+  // CheckCertificateIn: who starts with a certificate that no tracker takes would wait in vain.
   static absl::StatusOr<std::unique_ptr<FarmLink>> Open(const std::string& address,
                                                         const std::filesystem::path& folder);
   ~FarmLink();
@@ -42,10 +50,13 @@ class FarmLink {
   // Both by the thread of KeepFresh, and by Open before.
   absl::Status Reopen();
   absl::Duration RenewIfDue();  // and when to look again
+  // Whether a tracker may take the certificate in the folder; what is wrong with it is logged once.
+  bool CheckOwn(absl::Time now);
 
   const std::string address_;
   const std::filesystem::path folder_;
   std::string shown_;                           // identity.pem as channel_ shows it
+  std::string said_;                            // what was wrong with it, when looked at last
   absl::Time next_try_ = absl::InfinitePast();  // of renewal
   std::mutex mutex_;
   std::condition_variable ended_;

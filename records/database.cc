@@ -1,7 +1,10 @@
 #include "records/database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -59,6 +62,7 @@ absl::Status ConfigureCommon(const Connection& connection) {
 absl::Status PrepareToWrite(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
   HONE_RETURN_IF_ERROR(ConfigureCommon(connection));
   HONE_RETURN_IF_ERROR(CheckOwner(connection, path, kind));  // before anything is changed in a file that is not ours
+  HONE_RETURN_IF_ERROR(CloseToOthers(path, kind));           // before there is a log, which gets the rights of the file
   HONE_ASSIGN_OR_RETURN(const std::string journal, connection.QueryText("PRAGMA journal_mode = WAL"));
   if (journal != "wal") {
     return absl::FailedPreconditionError(
@@ -117,8 +121,43 @@ absl::Status CheckIfSmall(const Connection& connection, const fs::path& path) {
   return RunCheck(connection, "PRAGMA quick_check(1)");
 }
 
+// A file that is there is left alone: to close it again would drop the locks that this process has of it (POSIX).
+absl::Status CreateSecret(const fs::path& path, const DatabaseKind& kind) {
+  if (!kind.secret) return absl::OkStatus();
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor >= 0) {
+    close(descriptor);
+  } else if (errno != EEXIST) {
+    return absl::ErrnoToStatus(
+        errno, fmt::format("cannot create {} {}, which needs room, and a folder that may be written", kind.what,
+                           path.string()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CloseToOthers(const fs::path& path, const DatabaseKind& kind) {
+  constexpr fs::perms kOthers = fs::perms::group_all | fs::perms::others_all;
+  if (!kind.secret) return absl::OkStatus();
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);  // the log is beside what a link leads to
+  if (error) return absl::OkStatus();                // there is none
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    const fs::path each = file.string() + suffix;
+    const fs::file_status found = fs::status(each, error);
+    if (!fs::exists(found) || (found.permissions() & kOthers) == fs::perms::none) continue;
+    fs::permissions(each, kOthers, fs::perm_options::remove, error);
+    if (!error) continue;
+    return absl::PermissionDeniedError(fmt::format(
+        "other users can read {}, which has secrets of the {}, and it cannot be closed to them ({}); as its "
+        "owner: chmod go= {}",
+        each.string(), kind.what, error.message(), each.string()));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Writer> OpenToWrite(const fs::path& path, const DatabaseKind& kind) {
   HONE_ASSIGN_OR_RETURN(WriteLock lock, WriteLock::Acquire(path, kind.what, kind.when_held));
+  HONE_RETURN_IF_ERROR(CreateSecret(path, kind));
   HONE_ASSIGN_OR_RETURN(Connection connection,
                         Connection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "", kind.what));
   HONE_RETURN_IF_ERROR(PrepareToWrite(connection, path, kind));

@@ -1,5 +1,5 @@
 // The SQLite files of ours, and how each is opened: whose a file is, which version its tables have and how they become
-// those of today, and what is set on every connection.
+// those of today, who else may read it, and what is set on every connection.
 //
 // A file has at most one connection that writes it, on the whole machine, and only that one moves its write-ahead log
 // into it: two that do so at once can corrupt it in SQLite before 3.51.3 (docs/decisions/0129). A lock beside the file
@@ -31,6 +31,7 @@ struct DatabaseKind {
   // Brings tables of `version` to a later one and says which; 0 is a file without any, or an unmarked one. Runs in a
   // transaction. What is in files of people is never edited.
   absl::StatusOr<int64_t> (*upgrade)(const Connection& connection, int64_t version);
+  bool secret = false;  // other users of the machine must not read it
 };
 
 // kFailedPrecondition where the database belongs to another program or to a newer Hone; a file with nothing in it is
@@ -49,13 +50,20 @@ absl::Status RunCheck(const Connection& connection, std::string_view pragma);
 // Does so where the file is small enough for it to take no time.
 absl::Status CheckIfSmall(const Connection& connection, const std::filesystem::path& path);
 
+// Both do nothing where the kind is no secret.
+// Makes the file, empty, where it is missing: SQLite lets everybody read what it makes.
+absl::Status CreateSecret(const std::filesystem::path& path, const DatabaseKind& kind);
+// Takes the rights of other users from the file, where there is one, and from its log. kPermissionDenied.
+absl::Status CloseToOthers(const std::filesystem::path& path, const DatabaseKind& kind);
+
 // The one connection of a file that writes it, and the right to: declared first, held longest.
 struct Writer {
   WriteLock lock;
   Connection connection;
 };
 
-// Makes the file where missing (its folder must be there) and brings its tables up to date. CheckIfSmall.
+// Makes the file where missing (its folder must be there) and brings its tables up to date. CheckIfSmall. What is a
+// secret is closed to others.
 // Errors as Store's.
 absl::StatusOr<Writer> OpenToWrite(const std::filesystem::path& path, const DatabaseKind& kind);
 

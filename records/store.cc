@@ -98,7 +98,14 @@ Store::Store(fs::path path, std::optional<Writer> writer, std::string reading_pa
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const fs::path& given, OpenMode mode) {
   std::error_code error;
   // One file, one name: the lock must not depend on how the path was spelled.
-  const fs::path path = fs::weakly_canonical(fs::absolute(given, error), error);
+  const fs::path whole = fs::absolute(given, error);
+  if (!given.empty() && error) {
+    return absl::NotFoundError(
+        fmt::format("records file {}: there is no working folder ({}); go to one, or give the "
+                    "whole path with --records",
+                    given.string(), error.message()));
+  }
+  const fs::path path = fs::weakly_canonical(whole, error);
   if (given.empty() || error) {
     return absl::InvalidArgumentError(fmt::format("'{}' is not the path of a records file: {}", given.string(),
                                                   given.empty() ? "it is empty" : error.message()));

@@ -33,6 +33,7 @@ constinit const records::DatabaseKind kAuditFile = {
     .version = 1,
     .unmarked_table = "acts",
     .upgrade = UpgradeAudit,
+    .secret = true,
 };
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::filesystem::path& path, int64_t kept) {

@@ -49,6 +49,7 @@ constexpr char kImmutable[] = "immutable=1";
 absl::Status CopyDatabase(const fs::path& from, const records::DatabaseKind& kind, std::string_view uri_parameters,
                           const fs::path& to) {
   HONE_ASSIGN_OR_RETURN(const records::Connection source, records::OpenToCopy(from, kind, uri_parameters));
+  HONE_RETURN_IF_ERROR(records::CreateSecret(to, kind));
   HONE_RETURN_IF_ERROR(source.CopyTo(to));
   HONE_ASSIGN_OR_RETURN(const records::Connection copy, records::OpenToCopy(to, kind, kImmutable));
   return records::RunCheck(copy, "PRAGMA integrity_check(1)");
@@ -116,6 +117,7 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
   }
   // All copies first, so that a damaged one or a full disk changes nothing.
   for (const Copied& each : all) {
+    HONE_RETURN_IF_ERROR(records::CloseToOthers(each.file, each.kind));  // it stays, beside the restored one
     const fs::path fresh = each.file.string() + ".restored";
     std::error_code ignored;
     fs::remove(fresh, ignored);

@@ -138,6 +138,7 @@ constinit const records::DatabaseKind kFarmStateFile = {
     .version = 2,
     .unmarked_table = "starts",
     .upgrade = UpgradeState,
+    .secret = true,
 };
 
 StoredJob ToStored(const v1::Job& job, bool with_spec) {

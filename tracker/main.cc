@@ -12,7 +12,9 @@
 
 #include "absl/time/clock.h"
 #include "base/config_option.h"
+#include "base/one_line.h"
 #include "base/resource_limit.h"
+#include "base/standard_streams.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "pki/identity_folder.h"
@@ -139,10 +141,13 @@ absl::StatusOr<TrackerFiles> FilesFrom(const Options& options) {
   return files;
 }
 
+// Where standard output takes nothing, the work is done all the same.
+void Tell(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
 absl::Status Backup(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
   HONE_RETURN_IF_ERROR(MakeBackup(files, options.backup_to));
-  fmt::print("copied to {}\n", options.backup_to);
+  Tell(fmt::format("copied to {}\n", options.backup_to));
   return absl::OkStatus();
 }
 
@@ -150,8 +155,10 @@ absl::Status Restore(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
   std::vector<std::filesystem::path> replaced;
   HONE_RETURN_IF_ERROR(RestoreBackup(options.restore_from, files, &replaced));
-  fmt::print("restored from {}\n", options.restore_from);
-  for (const std::filesystem::path& file : replaced) fmt::print("what was there is now {}\n", file.string());
+  Tell(fmt::format("restored from {}\n", options.restore_from));
+  for (const std::filesystem::path& file : replaced) {
+    Tell(fmt::format("what was there is now {}\n", file.string()));
+  }
   return absl::OkStatus();
 }
 
@@ -269,11 +276,14 @@ int Main(int argc, char** argv) {
                               : restore->parsed() ? Restore(options)
                                                   : Run(options, signals);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "hone-tracker: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "hone-tracker: %s\n", WithoutControls(std::string(status.message())).c_str());
   return 1;
 }
 
 }  // namespace
 }  // namespace hone::tracker
 
-int main(int argc, char** argv) { return hone::tracker::Main(argc, argv); }
+int main(int argc, char** argv) {
+  hone::FillStandardStreams();
+  return hone::tracker::Main(argc, argv);
+}

@@ -12,10 +12,11 @@ namespace hone::tracker {
 absl::StatusOr<std::unique_ptr<Membership>> Membership::Open(MembershipOptions options) {
   HONE_RETURN_IF_ERROR(CheckPrivateFolder(options.folder));
   HONE_ASSIGN_OR_RETURN(std::optional<pki::Authority> authority, pki::ReadAuthority(options.folder));
+  HONE_ASSIGN_OR_RETURN(std::string certificates, pki::ReadFile(pki::FilesIn(options.folder).authority));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Register> members, Register::Open(options.folder / "register.db"));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> audit, AuditLog::Open(options.folder / "audit.db"));
-  return std::unique_ptr<Membership>(
-      new Membership(std::move(options), std::move(authority), std::move(members), std::move(audit)));
+  return std::unique_ptr<Membership>(new Membership(std::move(options), std::move(authority), std::move(certificates),
+                                                    std::move(members), std::move(audit)));
 }
 
 Register::Sign Membership::SignerOf(const std::string& request_pem, absl::Time now,

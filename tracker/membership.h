@@ -43,6 +43,10 @@ class Membership {
   // Of those who call over gRPC.
   pki::ReadCertificates& certificates() const { return *certificates_; }
   bool signs() const { return authority_.has_value(); }
+  // Whether the farm's authority signed the certificate, which TLS asks of those that are shown to it.
+  bool IsOfFarm(const std::string& certificate_pem) const {
+    return pki::IsSignedBy(certificate_pem, authority_certificates_);
+  }
 
   // How the register makes a certificate. kFailedPrecondition: there is no key to sign with.
   // life: how long it is good; nullopt: as long as its role's are.
@@ -54,15 +58,17 @@ class Membership {
   absl::Status RenewOwn(absl::Time now) const;
 
  private:
-  Membership(MembershipOptions options, std::optional<pki::Authority> authority, std::unique_ptr<Register> members,
-             std::unique_ptr<AuditLog> audit)
+  Membership(MembershipOptions options, std::optional<pki::Authority> authority, std::string authority_certificates,
+             std::unique_ptr<Register> members, std::unique_ptr<AuditLog> audit)
       : options_(std::move(options)),
         authority_(std::move(authority)),
+        authority_certificates_(std::move(authority_certificates)),
         members_(std::move(members)),
         audit_(std::move(audit)) {}
 
   const MembershipOptions options_;
   const std::optional<pki::Authority> authority_;
+  const std::string authority_certificates_;  // PEM
   const std::unique_ptr<Register> members_;
   const std::unique_ptr<AuditLog> audit_;
   const std::unique_ptr<pki::ReadCertificates> certificates_ = std::make_unique<pki::ReadCertificates>();

@@ -32,12 +32,19 @@ absl::StatusOr<int64_t> UpgradeRegister(const records::Connection& connection, i
 constexpr size_t kIdDigits = 8;
 constexpr size_t kLongestHost = 50;  // leaves room for what makes a name unique
 constexpr absl::Duration kTokensKept = absl::Hours(24 * 30);
+// Of a certificate, at most so many. Its holder tries half as often (pki/farm_link.cc).
+constexpr int kRenewalsInLife = 200;
 constexpr char kAsk[] = "ask an admin of the farm for a new one (hone token create)";
 
 std::string IdOf(const std::string& hash) { return hash.substr(0, kIdDigits); }
 
 absl::Status BadToken(const std::string& id, const std::string& what) {
   return absl::UnauthenticatedError(fmt::format("the token {} {}; {}", id, what, kAsk));
+}
+
+absl::Status Revoked(const std::string& name) {
+  return absl::UnauthenticatedError(fmt::format(
+      "the certificate of '{}' was revoked; join again with a new token, if an admin of the farm gives you one", name));
 }
 
 std::string Spelled(Role role) { return std::string(Name(role)); }
@@ -63,6 +70,7 @@ constinit const records::DatabaseKind kRegisterFile = {
     .version = 1,
     .unmarked_table = "revoked_names",
     .upgrade = UpgradeRegister,
+    .secret = true,
 };
 
 absl::StatusOr<std::unique_ptr<Register>> Register::Open(const std::filesystem::path& path) {
@@ -91,11 +99,7 @@ absl::Status Register::AdmitLocked(const FarmIdentity& identity, const pki::Cert
   const bool revoked = read.ok() && (seen ? known_->Int(0) != 0 : known_->Int(1) != 0);
   known_->Reset();  // else it goes on reading what the file was now
   HONE_RETURN_IF_ERROR(read);
-  if (revoked) {
-    return absl::UnauthenticatedError(fmt::format(
-        "the certificate of '{}' was revoked; join again with a new token, if an admin of the farm gives you one",
-        identity.name));
-  }
+  if (revoked) return Revoked(identity.name);
   return seen ? absl::OkStatus() : Insert(identity, facts, "signed elsewhere", now);
 }
 
@@ -134,12 +138,44 @@ absl::Status Register::ForgetExpired(const FarmIdentity& identity, absl::Time no
   return remove.Run();
 }
 
+// A tenth of its life before its holder asks for it, whose clock may be ahead. After that it is renewed again only
+// where an answer may have been lost: nobody shall fill the register, or push what matters out of the audit log.
+absl::StatusOr<absl::Time> Register::RenewableFrom(const FarmIdentity& identity, const pki::CertificateFacts& facts,
+                                                   absl::Time now) const {
+  const absl::Duration life = facts.until - facts.from;
+  HONE_ASSIGN_OR_RETURN(records::Statement select,
+                        connection_.Prepare("SELECT max(issued_ms) FROM certificates WHERE role = ? AND name = ? AND "
+                                            "serial != ? AND issued_ms <= ?"));
+  select.Bind(1, Spelled(identity.role));
+  select.Bind(2, identity.name);
+  select.Bind(3, facts.serial);
+  select.Bind(4, absl::ToUnixMillis(now));
+  HONE_RETURN_IF_ERROR(select.Step().status());
+  const absl::Time last = select.IsNull(0) ? absl::InfinitePast() : absl::FromUnixMillis(select.Int(0));
+  return std::max(pki::RenewalTime(facts) - life / 10, last + life / kRenewalsInLife);
+}
+
+absl::StatusOr<std::string> Register::VoucherOf(const pki::CertificateFacts& facts) const {
+  HONE_ASSIGN_OR_RETURN(records::Statement select,
+                        connection_.Prepare("SELECT vouched_by FROM certificates WHERE serial = ?"));
+  select.Bind(1, facts.serial);
+  HONE_RETURN_IF_ERROR(select.Step().status());
+  return select.Text(0);
+}
+
 absl::StatusOr<std::string> Register::Renew(const FarmIdentity& identity, const pki::CertificateFacts& facts,
                                             const Sign& sign, absl::Time now) {
   const std::lock_guard lock(mutex_);
   HONE_ASSIGN_OR_RETURN(records::Transaction transaction, records::Transaction::Begin(connection_));
   HONE_RETURN_IF_ERROR(AdmitLocked(identity, facts, now));  // it may have been revoked since the call began
-  HONE_ASSIGN_OR_RETURN(std::string certificate, SignAndInsert(identity, sign, "renewal", now));
+  HONE_ASSIGN_OR_RETURN(const absl::Time from, RenewableFrom(identity, facts, now));
+  if (now < from) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the certificate of '{}' is good until {}, and may be renewed from {} on; use it until then", identity.name,
+        absl::FormatTime(facts.until, absl::UTCTimeZone()), absl::FormatTime(from, absl::UTCTimeZone())));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string vouched_by, VoucherOf(facts));
+  HONE_ASSIGN_OR_RETURN(std::string certificate, SignAndInsert(identity, sign, vouched_by, now));
   HONE_RETURN_IF_ERROR(transaction.Commit());
   return certificate;
 }
@@ -153,7 +189,8 @@ absl::StatusOr<int64_t> Register::Revoke(const std::string& name, absl::Time now
   remember.Bind(1, name);
   remember.Bind(2, absl::ToUnixMillis(now));
   HONE_RETURN_IF_ERROR(remember.Run());
-  HONE_ASSIGN_OR_RETURN(records::Statement tokens, connection_.Prepare("UPDATE tokens SET revoked = 1 WHERE name = ?"));
+  HONE_ASSIGN_OR_RETURN(records::Statement tokens,
+                        connection_.Prepare("UPDATE tokens SET revoked = 1 WHERE name = ?1 OR created_by = ?1"));
   tokens.Bind(1, name);
   HONE_RETURN_IF_ERROR(tokens.Run());
   HONE_ASSIGN_OR_RETURN(records::Statement certificates,
@@ -195,8 +232,19 @@ absl::StatusOr<bool> Register::Taken(const std::string& name) const {
   return select.Step();
 }
 
+// Nobody who was revoked since the call began, who could come back with the token.
+absl::Status Register::CheckNotRevoked(const std::string& name) const {
+  HONE_ASSIGN_OR_RETURN(records::Statement select, connection_.Prepare("SELECT 1 FROM revoked_names WHERE name = ?"));
+  select.Bind(1, name);
+  HONE_ASSIGN_OR_RETURN(const bool revoked, select.Step());
+  if (!revoked) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const bool again, Taken(name));
+  return again ? absl::OkStatus() : Revoked(name);
+}
+
 absl::StatusOr<v1::Token> Register::AddToken(const NewToken& token, absl::Time now) {
   const std::lock_guard lock(mutex_);
+  HONE_RETURN_IF_ERROR(CheckNotRevoked(token.created_by));
   if (!token.name.empty()) {
     HONE_ASSIGN_OR_RETURN(const bool taken, Taken(token.name));
     if (taken) {

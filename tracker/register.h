@@ -44,13 +44,14 @@ class Register {
 
   // A certificate is made by `Sign` and known from then on; returns its PEM.
   using Sign = std::function<absl::StatusOr<std::string>(const FarmIdentity& identity)>;
-  // For whoever shows a certificate; errors as Admit.
+  // For whoever shows a certificate; errors as Admit. kFailedPrecondition: it is too early for that, or again.
   absl::StatusOr<std::string> Renew(const FarmIdentity& identity, const pki::CertificateFacts& facts, const Sign& sign,
                                     absl::Time now);
 
   // How often somebody was revoked since the start.
   int64_t revocations() const { return revocations_; }
-  // Refuses all certificates that there are of the name, and the tokens for it; how many certificates those are.
+  // Refuses all certificates that there are of the name, and the tokens for it or made by it; how many certificates
+  // those are. Who joined with one of these tokens before stays.
   absl::StatusOr<int64_t> Revoke(const std::string& name, absl::Time now);
   absl::StatusOr<std::vector<v1::Identity>> Identities();  // by name; of each role and name the newest certificate
 
@@ -63,7 +64,7 @@ class Register {
     absl::Time expires;
     std::string created_by;
   };
-  // kAlreadyExists: somebody has the name.
+  // kAlreadyExists: somebody has the name. kUnauthenticated: whoever makes it was revoked.
   absl::StatusOr<v1::Token> AddToken(const NewToken& token, absl::Time now);
   // kUnauthenticated: not known, spent, revoked, or past its time; which of them is said for those that are known.
   absl::Status CheckToken(const std::string& secret, absl::Time now);
@@ -92,6 +93,10 @@ class Register {
   absl::Status AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
   absl::StatusOr<StoredToken> GoodToken(const std::string& secret, absl::Time now) const;
   absl::StatusOr<bool> Taken(const std::string& name) const;
+  absl::Status CheckNotRevoked(const std::string& name) const;
+  absl::StatusOr<absl::Time> RenewableFrom(const FarmIdentity& identity, const pki::CertificateFacts& facts,
+                                           absl::Time now) const;
+  absl::StatusOr<std::string> VoucherOf(const pki::CertificateFacts& facts) const;
   absl::StatusOr<std::string> NameFor(const Wish& wish, const StoredToken& token) const;
   absl::Status Insert(const FarmIdentity& identity, const pki::CertificateFacts& facts, const std::string& vouched_by,
                       absl::Time now) const;

@@ -105,7 +105,8 @@ std::string UriOf(const std::filesystem::path& socket) {
   constexpr std::string_view kPlain = "-._~/ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   std::string uri = "unix:";
   for (const char c : socket.string()) {
-    uri += kPlain.find(c) != std::string_view::npos ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    uri += kPlain.find(c) != std::string_view::npos ? std::string(1, c)
+                                                    : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return uri;
 }
@@ -188,7 +189,11 @@ grpc::Status ToGrpc(const absl::Status& status) {
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  // Of a call that the other side does not have, gRPC says nothing more.
+  const bool silent = status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      silent ? "it does not have this call; it may be of an older version, or set up without it"
+                             : status.error_message());
 }
 
 }  // namespace hone

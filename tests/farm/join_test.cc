@@ -34,6 +34,7 @@ namespace hone::farm {
 namespace {
 
 using nlohmann::json;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -363,9 +364,11 @@ TEST_F(JoinTest, AnAgentRenewsItsCertificateAndGoesOn) {
   const std::filesystem::path own = folder_ / "config" / "hone" / "agent";
   const std::string first = pki::ReadFile(pki::FilesIn(own).identity).value();
   Process agent({HONE_AGENT_BINARY}, folder_ / "agent.log");
-  ASSERT_TRUE(Eventually([&] { return Identity("board").value("vouched_by", "") == "renewal"; })) << agent.Log();
-  EXPECT_NE(pki::ReadFile(pki::FilesIn(own).identity).value(), first);
   const auto first_facts = pki::ReadCertificate(first).value();
+  ASSERT_TRUE(Eventually([&] { return Identity("board").value("serial", first_facts.serial) != first_facts.serial; }))
+      << agent.Log();
+  EXPECT_TRUE(Eventually([&] { return pki::ReadFile(pki::FilesIn(own).identity).value() != first; })) << agent.Log();
+  EXPECT_THAT(Identity("board").value("vouched_by", ""), EndsWith(" of admin")) << "as for the first one";
   absl::SleepFor(first_facts.until + absl::Seconds(1) - absl::Now());
   EXPECT_TRUE(agent.Running()) << agent.Log();
   // Its first test of itself may have waited until now for others that measure on this machine.

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "tracker/callers.h"
 #include "tracker/http/parse.h"
+#include "tracker/http/site.h"
 
 namespace hone::tracker {
 namespace {
@@ -32,6 +33,21 @@ std::string Keyed(const std::string& key, std::string_view text) {
 // Takes as long for what is nearly right as for what is wrong.
 bool Same(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+absl::Status NoSession() {
+  return absl::UnauthenticatedError(
+      "show a certificate of the farm, or begin a session with a token of one of its admins (hone token create --role "
+      "viewer)");
+}
+
+// Of a page or one of its files: an address that begins as none of those of the API and for programs.
+bool IsPage(std::string_view address) {
+  const absl::StatusOr<Target> target = ParseTarget(address);
+  if (!target.ok() || target->path.empty()) return target.ok();
+  return std::none_of(Routes().begin(), Routes().end(), [&](const Route& route) {
+    return route.path.substr(1, route.path.find('/', 1) - 1) == target->path.front();
+  });
 }
 
 bool IsPersons(Role role) { return role == Role::kViewer || role == Role::kClient || role == Role::kAdmin; }
@@ -65,7 +81,7 @@ absl::Status Visitors::CheckOrigin(const HttpRequest& request) const {
   // A link from elsewhere may lead to a page, which is no secret; only the page itself may ask and change.
   const bool follows_link = request.method == "GET" && origin.empty() &&
                             request.Header("sec-fetch-mode") == "navigate" &&
-                            request.Header("sec-fetch-dest") == "document" && request.target.rfind("/api/", 0) != 0;
+                            request.Header("sec-fetch-dest") == "document" && IsPage(request.target);
   if (!foreign || follows_link) return absl::OkStatus();
   return absl::PermissionDeniedError("a page of another site may not ask this tracker anything");
 }
@@ -155,15 +171,14 @@ absl::StatusOr<std::string> Visitors::CertificateIn(std::string_view cookie) con
   const size_t dot = cookie.rfind('.');
   const bool ours = cookie.size() <= kLongestCookie && dot != std::string_view::npos &&
                     Same(cookie.substr(dot + 1), Keyed(cookie_key_, cookie.substr(0, dot)));
-  if (!ours) {
-    return absl::UnauthenticatedError(
-        "show a certificate of the farm, or begin a session with a token of one of its "
-        "admins (hone token create --role viewer)");
-  }
+  if (!ours) return NoSession();
   std::string pem(kBegin);
   for (size_t at = 0; at < dot; at += kPemLine)
     pem += fmt::format("{}\n", cookie.substr(at, std::min(kPemLine, dot - at)));
-  return pem + std::string(kEnd);
+  pem += kEnd;
+  // Whoever reads the secret of the farm can make a cookie of any certificate, but sign none.
+  if (!membership_->IsOfFarm(pem)) return NoSession();
+  return pem;
 }
 
 }  // namespace hone::tracker

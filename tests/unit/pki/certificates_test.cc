@@ -41,6 +41,17 @@ TEST(Certificates, ATrackersCertificateHasItsHosts) {
   }
 }
 
+TEST(Certificates, OneIsSignedByAnyOfTheAuthoritiesThatTheFarmKnows) {
+  const Authority own = Authority::Make(kDay).value(), next = Authority::Make(kDay).value();
+  const std::string request = MakeRequest(MakeKey()).value();
+  const std::string pem = next.SignMember(request, {Role::kAgent, "board"}, kDay).value();
+  EXPECT_TRUE(IsSignedBy(pem, next.certificate()));
+  EXPECT_TRUE(IsSignedBy(pem, own.certificate() + next.certificate()));
+  EXPECT_FALSE(IsSignedBy(pem, own.certificate())) << "though its issuer has the same name";
+  EXPECT_FALSE(IsSignedBy(pem, ""));
+  EXPECT_FALSE(IsSignedBy("", next.certificate()));
+}
+
 TEST(Certificates, ItIsRenewedWhenTwoThirdsAreOver) {
   const std::string pem = Authority::Make({kNow, kNow + absl::Hours(30)})->certificate();
   EXPECT_EQ(RenewalTime(ReadCertificate(pem).value()), kNow + absl::Hours(20));

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "pki/farm_link.h"
 #include "pki/tracker_folder.h"
 
 namespace hone::pki {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -60,6 +63,38 @@ TEST(IdentityFolder, SaysWhoItIsFor) {
   ASSERT_EQ(chmod(own.c_str(), 0700), 0);
   ASSERT_TRUE(WriteFile(FilesIn(own).identity, "none").ok());
   EXPECT_THAT(std::string(IdentityIn(own).status().message()), HasSubstr("identity.pem"));
+}
+
+TEST(IdentityFolder, SaysWhetherATrackerCanTakeItsCertificate) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::filesystem::path own = folder / "own";
+  const absl::Duration day = absl::Hours(24);
+  const Authority farm = Authority::Make({kToday, kToday + 999 * day}).value(),
+                  other = Authority::Make({kToday, kToday + 999 * day}).value();
+  ASSERT_TRUE(IssueIdentity(farm, own, {Role::kAgent, "board"}, "t:1", kToday).ok());
+  EXPECT_EQ(CheckCertificateIn(own, kToday + 300 * day).value(), "");
+  EXPECT_THAT(CheckCertificateIn(own, kToday + 340 * day).value(),
+              AllOf(HasSubstr("ends at 2028-01-15"), HasSubstr("hone-agent join")));
+  const absl::Status ended = CheckCertificateIn(own, kToday + 365 * day).status();
+  EXPECT_TRUE(absl::IsUnauthenticated(ended));
+  EXPECT_THAT(
+      std::string(ended.message()),
+      AllOf(HasSubstr("ended at 2028-01-15"), HasSubstr("hone identity revoke board"), HasSubstr("hone-agent join")));
+  ASSERT_TRUE(WriteFile(FilesIn(own).authority, other.certificate()).ok());
+  const absl::Status foreign = CheckCertificateIn(own, kToday).status();
+  EXPECT_TRUE(absl::IsUnauthenticated(foreign));
+  EXPECT_THAT(std::string(foreign.message()), HasSubstr("of another farm; remove that file"));
+  const std::string pem = ReadFile(FilesIn(own).identity).value();
+  ASSERT_TRUE(WriteFile(FilesIn(own).identity, pem + farm.certificate()).ok());
+  EXPECT_TRUE(CheckCertificateIn(own, kToday).ok()) << "its authority may be one between";
+}
+
+TEST(FarmLink, DoesNotBeginWithACertificateThatHasEnded) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const absl::Time issued = absl::Now() - absl::Hours(24 * 366);
+  const Authority farm = Authority::Make({issued, issued + absl::Hours(24 * 999)}).value();
+  ASSERT_TRUE(IssueIdentity(farm, folder / "own", {Role::kTuner, "t"}, "t:1", issued).ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(FarmLink::Open("localhost:1", folder / "own").status()));
 }
 
 TEST(TrackerFolder, IsMadeOnceAndItsKeyIsSecret) {

@@ -10,6 +10,7 @@
 #include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "records/database.h"
 #include "records/default_path.h"
 #include "records/schema.h"
 #include "records/store.h"
@@ -84,6 +85,16 @@ TEST_F(OpenTest, ReadingNeedsAFile) {
 
 TEST_F(OpenTest, AnEmptyPathIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(Store::Open("", OpenMode::kReadWrite).status()));
+}
+
+TEST_F(OpenTest, APathInAFolderThatIsGone) {
+  const std::filesystem::path before = std::filesystem::current_path(), gone = folder_ / "gone";
+  std::filesystem::create_directory(gone);
+  std::filesystem::current_path(gone);
+  std::filesystem::remove(gone);
+  const absl::Status status = Store::Open("records.db", OpenMode::kReadWrite).status();
+  std::filesystem::current_path(before);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("records file records.db: there is no working folder"));
 }
 
 TEST_F(OpenTest, AnEmptyFileIsAFreshOne) {
@@ -167,6 +178,20 @@ TEST_F(OpenTest, AFileThatMayNotBeRead) {
   std::filesystem::permissions(File(), std::filesystem::perms(0000));
   const AsNobody nobody;
   ExpectBoth(absl::StatusCode::kPermissionDenied, "cannot read");
+}
+
+TEST_F(OpenTest, ASecretThatCannotBeClosedToOthersIsNotOpened) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root has files that another user may not close";
+  Create();
+  std::filesystem::remove(File().string() + ".lock");
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0777));
+  std::filesystem::permissions(File(), std::filesystem::perms(0666));
+  DatabaseKind secret = kRecordsFile;
+  secret.secret = true;
+  const AsNobody nobody;
+  const absl::Status status = OpenToWrite(File(), secret).status();
+  EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("chmod go= " + File().string()));
 }
 
 TEST_F(OpenTest, ASecondWriterIsToldWhoWrites) {

@@ -84,6 +84,17 @@ TEST_F(BackupTest, ACopyNeverReplacesAnother) {
   EXPECT_EQ(fs::status(folder_ / "copy").permissions(), fs::perms::owner_all) << "tokens are nobody's business";
 }
 
+TEST_F(BackupTest, WhatIsASecretIsClosedToOthersWhereverItGoes) {
+  Store(0, 1);
+  ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
+  fs::permissions(folder_ / "state", fs::perms(0644));
+  ASSERT_EQ(Restore(), absl::OkStatus());
+  for (const fs::path& file : {folder_ / "copy/state.db", folder_ / "copy/register.db", folder_ / "copy/audit.db",
+                               files_.state, files_.certificates / "register.db", replaced_[1]}) {
+    EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write) << file;
+  }
+}
+
 TEST_F(BackupTest, WithoutDatabasesThereIsNoCopy) {
   const absl::Status status = MakeBackup(files_, folder_ / "copy");
   EXPECT_TRUE(absl::IsNotFound(status)) << status;

@@ -137,6 +137,23 @@ TEST_F(RegisterTest, ARevokedNameIsRefusedUntilItJoinsAgain) {
   EXPECT_FALSE(Admit(*board).ok());
 }
 
+TEST_F(RegisterTest, WhoeverIsRevokedComesBackWithNoTokenOfHisOwn) {
+  const auto guest = Enrol(Token(), "guest");
+  const std::string kept = Token();
+  const std::string of_bob = pki::RandomSecret(), of_ann = pki::RandomSecret();
+  const auto add = [&](const std::string& secret, const std::string& by) {
+    return members_->AddToken({secret, Role::kAgent, "", 1, kRegisterTime + absl::Hours(1), by}, kRegisterTime)
+        .status();
+  };
+  ASSERT_TRUE(add(of_bob, "bob").ok());
+  ASSERT_TRUE(members_->Revoke("ann", kRegisterTime).ok());
+  EXPECT_THAT(std::string(Enrol(kept).status().message()), HasSubstr("was revoked"));
+  EXPECT_THAT(std::string(add(of_ann, "ann").message()), HasSubstr("'ann' was revoked")) << "its call came through";
+  EXPECT_TRUE(Admit(*guest).ok()) << "who joined before stays";
+  ASSERT_TRUE(Enrol(of_bob, "ann").ok());
+  EXPECT_TRUE(add(of_ann, "ann").ok());
+}
+
 TEST_F(RegisterTest, ACertificateSignedElsewhereIsTakenDownUnlessItsNameWasRevoked) {
   const FarmIdentity ann{Role::kViewer, "ann"};
   const auto facts = [&] { return pki::ReadCertificate(Signer()(ann).value()).value(); };
@@ -157,6 +174,24 @@ TEST_F(RegisterTest, ACertificateIsGoodUntilItsTimeIsOver) {
   EXPECT_THAT(std::string(Admit(*board, kRegisterTime + absl::Hours(24)).message()), HasSubstr("ended at 2027"));
 }
 
+// Good for a day: its holder renews it after 16 hours, by a clock that may be 2.4 hours ahead.
+TEST_F(RegisterTest, ACertificateIsNotRenewedEarlyOrAgainAndAgain) {
+  const auto board = Enrol(Token(), "board");
+  const auto renew = [&](const std::string& pem, absl::Duration after) {
+    return members_->Renew(board->identity, pki::ReadCertificate(pem).value(), Signer(kRegisterTime + after),
+                           kRegisterTime + after);
+  };
+  const auto early = renew(board->certificate, absl::Hours(13.5));
+  EXPECT_TRUE(absl::IsFailedPrecondition(early.status())) << early.status();
+  EXPECT_THAT(std::string(early.status().message()), HasSubstr("'board' is good until 2027-"));
+  const auto renewed = renew(board->certificate, absl::Hours(13.7));
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  for (const std::string& pem : {*renewed, board->certificate}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(renew(pem, absl::Hours(13.8)).status()));
+  }
+  EXPECT_TRUE(renew(board->certificate, absl::Hours(13.9)).ok()) << "the answer may have been lost";
+}
+
 TEST_F(RegisterTest, ARenewalKeepsTheNameAndForgetsWhatIsOver) {
   const auto board = Enrol(Token(), "board");
   const auto facts = pki::ReadCertificate(board->certificate).value();
@@ -165,7 +200,8 @@ TEST_F(RegisterTest, ARenewalKeepsTheNameAndForgetsWhatIsOver) {
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_TRUE(members_->Admit(board->identity, pki::ReadCertificate(*renewed).value(), later).ok());
   EXPECT_TRUE(Admit(*board, later).ok()) << "calls under way have the old one";
-  EXPECT_EQ(members_->Identities()->size(), 1u);
+  ASSERT_EQ(members_->Identities()->size(), 1u);
+  EXPECT_EQ((*members_->Identities())[0].vouched_by(), "token " + last_.id() + " of ann");
   ASSERT_TRUE(members_->Revoke("board", later).ok());
   EXPECT_FALSE(members_->Admit(board->identity, pki::ReadCertificate(*renewed).value(), later).ok());
   EXPECT_FALSE(members_->Renew(board->identity, facts, Signer(later), later).ok());

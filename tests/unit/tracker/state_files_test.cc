@@ -89,6 +89,22 @@ TEST_F(StateFilesTest, AnotherProgramsDatabaseIsLeftAlone) {
   }
 }
 
+TEST_F(StateFilesTest, OthersOfTheMachineMayNotReadThem) {
+  const auto rights = [](const std::string& file) { return std::filesystem::status(file).permissions(); };
+  const auto own = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  for (const Kind& kind : kinds_) {
+    const auto file = folder_ / kind.name;
+    ASSERT_EQ(kind.open(file), absl::OkStatus());
+    EXPECT_EQ(rights(file), own) << kind.name;
+    std::filesystem::permissions(file, std::filesystem::perms(0644));
+    const records::Connection other = Raw(file);  // keeps its log there, which has the rights of the file
+    ASSERT_EQ(other.Execute("CREATE TABLE t(x)"), absl::OkStatus());
+    ASSERT_EQ(rights(file.string() + "-wal"), std::filesystem::perms(0644));
+    ASSERT_EQ(kind.open(file), absl::OkStatus());
+    for (const char* suffix : {"", "-wal", "-shm"}) EXPECT_EQ(rights(file.string() + suffix), own) << file << suffix;
+  }
+}
+
 TEST_F(StateFilesTest, NoneIsSharedByTwoTrackers) {
   const auto state = FarmState::Open(folder_ / "jobs", kStateTime).value();
   const auto members = Register::Open(folder_ / "register").value();

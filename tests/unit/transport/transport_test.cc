@@ -56,5 +56,10 @@ TEST(Transport, StatusSurvivesTheTrip) {
   EXPECT_TRUE(FromGrpc(ToGrpc(absl::OkStatus())).ok());
 }
 
+TEST(Transport, ACallThatIsNotThereIsToldInWords) {
+  EXPECT_THAT(std::string(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, ""}).message()), HasSubstr("does not have this"));
+  EXPECT_EQ(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, "no"}).message(), "no");
+}
+
 }  // namespace
 }  // namespace hone

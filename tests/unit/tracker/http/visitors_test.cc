@@ -112,6 +112,21 @@ TEST_F(VisitorsTest, ASessionOutlivesTheTrackerAndIsOfOneFarm) {
   EXPECT_FALSE(other.Identify(RequestWith("cookie", cookie)).ok());
 }
 
+// Who has read the secret makes cookies as the tracker does, and signs them himself.
+TEST_F(VisitorsTest, ASessionThatAnotherAuthoritySignedIsNobodys) {
+  ASSERT_TRUE(pki::MakeTrackerFolder(folder_ / "other", {"localhost"}, absl::Now()).ok());
+  const auto other = Membership::Open({.folder = folder_ / "other"}).value();
+  Gate gate(other.get());
+  const Visitors forger(other.get(), &gate, "secret", Hosts());
+  const Register::NewToken token{pki::RandomSecret(), Role::kAdmin, "", 1, absl::Now() + absl::Hours(1), "admin"};
+  ASSERT_TRUE(other->members().AddToken(token, absl::Now()).ok());
+  const auto session = forger.Begin(pki::Print({token.role, token.secret, *other->Fingerprint()}), "", absl::Now());
+  ASSERT_TRUE(session.ok()) << session.status();
+  const std::string cookie = session->cookie.substr(0, session->cookie.find(';'));
+  EXPECT_TRUE(forger.Identify(RequestWith("cookie", cookie)).ok());
+  EXPECT_EQ(Identify(cookie).status().code(), absl::StatusCode::kUnauthenticated);
+}
+
 TEST_F(VisitorsTest, ASessionEndsWhenItsNameIsRevokedOrItIsLeft) {
   const auto revoked = Identify(CookieOfNew(Role::kViewer)), left = Identify(CookieOfNew(Role::kViewer));
   const Present welcome = visitors_->WhileWelcome(*revoked);
@@ -179,9 +194,15 @@ TEST_F(VisitorsTest, ALinkOfAnotherSiteLeadsToAPageAndToNothingElse) {
   HttpRequest link = RequestWith("sec-fetch-site", "cross-site");
   link.headers["sec-fetch-mode"] = "navigate";
   link.headers["sec-fetch-dest"] = "document";
-  EXPECT_EQ(Origin(*visitors_, link), absl::StatusCode::kPermissionDenied);
-  link.target = "/jobs/j1";
-  EXPECT_EQ(Origin(*visitors_, link), absl::StatusCode::kOk);
+  for (const char* other : {"/api/v1/jobs", "/%61pi/v1/jobs", "/api", "/api?a=b", "/metrics", "/%6detrics", "/healthz",
+                            "/metrics/", "//api/v1/jobs", "/x/../api/v1/jobs", "/%zz", "api"}) {
+    link.target = other;
+    EXPECT_EQ(Origin(*visitors_, link), absl::StatusCode::kPermissionDenied) << other;
+  }
+  for (const char* page : {"/", "/?all=1", "/assets/index.js", "/apis", "/jobs/api", "/jobs/j1"}) {
+    link.target = page;
+    EXPECT_EQ(Origin(*visitors_, link), absl::StatusCode::kOk) << page;
+  }
   link.headers["sec-fetch-dest"] = "iframe";
   EXPECT_EQ(Origin(*visitors_, link), absl::StatusCode::kPermissionDenied);
   link.headers["sec-fetch-dest"] = "document";
