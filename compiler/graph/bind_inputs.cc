@@ -92,7 +92,7 @@ absl::Status CheckGiven(const RawInput& input, const std::vector<int64_t>& given
   bool fits = !input.shape || input.shape->size() == given.size();
   for (size_t i = 0; fits && input.shape && i < given.size(); ++i) {
     const RawDimension& dim = (*input.shape)[i];
-    fits = !dim.extent || *dim.extent == given[i];
+    fits = dim.extent.value_or(0) == 0 || *dim.extent == given[i];  // 0: see ReadInput
   }
   if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format("input '{}': the given shape {} does not fit the model's {}",
@@ -239,6 +239,9 @@ absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInpu
       type.shape.push_back(dim.extent ? *dim.extent : symbol->second);
     }
     types.push_back(std::move(type));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    HONE_RETURN_IF_ERROR(Annotate(CheckSize(types[i]), fmt::format("input '{}'", inputs[i].name)));
   }
   return types;
 }

@@ -22,12 +22,17 @@ std::string NodeText(const Node& node) {
   return fmt::format("node '{}' ({})", node.name, op);
 }
 
-absl::Status CheckSize(const ir::BufferNode& buffer) {
-  int64_t bytes = ir::SizeOf(buffer.dtype);
-  for (int64_t extent : buffer.shape) {
-    if (extent < 0) return absl::InvalidArgumentError(fmt::format("a dimension of the output is negative: {}", extent));
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kMaxTensorBytes) {
-      return absl::InvalidArgumentError("an output would take more than 1 TiB");
+TensorType TypeOf(const ir::BufferNode& buffer) { return {buffer.dtype, buffer.shape}; }
+
+// An operator may make large tensors on the way to small outputs, and reduce over more than can be counted.
+absl::Status CheckStage(const ir::Stage& stage) {
+  HONE_RETURN_IF_ERROR(CheckSize(TypeOf(*stage.buffer)));
+  int64_t steps = 1;
+  for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+    for (const ir::Axis& axis : *axes) {
+      if (__builtin_mul_overflow(steps, std::max<int64_t>(axis.extent, 1), &steps)) {
+        return absl::InvalidArgumentError("it would take 2^63 steps or more; use smaller sizes");
+      }
     }
   }
   return absl::OkStatus();
@@ -56,6 +61,17 @@ std::set<const ir::BufferNode*> ReadBuffers(const EmittedNode& emitted) {
 
 }  // namespace
 
+absl::Status CheckSize(const TensorType& type) {
+  int64_t bytes = ir::SizeOf(type.dtype);
+  for (int64_t extent : type.shape) {
+    if (extent < 0) return absl::InvalidArgumentError(fmt::format("dimension {} is negative", extent));
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kMaxTensorBytes) {
+      return absl::InvalidArgumentError(Print(type) + " would take more than 1 TiB; use smaller sizes");
+    }
+  }
+  return absl::OkStatus();
+}
+
 int64_t ByteSize(const TensorType& type) { return type.elements() * ir::SizeOf(type.dtype); }
 
 std::string Print(const TensorType& type) {
@@ -68,9 +84,13 @@ absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node&
   if (op == nullptr) return absl::UnimplementedError(NodeText(node) + ": the operator is not supported");
   OpArgs args{.node = node, .inputs = std::move(inputs), .constants = {}};
   for (ValueId id : node.inputs) args.constants.push_back(id == kAbsent ? nullptr : graph.values[id].data);
+  const size_t before = builder.stages().size();
   absl::StatusOr<std::vector<ir::Buffer>> outputs = op->emit(args, builder);
   if (!outputs.ok()) return Annotate(outputs.status(), NodeText(node));
   HONE_RETURN_IF_ERROR(Annotate(args.attribute_error, NodeText(node)));
+  for (const ir::Stage& stage : builder.stages().subspan(before)) {
+    HONE_RETURN_IF_ERROR(Annotate(CheckStage(stage), NodeText(node)));
+  }
   const size_t made = outputs->size();
   outputs->resize(node.outputs.size());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -81,7 +101,7 @@ absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node&
     }
     if (i >= made) return OutputNotMade(graph, node, i);
     HONE_CHECK(output != nullptr);
-    HONE_RETURN_IF_ERROR(Annotate(CheckSize(*output), NodeText(node)));
+    HONE_RETURN_IF_ERROR(Annotate(CheckSize(TypeOf(*output)), NodeText(node)));
   }
   return outputs;
 }

@@ -28,7 +28,7 @@ struct EmittedNode {
 };
 absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node);
 
-// Types of node.outputs (of those present). Sizes are checked: no tensor of a TiB or more passes.
+// Types of node.outputs (of those present). Sizes are checked, of what lies between inputs and outputs as well.
 absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Node& node);
 
 // True if the values of the outputs can be known now: whatever the stages read is a constant. (A Shape reads nothing.)
@@ -38,6 +38,9 @@ absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node);
 // (nothing was computed) if it would take more than max_steps evaluations of a stage's value.
 absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps);
 
+// InvalidArgument if a dimension is negative or the tensor would take more than 1 TiB. A dimension of 0 counts as 1: in
+// what passes, no product of dimensions overflows. Every tensor that a model names goes through it.
+absl::Status CheckSize(const TensorType& type);
 // The bytes that a value of this type takes.
 int64_t ByteSize(const TensorType& type);
 std::string Print(const TensorType& type);  // "f32[2,3]"

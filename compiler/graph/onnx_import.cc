@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
 constexpr int kDeepestNesting = 64;       // of functions in functions and branches in branches
-constexpr size_t kMostNodes = 1'000'000;  // functions that call functions can grow without bound
+constexpr size_t kMostNodes = 1'000'000;  // those of functions once per call: calls in calls multiply them
 constexpr int64_t kFoldSteps = 1 << 16;   // arithmetic on shapes; large constants are left to the passes
 
 // What names mean at one place: a branch may use the names outside. An input that the caller of a function leaves out
@@ -162,9 +162,23 @@ class Importer {
 
   // Values of inlined bodies may be named like others; within the graph names stay unique.
   std::string UniqueName(const std::string& name) {
-    std::string unique = name;
-    for (int i = 1; !names_.insert(unique).second; ++i) unique = fmt::format("{}.{}", name, i);
+    const auto [known, added] = last_numbers_.emplace(name, 0);
+    if (added) return name;
+    std::string unique;
+    do {
+      unique = fmt::format("{}.{}", name, ++known->second);
+    } while (!last_numbers_.emplace(unique, 0).second);
     return unique;
+  }
+
+  // Nodes that leave nothing in the graph are counted too: constants, calls and what folds take time as well.
+  absl::Status Count(size_t nodes) {
+    imported_ += nodes;
+    if (imported_ <= kMostNodes) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        fmt::format("the model has more than {} nodes and constants, those of functions and branches counted once per "
+                    "use; export a smaller model",
+                    kMostNodes));
   }
 
   absl::Status Define(const std::string& name, ValueId id, Scope& scope) {
@@ -181,6 +195,7 @@ class Importer {
   }
 
   absl::Status AddInitializers(const RawGraph& graph, Scope& scope) {
+    HONE_RETURN_IF_ERROR(Count(graph.initializers.size()));
     for (const RawTensor& tensor : graph.initializers) {
       const ValueId id = AddNamed(tensor.name, tensor.constant.type, tensor.constant.data);
       HONE_RETURN_IF_ERROR(Define(tensor.name, id, scope));
@@ -209,6 +224,7 @@ class Importer {
     if (context.depth > kDeepestNesting) {
       return absl::InvalidArgumentError("functions or branches are nested too deeply; does a function call itself?");
     }
+    HONE_RETURN_IF_ERROR(Count(nodes.size()));
     HONE_ASSIGN_OR_RETURN(std::vector<size_t> order, OrderNodes(nodes, scope));
     const std::set<std::string> needed = CollectNeeded(nodes, order, outputs);
     for (size_t index : order) {
@@ -218,7 +234,6 @@ class Importer {
       for (std::string& output : node.outputs) {
         if (!needed.contains(output)) output.clear();
       }
-      if (graph_.nodes.size() > kMostNodes) return absl::InvalidArgumentError("the model has too many nodes");
       HONE_ASSIGN_OR_RETURN(std::vector<ValueId> values, ImportNode(node, index, context, scope));
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (!node.outputs[i].empty()) HONE_RETURN_IF_ERROR(Define(node.outputs[i], values[i], scope));
@@ -373,6 +388,10 @@ class Importer {
 
   absl::StatusOr<std::vector<ValueId>> ImportOperator(const RawNode& raw, size_t index, const Context& context,
                                                       const Scope& scope) {
+    if (raw.domain == "hone") {  // the passes' own operators trust their attributes
+      return absl::UnimplementedError(Describe(raw, index) +
+                                      ": domain 'hone' is not for models; write it with operators of ONNX");
+    }
     auto opset = context.opsets.find(raw.domain);
     if (opset == context.opsets.end()) {
       return absl::InvalidArgumentError(fmt::format("{}: the model does not say which version of domain '{}' it uses",
@@ -420,18 +439,19 @@ class Importer {
 
   const RawModel& model_;
   Graph graph_;
-  std::set<std::string> names_;
+  std::map<std::string, int64_t> last_numbers_;  // per name in use, the last that UniqueName appended to it
+  size_t imported_ = 0;
 };
 
 }  // namespace
 
 absl::StatusOr<Graph> ImportOnnxBytes(std::string_view bytes, const std::string& folder, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxBytes(bytes, folder));
+  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxBytes(bytes, folder, options.may_read));
   return Importer(model).Run(options);
 }
 
 absl::StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxFile(path));
+  HONE_ASSIGN_OR_RETURN(RawModel model, ReadOnnxFile(path, options.may_read));
   absl::StatusOr<Graph> graph = Importer(model).Run(options);
   return graph.ok() ? std::move(graph) : Annotate(graph.status(), path);
 }

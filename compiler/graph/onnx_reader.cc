@@ -4,10 +4,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <system_error>
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/graph/emit.h"
 #include "fmt/format.h"
 #include "onnx/onnx_pb.h"
 
@@ -62,20 +64,6 @@ absl::StatusOr<ir::DType> ToDType(int onnx_type) {
 }
 
 std::string NormalizeDomain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
-
-// Bytes of a tensor of this shape; an error if a dimension is negative or the product overflows.
-absl::StatusOr<int64_t> TensorBytes(ir::DType dtype, const std::vector<int64_t>& shape) {
-  int64_t bytes = ir::SizeOf(dtype);
-  bool empty = false;
-  for (int64_t extent : shape) {
-    if (extent < 0) return absl::InvalidArgumentError(fmt::format("dimension {} is negative", extent));
-    if (extent == 0) empty = true;
-    if (extent != 0 && __builtin_mul_overflow(bytes, extent, &bytes)) {
-      return absl::InvalidArgumentError("the dimensions are too large to be true");
-    }
-  }
-  return empty ? 0 : bytes;
-}
 
 // The elements of a repeated field, narrowed to Stored.
 template <typename Stored, typename Field>
@@ -134,6 +122,12 @@ absl::StatusOr<int64_t> ParseCount(const std::string& key, const std::string& te
   return value;
 }
 
+// Where external data is looked for, and who is asked before it is read.
+struct ExternalData {
+  const std::string& folder;
+  const ReadCheck& may_read;
+};
+
 // The file that `location` names. It must lie inside the model's folder, links followed: a model is untrusted input.
 absl::StatusOr<fs::path> ExternalPath(const std::string& location, const std::string& folder) {
   const auto outside = [&] {
@@ -158,7 +152,18 @@ absl::StatusOr<fs::path> ExternalPath(const std::string& location, const std::st
   return path;
 }
 
-absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int64_t bytes, const std::string& folder) {
+// A file with holes is as large as it says, whatever lies on the disk: the memory may not be there.
+absl::StatusOr<std::shared_ptr<std::vector<std::byte>>> Allocate(int64_t bytes) {
+  try {
+    return std::make_shared<std::vector<std::byte>>(bytes);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        fmt::format("there is no memory for its {} bytes; use a machine with more, or a smaller model", bytes));
+  }
+}
+
+absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int64_t bytes,
+                                            const ExternalData& external) {
   std::string location;
   int64_t offset = 0, length = -1;
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
@@ -170,7 +175,8 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
       HONE_ASSIGN_OR_RETURN(length, ParseCount("length", entry.value()));
     }
   }
-  HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, folder));
+  HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, external.folder));
+  if (external.may_read) HONE_RETURN_IF_ERROR(external.may_read(path.string()));
   if (length >= 0 && length != bytes) {
     return absl::InvalidArgumentError(fmt::format("external data: length is {}, the shape needs {}", length, bytes));
   }
@@ -183,7 +189,7 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
                     size, bytes, offset));
   }
   std::ifstream file(path, std::ios::binary);
-  auto data = std::make_shared<std::vector<std::byte>>(bytes);
+  HONE_ASSIGN_OR_RETURN(auto data, Allocate(bytes));
   file.seekg(offset);
   file.read(reinterpret_cast<char*>(data->data()), bytes);
   if (!file) return absl::InvalidArgumentError(fmt::format("external data file '{}' cannot be read", location));
@@ -191,10 +197,11 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
 }
 
 absl::StatusOr<TensorData> ReadTensorData(const onnx::TensorProto& tensor, const TensorType& type,
-                                          const std::string& folder) {
-  HONE_ASSIGN_OR_RETURN(const int64_t bytes, TensorBytes(type.dtype, type.shape));
+                                          const ExternalData& external) {
+  HONE_RETURN_IF_ERROR(CheckSize(type));
+  const int64_t bytes = ByteSize(type);
   if (tensor.has_segment()) return absl::UnimplementedError("tensors in segments are not supported");
-  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternalData(tensor, bytes, folder);
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternalData(tensor, bytes, external);
   if (!tensor.has_raw_data()) return ReadTypedData(tensor, type.dtype, bytes);
   const std::string& raw = tensor.raw_data();
   if (static_cast<int64_t>(raw.size()) != bytes) {
@@ -205,13 +212,13 @@ absl::StatusOr<TensorData> ReadTensorData(const onnx::TensorProto& tensor, const
   return TensorData(std::move(data));
 }
 
-absl::StatusOr<Constant> ReadTensor(const onnx::TensorProto& tensor, const std::string& folder) {
+absl::StatusOr<Constant> ReadTensor(const onnx::TensorProto& tensor, const ExternalData& external) {
   const std::string context = fmt::format("tensor '{}'", tensor.name());
   Constant constant;
   absl::StatusOr<ir::DType> dtype = ToDType(tensor.data_type());
   if (!dtype.ok()) return Annotate(dtype.status(), context);
   constant.type = {*dtype, {tensor.dims().begin(), tensor.dims().end()}};
-  absl::StatusOr<TensorData> data = ReadTensorData(tensor, constant.type, folder);
+  absl::StatusOr<TensorData> data = ReadTensorData(tensor, constant.type, external);
   if (!data.ok()) return Annotate(data.status(), context);
   constant.data = *std::move(data);
   if (constant.type.dtype != ir::DType::kBool) return constant;
@@ -221,7 +228,7 @@ absl::StatusOr<Constant> ReadTensor(const onnx::TensorProto& tensor, const std::
   return constant;
 }
 
-absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const std::string& folder);
+absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const ExternalData& external);
 
 // What the attribute holds; old files leave out the type.
 onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& a) {
@@ -237,7 +244,7 @@ onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& a)
   return A::INTS;
 }
 
-absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, const std::string& folder) {
+absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, const ExternalData& external) {
   using A = onnx::AttributeProto;
   RawAttribute attribute;
   attribute.reference = a.ref_attr_name();
@@ -262,12 +269,12 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, con
       break;
     case A::TENSOR: {
       if (!attribute.reference.empty()) break;
-      HONE_ASSIGN_OR_RETURN(attribute.value, ReadTensor(a.t(), folder));
+      HONE_ASSIGN_OR_RETURN(attribute.value, ReadTensor(a.t(), external));
       break;
     }
     case A::GRAPH: {
       if (!attribute.reference.empty()) break;
-      HONE_ASSIGN_OR_RETURN(RawGraph graph, ReadGraph(a.g(), folder));
+      HONE_ASSIGN_OR_RETURN(RawGraph graph, ReadGraph(a.g(), external));
       attribute.value = std::make_shared<const RawGraph>(std::move(graph));
       break;
     }
@@ -277,7 +284,7 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, con
   return attribute;
 }
 
-absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, const std::string& folder) {
+absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, const ExternalData& external) {
   RawNode node{.name = proto.name(),
                .op = proto.op_type(),
                .domain = NormalizeDomain(proto.domain()),
@@ -285,7 +292,7 @@ absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, const std::string
                .outputs = {proto.output().begin(), proto.output().end()},
                .attributes = {}};
   for (const onnx::AttributeProto& a : proto.attribute()) {
-    absl::StatusOr<RawAttribute> attribute = ReadRawAttribute(a, folder);
+    absl::StatusOr<RawAttribute> attribute = ReadRawAttribute(a, external);
     if (!attribute.ok()) {
       return Annotate(attribute.status(), fmt::format("node '{}' ({})", proto.name(), proto.op_type()));
     }
@@ -305,22 +312,23 @@ absl::StatusOr<RawInput> ReadInput(const onnx::ValueInfoProto& proto) {
   input.shape.emplace();
   for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
     RawDimension dimension{.extent = {}, .symbol = dim.dim_param()};
-    // Some exporters write -1 or 0 for "not known".
-    if (dim.has_dim_value() && dim.dim_value() > 0) dimension.extent = dim.dim_value();
+    // Some exporters write -1 for "not known". Some write 0, which is also what an empty input has: it is, unless
+    // another extent is given.
+    if (dim.has_dim_value() && dim.dim_value() >= 0) dimension.extent = dim.dim_value();
     input.shape->push_back(std::move(dimension));
   }
   return input;
 }
 
-absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const std::string& folder) {
+absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const ExternalData& external) {
   RawGraph graph;
   if (proto.sparse_initializer_size() > 0) return absl::UnimplementedError("sparse initializers are not supported");
   for (const onnx::TensorProto& tensor : proto.initializer()) {
-    HONE_ASSIGN_OR_RETURN(Constant constant, ReadTensor(tensor, folder));
+    HONE_ASSIGN_OR_RETURN(Constant constant, ReadTensor(tensor, external));
     graph.initializers.push_back({tensor.name(), std::move(constant)});
   }
   for (const onnx::NodeProto& node : proto.node()) {
-    HONE_ASSIGN_OR_RETURN(RawNode raw, ReadNode(node, folder));
+    HONE_ASSIGN_OR_RETURN(RawNode raw, ReadNode(node, external));
     graph.nodes.push_back(std::move(raw));
   }
   for (const onnx::ValueInfoProto& info : proto.input()) {
@@ -338,14 +346,14 @@ std::map<std::string, int64_t> ReadOpsets(const Opsets& opsets) {
   return versions;
 }
 
-absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const std::string& folder) {
+absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const ExternalData& external) {
   RawFunction function{.inputs = {proto.input().begin(), proto.input().end()},
                        .outputs = {proto.output().begin(), proto.output().end()},
                        .defaults = {},
                        .nodes = {},
                        .opsets = ReadOpsets(proto.opset_import())};
   for (const onnx::NodeProto& node : proto.node()) {
-    HONE_ASSIGN_OR_RETURN(RawNode raw, ReadNode(node, folder));
+    HONE_ASSIGN_OR_RETURN(RawNode raw, ReadNode(node, external));
     function.nodes.push_back(std::move(raw));
   }
   // Field 11, attribute_proto, came with ONNX 1.13; older generated classes keep it among the unknown fields.
@@ -357,21 +365,21 @@ absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const
       continue;
     onnx::AttributeProto a;
     if (!a.ParseFromString(field.length_delimited())) return absl::InvalidArgumentError("a default value is damaged");
-    HONE_ASSIGN_OR_RETURN(function.defaults[a.name()], ReadRawAttribute(a, folder));
+    HONE_ASSIGN_OR_RETURN(function.defaults[a.name()], ReadRawAttribute(a, external));
   }
   return function;
 }
 
-absl::StatusOr<RawModel> ReadModel(const onnx::ModelProto& proto, const std::string& folder) {
+absl::StatusOr<RawModel> ReadModel(const onnx::ModelProto& proto, const ExternalData& external) {
   if (!proto.has_graph() || proto.graph().output_size() == 0) {
     return absl::InvalidArgumentError("this is not an ONNX model: it has no graph with outputs");
   }
   RawModel model;
   model.opsets = ReadOpsets(proto.opset_import());
   if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not say which opset it uses");
-  HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(proto.graph(), folder));
+  HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(proto.graph(), external));
   for (const onnx::FunctionProto& function : proto.functions()) {
-    absl::StatusOr<RawFunction> raw = ReadFunction(function, folder);
+    absl::StatusOr<RawFunction> raw = ReadFunction(function, external);
     if (!raw.ok()) return Annotate(raw.status(), fmt::format("function '{}'", function.name()));
     model.functions[{NormalizeDomain(function.domain()), function.name()}] = *std::move(raw);
   }
@@ -380,16 +388,16 @@ absl::StatusOr<RawModel> ReadModel(const onnx::ModelProto& proto, const std::str
 
 }  // namespace
 
-absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder) {
+absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder, const ReadCheck& may_read) {
   if (bytes.size() > kMaxFileBytes) return TooLarge();
   onnx::ModelProto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError("the file is damaged, cut off, or not an ONNX model");
   }
-  return ReadModel(proto, folder);
+  return ReadModel(proto, {folder, may_read});
 }
 
-absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path) {
+absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& may_read) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     if (!error) return absl::NotFoundError(fmt::format("{}: there is no such file", path));
@@ -404,7 +412,7 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path) {
   if (!file.read(bytes.data(), static_cast<std::streamsize>(size))) {
     return absl::InvalidArgumentError(fmt::format("{}: the file cannot be read", path));
   }
-  absl::StatusOr<RawModel> model = ReadOnnxBytes(bytes, fs::path(path).parent_path().string());
+  absl::StatusOr<RawModel> model = ReadOnnxBytes(bytes, fs::path(path).parent_path().string(), may_read);
   return model.ok() ? std::move(model) : Annotate(model.status(), path);
 }
 

@@ -6,6 +6,7 @@
 #ifndef HONE_COMPILER_GRAPH_ONNX_READER_H_
 #define HONE_COMPILER_GRAPH_ONNX_READER_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -70,10 +71,15 @@ struct RawModel {
   RawGraph graph;
 };
 
-// Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented (a type we do not have).
-absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path);
+// Asked before a file with external data is read; its error ends the reading.
+using ReadCheck = std::function<absl::Status(const std::string& path)>;
+
+// Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented (a type we do not have),
+// ResourceExhausted (no memory for the external data).
+absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& may_read = {});
 // The same from memory; external data is looked for in `folder` and nowhere above it.
-absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder);
+absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder,
+                                       const ReadCheck& may_read = {});
 
 }  // namespace hone::graph
 

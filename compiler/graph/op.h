@@ -29,6 +29,7 @@ class StageBuilder {
   using ReduceBody = std::function<ir::Expr(std::span<const ir::Expr>, std::span<const ir::Expr>)>;
   ir::Buffer Reduce(std::string_view hint, ir::DType dtype, std::vector<int64_t> shape,
                     std::vector<int64_t> reduce_extents, ir::Reduction reduction, const ReduceBody& value);
+  std::span<const ir::Stage> stages() const { return stages_; }
   std::vector<ir::Stage> TakeStages() { return std::move(stages_); }
 
  private:

@@ -5,6 +5,7 @@
 #ifndef HONE_COMPILER_GRAPH_PLAN_H_
 #define HONE_COMPILER_GRAPH_PLAN_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct ImportOptions {
   std::map<std::string, Constant> bound_inputs;
   // The same as text, "2,3": numbers in row-major order, read as the type and shape of the model's input.
   std::map<std::string, std::string> bound_texts;
+  // Asked before a file with external data is read; an error ends the import. Empty: all may be read.
+  std::function<absl::Status(const std::string& path)> may_read;
 };
 
 // Reads the ONNX file (external data is looked for beside it), runs the passes for this target, fuses. Errors name

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "base/standard_streams.h"
 #include "base/status.h"
 #include "compiler/graph/onnx_import.h"
 #include "compiler/opt/opt.h"
@@ -41,6 +42,7 @@ absl::Status Main(const std::string& path, const std::string& target, OptOptions
 }  // namespace hone::opt
 
 int main(int argc, char** argv) {
+  hone::FillStandardStreams();
   CLI::App app("Runs passes of the compiler on the text of a func, a workload with its schedule, or a graph",
                "hone-opt");
   hone::opt::OptOptions options;

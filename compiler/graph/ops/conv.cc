@@ -37,7 +37,8 @@ absl::StatusOr<Convolution> ReadConvolution(const OpArgs& args, size_t x_input, 
   conv.in_channels = x[conv.layout.channel()];
   conv.out_channels = w[0];
   conv.groups = args.Int("group", 1);
-  if (conv.groups < 1 || conv.out_channels % conv.groups != 0 || conv.in_channels != w[1] * conv.groups) {
+  if (conv.groups < 1 || conv.out_channels % conv.groups != 0 || conv.in_channels % conv.groups != 0 ||
+      conv.GroupIn() != w[1]) {
     return Malformed(fmt::format("{} channels do not fit weights [{}, {}, ...] in {} groups", conv.in_channels, w[0],
                                  w[1], conv.groups));
   }

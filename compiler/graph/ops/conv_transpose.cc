@@ -47,17 +47,18 @@ absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
   if (wanted.size() == conv.layout.rank) wanted.erase(wanted.begin(), wanted.begin() + 2);  // with batch and channel
   if (!wanted.empty() && wanted.size() != rank) return Malformed("attribute output_shape does not fit the rank");
   for (size_t d = 0; d < rank; ++d) {
+    if (conv.input[d] > kMaxSize) return Malformed(fmt::format("spatial dimension {} is {}", d, conv.input[d]));
     const int64_t reach = (conv.kernel[d] - 1) * conv.dilations[d] + 1;
     const int64_t full = conv.strides[d] * (conv.input[d] - 1) + extra[d] + reach;
-    if (wanted.empty() && !same) {
-      conv.before.push_back(auto_pad == "VALID" ? 0 : pads[d]);
-      conv.output.push_back(auto_pad == "VALID" ? full : full - pads[d] - pads[rank + d]);
-    } else {
-      conv.output.push_back(wanted.empty() ? conv.input[d] * conv.strides[d] : wanted[d]);
-      const int64_t total = std::max<int64_t>(full - conv.output[d], 0);
-      conv.before.push_back(auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
+    const int64_t before = auto_pad == "VALID" ? 0 : pads[d], after = auto_pad == "VALID" ? 0 : pads[rank + d];
+    const int64_t output = !wanted.empty() ? wanted[d] : same ? conv.input[d] * conv.strides[d] : full - before - after;
+    if (output < 0 || output > kMaxSize) {
+      return Malformed(fmt::format("spatial dimension {} of the output would be {}", d, output));
     }
-    if (conv.output[d] < 0 || conv.output[d] > kMaxSize) return Malformed("the pads leave nothing of the output");
+    const int64_t total = std::max<int64_t>(full - output, 0);
+    const bool follows = wanted.empty() && !same;  // the output from the pads
+    conv.before.push_back(follows ? before : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
+    conv.output.push_back(output);
   }
   return absl::OkStatus();
 }
@@ -74,13 +75,13 @@ absl::StatusOr<TransposedConv> ReadTransposedConv(const OpArgs& args) {
     return Malformed(fmt::format("weights [{}] do not fit {} channels in {} groups", fmt::join(w, ","),
                                  conv.in_channels, conv.groups));
   }
-  conv.out_channels = w[1] * conv.groups;
+  HONE_ASSIGN_OR_RETURN(conv.out_channels, CheckedProduct(w[1], conv.groups));
   conv.kernel.assign(w.begin() + 2, w.end());
   if (args.Ints("kernel_shape", conv.kernel) != conv.kernel) {
     return Malformed("attribute kernel_shape is not that of the weights");
   }
   for (int64_t size : conv.kernel) {
-    if (size < 1) return Malformed(fmt::format("a kernel of {} is not possible", size));
+    if (size < 1 || size > kMaxSize) return Malformed(fmt::format("a kernel of {} is not possible", size));
   }
   conv.input = conv.layout.SpaceOf(x);
   HONE_RETURN_IF_ERROR(ReadExtents(args, conv));

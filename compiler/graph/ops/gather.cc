@@ -24,23 +24,13 @@ absl::Status CheckReadable(int64_t extent, const Dims& result) {
   return absl::OkStatus();
 }
 
-absl::Status CheckConstantIndices(const OpArgs& args, size_t input, int64_t extent) {
-  absl::StatusOr<std::vector<double>> indices = ConstantNumbers(args, input);
-  if (!indices.ok()) return absl::OkStatus();
-  for (double index : *indices) {
-    const double bound = static_cast<double>(extent);
-    if (index < -bound || index >= bound) return Malformed(fmt::format("index {} is outside of {}", index, extent));
-  }
-  return absl::OkStatus();
-}
-
 OpResult Gather(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckIndices(args, 1));
   const Buffer& x = args.inputs[0];
   const Buffer& indices = args.inputs[1];
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), Rank(x)));
   const int64_t extent = x->shape[static_cast<size_t>(axis)];
-  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, extent));
+  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {extent}));
   Dims shape(x->shape.begin(), x->shape.begin() + axis);
   shape.insert(shape.end(), indices->shape.begin(), indices->shape.end());
   shape.insert(shape.end(), x->shape.begin() + axis + 1, x->shape.end());
@@ -67,6 +57,7 @@ OpResult GatherElements(const OpArgs& args, StageBuilder& builder) {
       return Malformed(fmt::format("dimension {} of the indices is larger than that of input 0", d));
     }
   }
+  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {x->shape[a]}));
   HONE_RETURN_IF_ERROR(CheckReadable(x->shape[a], indices->shape));
   return Buffers{Map(builder, "gather_elements", x->dtype, indices->shape, [&](Indices i) {
     Exprs source(i.begin(), i.end());
@@ -87,6 +78,7 @@ OpResult GatherND(const OpArgs& args, StageBuilder& builder) {
   if (depth < 1 || batch + depth > static_cast<int64_t>(Rank(x))) {
     return Malformed(fmt::format("index tuples of {} do not fit rank {}", depth, Rank(x)));
   }
+  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {x->shape.begin() + batch, x->shape.begin() + batch + depth}));
   Dims shape(indices->shape.begin(), indices->shape.end() - 1);
   shape.insert(shape.end(), x->shape.begin() + batch + depth, x->shape.end());
   for (int64_t d = 0; d < batch + depth; ++d) {

@@ -34,9 +34,7 @@ OpResult SizeOf(const OpArgs& args, StageBuilder& builder) {
 
 OpResult ConstantOfShape(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(Dims shape, args.ConstantInts(0));
-  for (int64_t extent : shape) {
-    if (extent < 0) return Malformed(fmt::format("a dimension of {} is not possible", extent));
-  }
+  HONE_RETURN_IF_ERROR(CheckNotNegative(shape));
   Expr value = Number(DType::kFloat32, 0);
   DType dtype = DType::kFloat32;
   if (const Constant* constant = FindAttribute<Constant>(args, "value")) {
@@ -61,7 +59,7 @@ OpResult RangeOf(const OpArgs& args, StageBuilder& builder) {
   if (bounds[2] == 0 || !(count < static_cast<double>(kMaxLength))) {
     return Malformed(fmt::format("a range from {} to {} in steps of {} has no end", bounds[0], bounds[1], bounds[2]));
   }
-  const int64_t length = std::max<int64_t>(static_cast<int64_t>(count), 0);
+  const int64_t length = static_cast<int64_t>(std::max(count, 0.0));
   const DType dtype = args.inputs[0]->dtype;
   return Buffers{Map(builder, "range", dtype, {length}, [&](Indices i) {
     return ReadScalar(args.inputs[0]) + To(ComputeType(dtype), i[0]) * ReadScalar(args.inputs[2]);
@@ -72,7 +70,7 @@ OpResult OneHot(const OpArgs& args, StageBuilder& builder) {
   const Buffer& indices = args.inputs[0];
   const Buffer& values = args.inputs[2];
   HONE_ASSIGN_OR_RETURN(std::vector<double> depths, ConstantNumbers(args, 1));
-  if (depths.size() != 1 || depths[0] < 0 || depths[0] > static_cast<double>(kMaxLength)) {
+  if (depths.size() != 1 || !(depths[0] >= 0 && depths[0] <= static_cast<double>(kMaxLength))) {
     return Malformed("the depth (input 1) must be one number that is not negative");
   }
   if (values->shape != Dims{2}) return Malformed("the values (input 2) must be two numbers");

@@ -68,7 +68,7 @@ OpResult Concat(const OpArgs& args, StageBuilder& builder) {
       parts.push_back(args.inputs[k]);
       offsets.push_back(shape[a]);
     }
-    shape[a] += extent;
+    if (__builtin_add_overflow(shape[a], extent, &shape[a])) return Malformed("the inputs are too large together");
   }
   if (parts.empty()) return Buffers{args.inputs[0]};
   if (parts.size() == 1) return Buffers{parts[0]};
@@ -91,8 +91,13 @@ absl::StatusOr<Dims> SplitSizes(const OpArgs& args, int64_t extent) {
     const int64_t chunk = (extent + count - 1) / count;
     for (int64_t k = 0, left = extent; k < count; ++k, left -= sizes.back()) sizes.push_back(std::min(chunk, left));
   }
-  if (static_cast<int64_t>(sizes.size()) != count || std::reduce(sizes.begin(), sizes.end()) != extent ||
-      std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+  bool fits = static_cast<int64_t>(sizes.size()) == count;
+  int64_t left = extent;  // the sum of what a model gives could overflow
+  for (int64_t size : sizes) {
+    fits = fits && size >= 0 && size <= left;
+    if (fits) left -= size;
+  }
+  if (!fits || left != 0) {
     return Malformed(
         fmt::format("the split [{}] is not {} sizes that sum to {}", fmt::join(sizes, ","), count, extent));
   }
@@ -189,6 +194,7 @@ OpResult Slice(const OpArgs& args, StageBuilder& builder) {
 OpResult Expand(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(Dims shape, args.ConstantInts(1));
+  HONE_RETURN_IF_ERROR(CheckNotNegative(shape));
   HONE_ASSIGN_OR_RETURN(shape, BroadcastShapes(x->shape, shape));
   if (shape == x->shape) return Buffers{x};
   return Buffers{Map(builder, "expand", x->dtype, shape, [&](Indices i) { return ReadBroadcast(x, i); })};
@@ -203,7 +209,7 @@ OpResult Tile(const OpArgs& args, StageBuilder& builder) {
   Dims shape = x->shape;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (repeats[d] < 0) return Malformed(fmt::format("a repeat of {} is not possible", repeats[d]));
-    shape[d] *= repeats[d];
+    HONE_ASSIGN_OR_RETURN(shape[d], CheckedProduct(shape[d], repeats[d]));
   }
   if (shape == x->shape) return Buffers{x};
   return Buffers{Map(builder, "tile", x->dtype, shape, [&](Indices i) {
@@ -233,13 +239,17 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
   if (pads.size() != 2 * axes.size()) {
     return Malformed(fmt::format("there are {} pads for {} axes; two per axis are needed", pads.size(), axes.size()));
   }
+  for (int64_t pad : pads) {
+    if (pad < -kMaxSize || pad > kMaxSize) return Malformed(fmt::format("the pads have the number {}", pad));
+  }
   Padding padding{Dims(rank, 0), Dims(rank, 0)};
   for (size_t k = 0; k < axes.size(); ++k) {
     const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(rank) : axes[k]);
     padding.before[d] = pads[k];
     padding.after[d] = pads[axes.size() + k];
     const int64_t extent = args.inputs[0]->shape[d];
-    if (extent + padding.before[d] + padding.after[d] < 0) {
+    // What one side pads does not make up for what the other crops.
+    if (extent + std::min<int64_t>(padding.before[d], 0) + std::min<int64_t>(padding.after[d], 0) < 0) {
       return Malformed(
           fmt::format("pads {} and {} take more than dimension {} has", pads[k], pads[axes.size() + k], d));
     }
@@ -328,7 +338,7 @@ OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
 absl::StatusOr<int64_t> BlockSize(const OpArgs& args) {
   const int64_t block = args.Int("blocksize", 0);
   if (Rank(args.inputs[0]) != 4) return Malformed("input 0 must have 4 dimensions");
-  if (block < 1) return Malformed(fmt::format("attribute blocksize is {}", block));
+  if (block < 1 || block > kMaxSize) return Malformed(fmt::format("attribute blocksize is {}", block));
   return block;
 }
 
@@ -339,7 +349,9 @@ OpResult DepthToSpace(const OpArgs& args, StageBuilder& builder) {
   if (mode != "DCR" && mode != "CRD") return Malformed(fmt::format("attribute mode is '{}', not DCR or CRD", mode));
   if (x->shape[1] % (block * block) != 0) return Malformed("the channels do not divide into blocks");
   const int64_t channels = x->shape[1] / (block * block);
-  const Dims shape = {x->shape[0], channels, x->shape[2] * block, x->shape[3] * block};
+  HONE_ASSIGN_OR_RETURN(const int64_t height, CheckedProduct(x->shape[2], block));
+  HONE_ASSIGN_OR_RETURN(const int64_t width, CheckedProduct(x->shape[3], block));
+  const Dims shape = {x->shape[0], channels, height, width};
   return Buffers{Map(builder, "depth_to_space", x->dtype, shape, [&](Indices i) {
     const Expr size(block);
     Expr within = FloorMod(i[2], size) * size + FloorMod(i[3], size);
@@ -353,7 +365,8 @@ OpResult SpaceToDepth(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   if (x->shape[2] % block != 0 || x->shape[3] % block != 0) return Malformed("the plane does not divide into blocks");
   const int64_t channels = x->shape[1];
-  const Dims shape = {x->shape[0], channels * block * block, x->shape[2] / block, x->shape[3] / block};
+  HONE_ASSIGN_OR_RETURN(const int64_t depth, CheckedProduct(channels, block * block));
+  const Dims shape = {x->shape[0], depth, x->shape[2] / block, x->shape[3] / block};
   return Buffers{Map(builder, "space_to_depth", x->dtype, shape, [&](Indices i) {
     const Expr size(block);
     Expr within = FloorDiv(i[1], Expr(channels));

@@ -213,21 +213,24 @@ OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
     return Malformed("the indices (input 1) must be integers of the shape of input 0");
   }
   const size_t rank = layout.spatial();
-  const Dims kernel = args.Ints("kernel_shape", {});
-  const Dims strides = args.Ints("strides", Dims(rank, 1)), pads = args.Ints("pads", Dims(2 * rank, 0));
-  if (kernel.size() != rank || strides.size() != rank || pads.size() != 2 * rank) {
-    return Malformed("kernel_shape, strides and pads must fit the rank of input 0");
-  }
+  if (!HasAttribute(args, "kernel_shape")) return Malformed("attribute kernel_shape is missing");
+  HONE_ASSIGN_OR_RETURN(const Dims kernel, ReadSizes(args, "kernel_shape", rank, 1));
+  HONE_ASSIGN_OR_RETURN(const Dims strides, ReadSizes(args, "strides", rank, 1));
+  HONE_ASSIGN_OR_RETURN(const Dims pads, ReadSizes(args, "pads", 2 * rank, 0));
   const Dims space = layout.SpaceOf(x->shape);
   Dims pooled = {x->shape[0], x->shape[1]};  // the tensor that the indices count in
   for (size_t d = 0; d < rank; ++d) {
+    if (space[d] > kMaxSize) return Malformed(fmt::format("spatial dimension {} is {}", d, space[d]));
     pooled.push_back((space[d] - 1) * strides[d] + kernel[d] - pads[d] - pads[rank + d]);
     if (pooled.back() < 1) return Malformed("the pads leave nothing of the output");
   }
   Dims shape = pooled;
   if (args.Has(2)) {
     HONE_ASSIGN_OR_RETURN(shape, args.ConstantInts(2));
-    if (shape.size() != pooled.size()) return Malformed("the output shape (input 2) is of another rank than input 0");
+    HONE_RETURN_IF_ERROR(CheckNotNegative(shape));
+    if (shape.size() != pooled.size() || shape[0] != pooled[0] || shape[1] != pooled[1]) {
+      return Malformed("the output shape (input 2) must have the rank, the batch and the channels of input 0");
+    }
   }
   const DType wide = ComputeType(x->dtype);
   return Buffers{Reduce(builder, "unpool", x->dtype, shape, space, Reduction::kSum, [&](Indices i, Indices r) {

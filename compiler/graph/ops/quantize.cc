@@ -98,7 +98,7 @@ absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
     if (granularity.block < 0) return Malformed(fmt::format("attribute block_size is {}", granularity.block));
     expected = x->shape;
     int64_t& extent = expected[granularity.axis];
-    extent = (extent + granularity.block - 1) / granularity.block;
+    extent = extent / granularity.block + (extent % granularity.block != 0 ? 1 : 0);
   }
   if (scale != expected) return Malformed("the shape of the scale (input 1) does not fit input 0 and the axis");
   return granularity;

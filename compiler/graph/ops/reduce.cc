@@ -131,7 +131,7 @@ OpResult ReduceLogSumExp(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// The extreme first, then the first (or last) position that is not worse: in range even if there are NaNs.
+// The extreme first, which is NaN if there is one, then the first (or last) position that has it.
 template <Reduction reduction>
 OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
@@ -145,9 +145,10 @@ OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
   Buffer extreme = ReduceOver(builder, "extreme", ComputeType(x->dtype), x->shape, {axis}, true, reduction, read);
   return Buffers{ReduceOver(builder, "position", DType::kInt64, x->shape, {axis}, keep,
                             last ? Reduction::kMax : Reduction::kMin, [&](Indices i) {
-                              Expr best = ReadBroadcast(extreme, i);
-                              Expr worse = reduction == Reduction::kMax ? read(i) < best : read(i) > best;
-                              return MakeSelect(worse, Expr(last ? 0 : extent - 1), i[a]);
+                              Expr value = read(i);
+                              Expr found = Equals(value, ReadBroadcast(extreme, i));
+                              if (ir::IsFloat(value.type().dtype)) found = found || Apply(Intrinsic::kIsNan, value);
+                              return MakeSelect(found, i[a], Expr(last ? 0 : extent - 1));
                             })};
 }
 

@@ -18,6 +18,9 @@ using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 
+// Positions are floats, which tell whole numbers apart up to here.
+constexpr int64_t kMostPositions = 1 << 24;
+
 enum class Mode { kNearest, kLinear, kCubic };
 
 struct Settings {
@@ -56,18 +59,19 @@ float Coordinate(const Settings& settings, const Axis& axis, int64_t o) {
 
 // --- Nearest neighbour
 
-int64_t RoundedIndex(const std::string& rounding, float x) {
-  if (rounding == "floor") return static_cast<int64_t>(std::floor(x));
-  if (rounding == "ceil") return static_cast<int64_t>(std::ceil(x));
-  if (rounding == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5f));
-  return static_cast<int64_t>(std::ceil(x - 0.5f));
+float Rounded(const std::string& rounding, float x) {
+  if (rounding == "floor") return std::floor(x);
+  if (rounding == "ceil") return std::ceil(x);
+  if (rounding == "round_prefer_ceil") return std::floor(x + 0.5f);
+  return std::ceil(x - 0.5f);
 }
 
 Dims NearestSources(const Settings& settings, const Axis& axis) {
   Dims sources;
   for (int64_t o = 0; o < axis.out; ++o) {
-    const int64_t source = RoundedIndex(settings.rounding, Coordinate(settings, axis, o));
-    sources.push_back(std::clamp<int64_t>(source, 0, axis.in - 1));
+    // Clamped before it becomes an integer: infinity is none, and max makes 0 of what is not a number.
+    const float source = std::max(0.0f, Rounded(settings.rounding, Coordinate(settings, axis, o)));
+    sources.push_back(static_cast<int64_t>(std::min(source, static_cast<float>(axis.in - 1))));
   }
   return sources;
 }
@@ -287,7 +291,9 @@ absl::Status SetSizes(const OpArgs& args, std::vector<Axis>& axes, const std::ve
   }
   std::vector<double> ratios;
   for (size_t k = 0; k < axes.size(); ++k) {
-    if (sizes[k] < 0 || axes[k].in == 0) return Malformed(fmt::format("cannot resize {} to {}", axes[k].in, sizes[k]));
+    if (!(sizes[k] >= 0) || axes[k].in == 0) {
+      return Malformed(fmt::format("cannot resize {} to {}", axes[k].in, sizes[k]));
+    }
     ratios.push_back(sizes[k] / static_cast<double>(axes[k].in));
   }
   if (ratios.empty()) return absl::OkStatus();
@@ -295,8 +301,9 @@ absl::Status SetSizes(const OpArgs& args, std::vector<Axis>& axes, const std::ve
                                                : *std::max_element(ratios.begin(), ratios.end());
   for (size_t k = 0; k < axes.size(); ++k) {
     axes[k].scale = static_cast<float>(policy == "stretch" ? ratios[k] : common);
-    axes[k].out = static_cast<int64_t>(
-        policy == "stretch" ? sizes[k] : std::floor(common * static_cast<double>(axes[k].in) + 0.5));
+    const double out = policy == "stretch" ? sizes[k] : std::floor(common * static_cast<double>(axes[k].in) + 0.5);
+    constexpr double kFar = int64_t{1} << 62;  // holds in an int64, and is refused as too large
+    axes[k].out = static_cast<int64_t>(std::min(out, kFar));
   }
   return absl::OkStatus();
 }
@@ -347,10 +354,14 @@ OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInput
   for (const Axis& axis : axes) {
     if (axis.in == 0 && axis.out != 0) return Malformed("an empty dimension cannot be resized");
     bool same = axis.in == axis.out;
-    for (int64_t o = 0; o < axis.out && same; ++o) {
+    for (int64_t o = 0; o < std::min(axis.out, kMostPositions) && same; ++o) {
       same = Coordinate(settings, axis, o) == static_cast<float>(o);
     }
-    if (!same) changed.push_back(axis);
+    if (same) continue;
+    if (std::max(axis.in, axis.out) > kMostPositions) {
+      return Malformed(fmt::format("cannot resize {} to {}: up to {} is possible", axis.in, axis.out, kMostPositions));
+    }
+    changed.push_back(axis);
   }
   if (changed.empty()) return Buffers{x};
   Dims shape = x->shape;

@@ -248,7 +248,7 @@ OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
         Expr value = top * (one - y.fraction) + bottom * y.fraction;
         return MakeSelect(y.inside && column.inside, value, Number(wide, 0));
       });
-  const double count = mode == "avg" ? static_cast<double>(roi.samples * roi.samples) : 1;
+  const double count = mode == "avg" ? static_cast<double>(roi.samples) * static_cast<double>(roi.samples) : 1;
   return Buffers{Map(builder, "roi_align", x->dtype, shape,
                      [&](Indices i) { return ReadHere(combined, i) / Number(wide, count); })};
 }

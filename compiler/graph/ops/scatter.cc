@@ -6,7 +6,8 @@
 #include "fmt/format.h"
 
 // A scatter is written from the side of its result: every element asks all updates that could hit it. That is a
-// reduction, so it is deterministic, needs no atomics, and is a tensor expression like all others.
+// reduction, so it is deterministic, needs no atomics, and is a tensor expression like all others. Where the indices
+// are constant, passes/lower_scatter.h has a form that does not search.
 
 namespace hone::graph {
 namespace {
@@ -80,6 +81,7 @@ OpResult ScatterElements(const OpArgs& args, StageBuilder& builder) {
   if (indices->shape != args.inputs[2]->shape || Rank(indices) != Rank(data)) {
     return Malformed("indices and updates must be of one shape, of the rank of input 0");
   }
+  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {data->shape[a]}));
   Dims rest = indices->shape;
   rest[a] = data->shape[a];
   for (size_t d = 0; d < Rank(data); ++d) {
@@ -116,11 +118,13 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
     return Malformed("the index tuples (last dimension of input 1) are longer than the rank of input 0");
   }
   const size_t depth = static_cast<size_t>(indices->shape.back());
+  const auto indexed_end = data->shape.begin() + static_cast<std::ptrdiff_t>(depth);
+  HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {data->shape.begin(), indexed_end}));
   Dims shape(indices->shape.begin(), indices->shape.end() - 1);
   Updates updates;
   updates.extents = shape.empty() ? Dims{1} : shape;
   const size_t tuple_rank = shape.size();
-  shape.insert(shape.end(), data->shape.begin() + static_cast<std::ptrdiff_t>(depth), data->shape.end());
+  shape.insert(shape.end(), indexed_end, data->shape.end());
   if (args.inputs[2]->shape != shape) return Malformed("the shape of the updates (input 2) does not fit");
   updates.hits = [&](Indices i, Indices r) {
     Exprs tuple(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(tuple_rank));

@@ -127,7 +127,7 @@ OpResult MelWeightMatrix(const OpArgs& args, StageBuilder& builder) {
     if (input.size() != 1) return Malformed(fmt::format("input {} must be one number", k));
     numbers[k] = input[0];
   }
-  constexpr double kMost = 1 << 20;
+  constexpr double kMost = 1 << 20, kFar = 1 << 30;  // bins, and where an edge may lie among them
   if (!(numbers[0] >= 1 && numbers[0] <= kMost && numbers[1] >= 0 && numbers[1] <= kMost && numbers[2] > 0)) {
     return Malformed("the numbers of bins and points and the sample rate must be positive");
   }
@@ -138,7 +138,8 @@ OpResult MelWeightMatrix(const OpArgs& args, StageBuilder& builder) {
   Dims edges;
   for (int64_t k = 0; k < filters + 2; ++k) {
     const double hertz = 700 * (std::pow(10, (static_cast<double>(k) * step + low) / 2595) - 1);
-    edges.push_back(static_cast<int64_t>(std::floor((numbers[1] + 1) * hertz / numbers[2])));
+    const double edge = std::floor((numbers[1] + 1) * hertz / numbers[2]);
+    edges.push_back(static_cast<int64_t>(std::min(std::max(-kFar, edge), kFar)));
   }
   Buffer table = builder.Compute("edges", DType::kInt64, {filters + 2}, [&](Indices i) { return Table(i[0], edges); });
   return Buffers{Map(builder, "mel", dtype, {bins, filters}, [&](Indices i) {

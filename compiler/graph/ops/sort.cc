@@ -25,6 +25,16 @@ absl::StatusOr<int64_t> ReadCount(const OpArgs& args, int64_t extent) {
   return count;
 }
 
+// Whether `a` goes before `b`, where the largest (or the smallest) is first and equals keep their order (`earlier`).
+// NaN compares false with everything, which would give several elements one rank: it counts as larger than all numbers.
+Expr IsBefore(const Expr& a, const Expr& b, bool largest, const Expr& earlier) {
+  Expr before = (largest ? a > b : a < b) || (Equals(a, b) && earlier);
+  if (!ir::IsFloat(b.type().dtype)) return before;
+  const Expr a_nan = Apply(ir::Intrinsic::kIsNan, a), b_nan = Apply(ir::Intrinsic::kIsNan, b);
+  if (largest) return MakeSelect(b_nan, a_nan && earlier, a_nan || before);
+  return MakeSelect(b_nan, Not(a_nan) || earlier, before);
+}
+
 OpResult TopK(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", -1), Rank(x)));
@@ -38,9 +48,7 @@ OpResult TopK(const OpArgs& args, StageBuilder& builder) {
     return source;
   };
   Buffer rank = builder.Reduce("rank", DType::kInt64, x->shape, {extent}, Reduction::kSum, [&](Indices i, Indices r) {
-    Expr own = Read(x, at(i, i[a])), other = Read(x, at(i, r[0]));
-    Expr before = (largest ? other > own : other < own) || (Equals(other, own) && r[0] < i[a]);
-    return To(DType::kInt64, before);
+    return To(DType::kInt64, IsBefore(Read(x, at(i, r[0])), Read(x, at(i, i[a])), largest, r[0] < i[a]));
   });
   Dims shape = x->shape;
   shape[a] = count;

@@ -199,6 +199,19 @@ Buffer PadWith(StageBuilder& builder, const Buffer& x, const Dims& before, const
 
 // --- Shapes.
 
+absl::StatusOr<int64_t> CheckedProduct(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return Malformed(fmt::format("a size of {} times {} is too large; use smaller sizes", a, b));
+}
+
+absl::Status CheckNotNegative(const Dims& shape) {
+  for (int64_t extent : shape) {
+    if (extent < 0) return Malformed(fmt::format("a dimension of {} is not possible", extent));
+  }
+  return absl::OkStatus();
+}
+
 int64_t Product(std::span<const int64_t> dims) {
   int64_t product = 1;
   for (int64_t d : dims) product *= d;
@@ -337,6 +350,17 @@ absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i
   std::vector<double> numbers(count);
   for (size_t k = 0; k < count; ++k) numbers[k] = ElementToDouble(dtype, args.constants[i]->data() + k * size);
   return numbers;
+}
+
+absl::Status CheckConstantIndices(const OpArgs& args, size_t i, const Dims& extents) {
+  const absl::StatusOr<std::vector<double>> indices = ConstantNumbers(args, i);
+  if (!indices.ok()) return absl::OkStatus();
+  for (size_t k = 0; k < indices->size(); ++k) {
+    const int64_t extent = extents[k % extents.size()];
+    const double index = (*indices)[k], bound = static_cast<double>(extent);
+    if (index < -bound || index >= bound) return Malformed(fmt::format("index {} is outside of {}", index, extent));
+  }
+  return absl::OkStatus();
 }
 
 Expr ConstantElement(const Constant& constant, size_t i) {

@@ -75,6 +75,12 @@ ir::Buffer PadWith(StageBuilder& builder, const ir::Buffer& x, const Dims& befor
 
 // --- Shapes.
 
+// Attributes beyond this that are sizes, pads or steps are mistakes, and would overflow the arithmetic on them.
+inline constexpr int64_t kMaxSize = int64_t{1} << 30;
+// a * b, where one of them is what a model gives; InvalidArgument if it overflows.
+absl::StatusOr<int64_t> CheckedProduct(int64_t a, int64_t b);
+// A shape that the model gives as numbers has no negative dimension.
+absl::Status CheckNotNegative(const Dims& shape);
 int64_t Product(std::span<const int64_t> dims);
 absl::StatusOr<Dims> BroadcastShapes(const Dims& a, const Dims& b);
 // True if `from` can be broadcast to `to` without changing `to`.
@@ -94,6 +100,9 @@ Exprs Unflatten(const ir::Expr& position, const Dims& shape);
 bool Wanted(const OpArgs& args, size_t output);
 // The numbers of input i, which must be constant.
 absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i);
+// InvalidArgument if input i, tuples of one index for each of `extents`, is constant and has one that names no element
+// from the front or from the end. (ReadIndex is for those that are not known.)
+absl::Status CheckConstantIndices(const OpArgs& args, size_t i, const Dims& extents);
 // Element i (which must be there) in ComputeType, with all the bits of a 64-bit integer.
 ir::Expr ConstantElement(const Constant& constant, size_t i);
 // nullptr if there is no such attribute or it is of another type.

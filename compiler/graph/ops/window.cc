@@ -93,8 +93,10 @@ absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
   if (window.kernel.size() != rank) {
     return Malformed(fmt::format("the kernel has {} dimensions for {} of space", window.kernel.size(), rank));
   }
+  int64_t taps = 1;
   for (int64_t size : window.kernel) {
     if (size < 1 || size > kMaxSize) return Malformed(fmt::format("a kernel of {} is not possible", size));
+    HONE_ASSIGN_OR_RETURN(taps, CheckedProduct(taps, size));
   }
   HONE_ASSIGN_OR_RETURN(window.strides, ReadSizes(args, "strides", rank, 1));
   HONE_ASSIGN_OR_RETURN(window.dilations, ReadSizes(args, "dilations", rank, 1));

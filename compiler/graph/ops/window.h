@@ -25,10 +25,7 @@ struct Layout {
 // InvalidArgument unless input i has at least one spatial dimension.
 absl::StatusOr<Layout> ReadLayout(const OpArgs& args, size_t input);
 
-// Sizes beyond this are mistakes, and would overflow the arithmetic of windows.
-constexpr int64_t kMaxSize = int64_t{1} << 30;
-
-// An attribute of `count` numbers, each at least `least`, which is also what they are where the attribute is not there.
+// An attribute of `count` numbers from `least` to kMaxSize; each is `least` where the attribute is not there.
 absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t count, int64_t least);
 
 // One entry per spatial dimension.

@@ -95,7 +95,10 @@ std::optional<Layer> FindLayer(const Graph& graph, const View& view, ValueId out
   if (has_bias && !IsFloatConstant(graph, node->inputs[2])) return std::nullopt;
   if (!conv && (FloatAttribute(*node, "alpha", 1) != 1 || FloatAttribute(*node, "beta", 1) != 1)) return std::nullopt;
   const int64_t channels = graph.values[output].type.shape[1];
-  if (has_bias && graph.values[node->inputs[2]].type.elements() != channels) return std::nullopt;
+  // What a Gemm adds may also be one number, a column or a matrix.
+  const std::vector<int64_t> row = {channels};
+  const std::vector<int64_t> bias = has_bias ? graph.values[node->inputs[2]].type.shape : row;
+  if (bias != row && bias != std::vector<int64_t>{1, channels}) return std::nullopt;
   return Layer{*node, channels};
 }
 

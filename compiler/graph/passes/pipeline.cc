@@ -8,6 +8,7 @@
 #include "compiler/graph/passes/lower_conv_transpose.h"
 #include "compiler/graph/passes/lower_grouped_conv.h"
 #include "compiler/graph/passes/lower_matmul.h"
+#include "compiler/graph/passes/lower_scatter.h"
 #include "compiler/graph/passes/recognize.h"
 #include "compiler/graph/passes/shuffle.h"
 #include "compiler/graph/passes/simplify.h"
@@ -22,6 +23,8 @@ constexpr Pass<Graph> kPasses[] = {
     {"fold_constants", FoldConstants},
     {"simplify", Simplify},
     {"share_subexpressions", ShareCommonSubexpressions},
+    // Once it is known which indices are constant.
+    {"lower_scatters", LowerScatters},
     // Name what is spelled out, and put what is per channel into weights.
     {"recognize_patterns", RecognizePatterns},
     {"fold_scale", FoldScale},

@@ -239,7 +239,8 @@ class Matcher {
     const std::vector<int64_t> row(shape.begin() + axis, shape.end());
     ValueId result = norm.result;
     const ValueId scale = RowConstant(result, "Mul", row, &result);
-    if (scale == kAbsent) return std::nullopt;
+    // A constant on the way, as epsilon, may have more dimensions than x, or larger ones.
+    if (scale == kAbsent || TypeOf(result) != TypeOf(x)) return std::nullopt;
     Found found{result, std::move(op), "", {x, scale}, {{"axis", axis}, {"epsilon", norm.epsilon}}};
     if (bias_op.empty()) return found;
     const ValueId bias = RowConstant(result, bias_op, row, &found.value);

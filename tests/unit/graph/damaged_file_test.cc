@@ -99,13 +99,15 @@ TEST(DamagedFile, TensorSizesMustAgree) {
     return b.Model();
   };
   ExpectInvalid(with(RawTensor("w", kFloat, {3}, "12345678")), "tensor 'w': the shape needs 12 bytes, 8 are there");
-  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40}, "1234")), "are there");
-  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, "1234")), "too large to be true");
+  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 30}, "1234")), "are there");
+  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40}, "1234")), "tensor 'w': f32[1099511627776] would take");
+  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, "1234")), "more than 1 TiB");
+  ExpectInvalid(with(RawTensor("w", kFloat, {0, int64_t{1} << 40}, "")), "more than 1 TiB");
   ExpectInvalid(with(RawTensor("w", kFloat, {-1}, "1234")), "dimension -1 is negative");
   ExpectInvalid(with(RawTensor("w", kBool, {1}, "\x02")), "neither 0 nor 1");
   ExpectInvalid(with(RawTensor("w", 0, {1}, "1234")), "element type is not given");
   Message typed;
-  typed.Int(1, int64_t{1} << 50).Int(2, kInt64).Text(8, "w").Int(7, 1);
+  typed.Int(1, int64_t{1} << 37).Int(2, kInt64).Text(8, "w").Int(7, 1);
   ExpectInvalid(with(typed.bytes()), "elements, 1 are there");
 }
 
@@ -116,6 +118,12 @@ TEST(DamagedFile, HugeResultsAreRefused) {
       .Node("Expand", {"x", "shape"}, {"y"})
       .Output("y");
   ExpectInvalid(b.Model(), "more than 1 TiB");
+}
+
+TEST(DamagedFile, HugeInputsAreRefused) {
+  GraphBuilder b;
+  b.Input("x", Dims({Dim(int64_t{1} << 40), Dim(int64_t{1} << 40)})).Node("Size", {"x"}, {"y"}).Output("y");
+  ExpectInvalid(b.Model(), "input 'x': f32[1099511627776,1099511627776] would take more than 1 TiB");
 }
 
 TEST(DamagedFile, NotAModel) {

@@ -1,6 +1,10 @@
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 
+#include "base/resource_limit.h"
 #include "base/temporary_folder.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/onnx_import.h"
@@ -28,15 +32,16 @@ class ExternalData : public testing::Test {
     return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
   }
 
-  // A model whose only tensor w has 3 floats at the place that the entries say.
-  absl::StatusOr<Graph> ImportWith(const std::vector<std::pair<std::string, std::string>>& entries) {
+  // A model whose only tensor w has so many floats at the place that the entries say.
+  absl::StatusOr<Graph> ImportWith(const std::vector<std::pair<std::string, std::string>>& entries,
+                                   int64_t floats = 3) {
     Message tensor;
-    tensor.Int(1, 3).Int(2, kFloat).Text(8, "w").Int(14, 1);
+    tensor.Int(1, floats).Int(2, kFloat).Text(8, "w").Int(14, 1);
     for (const auto& [key, value] : entries) tensor.Text(13, Message().Text(1, key).Text(2, value).bytes());
     GraphBuilder b;
     b.Initializer(tensor.bytes()).Output("w");
     Write("model/m.onnx", b.Model());
-    return ImportOnnx((root_ / "model/m.onnx").string(), {});
+    return ImportOnnx((root_ / "model/m.onnx").string(), options_);
   }
 
   void ExpectError(const std::vector<std::pair<std::string, std::string>>& entries, absl::StatusCode code,
@@ -47,6 +52,7 @@ class ExternalData : public testing::Test {
   }
 
   TemporaryFolder root_ = TemporaryFolder::Create().value();
+  ImportOptions options_;
 };
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -55,6 +61,11 @@ TEST_F(ExternalData, IsReadFromBesideTheModel) {
   const absl::StatusOr<Graph> graph = ImportWith({{"location", "weights.bin"}, {"offset", "4"}, {"length", "12"}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_THAT(ReadConstant<float>(graph->values[graph->outputs[0]]), ElementsAre(1, 2, 3));
+}
+
+TEST_F(ExternalData, IsAskedForBeforeItIsRead) {
+  options_.may_read = [](const std::string& path) { return absl::AbortedError("not " + path); };
+  ExpectError({{"location", "weights.bin"}, {"offset", "4"}}, absl::StatusCode::kAborted, "model/weights.bin");
 }
 
 TEST_F(ExternalData, MissingFileIsNamed) {
@@ -75,6 +86,26 @@ TEST_F(ExternalData, OffsetsThatOverflow) {
 
 TEST_F(ExternalData, LengthMustFitTheShape) {
   ExpectError({{"location", "weights.bin"}, {"length", "16"}}, kInvalid, "length is 16, the shape needs 12");
+}
+
+TEST_F(ExternalData, LargerThanAnyTensor) {
+  const absl::Status status = ImportWith({{"location", "weights.bin"}}, int64_t{1} << 39).status();
+  EXPECT_EQ(status.code(), kInvalid) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tensor 'w': f32[549755813888] would take more than 1 TiB"));
+}
+
+TEST_F(ExternalData, MemoryThatIsNotThere) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's memory cannot be limited";
+#endif
+  fs::resize_file(root_ / "model/weights.bin", uintmax_t{1} << 36);
+  const auto import_with_little = [&] {
+    LimitMemory(uint64_t{1} << 34);
+    const absl::Status status = ImportWith({{"location", "weights.bin"}}, int64_t{1} << 34).status();
+    std::cerr << status;
+    _exit(absl::IsResourceExhausted(status) ? 0 : 1);
+  };
+  EXPECT_EXIT(import_with_little(), ::testing::ExitedWithCode(0), "there is no memory for its 68719476736 bytes");
 }
 
 TEST_F(ExternalData, StaysInsideTheFolder) {

@@ -50,6 +50,22 @@ TEST(FoldScale, BatchNormGoesIntoGemm) {
   }
 }
 
+TEST(FoldScale, GemmThatAddsAColumnKeepsIt) {
+  GraphBuilder b;
+  b.Input("x", {4, 6}).Floats("w", {6, 4}, RandomFloats(24, 1));
+  b.Floats("c", {4, 1}, RandomFloats(4, 2)).Floats("s", {4}, RandomFloats(4, 3));
+  b.Node("Gemm", {"x", "w", "c"}, {"g"}).Node("Mul", {"g", "s"}, {"y"}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Mul"), 1);
+}
+
+TEST(FoldScale, ScaleGoesIntoGemmThatAddsARow) {
+  GraphBuilder b;
+  b.Input("x", {4, 6}).Floats("w", {6, 4}, RandomFloats(24, 1));
+  b.Floats("c", {1, 4}, RandomFloats(4, 2)).Floats("s", {4}, RandomFloats(4, 3));
+  b.Node("Gemm", {"x", "w", "c"}, {"g"}).Node("Mul", {"g", "s"}, {"y"}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Mul"), 0);
+}
+
 TEST(FoldScale, ScaleAndShiftPerChannelGoIn) {
   GraphBuilder b;
   b.Input("x", {1, 2, 6, 6}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1));

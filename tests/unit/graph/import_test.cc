@@ -46,6 +46,16 @@ TEST(Import, UnboundDimensionSaysWhatToType) {
   EXPECT_THAT(Text(status), HasSubstr("--shape x=1,3,8"));
 }
 
+TEST(Import, ADeclaredZeroIsAnExtent) {
+  const Graph graph = Import(ReluOf({0, 3}).Model());
+  EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(0, 3));
+  EXPECT_THAT(Text(ImportError(ReluOf({-1, 3}).Model())), HasSubstr("dimension 0 ('?') is not known"));
+  ImportOptions options;  // some exporters mean "not known" by it
+  options.shapes["x"] = {5, 3};
+  const Graph given = Import(ReluOf({0, 3}).Model(), options);
+  EXPECT_THAT(given.values[given.outputs[0]].type.shape, ElementsAre(5, 3));
+}
+
 TEST(Import, ShapesBindSymbolsOfOtherInputsToo) {
   GraphBuilder b;
   b.Input("x", Dims({Dim("n"), Dim(int64_t{4})})).Input("y", Dims({Dim("n"), Dim(int64_t{4})}));
@@ -201,6 +211,14 @@ TEST(Import, UnknownOperatorIsNamed) {
   const absl::Status status = ImportError(b.Model());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(Text(status), HasSubstr("node 'node_of_y' (Frobnicate): the operator is not supported"));
+}
+
+TEST(Import, OperatorsOfThePassesAreNotForModels) {
+  GraphBuilder b;
+  b.Input("x", {2, 2, 2, 2}).Node("SumTaps", {"x"}, {"y"}, {}, "hone").Output("y");
+  const absl::Status status = ImportError(b.Model());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(Text(status), HasSubstr("node 'node_of_y' (SumTaps): domain 'hone' is not for models"));
 }
 
 TEST(Import, WrongAttributeTypeIsAnError) {

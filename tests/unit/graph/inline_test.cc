@@ -80,6 +80,38 @@ TEST(Inline, FunctionsCallFunctionsWithOptionalInputsLeftOut) {
   EXPECT_THAT(Ops(Import(b.Model(17, {inner, outer}))), ElementsAre("Clip"));
 }
 
+// Ten functions that call the one before twice, and a thousand constants in the innermost: none is a node of the graph.
+TEST(Inline, WhatCallsMultiplyIsCounted) {
+  std::vector<std::string> constants;
+  for (int i = 0; i < 1000; ++i) {
+    constants.push_back(SerializeNode("Constant", {}, {"c" + std::to_string(i)}, {Attr("value_int", i)}));
+  }
+  std::vector<std::string> functions = {Function("F0", {}, "c0", constants)};
+  for (int i = 1; i <= 10; ++i) {
+    const std::string before = "F" + std::to_string(i - 1);
+    functions.push_back(
+        Function("F" + std::to_string(i), {}, "sum",
+                 {SerializeNode(before, {}, {"a"}, {}, "local"), SerializeNode(before, {}, {"b"}, {}, "local"),
+                  SerializeNode("Add", {"a", "b"}, {"sum"})}));
+  }
+  GraphBuilder b;
+  b.Node("F10", {}, {"y"}, {}, "local").Output("y");
+  EXPECT_THAT(std::string(ImportError(b.Model(17, functions)).message()), HasSubstr("more than 1000000 nodes"));
+}
+
+TEST(Inline, ValuesOfRepeatedBodiesHaveNamesOfTheirOwn) {
+  const std::string twice =
+      Function("Twice", {"a"}, "c", {SerializeNode("Relu", {"a"}, {"b"}), SerializeNode("Abs", {"b"}, {"c"})});
+  GraphBuilder b;
+  b.Input("x", {3}).Node("Relu", {"x"}, {"b.1"});
+  b.Node("Twice", {"b.1"}, {"u"}, {}, "local").Node("Twice", {"u"}, {"v"}, {}, "local");
+  b.Node("Twice", {"v"}, {"y"}, {}, "local").Output("y");
+  const Graph graph = Import(b.Model(17, {twice}));
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) names.push_back(graph.values[node.outputs[0]].name);
+  EXPECT_THAT(names, ElementsAre("b.1", "b", "c", "b.2", "c.1", "b.3", "c.2"));
+}
+
 TEST(Inline, FunctionThatCallsItself) {
   const std::string endless = Function("F", {"a"}, "b", {SerializeNode("F", {"a"}, {"b"}, {}, "local")});
   GraphBuilder b;

@@ -112,5 +112,25 @@ TEST(Recognize, RmsNorm) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(expected[i], actual[i], 1e-5);
 }
 
+// An epsilon of more dimensions than the data, or of more rows, gives the result its own shape.
+TEST(Recognize, EpsilonThatWidensIsNoNormalization) {
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1, 1, 1}, std::vector<int64_t>{4, 1}}) {
+    for (const bool layer_norm : {false, true}) {
+      GraphBuilder b;
+      b.Input("x", {1, 8}).Floats("scale", {8}, RandomFloats(8, 7)).Floats("bias", {8}, RandomFloats(8, 8));
+      b.Floats("eps", shape, std::vector<float>(shape.size() == 2 ? 4 : 1, 1e-5f));
+      const std::vector<int64_t> last = {-1};
+      const std::string d = layer_norm ? "d" : "x";
+      if (layer_norm) b.Node("ReduceMean", {"x"}, {"mean"}, {Attr("axes", last)}).Node("Sub", {"x", "mean"}, {"d"});
+      b.Node("Mul", {d, d}, {"sq"}).Node("ReduceMean", {"sq"}, {"var"}, {Attr("axes", last)});
+      b.Node("Add", {"var", "eps"}, {"ve"}).Node("Sqrt", {"ve"}, {"root"}).Node("Div", {d, "root"}, {"n"});
+      b.Node("Mul", {"n", "scale"}, {"ns"}).Node("Add", {"ns", "bias"}, {"y"}).Output("y");
+      const Graph before = Import(b.Model()), graph = ExpectPassesKeepMeaning(b.Model());
+      EXPECT_EQ(CountOps(graph, "RMSNormalization") + CountOps(graph, "LayerNormalization"), 0);
+      EXPECT_EQ(graph.values[graph.outputs[0]].type, before.values[before.outputs[0]].type);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 
 #include "gtest/gtest.h"
 #include "tests/unit/ops/op_case.h"
@@ -8,9 +7,6 @@ namespace hone::graph {
 namespace {
 
 using ir::DType;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST(UnaryOps, ComputeTheirFunction) {
   const Constant x = Floats({4}, {-2, -0.5, 0.5, 2.5});

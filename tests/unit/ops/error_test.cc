@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/ops/op_case.h"
@@ -51,6 +54,11 @@ TEST(OpErrors, ShapesThatDoNotFit) {
                   "the kernel has 2 dimensions");
   ExpectMalformed({"Einsum", {x, x}, {{"equation", std::string("ij,jk")}}}, "where the same label is 3");
   ExpectMalformed({"Gather", {x, Ints({1}, {2})}}, "index 2 is outside of 2");
+  ExpectMalformed({"GatherElements", {x, Ints({1, 1}, {-3})}}, "index -3 is outside of 2");
+  ExpectMalformed({"GatherND", {x, Ints({1, 2}, {1, 3})}}, "index 3 is outside of 3");
+  ExpectMalformed({"GatherND", {x, Ints({2, 1}, {-3, 3})}, {{"batch_dims", Int(1)}}}, "index 3 is outside of 3");
+  ExpectMalformed({"ScatterElements", {x, Ints({1, 1}, {2}), Floats({1, 1}, {0})}}, "index 2 is outside of 2");
+  ExpectMalformed({"ScatterND", {x, Ints({1, 2}, {-2, -4}), Floats({1}, {0})}}, "index -4 is outside of 3");
   ExpectMalformed({"TopK", {x, Ints({1}, {4})}, {}, 11, 2}, "k is 4; the axis has 3 elements");
 }
 
@@ -73,6 +81,69 @@ TEST(OpErrors, AttributesOutOfRange) {
                    14,
                    2},
                   "direction is 'sideways'");
+}
+
+constexpr int64_t kLowest = std::numeric_limits<int64_t>::min(), kHighest = std::numeric_limits<int64_t>::max();
+
+TEST(OpErrors, PadsThatOverflowOrCropTooMuch) {
+  auto pad = [](int64_t before, int64_t after) {
+    return OpCase{"Pad", {Counting({4})}, {{"pads", IntList({before, after})}}, 10};
+  };
+  ExpectMalformed(pad(kLowest, kHighest), "the pads have the number -9223372036854775808");
+  ExpectMalformed(pad(kHighest, kLowest), "the pads have the number 9223372036854775807");
+  ExpectMalformed(pad(kLowest, kLowest), "the pads have the number -9223372036854775808");
+  ExpectMalformed(pad(0, kHighest), "the pads have the number 9223372036854775807");
+  ExpectMalformed({"Pad", {Counting({4}), Ints({2}, {-9e18, 9e18})}}, "the pads have the number");
+  ExpectMalformed(pad(-2, -3), "take more than dimension 0 has");
+  ExpectMalformed(pad(-5, 9), "take more than dimension 0 has");
+  ExpectOutput(pad(-2, -2), {0}, {});
+}
+
+TEST(OpErrors, ShapesThatOverflowOrAreNegative) {
+  const Constant x = Counting({4}), empty = Floats({1, 16, 0, 0}, {}), none = Floats({1, 0, 1, 1}, {});
+  ExpectMalformed({"Tile", {x, Ints({1}, {0x1p62})}}, "is too large");
+  ExpectMalformed({"Tile", {x, Ints({1}, {0x1p62 + 0x1p20})}}, "is too large");
+  ExpectMalformed({"Tile", {x, Ints({1}, {0x1p60})}}, "more than 1 TiB");
+  ExpectMalformed({"Expand", {Counting({1}), Ints({1}, {-5})}}, "a dimension of -5 is not possible");
+  ExpectMalformed({"Split", {x}, {{"split", IntList({kHighest, kHighest, 6})}}, 11, 3}, "is not 3 sizes that sum to 4");
+  ExpectMalformed({"DepthToSpace", {none}, {{"blocksize", Int(kHighest)}}}, "attribute blocksize is");
+  ExpectMalformed({"DepthToSpace", {none}, {{"blocksize", Int(1 << 30)}}}, "more than 1 TiB");
+  ExpectMalformed({"SpaceToDepth", {empty}, {{"blocksize", Int(1 << 30)}}}, "is too large");
+  ExpectMalformed({"OneHot", {Ints({1}, {0}), Floats({}, {std::nan("")}), Floats({2}, {0, 1})}}, "the depth (input 1)");
+  ExpectMalformed({"Resize", {x, Absent(), Absent(), Ints({1}, {9e18})}, {}, 19}, "cannot resize 4 to");
+  ExpectMalformed({"Resize", {x, Absent(), Absent(), Ints({1}, {0x1p63})}, {}, 19}, "cannot resize 4 to");
+  ExpectMalformed({"MaxUnpool",
+                   {Counting({1, 1, 2}), Ints({1, 1, 2}, {0, 1}), Ints({3}, {1, 1, -4})},
+                   {{"kernel_shape", IntList({2})}}},
+                  "a dimension of -4 is not possible");
+  ExpectMalformed({"MaxUnpool",
+                   {Counting({1, 1, 2}), Ints({1, 1, 2}, {0, 1}), Ints({3}, {2, 1, 4})},
+                   {{"kernel_shape", IntList({2})}}},
+                  "the batch and the channels of input 0");
+}
+
+TEST(OpErrors, WindowsThatOverflow) {
+  const Constant x = Counting({1, 1, 2}), w = Counting({1, 1, 1}), plane = Counting({1, 1, 1, 1});
+  const Constant none = Floats({1, 0, 2}, {}), no_weights = Floats({0, 4, 1}, {});
+  ExpectMalformed({"Conv", {none, no_weights}, {{"group", Int(int64_t{1} << 62)}}}, "do not fit weights");
+  ExpectMalformed({"ConvTranspose", {none, no_weights}, {{"group", Int(int64_t{1} << 62)}}}, "is too large");
+  ExpectMalformed({"ConvTranspose", {x, w}, {{"output_shape", IntList({kLowest})}}},
+                  "spatial dimension 0 of the output would be -9223372036854775808");
+  ExpectMalformed({"MaxUnpool", {x, Ints({1, 1, 2}, {0, 1})}, {{"kernel_shape", IntList({kHighest})}}},
+                  "has the number");
+  ExpectMalformed({"LRN", {plane}, {{"size", Int(kHighest)}}}, "attribute size is 9223372036854775807");
+  ExpectMalformed(
+      {"RoiAlign", {plane, Floats({1, 4}, {0, 0, 1, 1}), Ints({1}, {0})}, {{"sampling_ratio", Int(int64_t{1} << 40)}}},
+      "2^63 steps");
+  const int64_t most = 1 << 30, wide = 1 << 25;
+  ExpectMalformed({"MaxPool",
+                   {Counting({1, 1, 1, 1, 1})},
+                   {{"kernel_shape", IntList({most, most, most})}, {"pads", IntList({most, most, most, 0, 0, 0})}}},
+                  "is too large");
+  // The output has four elements, the padded input has 2^50.
+  ExpectMalformed(
+      {"AveragePool", {plane}, {{"kernel_shape", IntList({wide, wide})}, {"pads", IntList({wide, wide, 0, 0})}}},
+      "more than 1 TiB");
 }
 
 TEST(OpErrors, WhatWeDoNotSupport) {

@@ -4,6 +4,7 @@
 #ifndef HONE_TESTS_UNIT_OPS_OP_CASE_H_
 #define HONE_TESTS_UNIT_OPS_OP_CASE_H_
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@
 namespace hone::graph {
 
 using Shape = std::vector<int64_t>;
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // A tensor of any type; the numbers are converted to it.
 Constant Tensor(ir::DType dtype, Shape shape, std::vector<double> numbers);

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "gtest/gtest.h"
 #include "tests/unit/ops/op_case.h"
@@ -68,6 +69,11 @@ TEST(QuantizeOps, QuantizeAndBack) {
       {"DequantizeLinear", {Tensor(i8, {1, 4}, {1, 2, 3, 4}), Floats({1, 2}, {1, 10})}, {{"block_size", Int(2)}}, 21},
       {1, 4}, {1, 2, 30, 40});
   ExpectOutput({"QuantizeLinear", {Floats({2, 1}, {4, 4}), Floats({2}, {1, 2})}, {{"axis", Int(0)}}}, {2, 1}, {4, 2});
+  ExpectOutput({"QuantizeLinear",
+                {Floats({2, 2}, {4, 4, 4, 4}), Floats({2, 1}, {1, 2})},
+                {{"axis", Int(1)}, {"block_size", Int(std::numeric_limits<int64_t>::max())}},
+                21},
+               {2, 2}, {4, 4, 2, 2});
 }
 
 TEST(QuantizeOps, Dynamic) {

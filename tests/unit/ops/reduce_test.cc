@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 
 #include "gtest/gtest.h"
 #include "tests/unit/ops/op_case.h"
@@ -8,8 +7,6 @@ namespace hone::graph {
 namespace {
 
 using ir::DType;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(ReduceOps, AllTen) {
   const Constant x = Floats({2, 2}, {1, -2, 3, 4});
@@ -37,10 +34,10 @@ TEST(ReduceOps, AxesInAllForms) {
 }
 
 TEST(ReduceOps, ExtremesOfNothingAndOfEverything) {
-  ExpectOutput({"ReduceMax", {Floats({0}, {})}}, {1}, {-kInfinity});
+  ExpectOutput({"ReduceMax", {Floats({0}, {})}}, {1}, {-kInf});
   ExpectOutput({"ReduceSum", {Floats({2, 0}, {}), Ints({1}, {1})}}, {2, 1}, {0, 0});
   ExpectOutput({"ReduceMax", {Bools({2}, {0, 1})}, {}, 20}, {1}, {1});
-  ExpectOutput({"ReduceLogSumExp", {Floats({2}, {-kInfinity, -kInfinity})}}, {1}, {-kInfinity});
+  ExpectOutput({"ReduceLogSumExp", {Floats({2}, {-kInf, -kInf})}}, {1}, {-kInf});
   ExpectOutput({"ReduceLogSumExp", {Floats({2}, {1000, 1000})}}, {1}, {1000 + std::log(2)});
 }
 
@@ -58,6 +55,15 @@ TEST(ReduceOps, PositionsOfExtremes) {
   ExpectOutput({"ArgMin", {x}, {{"axis", Int(-1)}, {"keepdims", Int(0)}}}, {2}, {0, 1});
 }
 
+TEST(ReduceOps, NanIsAnExtreme) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kFloat64}) {
+    const Constant x = Tensor(dtype, {2, 4}, {1, kNan, 3, kNan, kInf, 2, -kInf, 5});
+    ExpectOutput({"ArgMax", {x}, {{"axis", Int(1)}}}, {2, 1}, {1, 0});
+    ExpectOutput({"ArgMin", {x}, {{"axis", Int(1)}}}, {2, 1}, {1, 2});
+    ExpectOutput({"ArgMin", {x}, {{"axis", Int(1)}, {"select_last_index", Int(1)}}}, {2, 1}, {3, 2});
+  }
+}
+
 TEST(ReduceOps, CumulativeSums) {
   const Constant x = Floats({3}, {1, 2, 4}), axis = Ints({}, {0});
   ExpectNumbers({"CumSum", {x, axis}}, {1, 3, 7});
@@ -72,6 +78,16 @@ TEST(SortOps, TopKKeepsTheOrderOfEquals) {
   ExpectOutput({"TopK", {x, Ints({1}, {3})}, {}, 11, 2}, {3}, {4, 0, 2}, 1);
   ExpectOutput({"TopK", {x, Ints({1}, {2})}, {{"largest", Int(0)}}, 11, 2}, {2}, {1, 3}, 1);
   ExpectOutput({"TopK", {x}, {{"k", Int(1)}}, 9, 2}, {1}, {5}, 0);
+}
+
+TEST(SortOps, TopKTakesNanForTheLargest) {
+  const Constant k = Ints({1}, {6});
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kFloat64}) {
+    const Constant x = Tensor(dtype, {6}, {3, kNan, kInf, 5, kNan, 3});
+    ExpectOutput({"TopK", {x, k}, {}, 11, 2}, {6}, {kNan, kNan, kInf, 5, 3, 3}, 0);
+    ExpectOutput({"TopK", {x, k}, {}, 11, 2}, {6}, {1, 4, 2, 3, 0, 5}, 1);
+    ExpectOutput({"TopK", {x, k}, {{"largest", Int(0)}}, 11, 2}, {6}, {0, 5, 3, 2, 1, 4}, 1);
+  }
 }
 
 TEST(SoftmaxOps, OneAxisSinceOpset13) {

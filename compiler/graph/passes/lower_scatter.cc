@@ -1,0 +1,132 @@
+#include "compiler/graph/passes/lower_scatter.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/graph/graph_edit.h"
+
+namespace hone::graph {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+constexpr int64_t kMostPlaces = int64_t{1} << 25;  // a map of as many takes 128 MiB
+
+bool IsScatter(const Node& node) { return Is(node, "Scatter") || Is(node, "ScatterElements") || Is(node, "ScatterND"); }
+
+std::optional<Ints> ReadIndices(const Value& indices) {
+  if (indices.data == nullptr) return std::nullopt;
+  if (indices.type.dtype == ir::DType::kInt64) return ReadConstant<int64_t>(indices);
+  if (indices.type.dtype != ir::DType::kInt32) return std::nullopt;
+  const std::vector<int32_t> narrow = ReadConstant<int32_t>(indices);
+  return Ints(narrow.begin(), narrow.end());
+}
+
+int64_t CountElements(const Ints& shape) { return TensorType{ir::DType::kInt64, shape}.elements(); }
+
+// Counted from the front, and modulo the extent as the operator has it.
+int64_t FromFront(int64_t index, int64_t extent) { return (index % extent + extent) % extent; }
+
+// What the indices of a scatter say. Places are numbers in row-major order.
+struct ScatterShape {
+  Ints updates;  // extents of the updates, as far as each has indices of its own
+  Ints places;   // extents of the data, as far as the indices name them
+};
+
+ScatterShape ReadScatterShape(const Graph& graph, const Node& node) {
+  ScatterShape scatter{graph.values[node.inputs[1]].type.shape, graph.values[node.inputs[0]].type.shape};
+  if (!Is(node, "ScatterND")) return scatter;
+  scatter.places.resize(static_cast<size_t>(scatter.updates.back()));
+  scatter.updates.pop_back();
+  return scatter;
+}
+
+// The place of each update of a ScatterND, from its tuple of indices.
+Ints PlacesOfTuples(const ScatterShape& scatter, const Ints& indices) {
+  Ints places(static_cast<size_t>(CountElements(scatter.updates)), 0);
+  const size_t depth = scatter.places.size();
+  for (size_t k = 0; k < indices.size(); ++k) {
+    const int64_t extent = scatter.places[k % depth];
+    places[k / depth] = places[k / depth] * extent + FromFront(indices[k], extent);
+  }
+  return places;
+}
+
+// The same for a ScatterElements: where the update itself is, but for its index along the axis.
+Ints PlacesOfElements(const ScatterShape& scatter, const Ints& indices, int64_t axis) {
+  const size_t rank = scatter.places.size();
+  const size_t indexed = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+  Ints places(indices.size(), 0);
+  for (size_t k = 0; k < indices.size(); ++k) {
+    int64_t rest = static_cast<int64_t>(k), stride = 1;
+    for (size_t d = rank; d-- > 0; rest /= scatter.updates[d], stride *= scatter.places[d]) {
+      const int64_t own = rest % scatter.updates[d];
+      places[k] += stride * (d == indexed ? FromFront(indices[k], scatter.places[d]) : own);
+    }
+  }
+  return places;
+}
+
+// A scatter from the side of its result.
+struct InverseMap {
+  std::vector<int32_t> updates;  // per place the last update that goes there; -1, which a Gather can read, if none does
+  std::vector<uint8_t> written;  // per place whether an update goes there
+  bool distinct = true;          // no two updates go to one place
+};
+
+InverseMap InvertPlaces(const Ints& places, int64_t count) {
+  InverseMap inverse{std::vector<int32_t>(count, -1), std::vector<uint8_t>(count, 0)};
+  for (size_t u = 0; u < places.size(); ++u) {
+    uint8_t& written = inverse.written[places[u]];
+    inverse.distinct = inverse.distinct && written == 0;
+    written = 1;
+    inverse.updates[places[u]] = static_cast<int32_t>(u);
+  }
+  return inverse;
+}
+
+// The operator that combines the data with an update; "" where the update takes its place.
+std::string_view CombinerOf(const Node& node) {
+  const std::string reduction = StringAttribute(node, "reduction", "none");
+  if (reduction == "add") return "Add";
+  if (reduction == "mul") return "Mul";
+  if (reduction == "max") return "Max";
+  return reduction == "min" ? "Min" : "";
+}
+
+absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
+  const std::optional<Ints> indices = IsScatter(node) ? ReadIndices(graph.values[node.inputs[1]]) : std::nullopt;
+  if (!indices) return kAbsent;
+  const ValueId data = node.inputs[0];
+  const Ints shape = graph.values[data].type.shape;
+  const ScatterShape scatter = ReadScatterShape(graph, node);
+  const int64_t updates = CountElements(scatter.updates), places = CountElements(scatter.places);
+  if (updates == 0 || places == 0 || updates > kMostPlaces || places > kMostPlaces) return kAbsent;
+  const InverseMap inverse =
+      InvertPlaces(Is(node, "ScatterND") ? PlacesOfTuples(scatter, *indices)
+                                         : PlacesOfElements(scatter, *indices, IntAttribute(node, "axis", 0)),
+                   places);
+  const std::string_view combiner = CombinerOf(node);
+  if (!combiner.empty() && !inverse.distinct) return kAbsent;
+
+  Ints list = {updates}, mask = scatter.places;  // shapes: of the updates one after the other, of what is written
+  list.insert(list.end(), shape.begin() + static_cast<std::ptrdiff_t>(scatter.places.size()), shape.end());
+  mask.resize(shape.size(), 1);
+  const ValueId map = AddConstant(graph, "map", ir::DType::kInt32, scatter.places, inverse.updates);
+  const ValueId written = AddConstant(graph, "written", ir::DType::kBool, mask, inverse.written);
+  HONE_ASSIGN_OR_RETURN(ValueId value, AddReshape(graph, node.inputs[2], list));
+  HONE_ASSIGN_OR_RETURN(value, AddOp(graph, "Gather", {value, map}));
+  if (!combiner.empty()) {
+    HONE_ASSIGN_OR_RETURN(value, AddOp(graph, combiner, {data, value}));
+  }
+  return AddOp(graph, "Where", {written, value, data});
+}
+
+}  // namespace
+
+absl::Status LowerScatters(Graph& graph) { return LowerNodes(graph, LowerScatter); }
+
+}  // namespace hone::graph
