@@ -12,6 +12,7 @@
 #ifdef __linux__
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #endif
 
 namespace hone {
@@ -47,6 +48,26 @@ void PinSelf([[maybe_unused]] int cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // best effort: a slower loop is still a right one
 #endif
 }
+
+// Threads that are started meanwhile leave the signals sent to the process to the program's own threads, which may wait
+// for them. The signals of a thread's own faults come to that thread alone and stay as they are.
+class SignalsBlocked {
+#ifdef __linux__
+ public:
+  SignalsBlocked() {
+    sigset_t signals;
+    sigfillset(&signals);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&signals, own);
+    pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+#endif
+};
 
 // The CPU that the thread runs on just now; -1 where nobody says.
 int CurrentCpu() {
@@ -201,6 +222,7 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : stat
   state_->spin = threads <= available;
   const bool pin = !cpus.empty() && threads <= available;
   state_->portions = std::vector<State::Portion>(static_cast<size_t>(threads));
+  [[maybe_unused]] const SignalsBlocked blocked;
   for (int i = 1; i < threads; ++i) {
     try {
       const auto thread = static_cast<size_t>(i);

@@ -6,7 +6,8 @@
 // thread the first iterations, the next one those that follow: what a kernel wrote is in the cache of the core that
 // reads it in the next kernel, where both go through a tensor in order. Who is done early takes of the others'
 // portions. The calling thread works too, so threads == 1 starts no thread at all; where a loop finds it on the CPU of
-// a worker, it moves to another. One pool runs one loop at a time; calls from several threads take turns.
+// a worker, it moves to another. Workers take none of the signals that are sent to the process. One pool runs one loop
+// at a time; calls from several threads take turns.
 #ifndef HONE_BASE_THREAD_POOL_H_
 #define HONE_BASE_THREAD_POOL_H_
 

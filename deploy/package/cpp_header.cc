@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,36 @@ std::string Identifier(std::string_view name) {
   return result;
 }
 
+// What cannot name a namespace: keywords, names that the language, the headers that are included, or GNU compilers have
+// taken, and those that begin as names of hone.h and hone_dlpack.h do.
+bool IsTaken(std::string_view name) {
+  static const std::set<std::string_view> kTaken = {
+      "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
+      "bitor",       "bool",      "break",      "case",      "catch",    "char",         "char8_t",
+      "char16_t",    "char32_t",  "class",      "compl",     "concept",  "const",        "consteval",
+      "constexpr",   "constinit", "const_cast", "continue",  "co_await", "co_return",    "co_yield",
+      "decltype",    "default",   "delete",     "do",        "double",   "dynamic_cast", "else",
+      "enum",        "explicit",  "export",     "extern",    "false",    "float",        "for",
+      "friend",      "goto",      "if",         "inline",    "int",      "long",         "mutable",
+      "namespace",   "new",       "noexcept",   "not",       "not_eq",   "nullptr",      "operator",
+      "or",          "or_eq",     "private",    "protected", "public",   "register",     "reinterpret_cast",
+      "requires",    "return",    "short",      "signed",    "sizeof",   "static",       "static_assert",
+      "static_cast", "struct",    "switch",     "template",  "this",     "thread_local", "throw",
+      "true",        "try",       "typedef",    "typeid",    "typename", "typeof",       "union",
+      "unsigned",    "using",     "virtual",    "void",      "volatile", "wchar_t",      "while",
+      "xor",         "xor_eq",    "main",       "std",       "linux",    "unix",         "i386",
+      "NULL",        "index"};
+  if (kTaken.contains(name)) return true;
+  constexpr std::string_view kBeginnings[] = {"hone_", "Hone", "HONE_", "DL", "kDL"};
+  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+std::string NamespaceName(std::string_view model_name) {
+  const std::string name = Identifier(model_name);
+  return IsTaken(name) ? name + "_" : name;
+}
+
 // "input_my_image" -> "InputMyImage"
 std::string Camel(const std::string& snake) {
   std::string result;
@@ -75,11 +106,21 @@ struct Port {
   int64_t elements = 1;
 };
 
-// In a comment and a text of C++, whatever the model calls it.
+// In a comment of C++, whatever the model calls it.
 std::string Shown(std::string_view name) {
   std::string result;
   for (const char c : name) result += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32 ? '?' : c;
   return result;
+}
+
+// The string literal of exactly these bytes.
+std::string Literal(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    result += plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  }
+  return '"' + result + '"';
 }
 
 std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<TensorId>& ids, std::string_view direction) {
@@ -111,8 +152,9 @@ std::string Constants(const Port& port, std::string_view direction) {
 // The code that compares one port of a loaded package with this header.
 std::string Check(const Port& port, std::string_view direction, size_t index) {
   const DLDataType type = FindDType(port.tensor->dtype)->dlpack;
-  return fmt::format("           Is(hone_{0}, model, {1}, {2}, {3}, {4}Shape.data(), {4}Shape.size()) &&\n", direction,
-                     index, static_cast<int>(type.code), static_cast<int>(type.bits), port.constant);
+  return fmt::format("           Is(hone_{0}, model, {1}, {2}, {3}, {4}, {5}Shape.data(), {5}Shape.size()) &&\n",
+                     direction, index, Literal(port.tensor->name), static_cast<int>(type.code),
+                     static_cast<int>(type.bits), port.constant);
 }
 
 // {NAME} is the namespace, {CONSTANTS}, {MEMBERS}, {CHECKS}, {INPUTS} and {OUTPUTS} come from the model.
@@ -126,6 +168,7 @@ constexpr std::string_view kTemplate = R"text(// Made by `hone compile --header`
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace {NAME} {
 
@@ -162,10 +205,10 @@ class Model {
 {MEMBERS}
  private:
   static bool Is(HoneStatus (*port_of)(const HoneModel*, size_t, HonePort*), const HoneModel* model, size_t index,
-                 int code, int bits, const int64_t* shape, size_t rank) {
+                 const char* name, int code, int bits, const int64_t* shape, size_t rank) {
     HonePort port;
-    bool same = port_of(model, index, &port) == HONE_OK && port.dtype.code == code && port.dtype.bits == bits &&
-                static_cast<size_t>(port.ndim) == rank;
+    bool same = port_of(model, index, &port) == HONE_OK && std::strcmp(port.name, name) == 0 &&
+                port.dtype.code == code && port.dtype.bits == bits && static_cast<size_t>(port.ndim) == rank;
     for (size_t i = 0; same && i < rank; ++i) same = port.shape[i] == shape[i];
     return same;
   }
@@ -190,10 +233,16 @@ class Model {
 #endif  // HONE_MODEL_{NAME}_H_
 )text";
 
-void Replace(std::string& text, std::string_view what, const std::string& with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
+// `text` with each {KEY} replaced; a value that looks like one stays, as a model may call an input "{NAME}".
+std::string Fill(std::string_view text, const std::map<std::string_view, std::string>& values) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
+    const auto value = end == std::string_view::npos ? values.end() : values.find(text.substr(at + 1, end - at - 1));
+    result += value == values.end() ? text.substr(at, 1) : std::string_view(value->second);
+    at = value == values.end() ? at + 1 : end + 1;
   }
+  return result;
 }
 
 }  // namespace
@@ -214,14 +263,12 @@ std::string CppHeader(const std::string& model_name, const PackageProgram& progr
     members += fmt::format("  const {0}* {1}() const {{ return static_cast<const {0}*>(Output({2})); }}\n",
                            CppType(outputs[i].tensor->dtype), outputs[i].member, i);
   }
-  std::string text(kTemplate);
-  Replace(text, "{NAME}", Identifier(model_name));
-  Replace(text, "{CONSTANTS}", constants);
-  Replace(text, "{MEMBERS}", members);
-  Replace(text, "{CHECKS}", checks);
-  Replace(text, "{INPUTS}", std::to_string(inputs.size()));
-  Replace(text, "{OUTPUTS}", std::to_string(outputs.size()));
-  return text;
+  return Fill(kTemplate, {{"NAME", NamespaceName(model_name)},
+                          {"CONSTANTS", constants},
+                          {"MEMBERS", members},
+                          {"CHECKS", checks},
+                          {"INPUTS", std::to_string(inputs.size())},
+                          {"OUTPUTS", std::to_string(outputs.size())}});
 }
 
 }  // namespace hone::package

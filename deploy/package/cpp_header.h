@@ -10,7 +10,8 @@
 
 namespace hone::package {
 
-// The text of the header. model_name becomes the namespace: what C++ does not take in a name becomes '_'.
+// The text of the header. model_name becomes the namespace: what C++ does not take in a name becomes '_', and a name
+// that is taken, as "new" or "std" is, ends with one more.
 std::string CppHeader(const std::string& model_name, const PackageProgram& program);
 
 }  // namespace hone::package

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,6 +61,15 @@ Fault WriteAll(int fd, std::span<const uint8_t> bytes) {
   return {};
 }
 
+// The linker hands out once more what it has loaded under the same name. Descriptor numbers are used again, but no two
+// files that are mapped have one inode number, so the path spells that too: each bit is "./" or "/", which lead to the
+// same place.
+std::string UniquePath(int fd, ino_t inode) {
+  std::string path = "/proc/self/fd/";
+  for (; inode != 0; inode /= 2) path += inode % 2 != 0 ? "./" : "/";
+  return path + std::to_string(fd);
+}
+
 // Where `fd` and `path` are returned also on failure: the caller closes.
 Fault PlaceInMemory(std::span<const uint8_t> elf, int* fd, std::string* path) {
   constexpr unsigned int kExecutable = 0x10;  // MFD_EXEC: needed where the system makes such files non-executable
@@ -70,7 +80,9 @@ Fault PlaceInMemory(std::span<const uint8_t> elf, int* fd, std::string* path) {
   if (fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
     return SystemError("cannot seal the file in memory");
   }
-  *path = "/proc/self/fd/" + std::to_string(*fd);
+  struct stat status;
+  if (fstat(*fd, &status) != 0) return SystemError("cannot look at the file in memory");
+  *path = UniquePath(*fd, status.st_ino);
   return {};
 }
 
@@ -87,15 +99,15 @@ Fault PlaceInFile(std::span<const uint8_t> elf, int* fd, std::string* path) {
 
 CodeObject::~CodeObject() {
   if (handle_ != nullptr) dlclose(handle_);
-  if (fd_ >= 0) close(fd_);
 }
 
 Fault CodeObject::LoadFrom(Placement placement, std::span<const uint8_t> elf, CodeObject* code) {
   HONE_RETURN_IF_FAULT(CheckElf(elf));
   CodeObject result;
+  int fd = -1;
   std::string path;
   const bool in_memory = placement == Placement::kSealedMemory;
-  Fault fault = in_memory ? PlaceInMemory(elf, &result.fd_, &path) : PlaceInFile(elf, &result.fd_, &path);
+  Fault fault = in_memory ? PlaceInMemory(elf, &fd, &path) : PlaceInFile(elf, &fd, &path);
   if (fault.ok()) {
     result.handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (result.handle_ == nullptr) {
@@ -104,6 +116,7 @@ Fault CodeObject::LoadFrom(Placement placement, std::span<const uint8_t> elf, Co
           IoError(std::string("cannot load the package's code: ") + (reason != nullptr ? reason : "no reason given"));
     }
   }
+  if (fd >= 0) close(fd);  // what is mapped stays
   if (!in_memory && !path.empty()) unlink(path.c_str());
   if (fault.ok()) *code = std::move(result);
   return fault;

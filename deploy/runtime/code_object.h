@@ -21,7 +21,6 @@ class CodeObject {
   CodeObject(CodeObject&& other) noexcept { *this = std::move(other); }
   CodeObject& operator=(CodeObject&& other) noexcept {
     std::swap(handle_, other.handle_);
-    std::swap(fd_, other.fd_);
     return *this;
   }
   ~CodeObject();
@@ -35,9 +34,6 @@ class CodeObject {
 
  private:
   void* handle_ = nullptr;
-  // Stays open while the code is loaded: the linker knows the code by the name /proc/self/fd/N and would hand out
-  // this very code again for another file that got the same number.
-  int fd_ = -1;
 };
 
 }  // namespace hone::runtime

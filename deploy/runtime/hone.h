@@ -6,7 +6,8 @@
  * Errors: every function that can fail returns a HoneStatus; hone_error() is the text of the calling thread's last
  * failure. A failed call leaves the model as it was.
  * Threads: a HoneModel is used by one thread at a time (any thread; the caller takes care of that). Different models
- * may run at the same time, even of the same package; each has its own worker threads and its own memory.
+ * may run at the same time, even of the same package; each has its own worker threads and its own memory. Worker
+ * threads block the signals that are sent to the process: the program's own threads get them.
  * Indices of inputs, outputs and calls count from 0. Everything a function hands out belongs to the model and lives
  * until hone_free. */
 #ifndef HONE_DEPLOY_RUNTIME_HONE_H_
@@ -87,12 +88,14 @@ HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* 
  * value from run to run. */
 HONE_API HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTensor* tensor);
 
-/* The model's own input buffer, to be filled in place before hone_run. Counts as having set the input. */
+/* A view of the input, to be filled in place before hone_run: of the memory bound to it, else of the model's own input
+ * buffer. Counts as having set the input. */
 HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* view);
 
 /* Without a copy by the caller: the model reads the input from (writes the output to) the caller's memory from now on,
  * which must be compact, start on a multiple of 64 bytes, and stay valid until it is bound anew, hone_set_input
- * replaces it, or the model is freed. Memory bound to an output must not overlap any other bound memory.
+ * replaces it, or the model is freed. Memory bound to an output must not overlap any other bound memory, nor the
+ * model's own input buffers.
  * A program that runs on a CUDA device also takes memory of that device (kDLCUDA, of the context that programs share by
  * default), which is then copied on the device alone: what writes an input must have ended before hone_run, and when
  * that returns, outputs are there for everybody. */

@@ -10,13 +10,16 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/median.h"
+#include "base/standard_streams.h"
 #include "deploy/runtime/hone.h"
 
 namespace {
@@ -67,9 +70,23 @@ bool ParseArguments(int argc, char** argv, Arguments* arguments) {
   return !arguments->package.empty();
 }
 
-int Fail(const std::string& message) {
+int Fail(const std::string& message, int code = kWorkFailed) {
   std::fprintf(stderr, "hone-run: %s\n", message.c_str());
-  return kWorkFailed;
+  return code;
+}
+
+// What was printed may lie in a buffer, and a full disk shows only when it leaves that.
+int FinishPrinting() {
+  const bool good = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  return good ? 0 : Fail(std::string("cannot write to standard output: ") + std::strerror(errno));
+}
+
+// Whether `path` leads to a file that is read: the package, which stays mapped, or an input.
+bool IsRead(const std::string& path, const Arguments& arguments) {
+  std::error_code missing;
+  const auto same = [&](const std::string& read) { return std::filesystem::equivalent(path, read, missing); };
+  return same(arguments.package) || std::any_of(arguments.inputs.begin(), arguments.inputs.end(),
+                                                [&](const NamedFile& input) { return same(input.second); });
 }
 
 // The index of the port called `name`, or `count`.
@@ -88,6 +105,12 @@ int ReadInput(HoneModel* model, const NamedFile& file) {
   if (index == count) return Fail("the model has no input '" + file.first + "'");
   DLTensor view;
   if (hone_get_input(model, index, &view) != HONE_OK) return Fail(hone_error());
+  std::error_code missing;
+  const std::filesystem::file_status status = std::filesystem::status(file.second, missing);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return Fail("'" + file.second + "' is " + (std::filesystem::is_directory(status) ? "a folder" : "no regular file") +
+                "; give a file with the bytes of input '" + file.first + "'");
+  }
   std::ifstream stream(file.second, std::ios::binary | std::ios::ate);
   if (!stream) return Fail("cannot open '" + file.second + "': " + std::strerror(errno));
   const std::streamoff bytes = stream.tellg();
@@ -130,19 +153,26 @@ int RunModel(HoneModel* model, const Arguments& arguments) {
   std::printf("runs %d, threads %d, min %.3f ms, median %.3f ms, target %s\n", arguments.repeat, hone_threads(model),
               *std::min_element(milliseconds.begin(), milliseconds.end()), hone::Median(milliseconds),
               hone_target(model));
-  return 0;
+  return FinishPrinting();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  hone::FillStandardStreams();
   const std::string_view asked = argc == 2 ? argv[1] : "";
-  if (asked == "--version") return std::printf("hone-run %s\n", hone_version()) < 0 ? kWorkFailed : 0;
-  if (asked == "--help") return std::fputs(kUsage, stdout) < 0 ? kWorkFailed : 0;
+  if (asked == "--version" || asked == "--help") {
+    std::fputs(asked == "--help" ? kUsage : ("hone-run " + std::string(hone_version()) + "\n").c_str(), stdout);
+    return FinishPrinting();
+  }
   Arguments arguments;
   if (!ParseArguments(argc, argv, &arguments)) {
     std::fputs(kUsage, stderr);
     return kWrongUsage;
+  }
+  for (const auto& [name, file] : arguments.outputs) {
+    if (!IsRead(file, arguments)) continue;
+    return Fail("--raw-out " + name + "=" + file + " would overwrite what is read; give another file", kWrongUsage);
   }
   const HoneLoadOptions options = {sizeof(HoneLoadOptions), arguments.threads, 0};
   HoneModel* model = nullptr;

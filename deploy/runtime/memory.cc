@@ -18,7 +18,8 @@ Mapping::~Mapping() {
 }
 
 Fault Mapping::File(const std::string& path, Mapping* mapping) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK it would wait for somebody who writes to a FIFO.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return IoError("cannot open package '" + path + "': " + std::strerror(errno));
   struct stat status;
   Mapping result;
@@ -26,7 +27,7 @@ Fault Mapping::File(const std::string& path, Mapping* mapping) {
   if (fstat(fd, &status) != 0) {
     fault = IoError("cannot look at package '" + path + "': " + std::strerror(errno));
   } else if (!S_ISREG(status.st_mode)) {
-    fault = IoError("package '" + path + "' is not a regular file");
+    fault = IoError("package '" + path + "' is not a regular file; give the file that `hone compile` wrote");
   } else if (static_cast<uint64_t>(status.st_size) > std::numeric_limits<size_t>::max()) {
     fault = IoError("package '" + path + "' is larger than the address space");
   } else if (status.st_size > 0) {

@@ -142,7 +142,11 @@ Fault Model::CheckBindable(uint32_t tensor, const DLTensor& given) const {
     const TensorEntry& entry = program_->tensors[other];
     const bool conflicts = entry.kind == TensorKind::kOutput || (is_output && entry.kind == TensorKind::kInput);
     if (other == tensor || !conflicts) continue;
-    if (Overlap(start, program_->tensors[tensor].bytes, addresses_[other], entry.bytes)) {
+    const uint64_t bytes = program_->tensors[tensor].bytes;
+    // hone_set_input takes an input back to the model's own buffer, wherever it is bound.
+    const bool overlaps = Overlap(start, bytes, addresses_[other], entry.bytes) ||
+                          (entry.kind == TensorKind::kInput && Overlap(start, bytes, OwnAddress(other), entry.bytes));
+    if (overlaps) {
       return InvalidArgument(what + " overlaps the memory of '" + std::string(program_->Text(entry.name)) + "'");
     }
   }
@@ -189,10 +193,8 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
 
 Fault Model::InputView(size_t index, DLTensor* view) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
-  const uint32_t id = program_->inputs[index];
-  PlacePort(id, OwnAddress(id));
   input_set_[index] = true;
-  *view = ViewOf(id);
+  *view = ViewOf(program_->inputs[index]);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -114,6 +115,27 @@ TEST(ThreadPool, WorkersTakePart) {
     seen.insert(std::this_thread::get_id());
   });
   EXPECT_EQ(seen.size(), 2u);
+}
+
+bool Blocks(const sigset_t& mask, int signal) { return sigismember(&mask, signal) == 1; }
+
+TEST(ThreadPool, WorkersLeaveTheSignalsOfTheProcessToOthers) {
+  sigset_t before, after, of_worker;
+  pthread_sigmask(SIG_BLOCK, nullptr, &before);
+  ThreadPool pool(2);
+  pthread_sigmask(SIG_BLOCK, nullptr, &after);
+  const auto caller = std::this_thread::get_id();
+  std::atomic<int> arrived{0};
+  Each(pool.parallel(), 2, [&](int64_t) {
+    ++arrived;
+    while (arrived.load() < 2) std::this_thread::yield();
+    if (std::this_thread::get_id() != caller) pthread_sigmask(SIG_BLOCK, nullptr, &of_worker);
+  });
+  for (const int sent : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) {
+    EXPECT_TRUE(Blocks(of_worker, sent)) << sent;
+    EXPECT_EQ(Blocks(after, sent), Blocks(before, sent)) << sent << " in the caller";
+  }
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) EXPECT_FALSE(Blocks(of_worker, own)) << own;
 }
 
 TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {

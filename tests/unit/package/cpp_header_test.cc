@@ -27,11 +27,12 @@ PackageProgram ProgramOf(std::vector<PackageTensor> inputs, std::vector<PackageT
   return program;
 }
 
-bool Compiles(const std::string& header) {
+// As GNU C++, which predefines more names than the standard does.
+bool Compiles(const std::string& headers) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
-  std::ofstream(folder / "model.h") << header;
-  std::ofstream(folder / "main.cc") << "#include \"model.h\"\nint main() {}\n";
-  const std::string command = "c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I" HONE_SOURCE_DIR
+  std::ofstream(folder / "models.h") << headers;
+  std::ofstream(folder / "main.cc") << "#include \"models.h\"\nint main() {}\n";
+  const std::string command = "c++ -std=gnu++17 -Wall -Wextra -Werror -fsyntax-only -I" HONE_SOURCE_DIR
                               "/deploy/runtime " +
                               (folder / "main.cc").string();
   return std::system(command.c_str()) == 0;
@@ -62,6 +63,35 @@ TEST(CppHeaderTest, AnyNamesCompile) {
                                         {"evil\"); */ \\\n#error", DType::kFloat32, {1}}},
                                        {{"a.b", DType::kFloat32, {1}}, {"int", DType::kFloat32, {1}}}));
   EXPECT_THAT(header, HasSubstr("namespace _3d_net_v2 {"));
+  EXPECT_TRUE(Compiles(header)) << header;
+}
+
+TEST(CppHeaderTest, NamesThatAreTakenEndWithOneUnderscoreMore) {
+  const PackageProgram program = ProgramOf({{"int", DType::kFloat32, {1}}}, {});
+  std::string headers;
+  for (const std::string name : {"new", "int", "class", "and", "co_yield", "main", "std", "linux", "unix", "NULL",
+                                 "index", "HoneModel", "hone_run", "HONE_OK", "DLTensor", "kDLCPU"}) {
+    const std::string header = CppHeader(name, program);
+    EXPECT_THAT(header, HasSubstr("namespace " + name + "_ {"));
+    EXPECT_THAT(header, HasSubstr("float* input_int()")) << "members begin with a word of their own";
+    headers += header;
+  }
+  for (const std::string name : {"hone", "news", "Model"}) {
+    const std::string header = CppHeader(name, program);
+    EXPECT_THAT(header, HasSubstr("namespace " + name + " {"));
+    headers += header;
+  }
+  EXPECT_TRUE(Compiles(headers));
+}
+
+TEST(CppHeaderTest, APackageIsComparedByNamesTypesAndShapes) {
+  const std::string header =
+      CppHeader("net", ProgramOf({{"a", DType::kFloat32, {8}}, {"{INPUTS} \"b\" \xc3\xb6", DType::kFloat32, {8}}},
+                                 {{"y", DType::kInt64, {8}}}));
+  EXPECT_THAT(header, HasSubstr("hone_input_count(model) == 2 && hone_output_count(model) == 1 &&"));
+  EXPECT_THAT(header, HasSubstr("Is(hone_input, model, 0, \"a\", 2, 32, kInputAShape.data(), kInputAShape.size())"));
+  EXPECT_THAT(header, HasSubstr(R"(Is(hone_input, model, 1, "{INPUTS} \042b\042 \303\266", 2, 32, )"));
+  EXPECT_THAT(header, HasSubstr("Is(hone_output, model, 0, \"y\", 0, 64, "));
   EXPECT_TRUE(Compiles(header)) << header;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -158,6 +159,34 @@ TEST_F(ModelTest, SettingAnInputEndsItsBinding) {
   ASSERT_EQ(hone_run(model), HONE_OK);
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
   EXPECT_EQ(x.data[0], -1) << "the bound memory was written";
+}
+
+TEST_F(ModelTest, AViewOfAnInputIsOfTheMemoryThatRunsRead) {
+  const LoadedModel model(Path());
+  const AlignedFloats x(32);
+  const FloatTensor bound(x.data, {kRows, kColumns});
+  ASSERT_EQ(hone_bind_input(model, 0, &bound.tensor), HONE_OK);
+  DLTensor view;
+  ASSERT_EQ(hone_get_input(model, 0, &view), HONE_OK);
+  EXPECT_EQ(view.data, x.data);
+  std::copy(x_.begin(), x_.end(), x.data);
+  ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ASSERT_EQ(hone_get_input(model, 0, &view), HONE_OK);
+  EXPECT_NE(view.data, x.data);
+}
+
+TEST_F(ModelTest, RefusesAnOutputInTheModelsOwnBufferOfAnInput) {
+  const LoadedModel model(Path());
+  DLTensor own;
+  ASSERT_EQ(hone_get_input(model, 0, &own), HONE_OK);
+  const AlignedFloats x(32);
+  const FloatTensor bound(x.data, {kRows, kColumns});
+  ASSERT_EQ(hone_bind_input(model, 0, &bound.tensor), HONE_OK);
+  EXPECT_EQ(hone_bind_output(model, 0, &own), HONE_INVALID_ARGUMENT) << "hone_set_input would use it again";
+  EXPECT_THAT(hone_error(), HasSubstr("overlaps the memory of 'x'"));
+  EXPECT_EQ(hone_bind_input(model, 0, &own), HONE_OK) << hone_error();
 }
 
 TEST_F(ModelTest, RefusesToBindWhatAKernelCannotUse) {
@@ -316,6 +345,8 @@ TEST_F(ModelTest, HoneRunExplainsWrongUse) {
       {Path() + " --raw-in z=" + small, "no input 'z'"},
       {Path() + " --raw-in x=" + small, "has 3 bytes, input 'x' has 128"},
       {Path() + " --raw-in x=/nowhere/x.bin", "cannot open"},
+      {Path() + " --raw-in x=/", "'/' is a folder; give a file with the bytes of input 'x'"},
+      {Path() + " --raw-in x=/dev/null", "'/dev/null' is no regular file"},
       {"/nowhere/p.hone", "cannot open package"},
   };
   for (const auto& [arguments, message] : failures) {
@@ -328,6 +359,32 @@ TEST_F(ModelTest, HoneRunExplainsWrongUse) {
     const CommandResult result = RunCommand(run + arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments;
     EXPECT_THAT(result.output, HasSubstr("usage:")) << arguments;
+  }
+}
+
+TEST_F(ModelTest, HoneRunWritesOverNothingThatItReads) {
+  const std::string in = *folder_ / "in.bin", other_name = *folder_ / "also_in.bin", package = *folder_ / "mine.hone";
+  const std::string x(reinterpret_cast<const char*>(x_.data()), x_.size() * sizeof(float));
+  WriteWholeFile(in, x);
+  std::filesystem::create_hard_link(in, other_name);
+  std::filesystem::copy_file(Path(), package);
+  for (const std::string& out : {in, other_name, package}) {
+    const CommandResult result =
+        RunCommand(std::string(HONE_RUN_PROGRAM) + " " + package + " --raw-in x=" + in + " --raw-out y=" + out);
+    EXPECT_EQ(result.exit_code, 2) << out;
+    EXPECT_THAT(result.output, HasSubstr("--raw-out y=" + out + " would overwrite what is read")) << out;
+  }
+  EXPECT_EQ(ReadWholeFile(in), x);
+  EXPECT_EQ(ReadWholeFile(package), ReadWholeFile(Path()));
+}
+
+TEST_F(ModelTest, HoneRunFailsWhereItCannotPrint) {
+  const std::string in = *folder_ / "printed.bin";
+  WriteWholeFile(in, std::string(x_.size() * sizeof(float), '\0'));
+  for (const std::string& arguments : {Path() + " --raw-in x=" + in, std::string("--help"), std::string("--version")}) {
+    const CommandResult result = RunCommand("(" + std::string(HONE_RUN_PROGRAM) + " " + arguments + " > /dev/full)");
+    EXPECT_EQ(result.exit_code, 1) << arguments;
+    EXPECT_EQ(result.output, "hone-run: cannot write to standard output: No space left on device\n") << arguments;
   }
 }
 

@@ -1,10 +1,13 @@
 // The parts of the runtime that can be tested without a package: checksum, element types, CPU features, code, memory.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "base/kernel_abi.h"
 #include "base/random.h"
@@ -108,6 +111,31 @@ TEST(CodeObjectTest, LoadsFromMemoryAndFromATemporaryFile) {
   }
 }
 
+std::vector<int> OpenDescriptors() {
+  std::vector<int> open;
+  for (int fd = 0; fd < 1024; ++fd) {
+    if (fcntl(fd, F_GETFD) != -1) open.push_back(fd);
+  }
+  return open;
+}
+
+TEST(CodeObjectTest, EachLoadIsItsOwnCodeAndKeepsNoDescriptor) {
+  using runtime::CodeObject;
+  const std::string elf = CompileTinyKernels();
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(elf.data()), elf.size());
+  for (const auto placement : {CodeObject::Placement::kSealedMemory, CodeObject::Placement::kTemporaryFile}) {
+    const std::vector<int> before = OpenDescriptors();
+    std::vector<CodeObject> codes(3);
+    std::set<void*> kernels;
+    for (CodeObject& code : codes) {
+      ASSERT_TRUE(CodeObject::LoadFrom(placement, bytes, &code).ok());
+      kernels.insert(code.Find("add_bias"));
+      EXPECT_EQ(OpenDescriptors(), before) << "a program may close and use again what it does not know";
+    }
+    EXPECT_EQ(kernels.size(), codes.size());
+  }
+}
+
 TEST(CodeObjectTest, LeavesNoTemporaryFile) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string elf = CompileTinyKernels();
@@ -126,6 +154,14 @@ TEST(CodeObjectTest, LeavesNoTemporaryFile) {
     setenv("TMPDIR", restored.c_str(), 1);
   EXPECT_THAT(fault.text, HasSubstr("cannot create the temporary file /nowhere/hone-kernels-"));
   EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "");
+}
+
+TEST(MemoryTest, AFifoIsRefusedAtOnce) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string fifo = folder / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  runtime::Mapping mapping;
+  EXPECT_THAT(runtime::Mapping::File(fifo, &mapping).text, HasSubstr("'" + fifo + "' is not a regular file"));
 }
 
 TEST(MemoryTest, PagesAreZeroAndAligned) {

@@ -1,0 +1,46 @@
+// Texts that others have chosen (names of models, files, nodes, devices), on their way to a terminal, a table or a log.
+#ifndef HONE_BASE_ONE_LINE_H_
+#define HONE_BASE_ONE_LINE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hone {
+
+// How many bytes at `at` a terminal would obey, or would show in another order than they stand in: controls of ASCII
+// but for tabs and ends of lines, those of Latin-1 (U+0080 to U+009F), and those of the direction of writing (U+202A to
+// U+202E, U+2066 to U+2069).
+inline size_t ControlAt(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0; };
+  if (byte(0) == '\n' || byte(0) == '\t') return 0;
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) <= 0x9f) return 2;
+  if (byte(0) != 0xe2) return 0;
+  const bool turns = byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae;
+  const bool isolates = byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9;
+  return turns || isolates ? 3 : 0;
+}
+
+// The text with '?' for each such control; it keeps its lines.
+inline std::string WithoutControls(std::string_view text) {
+  std::string shown;
+  for (size_t at = 0; at < text.size();) {
+    const size_t control = ControlAt(text, at);
+    shown += control > 0 ? '?' : text[at];
+    at += std::max<size_t>(control, 1);
+  }
+  return shown;
+}
+
+// The same for a row of a table or a line of a log, which a name must not end: tabs and ends of lines become '?', too.
+inline std::string OneLine(std::string_view text) {
+  std::string line = WithoutControls(text);
+  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
+  return line;
+}
+
+}  // namespace hone
+
+#endif  // HONE_BASE_ONE_LINE_H_
