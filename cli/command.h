@@ -4,12 +4,11 @@
 //     void AddXCommand(CLI::App& app, absl::Status* result);
 // which adds the subcommand to `app`. Its options live in a shared_ptr captured by the callback, and the callback
 // assigns *result; it prints nothing on failure and never exits. Results go to standard output (with --json: one JSON
-// document and nothing else), progress to standard error. main adds every subcommand, parses, and returns
+// document and nothing else), progress to standard error (output.h). main adds every subcommand, parses, and returns
 // FinishCommand(result): start reading at cli/main.cc.
 #ifndef HONE_CLI_COMMAND_H_
 #define HONE_CLI_COMMAND_H_
 
-#include <cstdio>
 #include <string>
 
 #include "absl/status/status.h"
@@ -39,13 +38,7 @@ inline absl::Status RecordsMissingError(const std::string& message) {
 }
 
 // Prints "hone: <message>" on standard error unless `status` is OK, and returns the exit code of the process.
-inline int FinishCommand(const absl::Status& status) {
-  if (status.ok()) return kSuccess;
-  const std::string message(status.message());
-  std::fprintf(stderr, "hone: %s\n", message.c_str());
-  if (status.GetPayload(kMissingMark).has_value()) return kRecordsMissing;
-  return status.GetPayload(kUsageMark).has_value() ? kWrongUsage : kWorkFailed;
-}
+int FinishCommand(const absl::Status& status);
 
 }  // namespace hone::cli
 

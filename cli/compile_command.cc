@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/farm_devices.h"
 #include "cli/model_options.h"
+#include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/record_source.h"
 #include "cli/records_lock.h"
@@ -128,23 +130,40 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions
   return targets;
 }
 
+// The file that a path names in the end; it need not be there.
+std::filesystem::path Meant(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path followed = package::FollowLinks(path);
+  const std::filesystem::path whole =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(followed, error), error);
+  return error ? followed : whole;
+}
+
 // Nothing that is read may be written over.
 absl::Status CheckOutputs(const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
-  const std::vector<std::string> inputs = {options.model.models.front(), options.locked, records.string()};
+  std::vector<std::string> inputs = options.model.Files();
+  inputs.insert(inputs.end(), {options.locked, records.string()});
   HONE_RETURN_IF_ERROR(CheckIsNoInput(options.output, inputs));
-  if (options.header == options.output) return UsageError("the package and its --header cannot be one file");
+  if (options.header.empty()) return absl::OkStatus();
+  if (Meant(options.header) == Meant(options.output)) {
+    return UsageError(fmt::format("-o and --header name one file, {}; give each its own", options.output));
+  }
   return CheckIsNoInput(options.header, inputs);
 }
 
 absl::Status Compile(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(CheckOutputs(options));
-  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, options.model.Import());
+  HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
+  import.may_read = [&](const std::string& external) {
+    const absl::Status package = CheckIsNoInput(options.output, {external});
+    return package.ok() ? CheckIsNoInput(options.header, {external}) : package;
+  };
   HONE_ASSIGN_OR_RETURN(const std::vector<package::KernelOptions> targets, Targets(options));
   HONE_ASSIGN_OR_RETURN(const package::CompileSummary summary,
                         package::CompileModel(options.model.models.front(), import, targets, options.output));
   if (!options.header.empty()) HONE_RETURN_IF_ERROR(package::WriteTextFile(summary.cpp_header, options.header));
-  for (const std::string& warning : summary.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : summary.warnings) PrintMessage(fmt::format("warning: {}\n", warning));
   return options.json ? PrintJson(ToJson(summary)) : PrintText(ToText(summary, options.output));
 }
 
@@ -161,10 +180,13 @@ void AddCompileCommand(CLI::App& app, absl::Status* result) {
                    "be given again")
       ->expected(1)
       ->take_all();
-  command->add_option("-o,--output", options->output, "package to write")->required();
-  command->add_option("--header", options->header, "also write a C++ header with the model's inputs and outputs");
-  command->add_option("--locked", options->locked,
-                      "compile with exactly the schedules of this file (hone records lock), without records");
+  command->add_option("-o,--output", options->output, "package to write")->required()->check(NotEmpty);
+  command->add_option("--header", options->header, "also write a C++ header with the model's inputs and outputs")
+      ->check(NotEmpty);
+  command
+      ->add_option("--locked", options->locked,
+                   "compile with exactly the schedules of this file (hone records lock), without records")
+      ->check(NotEmpty);
   options->model.AddReproducersTo(command);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Compile(*options); });

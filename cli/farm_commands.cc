@@ -64,7 +64,7 @@ absl::Status Submit(FarmOptions& options) {
                     {"target", job.spec().target()},
                     {"devices", job.spec().devices()},
                     {"state", StateName(job.state())}});
-    text += fmt::format("  {}  {}\n", job.id(), TitleOf(job.spec()));
+    text += Row("  {}  {}", job.id(), TitleOf(job.spec()));
   }
   return options.json ? PrintJson({{"group", jobs.front().spec().group()}, {"jobs", list}}) : PrintText(text);
 }
@@ -80,10 +80,10 @@ absl::Status Jobs(FarmOptions& options) {
                                  "trials", "by", "model");
   for (const v1::Job& job : jobs) {
     document.push_back(JobToJson(job));
-    text += fmt::format("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}{}\n", job.id(),
-                        job.spec().group().empty() ? "-" : job.spec().group(), StateName(job.state()),
-                        job.spec().priority(), job.progress().trials(), job.spec().submitted_by(), TitleOf(job.spec()),
-                        job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for());
+    text += Row("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}{}", job.id(),
+                job.spec().group().empty() ? "-" : job.spec().group(), StateName(job.state()), job.spec().priority(),
+                job.progress().trials(), job.spec().submitted_by(), TitleOf(job.spec()),
+                job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for());
   }
   return options.json ? PrintJson({{"jobs", document}}) : PrintText(text);
 }
@@ -220,11 +220,10 @@ absl::Status Devices(FarmOptions& options) {
                         {"batches", d.batches_done()},
                         {"losses", d.losses()},
                         {"golden", GoldenToJson(d)}});
-    text +=
-        fmt::format("{:<16} {:<10} {:<12} {:<8} {:>8} {:>16}  {}: {}, {} threads{}{}\n", d.agent_id(),
-                    ActivityName(d.activity()), health, SandboxName(d.state().sandbox()), d.batches_done(),
-                    GoldenToText(d), d.state().device_id(), d.state().fingerprint().cpu_model(), d.state().threads(),
-                    LabelsToText(d.state()), d.health_reason().empty() ? "" : ": " + d.health_reason());
+    text += Row("{:<16} {:<10} {:<12} {:<8} {:>8} {:>16}  {}: {}, {} threads{}{}", d.agent_id(),
+                ActivityName(d.activity()), health, SandboxName(d.state().sandbox()), d.batches_done(), GoldenToText(d),
+                d.state().device_id(), d.state().fingerprint().cpu_model(), d.state().threads(),
+                LabelsToText(d.state()), d.health_reason().empty() ? "" : ": " + d.health_reason());
   }
   if (!response.trouble().empty())
     text += "everybody waits: the tracker can store nothing: " + response.trouble() + "\n";
@@ -254,8 +253,9 @@ absl::Status Drain(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices, KnownDevices(options.tracker));
   const bool known = std::ranges::find(devices, options.agent, &v1::Device::agent_id) != devices.end();
   if (!known) {
-    fmt::print(stderr, "no agent '{}' is here; {} (hone devices)\n", options.agent,
-               options.undo ? "it gets work when it comes" : "one of that name gets no work when it comes");
+    PrintMessage(
+        fmt::format("no agent '{}' is here; {} (hone devices)\n", options.agent,
+                    options.undo ? "it gets work when it comes" : "one of that name gets no work when it comes"));
   }
   return options.json ? PrintJson({{"agent", options.agent}, {"drained", !options.undo}, {"known", known}})
                       : absl::OkStatus();

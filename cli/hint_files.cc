@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<tuner::TiledTask>> ReadHintFiles(const std::vector<st
     absl::StatusOr<tuner::TvmLog> log = tuner::ReadTvmLog(text);
     if (!log.ok()) return Annotate(log.status(), "--hints " + file);
     if (text.bad()) return absl::DataLossError(fmt::format("--hints {}: {}", file, std::strerror(errno)));
-    fmt::print(stderr, "{}", Printable(ReportOf(file, *log)));
+    PrintMessage(ReportOf(file, *log));
     std::move(log->tasks.begin(), log->tasks.end(), std::back_inserter(tasks));
   }
   return tasks;
@@ -57,8 +57,7 @@ absl::Status AddHints(const std::vector<tuner::TiledTask>& tasks, v1::JobSpec& s
     }
     hinted += workload.hints().empty() ? 0 : 1;
   }
-  fmt::print(stderr, "{}: {} of {} workloads begin with hints\n", Printable(spec.name()), hinted,
-             spec.workloads_size());
+  PrintMessage(fmt::format("{}: {} of {} workloads begin with hints\n", spec.name(), hinted, spec.workloads_size()));
   return absl::OkStatus();
 }
 

@@ -95,6 +95,12 @@ using Method = grpc::Status (v1::IdentityService::Stub::*)(grpc::ClientContext*,
 
 template <typename Request, typename Response>
 absl::StatusOr<Response> Call(IdentityOptions& options, const Request& request, Method<Request, Response> method) {
+  if (SocketPath(options.tracker.address)) {
+    return UsageError(fmt::format(
+        "a tracker on a socket, as {}, has no identities, tokens or audit: whoever may open its socket may do "
+        "everything; ask one of a farm with certificates (hone pki init)",
+        options.tracker.address));
+  }
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   const auto stub = v1::IdentityService::NewStub(channel);
   grpc::ClientContext context;
@@ -122,7 +128,8 @@ absl::Status CreateToken(IdentityOptions& options) {
   request.set_name(options.name);
   request.set_uses(options.uses);
   absl::Duration life;
-  if (!absl::ParseDuration(options.expires, &life) || life <= absl::ZeroDuration()) {
+  if (!absl::ParseDuration(options.expires, &life) || life <= absl::ZeroDuration() ||
+      life == absl::InfiniteDuration()) {
     return UsageError(fmt::format("--expires {}: write it as 1h or 30m", options.expires));
   }
   request.mutable_time_to_live()->set_seconds(absl::ToInt64Seconds(life));
@@ -153,9 +160,8 @@ absl::Status ListTokens(IdentityOptions& options) {
                         {"uses_left", t.uses_left()},
                         {"expires", t.expires().seconds()},
                         {"by", t.created_by()}});
-    text += fmt::format("{:<9} {:<8} {:<16} {:<8} {:>4}  {:<19}  {}\n", t.id(), t.role(),
-                        t.name().empty() ? "any" : t.name(), StateOf(t), t.uses_left(), TimeText(t.expires()),
-                        t.created_by());
+    text += Row("{:<9} {:<8} {:<16} {:<8} {:>4}  {:<19}  {}", t.id(), t.role(), t.name().empty() ? "any" : t.name(),
+                StateOf(t), t.uses_left(), TimeText(t.expires()), t.created_by());
   }
   return options.json ? PrintJson({{"tokens", document}}) : PrintText(text);
 }
@@ -182,8 +188,7 @@ absl::Status ListIdentities(IdentityOptions& options) {
                         {"issued", i.issued().seconds()},
                         {"expires", i.expires().seconds()},
                         {"vouched_by", i.vouched_by()}});
-    text += fmt::format("{:<24} {:<8} {:<8} {:<19}  {}\n", i.name(), i.role(), state, TimeText(i.expires()),
-                        i.vouched_by());
+    text += Row("{:<24} {:<8} {:<8} {:<19}  {}", i.name(), i.role(), state, TimeText(i.expires()), i.vouched_by());
   }
   return options.json ? PrintJson({{"identities", document}}) : PrintText(text);
 }
@@ -194,7 +199,8 @@ absl::Status RevokeIdentity(IdentityOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto done, Call(options, request, &v1::IdentityService::Stub::RevokeIdentity));
   if (options.json) return PrintJson({{"name", options.name}, {"certificates", done.certificates()}});
   if (done.certificates() > 0) return absl::OkStatus();
-  fmt::print(stderr, "no good certificate of '{}' was known; one that is shown from now on is refused\n", options.name);
+  PrintMessage(
+      fmt::format("no good certificate of '{}' was known; one that is shown from now on is refused\n", options.name));
   return absl::OkStatus();
 }
 
@@ -214,8 +220,8 @@ absl::Status Audit(IdentityOptions& options) {
                         {"object", e.object()},
                         {"result", e.result()}});
     const std::string who = e.name().empty() ? "nobody known" : e.role() + " " + e.name();
-    text += fmt::format("{}  {:<20} {:<32} {:<20} {}  {}\n", TimeText(e.time()), who, e.method(), e.object(),
-                        e.result(), e.peer());
+    text +=
+        Row("{}  {:<20} {:<32} {:<20} {}  {}", TimeText(e.time()), who, e.method(), e.object(), e.result(), e.peer());
   }
   return options.json ? PrintJson({{"entries", document}}) : PrintText(text);
 }
@@ -281,8 +287,10 @@ void AddIdentityCommands(CLI::App& app, absl::Status* result) {
   AddTrackerCommand(*identity, "list", "everybody who has a certificate", std::make_shared<IdentityOptions>(),
                     ListIdentities, result);
   options = std::make_shared<IdentityOptions>();
-  AddTrackerCommand(*identity, "revoke", "refuse all certificates of a name, at once; the name is free again", options,
-                    RevokeIdentity, result)
+  AddTrackerCommand(
+      *identity, "revoke",
+      "refuse all certificates of a name, and tokens for it or made by it, at once; the name is free again", options,
+      RevokeIdentity, result)
       ->add_option("name", options->name, "as hone identity list shows it")
       ->required();
 

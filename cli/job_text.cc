@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/one_line.h"
 #include "tracker/job_json.h"
 
 namespace hone::cli {
@@ -46,13 +48,14 @@ std::string JobToText(const v1::Job& job) {
       fmt::format("{}: {}, {} trials in {} ({:.1f}/s), {}\n", TitleOf(job.spec()), StateName(job.state()), p.trials(),
                   Clock(p.seconds()), p.trials_per_second(), Failures(p));
   if (p.has_latency_before_seconds() && p.has_latency_after_seconds()) {
-    text += fmt::format("kernels together: {:.3f} ms untuned, {:.3f} ms tuned ({:.2f}x)\n",
-                        Milliseconds(p.latency_before_seconds()), Milliseconds(p.latency_after_seconds()),
-                        p.latency_before_seconds() / p.latency_after_seconds());
+    text += fmt::format("kernels together: {} untuned, {} tuned ({:.2f}x)\n", Latency(p.latency_before_seconds()),
+                        Latency(p.latency_after_seconds()), p.latency_before_seconds() / p.latency_after_seconds());
   }
   text += SpentToText(p);
   if (job.state() == v1::JOB_STATE_SUCCEEDED && p.trials() == 0 && job.spec().workloads_size() > 0) {
-    text += "nothing was left to measure: the records have as many trials as this budget makes; a larger one goes on\n";
+    text +=
+        "no trial was made: the records have as many as this budget makes, or as many as are worth making, or its time "
+        "was too short for one; hone records best tells what is known, hone records why what it was compared with\n";
   }
   if (!job.error().empty()) text += job.error() + "\n";
   return text;
@@ -64,6 +67,16 @@ std::string Clock(double seconds) {
   const auto s = static_cast<int64_t>(std::max(0.0, seconds));
   if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string Latency(double seconds) {
+  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "ns"}, {1e6, "us"}, {1e3, "ms"}};
+  const auto digits = [](double value) { return value < 9.995 ? 2 : value < 99.95 ? 1 : 0; };
+  for (const auto& [per_second, unit] : kUnits) {
+    const double value = seconds * per_second;
+    if (value < 999.5) return fmt::format("{:.{}f} {}", value, digits(value), unit);
+  }
+  return fmt::format("{:.{}f} s", seconds, digits(seconds));
 }
 
 std::string Failures(const v1::JobProgress& progress) {
@@ -95,7 +108,7 @@ std::string TitleOf(const v1::JobSpec& spec) {
   for (const auto& [name, value] : std::map(spec.labels().begin(), spec.labels().end())) {
     asked.push_back(fmt::format("{}={}", name, value));
   }
-  return asked.empty() ? title : fmt::format("{} on {}", title, fmt::join(asked, ", "));
+  return OneLine(asked.empty() ? title : fmt::format("{} on {}", title, fmt::join(asked, ", ")));
 }
 
 absl::Status FailureAmong(const std::vector<v1::Job>& jobs) {

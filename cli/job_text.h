@@ -18,6 +18,7 @@ bool HasEnded(v1::JobState state);
 // What the job is, in few words: "net.onnx for arm64 -mcpu=cortex-a72 on rpi4".
 std::string TitleOf(const v1::JobSpec& spec);
 std::string Clock(double seconds);                      // "1:02:03", "2:03"
+std::string Latency(double seconds);                    // "1.50 ms", "12.3 us": three digits of it
 std::string Failures(const v1::JobProgress& progress);  // "12% failed (3 crashed, 9 compile_error)"
 
 // The document of `hone tune --json` (design contract): times are sums over the model's kernels.

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "absl/time/clock.h"
+#include "base/one_line.h"
 #include "cli/job_text.h"
 #include "cli/output.h"
 
@@ -24,9 +25,9 @@ std::string Times(double before, double after) { return after > 0 ? fmt::format(
 std::string Best(const v1::JobProgress& progress) {
   if (!progress.has_latency_after_seconds()) return "";
   const double after = progress.latency_after_seconds();
-  if (!progress.has_latency_before_seconds()) return fmt::format("best {:.3f} ms, ", after * 1e3);
+  if (!progress.has_latency_before_seconds()) return fmt::format("best {}, ", Latency(after));
   const double before = progress.latency_before_seconds();
-  return fmt::format("best {:.3f} ms, untuned {:.3f} ms, {}; ", after * 1e3, before * 1e3, Times(before, after));
+  return fmt::format("best {}, untuned {}, {}; ", Latency(after), Latency(before), Times(before, after));
 }
 
 std::string Trials(const v1::Job& job) {
@@ -70,11 +71,12 @@ std::vector<Part> PartsOf(const v1::Job& job) {
 
 std::string RowOf(const Part& part) {
   const v1::WorkloadProgress& p = part.progress;
-  const auto ms = [](bool has, double seconds) { return has ? fmt::format("{:.4f}", seconds * 1e3) : "-"; };
+  const auto latency = [](bool has, double seconds) { return has ? Latency(seconds) : "-"; };
   return fmt::format("  {:>5} {:>4} {:>7} {:>11} {:>11} {:>7} {:>6}  {}",
                      p.has_best_seconds() ? fmt::format("{:.1f}%", part.share * 100) : "-",
                      fmt::format("x{}", part.spec->count()), p.trials(),
-                     ms(p.has_default_seconds(), p.default_seconds()), ms(p.has_best_seconds(), p.best_seconds()),
+                     latency(p.has_default_seconds(), p.default_seconds()),
+                     latency(p.has_best_seconds(), p.best_seconds()),
                      p.has_default_seconds() ? Times(p.default_seconds(), p.best_seconds()) : "-",
                      p.roofline_share() > 0 ? fmt::format("{:.0f}%", p.roofline_share() * 100) : "-",
                      part.spec->title().empty() ? part.spec->op() : part.spec->title());
@@ -85,7 +87,7 @@ std::vector<std::string> Table(const v1::Job& job, size_t rows) {
   const std::vector<Part> parts = PartsOf(job);
   if (rows < 3 || parts.empty()) return {};
   std::vector<std::string> lines = {fmt::format("  {:>5} {:>4} {:>7} {:>11} {:>11} {:>7} {:>6}  {}", "share", "runs",
-                                                "trials", "untuned ms", "best ms", "faster", "of max", "workload")};
+                                                "trials", "untuned", "best", "faster", "of max", "workload")};
   const bool all = parts.size() <= rows - 1;
   const size_t shown = all ? parts.size() : rows - 2;
   for (size_t i = 0; i < shown; ++i) lines.push_back(RowOf(parts[i]));
@@ -112,13 +114,6 @@ std::string Cut(const std::string& line, size_t columns) {
     taken += byte < 0x80 ? 1 : continues ? 0 : 2;
     if (taken > columns && !continues) return line.substr(0, i);
   }
-  return line;
-}
-
-// A name may have ends of lines and tabs too.
-std::string OneLine(std::string_view text) {
-  std::string line = Printable(text);
-  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
   return line;
 }
 
@@ -178,7 +173,7 @@ std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, 
     lines.resize(room - 1);
     lines.push_back("...");
   }
-  for (std::string& line : lines) line = Cut(OneLine(line), screen.columns);
+  for (std::string& line : lines) line = Cut(OneLine(Printable(line)), screen.columns);
   return lines;
 }
 
@@ -194,7 +189,7 @@ void JobView::Show(const v1::WatchJobResponse& heard) {
     next = now + kBetweenLines;
     const std::string title =
         several_ ? fmt::format("{}: {}: ", TitleOf(heard.job().spec()), StateName(heard.job().state())) : "";
-    fmt::print(stderr, "{}\n", OneLine(title + Line(heard, now)));
+    PrintMessage(OneLine(title + Line(heard, now)) + "\n");
     return;
   }
   const auto known = std::find_if(newest_.begin(), newest_.end(),

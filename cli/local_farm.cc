@@ -2,20 +2,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <fstream>
-#include <iterator>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
+#include "cli/output.h"
 
 namespace hone::cli {
 namespace {
@@ -30,16 +31,20 @@ std::filesystem::path OwnFolder() {
   return self.parent_path();
 }
 
-// Of what was written from byte `begin` on.
-std::string LastLines(const std::filesystem::path& path, std::uintmax_t begin) {
+// ": " and the last lines that were written from byte `begin` on, but for what is logged of a program that goes on;
+// empty where there is nothing else, as of one that was killed.
+std::string LastErrors(const std::filesystem::path& path, std::uintmax_t begin) {
   std::ifstream file(path);
   file.seekg(static_cast<std::streamoff>(begin));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  size_t start = text.size();
-  for (int lines = 0; lines < 3 && start != std::string::npos && start > 0; ++lines)
-    start = text.rfind('\n', start - 1);
-  return start == std::string::npos ? text : text.substr(std::min(start + 1, text.size()));
+  std::deque<std::string> errors;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.find("] [info] ") != std::string::npos || line.find("] [warning] ") != std::string::npos) {
+      continue;
+    }
+    errors.push_back(std::move(line));
+    if (errors.size() > 3) errors.pop_front();
+  }
+  return errors.empty() ? "" : fmt::format(": {}", fmt::join(errors, "\n"));
 }
 
 std::string Ending(int status) {
@@ -148,14 +153,14 @@ absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
     if (waitpid(children_[0].pid, &status, WNOHANG) > 0) {
       children_[0].pid = -1;
       // The tracker's own words say what is wrong (a records file that cannot be opened, say).
-      const std::string log = LastLines(children_[0].log, children_[0].logged);
+      const std::string log = LastErrors(children_[0].log, children_[0].logged);
       const size_t mark = log.rfind("hone-tracker: ");
       return absl::UnavailableError(mark != std::string::npos ? log.substr(mark + 14)
-                                                              : "the tracker " + Ending(status) + ": " + log);
+                                                              : "the tracker " + Ending(status) + log);
     }
     absl::SleepFor(absl::Milliseconds(10));
   }
-  return absl::DeadlineExceededError("the tracker does not start: " + LastLines(children_[0].log, children_[0].logged));
+  return absl::DeadlineExceededError("the tracker does not start" + LastErrors(children_[0].log, children_[0].logged));
 }
 
 absl::Status LocalFarm::Check() {
@@ -170,9 +175,10 @@ absl::Status LocalFarm::Check() {
       const std::string before =
           child.restarts > 1 ? fmt::format(" and has been started {} times already", child.restarts - 1) : "";
       return absl::UnavailableError(
-          fmt::format("{} {}{}: {}", child.program, Ending(status), before, LastLines(child.log, child.logged)));
+          fmt::format("{} {}{}{}", child.program, Ending(status), before, LastErrors(child.log, child.logged)));
     }
-    fmt::print(stderr, "{} {}; starting it again, nothing that was recorded is lost\n", child.program, Ending(status));
+    PrintMessage(
+        fmt::format("{} {}; starting it again, nothing that was recorded is lost\n", child.program, Ending(status)));
     HONE_RETURN_IF_ERROR(Spawn(child));
   }
   return absl::OkStatus();

@@ -155,6 +155,7 @@ absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string&
 }
 
 absl::StatusOr<LockFile> ReadLockFile(const std::string& path) {
+  errno = 0;  // an empty file sets none
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
   if (!file || !(content << file.rdbuf())) {

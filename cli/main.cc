@@ -1,18 +1,53 @@
 // The `hone` command: adds every subcommand, parses, and turns the result into an exit code (cli/command.h).
+#include <fmt/format.h>
+
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "CLI/CLI.hpp"
+#include "base/standard_streams.h"
 #include "cli/bench_command.h"
 #include "cli/command.h"
 #include "cli/compile_command.h"
 #include "cli/doctor_command.h"
 #include "cli/farm_commands.h"
 #include "cli/identity_commands.h"
+#include "cli/output.h"
 #include "cli/profile_command.h"
 #include "cli/records_command.h"
 #include "cli/run_command.h"
 #include "cli/tune_command.h"
 #include "cli/up_command.h"
 
+namespace hone::cli {
+namespace {
+
+// Why parsing ended before a command ran: --help and --version end here, too, with 0.
+int FinishParsing(const CLI::App& app, const CLI::ParseError& error) {
+  // CLI11 says only that a command is missing where the one that was given is unknown.
+  const CLI::App* last = &app;
+  std::string name = app.get_name();
+  while (!last->get_subcommands().empty()) {
+    last = last->get_subcommands().front();
+    name += " " + last->get_name();
+  }
+  const std::vector<std::string> unknown = last->remaining();
+  if (error.get_exit_code() != 0 && last->get_require_subcommand_min() > 0 && !unknown.empty()) {
+    return FinishCommand(
+        UsageError(fmt::format("{0} does not know '{1}'; {0} --help lists its commands", name, unknown.front())));
+  }
+  std::ostringstream help;
+  if (app.exit(error, help, std::cerr) != 0) return kWrongUsage;
+  return FinishCommand(PrintText(help.str()));
+}
+
+}  // namespace
+}  // namespace hone::cli
+
 int main(int argc, char** argv) {
+  hone::FillStandardStreams();
   CLI::App app("Hone makes neural networks fast on the device at hand", "hone");
   app.set_version_flag("--version", "hone " HONE_VERSION);
   app.require_subcommand(1);
@@ -30,8 +65,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // --help and --version end here too, with 0.
-    return app.exit(error) == 0 ? hone::cli::kSuccess : hone::cli::kWrongUsage;
+    return hone::cli::FinishParsing(app, error);
   }
   return hone::cli::FinishCommand(result);
 }

@@ -48,6 +48,8 @@ absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& 
   return NamedText{text.substr(0, equals), text.substr(equals + 1)};
 }
 
+bool IsFile(const std::string& bound) { return bound.ends_with(".npy"); }
+
 absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
@@ -98,8 +100,19 @@ void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {
 }
 
 void ModelOptions::AddReproducersTo(CLI::App* command) {
-  command->add_option("--reproducers", reproducers,
-                      "verify every pass of the compiler, and write a file for hone-opt into this folder if one fails");
+  command->add_option(
+      "--reproducers", reproducers,
+      "verify every pass of the compiler, and write a file into this folder if one fails, for hone-opt, "
+      "which is only in what is built from the sources");
+}
+
+std::vector<std::string> ModelOptions::Files() const {
+  std::vector<std::string> files = models;
+  for (const std::string& text : bindings) {
+    const std::string value = text.substr(text.rfind('=') + 1);
+    if (IsFile(value)) files.push_back(value);
+  }
+  return files;
 }
 
 absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
@@ -117,7 +130,7 @@ absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
     if (options.bound_inputs.contains(binding.name) || options.bound_texts.contains(binding.name)) {
       return UsageError(fmt::format("--bind names '{}' twice", binding.name));
     }
-    if (binding.value.ends_with(".npy")) {
+    if (IsFile(binding.value)) {
       HONE_ASSIGN_OR_RETURN(options.bound_inputs[binding.name], ReadConstant(binding.value));
     } else {
       options.bound_texts[binding.name] = binding.value;

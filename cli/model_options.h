@@ -34,6 +34,8 @@ struct ModelOptions {
   // --reproducers, for commands that compile here.
   void AddReproducersTo(CLI::App* command);
 
+  // The files that are named here, to be read: models, and those of --bind.
+  std::vector<std::string> Files() const;
   // Reads the files that --bind names. Usage errors name the option that makes no sense.
   absl::StatusOr<graph::ImportOptions> Import() const;
   // All, in the order given; no two are the same, and at least one.

@@ -11,18 +11,18 @@
 #include <utility>
 
 #include "base/status.h"
+#include "deploy/package/atomic_file.h"
 
 namespace hone::cli {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-absl::Status ArchiveError(std::string_view what, const std::string& path, zip_error_t* error) {
-  const std::string text = fmt::format("cannot {} '{}': {}", what, path, zip_error_strerror(error));
+absl::Status OpenError(const std::string& path, zip_error_t* error) {
+  const std::string text = fmt::format("cannot open .npz file '{}': {}", path, zip_error_strerror(error));
   const int reason = zip_error_code_system(error);
   if (zip_error_code_zip(error) == ZIP_ER_NOENT || reason == ENOENT) return absl::NotFoundError(text);
   if (reason == EACCES || reason == EPERM) return absl::PermissionDeniedError(text);
-  if (reason == ENOSPC || reason == EFBIG) return absl::ResourceExhaustedError(text);
   return absl::DataLossError(text);
 }
 
@@ -36,6 +36,58 @@ struct Discarder {
   void operator()(zip_t* archive) const { zip_discard(archive); }
 };
 
+struct SourceFreer {
+  void operator()(zip_source_t* source) const { zip_source_free(source); }
+};
+
+absl::StatusOr<std::vector<uint8_t>> ContentOf(zip_source_t* source) {
+  zip_stat_t facts;
+  if (zip_source_stat(source, &facts) != 0 || zip_source_open(source) != 0) {
+    return absl::DataLossError(zip_error_strerror(zip_source_error(source)));
+  }
+  std::vector<uint8_t> bytes(facts.size);
+  const bool read = zip_source_read(source, bytes.data(), bytes.size()) == static_cast<zip_int64_t>(bytes.size());
+  zip_source_close(source);
+  if (!read) return absl::DataLossError(zip_error_strerror(zip_source_error(source)));
+  return bytes;
+}
+
+// In memory, since libzip writes back and forth, which no device or pipe can do.
+absl::StatusOr<std::vector<uint8_t>> ArchiveOf(std::span<const ArrayView> arrays) {
+  zip_error_t error;
+  zip_error_init(&error);
+  const std::unique_ptr<zip_source_t, SourceFreer> whole(zip_source_buffer_create(nullptr, 0, 0, &error));
+  std::unique_ptr<zip_t, Discarder> archive(
+      whole == nullptr ? nullptr : zip_open_from_source(whole.get(), ZIP_CREATE | ZIP_TRUNCATE, &error));
+  if (archive == nullptr) return absl::ResourceExhaustedError(zip_error_strerror(&error));
+  zip_source_keep(whole.get());               // the archive frees it, too
+  std::vector<std::vector<uint8_t>> members;  // the archive reads them when it is closed
+  members.reserve(arrays.size());
+  const auto failed = [&] { return absl::ResourceExhaustedError(zip_strerror(archive.get())); };
+  for (const ArrayView& array : arrays) {
+    const std::string prefix = NpyPrefix(array.dtype, array.shape);
+    std::vector<uint8_t>& bytes = members.emplace_back(prefix.begin(), prefix.end());
+    bytes.insert(bytes.end(), array.data.begin(), array.data.end());
+    zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
+    const std::string name = array.name + std::string(kSuffix);
+    const zip_int64_t index =
+        source == nullptr ? -1 : zip_file_add(archive.get(), name.c_str(), source, ZIP_FL_ENC_UTF_8);
+    if (index < 0) {
+      zip_source_free(source);
+      return Annotate(failed(), name);
+    }
+    constexpr std::time_t kFirstZipDay = 315532800;  // 1980-01-01: the same arrays give the same file
+    const auto member = static_cast<zip_uint64_t>(index);
+    if (zip_set_file_compression(archive.get(), member, ZIP_CM_STORE, 0) != 0 ||
+        zip_file_set_mtime(archive.get(), member, kFirstZipDay, 0) != 0) {
+      return failed();
+    }
+  }
+  if (zip_close(archive.get()) != 0) return failed();
+  static_cast<void>(archive.release());  // zip_close has freed it
+  return ContentOf(whole.get());
+}
+
 }  // namespace
 
 void NpzReader::Closer::operator()(zip* archive) const { zip_discard(archive); }
@@ -48,7 +100,7 @@ absl::StatusOr<NpzReader> NpzReader::Open(const std::string& path) {
   if (reader.archive_ == nullptr) {
     zip_error_t error;
     zip_error_init_with_code(&error, code);
-    absl::Status status = ArchiveError("open .npz file", path, &error);
+    absl::Status status = OpenError(path, &error);
     zip_error_fini(&error);
     return status;
   }
@@ -89,14 +141,17 @@ absl::StatusOr<std::vector<uint8_t>> NpzReader::ReadMember(uint64_t index, const
   if (member == nullptr) {
     return absl::DataLossError(fmt::format("it cannot be unpacked: {}", zip_strerror(archive_.get())));
   }
-  // Grows with what is really there: the sizes that the archive and the header claim may be damaged.
-  constexpr size_t kPiece = size_t{1} << 20;
+  // Grows with what is really there: the sizes that the archive and the header claim may be damaged. Small at first,
+  // for archives of many small arrays.
+  constexpr size_t kLargestPiece = size_t{1} << 20;
+  size_t piece = size_t{4} << 10;
   std::vector<uint8_t> bytes;
   std::optional<NpyHeader> header;
   for (;;) {
     const size_t before = bytes.size();
-    bytes.resize(before + kPiece);
-    const zip_int64_t count = zip_fread(member.get(), bytes.data() + before, kPiece);
+    bytes.resize(before + piece);
+    const zip_int64_t count = zip_fread(member.get(), bytes.data() + before, piece);
+    piece = std::min(2 * piece, kLargestPiece);
     if (count < 0) {
       return absl::DataLossError(
           fmt::format("it is damaged: {}", zip_error_strerror(zip_file_get_error(member.get()))));
@@ -114,39 +169,11 @@ absl::StatusOr<std::vector<uint8_t>> NpzReader::ReadMember(uint64_t index, const
 }
 
 absl::Status WriteNpz(const std::string& path, std::span<const ArrayView> arrays) {
-  int code = 0;
-  std::unique_ptr<zip_t, Discarder> archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
-  if (archive == nullptr) {
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    absl::Status status = ArchiveError("create .npz file", path, &error);
-    zip_error_fini(&error);
-    return status;
-  }
-  std::vector<std::vector<uint8_t>> members;  // the archive reads them when it is closed
-  members.reserve(arrays.size());
-  for (const ArrayView& array : arrays) {
-    const std::string prefix = NpyPrefix(array.dtype, array.shape);
-    std::vector<uint8_t>& bytes = members.emplace_back(prefix.begin(), prefix.end());
-    bytes.insert(bytes.end(), array.data.begin(), array.data.end());
-    zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
-    const std::string name = array.name + std::string(kSuffix);
-    const zip_int64_t index =
-        source == nullptr ? -1 : zip_file_add(archive.get(), name.c_str(), source, ZIP_FL_ENC_UTF_8);
-    if (index < 0) {
-      zip_source_free(source);
-      return Annotate(ArchiveError("write .npz file", path, zip_get_error(archive.get())), name);
-    }
-    constexpr std::time_t kFirstZipDay = 315532800;  // 1980-01-01: the same arrays give the same file
-    const auto member = static_cast<zip_uint64_t>(index);
-    if (zip_set_file_compression(archive.get(), member, ZIP_CM_STORE, 0) != 0 ||
-        zip_file_set_mtime(archive.get(), member, kFirstZipDay, 0) != 0) {
-      return ArchiveError("write .npz file", path, zip_get_error(archive.get()));
-    }
-  }
-  if (zip_close(archive.get()) != 0) return ArchiveError("write .npz file", path, zip_get_error(archive.get()));
-  static_cast<void>(archive.release());  // zip_close has freed it
-  return absl::OkStatus();
+  const absl::StatusOr<std::vector<uint8_t>> bytes = ArchiveOf(arrays);
+  if (!bytes.ok()) return Annotate(bytes.status(), fmt::format("cannot make .npz file '{}'", path));
+  HONE_ASSIGN_OR_RETURN(package::AtomicFile file, package::AtomicFile::Create(path));
+  HONE_RETURN_IF_ERROR(file.Write(*bytes));
+  return file.Commit();
 }
 
 }  // namespace hone::cli

@@ -53,7 +53,7 @@ struct ArrayView {
   std::span<const uint8_t> data;  // row-major
 };
 
-// Uncompressed, under a temporary name and then renamed. The same arrays (at least one) give the same bytes.
+// Uncompressed, as an AtomicFile of deploy/package. The same arrays (at least one) give the same bytes.
 absl::Status WriteNpz(const std::string& path, std::span<const ArrayView> arrays);
 
 }  // namespace hone::cli

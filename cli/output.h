@@ -1,14 +1,19 @@
-// What commands print on standard output: one JSON document, or text. A reader that got only half must not look like
-// success, so both report what the system says. Names that others have chosen (of models, jobs, devices) are in it: on
-// a terminal they must not be able to command it.
+// What commands print. On standard output one JSON document, or text: a reader that got only half must not look like
+// success, so both report what the system says. On standard error messages, which end no work where nobody takes them.
+// Names that others have chosen (of models, jobs, devices) are in all of it: they must not be able to command a
+// terminal, nor to end a row of a table.
 #ifndef HONE_CLI_OUTPUT_H_
 #define HONE_CLI_OUTPUT_H_
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/one_line.h"
 #include "nlohmann/json.hpp"
 
 namespace hone::cli {
@@ -20,6 +25,15 @@ std::string Printable(std::string_view text);
 // Unavailable if standard output does not take it all (a full disk, a closed pipe). A terminal gets what is Printable.
 absl::Status PrintText(const std::string& text);
 absl::Status PrintJson(const nlohmann::ordered_json& document);
+
+// A row of a table: one line, whatever is in its cells.
+template <typename... Cells>
+std::string Row(fmt::format_string<Cells...> format, Cells&&... cells) {
+  return OneLine(fmt::format(format, std::forward<Cells>(cells)...)) + "\n";
+}
+
+// On standard error, for people: what is Printable of the text. Where it cannot be written, it is lost.
+void PrintMessage(std::string_view text);
 
 // A usage error where the file that is to be written is one that is read: what was in it would be lost. Of `inputs`
 // those that are empty, or not there, are none.

@@ -12,6 +12,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/median.h"
+#include "base/one_line.h"
 #include "base/roofline.h"
 #include "base/status.h"
 #include "cli/loaded_package.h"
@@ -176,18 +177,17 @@ std::string Indented(std::string_view text) {
 std::string ProfileToText(const Profile& profile) {
   std::string text = fmt::format(
       "{} for {}: {:.3f} ms in kernels, {} threads, {} runs\nthe device: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n\n",
-      profile.model_name, profile.target, 1e3 * profile.seconds, profile.threads, profile.runs,
+      OneLine(profile.model_name), OneLine(profile.target), 1e3 * profile.seconds, profile.threads, profile.runs,
       1e-9 * profile.roofline.flops_per_second, 1e-9 * profile.roofline.levels.back().bytes_per_second);
   text += fmt::format("{:>10} {:>6} {:>6} {:>9} {:>9}  {}\n", "ms", "time", "calls", "GFLOP/s", "roofline", "kernel");
   for (const KernelProfile& kernel : profile.kernels) {
-    text +=
-        fmt::format("{:>10.4f} {:>5.1f}% {:>6} {:>9.1f} {:>8.1f}%  {} {}\n", 1e3 * kernel.seconds,
-                    100 * ShareOf(kernel, profile), kernel.calls, kernel.Gflops(),
-                    100 * kernel.RooflineShare(profile.roofline), kernel.kernel.operator_name, kernel.kernel.symbol);
+    text += Row("{:>10.4f} {:>5.1f}% {:>6} {:>9.1f} {:>8.1f}%  {} {}", 1e3 * kernel.seconds,
+                100 * ShareOf(kernel, profile), kernel.calls, kernel.Gflops(),
+                100 * kernel.RooflineShare(profile.roofline), kernel.kernel.operator_name, kernel.kernel.symbol);
   }
   text += "\nschedules\n";
   for (const KernelProfile& kernel : profile.kernels) {
-    text += fmt::format("  {}\n{}\n", kernel.kernel.symbol, Indented(kernel.kernel.schedule));
+    text += fmt::format("  {}\n{}\n", OneLine(kernel.kernel.symbol), Indented(kernel.kernel.schedule));
   }
   return text;
 }

@@ -3,13 +3,14 @@
 #include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/option_checks.h"
 #include "cli/tracker_records.h"
 #include "records/default_path.h"
 
 namespace hone::cli {
 
 void RecordSourceOptions::AddTo(CLI::App* command) {
-  command->add_option("--records", records, "records file (default: ~/.local/share/hone/records.db)");
+  command->add_option("--records", records, "records file (default: ~/.local/share/hone/records.db)")->check(NotEmpty);
   tracker.AddTo(command, false);
 }
 

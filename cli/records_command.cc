@@ -4,6 +4,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "cli/option_checks.h"
 #include "cli/records_exchange.h"
 #include "cli/records_lock.h"
 #include "cli/records_options.h"
@@ -46,7 +47,7 @@ class VerbAdder {
         Add("best", "the fastest verified schedule of each workload, target, device and compiler", RunBest);
     AddFilter(best, options);
     AddModel(best, options);
-    best->add_option("--limit", options.filter.limit, "winners shown at most");
+    best->add_option("--limit", options.filter.limit, "winners shown at most")->check(WholeUpTo(INT64_MAX));
     best->add_flag("--csv", options.csv, "print comma-separated values");
 
     CLI::App* query = Add("query", "records in the order they were made, failures included", RunQuery);
@@ -54,14 +55,15 @@ class VerbAdder {
     AddModel(query, options);
     query->add_option("--failed", options.failure, "only failures of this kind, or any");
     query->add_flag("--confirmed", options.filter.confirmed_only, "only timings of a final comparison");
-    query->add_option("--after", options.filter.after_row, "only rows after this one");
-    query->add_option("--limit", options.filter.limit, "records shown at most");
+    query->add_option("--after", options.filter.after_row, "only rows after this one")->check(WholeUpTo(INT64_MAX));
+    query->add_option("--limit", options.filter.limit, "records shown at most")->check(WholeUpTo(INT64_MAX));
     query->add_flag("--csv", options.csv, "print comma-separated values");
 
     CLI::App* why = Add("why", "the winner of a workload, its rivals, and what decided between them", RunWhy);
     AddFilter(why, options);
     AddModel(why, options);
-    why->add_option("--limit", options.filter.limit, "rivals shown of each winner at most (default 5)");
+    why->add_option("--limit", options.filter.limit, "rivals shown of each winner at most (default 5)")
+        ->check(WholeUpTo(INT64_MAX));
 
     CLI::App* stats = Add("stats", "how many records, workloads, devices and failures", RunStats);
     stats->add_flag("--csv", options.csv, "print comma-separated values");
@@ -71,7 +73,7 @@ class VerbAdder {
     CLI::App* to = Add("export", "write records as lines of JSON", RunExport);
     AddFilter(to, *options_);
     options_->model.AddTargetTo(to, ModelOptions::Count::kOne);
-    to->add_option("-o,--output", options_->file, "file to write; standard output without it");
+    to->add_option("-o,--output", options_->file, "file to write; standard output without it")->check(NotEmpty);
 
     CLI::App* from = Add("import", "add records from lines of JSON; those there already are skipped", RunImport);
     from->add_option("file", options_->file, "file to read, or - for standard input")->required();
@@ -97,7 +99,7 @@ class VerbAdder {
     lock->add_option("--device", options_->filter.device_fingerprint, "only records of this device, as of best");
     lock->add_option("--compiler", options_->filter.compiler_version, "compiler version, as stored");
     lock->add_flag("--require", options_->require, "exit code 3, and no file, where a workload has no record");
-    lock->add_option("-o,--output", options_->file, "file to write")->required();
+    lock->add_option("-o,--output", options_->file, "file to write")->required()->check(NotEmpty);
   }
 
  private:

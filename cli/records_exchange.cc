@@ -101,6 +101,8 @@ absl::Status RunImport(const RecordsOptions& options) {
       return absl::NotFoundError(fmt::format("cannot read {}: {}", options.file, std::strerror(errno)));
     }
   }
+  HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(records.string(), {options.file}));
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(const records::ImportReport report, records::Import(*source, from_stdin ? std::cin : file));
   HONE_RETURN_IF_ERROR(PrintReport(report, options.json));

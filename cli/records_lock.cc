@@ -41,7 +41,8 @@ absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const r
                                           const records::Source* source, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(Place place, PlaceOf(target));
   if (!filter.device_fingerprint.empty()) place.device_fingerprint = filter.device_fingerprint;
-  HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, options.model.Import());
+  HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
+  import.may_read = [&](const std::string& external) { return CheckIsNoInput(options.file, {external}); };
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(options.model.models.front(), import, target));
   std::mutex mutex;
   std::map<std::string, std::vector<Usable>> known;  // by digest
@@ -58,7 +59,7 @@ absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const r
   LockedProgram program{place.target, {}};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const package::CompiledKernel& kernel = kernels[i];
-    for (const std::string& warning : kernel.warnings) fmt::print(stderr, "warning: {}\n", warning);
+    for (const std::string& warning : kernel.warnings) PrintMessage(fmt::format("warning: {}\n", warning));
     LockedWorkload workload{kernel.digest, plan.workloads[i].op, 0, kernel.schedule, std::nullopt};
     workload.calls = std::count_if(plan.calls.begin(), plan.calls.end(), [&](const graph::PlanCall& call) {
       return static_cast<size_t>(call.workload) == i;
@@ -140,7 +141,9 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
 
 absl::Status RunLock(const RecordsOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, {options.model.models.front(), records.string()}));
+  std::vector<std::string> inputs = options.model.Files();
+  inputs.push_back(records.string());
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, inputs));
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, options.model.Targets());
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());

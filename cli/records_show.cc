@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/median.h"
+#include "base/one_line.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/csv.h"
@@ -63,7 +64,7 @@ absl::Status PrintBestOfModel(const RecordsOptions& options, const ModelRecords&
   const size_t all = found.entries.size();
   if (!options.json) {
     HONE_RETURN_IF_ERROR(PrintText(text));
-    fmt::print(stderr, "{} of {} workloads have a record for {}\n", all - found.missing, all, found.target);
+    PrintMessage(fmt::format("{} of {} workloads have a record for {}\n", all - found.missing, all, found.target));
     return absl::OkStatus();
   }
   return PrintJson({{"model", options.model.models.front()},
@@ -110,8 +111,8 @@ class RowPrinter {
   }
   static std::string TextLine(const StoredRecord& stored) {
     const Record& record = stored.record;
-    return fmt::format("{}  {:.12}  {}  {}  {}\n", stored.row, record.key.workload_digest, Utc(record.measured_at),
-                       record.operator_label, OutcomeText(record));
+    return cli::Row("{}  {:.12}  {}  {}  {}", stored.row, record.key.workload_digest, Utc(record.measured_at),
+                    record.operator_label, OutcomeText(record));
   }
   static bool InCsv(const records::Column& column) { return column.name != "text"; }
   static std::vector<std::string> CsvNames() {
@@ -213,9 +214,9 @@ std::string BestText(const BestRecord& best) {
   const Record& record = best.stored.record;
   return fmt::format(
       "{:.12}  {}\n    {:.4f} ms  {:.1f} GFLOP/s  best of {} records, {}, {}\n    target {}, device {}, {}\n    {}\n",
-      record.key.workload_digest, record.operator_label, best.median_seconds * 1e3,
+      record.key.workload_digest, OneLine(record.operator_label), best.median_seconds * 1e3,
       record.flops / best.median_seconds * 1e-9, best.records, ComparisonOf(best), Utc(record.measured_at),
-      record.key.target, record.key.device_fingerprint, record.key.compiler_version,
+      OneLine(record.key.target), OneLine(record.key.device_fingerprint), OneLine(record.key.compiler_version),
       record.schedule.empty() ? "(unscheduled)" : record.schedule);
 }
 
@@ -240,7 +241,7 @@ absl::Status RunBest(const RecordsOptions& options) {
   }
   if (options.csv) return PrintCsv(list);
   if (options.json) return PrintJson({{"best", std::move(list)}});
-  if (winners.empty()) fmt::print(stderr, "no verified timing matches\n");
+  if (winners.empty()) PrintMessage("no verified timing matches\n");
   return PrintText(text);
 }
 
@@ -260,7 +261,9 @@ absl::Status RunQuery(const RecordsOptions& options) {
     last = stored.row;
     return printer.Row(stored);
   }));
-  if (rows > filter.limit) fmt::print(stderr, "stopped at {} records; --after {} shows the next\n", filter.limit, last);
+  if (rows > filter.limit) {
+    PrintMessage(fmt::format("stopped at {} records; --after {} shows the next\n", filter.limit, last));
+  }
   return printer.End(ordered_json::object());
 }
 

@@ -151,7 +151,7 @@ absl::Status RunWhy(const RecordsOptions& options) {
       if (counts[verdict] > 0) text += fmt::format("    {}: {}\n", counts[verdict], InWords(verdict));
     }
   }
-  if (winners.empty()) fmt::print(stderr, "no verified timing matches\n");
+  if (winners.empty()) PrintMessage("no verified timing matches\n");
   return options.json ? PrintJson({{"why", std::move(list)}}) : PrintText(text);
 }
 

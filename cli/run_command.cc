@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "cli/loaded_package.h"
 #include "cli/npz.h"
+#include "cli/option_checks.h"
 #include "cli/output.h"
 #include "deploy/runtime/dtype.h"
 
@@ -105,7 +106,9 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
   CLI::App* command = app.add_subcommand("run", "run a package once on arrays from a .npz file");
   command->add_option("PACKAGE", options->package, "the package, as hone compile writes it")->required();
   command->add_option("--input", options->input, "the inputs by name, a .npz file");
-  command->add_option("--output", options->output, "where to write the outputs by name, a .npz file")->required();
+  command->add_option("--output", options->output, "where to write the outputs by name, a .npz file")
+      ->required()
+      ->check(NotEmpty);
   command->add_option("--threads", options->threads, "threads that compute; 0: one per core of the fastest kind")
       ->check(CLI::Range(0, 4096));
   command->callback([options, result] { *result = Run(*options); });

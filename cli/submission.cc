@@ -11,11 +11,14 @@
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "base/identity.h"
+#include "base/one_line.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"
 #include "cli/hint_files.h"
 #include "cli/model_workloads.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
 #include "cli/until.h"
 #include "tuner/search_parts.h"
 
@@ -56,7 +59,7 @@ absl::Status SetEnd(const SearchOptions& search, v1::JobSpec& spec) {
   }
   if (!search.time.empty()) {
     absl::Duration time;
-    if (!absl::ParseDuration(search.time, &time) || time <= absl::ZeroDuration()) {
+    if (!absl::ParseDuration(search.time, &time) || time <= absl::ZeroDuration() || time == absl::InfiniteDuration()) {
       return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", search.time));
     }
     spec.mutable_time_budget()->set_seconds(absl::ToInt64Seconds(time));
@@ -84,15 +87,16 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
 void SearchOptions::AddTo(CLI::App* command) {
   command->add_option("--trials", trials, "most candidates to measure, of each job; 0 for no limit")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m");
-  command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00");
+  command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m")->check(NotEmpty);
+  command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00")
+      ->check(NotEmpty);
   command
       ->add_option("--device", devices,
                    "device of the farm to tune on, and without --target also for: AGENT, AGENT/DEVICE, LABEL or "
                    "NAME=VALUE; may be given again for any of them; A,B is what is both")
       ->expected(1)
       ->take_all();
-  command->add_option("--seed", seed, "seed of the search")->capture_default_str();
+  command->add_option("--seed", seed, "seed of the search")->check(WholeUpTo(UINT64_MAX))->capture_default_str();
   command
       ->add_option("--space", space,
                    "which schedules to search: all, template (written for an operator) or sketch (derived for any)")
@@ -128,7 +132,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
   HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
   v1::JobSpec spec;
   spec.set_request_id(RandomId());
-  spec.set_name(Printable(std::filesystem::path(path).filename().string()));  // a name of a file may be any bytes
+  spec.set_name(OneLine(Printable(std::filesystem::path(path).filename().string())));  // it may be any bytes
   spec.set_target(target::Print(part.target));
   spec.set_threads(part.target.threads);
   spec.set_seed(search.seed);

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
+#include "cli/option_checks.h"
 
 namespace hone::cli {
 namespace {
@@ -24,7 +25,10 @@ void TimedRunOptions::AddTo(CLI::App* command) {
   command->add_option("PACKAGE", package, "the package, as hone compile writes it")->required();
   command->add_option("--threads", threads, "threads that compute; 0: one per core of the fastest kind")
       ->check(CLI::Range(0, 4096));
-  command->add_option("--seconds", seconds, "how long to measure")->check(CLI::Range(0.0, 1e6))->capture_default_str();
+  command->add_option("--seconds", seconds, "how long to measure")
+      ->check(CLI::Range(0.0, 1e6))
+      ->check(NoNan)
+      ->capture_default_str();
   command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 

@@ -2,17 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+
 #include "CLI/CLI.hpp"
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
+#include "pki/farm_link.h"
 #include "pki/identity_folder.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
+namespace {
+
+// Once, however often a command connects.
+void Warn(const std::string& text) {
+  static std::once_flag warned;
+  std::call_once(warned, [&] { PrintMessage(fmt::format("warning: {}\n", text)); });
+}
+
+}  // namespace
 
 void TrackerOptions::AddTo(CLI::App* command, bool is_required) {
   required = is_required;
-  CLI::Option* option = command->add_option("--tracker", address, "tracker of the farm, HOST:PORT or unix:/PATH");
+  CLI::Option* option =
+      command->add_option("--tracker", address, "tracker of the farm, HOST:PORT or unix:/PATH")->check(NotEmpty);
   // Only where nothing else is meant: a variable must not turn a local `hone tune` into one of the farm.
   if (required) {
     option->envname("HONE_TRACKER");
@@ -35,7 +51,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> TrackerOptions::Connect() {
   if (const auto host = HostOf(address); !host.ok()) {
     return UsageError(fmt::format("tracker {}; or unix:/PATH", std::string(host.status().message())));
   }
-  HONE_RETURN_IF_ERROR(pki::IdentityIn(identity).status());
+  HONE_ASSIGN_OR_RETURN(const std::string warning, pki::CheckCertificateIn(identity, absl::Now()));
+  if (!warning.empty()) Warn(warning);
   return OpenChannel(address, pki::FilesIn(identity));
 }
 

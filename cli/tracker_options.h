@@ -23,7 +23,8 @@ struct TrackerOptions {
   // required: the command makes no sense without a tracker; without --tracker it is the one that the user has joined.
   void AddTo(CLI::App* command, bool required);
   bool given() const { return !address.empty(); }
-  // Fills in what was not given. An error wherever a tracker is required and none is known: it says what to do.
+  // Fills in what was not given. An error wherever a tracker is required and none is known, and where the certificate
+  // is none that a tracker takes (pki::CheckCertificateIn): it says what to do. One that ends soon is warned of.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect();
 };
 

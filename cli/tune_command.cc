@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
@@ -16,6 +17,7 @@
 #include "cli/job_text.h"
 #include "cli/job_view.h"
 #include "cli/local_farm.h"
+#include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/own_device.h"
 #include "cli/submission.h"
@@ -76,6 +78,9 @@ absl::Status Tune(TuneOptions options) {
   if (!options.tracker.given() && !options.search.devices.empty()) {
     return UsageError("--device names devices of a farm: give its --tracker; without one, --target says what is tuned");
   }
+  std::vector<std::string> inputs = options.model.Files();
+  inputs.insert(inputs.end(), options.search.hints.begin(), options.search.hints.end());
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.records, inputs));
   if (!options.search.HasEnd()) options.search.time = "10m";
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, Specs(options));
   const Interrupts interrupts;
@@ -89,7 +94,7 @@ absl::Status Tune(TuneOptions options) {
   const auto idle = [&]() -> absl::Status {
     if (interrupts.Seen() && !cancelled) {
       cancelled = true;
-      fmt::print(stderr, "\nstopping; everything measured so far is kept\n");
+      PrintMessage("\nstopping; everything measured so far is kept\n");
       for (const v1::Job& job : jobs) HONE_RETURN_IF_ERROR(client.Cancel(job.id()).status());
     }
     if (!farm.has_value()) return absl::OkStatus();
@@ -120,7 +125,8 @@ void AddTuneCommand(CLI::App& app, absl::Status* result) {
   options->model.AddTo(command, ModelOptions::Count::kOne, ModelOptions::Count::kSeveral);
   options->tracker.AddTo(command, false);
   options->search.AddTo(command);
-  command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)");
+  command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)")
+      ->check(NotEmpty);
   options->model.AddReproducersTo(command);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Tune(*options); });

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include "base/thread_pool.h"
 #include "cli/interrupts.h"
 #include "cli/local_farm.h"
+#include "cli/output.h"
 #include "records/default_path.h"
 
 namespace hone::cli {
@@ -82,11 +82,12 @@ absl::Status Up(const UpOptions& options) {
                                                           .state = state,
                                                           .http_port = options.port,
                                                           .most_restarts = 0}));
-  fmt::print("dashboard: {}\n", farm.dashboard());
-  fmt::print("tracker:   {}\n", farm.address());
-  fmt::print("In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx\n", QuotedForShell(farm.address()));
-  fmt::print("Ctrl-C ends it; jobs and records stay in {}\n", state.string());
-  std::fflush(stdout);
+  HONE_RETURN_IF_ERROR(
+      PrintText(fmt::format("dashboard: {}\n"
+                            "tracker:   {}\n"
+                            "In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx\n"
+                            "Ctrl-C ends it; jobs and records stay in {}\n",
+                            farm.dashboard(), farm.address(), QuotedForShell(farm.address()), state.string())));
   while (!interrupts.Seen()) {
     HONE_RETURN_IF_ERROR(farm.Check());
     absl::SleepFor(kLook);

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "base/private_folder.h"
+#include "pki/farm_link.h"
 #include "pki/identity_folder.h"
 #include "pki/join.h"
 #include "transport/transport.h"
@@ -11,6 +12,7 @@
 namespace hone::agent {
 namespace {
 
+constexpr char kAnew[] = "remove identity.pem, and join with a new token of an admin";
 constexpr absl::Duration kMuchSkew = absl::Seconds(5);
 constexpr absl::Duration kSoon = absl::Hours(24 * 14);
 
@@ -43,18 +45,16 @@ Finding CheckFolder(const std::filesystem::path& folder) {
 Finding CheckCertificate(const pki::CertificateFacts& facts, bool renewed, absl::Time now) {
   const int64_t days = (facts.until - now) / absl::Hours(24);
   const std::string until = absl::FormatTime("%Y-%m-%d", facts.until, absl::UTCTimeZone());
-  const std::string anew = "remove the folder of the identity, and join with a new token of an admin";
   if (now < facts.from) {
     return {"certificate", Verdict::kBad, "it is not valid yet: this machine's clock is behind",
             "sudo timedatectl set-ntp true"};
   }
-  if (now >= facts.until) return {"certificate", Verdict::kBad, fmt::format("it ended on {}", until), anew};
   const std::string what = fmt::format("good until {}, {} days", until, days);
   if (renewed && now > pki::RenewalTime(facts) + (facts.until - pki::RenewalTime(facts)) / 4) {
     return {"certificate", Verdict::kBad, what + "; its program should have renewed it by now",
             "systemctl restart hone-agent; journalctl -u hone-agent    # which says why"};
   }
-  if (!renewed && facts.until - now < kSoon) return {"certificate", Verdict::kNote, what, anew};
+  if (!renewed && facts.until - now < kSoon) return {"certificate", Verdict::kNote, what, kAnew};
   return {"certificate", Verdict::kGood, what, ""};
 }
 
@@ -77,9 +77,15 @@ Finding NoTracker(const std::string& address, const absl::Status& why) {
 std::vector<Finding> CheckIdentity(const std::filesystem::path& folder, const std::string& address, bool renewed) {
   std::vector<Finding> findings = {CheckFolder(folder)};
   if (findings.front().verdict != Verdict::kGood) return findings;
+  const absl::Time now = absl::Now();
+  // A tracker says nothing to one that it cannot take, whether it is well or not.
+  if (const absl::Status taken = pki::CheckCertificateIn(folder, now).status(); !taken.ok()) {
+    findings.push_back({"certificate", Verdict::kBad, Text(taken), kAnew});
+    return findings;
+  }
   const auto pem = pki::ReadFile(pki::FilesIn(folder).identity);
   const auto facts = pem.ok() ? pki::ReadCertificate(*pem) : pem.status();
-  if (facts.ok()) findings.push_back(CheckCertificate(*facts, renewed, absl::Now()));
+  if (facts.ok()) findings.push_back(CheckCertificate(*facts, renewed, now));
   std::string tracker = address;
   if (const auto settings = pki::ReadSettings(folder); tracker.empty() && settings.ok()) tracker = settings->tracker;
   if (!tracker.empty() && !SocketPath(tracker)) findings.push_back(AskTracker(folder, tracker));

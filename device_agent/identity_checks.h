@@ -15,7 +15,7 @@
 namespace hone::agent {
 
 Finding CheckFolder(const std::filesystem::path& folder);  // closed to others, with an identity
-// renewed: by the program itself, as agents and tuners do.
+// Of one that a tracker can take (pki::CheckCertificateIn). renewed: by the program itself, as agents and tuners do.
 Finding CheckCertificate(const pki::CertificateFacts& facts, bool renewed, absl::Time now);
 // A call went out at `sent`, came back at `heard`, and the tracker's clock said `there`.
 Finding CheckSkew(absl::Time sent, absl::Time there, absl::Time heard);

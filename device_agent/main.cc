@@ -21,6 +21,8 @@
 #include "base/cpu_cores.h"
 #include "base/host_lock.h"
 #include "base/identity.h"
+#include "base/one_line.h"
+#include "base/standard_streams.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "base/thread_pool.h"
@@ -222,6 +224,9 @@ absl::StatusOr<std::string> JoinAs(pki::Token token, const Options& options) {
   return pki::Join(options.identity, join);
 }
 
+// Whether standard output took it.
+bool Print(const std::string& text) { return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0; }
+
 // The labels are checked here too: what is wrong with them must not be found at the first start.
 absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ParseToken(options.token));
@@ -236,17 +241,18 @@ absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(const std::string name, JoinAs(std::move(token), options));
   // Said aloud, because it is by this name that jobs ask for it.
   const bool other = options.name.empty() && name != HostName();
-  fmt::print("joined as '{}'{}\n", name,
-             other ? fmt::format(" (not '{}', as this host is called: another has that name, or the token gives this)",
-                                 HostName())
-                   : "");
+  Print(fmt::format(
+      "joined as '{}'{}\n", name,
+      other ? fmt::format(" (not '{}', as this host is called: another has that name, or the token gives this)",
+                          HostName())
+            : ""));
   if (options.user.empty()) {
     const bool usual = options.identity == pki::DefaultFolder(Role::kAgent).value_or("");
-    fmt::print("hone-agent{} starts it\n", usual ? "" : " --identity " + options.identity);
+    Print(fmt::format("hone-agent{} starts it\n", usual ? "" : " --identity " + options.identity));
   } else if (RestartService()) {
-    fmt::print("the service hone-agent runs, and will after every start of this machine\n");
+    Print("the service hone-agent runs, and will after every start of this machine\n");
   } else {
-    fmt::print("start it with: systemctl restart hone-agent\n");
+    Print("start it with: systemctl restart hone-agent\n");
   }
   return absl::OkStatus();
 }
@@ -303,8 +309,8 @@ absl::StatusOr<int> Doctor(Options options) {
     user.emplace(std::move(acting));
   }
   const std::vector<Finding> findings = Examine({options.identity, options.tracker, true});
-  fmt::print("{}", options.json ? FindingsAsJson(findings) : FindingsAsText(findings));
-  return AllFine(findings) ? 0 : 1;
+  const bool printed = Print(options.json ? FindingsAsJson(findings) : FindingsAsText(findings));
+  return AllFine(findings) && printed ? 0 : 1;
 }
 
 struct Commands {
@@ -356,7 +362,7 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
 
 int Finish(const absl::Status& status) {
   if (status.ok()) return 0;
-  std::fprintf(stderr, "hone-agent: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "hone-agent: %s\n", WithoutControls(std::string(status.message())).c_str());
   return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
 }
 
@@ -396,4 +402,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace hone::agent
 
-int main(int argc, char** argv) { return hone::agent::Main(argc, argv); }
+int main(int argc, char** argv) {
+  hone::FillStandardStreams();
+  return hone::agent::Main(argc, argv);
+}

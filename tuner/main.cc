@@ -117,7 +117,7 @@ class LeasingCalls {
       request.set_leaving(true);
       v1::LeaseJobResponse response;
       const grpc::Status status = v1::TunerService::NewStub(link.channel())->LeaseJob(&context, request, &response);
-      if (!status.ok()) spdlog::warn("{} could not give back its job: {}", tuner, status.error_message());
+      if (!status.ok()) spdlog::warn("{} could not give back its job: {}", tuner, OneLine(status.error_message()));
     }
   }
 
@@ -172,7 +172,7 @@ absl::Status TakeJobs(const std::string& tuner, Shared& shared) {
       continue;
     }
     if (Hopeless(status)) return status;
-    spdlog::warn("tracker {}: {}; next try in {}", shared.options.tracker, std::string(status.message()),
+    spdlog::warn("tracker {}: {}; next try in {}", shared.options.tracker, OneLine(std::string(status.message())),
                  absl::FormatDuration(pause));
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Seconds(10));
@@ -180,7 +180,7 @@ absl::Status TakeJobs(const std::string& tuner, Shared& shared) {
 }
 
 int Finish(const absl::Status& status) {
-  std::fprintf(stderr, "hone-tuner: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "hone-tuner: %s\n", WithoutControls(std::string(status.message())).c_str());
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/temporary_folder.h"
 #include "cli/npz.h"
+#include "tests/unit/graph/model_builder.h"
 #include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::cli {
@@ -190,6 +192,69 @@ TEST_F(CommandsTest, WrongUseExitsWithTwo) {
   }
 }
 
+TEST_F(CommandsTest, ValuesThatWouldMeanSomethingElseAreRefused) {
+  for (const char* arguments :
+       {"bench {tiny.hone} --seconds nan", "tune {no.onnx} --seed -1", "tune {no.onnx} --seed 99999999999999999999999",
+        "tune {no.onnx} --time ''", "tune {no.onnx} --until ''", "tune {no.onnx} --records ''",
+        "tune {no.onnx} --tracker ''", "records query --limit -1", "records query --after -1",
+        "compile {no.onnx} -o ''", "compile {no.onnx} -o {a} --header {./a}"}) {
+    const CommandResult result = Hone(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.output;
+  }
+}
+
+TEST_F(CommandsTest, UnknownCommandsAreNamed) {
+  EXPECT_THAT(Hone("walk").output, HasSubstr("hone: hone does not know 'walk'; hone --help lists"));
+  EXPECT_THAT(Hone("records walk").output, HasSubstr("hone: hone records does not know 'walk'"));
+}
+
+TEST_F(CommandsTest, WhatIsReadIsNotWrittenOver) {
+  tests::WriteWholeFile(File("a.npy"), "an array");
+  for (const char* arguments :
+       {"compile {no.onnx} --bind x={a.npy} -o {a.npy}", "compile {no.onnx} --bind x={a.npy} -o {o} --header {a.npy}",
+        "records lock --model {no.onnx} --bind x={a.npy} -o {a.npy}", "tune {a.npy} --records {a.npy}",
+        "records import {a.npy} --records {a.npy}"}) {
+    const CommandResult result = Hone(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_THAT(result.output, HasSubstr("a.npy is read by this command, too")) << arguments;
+  }
+  EXPECT_EQ(ReadWholeFile(File("a.npy")), "an array");
+  EXPECT_FALSE(std::filesystem::exists(File("a.npy.lock")));
+}
+
+TEST_F(CommandsTest, ExternalDataIsNotWrittenOver) {
+  graph::Message weights;
+  weights.Int(1, 3).Int(2, graph::kFloat).Text(8, "w").Int(14, 1);
+  weights.Text(13, graph::Message().Text(1, "location").Text(2, "w.bin").bytes());
+  graph::GraphBuilder b;
+  b.Input("x", {3}).Initializer(weights.bytes()).Node("Add", {"x", "w"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("external.onnx"), b.Model());
+  tests::WriteWholeFile(File("w.bin"), std::string(12, 'w'));
+  ASSERT_EQ(Hone("records import - --records {none.db} < /dev/null").exit_code, 0);
+  for (const char* arguments : {"compile {external.onnx} -o {w.bin}", "compile {external.onnx} -o {o} --header {w.bin}",
+                                "records lock --model {external.onnx} --records {none.db} -o {w.bin}"}) {
+    const CommandResult result = Hone(arguments);
+    EXPECT_EQ(result.exit_code, 1) << arguments;
+    EXPECT_THAT(result.output, HasSubstr("w.bin is read by this command, too")) << arguments;
+    EXPECT_EQ(ReadWholeFile(File("w.bin")), std::string(12, 'w')) << arguments;
+  }
+  EXPECT_FALSE(std::filesystem::exists(File("o")));
+}
+
+TEST_F(CommandsTest, AnEmptyLockFileIsCalledEmpty) {
+  EXPECT_THAT(Hone("compile {no.onnx} -o {o.hone} --locked /dev/null").output,
+              HasSubstr("cannot read lock file /dev/null: it is empty"));
+}
+
+TEST_F(CommandsTest, ATrackerOnASocketHasNoIdentities) {
+  for (const char* command :
+       {"audit", "identity list", "identity revoke x", "token list", "token create --role agent"}) {
+    const CommandResult result = Hone(std::string(command) + " --tracker unix:{no.socket}");
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_THAT(result.output, HasSubstr("has no identities, tokens or audit")) << command;
+  }
+}
+
 TEST_F(CommandsTest, HelpAndVersionSucceed) {
   EXPECT_EQ(Hone("--version").output, "hone 0.1.0\n");
   EXPECT_EQ(Hone("--version").exit_code, 0);
@@ -202,6 +267,22 @@ TEST_F(CommandsTest, HelpAndVersionSucceed) {
 TEST_F(CommandsTest, OutputThatNobodyTakesIsAFailure) {
   const CommandResult result = Hone("bench {tiny.hone} --seconds 0 --json > /dev/full");
   EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(Hone("--help > /dev/full").exit_code, 1);
+}
+
+TEST_F(CommandsTest, MessagesThatNobodyTakesAreLost) {
+  const std::string records = " --records " + File("empty.db");
+  ASSERT_EQ(RunCommand(HONE_PROGRAM " records import -" + records + " < /dev/null").exit_code, 0);
+  EXPECT_EQ(RunCommand(HONE_PROGRAM " records best" + records).output, "no verified timing matches\n");
+  EXPECT_EQ(RunCommand("(" HONE_PROGRAM " records best" + records + " 2> /dev/full)").exit_code, 0);
+  EXPECT_EQ(RunCommand("(" HONE_PROGRAM " records best" + records + " 2>&-)").exit_code, 0);
+}
+
+TEST_F(CommandsTest, NoFileTakesThePlaceOfAClosedStream) {
+  const std::string import = HONE_PROGRAM " records import - --records " + File("closed.db");
+  const CommandResult result = RunCommand("(" + import + " < /dev/null >&-)");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("cannot write to standard output"));
 }
 
 }  // namespace

@@ -88,10 +88,10 @@ TEST(PictureTest, HasTheJobAndItsWorkloadsThoseThatMatterFirst) {
   const std::vector<std::string> lines = Picture({heard}, {.columns = 100, .rows = 24}, kNow);
   ASSERT_THAT(lines, SizeIs(7));
   EXPECT_EQ(lines[0], "j1  net.onnx for arm64 -mcpu=cortex-a72: running, 0:25");
-  EXPECT_EQ(lines[1], "  best 3.000 ms, untuned 12.000 ms, 4.00x; 100 trials, 4.0/s, 10% failed (10 crashed)");
+  EXPECT_EQ(lines[1], "  best 3.00 ms, untuned 12.0 ms, 4.00x; 100 trials, 4.0/s, 10% failed (10 crashed)");
   EXPECT_EQ(lines[2], "  measuring conv2d");
   EXPECT_THAT(lines[3], EndsWith("workload"));
-  EXPECT_THAT(lines[4], AllOf(HasSubstr("80.0%"), HasSubstr("x4"), HasSubstr("4.00x"),
+  EXPECT_THAT(lines[4], AllOf(HasSubstr("80.0%"), HasSubstr("x4"), HasSubstr("4.00x"), HasSubstr("2.00 ms      500 us"),
                               EndsWith("50%  conv2d 14x14x256 (3x3x256)")));
   EXPECT_THAT(lines[5], AllOf(HasSubstr("20.0%"), HasSubstr("2.00x"), EndsWith("pool")));
   EXPECT_THAT(lines[6], AllOf(Not(HasSubstr("%")), EndsWith("-  gemm")));
@@ -209,6 +209,34 @@ TEST(JobToJsonTest, SaysWhoIsToldOfTheEndAndWhetherHeWas) {
   job.mutable_notice()->clear_problem();
   EXPECT_EQ(JobToJson(job)["notice"]["delivered"], true);
   EXPECT_EQ(JobToJson(job)["notice"]["given_up"], false);
+}
+
+TEST(JobsToTextTest, SmallKernelsHaveATime) {
+  v1::Job job = Running().job();
+  job.mutable_progress()->set_latency_before_seconds(8e-7);
+  job.mutable_progress()->set_latency_after_seconds(2e-7);
+  EXPECT_THAT(JobsToText({job}), HasSubstr("kernels together: 800 ns untuned, 200 ns tuned (4.00x)\n"));
+}
+
+// Also where all workloads were searched to the end, and where the time was too short.
+TEST(JobsToTextTest, WithoutATrialItPromisesNothingOfALargerBudget) {
+  v1::Job job = Running().job();
+  job.set_state(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(JobsToText({job}), Not(HasSubstr("no trial was made")));
+  job.mutable_progress()->set_trials(0);
+  EXPECT_THAT(JobsToText({job}), AllOf(HasSubstr("no trial was made"), HasSubstr("time was too short"),
+                                       HasSubstr("hone records best"), Not(HasSubstr("goes on"))));
+}
+
+TEST(LatencyTest, HasThreeDigitsAndAUnit) {
+  EXPECT_EQ(Latency(0), "0.00 ns");
+  EXPECT_EQ(Latency(1.234e-6), "1.23 us");
+  EXPECT_EQ(Latency(99.96e-6), "100 us");
+  EXPECT_EQ(Latency(999.4e-6), "999 us");
+  EXPECT_EQ(Latency(999.6e-6), "1.00 ms");
+  EXPECT_EQ(Latency(0.01234), "12.3 ms");
+  EXPECT_EQ(Latency(2.5), "2.50 s");
+  EXPECT_EQ(Latency(1234), "1234 s");
 }
 
 TEST(ClockTest, HasHoursWhereThereAreSome) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -92,6 +93,26 @@ TEST_F(ModelOptionsTest, BindingsWithoutSenseAreWrongUsage) {
        {std::vector<std::string>{"1,2"}, {"=1,2"}, {"repeats=1,2", "repeats=2,1"}}) {
     EXPECT_TRUE(Job(bindings).status().GetPayload(kUsageMark).has_value()) << bindings[0];
   }
+}
+
+TEST_F(ModelOptionsTest, AJobHasANameOfOneLine) {
+  const std::string odd = File("odd\n\x1b[1m.onnx");
+  std::filesystem::copy_file(File("tile.onnx"), odd);
+  ModelOptions options;
+  options.bindings = {"repeats=1,4"};
+  EXPECT_EQ(MakeJobSpec(options, odd, search_, PartsOf(options, search_, {})->front())->name(), "odd??[1m.onnx");
+}
+
+TEST_F(ModelOptionsTest, FilesAreAllThatAreNamed) {
+  ModelOptions options;
+  options.models = {"m.onnx"};
+  options.bindings = {"a=1,2", "b=in=b.npy", "c=c.npy"};
+  EXPECT_THAT(options.Files(), testing::ElementsAre("m.onnx", "b.npy", "c.npy"));
+}
+
+TEST_F(ModelOptionsTest, ATimeWithoutEndIsNoBudget) {
+  search_.time = "inf";
+  EXPECT_TRUE(Job({"repeats=1,4"}).status().GetPayload(kUsageMark).has_value());
 }
 
 TEST_F(ModelOptionsTest, TheSpaceToSearchIsInTheJob) {

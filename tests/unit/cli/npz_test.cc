@@ -1,10 +1,16 @@
 // Archives of arrays: ours read by us and by NumPy, NumPy's read by us, damaged ones refused.
 #include "cli/npz.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zip.h>
+
+#include <algorithm>
+#include <filesystem>
 
 #include "base/random.h"
 #include "base/temporary_folder.h"
@@ -75,6 +81,27 @@ TEST(NpzTest, ReplacesAnOldFile) {
   WriteWholeFile(path, "old, and no archive");
   WriteSample(path);
   EXPECT_TRUE(NpzReader::Open(path).ok());
+}
+
+TEST(NpzTest, FollowsALink) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  std::filesystem::create_symlink("a.npz", folder / "link");
+  WriteSample(folder / "link");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_TRUE(NpzReader::Open(folder / "a.npz").ok());
+}
+
+TEST(NpzTest, WritesIntoAPipe) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDWR | O_CLOEXEC);  // so that nobody waits for the other
+  WriteSample(pipe);
+  std::string bytes(size_t{64} << 10, '\0');
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(read(reader, bytes.data(), bytes.size()), 0)));
+  close(reader);
+  WriteSample(folder / "a.npz");
+  EXPECT_EQ(bytes, ReadWholeFile(folder / "a.npz"));
 }
 
 TEST(NpzTest, ReadsDeflatedMembers) {

@@ -1,4 +1,4 @@
-// Random values, the arithmetic of repeated runs, and what may be written where.
+// Random values, the arithmetic of repeated runs, what may be written where, and the certificate that is shown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,12 +9,15 @@
 #include <fstream>
 #include <set>
 
+#include "absl/time/clock.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/random_values.h"
 #include "cli/timed_runs.h"
+#include "cli/tracker_options.h"
 #include "deploy/runtime/dtype.h"
+#include "pki/tracker_folder.h"
 
 namespace hone::cli {
 namespace {
@@ -41,6 +44,36 @@ TEST(OutputTest, NothingThatIsReadIsWrittenOver) {
   }
   EXPECT_TRUE(CheckIsNoInput(other, {"", file}).ok());
   EXPECT_TRUE(CheckIsNoInput("/dev/null", {"/dev/null"}).ok());
+}
+
+TEST(OutputTest, NamesInErrorsCannotCommandTheTerminal) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(FinishCommand(absl::InternalError("node 'a\x1b[2J\r' fails\nat x\xff")), kWorkFailed);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "hone: node 'a?[2J?' fails\nat x\xef\xbf\xbd\n");
+}
+
+TEST(OutputTest, NamesInATableCannotEndTheirRow) {
+  EXPECT_EQ(Row("{:<5}{}", "a", "b\nj2\tc\x1b[1m\xc2\x9b"), "a    b?j2?c?[1m?\n");
+}
+
+TEST(TrackerOptionsTest, ACertificateThatHasEndedIsAnErrorAndOneThatEndsSoonIsToldOnce) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto options_of = [&](const std::string& name, int days_left) {
+    const absl::Time issued = absl::Now() - absl::Hours(24 * (365 - days_left));
+    const auto farm = pki::Authority::Make({issued, issued + absl::Hours(24 * 999)}).value();
+    EXPECT_TRUE(pki::IssueIdentity(farm, folder / name, {Role::kClient, name}, "localhost:1", issued).ok());
+    return TrackerOptions{.address = "localhost:1", .identity = folder / name, .required = true};
+  };
+  const absl::Status ended = options_of("old", -1).Connect().status();
+  EXPECT_THAT(std::string(ended.message()), ::testing::HasSubstr("hone join"));
+  TrackerOptions ending = options_of("ann", 9);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(options_of("new", 300).Connect().ok());
+  EXPECT_TRUE(ending.Connect().ok());
+  EXPECT_TRUE(ending.Connect().ok());
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, ::testing::StartsWith("warning: the certificate in " + (folder / "ann").string()));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }
 
 TEST(RandomValuesTest, FloatsStayInTheirRange) {

@@ -8,9 +8,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "absl/time/clock.h"
 #include "base/temporary_folder.h"
 #include "device_agent/identity_checks.h"
 #include "device_agent/machine_checks.h"
+#include "pki/tracker_folder.h"
 
 namespace hone::agent {
 namespace {
@@ -159,8 +161,18 @@ TEST_F(DoctorTest, TheCertificatesTime) {
   Expect(Verdict::kBad, after(25, true), "restart hone-agent");
   ExpectGood(after(10, false));
   Expect(Verdict::kNote, after(25, false), "join");
-  Expect(Verdict::kBad, after(31, false), "join");
   Expect(Verdict::kBad, after(-1, true), "set-ntp");
+}
+
+TEST_F(DoctorTest, OfACertificateThatHasEndedNoTrackerIsBlamed) {
+  const absl::Time issued = absl::Now() - absl::Hours(24 * 366);
+  const auto farm = pki::Authority::Make({issued, issued + absl::Hours(24 * 999)}).value();
+  ASSERT_TRUE(pki::IssueIdentity(farm, folder_ / "ann", {Role::kClient, "ann"}, "localhost:1", issued).ok());
+  const std::vector<Finding> findings = CheckIdentity(folder_ / "ann", "", false);
+  ASSERT_EQ(findings.size(), 2u);
+  ExpectGood(findings[0]);
+  Expect(Verdict::kBad, findings[1], "join");
+  EXPECT_THAT(findings[1].what, HasSubstr("ended at"));
 }
 
 TEST_F(DoctorTest, TheFolderOfTheIdentity) {

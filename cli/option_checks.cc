@@ -1,0 +1,28 @@
+#include "cli/option_checks.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+namespace hone::cli {
+
+std::string NotEmpty(const std::string& text) {
+  return text.empty() ? "it is empty, as a variable that is not set; give a value, or leave the option out" : "";
+}
+
+std::function<std::string(const std::string&)> WholeUpTo(uint64_t most) {
+  return [most](const std::string& text) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size() && value <= most;
+    return whole ? std::string() : fmt::format("{} is no whole number from 0 to {}", text, most);
+  };
+}
+
+std::string NoNan(const std::string& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no number" : "";
+}
+
+}  // namespace hone::cli
