@@ -1,5 +1,6 @@
 #include "device_agent/visit_child.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <optional>
@@ -62,6 +63,7 @@ void Work(Child& child) {
 }  // namespace
 
 void RunChild(const ChildOrigin& origin, int channel) {
+  mallopt(M_PERTURB, 0);  // the launcher wipes its memory, which compilers of drivers would wait for
   Child child(origin, channel);
   absl::Status status = child.Start();
   if (status.ok()) status = child.Open();

@@ -174,22 +174,19 @@ void BuildPool::Run() {
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    Task task = std::move(queue_.front());
-    queue_.pop_front();
+    BuildTask task = queue_.Pop();
     lock.unlock();
     task.reply.set_value(worker.Do(task.request));
     lock.lock();
   }
 }
 
-std::future<BuildReply> BuildPool::Submit(BuildRequest request) {
-  Task task{std::move(request), {}};
+std::future<BuildReply> BuildPool::Submit(BuildRequest request, const BuildOwner& owner) {
+  BuildTask task{std::move(request), {}};
   std::future<BuildReply> reply = task.reply.get_future();
   {
     const std::lock_guard guard(mutex_);
-    // Linking ends a batch that others wait for; compiling only begins one.
-    const bool link = task.request.kind == BuildRequest::Kind::kLink;
-    queue_.insert(link ? queue_.begin() : queue_.end(), std::move(task));
+    queue_.Push(std::move(task), owner);
   }
   changed_.notify_one();
   return reply;
@@ -208,7 +205,8 @@ absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job, double* sec
       lock.unlock();
       first = true;
       reply =
-          Submit({BuildRequest::Kind::kCompileReference, job.workload, job.target, "", "hone_reference", {}}).share();
+          Submit({BuildRequest::Kind::kCompileReference, job.workload, job.target, "", "hone_reference", {}}, job.owner)
+              .share();
       lock.lock();
       if (references_.insert_or_assign(key, reply).second) reference_keys_.push_back(key);
       while (reference_keys_.size() > kKeptReferences) ForgetReference(reference_keys_.front());
@@ -239,7 +237,8 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
                               job.target,
                               job.schedules[i],
                               fmt::format("hone_candidate_{}", i),
-                              {}}));
+                              {}},
+                             job.owner));
   }
   batch.reference = reference.kernel;
   BuildRequest link;
@@ -262,7 +261,7 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
   }
   for (auto& [name, object] : prepares) link.objects.push_back(std::move(object));
   const size_t link_count = link.objects.size();
-  BuildReply linked = Submit(std::move(link)).get();
+  BuildReply linked = Submit(std::move(link), job.owner).get();
   batch.seconds += linked.seconds;
   if (linked.kind != BuildReply::Kind::kDone) return absl::InternalError("linking a batch failed: " + linked.text);
   if (linked.ranges.size() != link_count) return absl::InternalError("linking a batch lost some of its kernels");

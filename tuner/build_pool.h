@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tuner/build_message.h"
+#include "tuner/build_queue.h"
 
 namespace hone::tuner {
 
@@ -34,6 +35,7 @@ struct BuildOptions {
 struct BuildJob {
   std::string workload, target;        // texts
   std::vector<std::string> schedules;  // one per candidate
+  BuildOwner owner = {};
 };
 
 struct BuiltCandidate {
@@ -69,13 +71,9 @@ class BuildPool {
   int workers() const { return static_cast<int>(threads_.size()); }
 
  private:
-  struct Task {
-    BuildRequest request;
-    std::promise<BuildReply> reply;
-  };
   class Worker;
 
-  std::future<BuildReply> Submit(BuildRequest request);
+  std::future<BuildReply> Submit(BuildRequest request, const BuildOwner& owner);
   // *seconds: of a worker, 0 where it was compiled before.
   absl::StatusOr<BuildReply> Reference(const BuildJob& job, double* seconds);
   void ForgetReference(std::string key);
@@ -85,7 +83,7 @@ class BuildPool {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  std::deque<Task> queue_;
+  BuildQueue queue_;
   std::map<std::string, std::shared_future<BuildReply>> references_;  // by workload and target
   std::deque<std::string> reference_keys_;                            // oldest first
   std::vector<std::thread> threads_;

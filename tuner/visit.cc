@@ -54,7 +54,7 @@ std::optional<Visit> Visits::Finished(absl::Duration wait) {
 
 void Visits::Run(Visit& visit) {
   if ((*clock_)() >= visit.deadline) return;
-  BuildJob job{visit.batch.workload, visit.batch.target, {}};
+  BuildJob job{visit.batch.workload, visit.batch.target, {}, {farm_, visit.batch.priority}};
   for (const BatchCandidate& candidate : visit.batch.candidates) job.schedules.push_back(candidate.schedule);
   absl::StatusOr<BuiltBatch> built = builders_->Build(job);
   if (!built.ok()) {

@@ -1,0 +1,46 @@
+// What a build pool has still to build, in the order in which it gets a worker. Not thread-safe.
+//
+// Linking goes first: it ends a batch that others wait for, while compiling only begins one. Then comes the higher
+// priority, and among equals owners take turns (start-time fair queueing), each with its oldest request: whoever asks
+// for a lot at once does not keep others from their first.
+#ifndef HONE_TUNER_BUILD_QUEUE_H_
+#define HONE_TUNER_BUILD_QUEUE_H_
+
+#include <cstdint>
+#include <future>
+#include <map>
+#include <tuple>
+
+#include "tuner/build_message.h"
+
+namespace hone::tuner {
+
+// Whose a request is: of one job. Only compared.
+struct BuildOwner {
+  const void* job = nullptr;
+  int priority = 0;
+};
+
+struct BuildTask {
+  BuildRequest request;
+  std::promise<BuildReply> reply;
+};
+
+class BuildQueue {
+ public:
+  void Push(BuildTask task, const BuildOwner& owner);
+  BuildTask Pop();  // there must be one
+  bool empty() const { return waiting_.empty(); }
+
+ private:
+  using Rank = std::tuple<bool, int, int64_t, int64_t>;  // whether it compiles, -priority, turn, order of coming
+
+  std::map<Rank, BuildTask> waiting_;
+  std::map<const void*, int64_t> turns_;  // the last turn that each job has taken, where it is to come yet
+  int64_t turn_ = 0;                      // that was served last
+  int64_t pushed_ = 0;
+};
+
+}  // namespace hone::tuner
+
+#endif  // HONE_TUNER_BUILD_QUEUE_H_
