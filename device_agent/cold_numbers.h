@@ -33,7 +33,7 @@ class ColdNumbers {
   void EnterIn(RegionTable& table) const;
 
  private:
-  RegionTable regions_;  // of the launcher
+  RegionTable regions_{1};  // of the launcher
   std::optional<GuardedBuffer> memory_;
   int64_t wanted_ = 0;
   int changes_ = 0;

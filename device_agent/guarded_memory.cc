@@ -16,7 +16,6 @@ constexpr int64_t kPage = 4096;
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int64_t kGuard = HONE_REACH_BYTES;  // catches strides, costs address space only
 constexpr int64_t kCanary = 64;               // least on each side
-constexpr size_t kMaxRegions = 4096;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -31,10 +30,10 @@ std::optional<int64_t> BrokenGuard(const GuardZones& zones) {
   return std::nullopt;
 }
 
-RegionTable::RegionTable() { regions_.reserve(kMaxRegions); }
+RegionTable::RegionTable(size_t most) { regions_.reserve(most); }
 
 bool RegionTable::Add(const Region& region) {
-  if (regions_.size() == kMaxRegions) return false;
+  if (regions_.size() == regions_.capacity()) return false;
   regions_.push_back(region);
   return true;
 }

@@ -52,8 +52,8 @@ class RegionTable {
     Place place;
     int64_t distance;  // bytes beyond the nearer end of the buffer; offset for kInside
   };
-  RegionTable();
-  bool Add(const Region& region);  // false: table full
+  explicit RegionTable(size_t most = 4096);  // regions at a time, for which memory is taken at once
+  bool Add(const Region& region);            // false: table full
   void Remove(const Region& region);
   std::optional<Hit> Locate(const void* address) const;
   // Grows with every buffer: staggers where they start.

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -44,8 +43,10 @@ constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "
                                           "ROC_", "GPU_", "IGC_", "NEO_", "HONE_FAKE_",
                                           // Of sanitizers.
                                           "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
-// Memory that is given back is filled with it (mallopt(3), M_PERTURB): children have a copy of the launcher's.
+// Memory that is given back is filled with this (mallopt(3), M_PERTURB): children have a copy of the launcher's.
 constexpr int kWiped = 0xa5;
+// All of it: small blocks are not kept aside as they are ("Memory Allocation Tunables" of glibc).
+constexpr char kKeepsNoBlocks[] = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
 
 bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
   return SendFrame(fd, message.SerializeAsString());
@@ -67,7 +68,7 @@ bool IsPassedOn(std::string_view variable) {
 
 // Ends with a null; of pointers into this process's own environment.
 std::vector<const char*> EnvironmentOfLauncher() {
-  std::vector<const char*> passed;
+  std::vector<const char*> passed = {kKeepsNoBlocks};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (IsPassedOn(*variable)) passed.push_back(*variable);
   }
@@ -79,20 +80,6 @@ std::vector<const char*> EnvironmentOfLauncher() {
 bool Comes(int fd, int seconds) {
   pollfd waiting{fd, POLLIN, 0};
   return poll(&waiting, 1, seconds * 1000) != 0;
-}
-
-// What glibc's cache of small blocks ("tcache") has was given back and not filled: each block is taken, cleared and
-// given back. It has blocks of up to 1032 bytes, 7 of each size, or 16 from version 2.42 on.
-void WipeSmallBlocks() {
-  constexpr size_t kSmallest = 24, kStep = 16, kLargest = 1032, kOfEach = 16;
-  for (size_t size = kSmallest; size <= kLargest; size += kStep) {
-    std::array<void*, kOfEach> blocks;
-    for (void*& block : blocks) {
-      block = malloc(size);
-      if (block != nullptr) explicit_bzero(block, malloc_usable_size(block));
-    }
-    for (void* block : blocks) free(block);
-  }
 }
 
 // Of the first process of a namespace, where all that a driver started and forgot is among ours.
@@ -234,7 +221,6 @@ v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& sto
 int LauncherMain(const Device& device, int channel, int cancel) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "hone-launcher");
-  mallopt(M_PERTURB, kWiped);
   signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
@@ -268,8 +254,9 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     });
     return SendMessage(channel, result);
   };
+  mallopt(M_PERTURB, kWiped);
   while (serve()) {
-    WipeSmallBlocks();
+    malloc_trim(0);  // children that are started ahead would have copies of what is free
     // Beside what is compiled meanwhile: until the next batch is there, nobody measures.
     holding(HostLock::Mode::kShared, [&] { visitor->StartAhead(); });
     if (Comes(channel, kKeepSeconds)) continue;
