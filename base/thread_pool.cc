@@ -50,14 +50,17 @@ void PinSelf([[maybe_unused]] int cpu) {
 }
 
 // Threads that are started meanwhile leave the signals sent to the process to the program's own threads, which may wait
-// for them. The signals of a thread's own faults come to that thread alone and stay as they are.
+// for them. The signals of a thread's own faults come to that thread alone and stay as they are, and so does that of
+// profilers, which ask whoever works.
 class SignalsBlocked {
 #ifdef __linux__
  public:
   SignalsBlocked() {
     sigset_t signals;
     sigfillset(&signals);
-    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&signals, own);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+      sigdelset(&signals, own);
+    }
     pthread_sigmask(SIG_BLOCK, &signals, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

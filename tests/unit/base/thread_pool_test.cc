@@ -135,7 +135,7 @@ TEST(ThreadPool, WorkersLeaveTheSignalsOfTheProcessToOthers) {
     EXPECT_TRUE(Blocks(of_worker, sent)) << sent;
     EXPECT_EQ(Blocks(after, sent), Blocks(before, sent)) << sent << " in the caller";
   }
-  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) EXPECT_FALSE(Blocks(of_worker, own)) << own;
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF}) EXPECT_FALSE(Blocks(of_worker, own)) << own;
 }
 
 TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {
