@@ -1,4 +1,4 @@
-// Standard input, output and error of a process that was started without some of them.
+// Standard input, output and error: of a process that was started without some of them, and of one that nobody reads.
 #ifndef HONE_BASE_STANDARD_STREAMS_H_
 #define HONE_BASE_STANDARD_STREAMS_H_
 
@@ -6,8 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <string_view>
 
 namespace hone {
+
+// Whether standard output took all of the text; errno says why it did not. Nothing stays in a buffer.
+inline bool WriteOut(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+}
 
 // Fills the places of those that are closed. A file that is opened takes the first free place: a database in that of
 // standard error would get the messages written into it. For the beginning of main, before anything is opened.

@@ -59,7 +59,10 @@ absl::StatusOr<std::vector<uint8_t>> ArchiveOf(std::span<const ArrayView> arrays
   const std::unique_ptr<zip_source_t, SourceFreer> whole(zip_source_buffer_create(nullptr, 0, 0, &error));
   std::unique_ptr<zip_t, Discarder> archive(
       whole == nullptr ? nullptr : zip_open_from_source(whole.get(), ZIP_CREATE | ZIP_TRUNCATE, &error));
-  if (archive == nullptr) return absl::ResourceExhaustedError(zip_error_strerror(&error));
+  const absl::Status opened =
+      archive == nullptr ? absl::ResourceExhaustedError(zip_error_strerror(&error)) : absl::OkStatus();
+  zip_error_fini(&error);
+  HONE_RETURN_IF_ERROR(opened);
   zip_source_keep(whole.get());               // the archive frees it, too
   std::vector<std::vector<uint8_t>> members;  // the archive reads them when it is closed
   members.reserve(arrays.size());

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/one_line.h"
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "records/record.h"
 
@@ -17,9 +18,7 @@ namespace hone::cli {
 std::string Printable(std::string_view text) { return WithoutControls(records::CleanText(text, 3 * text.size())); }
 
 absl::Status PrintText(const std::string& given) {
-  const std::string text = isatty(STDOUT_FILENO) == 1 ? Printable(given) : given;
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (written && std::fflush(stdout) == 0) return absl::OkStatus();
+  if (WriteOut(isatty(STDOUT_FILENO) == 1 ? Printable(given) : given)) return absl::OkStatus();
   return absl::UnavailableError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 

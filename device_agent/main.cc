@@ -224,9 +224,6 @@ absl::StatusOr<std::string> JoinAs(pki::Token token, const Options& options) {
   return pki::Join(options.identity, join);
 }
 
-// Whether standard output took it.
-bool Print(const std::string& text) { return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0; }
-
 // The labels are checked here too: what is wrong with them must not be found at the first start.
 absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ParseToken(options.token));
@@ -241,18 +238,18 @@ absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(const std::string name, JoinAs(std::move(token), options));
   // Said aloud, because it is by this name that jobs ask for it.
   const bool other = options.name.empty() && name != HostName();
-  Print(fmt::format(
+  WriteOut(fmt::format(
       "joined as '{}'{}\n", name,
       other ? fmt::format(" (not '{}', as this host is called: another has that name, or the token gives this)",
                           HostName())
             : ""));
   if (options.user.empty()) {
     const bool usual = options.identity == pki::DefaultFolder(Role::kAgent).value_or("");
-    Print(fmt::format("hone-agent{} starts it\n", usual ? "" : " --identity " + options.identity));
+    WriteOut(fmt::format("hone-agent{} starts it\n", usual ? "" : " --identity " + options.identity));
   } else if (RestartService()) {
-    Print("the service hone-agent runs, and will after every start of this machine\n");
+    WriteOut("the service hone-agent runs, and will after every start of this machine\n");
   } else {
-    Print("start it with: systemctl restart hone-agent\n");
+    WriteOut("start it with: systemctl restart hone-agent\n");
   }
   return absl::OkStatus();
 }
@@ -309,7 +306,7 @@ absl::StatusOr<int> Doctor(Options options) {
     user.emplace(std::move(acting));
   }
   const std::vector<Finding> findings = Examine({options.identity, options.tracker, true});
-  const bool printed = Print(options.json ? FindingsAsJson(findings) : FindingsAsText(findings));
+  const bool printed = WriteOut(options.json ? FindingsAsJson(findings) : FindingsAsText(findings));
   return AllFine(findings) && printed ? 0 : 1;
 }
 

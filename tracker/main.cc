@@ -141,13 +141,10 @@ absl::StatusOr<TrackerFiles> FilesFrom(const Options& options) {
   return files;
 }
 
-// Where standard output takes nothing, the work is done all the same.
-void Tell(const std::string& text) { std::fputs(text.c_str(), stdout); }
-
 absl::Status Backup(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
   HONE_RETURN_IF_ERROR(MakeBackup(files, options.backup_to));
-  Tell(fmt::format("copied to {}\n", options.backup_to));
+  WriteOut(fmt::format("copied to {}\n", options.backup_to));
   return absl::OkStatus();
 }
 
@@ -155,9 +152,9 @@ absl::Status Restore(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
   std::vector<std::filesystem::path> replaced;
   HONE_RETURN_IF_ERROR(RestoreBackup(options.restore_from, files, &replaced));
-  Tell(fmt::format("restored from {}\n", options.restore_from));
+  WriteOut(fmt::format("restored from {}\n", options.restore_from));
   for (const std::filesystem::path& file : replaced) {
-    Tell(fmt::format("what was there is now {}\n", file.string()));
+    WriteOut(fmt::format("what was there is now {}\n", file.string()));
   }
   return absl::OkStatus();
 }
