@@ -158,17 +158,26 @@ void Tidy(Graph& graph) {
   graph.nodes = std::move(sorted);
 }
 
-absl::Status LowerNodes(Graph& graph, absl::StatusOr<ValueId> (*lower)(Graph& graph, const Node& node)) {
+absl::Status ReplaceNodes(Graph& graph, const Lowering& lower) {
   const size_t count = graph.nodes.size();
   std::map<ValueId, ValueId> replacements;
   for (size_t i = 0; i < count; ++i) {
     const Node node = graph.nodes[i];  // which adding nodes would move
-    HONE_ASSIGN_OR_RETURN(const ValueId lowered, lower(graph, node));
-    if (lowered != kAbsent) replacements[node.outputs[0]] = lowered;
+    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> lowered, lower(graph, node));
+    for (size_t k = 0; k < std::min(lowered.size(), node.outputs.size()); ++k) {
+      if (node.outputs[k] != kAbsent) replacements[node.outputs[k]] = lowered[k];
+    }
   }
   ReplaceUses(graph, replacements);
   Tidy(graph);
   return absl::OkStatus();
+}
+
+absl::Status LowerNodes(Graph& graph, absl::StatusOr<ValueId> (*lower)(Graph& graph, const Node& node)) {
+  return ReplaceNodes(graph, [lower](Graph& g, const Node& node) -> absl::StatusOr<std::vector<ValueId>> {
+    HONE_ASSIGN_OR_RETURN(const ValueId lowered, lower(g, node));
+    return lowered == kAbsent ? std::vector<ValueId>{} : std::vector<ValueId>{lowered};
+  });
 }
 
 int64_t IntAttribute(const Node& node, const std::string& name, int64_t fallback) {

@@ -6,6 +6,7 @@
 #define HONE_COMPILER_GRAPH_GRAPH_EDIT_H_
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -57,8 +58,11 @@ void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements);
 // Removes nodes none of whose outputs is used, and sorts the rest (stable).
 void Tidy(Graph& graph);
 
-// What `lower` makes of a node takes the place of its first output, for every node that there is at first; kAbsent
-// leaves a node as it is. Tidies. The first error ends it.
+// What `lower` makes of a node takes the place of its outputs, in their order, for every node that there is at first;
+// no values leave a node as it is. Tidies. The first error ends it.
+using Lowering = std::function<absl::StatusOr<std::vector<ValueId>>(Graph& graph, const Node& node)>;
+absl::Status ReplaceNodes(Graph& graph, const Lowering& lower);
+// The same for the first output only; kAbsent leaves a node as it is.
 absl::Status LowerNodes(Graph& graph, absl::StatusOr<ValueId> (*lower)(Graph& graph, const Node& node));
 
 // True if the node is `op` of ai.onnx.

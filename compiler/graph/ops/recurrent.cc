@@ -15,8 +15,8 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-// What the unrolled stages of one node may number: beyond it, compilation takes longer than anybody waits.
-constexpr int64_t kMostUnrolledSteps = 2048;
+// Of one node, over all directions: more take too long to write down. Most are cut into pieces (split_recurrences.h).
+constexpr int64_t kMostUnrolledSteps = 16384;
 
 struct Recurrence {
   int64_t gates = 1, steps = 0, batch = 0, inputs = 0, units = 0, directions = 1;

@@ -1,0 +1,175 @@
+#include "compiler/graph/passes/split_recurrences.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/graph/graph_edit.h"
+
+namespace hone::graph {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Values = std::vector<ValueId>;
+
+// With more, compiling takes longer than the launches that they save; with half as many, a piece is still worth one.
+constexpr int64_t kMostSteps = 32;
+
+// The node's inputs.
+enum Input : size_t {
+  kData = 0,
+  kWeights = 1,
+  kRecurrentWeights = 2,
+  kBias = 3,
+  kLengths = 4,
+  kHidden = 5,
+  kPeephole = 7
+};
+// Its outputs: all hidden states, the last one, the last carry. States are inputs from kHidden on in the same order.
+enum Output : size_t { kSequence = 0, kFirstState = 1 };
+
+bool IsRecurrence(const Node& node) { return Is(node, "RNN") || Is(node, "GRU") || Is(node, "LSTM"); }
+
+bool IsBatchFirst(const Node& node) { return IntAttribute(node, "layout", 0) != 0; }
+int64_t TimeAxis(const Node& node) { return IsBatchFirst(node) ? 1 : 0; }
+
+int64_t StepsOf(const Graph& graph, const Node& node) {
+  return graph.values[node.inputs[kData]].type.shape[static_cast<size_t>(TimeAxis(node))];
+}
+
+// One length for all pieces where there is one.
+int64_t StepsOfPiece(int64_t steps) {
+  for (int64_t piece = kMostSteps; piece >= kMostSteps / 2; --piece) {
+    if (steps % piece == 0) return piece;
+  }
+  const int64_t pieces = (steps + kMostSteps - 1) / kMostSteps;
+  return (steps + pieces - 1) / pieces;
+}
+
+// Replaces the input, if the node has it, by what it has at the index of the axis.
+absl::Status SliceInput(Graph& graph, Node& node, size_t input, int64_t axis, int64_t index) {
+  if (!HasInput(node, input)) return absl::OkStatus();
+  const auto one = [&](std::string_view name, int64_t number) {
+    return AddConstant<int64_t>(graph, name, ir::DType::kInt64, {1}, {number});
+  };
+  const ValueId starts = one("starts", index), ends = one("ends", index + 1), axes = one("axes", axis);
+  HONE_ASSIGN_OR_RETURN(node.inputs[input], AddOp(graph, "Slice", {node.inputs[input], starts, ends, axes}));
+  return absl::OkStatus();
+}
+
+// Gives a piece what is left of the node's sequences after so many steps: below 0, which the operator takes for 0, past
+// their ends.
+absl::Status SubtractLengths(Graph& graph, const Node& node, int64_t steps, Node& piece) {
+  if (!HasInput(node, kLengths) || steps == 0) return absl::OkStatus();
+  const ValueId done = AddConstant<int32_t>(graph, "done", ir::DType::kInt32, {1}, {static_cast<int32_t>(steps)});
+  HONE_ASSIGN_OR_RETURN(piece.inputs[kLengths], AddOp(graph, "Sub", {node.inputs[kLengths], done}));
+  return absl::OkStatus();
+}
+
+// The parts of these extents that the value has along the axis, one after the other.
+absl::StatusOr<Values> SplitAxis(Graph& graph, ValueId value, int64_t axis, const Ints& extents) {
+  const int64_t count = static_cast<int64_t>(extents.size());
+  const ValueId sizes = AddConstant<int64_t>(graph, "sizes", ir::DType::kInt64, {count}, extents);
+  return AddNode(graph, {.name = {},
+                         .op = "Split",
+                         .domain = {},
+                         .opset = kOwnOpset,
+                         .inputs = {value, sizes},
+                         .outputs = Values(extents.size(), kNewValue),
+                         .attributes = {{"axis", axis}}});
+}
+
+// The outputs of a node of one direction. Each sequence is handled from its front: with `reversed` the data's last
+// times come first.
+absl::StatusOr<Values> Chain(Graph& graph, const Node& node, bool reversed) {
+  const int64_t steps = StepsOf(graph, node);
+  const size_t states = Is(node, "LSTM") ? 2 : 1;
+  Ints sizes;  // in the order of the data
+  for (int64_t left = steps; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, StepsOfPiece(steps)));
+  HONE_ASSIGN_OR_RETURN(const Values data, SplitAxis(graph, node.inputs[kData], TimeAxis(node), sizes));
+  Node piece = node;
+  piece.name.clear();
+  piece.inputs.resize(std::max(piece.inputs.size(), kHidden + states), kAbsent);
+  Values outputs, sequence;
+  int64_t done = 0;
+  for (size_t k = 0; k < data.size(); ++k) {
+    piece.inputs[kData] = data[reversed ? data.size() - 1 - k : k];
+    HONE_RETURN_IF_ERROR(SubtractLengths(graph, node, done, piece));
+    piece.outputs.assign(kFirstState + states, kNewValue);
+    HONE_ASSIGN_OR_RETURN(outputs, AddNode(graph, piece));
+    sequence.push_back(outputs[kSequence]);
+    std::copy(outputs.begin() + kFirstState, outputs.end(), piece.inputs.begin() + kHidden);
+    done += sizes[k];
+  }
+  if (reversed) std::reverse(sequence.begin(), sequence.end());
+  HONE_ASSIGN_OR_RETURN(outputs[kSequence], AddOp(graph, "Concat", sequence, {{"axis", TimeAxis(node)}}));
+  return outputs;
+}
+
+// As Chain. Sequences of different lengths are reversed one by one before the chain, and what it makes after it.
+absl::StatusOr<Values> ChainOfDirection(Graph& graph, Node node) {
+  const bool reversed = StringAttribute(node, "direction", "forward") == "reverse";
+  if (!reversed || !HasInput(node, kLengths)) return Chain(graph, node, reversed);
+  const ValueId lengths = node.inputs[kLengths];
+  const auto reverse = [&](ValueId value) {
+    const int64_t time = TimeAxis(node);
+    return AddOp(graph, "ReverseSequence", {value, lengths}, {{"time_axis", time}, {"batch_axis", 1 - time}});
+  };
+  HONE_ASSIGN_OR_RETURN(node.inputs[kData], reverse(node.inputs[kData]));
+  node.attributes["direction"] = std::string("forward");
+  HONE_ASSIGN_OR_RETURN(Values outputs, Chain(graph, node, false));
+  // Its shape is [time, directions, batch, units], or [batch, time, directions, units].
+  const Ints shape = graph.values[outputs[kSequence]].type.shape;
+  const Ints flat = IsBatchFirst(node) ? Ints{shape[0], shape[1], shape[3]} : Ints{shape[0], shape[2], shape[3]};
+  HONE_ASSIGN_OR_RETURN(ValueId sequence, AddReshape(graph, outputs[kSequence], flat));
+  HONE_ASSIGN_OR_RETURN(sequence, reverse(sequence));
+  HONE_ASSIGN_OR_RETURN(outputs[kSequence], AddReshape(graph, sequence, shape));
+  return outputs;
+}
+
+// One direction of a node that has two.
+absl::StatusOr<Node> TakeDirection(Graph& graph, Node node, int64_t direction) {
+  node.attributes["direction"] = std::string(direction == 0 ? "forward" : "reverse");
+  if (const auto it = node.attributes.find("activations"); it != node.attributes.end()) {
+    auto& names = std::get<std::vector<std::string>>(it->second);
+    const auto middle = names.begin() + static_cast<std::ptrdiff_t>(names.size() / 2);
+    names = direction == 0 ? std::vector<std::string>(names.begin(), middle)
+                           : std::vector<std::string>(middle, names.end());
+  }
+  const int64_t state_axis = IsBatchFirst(node) ? 1 : 0;
+  const std::pair<size_t, int64_t> kParts[] = {{kWeights, 0},  {kRecurrentWeights, 0}, {kBias, 0},
+                                               {kPeephole, 0}, {kHidden, state_axis},  {kHidden + 1, state_axis}};
+  for (const auto& [input, axis] : kParts) {
+    HONE_RETURN_IF_ERROR(SliceInput(graph, node, input, axis, direction));
+  }
+  return node;
+}
+
+bool CanSplit(const Graph& graph, const Node& node) {
+  if (!IsRecurrence(node) || StepsOf(graph, node) <= kMostSteps) return false;
+  return StringAttribute(node, "direction", "forward") != "bidirectional" ||
+         (!node.attributes.contains("activation_alpha") && !node.attributes.contains("activation_beta"));
+}
+
+absl::StatusOr<Values> Split(Graph& graph, const Node& node) {
+  if (!CanSplit(graph, node)) return Values{};
+  if (StringAttribute(node, "direction", "forward") != "bidirectional") return ChainOfDirection(graph, node);
+  Values outputs[2];
+  for (int64_t direction : {0, 1}) {
+    HONE_ASSIGN_OR_RETURN(Node one, TakeDirection(graph, node, direction));
+    HONE_ASSIGN_OR_RETURN(outputs[direction], ChainOfDirection(graph, std::move(one)));
+  }
+  for (size_t k = 0; k < outputs[0].size(); ++k) {
+    const int64_t axis = (k == kSequence ? 1 : 0) + (IsBatchFirst(node) ? 1 : 0);
+    HONE_ASSIGN_OR_RETURN(outputs[0][k], AddOp(graph, "Concat", {outputs[0][k], outputs[1][k]}, {{"axis", axis}}));
+  }
+  return outputs[0];
+}
+
+}  // namespace
+
+absl::Status SplitRecurrences(Graph& graph) { return ReplaceNodes(graph, Split); }
+
+}  // namespace hone::graph
