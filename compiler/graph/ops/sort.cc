@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "compiler/graph/ops/families.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
@@ -25,14 +27,29 @@ absl::StatusOr<int64_t> ReadCount(const OpArgs& args, int64_t extent) {
   return count;
 }
 
+// The float as an integer of as many bits in the same order. Zeros of either sign are equal, and NaNs are, above all
+// numbers: with comparisons of floats, which are false for them, several elements would have one rank.
+Expr KeyOf(const Expr& x) {
+  const bool wide = ir::SizeOf(x.type().dtype) == 8;
+  const ir::Type type{wide ? DType::kInt64 : DType::kInt32, 1};
+  const Expr highest =
+      ir::MakeInt(type, wide ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max());
+  const Expr bits = ir::MakeCall(type, ir::Intrinsic::kReinterpret, {x}), zero = ir::MakeInt(type, 0);
+  const Expr ordered = MakeSelect(bits < zero, ir::MakeBinary(ir::BinaryOp::kXor, bits, highest), bits);
+  const Expr number = MakeSelect(Equals(x, Like(x, 0)), zero, ordered);
+  return MakeSelect(Apply(ir::Intrinsic::kIsNan, x), highest, number);
+}
+
+// What is compared, in a buffer of its own where it has to be made.
+Buffer EmitKeys(StageBuilder& builder, const Buffer& x) {
+  if (!ir::IsFloat(x->dtype)) return x;
+  const DType dtype = ir::SizeOf(x->dtype) == 8 ? DType::kInt64 : DType::kInt32;
+  return Map(builder, "key", dtype, x->shape, [&](Indices i) { return KeyOf(ReadHere(x, i)); });
+}
+
 // Whether `a` goes before `b`, where the largest (or the smallest) is first and equals keep their order (`earlier`).
-// NaN compares false with everything, which would give several elements one rank: it counts as larger than all numbers.
 Expr IsBefore(const Expr& a, const Expr& b, bool largest, const Expr& earlier) {
-  Expr before = (largest ? a > b : a < b) || (Equals(a, b) && earlier);
-  if (!ir::IsFloat(b.type().dtype)) return before;
-  const Expr a_nan = Apply(ir::Intrinsic::kIsNan, a), b_nan = Apply(ir::Intrinsic::kIsNan, b);
-  if (largest) return MakeSelect(b_nan, a_nan && earlier, a_nan || before);
-  return MakeSelect(b_nan, Not(a_nan) || earlier, before);
+  return (largest ? a > b : a < b) || (Equals(a, b) && earlier);
 }
 
 OpResult TopK(const OpArgs& args, StageBuilder& builder) {
@@ -47,14 +64,19 @@ OpResult TopK(const OpArgs& args, StageBuilder& builder) {
     source[a] = position;
     return source;
   };
-  Buffer rank = builder.Reduce("rank", DType::kInt64, x->shape, {extent}, Reduction::kSum, [&](Indices i, Indices r) {
-    return To(DType::kInt64, IsBefore(Read(x, at(i, r[0])), Read(x, at(i, i[a])), largest, r[0] < i[a]));
+  const Buffer keys = EmitKeys(builder, x);
+  // Twice as many places fit into a vector as would with the type of the result.
+  const DType narrow = extent <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;
+  Buffer rank = builder.Reduce("rank", narrow, x->shape, {extent}, Reduction::kSum, [&](Indices i, Indices r) {
+    return To(narrow, IsBefore(Read(keys, at(i, r[0])), ReadHere(keys, i), largest, r[0] < i[a]));
   });
   Dims shape = x->shape;
   shape[a] = count;
-  Buffer position = builder.Reduce(
-      "position", DType::kInt64, shape, {extent}, Reduction::kMax,
-      [&](Indices i, Indices r) { return MakeSelect(Equals(MakeLoad(rank, at(i, r[0])), i[a]), r[0], Expr(0)); });
+  Buffer place = builder.Reduce("place", narrow, shape, {extent}, Reduction::kMax, [&](Indices i, Indices r) {
+    return MakeSelect(Equals(MakeLoad(rank, at(i, r[0])), To(narrow, i[a])), To(narrow, r[0]), Number(narrow, 0));
+  });
+  Buffer position =
+      Map(builder, "position", DType::kInt64, shape, [&](Indices i) { return To(DType::kInt64, ReadHere(place, i)); });
   Buffer values =
       Map(builder, "topk", x->dtype, shape, [&](Indices i) { return Read(x, at(i, ReadHere(position, i))); });
   return Buffers{values, position};

@@ -13,6 +13,7 @@
 #include "compiler/graph/passes/shuffle.h"
 #include "compiler/graph/passes/simplify.h"
 #include "compiler/graph/passes/sink_reshapes.h"
+#include "compiler/graph/passes/split_axes.h"
 #include "compiler/graph/passes/split_recurrences.h"
 #include "spdlog/spdlog.h"
 
@@ -26,6 +27,7 @@ constexpr Pass<Graph> kPasses[] = {
     {"share_subexpressions", ShareCommonSubexpressions},
     // Once it is known which indices are constant.
     {"lower_scatters", LowerScatters},
+    {"split_axes", SplitAxes},
     {"split_recurrences", SplitRecurrences},
     // Name what is spelled out, and put what is per channel into weights.
     {"recognize_patterns", RecognizePatterns},

@@ -80,6 +80,16 @@ TEST(SortOps, TopKKeepsTheOrderOfEquals) {
   ExpectOutput({"TopK", {x}, {{"k", Int(1)}}, 9, 2}, {1}, {5}, 0);
 }
 
+TEST(SortOps, TopKOrdersAllFloats) {
+  const Constant k = Ints({1}, {6});
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64}) {
+    const Constant x = Tensor(dtype, {6}, {-0.0, -kInf, 0.0, -2, kInf, -1});
+    ExpectOutput({"TopK", {x, k}, {}, 11, 2}, {6}, {kInf, 0, 0, -1, -2, -kInf}, 0);
+    ExpectOutput({"TopK", {x, k}, {}, 11, 2}, {6}, {4, 0, 2, 5, 3, 1}, 1);
+    ExpectOutput({"TopK", {x, k}, {{"largest", Int(0)}}, 11, 2}, {6}, {1, 3, 5, 0, 2, 4}, 1);
+  }
+}
+
 TEST(SortOps, TopKTakesNanForTheLargest) {
   const Constant k = Ints({1}, {6});
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kFloat64}) {

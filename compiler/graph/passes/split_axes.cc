@@ -1,0 +1,184 @@
+#include "compiler/graph/passes/split_axes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/graph/graph_edit.h"
+
+namespace hone::graph {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Values = std::vector<ValueId>;
+
+constexpr int64_t kShort = 512;  // an axis up to which the square costs less than the launches of blocks
+constexpr int64_t kBlock = 128;
+
+const Ints& ShapeOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
+
+ValueId AddInts(Graph& graph, std::string_view name, const Ints& numbers) {
+  return AddConstant<int64_t>(graph, name, ir::DType::kInt64, {static_cast<int64_t>(numbers.size())}, numbers);
+}
+
+// The shape with the axis cut into blocks.
+Ints Blocked(Ints shape, int64_t axis, int64_t blocks, int64_t block) {
+  shape[static_cast<size_t>(axis)] = blocks;
+  shape.insert(shape.begin() + axis + 1, block);
+  return shape;
+}
+
+// The shape with another extent of the axis.
+Ints WithExtent(Ints shape, int64_t axis, int64_t extent) {
+  shape[static_cast<size_t>(axis)] = extent;
+  return shape;
+}
+
+absl::StatusOr<ValueId> SliceAxis(Graph& graph, ValueId value, int64_t axis, int64_t begin, int64_t end) {
+  const ValueId starts = AddInts(graph, "starts", {begin}), ends = AddInts(graph, "ends", {end});
+  return AddOp(graph, "Slice", {value, starts, ends, AddInts(graph, "axes", {axis})});
+}
+
+int64_t NormalAxis(int64_t axis, const Ints& shape) {
+  return axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis;
+}
+
+// --- CumSum
+
+struct Sums {
+  int64_t axis;
+  int64_t exclusive, reverse;  // as the attributes are
+};
+
+absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums) {
+  return AddOp(graph, "CumSum", {value, AddInts(graph, "axis", {sums.axis})},
+               {{"exclusive", sums.exclusive}, {"reverse", sums.reverse}});
+}
+
+absl::StatusOr<ValueId> SumUp(Graph& graph, ValueId value, const Sums& sums) {
+  const Ints shape = ShapeOf(graph, value);
+  const int64_t axis = sums.axis, extent = shape[static_cast<size_t>(axis)];
+  if (extent <= kShort) return AddCumSum(graph, value, sums);
+  const int64_t blocks = (extent + kBlock - 1) / kBlock;
+  if (extent % kBlock != 0) {
+    Ints pads(2 * shape.size(), 0);
+    pads[shape.size() + static_cast<size_t>(axis)] = blocks * kBlock - extent;
+    HONE_ASSIGN_OR_RETURN(value, AddOp(graph, "Pad", {value, AddInts(graph, "pads", pads)}));
+  }
+  HONE_ASSIGN_OR_RETURN(value, AddReshape(graph, value, Blocked(shape, axis, blocks, kBlock)));
+  HONE_ASSIGN_OR_RETURN(ValueId before, AddOp(graph, "ReduceSum", {value, AddInts(graph, "axes", {axis + 1})},
+                                              {{"keepdims", int64_t{0}}}));
+  HONE_ASSIGN_OR_RETURN(before, SumUp(graph, before, {axis, 1, sums.reverse}));
+  HONE_ASSIGN_OR_RETURN(before, AddReshape(graph, before, Blocked(shape, axis, blocks, 1)));
+  HONE_ASSIGN_OR_RETURN(ValueId within, AddCumSum(graph, value, {axis + 1, sums.exclusive, sums.reverse}));
+  HONE_ASSIGN_OR_RETURN(value, AddOp(graph, "Add", {within, before}));
+  HONE_ASSIGN_OR_RETURN(value, AddReshape(graph, value, WithExtent(shape, axis, blocks * kBlock)));
+  if (extent % kBlock == 0) return value;
+  return SliceAxis(graph, value, axis, 0, extent);
+}
+
+absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
+  const ValueId data = node.inputs[0];
+  const TensorType type = graph.values[data].type;
+  const Value& axes = graph.values[node.inputs[1]];
+  const int64_t given =
+      axes.type.dtype == ir::DType::kInt32 ? ReadConstant<int32_t>(axes)[0] : ReadConstant<int64_t>(axes)[0];
+  const int64_t axis = NormalAxis(given, type.shape);
+  if (type.shape[static_cast<size_t>(axis)] <= kShort) return Values{};
+  const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
+  if (ir::SizeOf(type.dtype) >= 4) {
+    HONE_ASSIGN_OR_RETURN(const ValueId result, SumUp(graph, data, sums));
+    return Values{result};
+  }
+  // TensorProto.DataType: float 1, float16 10, bfloat16 16.
+  const auto cast = [&](ValueId value, int64_t to) { return AddOp(graph, "Cast", {value}, {{"to", to}}); };
+  HONE_ASSIGN_OR_RETURN(ValueId wide, cast(data, 1));
+  HONE_ASSIGN_OR_RETURN(wide, SumUp(graph, wide, sums));
+  HONE_ASSIGN_OR_RETURN(const ValueId result, cast(wide, type.dtype == ir::DType::kFloat16 ? 10 : 16));
+  return Values{result};
+}
+
+// --- TopK
+
+struct Choice {
+  int64_t axis, count;
+  int64_t largest, sorted;  // as the attributes are
+};
+
+absl::StatusOr<Values> AddTopK(Graph& graph, ValueId value, const Choice& choice) {
+  return AddNode(graph,
+                 {.name = {},
+                  .op = "TopK",
+                  .domain = {},
+                  .opset = kOwnOpset,
+                  .inputs = {value, AddInts(graph, "k", {choice.count})},
+                  .outputs = {kNewValue, kNewValue},
+                  .attributes = {{"axis", choice.axis}, {"largest", choice.largest}, {"sorted", choice.sorted}}});
+}
+
+// Blocks of four times the count leave a quarter of the axis, for the least comparisons in all.
+int64_t BlockFor(const Choice& choice) { return std::max(kBlock, 4 * choice.count); }
+
+bool TakesFewOfMany(int64_t extent, const Choice& choice) {
+  return extent > kShort && extent >= 4 * BlockFor(choice) && choice.count > 0;
+}
+
+// Values and positions. What is behind the last whole block joins what blocks leave. Both keep the order of the axis
+// among equals, so that the first of these is taken as it would be of all.
+absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
+  const Ints shape = ShapeOf(graph, value);
+  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];
+  if (!TakesFewOfMany(extent, choice)) return AddTopK(graph, value, choice);
+  const int64_t block = BlockFor(choice), blocks = extent / block, whole = blocks * block;
+  const Ints left = WithExtent(shape, axis, blocks * choice.count);
+
+  HONE_ASSIGN_OR_RETURN(ValueId data, SliceAxis(graph, value, axis, 0, whole));
+  HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, Blocked(shape, axis, blocks, block)));
+  HONE_ASSIGN_OR_RETURN(const Values tops, AddTopK(graph, data, {axis + 1, choice.count, choice.largest, 1}));
+  Ints firsts(static_cast<size_t>(blocks)), dims(shape.size() - static_cast<size_t>(axis) + 1, 1);
+  for (size_t k = 0; k < firsts.size(); ++k) firsts[k] = static_cast<int64_t>(k) * block;
+  dims[0] = blocks;
+  const ValueId first = AddConstant<int64_t>(graph, "first", ir::DType::kInt64, dims, firsts);
+  HONE_ASSIGN_OR_RETURN(ValueId positions, AddOp(graph, "Add", {tops[1], first}));
+  HONE_ASSIGN_OR_RETURN(positions, AddReshape(graph, positions, left));
+  HONE_ASSIGN_OR_RETURN(ValueId candidates, AddReshape(graph, tops[0], left));
+  if (whole < extent) {
+    Ints rest(static_cast<size_t>(extent - whole)), rest_dims(shape.size() - static_cast<size_t>(axis), 1);
+    std::iota(rest.begin(), rest.end(), whole);
+    rest_dims[0] = extent - whole;
+    const ValueId places = AddConstant<int64_t>(graph, "rest", ir::DType::kInt64, rest_dims, rest);
+    const ValueId rest_shape = AddInts(graph, "shape", WithExtent(shape, axis, extent - whole));
+    HONE_ASSIGN_OR_RETURN(const ValueId expanded, AddOp(graph, "Expand", {places, rest_shape}));
+    HONE_ASSIGN_OR_RETURN(const ValueId tail, SliceAxis(graph, value, axis, whole, extent));
+    HONE_ASSIGN_OR_RETURN(positions, AddOp(graph, "Concat", {positions, expanded}, {{"axis", axis}}));
+    HONE_ASSIGN_OR_RETURN(candidates, AddOp(graph, "Concat", {candidates, tail}, {{"axis", axis}}));
+  }
+  HONE_ASSIGN_OR_RETURN(Values result, Take(graph, candidates, choice));
+  HONE_ASSIGN_OR_RETURN(result[1], AddOp(graph, "GatherElements", {positions, result[1]}, {{"axis", axis}}));
+  return result;
+}
+
+absl::StatusOr<Values> SplitTopK(Graph& graph, const Node& node) {
+  const Ints& shape = ShapeOf(graph, node.inputs[0]);
+  const int64_t axis = NormalAxis(IntAttribute(node, "axis", -1), shape);
+  const ValueId some = node.outputs[0] != kAbsent ? node.outputs[0] : node.outputs[1];
+  const int64_t count = ShapeOf(graph, some)[static_cast<size_t>(axis)];
+  const Choice choice{axis, count, IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
+  if (!TakesFewOfMany(shape[static_cast<size_t>(axis)], choice)) return Values{};
+  return Take(graph, node.inputs[0], choice);
+}
+
+absl::StatusOr<Values> SplitAxis(Graph& graph, const Node& node) {
+  if (Is(node, "CumSum")) return SplitCumSum(graph, node);
+  if (Is(node, "TopK")) return SplitTopK(graph, node);
+  return Values{};
+}
+
+}  // namespace
+
+absl::Status SplitAxes(Graph& graph) { return ReplaceNodes(graph, SplitAxis); }
+
+}  // namespace hone::graph

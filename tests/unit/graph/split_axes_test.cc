@@ -1,0 +1,82 @@
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/graph/model_builder.h"
+#include "tests/unit/graph/run_graph.h"
+
+namespace hone::graph {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::string CumSumModel(const Dims& shape, int axis, int exclusive = 0, int reverse = 0, int dtype = kFloat) {
+  GraphBuilder b;
+  b.Input("x", shape, dtype).Ints("axis", {axis});
+  b.Node("CumSum", {"x", "axis"}, {"y"}, {Attr("exclusive", exclusive), Attr("reverse", reverse)});
+  // What the test compares is f32.
+  b.Node("Cast", {"y"}, {"z"}, {Attr("to", kFloat)}).Output("z");
+  return b.Model();
+}
+
+TEST(SplitAxes, SumsOfBlocksMeanTheSame) {
+  for (const int exclusive : {0, 1}) {
+    for (const int reverse : {0, 1}) {
+      EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({2, 640}, -1, exclusive, reverse)), "CumSum"), 2);
+      EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({600, 3}, 0, exclusive, reverse)), "CumSum"), 2);
+    }
+  }
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({2, 700}, 1, 0, 0, kInt32)), "CumSum"), 2);
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({8, 512}, 1)), "CumSum"), 1) << "short enough";
+}
+
+TEST(SplitAxes, ManySumsOfBlocksAreSplitAgain) {
+  EXPECT_EQ(CountOps(Optimize(CumSumModel({1, 480000}, 1)), "CumSum"), 3);
+}
+
+// The sum of 128 halves would have lost digits.
+TEST(SplitAxes, HalvesAreAddedUpInFloats) {
+  const Graph graph = Optimize(CumSumModel({1, 640}, 1, 0, 0, kHalf));
+  for (const Node& node : graph.nodes) {
+    if (node.op != "CumSum") continue;
+    EXPECT_EQ(graph.values[node.inputs[0]].type.dtype, ir::DType::kFloat32);
+  }
+}
+
+// The positions are cast to what the test compares.
+std::string TopKModel(const Dims& shape, int axis, int count, int largest, int dtype = kFloat) {
+  GraphBuilder b;
+  b.Input("x", shape, dtype).Ints("k", {count});
+  b.Node("TopK", {"x", "k"}, {"y", "i"}, {Attr("axis", axis), Attr("largest", largest)});
+  b.Node("Cast", {"y"}, {"z"}, {Attr("to", kFloat)}).Output("z");
+  b.Node("Cast", {"i"}, {"p"}, {Attr("to", kFloat)}).Output("p");
+  return b.Model();
+}
+
+TEST(SplitAxes, TheFirstOfBlocksAreThoseOfAll) {
+  for (const int largest : {0, 1}) {
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({2, 1024}, -1, 3, largest)), "TopK"), 2) << "whole blocks";
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({2, 1100}, -1, 3, largest)), "TopK"), 2) << "and a rest";
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1100, 2}, 0, 3, largest)), "TopK"), 2) << "another axis";
+  }
+}
+
+// Random integers of a byte are all there several times: the first of equals must stay the first.
+TEST(SplitAxes, EqualsKeepTheirOrder) {
+  for (const int largest : {0, 1}) {
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 1100}, -1, 20, largest, kInt8)), "TopK"), 2);
+  }
+}
+
+TEST(SplitAxes, WhatBlocksLeaveIsSplitAgain) {
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 3000}, -1, 30, 1)), "TopK"), 3);
+}
+
+TEST(SplitAxes, TakingMostOfAnAxisComparesAll) {
+  EXPECT_THAT(Ops(Optimize(TopKModel({1, 1024}, -1, 300, 1))), ElementsAre("TopK", "Cast"));
+  EXPECT_EQ(CountOps(Optimize(TopKModel({1, 512}, -1, 1, 1)), "TopK"), 1);
+}
+
+}  // namespace
+}  // namespace hone::graph
