@@ -28,20 +28,26 @@ absl::StatusOr<Reduction> ReadReduction(const OpArgs& args) {
   return Malformed(fmt::format("attribute reduction is '{}'; it must be none, add, mul, max or min", name));
 }
 
-// The updates that may hit an element: a space of `extents` to search, which of them hit, and what each brings.
+// The updates that may hit an element: a space of `extents` to search, which of them hit, and what each brings. Whether
+// one hits depends on the element's first `indexed` dimensions only.
 struct Updates {
   Dims extents;
+  size_t indexed;
   std::function<Expr(Indices element, Indices update)> hits;
   std::function<Expr(Indices element, Indices update)> value;  // in compute type
 };
 
 Buffer ScatterLast(StageBuilder& builder, const Buffer& data, const Updates& updates) {
-  Buffer last = builder.Reduce(
-      "last", DType::kInt64, data->shape, updates.extents, Reduction::kMax,
-      [&](Indices i, Indices r) { return MakeSelect(updates.hits(i, r), Flatten(r, updates.extents), Expr(-1)); });
+  const DType narrow = NarrowestIndex(Product(updates.extents));
+  const auto indexed = static_cast<std::ptrdiff_t>(updates.indexed);
+  const Buffer last = builder.Reduce("last", narrow, {data->shape.begin(), data->shape.begin() + indexed},
+                                     updates.extents, Reduction::kMax, [&](Indices i, Indices r) {
+                                       const Expr update = To(narrow, Flatten(r, updates.extents));
+                                       return MakeSelect(updates.hits(i, r), update, Number(narrow, -1));
+                                     });
   return Map(builder, "scatter", data->dtype, data->shape, [&](Indices i) {
     const Exprs own(i.begin(), i.end());
-    Expr position = MakeLoad(last, own);
+    const Expr position = To(DType::kInt64, MakeLoad(last, {i.begin(), i.begin() + indexed}));
     return MakeSelect(position < Expr(0), Read(data, own), updates.value(i, Unflatten(position, updates.extents)));
   });
 }
@@ -95,7 +101,12 @@ OpResult ScatterElements(const OpArgs& args, StageBuilder& builder) {
   };
   Updates updates;
   updates.extents = {indices->shape[a]};
+  updates.indexed = Rank(data);
   if (Product(indices->shape) == 0) updates.extents = {0};
+  const DType narrow = NarrowestIndex(data->shape[a]);
+  const Buffer places = Map(builder, "place", narrow, indices->shape, [&](Indices i) {
+    return To(narrow, ReadIndex(indices, {i.begin(), i.end()}, data->shape[a]));
+  });
   updates.hits = [&](Indices i, Indices r) {
     Expr hit;
     for (size_t d = 0; d < Rank(data); ++d) {
@@ -103,7 +114,7 @@ OpResult ScatterElements(const OpArgs& args, StageBuilder& builder) {
       Expr inside = i[d] < Expr(rest[d]);
       hit = hit.defined() ? hit && inside : inside;
     }
-    Expr same = Equals(ReadIndex(indices, at(i, r), data->shape[a]), i[a]);
+    Expr same = Equals(Read(places, at(i, r)), To(narrow, i[a]));
     return hit.defined() ? MakeSelect(hit, same, ir::MakeBool(false)) : same;  // lazy: outside there is no index
   };
   updates.value = [&](Indices i, Indices r) { return Read(args.inputs[2], at(i, r)); };
@@ -123,19 +134,24 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
   Dims shape(indices->shape.begin(), indices->shape.end() - 1);
   Updates updates;
   updates.extents = shape.empty() ? Dims{1} : shape;
+  updates.indexed = depth;
   const size_t tuple_rank = shape.size();
   shape.insert(shape.end(), indexed_end, data->shape.end());
   if (args.inputs[2]->shape != shape) return Malformed("the shape of the updates (input 2) does not fit");
-  updates.hits = [&](Indices i, Indices r) {
-    Exprs tuple(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(tuple_rank));
+  // Each place as one number, row-major among those that tuples name.
+  const Dims named(data->shape.begin(), indexed_end);
+  const DType narrow = NarrowestIndex(Product(named));
+  const Buffer places = Map(builder, "place", narrow, updates.extents, [&](Indices u) {
+    Exprs tuple(u.begin(), u.begin() + static_cast<std::ptrdiff_t>(tuple_rank)), place;
     tuple.push_back(Expr(0));
-    Expr hit = ir::MakeBool(true);
     for (size_t d = 0; d < depth; ++d) {
       tuple.back() = Expr(static_cast<int64_t>(d));
-      Expr same = Equals(ReadIndex(indices, tuple, data->shape[d]), i[d]);
-      hit = d == 0 ? same : hit && same;
+      place.push_back(ReadIndex(indices, tuple, data->shape[d]));
     }
-    return hit;
+    return To(narrow, Flatten(place, named));
+  });
+  updates.hits = [&](Indices i, Indices r) {
+    return Equals(Read(places, {r.begin(), r.end()}), To(narrow, Flatten(i.first(depth), named)));
   };
   updates.value = [&](Indices i, Indices r) {
     Exprs source(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(tuple_rank));

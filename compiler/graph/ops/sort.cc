@@ -65,8 +65,7 @@ OpResult TopK(const OpArgs& args, StageBuilder& builder) {
     return source;
   };
   const Buffer keys = EmitKeys(builder, x);
-  // Twice as many places fit into a vector as would with the type of the result.
-  const DType narrow = extent <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;
+  const DType narrow = NarrowestIndex(extent);
   Buffer rank = builder.Reduce("rank", narrow, x->shape, {extent}, Reduction::kSum, [&](Indices i, Indices r) {
     return To(narrow, IsBefore(Read(keys, at(i, r[0])), ReadHere(keys, i), largest, r[0] < i[a]));
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "compiler/ir/numeric.h"
 #include "fmt/format.h"
@@ -58,6 +59,10 @@ absl::StatusOr<DType> FromOnnxType(int64_t onnx_type) {
       return Unsupported(fmt::format(
           "element type {} of ONNX (strings, complex, float8 and 4-bit types) is not supported", onnx_type));
   }
+}
+
+DType NarrowestIndex(int64_t extent) {
+  return extent <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;
 }
 
 Expr To(DType dtype, Expr value) {
