@@ -72,13 +72,17 @@ absl::StatusOr<Target> ChooseCpu(const TargetText& text, const Target& start) {
   return target;
 }
 
+// What code for every CPU of the architecture takes for granted.
 absl::Status CheckVectors(const Target& target) {
-  if (target.arch != Arch::kX86_64) return absl::OkStatus();
+  const bool x86 = target.arch == Arch::kX86_64;
   HONE_ASSIGN_OR_RETURN(const FeatureSet features, AllFeatures(target));
-  for (const std::string_view wanted : {"sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma"}) {
-    if (features.contains(wanted)) continue;
-    return absl::InvalidArgumentError(
-        fmt::format("target: CPU '{}' lacks {}; Hone's x86-64 kernels need AVX2 and FMA", target.cpu, wanted));
+  const std::vector<std::string_view> wanted =
+      x86 ? std::vector<std::string_view>{"sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma"}
+          : std::vector<std::string_view>{"fp-armv8", "neon"};
+  for (const std::string_view feature : wanted) {
+    if (features.contains(feature)) continue;
+    return absl::InvalidArgumentError(fmt::format("target: CPU '{}' lacks {}; Hone's {} kernels need {}", target.cpu,
+                                                  feature, x86 ? "x86-64" : "arm64", x86 ? "AVX2 and FMA" : "NEON"));
   }
   return absl::OkStatus();
 }

@@ -53,7 +53,7 @@ void SetAttributes(llvm::Module* module, const target::Target& target) {
   for (llvm::Function& function : *module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", target.cpu);
-    if (!target.features.empty()) function.addFnAttr("target-features", target.features);
+    if (!target.features.empty()) function.addFnAttr("target-features", LlvmFeatures(target));
     if (!target.HasLanes()) function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
     function.addFnAttr("no-builtins");
     function.addFnAttr("frame-pointer", "none");

@@ -47,6 +47,13 @@ std::string Triple(const target::Target& target) {
   return "";
 }
 
+std::string LlvmFeatures(const target::Target& target) {
+  // LLVM 19 takes vectors of 512 bits for a feature of its own, which CPUs of its table have and others have to be
+  // given. Without it AVX-512 on top of a CPU that lacks it ends in code that LLVM cannot select.
+  const bool wide = target.features.find("+avx512") != std::string::npos;
+  return wide ? target.features + ",+evex512" : target.features;
+}
+
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& target) {
   InitializeLlvm();
   std::string error;
@@ -55,7 +62,7 @@ std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& tar
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;  // multiply-add may be fused: "contract"
   return std::unique_ptr<llvm::TargetMachine>(
-      llvm_target->createTargetMachine(Triple(target), target.cpu, target.features, options, llvm::Reloc::PIC_,
+      llvm_target->createTargetMachine(Triple(target), target.cpu, LlvmFeatures(target), options, llvm::Reloc::PIC_,
                                        std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
@@ -65,7 +72,7 @@ std::vector<std::string> EnabledFeatures(const target::Target& target) {
   const llvm::Target* llvm_target = llvm::TargetRegistry::lookupTarget(Triple(target), error);
   HONE_CHECK(llvm_target != nullptr);
   const std::unique_ptr<llvm::MCSubtargetInfo> info(
-      llvm_target->createMCSubtargetInfo(Triple(target), target.cpu, target.features));
+      llvm_target->createMCSubtargetInfo(Triple(target), target.cpu, LlvmFeatures(target)));
   const target::FeatureSet& known = target::KnownFeatures(target.arch);
   std::vector<std::string> features;
   for (const llvm::SubtargetFeatureKV& feature : info->getEnabledProcessorFeatures()) {

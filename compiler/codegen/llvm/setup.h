@@ -17,6 +17,8 @@ namespace hone::codegen {
 void InitializeLlvm();
 // These take a Target whose code LLVM makes: a CPU, or CUDA.
 std::string Triple(const target::Target& target);
+// What `target.features` is in LLVM's words.
+std::string LlvmFeatures(const target::Target& target);
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& target);
 
 }  // namespace hone::codegen

@@ -260,6 +260,15 @@ output t
   return Emit(module->main, target, Effort::kKernel, Output::kAssembly).value_or("");
 }
 
+// Virtual machines hide features of the CPUs that they run on; any set of them must give code.
+TEST(Emit, Avx512OnTopOfCpusWithoutIt) {
+  for (const char* text :
+       {"x86_64 -mcpu=haswell -mattr=+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx512cd", "x86_64 -mattr=+avx512f",
+        "x86_64 -mattr=+avx512vnni", "x86_64 -mattr=+avx512bw,+avx512dq"}) {
+    EXPECT_NE(AssemblyOfProduct("u8", "i8", text), "") << text;
+  }
+}
+
 TEST(TensorInstructions, AreWhatTheTargetHas) {
   const struct {
     const char *a, *b, *target, *instruction;

@@ -152,7 +152,8 @@ TEST(Targets, ErrorsSayWhatThereIs) {
       {"opencl -threads=2", "no option '-threads'; there are -device= -units="},
       {"arm64 -mattr=+avx2", "aarch64 has no feature 'avx2'; there are bf16"},
       {"arm64 -mattr=sve", "wants +FEATURE,-FEATURE, not 'sve'"},
-      {"x86_64 -mcpu=haswell -mattr=-avx", "lacks avx; Hone's x86-64 kernels need AVX2 and FMA"}};
+      {"x86_64 -mcpu=haswell -mattr=-avx", "lacks avx; Hone's x86-64 kernels need AVX2 and FMA"},
+      {"arm64 -mcpu=neoverse-v1 -mattr=-neon", "lacks neon; Hone's arm64 kernels need NEON"}};
   for (const auto& [text, message] : cases) {
     const auto target = ParseTarget(text);
     ASSERT_FALSE(target.ok()) << text;
