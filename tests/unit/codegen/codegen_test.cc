@@ -214,43 +214,9 @@ std::vector<std::string> HottestBlock(const std::string& assembly) {
   return best;
 }
 
-// The register tile must really be in registers: the loop over k neither spills nor reloads.
-TEST(MatMul, AccumulatorsStayInRegisters) {
-  const auto workload = ir::ParseWorkload(R"(workload "matmul"
-input x: f32[120,96] in [-1, 1]
-const w: f32[96,128] in [-1, 1]
-t: f32[120,128] over i:120, j:128 = sum k:96 of x[i, k] * w[k, j]
-u: f32[120,128] over ui:120, uj:128 = max(t[ui, uj], 0f32)
-output u
-)");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  for (const char* text : {"x86_64 -mcpu=znver4", "x86_64 -mcpu=haswell", "arm64 -mcpu=cortex-a76"}) {
-    const Target target = ParseTarget(text).value();
-    const auto candidate = space::Default(*workload, target);
-    ASSERT_TRUE(candidate.ok()) << candidate.status();
-    const auto module = passes::Lower(candidate->state, target, "kernel");
-    ASSERT_TRUE(module.ok()) << module.status();
-    const auto assembly = Emit(module->main, target, Effort::kKernel, Output::kAssembly);
-    ASSERT_TRUE(assembly.ok()) << assembly.status();
-    const std::vector<std::string> block = HottestBlock(*assembly);
-    EXPECT_GE(block.size(), 12u) << text;
-    for (const std::string& line : block) {
-      EXPECT_EQ(line.find("(%rsp)"), std::string::npos) << text << ": " << line;
-      EXPECT_EQ(line.find("[sp"), std::string::npos) << text << ": " << line;
-    }
-  }
-}
-
-// A gather is many times as slow as loads and shuffles of the same elements.
-// Sums of products of bytes, by the space's preferred decisions.
-std::string AssemblyOfProduct(std::string_view a, std::string_view b, std::string_view target_text) {
-  const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
-input x: {}[24,64] in [0, 100]
-const w: {}[64,48] in [0, 100]
-t: i32[24,48] over i:24, j:48 = sum k:64 of i32(x[i, k]) * i32(w[k, j])
-output t
-)",
-                                                      a, b));
+// By the space's preferred decisions.
+std::string AssemblyOf(const std::string& workload_text, std::string_view target_text) {
+  const auto workload = ir::ParseWorkload(workload_text);
   EXPECT_TRUE(workload.ok()) << workload.status();
   const Target target = ParseTarget(target_text).value();
   const auto candidate = space::Default(*workload, target);
@@ -260,13 +226,46 @@ output t
   return Emit(module->main, target, Effort::kKernel, Output::kAssembly).value_or("");
 }
 
+constexpr const char* kMatMul = R"(workload "matmul"
+input x: f32[120,96] in [-1, 1]
+const w: f32[96,128] in [-1, 1]
+t: f32[120,128] over i:120, j:128 = sum k:96 of x[i, k] * w[k, j]
+u: f32[120,128] over ui:120, uj:128 = max(t[ui, uj], 0f32)
+output u
+)";
+
+// The register tile must really be in registers: the loop over k neither spills nor reloads.
+TEST(MatMul, AccumulatorsStayInRegisters) {
+  for (const char* text : {"x86_64 -mcpu=znver4", "x86_64 -mcpu=haswell", "arm64 -mcpu=cortex-a76"}) {
+    const std::vector<std::string> block = HottestBlock(AssemblyOf(kMatMul, text));
+    EXPECT_GE(block.size(), 12u) << text;
+    for (const std::string& line : block) {
+      EXPECT_EQ(line.find("(%rsp)"), std::string::npos) << text << ": " << line;
+      EXPECT_EQ(line.find("[sp"), std::string::npos) << text << ": " << line;
+    }
+  }
+}
+
 // Virtual machines hide features of the CPUs that they run on; any set of them must give code.
 TEST(Emit, Avx512OnTopOfCpusWithoutIt) {
   for (const char* text :
        {"x86_64 -mcpu=haswell -mattr=+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx512cd", "x86_64 -mattr=+avx512f",
         "x86_64 -mattr=+avx512vnni", "x86_64 -mattr=+avx512bw,+avx512dq"}) {
-    EXPECT_NE(AssemblyOfProduct("u8", "i8", text), "") << text;
+    EXPECT_NE(AssemblyOf(kMatMul, text), "") << text;
   }
+}
+
+// A gather is many times as slow as loads and shuffles of the same elements.
+// Sums of products of bytes.
+std::string AssemblyOfProduct(std::string_view a, std::string_view b, std::string_view target_text) {
+  return AssemblyOf(fmt::format(R"(workload "matmul"
+input x: {}[24,64] in [0, 100]
+const w: {}[64,48] in [0, 100]
+t: i32[24,48] over i:24, j:48 = sum k:64 of i32(x[i, k]) * i32(w[k, j])
+output t
+)",
+                                a, b),
+                    target_text);
 }
 
 TEST(TensorInstructions, AreWhatTheTargetHas) {
