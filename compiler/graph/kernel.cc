@@ -101,6 +101,22 @@ ParamRange DefaultParamRange(ir::DType dtype) {
   return {-1, 1};
 }
 
+// Operators write stages that no output needs where extents of 1 or outputs left out make them useless.
+void DropUnread(ir::Workload& workload) {
+  std::set<const ir::BufferNode*> read;
+  for (const ir::Buffer& output : workload.outputs) read.insert(output.get());
+  for (size_t i = workload.stages.size(); i-- > 0;) {
+    const ir::Stage& stage = workload.stages[i];
+    if (!read.contains(stage.buffer.get())) {
+      workload.stages.erase(workload.stages.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
+      if (const auto* load = e.As<ir::Load>()) read.insert(load->buffer.get());
+    });
+  }
+}
+
 class KernelBuilder {
  public:
   KernelBuilder(const Graph& graph, const Cluster& cluster) : graph_(graph), cluster_(cluster) {}
@@ -114,6 +130,7 @@ class KernelBuilder {
     for (ir::Stage& stage : workload_.stages) {
       stage.value = NormalizeOwnPlace(EmbedImmediates(stage.value, immediates_), stage);
     }
+    DropUnread(workload_);
     AddParams();
     HONE_RETURN_IF_ERROR(ir::Verify(workload_));
     for (size_t from : ir::CanonicalParamOrder(workload_)) kernel.inputs.push_back(param_values_[from]);

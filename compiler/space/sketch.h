@@ -103,6 +103,8 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
 // sketch/reduction.cc: whether the innermost axis of a reduction runs along memory, far enough for partial results that
 // fill vectors.
 bool FitsVectors(const Sketch& sketch, const ir::Stage& stage);
+// How many there may be at once for one element of such a stage.
+int64_t MostPartialResults(const Sketch& sketch, const ir::Stage& stage);
 // Gives a reduction along a contiguous axis vectors of partial results, where no other axis can be vectorized.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage);
 // sketch/split_reduction.cc: long reductions to a few results are taken apart, for threads to share. True if any was.

@@ -104,10 +104,28 @@ bool SomeReduction(const ir::Workload& workload, const target::Target& target, c
   });
 }
 
+// Whether an operand would be packed to be read once: each of its elements goes into one result, as in the product of a
+// matrix and a vector, and vectors of results do not lie along it. The packed copy takes longer than the product.
+bool PacksForOneUse(const schedule::State& state, const ir::Stage& s) {
+  if (!IsContraction(s)) return false;
+  const auto counts = [](const ir::Axis& axis) { return axis.extent > 1; };
+  const auto vector = std::find_if(s.axes.rbegin(), s.axes.rend(), counts);
+  if (vector == s.axes.rend()) return false;
+  const ir::Ranges ranges = AxisRanges(s);
+  return std::ranges::any_of(LoadsOf(s), [&](const ir::Load& load) {
+    const auto along = StrideOf(load, vector->name, ranges);
+    if (!along.has_value() || *along <= 1 || schedule::IsFixed(state, load.buffer.get())) return false;
+    return std::ranges::all_of(
+        s.axes, [&](const ir::Axis& axis) { return !counts(axis) || StrideOf(load, axis.name, ranges) != 0; });
+  });
+}
+
 // A small window along the vectors, as of a depthwise convolution with channels first, has nothing to pack: what the
 // sketch makes of it shares rows among windows.
 bool PrefersRegisterTiles(const ir::Workload& workload, const target::Target& target) {
-  return !SomeReduction(workload, target, [](const schedule::State&, const ir::Stage& s) { return SharesRows(s); });
+  return !SomeReduction(workload, target, [](const schedule::State& state, const ir::Stage& s) {
+    return SharesRows(s) || PacksForOneUse(state, s);
+  });
 }
 
 bool HasWinograd(const ir::Workload& workload, const target::Target& target) {

@@ -21,6 +21,26 @@ bool ReadsSelf(const Nest& reader, const Nest& stage) {
   return schedule::Reads(reader.stage, stage.stage.buffer.get());
 }
 
+bool LoadsFrom(const ir::Expr& e, const ir::BufferNode* buffer) {
+  bool found = false;
+  ir::ForEachExpr(e, [&](const ir::Expr& child) {
+    const auto* load = child.As<ir::Load>();
+    found = found || (load != nullptr && (buffer == nullptr || load->buffer.get() == buffer));
+  });
+  return found;
+}
+
+// Whether the place of an element says that it is one of the buffer, as in a concatenation.
+bool IsPartOf(const ir::Expr& e, const ir::BufferNode* buffer) {
+  bool found = false;
+  ir::ForEachExpr(e, [&](const ir::Expr& child) {
+    const auto* select = child.As<ir::Select>();
+    if (select == nullptr || LoadsFrom(select->condition, nullptr)) return;
+    found = found || LoadsFrom(select->on_true, buffer) || LoadsFrom(select->on_false, buffer);
+  });
+  return found;
+}
+
 bool ShouldInline(const schedule::State& state, const Nest& nest) {
   if (nest.stage.reduction != ir::Reduction::kNone || nest.prepared || state.IsOutput(nest.stage.buffer.get()))
     return false;
@@ -32,6 +52,8 @@ bool ShouldInline(const schedule::State& state, const Nest& nest) {
     // Inside a reduction each element would be computed once per use.
     if (reader.stage.reduction != ir::Reduction::kNone) return false;
     if (CountNodes(reader.stage.value) + loads * nodes > kMaxNodes) return false;
+    // Vectors compute all parts for every element: too much where functions make them.
+    if (HasCall(nest.stage.value) && IsPartOf(reader.stage.value, nest.stage.buffer.get())) return false;
   }
   return loads <= 1 || (!HasCall(nest.stage.value) && nodes <= kCheapNodes && loads <= 4);
 }

@@ -7,6 +7,7 @@ namespace hone::space {
 namespace {
 
 constexpr int64_t kShortVector = 4;  // the least that is worth a vector
+constexpr int64_t kMostVectors = 4;  // of partial results
 constexpr double kMostBeyond = 1.1;  // times the vectors that there are
 
 }  // namespace
@@ -23,6 +24,11 @@ bool FitsVectors(const Sketch& sketch, const ir::Stage& s) {
   });
 }
 
+int64_t MostPartialResults(const Sketch& sketch, const ir::Stage& s) {
+  const int64_t width = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
+  return (kMostVectors + 1) * width + kShortVector + 1;
+}
+
 // A reduction whose innermost axis runs along memory: partial results for each element of a vector first, then these.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage) {
   const ir::Stage s = sketch.Get(stage).stage;
@@ -30,13 +36,13 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   const ir::Axis axis = s.reduce_axes.back();
   const int64_t width = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   std::vector<int64_t> options;
-  for (const int64_t v : {1, 2, 4}) {
+  for (const int64_t v : {int64_t{1}, int64_t{2}, kMostVectors}) {
     if (v * width <= axis.extent) options.push_back(v);
   }
   // Several, so that one need not wait for the next, where that adds hardly any beyond the end. The name stands in
   // records.
   const auto all = [&](int64_t v) { return (axis.extent + v * width - 1) / (v * width) * v * width; };
-  int64_t preferred = axis.extent >= 8 * width ? 4 : 1;
+  int64_t preferred = axis.extent >= 8 * width ? kMostVectors : 1;
   while (preferred > 1 && static_cast<double>(all(preferred)) > kMostBeyond * static_cast<double>(all(1)))
     preferred /= 2;
   const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, preferred);

@@ -24,14 +24,17 @@ int64_t Iterations(const schedule::State& state) {
   return most;
 }
 
-bool IsRows(const schedule::State& state, size_t common) {
+bool IsRows(const Sketch& sketch, size_t common) {
+  const schedule::State& state = sketch.state;
   if (state.outputs.size() != 1 || common == 0) return false;
   int reductions = 0;
   int64_t row_bytes = 0;
   for (const Nest& nest : state.nests) {
     if (nest.prepared) return false;
     reductions += nest.stage.reduction != ir::Reduction::kNone ? 1 : 0;
-    if (!state.IsOutput(nest.stage.buffer.get())) row_bytes += RowBytes(nest.stage, common);
+    if (state.IsOutput(nest.stage.buffer.get())) continue;
+    const int64_t results = FitsVectors(sketch, nest.stage) ? MostPartialResults(sketch, nest.stage) : 1;
+    row_bytes += results * RowBytes(nest.stage, common);
   }
   return reductions >= 1 && state.nests.size() >= 2 && row_bytes <= kMaxRowBytes;
 }
@@ -83,7 +86,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
     along_memory = along_memory && FitsVectors(sketch, nest.stage);
   }
   const size_t common = CommonAxes(sketch.state);
-  if (!IsRows(sketch.state, common) || std::ranges::any_of(sketch.state.nests, HasWindow, &Nest::stage) ||
+  if (!IsRows(sketch, common) || std::ranges::any_of(sketch.state.nests, HasWindow, &Nest::stage) ||
       (reductions < 2 && !along_memory && sketch.state.outputs[0]->shape.size() == common))
     return false;
   const std::string output = sketch.state.outputs[0]->name;

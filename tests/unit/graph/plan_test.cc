@@ -92,6 +92,17 @@ TEST(Plan, SingleNumbersAreImmediates) {
   EXPECT_THAT(Floats((*outputs)[0]), ElementsAre(0, 3, 6, 6));
 }
 
+// As PyTorch writes the indices of a pool: the window of one element has no use for the maximum.
+TEST(Plan, KernelsHaveNoStageThatNothingReads) {
+  GraphBuilder b;
+  b.Input("x", {1, 2, 4, 4});
+  b.Node("MaxPool", {"x"}, {"", "at"}, {Attr("kernel_shape", std::vector<int64_t>{1, 1})}).Output("at");
+  const Plan plan = PlanOf(Optimize(b.Model()));
+  ASSERT_EQ(plan.workloads.size(), 1u);
+  EXPECT_EQ(plan.workloads[0].stages.size(), 1u);
+  EXPECT_TRUE(plan.workloads[0].params.empty());
+}
+
 TEST(Plan, OutputsThatAreInputsConstantsOrTwice) {
   GraphBuilder b;
   b.Input("x", {2}).Floats("k", {2}, {5, 6}).Node("Exp", {"x"}, {"e"}).Node("Identity", {"e"}, {"twin"});

@@ -269,5 +269,21 @@ TEST(FamilyTest, OnlySpacesOfTheFamilyAreOnOffer) {
   }
 }
 
+// The copy would take longer than the product.
+TEST(Default, PacksNothingThatIsReadOnce) {
+  const auto schedule = [](const char* kind, int64_t columns) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
+{0} a: f32[64,500,128] in [-1, 1]
+input b: f32[64,128,{1}] in [-1, 1]
+t: f32[64,500,{1}] over h:64, i:500, j:{1} = sum k:128 of a[h, i, k] * b[h, k, j]
+output t
+)",
+                                                        kind, columns));
+    return schedule::Print(Default(*workload, SomeCpu()).value().schedule);
+  };
+  EXPECT_THAT(schedule("input", 1), Not(HasSubstr("pack")));
+  EXPECT_THAT(schedule("const", 1), HasSubstr("pack")) << "once for all runs";
+}
+
 }  // namespace
 }  // namespace hone::space
