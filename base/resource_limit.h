@@ -3,6 +3,7 @@
 #ifndef HONE_BASE_RESOURCE_LIMIT_H_
 #define HONE_BASE_RESOURCE_LIMIT_H_
 
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -22,6 +23,16 @@ inline void LimitMemory(uint64_t bytes) {
   LimitResource(RLIMIT_AS, bytes);
 #endif
 }
+
+// The largest file that this process may write; more of it raises SIGXFSZ, which ends a process that does not care.
+inline uint64_t MostFileBytes() {
+  rlimit bytes{};
+  return getrlimit(RLIMIT_FSIZE, &bytes) == 0 ? bytes.rlim_cur : RLIM_INFINITY;
+}
+
+// What goes beyond that fails as on a full disk (EFBIG) and can be told, here and in children. For the beginning of
+// main: a library leaves signals alone.
+inline void FailBeyondMostFileBytes() { signal(SIGXFSZ, SIG_IGN); }
 
 // As many open files, and so connections, as the system allows, where a shell's default is 1024. Returns how many.
 inline uint64_t AllowManyFiles() {

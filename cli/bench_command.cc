@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/median.h"
+#include "base/one_line.h"
 #include "base/status.h"
 #include "cli/loaded_package.h"
 #include "cli/output.h"
@@ -28,10 +29,12 @@ absl::Status Bench(const TimedRunOptions& options) {
                       {"median_ms", median},
                       {"p90_ms", p90},
                       {"runs", seconds.size()},
-                      {"threads", package.threads()}});
+                      {"threads", package.threads()},
+                      {"target", package.target()},
+                      {"passed_over", package.PassedOver()}});
   }
-  return PrintText(fmt::format("min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms ({} runs, {} threads)\n", best, median,
-                               p90, seconds.size(), package.threads()));
+  return PrintText(fmt::format("min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms ({} runs, {} threads, target {})\n",
+                               best, median, p90, seconds.size(), package.threads(), OneLine(package.target())));
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
 #include <string_view>
 
 #include "base/random.h"
 #include "base/status.h"
+#include "cli/output.h"
 #include "cli/random_values.h"
 #include "deploy/runtime/dtype.h"
 
@@ -44,7 +46,15 @@ absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, int t
   for (size_t i = 0; i < hone_output_count(model); ++i) {
     HONE_RETURN_IF_ERROR(RuntimeError(hone_output(model, i, &package.outputs_.emplace_back())));
   }
+  for (const std::string& program : package.PassedOver()) PrintMessage(fmt::format("hone: passed over: {}\n", program));
   return package;
+}
+
+std::vector<std::string> LoadedPackage::PassedOver() const {
+  std::istringstream lines(hone_passed_over(model()));
+  std::vector<std::string> programs;
+  for (std::string line; std::getline(lines, line);) programs.push_back(line);
+  return programs;
 }
 
 absl::StatusOr<package::PackageMetadata> LoadedPackage::Metadata() const {
@@ -54,11 +64,10 @@ absl::StatusOr<package::PackageMetadata> LoadedPackage::Metadata() const {
 }
 
 package::ProgramMetadata LoadedPackage::RunningProgram(const package::PackageMetadata& metadata) const {
-  const std::string target = hone_target(model());
   for (const package::ProgramMetadata& program : metadata.programs) {
-    if (program.target == target) return program;
+    if (program.target == target()) return program;
   }
-  return {target, {}};
+  return {target(), {}};
 }
 
 absl::Status LoadedPackage::FillInputs(uint64_t seed) {

@@ -15,14 +15,19 @@ namespace hone::cli {
 
 class LoadedPackage {
  public:
-  // threads: 0 means one per core. Errors name `path`: NotFound (cannot be opened), DataLoss (damaged),
-  // FailedPrecondition (not for this machine), ResourceExhausted (memory), InvalidArgument (threads).
+  // Tells on standard error which of the package's programs were passed over. threads: 0 means one per core. Errors
+  // name `path`: NotFound (cannot be opened), DataLoss (damaged), FailedPrecondition (not for this machine),
+  // ResourceExhausted (memory), InvalidArgument (threads).
   static absl::StatusOr<LoadedPackage> Load(const std::string& path, int threads);
 
   HoneModel* model() const { return model_.get(); }
   const std::vector<HonePort>& inputs() const { return inputs_; }
   const std::vector<HonePort>& outputs() const { return outputs_; }
   int threads() const { return hone_threads(model_.get()); }
+
+  std::string target() const { return hone_target(model_.get()); }  // of the program that runs
+  // The programs before it, each with the reason why it does not.
+  std::vector<std::string> PassedOver() const;
 
   // DataLoss if the package's description is not what the packager writes.
   absl::StatusOr<package::PackageMetadata> Metadata() const;

@@ -43,6 +43,7 @@ struct KernelProfile {
 
 struct Profile {
   std::string model_name, target;
+  std::vector<std::string> passed_over;
   int threads = 0;
   size_t runs = 0;
   Roofline roofline;
@@ -103,6 +104,7 @@ absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   const package::ProgramMetadata program = package.RunningProgram(metadata);
   profile.model_name = metadata.model_name;
   profile.target = program.target;
+  profile.passed_over = package.PassedOver();
   profile.threads = package.threads();
   HONE_ASSIGN_OR_RETURN(profile.roofline, RooflineOf(program.target, profile.threads));
   HONE_RETURN_IF_ERROR(package.FillInputs(kProfileSeed));
@@ -156,6 +158,7 @@ ordered_json ProfileToJson(const Profile& profile) {
   }
   return {{"model", profile.model_name},
           {"target", profile.target},
+          {"passed_over", profile.passed_over},
           {"threads", profile.threads},
           {"runs", profile.runs},
           {"total_ms", 1e3 * profile.seconds},

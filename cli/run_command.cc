@@ -58,7 +58,11 @@ absl::Status SetInput(const LoadedPackage& package, size_t index, const NpzReade
   const auto check = [&](const NpyHeader& header) {
     const std::string found = Describe(header.dtype, header.shape);
     if (found == wanted) return absl::OkStatus();
-    return absl::FailedPreconditionError(fmt::format("it is {}, the model wants {}", found, wanted));
+    std::string text = fmt::format("it is {}, the model wants {}", found, wanted);
+    if (DTypeOf(port) == package::DType::kBFloat16 && header.dtype != package::DType::kBFloat16) {
+      text += "; bf16 is type V2 in .npz files: save its bits, an array of uint16, with .view('V2')";
+    }
+    return absl::FailedPreconditionError(text);
   };
   HONE_ASSIGN_OR_RETURN(Array array, reader.Read(port.name, check));
   const DLTensor tensor = {array.data.data(),  {kDLCPU, 0},         port.ndim,        port.dtype,
@@ -105,12 +109,12 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "run a package once on arrays from a .npz file");
   command->add_option("PACKAGE", options->package, "the package, as hone compile writes it")->required();
-  command->add_option("--input", options->input, "the inputs by name, a .npz file");
+  command->add_option("--input", options->input, "the inputs by name, a .npz file; bf16, which NumPy lacks, as V2");
   command->add_option("--output", options->output, "where to write the outputs by name, a .npz file")
       ->required()
       ->check(NotEmpty);
   command->add_option("--threads", options->threads, "threads that compute; 0: one per core of the fastest kind")
-      ->check(CLI::Range(0, 4096));
+      ->check(CLI::Range(0, HONE_MAX_THREADS));
   command->callback([options, result] { *result = Run(*options); });
 }
 

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <system_error>
 
+#include "base/resource_limit.h"
+
 namespace hone::drivers {
 namespace {
 
@@ -51,13 +53,14 @@ std::optional<std::string> BinaryCache::Find(std::string_view key) const {
 
 void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
   if (folder_.empty()) return;
-  std::error_code failed;
-  fs::create_directories(folder_, failed);
   const std::string content = std::string(key) + std::string(binary);
   Header header;
+  if (sizeof header + content.size() > MostFileBytes()) return;  // a signal would end the program
   header.key_bytes = key.size();
   header.binary_bytes = binary.size();
   header.checksum = Checksum(content);
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
   const fs::path path = PathOf(key);
   const fs::path part = path.string() + "." + std::to_string(getpid()) + ".part";
   {

@@ -21,8 +21,10 @@ absl::Status SystemError(std::string_view what, const std::string& path) {
   switch (reason) {
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
       return absl::ResourceExhaustedError(text + "; free some space and try again, the old file is untouched");
+    case EFBIG:
+      return absl::ResourceExhaustedError(
+          text + "; raise the limit (ulimit -f, LimitFSIZE= of systemd) and try again, the old file is untouched");
     case ENOENT:
       return absl::NotFoundError(text);
     case EACCES:

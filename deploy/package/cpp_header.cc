@@ -149,15 +149,20 @@ std::string Constants(const Port& port, std::string_view direction) {
       fmt::join(tensor.shape, ", "), port.elements);
 }
 
-// The code that compares one port of a loaded package with this header.
-std::string Check(const Port& port, std::string_view direction, size_t index) {
-  const DLDataType type = FindDType(port.tensor->dtype)->dlpack;
-  return fmt::format("           Is(hone_{0}, model, {1}, {2}, {3}, {4}, {5}Shape.data(), {5}Shape.size()) &&\n",
-                     direction, index, Literal(port.tensor->name), static_cast<int>(type.code),
-                     static_cast<int>(type.bits), port.constant);
+// The initializers of an array of HonePort.
+std::string Descriptions(const std::vector<Port>& ports) {
+  std::vector<std::string> descriptions;
+  for (const Port& port : ports) {
+    const DTypeTraits& type = *FindDType(port.tensor->dtype);
+    descriptions.push_back(
+        fmt::format("\n        HonePort{{{0}, {{{1}, {2}, 1}}, {3}, {4}Shape.data(), {4}Size * {5}}}",
+                    Literal(port.tensor->name), static_cast<int>(type.dlpack.code), static_cast<int>(type.dlpack.bits),
+                    port.tensor->shape.size(), port.constant, SizeOf(type.dtype)));
+  }
+  return fmt::format("{}", fmt::join(descriptions, ","));
 }
 
-// {NAME} is the namespace, {CONSTANTS}, {MEMBERS}, {CHECKS}, {INPUTS} and {OUTPUTS} come from the model.
+// {NAME} is the namespace; the others come from the model.
 constexpr std::string_view kTemplate = R"text(// Made by `hone compile --header`; do not edit.
 // The inputs and outputs of a model. Needs libhone_runtime (hone.h).
 #ifndef HONE_MODEL_{NAME}_H_
@@ -168,7 +173,6 @@ constexpr std::string_view kTemplate = R"text(// Made by `hone compile --header`
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace {NAME} {
 
@@ -181,16 +185,16 @@ class Model {
   Model& operator=(const Model&) = delete;
   ~Model() { hone_free(model_); }
 
-  // threads: 0 is one per core. HONE_INVALID_ARGUMENT without a text: the package is of a model with other inputs or
-  // outputs than this header; compile both together.
+  // threads: 0 is one per core. HONE_INVALID_ARGUMENT where the package is of a model with other inputs or outputs than
+  // this header: compile both together.
   HoneStatus Load(const char* package, int32_t threads = 0) {
     const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
     HoneModel* loaded = nullptr;
-    const HoneStatus status = hone_load(package, &options, &loaded);
-    if (status != HONE_OK) return status;
-    if (!Fits(loaded)) {
+    HoneStatus status = hone_load(package, &options, &loaded);
+    if (status == HONE_OK) status = Check(loaded);
+    if (status != HONE_OK) {
       hone_free(loaded);
-      return HONE_INVALID_ARGUMENT;
+      return status;
     }
     hone_free(model_);
     model_ = loaded;
@@ -204,17 +208,10 @@ class Model {
   // are those of the last Run.
 {MEMBERS}
  private:
-  static bool Is(HoneStatus (*port_of)(const HoneModel*, size_t, HonePort*), const HoneModel* model, size_t index,
-                 const char* name, int code, int bits, const int64_t* shape, size_t rank) {
-    HonePort port;
-    bool same = port_of(model, index, &port) == HONE_OK && std::strcmp(port.name, name) == 0 &&
-                port.dtype.code == code && port.dtype.bits == bits && static_cast<size_t>(port.ndim) == rank;
-    for (size_t i = 0; same && i < rank; ++i) same = port.shape[i] == shape[i];
-    return same;
-  }
-  static bool Fits(const HoneModel* model) {
-    return hone_input_count(model) == {INPUTS} && hone_output_count(model) == {OUTPUTS} &&
-{CHECKS}           true;
+  static HoneStatus Check(const HoneModel* model) {
+    const std::array<HonePort, {INPUT_COUNT}> inputs = {{INPUTS}};
+    const std::array<HonePort, {OUTPUT_COUNT}> outputs = {{OUTPUTS}};
+    return hone_check_ports(model, inputs.data(), inputs.size(), outputs.data(), outputs.size());
   }
   void* Input(size_t index) {
     DLTensor view;
@@ -250,25 +247,24 @@ std::string Fill(std::string_view text, const std::map<std::string_view, std::st
 std::string CppHeader(const std::string& model_name, const PackageProgram& program) {
   const std::vector<Port> inputs = PortsOf(program, program.inputs, "input");
   const std::vector<Port> outputs = PortsOf(program, program.outputs, "output");
-  std::string constants, members, checks;
+  std::string constants, members;
   for (size_t i = 0; i < inputs.size(); ++i) {
     constants += Constants(inputs[i], "Input");
-    checks += Check(inputs[i], "input", i);
     members += fmt::format("  {0}* {1}() {{ return static_cast<{0}*>(Input({2})); }}\n",
                            CppType(inputs[i].tensor->dtype), inputs[i].member, i);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     constants += Constants(outputs[i], "Output");
-    checks += Check(outputs[i], "output", i);
     members += fmt::format("  const {0}* {1}() const {{ return static_cast<const {0}*>(Output({2})); }}\n",
                            CppType(outputs[i].tensor->dtype), outputs[i].member, i);
   }
   return Fill(kTemplate, {{"NAME", NamespaceName(model_name)},
                           {"CONSTANTS", constants},
                           {"MEMBERS", members},
-                          {"CHECKS", checks},
-                          {"INPUTS", std::to_string(inputs.size())},
-                          {"OUTPUTS", std::to_string(outputs.size())}});
+                          {"INPUTS", Descriptions(inputs)},
+                          {"INPUT_COUNT", std::to_string(inputs.size())},
+                          {"OUTPUTS", Descriptions(outputs)},
+                          {"OUTPUT_COUNT", std::to_string(outputs.size())}});
 }
 
 }  // namespace hone::package

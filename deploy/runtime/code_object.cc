@@ -12,6 +12,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/resource_limit.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -47,6 +49,15 @@ Fault CheckElf(std::span<const uint8_t> elf) {
                       std::to_string(kMachine));
   }
   return {};
+}
+
+// The system takes files in memory for files, too. Asked before, because what is too large is answered by a signal.
+Fault CheckFileLimit(size_t bytes) {
+  const uint64_t most = MostFileBytes();
+  if (bytes <= most) return {};
+  return IoError("the package's code is to be placed in a file of " + std::to_string(bytes) +
+                 " bytes, this process may write no more than " + std::to_string(most) +
+                 "; raise its limit (ulimit -f, LimitFSIZE= of systemd)");
 }
 
 Fault SystemError(const std::string& what) { return IoError(what + ": " + std::strerror(errno)); }
@@ -103,6 +114,7 @@ CodeObject::~CodeObject() {
 
 Fault CodeObject::LoadFrom(Placement placement, std::span<const uint8_t> elf, CodeObject* code) {
   HONE_RETURN_IF_FAULT(CheckElf(elf));
+  HONE_RETURN_IF_FAULT(CheckFileLimit(elf.size()));
   CodeObject result;
   int fd = -1;
   std::string path;
@@ -126,7 +138,7 @@ Fault CodeObject::Load(std::span<const uint8_t> elf, CodeObject* code) {
   const Fault first = LoadFrom(Placement::kSealedMemory, elf, code);
   if (first.ok() || first.code != HONE_IO_ERROR) return first;
   const Fault second = LoadFrom(Placement::kTemporaryFile, elf, code);
-  if (second.ok() || second.code != HONE_IO_ERROR) return second;
+  if (second.ok() || second.code != HONE_IO_ERROR || second.text == first.text) return second;
   return IoError("through memory: " + first.text + "; through a temporary file: " + second.text);
 }
 

@@ -1,9 +1,12 @@
 #include "deploy/runtime/hone.h"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 
 #include "deploy/runtime/model.h"
@@ -21,6 +24,19 @@ using hone::runtime::InvalidArgument;
 // As errno: a C caller has nowhere else to look, and threads must not see one another's failures.
 thread_local std::string last_error;
 
+// Cancelling unwinds a thread where it waits. In a call that may be a destructor, which nothing may leave so, and a
+// device may still be at work on memory that the caller then frees.
+class NotCancelled {
+ public:
+  NotCancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NotCancelled() { pthread_setcancelstate(before_, nullptr); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 HoneStatus Report(Fault fault) {
   if (!fault.ok()) last_error = std::move(fault.text);
   return fault.code;
@@ -29,6 +45,7 @@ HoneStatus Report(Fault fault) {
 // No exception leaves through the C interface; the library's own are the standard library's (memory, threads).
 template <typename Body>
 HoneStatus Guard(const Body& body) {
+  const NotCancelled until_it_ends;
   try {
     return Report(body());
   } catch (const std::bad_alloc&) {
@@ -66,7 +83,10 @@ HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel
   });
 }
 
-void hone_free(HoneModel* model) { delete model; }
+void hone_free(HoneModel* model) {
+  const NotCancelled until_it_ends;
+  delete model;
+}
 
 const char* hone_target(const HoneModel* model) {
   const hone::runtime::ProgramView& program = model->model->program();
@@ -85,6 +105,16 @@ HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port) {
 
 HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port) {
   return Guard([&] { return port == nullptr ? NullPointer("port") : model->model->OutputPort(index, port); });
+}
+
+HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count, const HonePort* outputs,
+                            size_t output_count) {
+  return Guard([&] {
+    if ((inputs == nullptr && input_count > 0) || (outputs == nullptr && output_count > 0)) {
+      return NullPointer("inputs or outputs");
+    }
+    return model->model->CheckPorts(std::span(inputs, input_count), std::span(outputs, output_count));
+  });
 }
 
 HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTensor* tensor) {

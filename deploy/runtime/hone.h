@@ -7,7 +7,8 @@
  * failure. A failed call leaves the model as it was.
  * Threads: a HoneModel is used by one thread at a time (any thread; the caller takes care of that). Different models
  * may run at the same time, even of the same package; each has its own worker threads and its own memory. Worker
- * threads block the signals that are sent to the process: the program's own threads get them.
+ * threads block the signals that are sent to the process: the program's own threads get them. No call changes what a
+ * signal does, and none is a cancellation point: a thread that pthread_cancel asks to end ends its call first.
  * Indices of inputs, outputs and calls count from 0. Everything a function hands out belongs to the model and lives
  * until hone_free. */
 #ifndef HONE_DEPLOY_RUNTIME_HONE_H_
@@ -34,7 +35,7 @@ typedef enum HoneStatus {
   HONE_BAD_PACKAGE = 2,      /* not a package, damaged, truncated, or of another format version */
   HONE_INCOMPATIBLE = 3,     /* a good package, of whose programs this machine can run none */
   HONE_OUT_OF_MEMORY = 4,
-  HONE_IO_ERROR = 5 /* the file cannot be opened or mapped, or a device fails */
+  HONE_IO_ERROR = 5 /* the file cannot be opened or mapped, its code not loaded, or a device fails */
 } HoneStatus;
 
 typedef struct HoneModel HoneModel;
@@ -42,6 +43,8 @@ typedef struct HoneModel HoneModel;
 /* Skips the checksum over the constants (weights), so that they are read from disk only when first used. The rest of
  * the package is still checked in full. */
 #define HONE_LOAD_TRUST_CONSTANTS 1u
+
+#define HONE_MAX_THREADS 4096 /* of one model */
 
 typedef struct HoneLoadOptions {
   uint32_t struct_bytes; /* sizeof(HoneLoadOptions), so that later versions can add fields */
@@ -72,7 +75,7 @@ HONE_API HoneStatus hone_load(const char* path, const HoneLoadOptions* options, 
 HONE_API void hone_free(HoneModel* model); /* null is fine */
 
 /* The target of the program that was taken, as given to the compiler ("x86_64 -mcpu=znver4 -threads=2"), and why the
- * ones before it were not, "" if it was the first. */
+ * ones before it were not, a line for each ("program for 'cuda:sm_87': ..."), "" if it was the first. */
 HONE_API const char* hone_target(const HoneModel* model);
 HONE_API const char* hone_passed_over(const HoneModel* model);
 
@@ -84,8 +87,13 @@ HONE_API size_t hone_output_count(const HoneModel* model);
 HONE_API HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port);
 HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port);
 
-/* Copies `tensor` (type and shape of the port, CPU memory, any strides) into the model's own input buffer. It keeps its
- * value from run to run. */
+/* Whether the model's inputs and outputs are these, in this order: names, types and shapes. HONE_INVALID_ARGUMENT tells
+ * the first that is another. For programs made for one model, as with the header of `hone compile --header`. */
+HONE_API HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count,
+                                     const HonePort* outputs, size_t output_count);
+
+/* Copies `tensor` (type and shape of the port, CPU memory, any strides, be it a view of that buffer) into the model's
+ * own input buffer. It keeps its value from run to run. */
 HONE_API HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTensor* tensor);
 
 /* A view of the input, to be filled in place before hone_run: of the memory bound to it, else of the model's own input

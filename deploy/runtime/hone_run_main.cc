@@ -3,15 +3,17 @@
 //   hone-run PACKAGE [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N] [--repeat N]
 //
 // A raw file holds exactly the tensor's bytes, row-major, little-endian. Prints the fastest and the median run, and the
-// target of the program that ran.
+// target of the program that ran; on standard error why those before it in the package did not.
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "base/median.h"
+#include "base/resource_limit.h"
 #include "base/standard_streams.h"
 #include "deploy/runtime/hone.h"
 
@@ -37,9 +40,9 @@ struct Arguments {
   int repeat = 1;
 };
 
-bool ParseNumber(std::string_view text, int lowest, int* number) {
+bool ParseNumber(std::string_view text, int lowest, int highest, int* number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return error == std::errc() && end == text.data() + text.size() && *number >= lowest;
+  return error == std::errc() && end == text.data() + text.size() && *number >= lowest && *number <= highest;
 }
 
 bool ParseNamedFile(std::string_view text, std::vector<NamedFile>* files) {
@@ -62,8 +65,8 @@ bool ParseArguments(int argc, char** argv, Arguments* arguments) {
     const std::string_view value = argv[++i];
     const bool good = option == "--raw-in"    ? ParseNamedFile(value, &arguments->inputs)
                       : option == "--raw-out" ? ParseNamedFile(value, &arguments->outputs)
-                      : option == "--threads" ? ParseNumber(value, 0, &arguments->threads)
-                      : option == "--repeat"  ? ParseNumber(value, 1, &arguments->repeat)
+                      : option == "--threads" ? ParseNumber(value, 0, HONE_MAX_THREADS, &arguments->threads)
+                      : option == "--repeat"  ? ParseNumber(value, 1, INT_MAX, &arguments->repeat)
                                               : false;
     if (!good) return false;
   }
@@ -73,6 +76,12 @@ bool ParseArguments(int argc, char** argv, Arguments* arguments) {
 int Fail(const std::string& message, int code = kWorkFailed) {
   std::fprintf(stderr, "hone-run: %s\n", message.c_str());
   return code;
+}
+
+// One line for each program of the package that does not run, and thus is not the one that is timed.
+void TellPassedOver(const HoneModel* model) {
+  std::istringstream lines(hone_passed_over(model));
+  for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "hone-run: passed over: %s\n", line.c_str());
 }
 
 // What was printed may lie in a buffer, and a full disk shows only when it leaves that.
@@ -160,6 +169,7 @@ int RunModel(HoneModel* model, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   hone::FillStandardStreams();
+  hone::FailBeyondMostFileBytes();
   const std::string_view asked = argc == 2 ? argv[1] : "";
   if (asked == "--version" || asked == "--help") {
     std::fputs(asked == "--help" ? kUsage : ("hone-run " + std::string(hone_version()) + "\n").c_str(), stdout);
@@ -179,6 +189,7 @@ int main(int argc, char** argv) {
   if (hone_load(arguments.package.c_str(), &options, &model) != HONE_OK) {
     return Fail("'" + arguments.package + "': " + hone_error());
   }
+  TellPassedOver(model);
   const int code = RunModel(model, arguments);
   hone_free(model);
   return code;

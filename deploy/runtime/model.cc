@@ -14,13 +14,18 @@ namespace {
 using package::TensorEntry;
 using package::TensorKind;
 
-constexpr int kMaxThreads = 4096;
 constexpr DLDevice kCpu = {kDLCPU, 0};
 
 Fault CheckThreads(int threads) {
-  if (threads >= 0 && threads <= kMaxThreads) return {};
+  if (threads >= 0 && threads <= HONE_MAX_THREADS) return {};
   return InvalidArgument("cannot run with " + std::to_string(threads) + " threads; give 0 (one per core) to " +
-                         std::to_string(kMaxThreads));
+                         std::to_string(HONE_MAX_THREADS));
+}
+
+std::string Joined(const std::vector<std::string>& texts, const char* between) {
+  std::string joined;
+  for (const std::string& text : texts) joined += (joined.empty() ? "" : between) + text;
+  return joined;
 }
 
 std::string ShapeText(std::span<const int64_t> shape) {
@@ -36,6 +41,11 @@ std::string TypeText(DLDataType type) {
 }
 
 std::span<const int64_t> ShapeOf(const DLTensor& tensor) { return {tensor.shape, static_cast<size_t>(tensor.ndim)}; }
+std::span<const int64_t> ShapeOf(const HonePort& port) { return {port.shape, static_cast<size_t>(port.ndim)}; }
+
+std::string PortText(const HonePort& port) {
+  return "'" + std::string(port.name) + "' " + TypeText(port.dtype) + " " + ShapeText(ShapeOf(port));
+}
 
 bool Overlap(const uint8_t* a, uint64_t a_bytes, const uint8_t* b, uint64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes;
@@ -66,20 +76,21 @@ Fault Model::Load(const std::string& path, int threads, ConstantsCheck check, st
 // not for the next. Only a damaged one ends the search, because then the file is not what its maker meant.
 Fault Model::LoadProgram(int threads, const BackendLoader& loader) {
   Fault fault;
-  std::string reasons;
+  std::vector<std::string> reasons;
   for (const ProgramView& program : package_.programs) {
     fault = loader(program, package_.constants, threads, &backend_);
     if (fault.ok()) {
       program_ = &program;
-      passed_over_ = reasons;
+      passed_over_ = Joined(reasons, "\n");
       return {};
     }
     if (fault.code == HONE_BAD_PACKAGE) return fault;
-    if (!reasons.empty()) reasons += "; ";
-    reasons += "program for '" + std::string(program.Text(program.manifest->target)) + "': " + fault.text;
+    std::string& reason = reasons.emplace_back("program for '");
+    reason += std::string(program.Text(program.manifest->target)) + "': " + fault.text;
+    std::replace(reason.begin(), reason.end(), '\n', ' ');  // a driver's log has lines
   }
   if (package_.programs.size() == 1) return fault;
-  return {fault.code, "this machine can run none of the package's programs: " + reasons};
+  return {fault.code, "this machine can run none of the package's programs: " + Joined(reasons, "; ")};
 }
 
 uint8_t* Model::OwnAddress(uint32_t tensor) const {
@@ -119,7 +130,7 @@ Fault Model::CheckTensor(uint32_t tensor, const DLTensor& given) const {
     return InvalidArgument(what + " has type " + TypeText(given.dtype) + ", the model wants " + TypeText(port.dtype));
   }
   if (given.ndim < 0 || (given.ndim > 0 && given.shape == nullptr)) return InvalidArgument(what + " has no shape");
-  const std::span<const int64_t> wanted(port.shape, static_cast<size_t>(port.ndim));
+  const std::span<const int64_t> wanted = ShapeOf(port);
   const std::span<const int64_t> found = ShapeOf(given);
   if (!std::equal(found.begin(), found.end(), wanted.begin(), wanted.end())) {
     return InvalidArgument(what + " has shape " + ShapeText(found) + ", the model wants " + ShapeText(wanted));
@@ -177,6 +188,26 @@ Fault Model::OutputPort(size_t index, HonePort* port) const {
   return {};
 }
 
+Fault Model::CheckPorts(std::span<const HonePort> wanted, std::span<const uint32_t> ids, const char* what) const {
+  const std::string advice = "; compile the package and the program's header of one model, together";
+  if (wanted.size() != ids.size()) {
+    return InvalidArgument("the number of " + std::string(what) + "s of the package is " + std::to_string(ids.size()) +
+                           ", this program is made for " + std::to_string(wanted.size()) + advice);
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::string found = PortText(PortOf(ids[i]));
+    if (found == PortText(wanted[i])) continue;
+    return InvalidArgument(std::string(what) + " " + std::to_string(i) + " of the package is " + found +
+                           ", this program is made for " + PortText(wanted[i]) + advice);
+  }
+  return {};
+}
+
+Fault Model::CheckPorts(std::span<const HonePort> inputs, std::span<const HonePort> outputs) const {
+  HONE_RETURN_IF_FAULT(CheckPorts(inputs, program_->inputs, "input"));
+  return CheckPorts(outputs, program_->outputs, "output");
+}
+
 Fault Model::SetInput(size_t index, const DLTensor& tensor) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
   const uint32_t id = program_->inputs[index];
@@ -185,8 +216,8 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
     return InvalidArgument("tensor for '" + std::string(PortOf(id).name) +
                            "' is not in CPU memory: it can be bound, not copied");
   }
+  CopyToCompact(tensor, OwnAddress(id));  // may lack memory: before anything is changed
   PlacePort(id, OwnAddress(id));
-  CopyToCompact(tensor, addresses_[id]);
   input_set_[index] = true;
   return {};
 }

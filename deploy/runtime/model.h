@@ -28,12 +28,14 @@ class Model {
 
   const ProgramView& program() const { return *program_; }  // the one that runs
   std::string_view metadata() const { return package_.metadata; }
-  // Why the programs before it were passed over; empty if it is the first.
+  // Why the programs before it were passed over, a line for each; empty if it is the first.
   const std::string& passed_over() const { return passed_over_; }
 
   // `index` counts inputs (outputs); a bad one is InvalidArgument.
   Fault InputPort(size_t index, HonePort* port) const;
   Fault OutputPort(size_t index, HonePort* port) const;
+  // InvalidArgument names the first that differs.
+  Fault CheckPorts(std::span<const HonePort> inputs, std::span<const HonePort> outputs) const;
   Fault SetInput(size_t index, const DLTensor& tensor);
   Fault InputView(size_t index, DLTensor* view);
   Fault BindInput(size_t index, const DLTensor& tensor);
@@ -53,6 +55,7 @@ class Model {
   void PlacePort(uint32_t tensor, uint8_t* address);
   Fault Bind(uint32_t tensor, const DLTensor& given);
   uint8_t* OwnAddress(uint32_t tensor) const;  // of an input or output: the model's own buffer
+  Fault CheckPorts(std::span<const HonePort> wanted, std::span<const uint32_t> ids, const char* what) const;
   Fault CheckIndex(size_t index, std::span<const uint32_t> ids, const char* what) const;
   Fault CheckTensor(uint32_t tensor, const DLTensor& given) const;
   Fault CheckBindable(uint32_t tensor, const DLTensor& given) const;

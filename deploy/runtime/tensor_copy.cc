@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 namespace hone::runtime {
 namespace {
@@ -26,6 +27,17 @@ uint8_t* CopyFrom(const DLTensor& tensor, int32_t dimension, const uint8_t* sour
   return target;
 }
 
+// Whether the stretch of memory in which the elements lie reaches into the `bytes` from `target` on.
+bool ReachesInto(const DLTensor& tensor, const uint8_t* source, const uint8_t* target, size_t bytes) {
+  const int64_t element = tensor.dtype.bits / 8;
+  int64_t first = 0, end = element;  // of its bytes, from `source` on
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    const int64_t span = (tensor.shape[i] - 1) * tensor.strides[i] * element;
+    (span < 0 ? first : end) += span;
+  }
+  return source + first < target + bytes && target < source + end;
+}
+
 }  // namespace
 
 bool IsCompact(const DLTensor& tensor) {
@@ -42,8 +54,13 @@ void CopyToCompact(const DLTensor& tensor, uint8_t* target) {
   const int64_t count = ElementCount(tensor);
   if (count == 0) return;
   const uint8_t* source = static_cast<const uint8_t*>(tensor.data) + tensor.byte_offset;
+  const size_t bytes = static_cast<size_t>(count) * (tensor.dtype.bits / 8);
   if (IsCompact(tensor)) {
-    std::memmove(target, source, static_cast<size_t>(count) * (tensor.dtype.bits / 8));
+    std::memmove(target, source, bytes);
+  } else if (ReachesInto(tensor, source, target, bytes)) {
+    std::vector<uint8_t> aside(bytes);  // else it would read what it has written
+    CopyFrom(tensor, 0, source, aside.data());
+    std::memcpy(target, aside.data(), bytes);
   } else {
     CopyFrom(tensor, 0, source, target);
   }

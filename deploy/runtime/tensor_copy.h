@@ -11,7 +11,8 @@ namespace hone::runtime {
 // Row-major without gaps, which null strides also mean. Strides of dimensions of one element do not matter.
 bool IsCompact(const DLTensor& tensor);
 
-// Writes the elements in row-major order. The tensor's type has whole bytes; negative and zero strides are fine.
+// Writes the elements in row-major order. The tensor's type has whole bytes; negative and zero strides are fine, and so
+// are elements that lie where it writes.
 void CopyToCompact(const DLTensor& tensor, uint8_t* target);
 
 }  // namespace hone::runtime

@@ -1,6 +1,7 @@
 #include "drivers/binary_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <fstream>
 
@@ -28,6 +29,18 @@ TEST_F(BinaryCacheTest, KeepsOneBinaryPerKey) {
   EXPECT_EQ(cache_.Find("another"), std::nullopt);
   cache_.Keep("key", "newer");
   EXPECT_EQ(cache_.Find("key"), "newer");
+}
+
+TEST_F(BinaryCacheTest, WhatIsLargerThanFilesMayBeIsOnlyMissed) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {1000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  cache_.Keep("large", std::string(1000, 'b'));
+  cache_.Keep("small", "binary");
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(cache_.Find("large"), std::nullopt);
+  EXPECT_EQ(cache_.Find("small"), "binary");
 }
 
 TEST_F(BinaryCacheTest, DamageAnywhereIsAMiss) {

@@ -88,10 +88,11 @@ TEST(CppHeaderTest, APackageIsComparedByNamesTypesAndShapes) {
   const std::string header =
       CppHeader("net", ProgramOf({{"a", DType::kFloat32, {8}}, {"{INPUTS} \"b\" \xc3\xb6", DType::kFloat32, {8}}},
                                  {{"y", DType::kInt64, {8}}}));
-  EXPECT_THAT(header, HasSubstr("hone_input_count(model) == 2 && hone_output_count(model) == 1 &&"));
-  EXPECT_THAT(header, HasSubstr("Is(hone_input, model, 0, \"a\", 2, 32, kInputAShape.data(), kInputAShape.size())"));
-  EXPECT_THAT(header, HasSubstr(R"(Is(hone_input, model, 1, "{INPUTS} \042b\042 \303\266", 2, 32, )"));
-  EXPECT_THAT(header, HasSubstr("Is(hone_output, model, 0, \"y\", 0, 64, "));
+  EXPECT_THAT(header, HasSubstr("std::array<HonePort, 2> inputs"));
+  EXPECT_THAT(header, HasSubstr("HonePort{\"a\", {2, 32, 1}, 1, kInputAShape.data(), kInputASize * 4}"));
+  EXPECT_THAT(header, HasSubstr(R"(HonePort{"{INPUTS} \042b\042 \303\266", {2, 32, 1}, 1, )"));
+  EXPECT_THAT(header, HasSubstr("std::array<HonePort, 1> outputs"));
+  EXPECT_THAT(header, HasSubstr("HonePort{\"y\", {0, 64, 1}, 1, "));
   EXPECT_TRUE(Compiles(header)) << header;
 }
 

@@ -249,7 +249,7 @@ TEST(PackageWriterTest, AFailureInTheMiddleOfWritingLeavesTheOldFile) {
     const absl::Status status = WritePackage(contents, path).status();
     return std::string(status.message());
   });
-  EXPECT_THAT(message, HasSubstr("cannot write '" + path + "': File too large; free some space"));
+  EXPECT_THAT(message, HasSubstr("cannot write '" + path + "': File too large; raise the limit (ulimit -f"));
   EXPECT_EQ(ReadWholeFile(path), "old");
   EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "p.hone\n");
 }

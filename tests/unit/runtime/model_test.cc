@@ -1,11 +1,14 @@
 // What a program sees of the runtime when all is well, and the mistakes it can make.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include "base/temporary_folder.h"
@@ -17,6 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class ModelTest : public ::testing::Test {
  protected:
@@ -222,6 +226,58 @@ TEST_F(ModelTest, TakesStridedTensorsByCopy) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
+TEST_F(ModelTest, TakesAStridedViewOfItsOwnInput) {
+  const LoadedModel model(Path());
+  DLTensor view;
+  ASSERT_EQ(hone_get_input(model, 0, &view), HONE_OK);
+  std::reverse_copy(x_.begin(), x_.end(), static_cast<float*>(view.data));
+  int64_t backwards[] = {-kColumns, -1};
+  view.strides = backwards;
+  view.byte_offset = (x_.size() - 1) * sizeof(float);
+  ASSERT_EQ(hone_set_input(model, 0, &view), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK);
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+}
+
+TEST_F(ModelTest, TellsWhichPortIsAnother) {
+  const LoadedModel model(Path());
+  const int64_t shape[] = {kRows, kColumns}, bias_shape[] = {kColumns};
+  const HonePort x = {"x", {kDLFloat, 32, 1}, 2, shape, 128};
+  std::vector<HonePort> outputs = {{"y", {kDLFloat, 32, 1}, 2, shape, 128},
+                                   {"x_out", {kDLFloat, 32, 1}, 2, shape, 128},
+                                   {"bias_out", {kDLFloat, 32, 1}, 1, bias_shape, 32}};
+  const std::string advice = "; compile the package and the program's header of one model, together";
+  EXPECT_EQ(hone_check_ports(model, &x, 1, outputs.data(), 3), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_check_ports(model, nullptr, 0, outputs.data(), 3), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_error(), "the number of inputs of the package is 1, this program is made for 0" + advice);
+  EXPECT_EQ(hone_check_ports(model, nullptr, 1, outputs.data(), 3), HONE_INVALID_ARGUMENT);
+  outputs[2].ndim = 0;
+  EXPECT_EQ(hone_check_ports(model, &x, 1, outputs.data(), 3), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_error(),
+            "output 2 of the package is 'bias_out' f32 [8], this program is made for 'bias_out' f32 []" + advice);
+  outputs[0].dtype = {kDLInt, 32, 1};
+  EXPECT_EQ(hone_check_ports(model, &x, 1, outputs.data(), 3), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("'y' f32 [4, 8], this program is made for 'y' i32 [4, 8]"));
+}
+
+TEST_F(ModelTest, ACancelledThreadEndsItsCallsFirst) {
+  std::string path = Path();
+  pthread_t thread;
+  const auto calls = [](void* path) -> void* {
+    pthread_cancel(pthread_self());
+    HoneModel* model = nullptr;
+    const HoneLoadOptions options = {sizeof(HoneLoadOptions), 3, 0};
+    if (hone_load(static_cast<const char*>(path), &options, &model) != HONE_OK) return nullptr;
+    if (hone_set_threads(model, 2) != HONE_OK) return nullptr;
+    hone_free(model);
+    return path;
+  };
+  ASSERT_EQ(pthread_create(&thread, nullptr, calls, path.data()), 0);
+  void* result = nullptr;
+  ASSERT_EQ(pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, path.data()) << "no call is a cancellation point";
+}
+
 TEST_F(ModelTest, RefusesTensorsOfAnotherTypeShapeOrPlace) {
   const LoadedModel model(Path());
   FloatTensor wrong(x_.data(), {kColumns, kRows});
@@ -320,6 +376,27 @@ TEST_F(ModelTest, ASharedLibraryServesACProgram) {
   EXPECT_EQ(result.output, "y[0] = 4\n");
 }
 
+TEST_F(ModelTest, TheSharedLibraryExportsItsInterfaceAlone) {
+  const CommandResult exported = RunCommand("nm -D --defined-only --format=posix " HONE_SHARED_RUNTIME);
+  ASSERT_EQ(exported.exit_code, 0) << exported.output;
+  EXPECT_THAT(exported.output, HasSubstr("hone_load "));
+  std::istringstream lines(exported.output);
+  for (std::string line; std::getline(lines, line);) EXPECT_THAT(line, StartsWith("hone_"));
+}
+
+TEST_F(ModelTest, HoneRunTellsWhatItPassesOver) {
+  package::PackageContents contents = TinyContents(CompileTinyKernels());
+  contents.programs[0].cpu_features = {"quantum"};
+  AddProgram(contents, TinyProgram(CompileTinyKernels()), "cpu -mcpu=plain");
+  const std::string path = *folder_ / "several.hone", in = *folder_ / "several.bin";
+  WriteTinyPackage(path, contents);
+  WriteWholeFile(in, std::string(x_.size() * sizeof(float), '\0'));
+  const CommandResult result = RunCommand(std::string(HONE_RUN_PROGRAM) + " " + path + " --raw-in x=" + in);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, StartsWith("hone-run: passed over: program for 'cpu': the code needs quantum"));
+  EXPECT_THAT(result.output, HasSubstr("target cpu -mcpu=plain\n"));
+}
+
 TEST_F(ModelTest, HoneRunReadsAndWritesRawFiles) {
   const std::string in = *folder_ / "x.bin", out = *folder_ / "y.bin";
   WriteWholeFile(in, std::string(reinterpret_cast<const char*>(x_.data()), x_.size() * sizeof(float)));
@@ -354,8 +431,9 @@ TEST_F(ModelTest, HoneRunExplainsWrongUse) {
     EXPECT_EQ(result.exit_code, 1) << arguments;
     EXPECT_THAT(result.output, HasSubstr(message)) << arguments;
   }
-  for (const std::string& arguments : {std::string(), Path() + " --repeat 0", Path() + " --raw-in x",
-                                       Path() + " --bad 1", Path() + " --threads", Path() + " " + Path()}) {
+  for (const std::string& arguments :
+       {std::string(), Path() + " --repeat 0", Path() + " --threads 4097", Path() + " --raw-in x", Path() + " --bad 1",
+        Path() + " --threads", Path() + " " + Path()}) {
     const CommandResult result = RunCommand(run + arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments;
     EXPECT_THAT(result.output, HasSubstr("usage:")) << arguments;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -136,6 +137,27 @@ TEST(CodeObjectTest, EachLoadIsItsOwnCodeAndKeepsNoDescriptor) {
   }
 }
 
+TEST(CodeObjectTest, ALimitOfFileSizesIsAnErrorAndNoSignal) {
+  using runtime::CodeObject;
+  const std::string elf = CompileTinyKernels();
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(elf.data()), elf.size());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {elf.size() - 1, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  CodeObject code;
+  const runtime::Fault fault = CodeObject::Load(bytes, &code);
+  const rlimit enough = {elf.size(), before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &enough);
+  const runtime::Fault fits = CodeObject::Load(bytes, &code);
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(fault.code, HONE_IO_ERROR);
+  EXPECT_EQ(fault.text, "the package's code is to be placed in a file of " + std::to_string(elf.size()) +
+                            " bytes, this process may write no more than " + std::to_string(elf.size() - 1) +
+                            "; raise its limit (ulimit -f, LimitFSIZE= of systemd)");
+  EXPECT_TRUE(fits.ok()) << fits.text;
+}
+
 TEST(CodeObjectTest, LeavesNoTemporaryFile) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string elf = CompileTinyKernels();
@@ -201,6 +223,17 @@ TEST(TensorCopyTest, FollowsNegativeAndZeroStrides) {
   int16_t copy[6];
   runtime::CopyToCompact(tensor, reinterpret_cast<uint8_t*>(copy));
   EXPECT_THAT(copy, ::testing::ElementsAre(3, 2, 1, 3, 2, 1));
+}
+
+TEST(TensorCopyTest, TakesAViewOfWhatItWrites) {
+  int16_t data[] = {1, 2, 3, 4, 5, 6};
+  int64_t shape[] = {2, 3}, strides[] = {1, 2};  // transposed
+  DLTensor tensor = {data, {kDLCPU, 0}, 2, {kDLInt, 16, 1}, shape, strides, 0};
+  runtime::CopyToCompact(tensor, reinterpret_cast<uint8_t*>(data));
+  EXPECT_THAT(data, ::testing::ElementsAre(1, 3, 5, 2, 4, 6));
+  strides[0] = -3, strides[1] = -1, tensor.byte_offset = 10;  // from its end
+  runtime::CopyToCompact(tensor, reinterpret_cast<uint8_t*>(data));
+  EXPECT_THAT(data, ::testing::ElementsAre(6, 4, 2, 5, 3, 1));
 }
 
 }  // namespace

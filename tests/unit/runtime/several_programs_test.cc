@@ -98,6 +98,7 @@ TEST_F(SeveralProgramsTest, OneThatDoesNotRunHereIsPassedOverAndTheReasonIsKept)
   AddProgram(contents, TinyProgram(kernels_), "cpu");
   const LoadedModel model(Write(contents));
   EXPECT_STREQ(hone_target(model), "cpu");
+  EXPECT_EQ(std::string(hone_passed_over(model)).find('\n'), std::string::npos) << "a line for each";
   EXPECT_THAT(hone_passed_over(model),
               HasSubstr("program for 'foreign': the code is for " + std::string(FindCodeKind(ForeignCpu())->name)));
   ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
