@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -277,13 +278,17 @@ absl::Status Run(Options options, const sigset_t& signals) {
     HONE_ASSIGN_OR_RETURN(outbox, Outbox::Open(options.outbox));
   }
   SyncLoop loop(identity, synchronize, std::move(served), std::move(outbox));
+  std::atomic<bool> ended = false;  // by itself, for the reason that it returns
   std::thread stopper([&] {
     int signal = 0;
     sigwait(&signals, &signal);
+    if (ended) return;
     spdlog::info("stopping on signal {}", signal);
     loop.Stop();
   });
   absl::Status status = loop.Run();
+  ended = true;
+  if (!status.ok()) spdlog::info("stopping: {}", OneLine(std::string(status.message())));
   pthread_kill(stopper.native_handle(), SIGTERM);  // it waits for one still when the loop ended by itself
   stopper.join();
   return status;

@@ -227,6 +227,8 @@ absl::StatusOr<std::string> Authority::Sign(std::string_view request_pem, const 
   HONE_ASSIGN_OR_RETURN(const auto request, ParseRequest(request_pem));
   const Certificate certificate = Own(X509_new(), X509_free);
   X509 *raw = certificate.get(), *issuer = certificate_.get();
+  // All authorities have one name: where a farm knows two of them, this says whose key is meant.
+  const bool has_id = X509_get0_subject_key_id(issuer) != nullptr;
   const bool made = X509_set_version(raw, X509_VERSION_3) == 1 && SetSerial(raw) && SetValidity(raw, validity) &&
                     X509_set_pubkey(raw, X509_REQ_get0_pubkey(request.get())) == 1 &&
                     X509_set_issuer_name(raw, X509_get_subject_name(issuer)) == 1 &&
@@ -234,6 +236,7 @@ absl::StatusOr<std::string> Authority::Sign(std::string_view request_pem, const 
                     AddExtension(raw, issuer, NID_key_usage, "critical,digitalSignature") &&
                     AddExtension(raw, issuer, NID_ext_key_usage, usage) &&
                     AddExtension(raw, issuer, NID_subject_alt_name, "critical," + names) &&
+                    (!has_id || AddExtension(raw, issuer, NID_authority_key_identifier, "keyid")) &&
                     X509_sign(raw, key_.get(), EVP_sha256()) != 0;
   if (!made) return LibraryError();
   return Written([&](BIO* bio) { return PEM_write_bio_X509(bio, raw); });

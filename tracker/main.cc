@@ -186,10 +186,11 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
   std::unique_ptr<Notifier> notifier;
   if (!options.notify_allowed.empty()) {
-    notifier = Notifier::Start(shell.get(), [](const std::string& url, const std::string& body) -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(const NoticeUrl parsed, ParseNoticeUrl(url));
-      return PostJson(parsed, body, kNoticePatience);
-    });
+    notifier = Notifier::Start(
+        shell.get(), [](const std::string& url, const std::string& body, const std::stop_token& stop) -> absl::Status {
+          HONE_ASSIGN_OR_RETURN(const NoticeUrl parsed, ParseNoticeUrl(url));
+          return PostJson(parsed, body, kNoticePatience, stop);
+        });
   }
   std::unique_ptr<HttpSide> http;
   if (!options.http.empty()) {

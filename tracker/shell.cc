@@ -112,7 +112,6 @@ class Shell::Turn {
              : AnswerLook(std::move(done), std::move(response));
   }
 
-  void WhenStored(GroupCommit::Told told) { when_stored_.push_back(std::move(told)); }
   void Changed() { changes_ = true; }
   StateChanges drained;
   std::set<std::string> jobs;  // where something happened
@@ -469,26 +468,25 @@ v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request
   return response;
 }
 
-void Shell::SetDrained(const std::string& agent_id, std::optional<std::string> reason, GroupCommit::Told told) {
+template <typename Response>
+void Shell::SetDrained(const std::string& agent_id, std::optional<std::string> reason, Done<Response> done) {
+  if (agent_id.empty()) return done(absl::InvalidArgumentError("no agent named: `hone devices` lists their names"));
   Turn turn(this);
+  if (absl::Status storable = farm_.Storable(); !storable.ok()) {
+    return turn.Answer<Response>(std::move(done), std::move(storable));
+  }
   reason.has_value() ? farm_.Drain(agent_id, *reason) : farm_.Undrain(agent_id);
   turn.drained.drained[agent_id] = std::move(reason);
-  turn.WhenStored(std::move(told));
+  turn.AnswerWhenStored<Response>(std::move(done), Response());
   Offer(turn, agent_id);
 }
 
 void Shell::Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done) {
-  if (agent_id.empty()) return done(absl::InvalidArgumentError("no agent named: `hone devices` lists their names"));
-  SetDrained(agent_id, reason, [done = std::move(done)](const absl::Status& stored) {
-    stored.ok() ? done(v1::DrainResponse()) : done(Trouble(stored));
-  });
+  SetDrained<v1::DrainResponse>(agent_id, reason, std::move(done));
 }
 
 void Shell::Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done) {
-  if (agent_id.empty()) return done(absl::InvalidArgumentError("no agent named: `hone devices` lists their names"));
-  SetDrained(agent_id, std::nullopt, [done = std::move(done)](const absl::Status& stored) {
-    stored.ok() ? done(v1::UndrainResponse()) : done(Trouble(stored));
-  });
+  SetDrained<v1::UndrainResponse>(agent_id, std::nullopt, std::move(done));
 }
 
 v1::GetFarmResponse Shell::Counters() {

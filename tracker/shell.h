@@ -79,7 +79,8 @@ class Shell {
   // stored: nullopt where there was nothing to store.
   void TakeCall(const v1::SynchronizeRequest& request, const Present& present,
                 const Done<v1::SynchronizeResponse>& done, const std::optional<absl::Status>& stored);
-  void SetDrained(const std::string& agent_id, std::optional<std::string> reason, GroupCommit::Told told);
+  template <typename Response>
+  void SetDrained(const std::string& agent_id, std::optional<std::string> reason, Done<Response> done);
 
   // What the end of a turn does: hands over what changed, and answers waiting calls whom it concerns.
   GroupCommit::Changes TakeChanges(Turn& turn);

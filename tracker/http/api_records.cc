@@ -31,7 +31,8 @@ absl::StatusOr<records::Filter> FilterOf(const Question& question, int64_t usual
   filter.target = question.Parameter("target");
   filter.device_fingerprint = question.Parameter("device");
   filter.compiler_version = question.Parameter("compiler");
-  filter.confirmed_only = question.Parameter("confirmed") == "1";
+  HONE_ASSIGN_OR_RETURN(const int64_t confirmed, question.Number("confirmed", 0, 0, 1));
+  filter.confirmed_only = confirmed == 1;
   filter.byte_limit = kPageBytes;
   HONE_ASSIGN_OR_RETURN(filter.after_row, question.Number("after_row", 0, 0, INT64_MAX));
   HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", usual, 1, most));

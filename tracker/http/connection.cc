@@ -93,6 +93,29 @@ void Connection<Stream>::ReadRequest() {
   parser_->header_limit(host_.limits.header_bytes);
   parser_->body_limit(host_.limits.body_bytes);
   SetPatience();
+  http::async_read_header(stream_, buffer_, *parser_, [self = this->shared_from_this()](Error error, size_t) {
+    if (error || self->parser_->is_done()) return self->TakeRequest(error);
+    self->AwaitsContinue() ? self->SendContinue() : self->ReadBody();
+  });
+}
+
+// Whether the client holds back the body until it hears that the header is good; RFC 9110, 10.1.1.
+template <typename Stream>
+bool Connection<Stream>::AwaitsContinue() const {
+  const auto& message = parser_->get();
+  return message.version() >= 11 && buffer_.size() == 0 && beast::iequals(message[http::field::expect], "100-continue");
+}
+
+template <typename Stream>
+void Connection<Stream>::SendContinue() {
+  head_.emplace(http::status::continue_, 11);
+  http::async_write(stream_, *head_, [self = this->shared_from_this()](Error error, size_t) {
+    error ? self->Close() : self->ReadBody();
+  });
+}
+
+template <typename Stream>
+void Connection<Stream>::ReadBody() {
   http::async_read(stream_, buffer_, *parser_,
                    [self = this->shared_from_this()](Error error, size_t) { self->TakeRequest(error); });
 }
@@ -142,8 +165,8 @@ HttpRequest Connection<Stream>::Request() const {
 template <typename Stream>
 void Connection<Stream>::Answer(HttpResponse response) {
   if (!Tcp().socket().is_open()) return;
-  if (response.stream != nullptr) return BeginStream(std::move(response));
   if (parser_->get().method() == http::verb::head) return SendHead(response);
+  if (response.stream != nullptr) return BeginStream(std::move(response));
   Send(std::move(response));
 }
 
@@ -168,7 +191,7 @@ void Connection<Stream>::SendHead(const HttpResponse& response) {
   SetHeaders(response, *head_);
   const bool again = parser_->get().keep_alive();
   head_->keep_alive(again);
-  head_->content_length(response.body.size());
+  if (response.stream == nullptr) head_->content_length(response.body.size());
   SetPatience();
   head_serializer_.emplace(*head_);
   http::async_write_header(stream_, *head_serializer_, [self = this->shared_from_this(), again](Error error, size_t) {

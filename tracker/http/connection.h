@@ -49,6 +49,9 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   auto& Tcp() { return boost::beast::get_lowest_layer(stream_); }
   void SetPatience();
   void ReadRequest();
+  bool AwaitsContinue() const;
+  void SendContinue();
+  void ReadBody();
   void TakeRequest(Error error);
   void Refuse(int status, const char* why);
   HttpRequest Request() const;

@@ -74,7 +74,7 @@ void PrintStorage(const Figures& figures, Exposition& text) {
   text.Samples(figures.commits);
   text.Family("hone_storing", "gauge", "1 while the disk takes what is to be stored, 0 while it does not.");
   text.Sample(figures.storing ? 1 : 0);
-  text.Family("hone_records_bytes", "gauge", "Size of the records file.");
+  text.Family("hone_records_bytes", "gauge", "Size of the records file, with its -wal.");
   text.Sample(static_cast<double>(figures.records_bytes));
   text.Family("hone_disk_free_bytes", "gauge", "What is left on the file system of the records file.");
   text.Sample(static_cast<double>(figures.disk_free_bytes));
@@ -122,9 +122,11 @@ std::string PrintMetrics(const Figures& figures) {
 
 DiskUse DiskUseOf(const std::filesystem::path& records) {
   DiskUse use;
-  std::error_code error;
-  const auto size = std::filesystem::file_size(records, error);
-  if (!error) use.file_bytes = static_cast<int64_t>(size);
+  for (const char* suffix : {"", "-wal"}) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(records.string() + suffix, error);
+    if (!error) use.records_bytes += static_cast<int64_t>(size);
+  }
   struct statvfs facts{};
   if (statvfs(records.c_str(), &facts) == 0) use.free_bytes = static_cast<int64_t>(facts.f_bavail * facts.f_frsize);
   return use;
@@ -162,7 +164,7 @@ Figures CollectFigures(Shell& shell, const std::filesystem::path& records) {
   figures.commits = shell.CommitTimes();
   figures.started = shell.started();
   const DiskUse use = DiskUseOf(records);
-  figures.records_bytes = use.file_bytes;
+  figures.records_bytes = use.records_bytes;
   figures.disk_free_bytes = use.free_bytes;
   return figures;
 }

@@ -47,15 +47,16 @@ struct Figures {
   std::map<std::string, int64_t> outcomes;      // accepted, by kind; "timed" is none
   Histogram lease_waits = LongTimes(), commits = ShortTimes();
   bool storing = true;                             // the disk takes what is to be stored
-  int64_t records_bytes = 0, disk_free_bytes = 0;  // of the records file, of its file system
+  int64_t records_bytes = 0, disk_free_bytes = 0;  // as DiskUse has it
   absl::Time started;
 };
 
 std::string PrintMetrics(const Figures& figures);
 
-// What the disk has left for the records, and what they take. 0 where the system does not say.
+// What the disk has left for the records, and what they take: the file, and its -wal, in which they wait to get into
+// it. 0 where the system does not say.
 struct DiskUse {
-  int64_t file_bytes = 0, free_bytes = 0;
+  int64_t records_bytes = 0, free_bytes = 0;
 };
 DiskUse DiskUseOf(const std::filesystem::path& records);
 

@@ -1,14 +1,19 @@
 #include "tracker/http/notifier.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "tracker/http/names.h"
+#include "tracker/queue/notice_url.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {
@@ -16,6 +21,13 @@ namespace {
 
 constexpr absl::Duration kFirstWait = absl::Seconds(5), kLongestWait = absl::Hours(1);
 constexpr auto kRoundEvery = std::chrono::seconds(1);
+
+// Whom the address reaches, whatever is asked there.
+std::string ReceiverOf(const std::string& url) {
+  const absl::StatusOr<NoticeUrl> parsed = ParseNoticeUrl(url);
+  if (!parsed.ok()) return url;
+  return fmt::format("{}://{}:{}", parsed->tls ? "https" : "http", parsed->host, parsed->port);
+}
 
 }  // namespace
 
@@ -47,41 +59,37 @@ std::string NoticeBody(const v1::Job& job) {
 
 std::unique_ptr<Notifier> Notifier::Start(Shell* shell, Post post) {
   auto notifier = std::make_unique<Notifier>(shell, std::move(post));
-  notifier->thread_ = std::thread([n = notifier.get()] { n->Loop(); });
+  notifier->thread_ = std::jthread([n = notifier.get()](const std::stop_token& stop) { n->Loop(stop); });
   return notifier;
 }
 
-Notifier::~Notifier() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  ended_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Notifier::Loop() {
-  std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, kRoundEvery, [this] { return ending_; })) {
-    lock.unlock();
-    Round(absl::Now());
-    lock.lock();
+void Notifier::Loop(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested()) {
+    Round(absl::Now(), stop);
+    stopped.wait_for(lock, stop, kRoundEvery, [] { return false; });
   }
 }
 
-void Notifier::Round(absl::Time now) {
+void Notifier::Round(absl::Time now, const std::stop_token& stop) {
   std::erase_if(not_before_, [now](const auto& wait) { return wait.second <= now; });
+  std::set<std::string> failed;  // receivers; their other notices are due in the next round
   for (const v1::Job& job : shell_->JobsToTell()) {
-    if (not_before_.contains(job.id())) continue;
+    const std::string receiver = ReceiverOf(job.spec().notify_url());
+    if (not_before_.contains(job.id()) || failed.contains(receiver)) continue;
     v1::JobNotice notice = job.notice();
     notice.set_attempts(notice.attempts() + 1);
-    const absl::Status told = post_(job.spec().notify_url(), NoticeBody(job));
+    const absl::Status told = post_(job.spec().notify_url(), NoticeBody(job), stop);
+    if (!told.ok() && stop.stop_requested()) return;  // no fault of the receiver's: it is asked after the next start
     notice.set_problem(std::string(told.message()));
     notice.set_closed(told.ok() || now - FromProto(job.ended()) > kGiveUpAfter);
     if (!told.ok()) {
       spdlog::warn("job {}: nobody was told that it ended, attempt {}{}: {}", job.id(), notice.attempts(),
                    notice.closed() ? ", the last" : "", notice.problem());
       not_before_[job.id()] = now + WaitAfterAttempt(notice.attempts());
+      failed.insert(receiver);
     }
     shell_->TakeNotice(job.id(), notice);
   }

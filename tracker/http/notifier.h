@@ -2,16 +2,15 @@
 //
 // Nothing is kept here that must survive: the shell stores of every job whether that is done, so after a restart it
 // goes on. A receiver that fails is asked again, after waits that double up to an hour, for a day after the job's end.
-// What was taken just before a kill -9 may come twice; the job's id is in it. docs/decisions/0158. Start at
-// Notifier::Start.
+// One that hangs is waited for once a round, however many notices it has. What was taken just before a kill -9 may come
+// twice; the job's id is in it. docs/decisions/0158. Start at Notifier::Start.
 #ifndef HONE_TRACKER_HTTP_NOTIFIER_H_
 #define HONE_TRACKER_HTTP_NOTIFIER_H_
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -33,26 +32,23 @@ class Notifier {
   // A day after its end a job is told of no more.
   static constexpr absl::Duration kGiveUpAfter = absl::Hours(24);
 
-  // post: one attempt, which may take some seconds. shell: must outlive it.
-  using Post = std::function<absl::Status(const std::string& url, const std::string& body)>;
+  // post: one attempt, which may take some seconds, and gives up at a stop. shell: must outlive it. Its end is a stop.
+  using Post =
+      std::function<absl::Status(const std::string& url, const std::string& body, const std::stop_token& stop)>;
   static std::unique_ptr<Notifier> Start(Shell* shell, Post post);
-  ~Notifier();
 
   // One round, for tests too: what is due at `now`.
-  void Round(absl::Time now);
+  void Round(absl::Time now, const std::stop_token& stop = {});
 
   Notifier(Shell* shell, Post post) : shell_(shell), post_(std::move(post)) {}
 
  private:
-  void Loop();
+  void Loop(const std::stop_token& stop);
 
   Shell* const shell_;
   const Post post_;
   std::map<std::string, absl::Time> not_before_;  // by job; of the thread alone
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool ending_ = false;
-  std::thread thread_;
+  std::jthread thread_;                           // ends first
 };
 
 }  // namespace hone::tracker

@@ -9,6 +9,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "base/status.h"
@@ -25,8 +26,12 @@ constexpr uint32_t kLongestHead = 16 << 10;
 
 class Post {
  public:
-  Post(const NoticeUrl& url, absl::Duration patience)
-      : url_(url), until_(std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience)), resolver_(io_) {}
+  Post(const NoticeUrl& url, absl::Duration patience, const std::stop_token& stop)
+      : url_(url),
+        until_(std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience)),
+        resolver_(io_),
+        stop_(stop),
+        interrupt_(stop, [this] { io_.stop(); }) {}
 
   absl::Status Run(const std::string& body) {
     asio::ip::tcp::resolver::results_type found;
@@ -58,16 +63,19 @@ class Post {
   }
 
  private:
-  // One step, to its end or that of the time.
+  // One step, to its end, that of the time, or the stop.
   template <typename Start>
   absl::Status Await(const char* what, Start start) {
     Error result = beast::error::timeout;
-    io_.restart();
-    start([&result](Error error) { result = error; });
-    io_.run_until(until_);
+    io_.restart();  // which takes back a stop between two steps
+    if (!stop_.stop_requested()) {
+      start([&result](Error error) { result = error; });
+      io_.run_until(until_);
+    }
+    if (!result) return absl::OkStatus();
+    if (stop_.stop_requested()) return absl::UnavailableError(fmt::format("told to stop before it could {}", what));
     if (!io_.stopped()) return absl::UnavailableError(fmt::format("cannot {} in time", what));
-    if (result) return absl::UnavailableError(fmt::format("cannot {}: {}", what, result.message()));
-    return absl::OkStatus();
+    return absl::UnavailableError(fmt::format("cannot {}: {}", what, result.message()));
   }
 
   absl::Status Connect(beast::tcp_stream& stream, const asio::ip::tcp::resolver::results_type& found) {
@@ -78,7 +86,8 @@ class Post {
   template <typename Stream>
   absl::Status Exchange(Stream& stream, const std::string& body) {
     http::request<http::string_body> request(http::verb::post, url_.target, 11);
-    request.set(http::field::host, url_.host);
+    const bool usual = url_.port == (url_.tls ? "443" : "80");
+    request.set(http::field::host, usual ? url_.host : url_.host + ":" + url_.port);
     request.set(http::field::user_agent, "hone-tracker");
     request.set(http::field::content_type, "application/json");
     request.set(http::field::connection, "close");
@@ -102,12 +111,15 @@ class Post {
   const std::chrono::steady_clock::time_point until_;
   asio::io_context io_;
   asio::ip::tcp::resolver resolver_;
+  const std::stop_token stop_;
+  const std::stop_callback<std::function<void()>> interrupt_;
 };
 
 }  // namespace
 
-absl::Status PostJson(const NoticeUrl& url, const std::string& body, absl::Duration patience) {
-  return Post(url, patience).Run(body);
+absl::Status PostJson(const NoticeUrl& url, const std::string& body, absl::Duration patience,
+                      const std::stop_token& stop) {
+  return Post(url, patience, stop).Run(body);
 }
 
 }  // namespace hone::tracker

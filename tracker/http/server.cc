@@ -10,19 +10,24 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <charconv>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "base/status.h"
 #include "pki/identity_folder.h"
 #include "tracker/http/connection.h"
 
 namespace hone::tracker {
+
+// What the files say, and what handshakes are made with.
+struct HttpTls {
+  std::string identity, authority;  // PEM
+  std::shared_ptr<boost::asio::ssl::context> context;
+};
+
 namespace {
 
 namespace asio = boost::asio;
@@ -30,15 +35,13 @@ using Error = boost::system::error_code;
 using asio::ip::tcp;
 
 constexpr int kHandlers = 4;
-constexpr absl::Duration kReread = absl::Seconds(5);  // how often it looks whether its certificate was replaced
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
-using TlsContext = std::shared_ptr<asio::ssl::context>;
-
-// No session is resumed: each handshake shows the certificate anew.
-absl::StatusOr<TlsContext> ReadTls(const TlsFiles& files) {
-  HONE_ASSIGN_OR_RETURN(const std::string identity, pki::ReadFile(files.identity));
-  HONE_ASSIGN_OR_RETURN(const std::string authority, pki::ReadFile(files.authority));
+// As `before` where the files are as they were. No session is resumed: each handshake shows the certificate anew.
+absl::StatusOr<HttpTls> ReadTls(const TlsFiles& files, const HttpTls& before) {
+  HONE_ASSIGN_OR_RETURN(std::string identity, pki::ReadFile(files.identity));
+  HONE_ASSIGN_OR_RETURN(std::string authority, pki::ReadFile(files.authority));
+  if (identity == before.identity && authority == before.authority) return before;
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   Error error;
   context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
@@ -50,7 +53,7 @@ absl::StatusOr<TlsContext> ReadTls(const TlsFiles& files) {
   if (!error) context->use_private_key(asio::buffer(identity), asio::ssl::context::pem, error);
   if (!error) context->add_certificate_authority(asio::buffer(authority), error);
   if (!error) context->set_verify_mode(asio::ssl::verify_peer, error);  // where one is shown
-  if (!error) return context;
+  if (!error) return HttpTls{std::move(identity), std::move(authority), std::move(context)};
   return absl::InvalidArgumentError(
       fmt::format("cannot use {} and {}: {}", files.identity, files.authority, error.message()));
 }
@@ -77,7 +80,7 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io, const std::string& l
 
 class HttpServer::Core {
  public:
-  Core(Options options, Handler handler, TlsContext tls)
+  Core(Options options, Handler handler, HttpTls tls)
       : options_(std::move(options)), handler_(std::move(handler)), tls_(std::move(tls)), handlers_(kHandlers) {}
 
   absl::StatusOr<int> Listen() {
@@ -145,12 +148,13 @@ class HttpServer::Core {
       Begin<PlainStream>(PlainStream(std::move(socket)), text, host, nullptr);
     } else {
       RereadTls();
-      Begin<TlsStream>(TlsStream(std::move(socket), *tls_), text, host, tls_);
+      Begin<TlsStream>(TlsStream(std::move(socket), *tls_.context), text, host, tls_.context);
     }
   }
 
   template <typename Stream>
-  void Begin(Stream stream, const std::string& peer, const ConnectionHost& host, const TlsContext& tls) {
+  void Begin(Stream stream, const std::string& peer, const ConnectionHost& host,
+             const std::shared_ptr<asio::ssl::context>& tls) {
     const auto connection = std::make_shared<Connection<Stream>>(std::move(stream), peer, host, tls);
     close_[last_key_] = [weak = std::weak_ptr(connection)] {
       if (const auto connection = weak.lock()) connection->Close();
@@ -179,24 +183,21 @@ class HttpServer::Core {
     });
   }
 
+  // Before each handshake, beside which two small files cost little: an authority that was removed lets in nobody who
+  // connects from then on.
   void RereadTls() {
-    const absl::Time now = absl::Now();
-    if (now < reread_) return;
-    reread_ = now + kReread;
-    std::error_code error;
-    const auto written = std::filesystem::last_write_time(options_.tls.identity, error);
-    if (error || written == read_) return;
-    absl::StatusOr<TlsContext> tls = ReadTls(options_.tls);
-    if (!tls.ok()) return spdlog::error("HTTPS goes on with the certificate before: {}", tls.status().ToString());
-    tls_ = *std::move(tls);
-    read_ = written;
+    absl::StatusOr<HttpTls> tls = ReadTls(options_.tls, tls_);
+    const std::string trouble = tls.ok() ? "" : tls.status().ToString();
+    if (tls.ok()) tls_ = *std::move(tls);
+    if (trouble == tls_trouble_) return;
+    tls_trouble_ = trouble;
+    if (!trouble.empty()) spdlog::error("HTTPS goes on with the certificates before: {}", trouble);
   }
 
   const Options options_;
   const Handler handler_;
-  TlsContext tls_;
-  absl::Time reread_ = absl::InfinitePast();
-  std::filesystem::file_time_type read_{};
+  HttpTls tls_;
+  std::string tls_trouble_;  // why the files could not be read the last time; said once
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
@@ -213,9 +214,9 @@ HttpServer::HttpServer(std::unique_ptr<Core> core, std::string address, int port
     : core_(std::move(core)), address_(std::move(address)), port_(port) {}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const Options& options, Handler handler) {
-  TlsContext tls;
+  HttpTls tls;
   if (!options.tls.none()) {
-    HONE_ASSIGN_OR_RETURN(tls, ReadTls(options.tls));
+    HONE_ASSIGN_OR_RETURN(tls, ReadTls(options.tls, tls));
   }
   auto core = std::make_unique<Core>(options, std::move(handler), std::move(tls));
   HONE_ASSIGN_OR_RETURN(const int port, core->Listen());

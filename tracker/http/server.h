@@ -36,7 +36,7 @@ class HttpServer {
 
   struct Options {
     std::string listen;  // HOST:PORT; port 0 takes a free one
-    TlsFiles tls;        // none: plain HTTP; else they are read again when they change
+    TlsFiles tls;        // none: plain HTTP; else read again for each new connection
     HttpLimits limits;
   };
 

@@ -20,11 +20,6 @@ void Set(google::protobuf::Duration* proto, absl::Duration duration) {
   proto->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
 }
 
-absl::Status NotNow(const std::string& trouble) {
-  return absl::UnavailableError(
-      fmt::format("not now, nothing can be stored: {}; call again, nothing is lost", trouble));
-}
-
 bool CouldTake(const std::string& agent_id, const Device& device, const v1::Batch& batch) {
   return Matches(batch.requirements(), agent_id, device.state) && batch.threads() <= device.state.threads();
 }
@@ -130,6 +125,12 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
   result.set_device_name(fmt::format("{}/{}", agent.id, lease.device_id));
   result.set_agent_version(agent.version);
   return WithKnownFailures(std::move(result));
+}
+
+absl::Status Farm::Storable() const {
+  if (trouble_.empty()) return absl::OkStatus();
+  return absl::UnavailableError(
+      fmt::format("not now, nothing can be stored: {}; call again, nothing is lost", trouble_));
 }
 
 std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, absl::Time now) {
@@ -399,7 +400,7 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   now = Forward(now);
   HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("tuner '{}'", request.tuner_id())));
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
-  if (!trouble_.empty()) return NotNow(trouble_);
+  HONE_RETURN_IF_ERROR(Storable());
   if (request.leaving()) {
     jobs_.Leave(request.tuner_id(), request.boot_id(), now);
     DropReleasedJobs();
@@ -423,9 +424,11 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
 absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::ReportProgressRequest& request,
                                                                 absl::Time now) {
   now = Forward(now);
-  HONE_ASSIGN_OR_RETURN(const bool cancelled, request.has_progress()
-                                                  ? jobs_.Report(request.lease(), request.progress(), now)
-                                                  : jobs_.Touch(request.lease(), now));
+  HONE_ASSIGN_OR_RETURN(bool cancelled, jobs_.Touch(request.lease(), now));
+  HONE_RETURN_IF_ERROR(Storable());
+  if (request.has_progress()) {
+    HONE_ASSIGN_OR_RETURN(cancelled, jobs_.Report(request.lease(), request.progress(), now));
+  }
   v1::ReportProgressResponse response;
   response.set_cancelled(cancelled);
   Set(response.mutable_waited(), batches_.turns().Waited(request.lease().job_id()));
@@ -471,7 +474,7 @@ absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time
   now = Forward(now);
   if (!trouble_.empty()) {
     HONE_RETURN_IF_ERROR(jobs_.Touch(request.lease(), now).status());
-    return NotNow(trouble_);
+    return Storable();
   }
   HONE_RETURN_IF_ERROR(jobs_.Complete(request, now));
   DropReleasedJobs();
@@ -481,7 +484,7 @@ absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time
 
 absl::StatusOr<v1::Job> Farm::SubmitJob(const v1::JobSpec& spec, absl::Time now) {
   now = Forward(now);
-  if (!trouble_.empty()) return NotNow(trouble_);
+  HONE_RETURN_IF_ERROR(Storable());
   HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Submit(spec, now));
   CheckQueued(now);
   return Described(*job, now);
@@ -519,6 +522,7 @@ absl::StatusOr<v1::WatchJobResponse> Farm::WatchJob(const v1::WatchJobRequest& r
 
 absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time now) {
   now = Forward(now);
+  HONE_RETURN_IF_ERROR(Storable());
   HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Cancel(job_id, now));
   DropReleasedJobs();
   return Described(*job, now);

@@ -86,6 +86,9 @@ class Farm {
   // Why nothing can be stored now; "" when it can. While there is such trouble, no work is given out.
   void SetTrouble(const std::string& why) { trouble_ = why; }
   const std::string& trouble() const { return trouble_; }
+  // kUnavailable while there is trouble. Calls of others that would change what is stored ask it before they do;
+  // before Drain and Undrain the shell does.
+  absl::Status Storable() const;
   void Drain(const std::string& agent_id, const std::string& reason) { devices_.Drain(agent_id, reason); }
   void Undrain(const std::string& agent_id) { devices_.Undrain(agent_id); }
   v1::GetFarmResponse Counters(absl::Time now) const;

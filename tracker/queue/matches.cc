@@ -27,6 +27,10 @@ std::string NameOf(const std::string& agent_id, const std::string& device_id) {
   return fmt::format("{}/{}", agent_id, device_id);
 }
 
+std::string LabelText(const std::string& name, const std::string& value) {
+  return value.empty() ? name : fmt::format("{}={}", name, value);
+}
+
 bool AnswersTo(std::string_view words, const std::string& agent_id, const v1::DeviceState& device) {
   while (true) {
     const size_t comma = words.find(',');
@@ -62,7 +66,7 @@ std::string Describe(const v1::Requirements& requirements) {
   if (!requirements.architecture().empty())
     parts.push_back(fmt::format("architecture {}", requirements.architecture()));
   for (const std::string& feature : requirements.cpu_features()) parts.push_back(fmt::format("feature {}", feature));
-  for (const auto& [name, value] : requirements.labels()) parts.push_back(fmt::format("label {}={}", name, value));
+  for (const auto& [name, value] : requirements.labels()) parts.push_back("label " + LabelText(name, value));
   if (!requirements.fingerprint_digest().empty()) {
     parts.push_back(fmt::format("fingerprint {}", requirements.fingerprint_digest().substr(0, 12)));
   }

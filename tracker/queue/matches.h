@@ -20,6 +20,9 @@ namespace hone::tracker {
 // A device in the farm: "agent/device".
 std::string NameOf(const std::string& agent_id, const std::string& device_id);
 
+// A label as people write it: "rpi4", "room=lab".
+std::string LabelText(const std::string& name, const std::string& value);
+
 // words: one word, or several with commas between. No device answers to an empty one.
 bool AnswersTo(std::string_view words, const std::string& agent_id, const v1::DeviceState& device);
 

@@ -26,6 +26,22 @@ v1::Requirements NeedsOf(const v1::Job& job) {
   return needs;
 }
 
+// Of the devices that have too few threads and nothing else against them, the one with the most, and what helps; ""
+// where there is none.
+std::string TooFewThreads(v1::Requirements requirements, const std::map<std::string, Agent>& agents) {
+  requirements.clear_threads();
+  std::string nearest;
+  int threads = 0;
+  for (const auto& [agent_id, agent] : agents) {
+    for (const auto& [id, device] : agent.devices) {
+      if (device.state.threads() <= threads || !Matches(requirements, agent_id, device.state)) continue;
+      nearest = NameOf(agent_id, id);
+      threads = device.state.threads();
+    }
+  }
+  return nearest.empty() ? "" : fmt::format(" ({0} has {1}; for it, submit with --threads {1})", nearest, threads);
+}
+
 }  // namespace
 
 JobBook::Used Farm::Used() const {
@@ -47,8 +63,9 @@ std::string Farm::Absent(const v1::Requirements& requirements, absl::Time now) c
                                                          : fmt::format("out of work: {}", health));
     }
   }
-  return fmt::format("{}{}{}", kAbsentDevice, Describe(requirements),
-                     problem.empty() ? "" : fmt::format("{}{}", kOutOfWork, problem));
+  return fmt::format(
+      "{}{}{}", kAbsentDevice, Describe(requirements),
+      problem.empty() ? TooFewThreads(requirements, devices_.agents()) : std::string(kOutOfWork) + problem);
 }
 
 // What no device is that serves, of the batches of a running job that wait; null where there is no such batch.

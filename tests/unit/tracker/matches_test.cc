@@ -35,5 +35,13 @@ TEST(Matches, AnyOfTheDevicesAskedForWillDo) {
   EXPECT_FALSE(Matches(requirements, "board", Board())) << "labels are required beside them";
 }
 
+TEST(Describe, WritesALabelAsPeopleDo) {
+  v1::Requirements requirements;
+  (*requirements.mutable_labels())["rpi4"] = "";
+  EXPECT_EQ(Describe(requirements), "label rpi4");
+  EXPECT_EQ(LabelText("rpi4", ""), "rpi4");
+  EXPECT_EQ(LabelText("room", "lab"), "room=lab");
+}
+
 }  // namespace
 }  // namespace hone::tracker

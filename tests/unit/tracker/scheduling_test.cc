@@ -110,6 +110,23 @@ TEST_F(SchedulingTest, AJobWhoseBoardIsAwayTakesNoTuner) {
   EXPECT_EQ(Lease("t/2"), away);
 }
 
+// A farm whose devices may use some of their CPUs, and a job made for all of them.
+TEST_F(SchedulingTest, AJobThatWantsTooManyThreadsSaysWhichDeviceIsNearest) {
+  const std::string id = Submit("a", "ann");
+  FakeAgent small("small", "1"), board("board", "1"), gpu("gpu", "1");
+  small.state.mutable_devices(0)->set_threads(1);
+  gpu.state.mutable_devices(0)->set_threads(64);
+  gpu.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");
+  for (FakeAgent* agent : {&small, &board, &gpu}) ASSERT_TRUE(agent->Sync(farm_, now_).ok());
+  ASSERT_EQ(Lease("t"), id);
+  v1::Requirements needs;
+  needs.set_fingerprint_digest("f");
+  needs.set_threads(16);
+  ASSERT_TRUE(GiveBack(id, needs).ok());
+  EXPECT_EQ(Job(id).waiting_for(),
+            "a device for fingerprint f, 16 threads (board/cpu has 4; for it, submit with --threads 4)");
+}
+
 TEST_F(SchedulingTest, AJobThatATunerFoundNoDeviceForWaitsForOne) {
   const std::string id = Submit("a", "ann");
   ASSERT_EQ(Lease("t"), id);

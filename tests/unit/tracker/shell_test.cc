@@ -281,6 +281,7 @@ TEST_F(ShellTest, AnEndIsShownWhenItIsOnTheDisk) {
   {
     const FullDisk full;
     EXPECT_EQ(cancel(meanwhile).status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(cancel(meanwhile).status().code(), absl::StatusCode::kUnavailable) << "now it is known";
     const auto shown = GetJob(*shell, meanwhile);
     EXPECT_EQ(shown->state(), v1::JOB_STATE_QUEUED);
     EXPECT_FALSE(shown->has_ended());
@@ -292,9 +293,40 @@ TEST_F(ShellTest, AnEndIsShownWhenItIsOnTheDisk) {
       EXPECT_EQ(job.state(), job.id() == before ? v1::JOB_STATE_CANCELLED : v1::JOB_STATE_QUEUED);
     }
   }
-  EXPECT_TRUE(cancel(meanwhile).ok());
+  while (absl::IsUnavailable(cancel(meanwhile).status())) absl::SleepFor(absl::Milliseconds(20));
   EXPECT_EQ(GetJob(*shell, meanwhile)->state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(watch(meanwhile), v1::JOB_STATE_CANCELLED);
+}
+
+// The first call that the disk does not take has happened, and is stored later. Those after it have not.
+TEST_F(ShellTest, WhoIsRefusedBecauseOfAFullDiskHasChangedNothing) {
+  const auto shell =
+      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  v1::SynchronizeRequest agent;
+  agent.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  agent.set_agent_id("agent");
+  agent.set_boot_id("boot");
+  agent.set_sequence(1);
+  *agent.add_devices() = DeviceOf();
+  ASSERT_TRUE(Synchronize(*shell, agent).ok());
+  const auto drain = [&] {
+    return Await<v1::DrainResponse>([&](auto done) { shell->Drain("agent", "hot", done); }).status();
+  };
+  const auto drained = [&] { return shell->ListDevices(v1::ListDevicesRequest()).devices(0).drained(); };
+  {
+    const FullDisk full;
+    EXPECT_TRUE(absl::IsUnavailable(Submit(*shell, "job").status()));
+    EXPECT_TRUE(absl::IsUnavailable(Submit(*shell, "job").status())) << "the same request";
+    EXPECT_TRUE(absl::IsUnavailable(Submit(*shell, "another").status()));
+    EXPECT_TRUE(absl::IsUnavailable(drain()));
+    EXPECT_FALSE(drained());
+  }
+  while (absl::IsUnavailable(Submit(*shell, "job").status())) absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_TRUE(drain().ok());
+  EXPECT_TRUE(drained());
+  const auto listed = Await<v1::ListJobsResponse>([&](auto done) { shell->ListJobs(v1::ListJobsRequest(), done); });
+  ASSERT_EQ(listed->jobs_size(), 1) << "once, however often it was asked for";
+  EXPECT_EQ(listed->jobs(0).spec().name(), "job");
 }
 
 // Recorded, and the agent did not hear of it: it brings the result to the tracker's next starts again and again.

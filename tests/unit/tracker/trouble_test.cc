@@ -606,5 +606,23 @@ TEST_F(TroubleTest, WhileNothingCanBeStoredNothingIsGivenOutAndNothingIsLate) {
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
 }
 
+// Who was refused may do something else: what he asked for must not happen behind his back.
+TEST_F(TroubleTest, WhatIsRefusedWhileNothingCanBeStoredHasNotHappened) {
+  farm_.SetTrouble("no space left on the disk");
+  v1::ReportProgressRequest report;
+  *report.mutable_lease() = job_;
+  report.mutable_progress()->set_trials(7);
+  EXPECT_EQ(farm_.SubmitJob(SpecOf("new"), now_).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(farm_.CancelJob(job_id_, now_).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(farm_.ReportProgress(report, now_).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(farm_.Storable().code(), absl::StatusCode::kUnavailable);
+  farm_.SetTrouble("");
+  EXPECT_TRUE(farm_.Storable().ok());
+  const std::vector<v1::Job> jobs = farm_.ListJobs(v1::ListJobsRequest(), now_);
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(jobs[0].progress().trials(), 0);
+}
+
 }  // namespace
 }  // namespace hone::tracker

@@ -276,6 +276,10 @@ TEST_F(ApiTest, RecordsAreSearchedExportedAndCounted) {
   EXPECT_THAT(GetJson("/api/v1/records?kind=failed")["records"], SizeIs(1));
   EXPECT_THAT(GetJson("/api/v1/records?kind=timed&limit=1")["records"], SizeIs(1));
   EXPECT_THAT(GetJson("/api/v1/records?workload=e")["records"], SizeIs(0));
+  EXPECT_EQ(GetJson("/api/v1/records?confirmed=0")["records"], GetJson("/api/v1/records")["records"]);
+  EXPECT_EQ(Get("/api/v1/records?confirmed=1").status, 200);
+  EXPECT_THAT(Get("/api/v1/records?confirmed=2").body, HasSubstr("confirmed=2: give a number from 0 to 1"));
+  EXPECT_EQ(Get("/api/v1/records?confirmed=2").status, 400);
   EXPECT_EQ(Get("/api/v1/records?kind=bad").status, 400);
   EXPECT_EQ(Get("/api/v1/records?limit=1001").status, 400);
   const HttpResponse lines = Get("/api/v1/records/export?limit=2");

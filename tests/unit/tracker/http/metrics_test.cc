@@ -62,6 +62,17 @@ TEST_F(SiteTest, MetricsTellOfWhatHappened) {
   EXPECT_THAT(response.body, testing::Not(HasSubstr("hone_commit_seconds_count 0\n")));
 }
 
+// They are in the -wal; what the -shm has is no records.
+TEST(DiskUseOf, CountsTheRecordsThatAreNotInTheirFileYet) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  EXPECT_EQ(DiskUseOf(folder / "records").records_bytes, 0);
+  std::ofstream(folder / "records") << "records";
+  EXPECT_EQ(DiskUseOf(folder / "records").records_bytes, 7);
+  std::ofstream(folder / "records-wal") << "more";
+  std::ofstream(folder / "records-shm") << "shared";
+  EXPECT_EQ(DiskUseOf(folder / "records").records_bytes, 11);
+}
+
 TEST_F(SiteTest, TheGuideListsEveryMetricAndNoOther) {
   std::stringstream guide;
   guide << std::ifstream(HONE_SOURCE_DIR "/docs/guides/operating.md").rdbuf();

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <future>
 #include <mutex>
+#include <set>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -20,9 +23,12 @@
 namespace hone::tracker {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr char kUrl[] = "https://hooks.lab/hone/done";
 
@@ -33,7 +39,7 @@ class NotifierTest : public testing::Test {
   void StartTracker() {
     shell_.reset();
     FarmOptions options;
-    options.jobs.notify_allowed = {"https://hooks.lab/"};
+    options.jobs.notify_allowed = {"https://hooks.lab/", "https://hooks.lab:443/", "https://hooks.lab:8443/"};
     shell_ = Shell::Start(options, FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   }
   std::string Submit(const std::string& name, const std::string& url) {
@@ -55,7 +61,7 @@ class NotifierTest : public testing::Test {
     EXPECT_EQ(shell_->JobsToTell().size(), to_tell);
   }
   Notifier::Post Taking() {
-    return [this](const std::string& url, const std::string& body) {
+    return [this](const std::string& url, const std::string& body, const std::stop_token&) {
       posted_.emplace_back(url, body);
       return answer_;
     };
@@ -119,6 +125,62 @@ TEST_F(NotifierTest, TriesAgainWithGrowingWaitsAndAfterARestart) {
   EXPECT_TRUE(Notice(id).closed());
 }
 
+TEST_F(NotifierTest, AsksAReceiverThatFailedOnceARound) {
+  for (const char* url : {kUrl, "https://hooks.lab:443/other", "https://hooks.lab:8443/done"}) End(Submit(url, url));
+  Settle(3);
+  const auto asked = [&] {
+    std::set<std::string> urls;
+    for (const auto& [url, body] : std::exchange(posted_, {})) urls.insert(url);
+    return urls;
+  };
+  answer_ = absl::UnavailableError("cannot connect in time");
+  Notifier notifier(shell_.get(), Taking());
+  notifier.Round(now_);
+  const std::set<std::string> first = asked();
+  EXPECT_THAT(first, AllOf(SizeIs(2), Contains("https://hooks.lab:8443/done"))) << "one of each receiver";
+  Settle(3);
+  notifier.Round(now_ + absl::Seconds(1));
+  const std::set<std::string> second = asked();
+  ASSERT_THAT(second, SizeIs(1));
+  EXPECT_FALSE(first.contains(*second.begin())) << "what was left out, and not what waits";
+  Settle(3);
+  answer_ = absl::OkStatus();
+  notifier.Round(now_ + absl::Seconds(10));
+  EXPECT_THAT(posted_, SizeIs(3));
+}
+
+TEST_F(NotifierTest, AStopEndsTheRoundAndCountsNoAttempt) {
+  const std::string first = Submit("a", kUrl), second = Submit("b", "https://hooks.lab:8443/done");
+  End(first);
+  End(second);
+  Settle(2);
+  std::stop_source stop;
+  int attempts = 0;
+  Notifier notifier(shell_.get(), [&](const std::string&, const std::string&, const std::stop_token&) {
+    ++attempts;
+    stop.request_stop();
+    return absl::UnavailableError("told to stop");
+  });
+  notifier.Round(now_, stop.get_token());
+  EXPECT_EQ(attempts, 1);
+  EXPECT_EQ(Notice(first).attempts() + Notice(second).attempts(), 0);
+}
+
+TEST_F(NotifierTest, ItsEndStopsTheAttemptThatRuns) {
+  End(Submit("a", kUrl));
+  Settle(1);
+  std::promise<void> began;
+  const auto notifier =
+      Notifier::Start(shell_.get(), [&](const std::string&, const std::string&, const std::stop_token& stop) {
+        std::promise<void> stopped;
+        const std::stop_callback wake(stop, [&stopped] { stopped.set_value(); });
+        began.set_value();
+        stopped.get_future().wait();
+        return absl::UnavailableError("told to stop");
+      });
+  began.get_future().wait();
+}
+
 TEST_F(NotifierTest, GivesUpAfterADay) {
   const std::string id = Submit("a", kUrl);
   End(id);
@@ -138,7 +200,7 @@ TEST_F(NotifierTest, OnlyAllowedAddressesAreTaken) {
   spec.set_notify_url("https://elsewhere.lab/");
   const auto refused = Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("allowed are https://hooks.lab/"));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("allowed are https://hooks.lab/, "));
 }
 
 TEST(WaitAfterAttempt, DoublesUpToAnHour) {
@@ -155,6 +217,7 @@ class PostTest : public testing::Test {
         HttpServer::Start({.listen = "localhost:0", .tls = tls, .limits = {}}, [this](const HttpRequest& request) {
           const std::lock_guard lock(mutex_);
           heard_.push_back(request.method + " " + request.target + " " + request.body);
+          host_ = request.Header("host");
           return answer_;
         }).value();
   }
@@ -164,6 +227,7 @@ class PostTest : public testing::Test {
   }
   std::mutex mutex_;
   std::vector<std::string> heard_;
+  std::string host_;  // the last one asked for
   HttpResponse answer_;
   std::unique_ptr<HttpServer> server_;
 };
@@ -174,6 +238,7 @@ TEST_F(PostTest, IsTakenOrNot) {
   answer_.status = 503;
   EXPECT_THAT(std::string(Send("http", "localhost", "/").message()), HasSubstr("it answered 503"));
   EXPECT_THAT(heard_, ElementsAre("POST /a?b=c {\"job\": \"j1\"}", "POST / {\"job\": \"j1\"}"));
+  EXPECT_EQ(host_, "localhost:" + std::to_string(server_->port()));
   server_->Stop();
   EXPECT_THAT(std::string(Send("http", "localhost", "/").message()), HasSubstr("cannot connect"));
 }
@@ -204,6 +269,24 @@ TEST_F(PostTest, EndsWhenItsTimeIsOver) {
   Serve();
   const NoticeUrl url = ParseNoticeUrl("http://localhost:" + std::to_string(server_->port())).value();
   EXPECT_FALSE(PostJson(url, "{}", absl::ZeroDuration()).ok());
+}
+
+// The receiver hangs from then on.
+TEST_F(PostTest, EndsWhenItIsToldToStop) {
+  std::stop_source stop;
+  std::promise<void> over;
+  const std::shared_future<void> is_over = over.get_future().share();
+  server_ = HttpServer::Start({.listen = "localhost:0", .tls = {}, .limits = {}}, [&](const HttpRequest&) {
+              stop.request_stop();
+              is_over.wait();
+              return HttpResponse();
+            }).value();
+  const NoticeUrl url = ParseNoticeUrl("http://localhost:" + std::to_string(server_->port())).value();
+  const auto post = [&] { return PostJson(url, "{}", absl::Seconds(20), stop.get_token()); };
+  EXPECT_THAT(std::string(post().message()), HasSubstr("told to stop before it could read the answer"));
+  over.set_value();
+  server_->Stop();
+  EXPECT_THAT(std::string(post().message()), HasSubstr("told to stop before it could find its address"));
 }
 
 }  // namespace

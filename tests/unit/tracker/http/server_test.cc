@@ -75,6 +75,33 @@ TEST(HttpServer, ToHeadAnswersWithoutABody) {
   EXPECT_EQ(client.Ask("GET", "/next").body, "GET /next [] ");
 }
 
+TEST(HttpServer, ClientsThatHoldBackABodyAreToldToSendIt) {
+  const auto server = Serve(Echo, {.body_bytes = 100});
+  const std::string expects = "Host: a\r\nExpect: 100-Continue\r\nContent-Length: ";
+  HttpClient client(server->port());
+  for (const char* body : {"one", "two"}) {
+    client.Send("POST / HTTP/1.1\r\n" + expects + "3\r\n\r\n");
+    EXPECT_EQ(client.ReceiveHead().status, 100);
+    client.Send(body);
+    EXPECT_EQ(client.ReceiveReply().body, std::string("POST / [] ") + body);
+  }
+  client.Send("POST / HTTP/1.1\r\n" + expects + "101\r\n\r\n");
+  EXPECT_EQ(client.ReceiveReply().status, 413);
+}
+
+TEST(HttpServer, SaysNothingBeforeItsAnswerToWhoNeedsNoLeaveToSend) {
+  const auto server = Serve();
+  const std::string expects = "Host: a\r\nExpect: 100-continue\r\n";
+  HttpClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\n" + expects + "\r\n");
+  EXPECT_EQ(client.ReceiveReply().status, 200);
+  client.Send("POST / HTTP/1.1\r\n" + expects + "Content-Length: 3\r\n\r\none");
+  EXPECT_EQ(client.ReceiveReply().status, 200);
+  client.Send("POST / HTTP/1.0\r\n" + expects + "Content-Length: 3\r\n\r\n");
+  client.Send("one");
+  EXPECT_EQ(client.ReceiveReply().status, 200);
+}
+
 TEST(HttpServer, RefusesWhatIsTooLongOrNoRequest) {
   const auto server = Serve(Echo, {.header_bytes = 1000, .body_bytes = 100});
   EXPECT_EQ(HttpClient(server->port()).Ask("GET", "/" + std::string(2000, 'a')).status, 431);
@@ -189,6 +216,20 @@ TEST(HttpServer, AStreamCarriesWhatComesUntilEitherSideEndsIt) {
   EXPECT_TRUE(Eventually([&] { return hand.let_go.load(); }));
 }
 
+TEST(HttpServer, ToHeadAnswersWithoutAStream) {
+  Hand hand;
+  const auto server = Serve(hand.Handler());
+  HttpClient client(server->port());
+  for (int i = 0; i < 2; ++i) {  // the connection goes on
+    client.Send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+    HttpReply reply = client.ReceiveHead();
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.headers["content-type"], "text/event-stream");
+    EXPECT_FALSE(reply.headers.contains("content-length"));
+  }
+  EXPECT_FALSE(hand.subscribed);
+}
+
 // It must not fill the memory with what it does not take.
 TEST(HttpServer, AStreamEndsWhoseReaderDoesNotRead) {
   Hand hand;
@@ -233,6 +274,13 @@ class HttpServerTls : public testing::Test {
         HttpServer::Start({.listen = "127.0.0.1:0", .tls = pki::FilesIn(folder_ / "pki"), .limits = {}}, Echo).value();
   }
   TlsFiles Nobody() const { return {.identity = "", .authority = pki::FilesIn(folder_ / "pki").authority}; }
+  // An identity of the authority in the folder "other", whose holder knows the server by a copy of the first authority.
+  TlsFiles OfAnotherAuthority() const {
+    EXPECT_TRUE(pki::MakeTrackerFolder(folder_ / "other", {"localhost"}, absl::Now()).ok());
+    const auto other = pki::ReadAuthority(folder_ / "other").value();
+    EXPECT_TRUE(pki::IssueIdentity(*other, folder_ / "eve", {Role::kAdmin, "eve"}, "localhost:1", absl::Now()).ok());
+    return {.identity = pki::FilesIn(folder_ / "eve").identity, .authority = pki::FilesIn(folder_ / "ann").authority};
+  }
 
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   std::unique_ptr<HttpServer> server_;
@@ -247,12 +295,26 @@ TEST_F(HttpServerTls, ACertificateMayBeShown) {
 }
 
 TEST_F(HttpServerTls, ACertificateOfAnotherAuthorityEndsTheHandshake) {
-  ASSERT_TRUE(pki::MakeTrackerFolder(folder_ / "other", {"localhost"}, absl::Now()).ok());
-  const auto authority = pki::ReadAuthority(folder_ / "other").value();
-  ASSERT_TRUE(pki::IssueIdentity(*authority, folder_ / "eve", {Role::kAdmin, "eve"}, "localhost:1", absl::Now()).ok());
-  TlsFiles eve = pki::FilesIn(folder_ / "eve");
-  eve.authority = Nobody().authority;
-  EXPECT_EQ(HttpClient(server_->port(), eve).Ask("GET", "/").status, 0);
+  EXPECT_EQ(HttpClient(server_->port(), OfAnotherAuthority()).Ask("GET", "/").status, 0);
+}
+
+TEST_F(HttpServerTls, AnAuthorityThatIsReplacedIsTheNextConnections) {
+  const TlsFiles eve = OfAnotherAuthority();
+  const TlsFiles ann = pki::FilesIn(folder_ / "ann");
+  HttpClient open(server_->port(), ann);
+  EXPECT_EQ(open.Ask("GET", "/").status, 200);
+  const std::string authority = pki::FilesIn(folder_ / "pki").authority;
+  const std::string first = pki::ReadFile(authority).value();
+  const std::string other = pki::ReadFile(pki::FilesIn(folder_ / "other").authority).value();
+  ASSERT_TRUE(pki::WriteFile(authority, first + other).ok());
+  EXPECT_EQ(HttpClient(server_->port(), eve).Ask("GET", "/").status, 200);
+  EXPECT_EQ(HttpClient(server_->port(), ann).Ask("GET", "/").status, 200);
+  ASSERT_TRUE(pki::WriteFile(authority, other).ok());
+  EXPECT_EQ(HttpClient(server_->port(), eve).Ask("GET", "/").status, 200);
+  EXPECT_EQ(HttpClient(server_->port(), ann).Ask("GET", "/").status, 0);
+  EXPECT_EQ(open.Ask("GET", "/").status, 200) << "what is open goes on";
+  ASSERT_TRUE(pki::WriteFile(authority, "nothing that could be read").ok());
+  EXPECT_EQ(HttpClient(server_->port(), eve).Ask("GET", "/").status, 200) << "the one before";
 }
 
 }  // namespace
