@@ -131,6 +131,7 @@ v1::WorkloadProgress ToProto(const WorkloadProgress& progress) {
   if (progress.best_seconds.has_value()) result.set_best_seconds(*progress.best_seconds);
   result.set_best_schedule(progress.best_schedule);
   result.set_roofline_share(progress.roofline_share);
+  result.set_trouble(progress.trouble);
   return result;
 }
 
@@ -249,7 +250,14 @@ v1::RecordKey ToProto(const RecordKey& key) {
 }
 
 PastTrial FromProto(const v1::Record& record) {
-  return {record.schedule(), record.decisions(), record.confirmed(), FromProto(record.outcome())};
+  const absl::Time measured_at =
+      absl::FromUnixSeconds(record.time().seconds()) + absl::Nanoseconds(record.time().nanos());
+  return {.schedule = record.schedule(),
+          .decisions = record.decisions(),
+          .confirmed = record.confirmed(),
+          .outcome = FromProto(record.outcome()),
+          .batch = record.batch_id(),
+          .measured_at = measured_at};
 }
 
 PastWinner FromProto(const v1::BestRecordResponse& best) {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "tuner/batch.h"
 #include "tuner/job.h"
 
@@ -31,6 +32,8 @@ struct PastTrial {
   std::string schedule, decisions;
   bool confirmed = false;
   Outcome outcome;
+  std::string batch;  // trials of one visit share it; may be empty
+  absl::Time measured_at = absl::UnixEpoch();
 };
 
 // The winner of a key, as records/winner.h decides.

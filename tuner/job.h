@@ -27,6 +27,7 @@ struct WorkloadProgress {
   std::optional<double> default_seconds, best_seconds;
   std::string best_schedule;
   double roofline_share = 0;  // of the best; 0: not known
+  std::string trouble;        // what went wrong where nothing was measured
 };
 
 // Where the time went, as TimeSpent in hone/v1/job.proto says it.

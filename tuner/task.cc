@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,17 @@ std::vector<double> Shape(const ir::Workload& workload) {
     shape = std::move(extents);
   }
   return shape;
+}
+
+// What a confirmation says of a schedule.
+records::Contender Confirmed(const Task& task, const std::string& schedule, const Outcome& outcome, size_t row) {
+  records::Contender contender{.row = static_cast<int64_t>(row),
+                               .schedule = schedule,
+                               .is_default = schedule == task.standard.schedule,
+                               .verified = true,
+                               .confirmed = true};
+  SetRepeats(contender, outcome.seconds, outcome.first_interleaved);
+  return contender;
 }
 
 void TakeBest(Task& task, const Proposal& proposal, double seconds) {
@@ -127,6 +139,51 @@ bool MeasuredSinceConfirmed(const std::vector<PastTrial>& past) {
   return std::any_of(past.rbegin(), newest, [](const PastTrial& t) { return SecondsOf(t.outcome).has_value(); });
 }
 
+std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>& past, absl::Time now) {
+  std::map<std::string_view, std::vector<const PastTrial*>> finals;  // by batch
+  std::map<std::string_view, absl::Time> last;                       // by schedule: when it was compared, or failed
+  const auto note = [&last](const PastTrial& trial) {
+    absl::Time& time = last.try_emplace(trial.schedule, trial.measured_at).first->second;
+    time = std::max(time, trial.measured_at);
+  };
+  for (const PastTrial& trial : past) {
+    if (trial.outcome.failure.has_value()) note(trial);
+    if (trial.confirmed && SecondsOf(trial.outcome).has_value()) finals[trial.batch].push_back(&trial);
+  }
+  struct Won {
+    double seconds;
+    const PastTrial* trial;
+    absl::Time ended;  // the confirmation
+  };
+  std::vector<Won> won;
+  for (const auto& [batch, trials] : finals) {
+    std::vector<records::Contender> contenders;
+    for (const PastTrial* t : trials) {
+      contenders.push_back(Confirmed(task, t->schedule, t->outcome, contenders.size()));
+    }
+    const std::optional<records::Winner> winner = records::FindWinner(contenders);
+    if (!winner.has_value() || !winner->confirmed || !winner->default_seconds.has_value()) continue;
+    won.push_back({winner->seconds, trials[winner->index], absl::InfinitePast()});
+    for (const PastTrial* t : trials) {
+      note(*t);
+      won.back().ended = std::max(won.back().ended, t->measured_at);
+    }
+  }
+  if (std::any_of(won.begin(), won.end(), [now](const Won& w) { return w.ended > now; })) return {};
+  std::erase_if(
+      won, [&](const Won& w) { return w.trial->schedule == task.best_schedule || last[w.trial->schedule] > w.ended; });
+  std::stable_sort(won.begin(), won.end(), [](const Won& a, const Won& b) { return a.seconds < b.seconds; });
+  std::vector<Proposal> rivals;
+  for (const Won& w : won) {
+    rivals.push_back({space::ParseDecisions(w.trial->decisions).value_or(space::Decisions()),
+                      w.trial->schedule,
+                      {},
+                      Origin::kRelative,
+                      {}});
+  }
+  return rivals;
+}
+
 bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
   if (!task.confirmed || task.changed) return false;
   std::set<std::string_view> winners;
@@ -175,13 +232,7 @@ void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes
   for (size_t i = 0; i < finalists.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
     if (outcome == outcomes.end() || outcome->second.seconds.empty()) continue;
-    records::Contender contender{.row = static_cast<int64_t>(i),
-                                 .schedule = finalists[i].schedule,
-                                 .is_default = finalists[i].schedule == task.standard.schedule,
-                                 .verified = true,
-                                 .confirmed = true};
-    SetRepeats(contender, outcome->second.seconds, outcome->second.first_interleaved);
-    contenders.push_back(std::move(contender));
+    contenders.push_back(Confirmed(task, finalists[i].schedule, outcome->second, i));
   }
   const std::optional<records::Winner> winner = records::FindWinner(contenders);
   const bool alone = finalists.size() == 1;  // nothing to compare with
@@ -214,6 +265,7 @@ std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Ta
 WorkloadProgress Describe(const Task& task) {
   WorkloadProgress progress = {
       task.description.workload_digest, task.trials, task.default_seconds, task.best_seconds, task.best_schedule, 0};
+  if (!task.best_seconds.has_value()) progress.trouble = task.trouble;
   const double best = task.best_seconds.value_or(0);
   if (best > 0) progress.roofline_share = std::min(1.0, task.least_seconds / best);
   return progress;

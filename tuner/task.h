@@ -39,8 +39,9 @@ struct Task {
   bool confirmed = false;            // the winner has been compared in turns with the default
   bool settled = false;              // earlier runs have searched to the end
   bool changed = false;              // something was measured since; by an earlier run, too
+  std::vector<Proposal> rivals;      // of the winner, which it has yet to be compared with
   int lost_batches = 0;              // in a row, that could not be measured at all
-  std::string trouble;               // why, of the last one
+  std::string trouble;               // why, of the last one; at the end also why else there is no time
 };
 
 // FailedPrecondition or InvalidArgument: the text is no workload, or it has no default schedule.
@@ -58,6 +59,12 @@ void Remember(Task& task, const PastTrial& past);
 // Whether something was timed after the newest comparison, which decides alone: a run that was interrupted.
 // past: as below.
 bool MeasuredSinceConfirmed(const std::vector<PastTrial>& past);
+
+// Whoever has won a confirmation and was in none since, but for the winner that the task knows: those of other farms,
+// whose records were merged, or of a job that ran beside another. The fastest first; times of different days do not
+// compare, so that none is too slow. What failed since has had its turn. Nobody while the newest confirmation is of a
+// time after `now`: by a clock that was ahead, it would stay the newest, and decide. past: as below.
+std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>& past, absl::Time now);
 
 // Whether earlier runs have searched the spaces of this one to the end: their winner is confirmed, and many more were
 // tried in vain since it, or one that is as good, was found. past: all that the task remembers, the oldest first.

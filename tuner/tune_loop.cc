@@ -46,6 +46,9 @@ constexpr int64_t kDriverBatch = 64;       // of a device whose driver takes a s
 constexpr int64_t kFirstDriverBatch = 32;  // of a workload, on such a device
 constexpr int kMostLostBatches = 3;        // in a row, of one workload
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
+constexpr const char* kUnmeasured =
+    "every candidate failed, or there was no time for any; `hone records query --failed any` (of a farm, with its "
+    "--tracker) tells of failures, a longer --time gives more time";
 constexpr int kAsksForDevice = 10;  // one that registers just now need not cost a tuner's turn
 constexpr absl::Duration kAskForDeviceEvery = absl::Milliseconds(200);
 
@@ -213,6 +216,7 @@ class TuneLoop {
       HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
       if (best.has_value()) UseBest(task, *best);
       task.changed = MeasuredSinceConfirmed(past);
+      task.rivals = NotCompared(task, past, wall_clock_());
       task.settled = SearchedToTheEnd(task, past);
       budget_.CountRemembered(static_cast<int64_t>(task.remembered.size()), task.confirmed);
     }
@@ -420,7 +424,7 @@ class TuneLoop {
   }
 
   static bool NeedsConfirming(const Task& task) {
-    return task.lost_batches < kMostLostBatches && (task.changed || !task.confirmed);
+    return task.lost_batches < kMostLostBatches && (task.changed || !task.confirmed || !task.rivals.empty());
   }
 
   // What confirming what has changed will take, about.
@@ -473,7 +477,8 @@ class TuneLoop {
         Conclude(task, visit->proposals, visit->outcomes);
         // Whatever slowed the device (memory that others use, too) slows some kernels more than others.
         const bool slowed = searched.has_value() && *task.default_seconds > kSlowed * *searched;
-        if (slowed && repeated.insert(visit->task).second) waiting.push_back(visit->task);
+        const bool again = slowed && repeated.insert(visit->task).second;
+        if (again || !task.rivals.empty()) waiting.push_back(visit->task);
       }
       HONE_RETURN_IF_ERROR(ReportNowAndThen());
     }
@@ -486,13 +491,18 @@ class TuneLoop {
     return std::clamp(seconds / (kFinalCalls * best) - 1, 1.0, static_cast<double>(kFinalists));
   }
 
-  // The default goes first: should time run out, nothing else is worth much without it.
-  Visit Final(size_t index, size_t finalists) const {
-    const Task& task = tasks_[index];
+  // The default goes first: should time run out, nothing else is worth much without it. Rivals that find no place are
+  // compared with the winner of this one.
+  Visit Final(size_t index, size_t finalists) {
+    Task& task = tasks_[index];
     Visit visit;
     visit.task = index;
     visit.proposals = {task.standard};
-    for (Proposal& p : task.search->Best(finalists)) visit.proposals.push_back(std::move(p));
+    const auto rivals = task.rivals.begin(), rest = rivals + std::min(finalists, task.rivals.size());
+    visit.proposals.insert(visit.proposals.end(), rivals, rest);
+    task.rivals.erase(rivals, rest);
+    for (Proposal& p : task.search->Best(finalists - (visit.proposals.size() - 1)))
+      visit.proposals.push_back(std::move(p));
     if (!task.best_schedule.empty()) visit.proposals.push_back(Incumbent(task));
     // Each once, the first of its kind.
     std::vector<Proposal> distinct;
@@ -509,21 +519,21 @@ class TuneLoop {
     return visit;
   }
 
-  // A job of which nothing at all could be measured has failed; otherwise what is known is worth having.
-  absl::Status Verdict() const {
-    const Task* troubled = nullptr;
-    for (const Task& task : tasks_) {
-      if (task.best_seconds.has_value()) return absl::OkStatus();
-      if (!task.trouble.empty()) troubled = &task;
+  // A job of which nothing at all could be measured has failed; otherwise what is known is worth having, and the
+  // progress says of each workload that was not measured why.
+  absl::Status Verdict() {
+    bool measured = false;
+    std::string error = fmt::format("nothing could be measured: {}", kUnmeasured);
+    for (Task& task : tasks_) {
+      if (task.best_seconds.has_value()) {
+        measured = true;
+      } else if (task.trouble.empty()) {
+        task.trouble = kUnmeasured;
+      } else {
+        error = fmt::format("nothing could be measured; {}: {}", task.workload.op, task.trouble);
+      }
     }
-    if (troubled == nullptr) {
-      return absl::InternalError(
-          "nothing could be measured: every candidate failed, or there was no time for any; `hone records query "
-          "--failed "
-          "any` tells of failures, a longer --time gives more time");
-    }
-    return absl::InternalError(
-        fmt::format("nothing could be measured; {}: {}", troubled->workload.op, troubled->trouble));
+    return measured ? absl::OkStatus() : absl::InternalError(error);
   }
 
   absl::Status ReportNowAndThen() {

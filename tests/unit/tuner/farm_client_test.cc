@@ -145,6 +145,24 @@ TEST(PatienceTest, SaysOnceAMinuteWhatIsWaitedForWhateverManyWait) {
   spdlog::default_logger()->sinks().pop_back();
 }
 
+TEST(PastTrialTest, KnowsItsBatchAndItsTime) {
+  v1::Record record;
+  record.set_batch_id("farm/b1");
+  record.set_confirmed(true);
+  record.mutable_time()->set_seconds(1000);
+  record.mutable_time()->set_nanos(5'000'000);
+  const PastTrial trial = FromProto(record);
+  EXPECT_EQ(trial.batch, "farm/b1");
+  EXPECT_TRUE(trial.confirmed);
+  EXPECT_EQ(trial.measured_at, absl::FromUnixMillis(1'000'005));
+}
+
+TEST(WorkloadProgressTest, SaysWhatWentWrong) {
+  Progress progress;
+  progress.workloads.push_back({.digest = "d1", .trouble = "it does not compile"});
+  EXPECT_EQ(ToProto(progress).workloads(0).trouble(), "it does not compile");
+}
+
 TEST(TimeSpentTest, GoesOnFromOneAttemptToTheNext) {
   v1::Job job;
   v1::TimeSpent& spent = *job.mutable_progress()->mutable_spent();

@@ -1,6 +1,7 @@
 #include "tests/unit/tuner/pretended_farm.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <string>
 
@@ -90,10 +91,10 @@ absl::StatusOr<Measured> PretendedFarm::Measure(const Batch& batch) {
     }
     result.outcomes[candidate.id] = outcome;
     records.push_back({batch.workload_digest,
-                       batches.size(),
                        candidate.is_default,
                        time >= 0,
-                       {candidate.schedule, candidate.decisions, batch.final, std::move(outcome)}});
+                       {candidate.schedule, candidate.decisions, batch.final, std::move(outcome),
+                        std::to_string(batches.size()), now}});
   }
   device.Finals();
   result.seconds = absl::ToDoubleSeconds(device.now() - now);
@@ -121,12 +122,14 @@ absl::StatusOr<std::optional<PastWinner>> PretendedFarm::Best(const RecordKey& k
   std::vector<const PastTrial*> trials;
   for (const Record& record : records) {
     if (record.workload_digest != key.workload_digest) continue;
-    records::Contender contender{.row = static_cast<int64_t>(contenders.size()),
-                                 .schedule = record.trial.schedule,
-                                 .batch = std::to_string(record.batch),
-                                 .is_default = record.is_default,
-                                 .verified = record.verified,
-                                 .confirmed = record.trial.confirmed};
+    records::Contender contender{
+        .row = static_cast<int64_t>(contenders.size()),
+        .schedule = record.trial.schedule,
+        .batch = record.trial.batch,
+        .measured_at = std::chrono::floor<std::chrono::milliseconds>(absl::ToChronoTime(record.trial.measured_at)),
+        .is_default = record.is_default,
+        .verified = record.verified,
+        .confirmed = record.trial.confirmed};
     SetRepeats(contender, record.trial.outcome.seconds, record.trial.outcome.first_interleaved);
     contenders.push_back(std::move(contender));
     trials.push_back(&record.trial);
@@ -148,10 +151,9 @@ absl::Status PretendedFarm::RecordFailures(const RecordKey& key, const Batch&,
   for (const BuildFailed& failed : failures) {
     const BatchCandidate& candidate = failed.candidate;
     records.push_back({key.workload_digest,
-                       0,
                        candidate.is_default,
                        false,
-                       {candidate.schedule, candidate.decisions, false, {{}, 0, failed.failure}}});
+                       {candidate.schedule, candidate.decisions, false, {{}, 0, failed.failure}, "", now}});
   }
   return absl::OkStatus();
 }

@@ -38,7 +38,6 @@ class PretendedFarm : public Farm {
 
   struct Record {
     std::string workload_digest;
-    size_t batch = 0;  // candidates of one visit share it
     bool is_default = false, verified = false;
     PastTrial trial;
   };

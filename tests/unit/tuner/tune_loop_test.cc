@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "compiler/space/space.h"
@@ -172,6 +175,65 @@ TEST_F(TuneLoopTest, WhatAnInterruptedRunFoundIsCompared) {
   EXPECT_TRUE(farm_.batches.empty());
 }
 
+// The newest confirmation decides alone, and the one of the other farm did not know the faster kernel.
+TEST_F(TuneLoopTest, WinnersOfTwoFarmsAreComparedWhenTheirRecordsAreMerged) {
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const double fastest = *progress_.workloads[0].best_seconds;
+  const std::vector<PretendedFarm::Record> one = std::exchange(farm_.records, {});
+  farm_.seconds = [](const Batch& b, const std::string& text) { return 2 * PretendedSeconds(b, text); };  // it is busy
+  job_.options["without"] = "all";
+  job_.trials = 5;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  ASSERT_GT(*progress_.workloads[0].best_seconds, 2 * fastest);
+  const std::vector<PretendedFarm::Record> other = farm_.records;
+  farm_.seconds = PretendedSeconds;
+  for (const bool first : {true, false}) {
+    farm_.records = first ? one : other;
+    farm_.records.insert(farm_.records.end(), (first ? other : one).begin(), (first ? other : one).end());
+    farm_.batches.clear();
+    ASSERT_EQ(Tune(), absl::OkStatus());
+    EXPECT_EQ(progress_.trials, 0);
+    EXPECT_EQ(Finals(), 1);
+    EXPECT_DOUBLE_EQ(*progress_.workloads[0].best_seconds, fastest);
+    farm_.batches.clear();
+    ASSERT_EQ(Tune(), absl::OkStatus());
+    EXPECT_TRUE(farm_.batches.empty()) << "nothing is left to compare";
+    EXPECT_DOUBLE_EQ(*progress_.workloads[0].best_seconds, fastest);
+  }
+}
+
+// More of them than one confirmation has places for.
+TEST_F(TuneLoopTest, WinnersOfManyFarmsAreComparedInOneRun) {
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  const std::vector<PretendedFarm::Record> all = farm_.records;
+  const auto standard = std::find_if(all.begin(), all.end(), [](const auto& r) { return r.is_default; });
+  std::set<std::string> known;
+  for (const PretendedFarm::Record& r : all) {
+    if (r.trial.confirmed) known.insert(r.trial.schedule);
+  }
+  int farms = 0;
+  for (const PretendedFarm::Record& r : all) {
+    if (farms == 7 || !known.insert(r.trial.schedule).second) continue;
+    ++farms;
+    for (PretendedFarm::Record confirmed : {*standard, r}) {
+      confirmed.trial.outcome = standard->trial.outcome;
+      for (double& s : confirmed.trial.outcome.seconds) s *= confirmed.is_default ? 1 : 0.5;
+      confirmed.trial.confirmed = true;
+      confirmed.trial.batch = "of farm " + std::to_string(farms);
+      confirmed.trial.measured_at = farm_.now + absl::Seconds(farms);
+      farm_.records.push_back(std::move(confirmed));
+    }
+  }
+  ASSERT_EQ(farms, 7);
+  farm_.now += absl::Seconds(60);
+  farm_.batches.clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_EQ(Finals(), 3) << "6 of them, as the newest has won, and the winner of the run before: 3 at a time";
+  farm_.batches.clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_TRUE(farm_.batches.empty());
+}
+
 TEST_F(TuneLoopTest, ASearchThatEndedByItselfIsNotBegunAgain) {
   AddWorkload(8, 16, 16, 1);  // next to nothing of the model's time
   AddWorkload(48, 96, 256, 1);
@@ -198,7 +260,8 @@ TEST_F(TuneLoopTest, TheDefaultIsComparedAsItWasMeasuredBesideTheWinner) {
   for (size_t i = farm_.records.size(); i-- > 0;) {
     PretendedFarm::Record slower_day = farm_.records[i];
     if (!slower_day.trial.confirmed || slower_day.trial.schedule != task.standard.schedule) continue;
-    slower_day.batch += 1000;
+    slower_day.trial.batch += " again";
+    slower_day.trial.measured_at += absl::Hours(24);
     for (double& s : slower_day.trial.outcome.seconds) s *= 1.5;
     farm_.records.push_back(std::move(slower_day));
   }
@@ -373,6 +436,14 @@ TEST_F(TuneLoopTest, AJobOfWhichNothingCanBeMeasuredFails) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("the reference kernel crashed"));
 }
 
+TEST_F(TuneLoopTest, AJobOfWhichEveryCandidateFailsSaysWhereTheFailuresAre) {
+  farm_.seconds = [](const Batch&, const std::string&) { return -1.0; };
+  const absl::Status status = Tune();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("`hone records query --failed any` (of a farm, with its --tracker)"));
+}
+
 TEST_F(TuneLoopTest, OneWorkloadThatCannotBeMeasuredDoesNotStopTheOthers) {
   AddWorkload(16, 32, 64, 1);
   const std::string broken = job_.workloads[1].digest;
@@ -381,6 +452,19 @@ TEST_F(TuneLoopTest, OneWorkloadThatCannotBeMeasuredDoesNotStopTheOthers) {
   EXPECT_TRUE(progress_.workloads[0].best_seconds.has_value());
   EXPECT_FALSE(progress_.workloads[1].best_seconds.has_value());
   EXPECT_FALSE(progress_.latency_after_seconds.has_value());
+  EXPECT_EQ(progress_.workloads[0].trouble, "");
+  EXPECT_EQ(progress_.workloads[1].trouble, "does not load");
+}
+
+TEST_F(TuneLoopTest, AWorkloadWhoseCandidatesAllFailIsTold) {
+  AddWorkload(16, 32, 64, 1);
+  const std::string broken = job_.workloads[1].digest;
+  farm_.seconds = [broken](const Batch& batch, const std::string& text) {
+    return batch.workload_digest == broken ? -1 : PretendedSeconds(batch, text);
+  };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_EQ(progress_.workloads[0].trouble, "");
+  EXPECT_THAT(progress_.workloads[1].trouble, HasSubstr("every candidate failed"));
 }
 
 TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
@@ -477,6 +561,35 @@ TEST(TaskTest, RelativesAreOrderedByLikeness) {
   ASSERT_EQ(relatives.size(), 2u);
   EXPECT_EQ(relatives[0][0].value, 72);
   EXPECT_EQ(relatives[1][0].value, 8);
+}
+
+TEST(TaskTest, WhoWonAConfirmationAndWasInNoneSinceIsNotCompared) {
+  Task task = MakeTask({.text = MatMul(64, 96, 128)}, target::ParseTarget("x86_64").value(), 1, 1).value();
+  task.best_schedule = "b";
+  std::vector<PastTrial> past;
+  const auto add = [&](const std::string& batch, int64_t at, std::map<std::string, double> seconds) {
+    for (const auto& [schedule, time] : seconds) {
+      past.push_back({schedule, "", true, {{time}, 1, {}}, batch, absl::FromUnixSeconds(at)});
+    }
+  };
+  const auto not_compared = [&](int64_t now) {
+    std::vector<std::string> schedules;
+    for (const Proposal& p : NotCompared(task, past, absl::FromUnixSeconds(now))) schedules.push_back(p.schedule);
+    return schedules;
+  };
+  const std::string standard = task.standard.schedule;
+  add("one 1", 10, {{standard, 4}, {"old", 2}, {"loser", 3}});
+  add("one 2", 20, {{standard, 4}, {"old", 2}, {"a", 1}});
+  add("other", 30, {{standard, 8}, {"b", 5}, {"loser", 6}});
+  add("cut short", 40, {{"a", 1}, {"c", 0.5}});
+  EXPECT_THAT(not_compared(100), ::testing::ElementsAre("a"));
+  EXPECT_THAT(not_compared(29), ::testing::IsEmpty()) << "a comparison that is made now would not be the newest";
+  past.push_back(
+      {"a", "", false, {{}, 0, Failure{records::FailureKind::kCompileError, ""}}, "", absl::FromUnixSeconds(50)});
+  EXPECT_THAT(not_compared(100), ::testing::IsEmpty()) << "it cannot be compared";
+  past.pop_back();
+  add("both", 60, {{standard, 8}, {"b", 5}, {"a", 6}});
+  EXPECT_THAT(not_compared(100), ::testing::IsEmpty());
 }
 
 TEST(TaskTest, RepeatsTakenInTurnsCountWhereThereAreAny) {
