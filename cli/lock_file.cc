@@ -1,5 +1,6 @@
 #include "cli/lock_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -54,8 +55,17 @@ class Reader {
     }
     return field->get<Value>();
   }
+  // Of what is only for people, and may be left out.
+  template <typename Value>
+  Value TakeIfThere(const json& object, const std::string& where, const char* name, bool (json::*is)() const noexcept) {
+    if (object.is_object() && (!object.contains(name) || object[name].is_null())) return Value();
+    return Take<Value>(object, where, name, is);
+  }
   std::string Text(const json& object, const std::string& where, const char* name) {
     return Take<std::string>(object, where, name, &json::is_string);
+  }
+  std::string TextIfThere(const json& object, const std::string& where, const char* name) {
+    return TakeIfThere<std::string>(object, where, name, &json::is_string);
   }
   void Complain(const std::string& what) {
     if (!status_.ok()) return;
@@ -73,23 +83,23 @@ class Reader {
 
 LockedRecord ReadRecord(const json& fields, const std::string& where, Reader& reader) {
   LockedRecord record;
-  record.measurement = reader.Text(fields, where, "measurement");
-  record.median_ms = reader.Take<double>(fields, where, "median_ms", &json::is_number);
+  record.measurement = reader.TextIfThere(fields, where, "measurement");
+  record.median_ms = reader.TakeIfThere<double>(fields, where, "median_ms", &json::is_number);
   if (fields.is_object() && fields.contains("default_ms") && !fields["default_ms"].is_null()) {
     record.default_ms = reader.Take<double>(fields, where, "default_ms", &json::is_number);
   }
-  record.device = reader.Text(fields, where, "device");
-  record.compiler = reader.Text(fields, where, "compiler");
-  record.measured_at = reader.Text(fields, where, "measured_at");
-  record.how_near = reader.Text(fields, where, "match");
+  record.device = reader.TextIfThere(fields, where, "device");
+  record.compiler = reader.TextIfThere(fields, where, "compiler");
+  record.measured_at = reader.TextIfThere(fields, where, "measured_at");
+  record.how_near = reader.TextIfThere(fields, where, "match");
   return record;
 }
 
 LockedWorkload ReadWorkload(const json& fields, const std::string& where, Reader& reader) {
   LockedWorkload workload;
   workload.digest = reader.Text(fields, where, "workload");
-  workload.op = reader.Text(fields, where, "operator");
-  workload.calls = reader.Take<int64_t>(fields, where, "calls", &json::is_number_integer);
+  workload.op = reader.TextIfThere(fields, where, "operator");
+  workload.calls = reader.TakeIfThere<int64_t>(fields, where, "calls", &json::is_number_integer);
   const json lines = reader.Take<json>(fields, where, "schedule", &json::is_array);
   for (const json& line : lines) {
     if (line.is_string()) {
@@ -118,6 +128,24 @@ LockedProgram ReadProgram(const json& fields, const std::string& where, Reader& 
   return program;
 }
 
+// The first line, from 1, at which a merge left both sides for a person to choose; 0: there is none.
+int64_t LineOfConflict(std::string_view text) {
+  const std::string lines = "\n" + std::string(text);
+  const size_t at = lines.find("\n<<<<<<<");
+  return at == std::string::npos ? 0 : std::count(lines.data(), lines.data() + at + 1, '\n');
+}
+
+json ParseJson(std::string_view text, Reader& reader) {
+  try {
+    return json::parse(text);
+  } catch (const json::exception& error) {  // which tells the line
+    const int64_t conflict = LineOfConflict(text);
+    reader.Complain(conflict > 0 ? fmt::format("it is not JSON: line {} looks like a merge conflict", conflict)
+                                 : fmt::format("it is not JSON: {}", error.what()));
+    return json();
+  }
+}
+
 }  // namespace
 
 std::string ToText(const LockFile& lock) {
@@ -133,7 +161,7 @@ std::string ToText(const LockFile& lock) {
 
 absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string& path) {
   Reader reader(path);
-  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json document = ParseJson(text, reader);
   const int64_t format = reader.Take<int64_t>(document, "", "hone_lock", &json::is_number_integer);
   HONE_RETURN_IF_ERROR(reader.status());
   if (format != kFormat) {
@@ -144,10 +172,16 @@ absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string&
   }
   LockFile lock;
   lock.compiler = reader.Text(document, "", "compiler");
-  lock.model = reader.Text(document, "", "model");
+  lock.model = reader.TextIfThere(document, "", "model");
   const json programs = reader.Take<json>(document, "", "programs", &json::is_array);
+  std::set<std::string> seen;
   for (size_t i = 0; i < programs.size(); ++i) {
     lock.programs.push_back(ReadProgram(programs[i], fmt::format("programs[{}].", i), reader));
+    const std::string& target = lock.programs.back().target;
+    if (!seen.insert(target).second) {
+      reader.Complain(
+          fmt::format("programs[{}] is a second one for target {}, as a merge leaves it that kept both", i, target));
+    }
   }
   if (lock.programs.empty()) reader.Complain("programs is empty");
   HONE_RETURN_IF_ERROR(reader.status());

@@ -17,7 +17,7 @@
 
 namespace hone::cli {
 
-// Where a pinned schedule was measured: for people, a compilation does not read it.
+// Where a pinned schedule was measured: for people, a compilation does not read it, and any of it may be left out.
 struct LockedRecord {
   std::string measurement, device, compiler, measured_at;
   std::string how_near;  // as in Usable (schedule_lookup.h)
@@ -46,8 +46,8 @@ struct LockFile {
 
 std::string ToText(const LockFile& lock);
 
-// path: for messages. DataLoss names what is missing or of the wrong type, and where; FailedPrecondition: a newer Hone
-// wrote it.
+// path: for messages. What is only for people may be missing. DataLoss says where it is not JSON, or names what is
+// missing, of the wrong type, or there twice; FailedPrecondition: a newer Hone wrote it.
 absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string& path);
 absl::StatusOr<LockFile> ReadLockFile(const std::string& path);
 absl::Status WriteLockFile(const LockFile& lock, const std::string& path);

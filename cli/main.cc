@@ -1,12 +1,16 @@
 // The `hone` command: adds every subcommand, parses, and turns the result into an exit code (cli/command.h).
 #include <fmt/format.h>
+#include <spdlog/sinks/ansicolor_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "base/resource_limit.h"
 #include "base/standard_streams.h"
 #include "cli/bench_command.h"
 #include "cli/command.h"
@@ -48,6 +52,10 @@ int FinishParsing(const CLI::App& app, const CLI::ParseError& error) {
 
 int main(int argc, char** argv) {
   hone::FillStandardStreams();
+  // Standard output has what was asked for, and no warnings between: programs read it.
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>()));
+  hone::FailBeyondMostFileBytes();
   CLI::App app("Hone makes neural networks fast on the device at hand", "hone");
   app.set_version_flag("--version", "hone " HONE_VERSION);
   app.require_subcommand(1);

@@ -1,6 +1,7 @@
 #include "cli/records_exchange.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -26,36 +27,29 @@ using records::Filter;
 using records::OpenMode;
 using records::Source;
 
-// Writes beside the target and renames, so that an export that breaks off leaves what was there.
-absl::StatusOr<int64_t> ExportToFile(const RecordsOptions& options, const Source& source, const Filter& filter) {
-  const fs::path file = options.file;
+absl::StatusOr<records::ExportReport> ExportToFile(const RecordsOptions& options, const Source& source,
+                                                   const Filter& filter) {
   std::error_code error;
   HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
-  if (fs::equivalent(file, records, error)) {
-    return UsageError(fmt::format("{} is the records file itself; export to another file", file.string()));
+  if (fs::equivalent(options.file, records, error)) {
+    return UsageError(fmt::format("{} is the records file itself; export to another file", options.file));
   }
-  // A link is followed, and what is no file is written to as it is.
-  const bool special = fs::exists(file, error) && !fs::is_regular_file(file, error);
-  const fs::path target = package::FollowLinks(file.string());
-  const fs::path partial = special ? file : fs::path(target.string() + ".partial");
-  std::ofstream out(partial, std::ios::binary | std::ios::trunc);
-  if (!out) {
-    return absl::PermissionDeniedError(
-        fmt::format("cannot write {}: {}; export to a folder that exists and may be "
-                    "written",
-                    partial.string(), std::strerror(errno)));
-  }
-  absl::StatusOr<int64_t> count = records::Export(source, filter, out);
-  out.close();
-  if (count.ok() && !out) count = absl::ResourceExhaustedError("cannot finish the file; check that its disk has room");
-  if (count.ok() && !special) {
-    fs::rename(partial, target, error);
-    if (!error) return count;
-    count = absl::PermissionDeniedError(fmt::format("cannot replace it: {}", error.message()));
-  }
-  if (count.ok()) return count;
-  if (!special) fs::remove(partial, error);
-  return Annotate(count.status(), fmt::format("export to {}", file.string()));
+  HONE_ASSIGN_OR_RETURN(package::AtomicFile file, package::AtomicFile::Create(options.file));
+  const auto write = [&file](const std::string& lines) {
+    return file.Write({reinterpret_cast<const uint8_t*>(lines.data()), lines.size()});
+  };
+  HONE_ASSIGN_OR_RETURN(const records::ExportReport report, records::Export(source, filter, write));
+  HONE_RETURN_IF_ERROR(file.Commit());
+  return report;
+}
+
+absl::Status CheckNoneLeftOut(const records::ExportReport& report, const RecordsOptions& options) {
+  if (report.unreadable == 0) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
+  return absl::DataLossError(
+      fmt::format("{} records of {} cannot be read and are not in the export, which has the other {}; `hone records "
+                  "verify` says what is wrong with them",
+                  report.unreadable, records.string(), report.records));
 }
 
 absl::Status PrintReport(const records::ImportReport& report, bool json) {
@@ -82,10 +76,15 @@ absl::Status RunExport(const RecordsOptions& options) {
   }
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
   HONE_ASSIGN_OR_RETURN(const Filter filter, options.ResolvedFilter());
-  if (to_stdout) return records::Export(*source, filter, std::cout).status();
-  HONE_ASSIGN_OR_RETURN(const int64_t count, ExportToFile(options, *source, filter));
-  if (options.json) return PrintJson({{"records", count}, {"file", options.file}});
-  return PrintText(fmt::format("wrote {} records to {}\n", count, options.file));
+  HONE_ASSIGN_OR_RETURN(const records::ExportReport report, to_stdout ? records::Export(*source, filter, PrintText)
+                                                                      : ExportToFile(options, *source, filter));
+  if (options.json) {
+    HONE_RETURN_IF_ERROR(
+        PrintJson({{"records", report.records}, {"unreadable", report.unreadable}, {"file", options.file}}));
+  } else if (!to_stdout) {
+    HONE_RETURN_IF_ERROR(PrintText(fmt::format("wrote {} records to {}\n", report.records, options.file)));
+  }
+  return CheckNoneLeftOut(report, options);
 }
 
 absl::Status RunImport(const RecordsOptions& options) {
@@ -104,11 +103,18 @@ absl::Status RunImport(const RecordsOptions& options) {
   HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
   HONE_RETURN_IF_ERROR(CheckIsNoInput(records.string(), {options.file}));
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadWrite));
-  HONE_ASSIGN_OR_RETURN(const records::ImportReport report, records::Import(*source, from_stdin ? std::cin : file));
+  const std::string name = from_stdin ? "standard input" : options.file;
+  const absl::StatusOr<records::ImportReport> imported = records::Import(*source, from_stdin ? std::cin : file);
+  if (!imported.ok()) return Annotate(imported.status(), fmt::format("import of {}", name));
+  const records::ImportReport& report = *imported;
+  if (from_stdin && std::ferror(stdin) != 0) {  // which std::cin takes for the end
+    return absl::UnavailableError(
+        fmt::format("standard input cannot be read after {} lines; these were imported", report.lines));
+  }
   HONE_RETURN_IF_ERROR(PrintReport(report, options.json));
   if (report.rejected == 0) return absl::OkStatus();
-  std::string message = fmt::format("{} of {} lines of {} were not imported; the others were", report.rejected,
-                                    report.lines, from_stdin ? "standard input" : options.file);
+  std::string message =
+      fmt::format("{} of {} lines of {} were not imported; the others were", report.rejected, report.lines, name);
   for (const records::BadLine& bad : report.first_rejected)
     message += fmt::format("\n  line {}: {}", bad.line, bad.why);
   if (report.first_rejected.size() < report.rejected) message += "\n  and more";

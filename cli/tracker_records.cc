@@ -56,9 +56,9 @@ absl::StatusOr<std::vector<BestRecord>> TrackerRecords::AllBest(const records::F
   return winners;
 }
 
-absl::Status TrackerRecords::ForEach(const records::Filter& filter,
-                                     const std::function<absl::Status(const StoredRecord&)>& visit) const {
-  if (filter.limit == 0) return absl::OkStatus();  // which in a message is no limit
+absl::StatusOr<int64_t> TrackerRecords::Visit(const records::Filter& filter,
+                                              const std::function<absl::Status(const StoredRecord&)>& visit) const {
+  if (filter.limit == 0) return 0;  // which in a message is no limit
   grpc::ClientContext context;
   const auto reader = stub_->Export(&context, ToProto(filter));
   for (v1::Record message; reader->Read(&message);) {
@@ -69,7 +69,8 @@ absl::Status TrackerRecords::ForEach(const records::Filter& filter,
     reader->Finish();
     return status;
   }
-  return Told(reader->Finish());
+  HONE_RETURN_IF_ERROR(Told(reader->Finish()));
+  return 0;
 }
 
 absl::StatusOr<records::Stats> TrackerRecords::Summarize() const {

@@ -21,8 +21,8 @@ class TrackerRecords final : public records::Source {
   std::string name() const override { return "tracker " + address_; }
   absl::StatusOr<records::AppendReport> Append(std::span<const records::Record> records) override;
   absl::StatusOr<std::vector<records::BestRecord>> AllBest(const records::Filter& filter) const override;
-  absl::Status ForEach(const records::Filter& filter,
-                       const std::function<absl::Status(const records::StoredRecord&)>& visit) const override;
+  absl::StatusOr<int64_t> Visit(const records::Filter& filter,
+                                const std::function<absl::Status(const records::StoredRecord&)>& visit) const override;
   absl::StatusOr<records::Stats> Summarize() const override;
 
  private:

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -76,7 +77,29 @@ absl::Status PrepareToWrite(const Connection& connection, const fs::path& path, 
   return Migrate(connection, path, kind, kind.version);
 }
 
+// SQLite, when it cannot write a log that is there, blames the database.
+absl::Status CheckLog(const fs::path& path, const DatabaseKind& kind) {
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);  // the log is beside what a link leads to
+  if (error) return absl::OkStatus();                // there is none
+  for (const char* suffix : {"-wal", "-shm"}) {
+    const fs::path each = file.string() + suffix;
+    if (!fs::exists(each, error) || May(each, W_OK)) continue;
+    const std::string reason = std::strerror(errno);
+    const bool rows = suffix == std::string_view("-wal") && fs::file_size(each, error) > 0;
+    return absl::PermissionDeniedError(fmt::format(
+        "cannot write {} beside the {} ({}): it is of another user, who read the file; {}", each.string(), kind.what,
+        reason,
+        rows ? fmt::format("it has rows: give it to the owner of the file (as root: chown --reference={} {})",
+                           file.string(), each.string())
+             : "remove it when no program has the file open"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+bool May(const fs::path& path, int mode) { return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0; }
 
 absl::Status CheckOwner(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
   return ReadHeader(connection, path, kind).status();
@@ -158,6 +181,7 @@ absl::Status CloseToOthers(const fs::path& path, const DatabaseKind& kind) {
 absl::StatusOr<Writer> OpenToWrite(const fs::path& path, const DatabaseKind& kind) {
   HONE_ASSIGN_OR_RETURN(WriteLock lock, WriteLock::Acquire(path, kind.what, kind.when_held));
   HONE_RETURN_IF_ERROR(CreateSecret(path, kind));
+  HONE_RETURN_IF_ERROR(CheckLog(path, kind));
   HONE_ASSIGN_OR_RETURN(Connection connection,
                         Connection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "", kind.what));
   HONE_RETURN_IF_ERROR(PrepareToWrite(connection, path, kind));

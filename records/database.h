@@ -42,6 +42,9 @@ absl::Status CheckOwner(const Connection& connection, const std::filesystem::pat
 absl::Status Migrate(const Connection& connection, const std::filesystem::path& path, const DatabaseKind& kind,
                      int64_t version);
 
+// access(2) for the effective user, whose rights open() will use.
+bool May(const std::filesystem::path& path, int mode);
+
 // For a reader, which may not migrate: CheckOwner, and the schema must be current (kNotFound for an empty file).
 absl::Status RequireCurrent(const Connection& connection, const std::filesystem::path& path, const DatabaseKind& kind);
 

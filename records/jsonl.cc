@@ -1,6 +1,8 @@
 #include "records/jsonl.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -20,6 +22,7 @@ constexpr size_t kBatchRows = 500;
 constexpr size_t kBatchBytes = size_t{8} << 20;     // of lines; a batch may travel as one message
 constexpr size_t kMaxLineBytes = size_t{64} << 20;  // above the largest record that Validate lets through
 constexpr size_t kReportedLines = 100;
+constexpr size_t kWrittenBytes = size_t{64} << 10;  // of an export, at a time
 
 // "timing.drift": the object it is in ("" for the line itself), and its name there.
 struct Path {
@@ -51,7 +54,12 @@ struct FieldReader {
     if (const json* field = Find(false, &json::is_boolean, "true or false")) value = field->get<bool>();
   }
   void operator()(int64_t& value) {
-    if (const json* field = Find(false, &json::is_number_integer, "an integer")) value = field->get<int64_t>();
+    const json* field = Find(false, &json::is_number_integer, "an integer");
+    if (field == nullptr) return;
+    if (field->is_number_unsigned() && field->get<uint64_t>() > INT64_MAX) {
+      return Complain(fmt::format("is {}, and may be {} at most", field->get<uint64_t>(), INT64_MAX));
+    }
+    value = field->get<int64_t>();
   }
   void operator()(uint64_t& value) {
     const json* field = Find(false, &json::is_number_unsigned, "an integer not below 0");
@@ -133,27 +141,32 @@ class LineReader {
  public:
   explicit LineReader(std::istream& in) : in_(in) {}
 
-  // False at the end. A line over the limit comes out empty with TooLong() set.
+  // False at the end, and where the stream fails. A line over the limit comes out empty with TooLong() set.
   bool Next(std::string& line) {
     line.clear();
     too_long_ = false;
     bool any = false;
-    for (int c = in_.rdbuf()->sbumpc(); c != std::char_traits<char>::eof(); c = in_.rdbuf()->sbumpc()) {
+    errno = 0;
+    // The stream takes what its buffer throws where a file cannot be read.
+    for (char c = 0; in_.get(c);) {
       any = true;
       if (c == '\n') break;
-      if (!too_long_) line += static_cast<char>(c);
+      if (!too_long_) line += c;
       if (line.size() > kMaxLineBytes) {
         too_long_ = true;
         line = std::string();
       }
     }
-    return any;
+    if (in_.bad()) failure_ = errno != 0 ? errno : EIO;
+    return any && failure_ == 0;
   }
   bool TooLong() const { return too_long_; }
+  int failure() const { return failure_; }  // the system's reason; 0: there is none
 
  private:
   std::istream& in_;
   bool too_long_ = false;
+  int failure_ = 0;
 };
 
 // Collects parsed records with their line numbers and appends them in batches.
@@ -237,34 +250,41 @@ absl::StatusOr<Record> RecordFromJson(std::string_view text) {
     WithValue(record, column, [&](auto& value) { reader(value); });
     HONE_RETURN_IF_ERROR(reader.status);
   }
+  // Wherever the record goes: a message to a tracker has less room for some numbers.
+  HONE_RETURN_IF_ERROR(Validate(record));
   return record;
 }
 
-absl::StatusOr<int64_t> Export(const Source& source, Filter filter, std::ostream& out) {
+absl::StatusOr<ExportReport> Export(const Source& source, Filter filter,
+                                    const std::function<absl::Status(const std::string& lines)>& write) {
   filter.with_workload_text = true;
-  int64_t written = 0;
-  const auto full = [] {
-    return absl::ResourceExhaustedError(
-        "cannot write all of the export; check that its disk has room and that its reader is still there");
+  ExportReport report;
+  std::string lines;
+  const auto add = [&](const StoredRecord& stored) {
+    lines += RecordToJson(stored.record) + "\n";
+    ++report.records;
+    return lines.size() < kWrittenBytes ? absl::OkStatus() : write(std::exchange(lines, {}));
   };
-  HONE_RETURN_IF_ERROR(source.ForEach(filter, [&](const StoredRecord& stored) {
-    out << RecordToJson(stored.record) << '\n';
-    ++written;
-    return out ? absl::OkStatus() : full();
-  }));
-  if (!out.flush()) return full();
-  return written;
+  HONE_ASSIGN_OR_RETURN(report.unreadable, source.Visit(filter, add));
+  if (!lines.empty()) HONE_RETURN_IF_ERROR(write(lines));
+  return report;
 }
 
 absl::StatusOr<ImportReport> Import(Source& source, std::istream& in) {
   Importer importer(source);
   LineReader reader(in);
   std::string line;
-  for (size_t number = 1; reader.Next(line); ++number) {
+  size_t number = 1;
+  for (; reader.Next(line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos && !reader.TooLong()) continue;
     HONE_RETURN_IF_ERROR(importer.Line(number, line, reader.TooLong()));
   }
   HONE_RETURN_IF_ERROR(importer.Flush());
+  if (reader.failure() != 0) {
+    return absl::UnavailableError(fmt::format(
+        "line {} cannot be read: {}; those before it were imported, and importing them again changes nothing", number,
+        std::strerror(reader.failure())));
+  }
   return std::move(importer).Finish();
 }
 

@@ -8,8 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <istream>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,12 +24,19 @@ namespace hone::records {
 // One line without its end.
 std::string RecordToJson(const Record& record);
 
-// kInvalidArgument naming the field that is missing or of the wrong type. Unknown fields are ignored.
+// kInvalidArgument naming the field that is missing, of the wrong type, or not as Validate wants it. Unknown fields are
+// ignored.
 absl::StatusOr<Record> RecordFromJson(std::string_view line);
 
-// Writes the rows that pass the filter, in the order appended, and returns their number. Appends may go on meanwhile:
-// rows added after the call began may or may not be included.
-absl::StatusOr<int64_t> Export(const Source& source, Filter filter, std::ostream& out);
+struct ExportReport {
+  int64_t records = 0;
+  int64_t unreadable = 0;  // rows that were left out, as Source::Visit tells
+};
+
+// Gives the rows that pass the filter to `write`, in the order appended, as whole lines, many at a time. Appends may go
+// on meanwhile: rows added after the call began may or may not be included.
+absl::StatusOr<ExportReport> Export(const Source& source, Filter filter,
+                                    const std::function<absl::Status(const std::string& lines)>& write);
 
 struct BadLine {
   size_t line = 0;  // from 1
@@ -44,7 +51,8 @@ struct ImportReport {
   std::vector<BadLine> first_rejected;  // at most 100 of them
 };
 
-// Appends in batches. An error concerns the source or the stream, not a line; what was imported before it stays.
+// Appends in batches. An error concerns the source, or a line of the stream that cannot be read (kUnavailable), never
+// what is in a line; what was imported before it stays.
 absl::StatusOr<ImportReport> Import(Source& source, std::istream& in);
 
 }  // namespace hone::records

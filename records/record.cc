@@ -14,6 +14,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kRepeatLimit = 100'000;
+// Milliseconds: times travel as nanoseconds in 64 bits, which end in the year 2262.
+constexpr int64_t kLastInstant = std::chrono::floor<std::chrono::milliseconds>(std::chrono::nanoseconds::max()).count();
 
 constexpr std::array<std::pair<FailureKind, std::string_view>, kAllFailureKinds.size()> kNames = {{
     {FailureKind::kScheduleIllegal, "schedule_illegal"},
@@ -43,18 +45,24 @@ struct Checker {
       Refuse("is not UTF-8 text without zero bytes");
     }
   }
-  void operator()(double value) {
-    if (InRange(column, value)) return;
+  template <typename Number>
+  void CheckNumber(Number value) {
+    if (InRange(column, static_cast<double>(value))) return;
     Refuse(fmt::format("is {}, and must be finite{}", value,
                        column.range == Range::kPositive      ? " and above 0"
                        : column.range == Range::kNotNegative ? " and not negative"
                                                              : ""));
   }
+  void operator()(double value) { CheckNumber(value); }
   void operator()(const std::optional<double>& value) {
     if (value.has_value()) (*this)(*value);
   }
-  void operator()(int64_t value) { (*this)(static_cast<double>(value)); }
-  void operator()(Instant value) { (*this)(static_cast<double>(value.time_since_epoch().count())); }
+  void operator()(int64_t value) { CheckNumber(value); }
+  void operator()(Instant value) {
+    const int64_t time = value.time_since_epoch().count();
+    CheckNumber(time);
+    if (time > kLastInstant) Refuse(fmt::format("is {}, and may be {} at most", time, kLastInstant));
+  }
   void operator()(const std::vector<double>& values) {
     if (values.empty()) return Refuse("has no repeats; report a failure instead");
     if (values.size() > kRepeatLimit) {
@@ -65,7 +73,6 @@ struct Checker {
   void operator()(bool) {}
   void operator()(uint64_t) {}
   void operator()(FailureKind) {}
-
   void Refuse(std::string_view why) {
     if (status.ok()) status = absl::InvalidArgumentError(fmt::format("{} {}", column.json, why));
   }

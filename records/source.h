@@ -97,9 +97,14 @@ class Source {
   virtual absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const = 0;
 
   // Every row that passes the filter, however many there are. An error of `visit` ends it. Rows that are appended
-  // meanwhile may or may not come.
-  virtual absl::Status ForEach(const Filter& filter,
-                               const std::function<absl::Status(const StoredRecord&)>& visit) const = 0;
+  // meanwhile may or may not come. Those that cannot be read are passed over; returns how many these were, which a
+  // tracker does not tell.
+  virtual absl::StatusOr<int64_t> Visit(const Filter& filter,
+                                        const std::function<absl::Status(const StoredRecord&)>& visit) const = 0;
+  // For whoever can do without these.
+  absl::Status ForEach(const Filter& filter, const std::function<absl::Status(const StoredRecord&)>& visit) const {
+    return Visit(filter, visit).status();
+  }
 
   virtual absl::StatusOr<Stats> Summarize() const = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -33,8 +34,16 @@ absl::Status DiskError(const std::string& file, int system_error, const char* te
       fmt::format("the disk failed under {} ({}); try again, and check the disk if it goes on", file, reason));
 }
 
-absl::Status CannotOpen(const std::string& file, int system_error) {
-  if (system_error == ENOENT) return absl::NotFoundError(fmt::format("there is no {}", file));
+absl::Status CannotOpen(const std::string& file, const std::string& path, int system_error) {
+  std::error_code error;
+  const bool missing = system_error == ENOENT;
+  if (missing && !std::filesystem::exists(path, error)) return absl::NotFoundError(fmt::format("there is no {}", file));
+  if (missing) {
+    return absl::PermissionDeniedError(
+        fmt::format("cannot read the log of {}, because {}-shm is not there and cannot be made in its folder; copy "
+                    "{} and {}-wal to a folder that may be written",
+                    file, path, path, path));
+  }
   return absl::PermissionDeniedError(fmt::format(
       "cannot open {} or the -wal and -shm files beside it ({}); check the permissions of the file and its folder",
       file, system_error != 0 ? std::strerror(system_error) : "SQLite gives no reason"));
@@ -227,7 +236,7 @@ absl::Status Connection::Error(int code) const {
     case SQLITE_IOERR:
       return DiskError(file(), sqlite3_system_errno(handle_.get()), text);
     case SQLITE_CANTOPEN:
-      return CannotOpen(file(), sqlite3_system_errno(handle_.get()));
+      return CannotOpen(file(), path_, sqlite3_system_errno(handle_.get()));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:

@@ -28,9 +28,6 @@ void SyncFolder(const fs::path& folder) {
   close(descriptor);
 }
 
-// access(2) for the effective user, whose rights open() will use.
-bool May(const fs::path& path, int mode) { return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0; }
-
 absl::Status CreateFolders(const fs::path& folder) {
   std::error_code error;
   if (fs::is_directory(folder, error)) return absl::OkStatus();
@@ -80,12 +77,14 @@ absl::Status CheckFile(const fs::path& path, OpenMode mode) {
   return absl::OkStatus();
 }
 
-// SQLite reads a write-ahead log through a file it creates beside it. In a folder where it cannot, and with no log that
-// would be missed, the file is read as one that never changes.
+// SQLite reads a write-ahead log through an index, a file it creates beside it. In a folder where it cannot, and with
+// no log that would be missed, the file is read as one that never changes.
 std::string_view ReadOnlyUri(const fs::path& path) {
   std::error_code error;
-  const bool log = fs::exists(path.string() + "-wal", error);
-  return !log && !May(path.parent_path(), W_OK) ? "immutable=1" : "";
+  const fs::path log = path.string() + "-wal";
+  const bool index = fs::exists(path.string() + "-shm", error);
+  const bool missed = fs::exists(log, error) && (index || fs::file_size(log, error) > 0);
+  return !missed && !May(path.parent_path(), W_OK) ? "immutable=1" : "";
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ enum class OpenMode { kReadOnly, kReadWrite };
 // An answer of bounded size: at most 100,000 rows and Filter::byte_limit, but one row however much it weighs.
 struct Page {
   std::vector<StoredRecord> rows;
-  bool more = false;  // a limit ended it: ask again with after_row, the last row of this one
+  bool more = false;       // a limit ended it: ask again with after_row, the last row of this one
+  int64_t unreadable = 0;  // rows that were passed over
 };
 
 // A key by the numbers that its texts have in the file: workload, target, device, compiler.
@@ -74,14 +75,14 @@ class Store final : public Source {
   absl::StatusOr<std::optional<NearestRecord>> BestAnyDevice(const Key& key) const;
 
   absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const override;
-  absl::Status ForEach(const Filter& filter,
-                       const std::function<absl::Status(const StoredRecord&)>& visit) const override;
+  absl::StatusOr<int64_t> Visit(const Filter& filter,
+                                const std::function<absl::Status(const StoredRecord&)>& visit) const override;
   absl::StatusOr<Stats> Summarize() const override;
 
   // A part of AllBest, for who cannot hold it all: the winners of the next keys after that one.
   absl::StatusOr<BestPage> SomeBest(const Filter& filter, const KeyNumbers& after) const;
 
-  // A part of ForEach.
+  // A part of Visit.
   absl::StatusOr<Page> Query(const Filter& filter) const;
 
   // At most so many of the rows that fit, spread evenly over the numbers that these have, the first and the last among

@@ -99,6 +99,7 @@ absl::StatusOr<size_t> ReadRows(Statement& statement, Limits limits, Page& page)
       bytes += WeightOf(row->record);
       page.rows.push_back(*std::move(row));
     } else {
+      ++page.unreadable;
       spdlog::warn("{}", row.status().ToString());
     }
   }
@@ -391,17 +392,20 @@ absl::StatusOr<BestPage> Store::SomeBest(const Filter& filter, const KeyNumbers&
   return SelectSomeBest(*reader, KeyCondition(filter), after);
 }
 
-absl::Status Store::ForEach(const Filter& given, const std::function<absl::Status(const StoredRecord&)>& visit) const {
+absl::StatusOr<int64_t> Store::Visit(const Filter& given,
+                                     const std::function<absl::Status(const StoredRecord&)>& visit) const {
   Filter filter = given;
+  int64_t unreadable = 0;
   for (size_t left = given.limit; left > 0;) {
     filter.limit = std::min(left, kRowsAtATime);
     HONE_ASSIGN_OR_RETURN(const Page page, Query(filter));
     for (const StoredRecord& stored : page.rows) HONE_RETURN_IF_ERROR(visit(stored));
+    unreadable += page.unreadable;
     if (!page.more || page.rows.empty()) break;
     left -= page.rows.size();
     filter.after_row = page.rows.back().row;
   }
-  return absl::OkStatus();
+  return unreadable;
 }
 
 absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {

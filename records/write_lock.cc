@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "fmt/format.h"
@@ -22,21 +24,50 @@ std::string Holder(int descriptor) {
   return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : std::string("another process");
 }
 
+// Where it is there already, O_CREAT is left out: in a folder such as /tmp the kernel forbids it to all but its owner.
+int OpenLock(const std::string& name) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+  const int there = open(name.c_str(), kFlags);
+  return there >= 0 || errno != ENOENT ? there : open(name.c_str(), kFlags | O_CREAT, 0644);
+}
+
+absl::Status CannotLock(const std::string& name, const std::string& file) {
+  const int error = errno;
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored)) {
+    return absl::PermissionDeniedError(
+        fmt::format("cannot write the lock {}: {}; who writes {} must be able to write it, too: as its owner: chmod "
+                    "--reference={} {}",
+                    name, std::strerror(error), file, file, name));
+  }
+  const std::string message = fmt::format("cannot create the lock {}: {}", name, std::strerror(error));
+  if (error == ENOSPC || error == EDQUOT) {
+    return absl::ResourceExhaustedError(message + "; free some space on that disk");
+  }
+  return absl::PermissionDeniedError(message + "; a folder that may be written is needed");
+}
+
+// Gives our lock the rights of the file, where that is there: whoever may write the one needs the other. One that has
+// another name as well is left as it is. It is best effort: the lock holds without.
+void ShareAsFile(int descriptor, const std::string& file) {
+  struct stat wanted{}, lock{};
+  if (stat(file.c_str(), &wanted) != 0 || fstat(descriptor, &lock) != 0) return;
+  if (lock.st_uid != geteuid() || lock.st_nlink != 1 || !S_ISREG(lock.st_mode)) return;
+  constexpr mode_t kRights = 0666;
+  if (((lock.st_mode ^ wanted.st_mode) & kRights) != 0 && fchmod(descriptor, wanted.st_mode & kRights) != 0) errno = 0;
+  const bool foreign = lock.st_uid != wanted.st_uid || lock.st_gid != wanted.st_gid;
+  if (foreign && geteuid() == 0 && fchown(descriptor, wanted.st_uid, wanted.st_gid) != 0) errno = 0;
+}
+
 }  // namespace
 
 absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& file, std::string_view what,
                                              std::string_view instead) {
   const std::string name = file.string() + ".lock";
-  const int descriptor = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (descriptor < 0) {
-    const int error = errno;
-    const std::string message = fmt::format("cannot create {}: {}", name, std::strerror(error));
-    if (error == ENOSPC || error == EDQUOT) {
-      return absl::ResourceExhaustedError(message + "; free some space on that disk");
-    }
-    return absl::PermissionDeniedError(message + "; a folder that may be written is needed");
-  }
+  const int descriptor = OpenLock(name);
+  if (descriptor < 0) return CannotLock(name, file.string());
   WriteLock lock(descriptor);
+  ShareAsFile(descriptor, file.string());
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
       return absl::UnavailableError(

@@ -2,8 +2,9 @@
 //
 // SQLite alone lets writers take turns, but its write-ahead log has been corrupted by two connections that write and
 // checkpoint at once (fixed only in 3.51.3), and two trackers over one file are a mistake anyhow. The lock is a flock
-// on FILE.lock: the kernel drops it when the process dies, so there are no stale locks. FILE itself is never opened
-// here: closing any descriptor of it would drop SQLite's own locks in this process.
+// on FILE.lock: the kernel drops it when the process dies, so there are no stale locks. Whoever may write FILE may
+// write the lock: its owner gives it the rights of FILE. FILE itself is never opened here: closing any descriptor of it
+// would drop SQLite's own locks in this process.
 #ifndef HONE_RECORDS_WRITE_LOCK_H_
 #define HONE_RECORDS_WRITE_LOCK_H_
 

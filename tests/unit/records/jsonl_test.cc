@@ -1,5 +1,7 @@
 #include "records/jsonl.h"
 
+#include <sqlite3.h>
+
 #include <sstream>
 
 #include "base/status.h"
@@ -14,6 +16,14 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+
+// Takes the lines of an export.
+auto Into(std::stringstream& lines) {
+  return [&lines](const std::string& more) {
+    lines << more;
+    return absl::OkStatus();
+  };
+}
 
 std::unique_ptr<Store> OpenOrDie(const std::filesystem::path& path) {
   auto store = Store::Open(path, OpenMode::kReadWrite);
@@ -55,6 +65,12 @@ TEST(JsonLineTest, SaysWhichFieldIsWrong) {
   expect("\"verified\":true", "\"verified\":1", "field timing.verified must be true or false");
   expect("\"clock_hertz\":", "\"clock_hertz\":\"x\",\"was\":", "field timing.clock_hertz must be a number");
   expect("\"seed\":", "\"seed\":-1,\"was\":", "field seed must be an integer not below 0");
+  expect("\"first_interleaved\":", "\"first_interleaved\":9223372036854775808,\"was\":",
+         "field timing.first_interleaved is 9223372036854775808, and may be 9223372036854775807 at most");
+  expect("\"first_interleaved\":", "\"first_interleaved\":4294967296,\"was\":", "there are only 3 repeats");
+  expect("\"measured_at_ms\":", "\"measured_at_ms\":-9007199254740993,\"was\":",
+         "measured_at_ms is -9007199254740993, and must be");
+  expect("\"measured_at_ms\":", "\"measured_at_ms\":9223372036855,\"was\":", "may be 9223372036854 at most");
   EXPECT_THAT(std::string(RecordFromJson("[1]").status().message()), HasSubstr("not a JSON object"));
   std::string failure = RecordToJson(SampleFailure(1, "a", FailureKind::kCrashed));
   failure.replace(failure.find("crashed"), 7, "unlucky");
@@ -77,7 +93,7 @@ TEST(ExportImportTest, CarriesAllRecordsAndMergesTwice) {
   }
   ASSERT_EQ(from->Append(records)->appended, 2500u);
   std::stringstream lines;
-  EXPECT_EQ(*Export(*from, {}, lines), 2500);
+  EXPECT_EQ(Export(*from, {}, Into(lines))->records, 2500);
 
   const auto to = OpenOrDie(folder / "to.db");
   ASSERT_TRUE(to->Append(std::vector<Record>{records[0], SampleTiming(9999, "own", 1)}).ok());
@@ -101,7 +117,7 @@ TEST(ExportImportTest, ExportFollowsTheFilter) {
   ASSERT_TRUE(
       store->Append(std::vector<Record>{SampleTiming(1, "a", 1), SampleFailure(2, "b", FailureKind::kCrashed)}).ok());
   std::stringstream lines;
-  EXPECT_EQ(*Export(*store, {.outcomes = Filter::Outcomes::kFailed}, lines), 1);
+  EXPECT_EQ(Export(*store, {.outcomes = Filter::Outcomes::kFailed}, Into(lines))->records, 1);
   EXPECT_THAT(lines.str(), HasSubstr("\"kind\":\"crashed\""));
 }
 
@@ -109,9 +125,48 @@ TEST(ExportImportTest, AnOutputThatFailsIsAnError) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto store = OpenOrDie(folder / "records.db");
   ASSERT_TRUE(store->Append(std::vector<Record>{SampleTiming(1, "a", 1)}).ok());
+  const auto full = [](const std::string&) { return absl::ResourceExhaustedError("full"); };
+  EXPECT_TRUE(absl::IsResourceExhausted(Export(*store, {}, full).status()));
+}
+
+TEST(ExportImportTest, WhatCannotBeReadIsCounted) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto store = OpenOrDie(folder / "records.db");
+  std::vector<Record> records;
+  for (int i = 0; i < 1500; ++i) records.push_back(SampleTiming(i, "a", 1e-3));  // several pages
+  ASSERT_TRUE(store->Append(records).ok());
+  ASSERT_TRUE(Connection::Open(store->path(), SQLITE_OPEN_READWRITE, "")
+                  ->Execute("UPDATE measurements SET seconds = '[1,x]' WHERE id IN (1, 1000, 1001, 1500)")
+                  .ok());
   std::stringstream lines;
-  lines.setstate(std::ios::badbit);
-  EXPECT_TRUE(absl::IsResourceExhausted(Export(*store, {}, lines).status()));
+  const auto report = Export(*store, {}, Into(lines));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->records, 1496);
+  EXPECT_EQ(report->unreadable, 4);
+}
+
+// A file on a disk that fails.
+class BreakingOff : public std::stringbuf {
+ public:
+  using std::stringbuf::stringbuf;
+
+ protected:
+  int_type underflow() override {
+    const int_type next = std::stringbuf::underflow();
+    if (next == traits_type::eof()) throw std::ios_base::failure("the disk failed");
+    return next;
+  }
+};
+
+TEST(ExportImportTest, AStreamThatFailsIsAnErrorThatNamesTheLine) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto store = OpenOrDie(folder / "records.db");
+  BreakingOff buffer(RecordToJson(SampleTiming(1, "a", 1e-3)) + "\n{\"hone_rec");
+  std::istream in(&buffer);
+  const absl::Status status = Import(*store, in).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("line 2 cannot be read"));
+  EXPECT_EQ(store->Summarize()->records, 1);
 }
 
 TEST(ExportImportTest, DamagedLinesAreNamedAndTheRestIsImported) {

@@ -194,6 +194,57 @@ TEST_F(OpenTest, ASecretThatCannotBeClosedToOthersIsNotOpened) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("chmod go= " + File().string()));
 }
 
+TEST_F(OpenTest, WhatAReaderOfAnotherUserLeftIsNamed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root has files that another user may not write";
+  Create();
+  std::filesystem::remove(File().string() + ".lock");
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0777));
+  std::filesystem::permissions(File(), std::filesystem::perms(0666));
+  std::ofstream(File().string() + "-shm") << "an index";
+  const AsNobody nobody;
+  const absl::Status status = TryOpen(OpenMode::kReadWrite);
+  EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(fmt::format("cannot write {}-shm", File().string())), HasSubstr("remove it")));
+}
+
+TEST_F(OpenTest, WhoMayWriteTheFileMayLockIt) {
+  Create();
+  const std::filesystem::path lock = File().string() + ".lock";
+  std::filesystem::permissions(lock, std::filesystem::perms(0600));
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0777));
+  std::filesystem::permissions(File(), std::filesystem::perms(0666));
+  if (geteuid() == 0) {
+    const AsNobody nobody;
+    const absl::Status status = TryOpen(OpenMode::kReadWrite);
+    EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(fmt::format("cannot write the lock {}", lock.string())));
+  }
+  ASSERT_TRUE(TryOpen(OpenMode::kReadWrite).ok());
+  EXPECT_EQ(std::filesystem::status(lock).permissions(), std::filesystem::perms(0666));
+  const AsNobody nobody;
+  EXPECT_EQ(TryOpen(OpenMode::kReadWrite), absl::OkStatus());
+}
+
+TEST_F(OpenTest, ACopyWithItsLogInAFolderThatMayNotBeWritten) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root has folders that another user may not write";
+  Create();
+  const std::string log = File().string() + "-wal";
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+  std::ofstream(log).close();
+  {
+    const AsNobody nobody;
+    const auto store = Store::Open(File(), OpenMode::kReadOnly);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->Summarize()->records, 3);
+  }
+  std::ofstream(log) << "rows that only a log has";
+  const AsNobody nobody;
+  const absl::Status status = TryOpen(OpenMode::kReadOnly);
+  EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("records.db-shm is not there and cannot be made"));
+}
+
 TEST_F(OpenTest, ASecondWriterIsToldWhoWrites) {
   const auto first = Store::Open(File(), OpenMode::kReadWrite);
   ASSERT_TRUE(first.ok());

@@ -1,5 +1,7 @@
 #include "cli/records_command.h"
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -135,6 +137,29 @@ TEST_F(RecordsCommandTest, ExportAndImportRoundTrip) {
   EXPECT_EQ(json::parse(out_)["duplicates"], 3);
 }
 
+TEST_F(RecordsCommandTest, ExportTakesNoNameThatSomebodyElseHas) {
+  const std::filesystem::path lines = folder_ / "lines.jsonl", other = folder_ / "other";
+  std::ofstream(other) << "of somebody else";
+  std::filesystem::create_symlink(other, lines.string() + ".partial");
+  ASSERT_EQ(Run({"export", "-o", lines.string()}), kSuccess) << error_;
+  EXPECT_EQ(std::filesystem::file_size(other), 16u);
+  EXPECT_TRUE(std::filesystem::is_symlink(lines.string() + ".partial"));
+}
+
+TEST_F(RecordsCommandTest, AnExportThatLacksRecordsFails) {
+  const std::string lines = (folder_ / "lines.jsonl").string();
+  ASSERT_TRUE(records::Connection::Open(File(), SQLITE_OPEN_READWRITE, "")
+                  ->Execute("UPDATE measurements SET seconds = '[1,x]' WHERE id = 2")
+                  .ok());
+  EXPECT_EQ(Run({"export", "-o", lines}), kWorkFailed);
+  EXPECT_THAT(error_, HasSubstr(fmt::format("1 records of {} cannot be read and are not in the export, which has the "
+                                            "other 2",
+                                            File().string())));
+  EXPECT_THAT(out_, HasSubstr("wrote 2 records"));
+  EXPECT_TRUE(std::filesystem::exists(lines));
+  EXPECT_EQ(Run({"export"}), kWorkFailed);
+}
+
 TEST_F(RecordsCommandTest, ImportNamesTheDamagedLineAndFails) {
   const std::string lines = (folder_ / "lines.jsonl").string();
   std::ofstream(lines) << "{\n" << records::RecordToJson(SampleTiming(7, "new", 1e-4)) << "\n";
@@ -148,10 +173,12 @@ TEST_F(RecordsCommandTest, ImportNamesTheDamagedLineAndFails) {
 TEST_F(RecordsCommandTest, ErrorsSayWhatAndWhere) {
   EXPECT_EQ(Run({"import", (folder_ / "none.jsonl").string()}), kWorkFailed);
   EXPECT_THAT(error_, AllOf(HasSubstr("hone: cannot read"), HasSubstr("none.jsonl")));
+  EXPECT_EQ(Run({"import", "/proc/self/mem"}), kWorkFailed);
+  EXPECT_THAT(error_, HasSubstr("import of /proc/self/mem: line 1 cannot be read: Input/output error"));
   EXPECT_EQ(Run({"import", folder_.path().string()}), kWorkFailed);
   EXPECT_THAT(error_, HasSubstr("is a folder"));
   EXPECT_EQ(Run({"export", "-o", (folder_ / "none/lines").string()}), kWorkFailed);
-  EXPECT_THAT(error_, HasSubstr("cannot write"));
+  EXPECT_THAT(error_, HasSubstr("cannot create a file beside"));
   EXPECT_EQ(Run({"export", "-o", File().string()}), kWrongUsage);
   EXPECT_THAT(error_, HasSubstr("the records file itself"));
   EXPECT_EQ(Run({"export", "--json"}), kWrongUsage);
