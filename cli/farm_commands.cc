@@ -19,6 +19,7 @@
 #include "cli/tracker_command.h"
 #include "cli/tracker_options.h"
 #include "hone/v1/admin.grpc.pb.h"
+#include "tracker/queue/matches.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
@@ -50,7 +51,8 @@ absl::Status Submit(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
   HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, MakeJobSpecs(options.model, options.search, parts));
   for (v1::JobSpec& spec : specs) spec.set_notify_url(options.notify);
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
+                        client.Submit(specs, [](absl::Duration refused) { return refused < kSubmitPatience; }));
   if (jobs.size() == 1) {
     const v1::Job& job = jobs.front();
     return options.json ? PrintJson({{"job", job.id()}, {"state", StateName(job.state())}})
@@ -76,16 +78,8 @@ absl::Status Jobs(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.List(request));
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  std::string text = fmt::format("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}\n", "job", "group", "state", "priority",
-                                 "trials", "by", "model");
-  for (const v1::Job& job : jobs) {
-    document.push_back(JobToJson(job));
-    text += Row("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}{}", job.id(),
-                job.spec().group().empty() ? "-" : job.spec().group(), StateName(job.state()), job.spec().priority(),
-                job.progress().trials(), job.spec().submitted_by(), TitleOf(job.spec()),
-                job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for());
-  }
-  return options.json ? PrintJson({{"jobs", document}}) : PrintText(text);
+  for (const v1::Job& job : jobs) document.push_back(JobToJson(job));
+  return options.json ? PrintJson({{"jobs", document}}) : PrintText(JobsTable(jobs));
 }
 
 absl::Status Watch(FarmOptions& options) {
@@ -193,7 +187,7 @@ nlohmann::ordered_json LabelsToJson(const v1::DeviceState& device) {
 std::string LabelsToText(const v1::DeviceState& device) {
   std::string text;
   for (const auto& [name, value] : std::map(device.labels().begin(), device.labels().end())) {
-    text += fmt::format(", {}={}", name, value);
+    text += ", " + tracker::LabelText(name, value);
   }
   return text;
 }

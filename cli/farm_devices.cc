@@ -21,7 +21,7 @@ constexpr size_t kMostNamed = 20;
 std::string WithLabels(const v1::Device& device) {
   std::vector<std::string> labels;
   for (const auto& [name, value] : std::map(device.state().labels().begin(), device.state().labels().end())) {
-    labels.push_back(value.empty() ? name : fmt::format("{}={}", name, value));
+    labels.push_back(tracker::LabelText(name, value));
   }
   return labels.empty() ? NameOf(device) : fmt::format("{} ({})", NameOf(device), fmt::join(labels, ", "));
 }

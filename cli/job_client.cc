@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 #include "cli/command.h"
 #include "cli/job_text.h"
+#include "cli/output.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
@@ -26,10 +29,28 @@ absl::StatusOr<v1::Job> JobClient::SubmitOne(const v1::JobSpec& spec) {
   return job;
 }
 
-absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::JobSpec>& specs) {
+absl::StatusOr<v1::Job> JobClient::SubmitUntilTaken(const v1::JobSpec& spec,
+                                                    const std::function<bool(absl::Duration)>& persists) {
+  std::optional<absl::Time> since;
+  absl::Duration pause = absl::Milliseconds(100);
+  while (true) {
+    absl::StatusOr<v1::Job> job = SubmitOne(spec);
+    if (!absl::IsUnavailable(job.status())) return job;
+    if (!since.has_value()) {
+      since = SteadyNow();
+      PrintMessage(fmt::format("not taken yet, submitting it again: {}\n", std::string(job.status().message())));
+    }
+    if (!persists(SteadyNow() - *since)) return job;
+    absl::SleepFor(pause);
+    pause = std::min(pause * 2, absl::Seconds(2));
+  }
+}
+
+absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::JobSpec>& specs,
+                                                       const std::function<bool(absl::Duration)>& persists) {
   std::vector<v1::Job> jobs;
   for (const v1::JobSpec& spec : specs) {
-    absl::StatusOr<v1::Job> job = SubmitOne(spec);
+    absl::StatusOr<v1::Job> job = SubmitUntilTaken(spec, persists);
     if (job.ok()) {
       jobs.push_back(*std::move(job));
       continue;
@@ -38,6 +59,11 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::Job
     const bool unknown = absl::IsUnavailable(job.status()) || absl::IsDeadlineExceeded(job.status());
     bool cancelled = true;
     for (const v1::Job& earlier : jobs) cancelled &= Cancel(earlier.id()).ok();
+    if (spec.group().empty() && absl::IsUnavailable(job.status())) {
+      return Annotate(job.status(),
+                      "the job may be queued all the same, and will be tuned then; look for it with hone jobs before "
+                      "you submit it again");
+    }
     if (spec.group().empty() || (cancelled && !unknown)) return job.status();
     return Annotate(job.status(), fmt::format("some jobs may be queued (hone cancel {} ends them)", spec.group()));
   }

@@ -10,11 +10,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/job.grpc.pb.h"
 
 namespace hone::cli {
+
+// How long a person waits for a job to be taken: what goes by itself, as a restart of the tracker, is over by then.
+inline constexpr absl::Duration kSubmitPatience = absl::Minutes(1);
 
 // Movable; used by one thread at a time.
 class JobClient {
@@ -24,8 +28,11 @@ class JobClient {
         admin_(v1::AdminService::NewStub(channel)),
         address_(std::move(address)) {}
 
-  // All of one submission. When the tracker refuses one of them, those before it are cancelled.
-  absl::StatusOr<std::vector<v1::Job>> Submit(const std::vector<v1::JobSpec>& specs);
+  // All of one submission. A tracker that is away for a moment, or can store nothing now, is asked again with the same
+  // request_id, which makes no second job, for as long as `persists` wants it, given how long that has been so; the
+  // error then says that the job may be queued. When the tracker refuses one of them, those before it are cancelled.
+  absl::StatusOr<std::vector<v1::Job>> Submit(const std::vector<v1::JobSpec>& specs,
+                                              const std::function<bool(absl::Duration)>& persists);
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
   absl::StatusOr<v1::ListDevicesResponse> Devices();
   absl::StatusOr<std::vector<v1::Job>> List(const v1::ListJobsRequest& request);
@@ -40,6 +47,8 @@ class JobClient {
 
  private:
   absl::StatusOr<v1::Job> SubmitOne(const v1::JobSpec& spec);
+  absl::StatusOr<v1::Job> SubmitUntilTaken(const v1::JobSpec& spec,
+                                           const std::function<bool(absl::Duration)>& persists);
   absl::StatusOr<v1::Job> Get(const std::string& job_id);
 
   std::unique_ptr<v1::JobService::Stub> jobs_;

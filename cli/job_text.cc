@@ -11,7 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/one_line.h"
+#include "cli/output.h"
 #include "tracker/job_json.h"
+#include "tracker/queue/matches.h"
 
 namespace hone::cli {
 namespace {
@@ -23,6 +25,17 @@ std::string KindName(v1::FailureKind kind) {
 }
 
 double Milliseconds(double seconds) { return seconds * 1e3; }
+
+// A line for each workload that could not be measured.
+std::string TroublesToText(const v1::Job& job) {
+  std::string text;
+  for (int i = 0; i < std::min(job.spec().workloads_size(), job.progress().workloads_size()); ++i) {
+    const std::string& trouble = job.progress().workloads(i).trouble();
+    if (trouble.empty()) continue;
+    text += fmt::format("not measured: {}: {}\n", TitleOf(job.spec().workloads(i)), OneLine(trouble));
+  }
+  return text;
+}
 
 // Two lines: where the time went, and what became of the candidates that were looked at.
 std::string SpentToText(const v1::JobProgress& progress) {
@@ -51,11 +64,12 @@ std::string JobToText(const v1::Job& job) {
     text += fmt::format("kernels together: {} untuned, {} tuned ({:.2f}x)\n", Latency(p.latency_before_seconds()),
                         Latency(p.latency_after_seconds()), p.latency_before_seconds() / p.latency_after_seconds());
   }
-  text += SpentToText(p);
+  text += SpentToText(p) + TroublesToText(job);
   if (job.state() == v1::JOB_STATE_SUCCEEDED && p.trials() == 0 && job.spec().workloads_size() > 0) {
     text +=
         "no trial was made: the records have as many as this budget makes, or as many as are worth making, or its time "
-        "was too short for one; hone records best tells what is known, hone records why what it was compared with\n";
+        "was too short for one; hone records best tells what is known, hone records why what it was compared with "
+        "(of a farm, both with --tracker)\n";
   }
   if (!job.error().empty()) text += job.error() + "\n";
   return text;
@@ -106,10 +120,12 @@ std::string TitleOf(const v1::JobSpec& spec) {
   }
   std::vector<std::string> asked(spec.devices().begin(), spec.devices().end());
   for (const auto& [name, value] : std::map(spec.labels().begin(), spec.labels().end())) {
-    asked.push_back(fmt::format("{}={}", name, value));
+    asked.push_back(tracker::LabelText(name, value));
   }
   return OneLine(asked.empty() ? title : fmt::format("{} on {}", title, fmt::join(asked, ", ")));
 }
+
+std::string TitleOf(const v1::WorkloadSpec& spec) { return OneLine(spec.title().empty() ? spec.op() : spec.title()); }
 
 absl::Status FailureAmong(const std::vector<v1::Job>& jobs) {
   for (const v1::Job& job : jobs) {
@@ -131,6 +147,10 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
   const auto optional_ms = [](bool has, double seconds) {
     return has ? nlohmann::ordered_json(Milliseconds(seconds)) : nullptr;
   };
+  const auto optional_time = [](bool has, const google::protobuf::Timestamp& time) {
+    const absl::Time instant = absl::FromUnixSeconds(time.seconds());
+    return has ? nlohmann::ordered_json(absl::FormatTime(instant, absl::UTCTimeZone())) : nullptr;
+  };
   nlohmann::ordered_json failed = nlohmann::ordered_json::object();
   for (const v1::FailureCount& f : p.failed()) failed[KindName(f.kind())] = f.count();
   nlohmann::ordered_json workloads = nlohmann::ordered_json::array();
@@ -147,30 +167,32 @@ nlohmann::ordered_json JobToJson(const v1::Job& job) {
                          {"best_ms", optional_ms(progress.has_best_seconds(), best)},
                          {"gflops", progress.has_best_seconds() && best > 0 ? spec.flops() / best * 1e-9 : 0.0},
                          {"roofline_share", progress.roofline_share()},
-                         {"schedule", progress.best_schedule()}});
+                         {"schedule", progress.best_schedule()},
+                         {"trouble", progress.trouble()}});
   }
-  return {
-      {"model", job.spec().name()},
-      {"target", job.spec().target()},
-      {"job", job.id()},
-      {"group", job.spec().group()},
-      {"devices", job.spec().devices()},
-      {"state", StateName(job.state())},
-      {"submitted_by", job.spec().submitted_by()},
-      {"priority", job.spec().priority()},
-      {"until", job.spec().has_until() ? nlohmann::ordered_json(absl::FormatTime(
-                                             absl::FromUnixSeconds(job.spec().until().seconds()), absl::UTCTimeZone()))
-                                       : nullptr},
-      {"waiting_for", job.waiting_for()},
-      {"notice", tracker::NoticeToJson(job)},
-      {"trials", p.trials()},
-      {"failed", failed},
-      {"seconds", p.seconds()},
-      {"trials_per_second", p.trials_per_second()},
-      {"spent", tracker::SpentToJson(p.spent())},
-      {"latency_ms_before", optional_ms(p.has_latency_before_seconds(), p.latency_before_seconds())},
-      {"latency_ms_after", optional_ms(p.has_latency_after_seconds(), p.latency_after_seconds())},
-      {"workloads", workloads}};
+  return {{"model", job.spec().name()},
+          {"target", job.spec().target()},
+          {"job", job.id()},
+          {"group", job.spec().group()},
+          {"devices", job.spec().devices()},
+          {"state", StateName(job.state())},
+          {"submitted_by", job.spec().submitted_by()},
+          {"priority", job.spec().priority()},
+          {"created", optional_time(job.has_created(), job.created())},
+          {"started", optional_time(job.has_started(), job.started())},
+          {"ended", optional_time(job.has_ended(), job.ended())},
+          {"until", optional_time(job.spec().has_until(), job.spec().until())},
+          {"waiting_for", job.waiting_for()},
+          {"error", job.error()},
+          {"notice", tracker::NoticeToJson(job)},
+          {"trials", p.trials()},
+          {"failed", failed},
+          {"seconds", p.seconds()},
+          {"trials_per_second", p.trials_per_second()},
+          {"spent", tracker::SpentToJson(p.spent())},
+          {"latency_ms_before", optional_ms(p.has_latency_before_seconds(), p.latency_before_seconds())},
+          {"latency_ms_after", optional_ms(p.has_latency_after_seconds(), p.latency_after_seconds())},
+          {"workloads", workloads}};
 }
 
 nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs) {
@@ -183,6 +205,19 @@ nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs) {
 std::string JobsToText(const std::vector<v1::Job>& jobs) {
   std::string text;
   for (const v1::Job& job : jobs) text += JobToText(job);
+  return text;
+}
+
+std::string JobsTable(const std::vector<v1::Job>& jobs) {
+  std::string text = fmt::format("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}\n", "job", "group", "state", "priority",
+                                 "trials", "by", "model");
+  for (const v1::Job& job : jobs) {
+    text += Row("{:<10} {:<10} {:<10} {:>8} {:>8}  {:<12}  {}{}{}", job.id(),
+                job.spec().group().empty() ? "-" : job.spec().group(), StateName(job.state()), job.spec().priority(),
+                job.progress().trials(), job.spec().submitted_by(), TitleOf(job.spec()),
+                job.waiting_for().empty() ? "" : ", waiting for " + job.waiting_for(),
+                job.error().empty() ? "" : ": " + job.error());
+  }
   return text;
 }
 

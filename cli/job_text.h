@@ -17,6 +17,7 @@ std::string StateName(v1::JobState state);  // "running"
 bool HasEnded(v1::JobState state);
 // What the job is, in few words: "net.onnx for arm64 -mcpu=cortex-a72 on rpi4".
 std::string TitleOf(const v1::JobSpec& spec);
+std::string TitleOf(const v1::WorkloadSpec& spec);      // "conv2d 14x14x256 (3x3x256)"
 std::string Clock(double seconds);                      // "1:02:03", "2:03"
 std::string Latency(double seconds);                    // "1.50 ms", "12.3 us": three digits of it
 std::string Failures(const v1::JobProgress& progress);  // "12% failed (3 crashed, 9 compile_error)"
@@ -27,6 +28,8 @@ nlohmann::ordered_json JobToJson(const v1::Job& job);
 nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs);
 // The same for people.
 std::string JobsToText(const std::vector<v1::Job>& jobs);
+// The same in one line for each, under a heading: what it waits for, or why it failed, is last.
+std::string JobsTable(const std::vector<v1::Job>& jobs);
 // The error of a command that watched these to their end: the first that failed.
 absl::Status FailureAmong(const std::vector<v1::Job>& jobs);
 

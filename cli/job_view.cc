@@ -72,14 +72,13 @@ std::vector<Part> PartsOf(const v1::Job& job) {
 std::string RowOf(const Part& part) {
   const v1::WorkloadProgress& p = part.progress;
   const auto latency = [](bool has, double seconds) { return has ? Latency(seconds) : "-"; };
-  return fmt::format("  {:>5} {:>4} {:>7} {:>11} {:>11} {:>7} {:>6}  {}",
-                     p.has_best_seconds() ? fmt::format("{:.1f}%", part.share * 100) : "-",
-                     fmt::format("x{}", part.spec->count()), p.trials(),
-                     latency(p.has_default_seconds(), p.default_seconds()),
-                     latency(p.has_best_seconds(), p.best_seconds()),
-                     p.has_default_seconds() ? Times(p.default_seconds(), p.best_seconds()) : "-",
-                     p.roofline_share() > 0 ? fmt::format("{:.0f}%", p.roofline_share() * 100) : "-",
-                     part.spec->title().empty() ? part.spec->op() : part.spec->title());
+  return fmt::format(
+      "  {:>5} {:>4} {:>7} {:>11} {:>11} {:>7} {:>6}  {}",
+      p.has_best_seconds() ? fmt::format("{:.1f}%", part.share * 100) : "-", fmt::format("x{}", part.spec->count()),
+      p.trials(), latency(p.has_default_seconds(), p.default_seconds()),
+      latency(p.has_best_seconds(), p.best_seconds()),
+      p.has_default_seconds() ? Times(p.default_seconds(), p.best_seconds()) : "-",
+      p.roofline_share() > 0 ? fmt::format("{:.0f}%", p.roofline_share() * 100) : "-", TitleOf(*part.spec));
 }
 
 // At most `rows` lines, which may be none: a table of one row says too little for its head.

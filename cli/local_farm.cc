@@ -68,7 +68,7 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   LocalFarm farm(options, std::move(folder));
   farm.children_.reserve(3);  // a child's place must not move while another is started
   HONE_RETURN_IF_ERROR(farm.StartTracker());
-  std::vector<std::string> agent = {"--tracker", farm.address_, "--name", "local"};
+  std::vector<std::string> agent = {"--tracker", farm.address_, "--name", kAgent};
   for (const std::string& device : options.devices) agent.insert(agent.end(), {"--device", device});
   if (options.threads > 0) agent.insert(agent.end(), {"--threads", std::to_string(options.threads)});
   if (!options.state.empty()) agent.insert(agent.end(), {"--outbox", farm.state_ / "outbox"});

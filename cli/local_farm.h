@@ -22,6 +22,7 @@ namespace hone::cli {
 
 class LocalFarm {
  public:
+  static constexpr const char* kAgent = "local";  // name of its agent
   struct Options {
     std::filesystem::path records;
     int threads = 0;                   // of the agent; 0: all CPUs

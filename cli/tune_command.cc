@@ -87,7 +87,10 @@ absl::Status Tune(TuneOptions options) {
   HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs.front()));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs));
+  // A farm waits until somebody has freed the disk. Here somebody waits for this command.
+  const absl::Duration longest = farm.has_value() ? kLongestTrouble : kSubmitPatience;
+  const auto persists = [&](absl::Duration refused) { return !interrupts.Seen() && refused < longest; };
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs, persists));
   JobView view(jobs.size());
   OwnDevice device(client);
   bool cancelled = false;
@@ -106,7 +109,6 @@ absl::Status Tune(TuneOptions options) {
     view.Show(response);
     device.Hear(response.job());
     if (response.trouble().empty()) stored = absl::Now();
-    // A farm waits until somebody has freed the disk. Here somebody waits for this command.
     const bool give_up = farm.has_value() && absl::Now() - stored > kLongestTrouble;
     return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
   };

@@ -72,6 +72,17 @@ std::string QuotedForShell(const std::string& text) {
   return quoted + "'";
 }
 
+// What `hone submit` needs beside a model, to ask for no more than the agent of this farm has.
+std::string SubmitOptions(const UpOptions& options) {
+  std::string words = "--time 10m";
+  if (!options.devices.empty()) {
+    words += fmt::format(" --device {}", LocalFarm::kAgent);  // which says what its threads are, too
+  } else if (options.threads > 0) {
+    words += fmt::format(" --threads {}", options.threads);
+  }
+  return words;
+}
+
 absl::Status Up(const UpOptions& options) {
   const Interrupts interrupts;
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path state, StateFolder(options));
@@ -82,12 +93,12 @@ absl::Status Up(const UpOptions& options) {
                                                           .state = state,
                                                           .http_port = options.port,
                                                           .most_restarts = 0}));
-  HONE_RETURN_IF_ERROR(
-      PrintText(fmt::format("dashboard: {}\n"
-                            "tracker:   {}\n"
-                            "In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx\n"
-                            "Ctrl-C ends it; jobs and records stay in {}\n",
-                            farm.dashboard(), farm.address(), QuotedForShell(farm.address()), state.string())));
+  HONE_RETURN_IF_ERROR(PrintText(fmt::format(
+      "dashboard: {}\n"
+      "tracker:   {}\n"
+      "In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx {}\n"
+      "Ctrl-C ends it; jobs and records stay in {}\n",
+      farm.dashboard(), farm.address(), QuotedForShell(farm.address()), SubmitOptions(options), state.string())));
   while (!interrupts.Seen()) {
     HONE_RETURN_IF_ERROR(farm.Check());
     absl::SleepFor(kLook);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -10,7 +12,9 @@
 
 #include "base/temporary_folder.h"
 #include "cli/npz.h"
+#include "records/store.h"
 #include "tests/unit/graph/model_builder.h"
+#include "tests/unit/records/sample_records.h"
 #include "tests/unit/runtime/tiny_package.h"
 
 namespace hone::cli {
@@ -45,13 +49,23 @@ class CommandsTest : public ::testing::Test {
   static void WriteInputs(const std::string& name, const std::vector<ArrayView>& arrays) {
     ASSERT_TRUE(WriteNpz(File(name), arrays).ok());
   }
+  // A program that needs what no CPU has, and one that does not.
+  static package::PackageContents NeedyAndPlain() {
+    package::PackageContents several;
+    several.metadata.model_name = "several";
+    package::PackageProgram needy = contents_.programs[0];
+    needy.cpu_features = {"quantum"};
+    tests::AddProgram(several, needy, "cpu -mcpu=quantum");
+    tests::AddProgram(several, contents_.programs[0], "cpu -mcpu=plain");
+    return several;
+  }
   // `arguments` may hold {x} for the path of the file x in the folder.
   static CommandResult Hone(std::string arguments) {
     for (size_t at; (at = arguments.find('{')) != std::string::npos;) {
       const size_t end = arguments.find('}', at);
       arguments.replace(at, end - at + 1, File(arguments.substr(at + 1, end - at - 1)));
     }
-    return RunCommand(HONE_PROGRAM " " + arguments);
+    return RunCommand("(" HONE_PROGRAM " " + arguments + ")");
   }
 
   static const std::vector<int64_t> kShape;
@@ -103,6 +117,20 @@ TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
   EXPECT_NE(RunCommand("ls " + File("none.npz")).exit_code, 0) << "a failed run wrote its output";
 }
 
+TEST_F(CommandsTest, TheTypeOfBf16InNpzFilesIsTold) {
+  const std::vector<int64_t> twice = {kRows, 2 * kColumns};  // as many bytes as the kernel takes
+  package::PackageContents halves = contents_;
+  halves.programs[0].tensors[0].dtype = DType::kBFloat16;
+  halves.programs[0].tensors[0].shape = twice;
+  tests::WriteTinyPackage(File("halves.hone"), halves);
+  const std::vector<float> x(kRows * kColumns);
+  WriteInputs("bits.npz", {{"x", DType::kUInt16, twice, BytesOf(x)}});
+  const CommandResult result = Hone("run {halves.hone} --input {bits.npz} --output {none.npz}");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output,
+              HasSubstr("it is u16 [4, 16], the model wants bf16 [4, 16]; bf16 is type V2 in .npz files"));
+}
+
 TEST_F(CommandsTest, PackagesThatCannotRunAreExplained) {
   tests::WriteWholeFile(File("text.hone"), "hello");
   package::PackageContents needy = contents_;
@@ -126,14 +154,17 @@ TEST_F(CommandsTest, BenchPrintsOneJsonDocument) {
   const CommandResult result = Hone("bench {tiny.hone} --seconds 0.02 --threads 2 --json 2>/dev/null");
   ASSERT_EQ(result.exit_code, 0) << result.output;
   const json document = json::parse(result.output);
-  EXPECT_EQ(document.size(), 5u);
+  EXPECT_EQ(document.size(), 7u);
   EXPECT_LE(document.at("min_ms").get<double>(), document.at("median_ms").get<double>());
   EXPECT_LE(document.at("median_ms").get<double>(), document.at("p90_ms").get<double>());
   EXPECT_GE(document.at("runs").get<int>(), 3);
   EXPECT_EQ(document.at("threads").get<int>(), 2);
+  EXPECT_EQ(document.at("target"), "cpu");
+  EXPECT_EQ(document.at("passed_over"), json::array());
   const CommandResult text = Hone("bench {tiny.hone} --seconds 0");
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_THAT(text.output, HasSubstr("(3 runs, "));
+  EXPECT_THAT(text.output, HasSubstr(" threads, target cpu)\n"));
 }
 
 TEST_F(CommandsTest, ProfileTellsEveryKernelsTimeAndSchedule) {
@@ -163,13 +194,27 @@ TEST_F(CommandsTest, ProfileTellsEveryKernelsTimeAndSchedule) {
   EXPECT_THAT(text.output, HasSubstr("    parallel(r)"));
 }
 
+TEST_F(CommandsTest, ProgramsThatArePassedOverAreTold) {
+  tests::WriteTinyPackage(File("several.hone"), NeedyAndPlain());
+  const std::string why = "program for 'cpu -mcpu=quantum': the code needs quantum";
+  for (const std::string command :
+       {"run --input {x.npz} --output {told.npz}", "bench --seconds 0", "profile --seconds 0 --threads 1"}) {
+    const CommandResult told = Hone(command + " {several.hone} > /dev/null");
+    EXPECT_EQ(told.exit_code, 0) << command;
+    EXPECT_THAT(told.output, StartsWith("hone: passed over: " + why)) << command;
+    EXPECT_EQ(std::count(told.output.begin(), told.output.end(), '\n'), 1) << command;
+  }
+  for (const std::string command : {"bench", "profile --threads 1"}) {
+    const CommandResult result = Hone(command + " {several.hone} --seconds 0 --json 2>/dev/null");
+    const json document = json::parse(result.output);
+    EXPECT_EQ(document.at("target"), "cpu -mcpu=plain") << command;
+    ASSERT_EQ(document.at("passed_over").size(), 1u) << command;
+    EXPECT_THAT(document.at("passed_over")[0].get<std::string>(), StartsWith(why)) << command;
+  }
+}
+
 TEST_F(CommandsTest, ProfileSpeaksOfTheProgramThatRuns) {
-  package::PackageContents several;
-  several.metadata.model_name = "several";
-  package::PackageProgram needy = contents_.programs[0];
-  needy.cpu_features = {"quantum"};
-  tests::AddProgram(several, needy, "cpu -mcpu=quantum");
-  tests::AddProgram(several, contents_.programs[0], "cpu -mcpu=plain");
+  package::PackageContents several = NeedyAndPlain();
   several.metadata.programs[0].kernels[0].schedule = several.metadata.programs[0].kernels[1].schedule = "of another";
   tests::WriteTinyPackage(File("several.hone"), several);
   const CommandResult result = Hone("profile {several.hone} --seconds 0 --threads 1 --json 2>/dev/null");
@@ -270,12 +315,45 @@ TEST_F(CommandsTest, OutputThatNobodyTakesIsAFailure) {
   EXPECT_EQ(Hone("--help > /dev/full").exit_code, 1);
 }
 
+TEST_F(CommandsTest, ALimitOfFileSizesIsAFailureAndNoSignal) {
+  const auto limited = [](const std::string& arguments) {
+    return RunCommand("(ulimit -f 1; " HONE_PROGRAM " " + arguments + ")");
+  };
+  const CommandResult help = limited("--help > " + File("help.txt"));
+  EXPECT_EQ(help.exit_code, 1);
+  EXPECT_THAT(help.output, HasSubstr("cannot write to standard output: File too large"));
+  const CommandResult run = limited("run " + File("tiny.hone") + " --output " + File("none.npz"));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.output, HasSubstr("raise its limit (ulimit -f, LimitFSIZE= of systemd)"));
+}
+
 TEST_F(CommandsTest, MessagesThatNobodyTakesAreLost) {
   const std::string records = " --records " + File("empty.db");
   ASSERT_EQ(RunCommand(HONE_PROGRAM " records import -" + records + " < /dev/null").exit_code, 0);
   EXPECT_EQ(RunCommand(HONE_PROGRAM " records best" + records).output, "no verified timing matches\n");
   EXPECT_EQ(RunCommand("(" HONE_PROGRAM " records best" + records + " 2> /dev/full)").exit_code, 0);
   EXPECT_EQ(RunCommand("(" HONE_PROGRAM " records best" + records + " 2>&-)").exit_code, 0);
+}
+
+TEST_F(CommandsTest, WarningsAreNotAmongWhatWasAskedFor) {
+  const std::string file = File("unreadable.db");
+  {
+    const auto store = records::Store::Open(file, records::OpenMode::kReadWrite);
+    ASSERT_TRUE(store.ok() && (*store)->Append(std::vector{records::SampleTiming(1, "a", 1e-3)}).ok());
+  }
+  ASSERT_TRUE(records::Connection::Open(file, SQLITE_OPEN_READWRITE, "")
+                  ->Execute("UPDATE measurements SET seconds = '[1,x]'")
+                  .ok());
+  EXPECT_THAT(Hone("records query --json --records {unreadable.db}").output, HasSubstr("row 1 of the records is not"));
+  const CommandResult result = RunCommand("(" HONE_PROGRAM " records query --json --records " + file + " 2>/dev/null)");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(json::parse(result.output).at("records").empty());
+}
+
+TEST_F(CommandsTest, AnInputThatCannotBeReadIsNoEnd) {
+  const CommandResult result = Hone("records import - --records {stdin.db} < " + folder_->path().string());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("standard input cannot be read after 0 lines"));
 }
 
 TEST_F(CommandsTest, NoFileTakesThePlaceOfAClosedStream) {

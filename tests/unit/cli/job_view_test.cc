@@ -195,6 +195,32 @@ TEST(JobToJsonTest, SaysWhereTheTimeWent) {
                 "600 candidates drawn, 10% illegal, 1% drawn before\n"));
 }
 
+TEST(JobToJsonTest, SaysWhyItFailedAndWhen) {
+  v1::Job job = Running().job();
+  job.mutable_created()->set_seconds(1'800'000'000);
+  EXPECT_EQ(JobToJson(job)["error"], "");
+  EXPECT_EQ(JobToJson(job)["created"], "2027-01-15T08:00:00+00:00");
+  EXPECT_EQ(JobToJson(job)["started"], nullptr);
+  EXPECT_EQ(JobToJson(job)["ended"], nullptr);
+  job.set_state(v1::JOB_STATE_FAILED);
+  job.set_error("nothing could be measured");
+  job.mutable_started()->set_seconds(1'800'000'001);
+  job.mutable_ended()->set_seconds(1'800'000'060);
+  EXPECT_EQ(JobToJson(job)["error"], "nothing could be measured");
+  EXPECT_EQ(JobToJson(job)["started"], "2027-01-15T08:00:01+00:00");
+  EXPECT_EQ(JobToJson(job)["ended"], "2027-01-15T08:01:00+00:00");
+}
+
+TEST(JobToJsonTest, SaysWhyAWorkloadWasNotMeasured) {
+  v1::Job job = Running().job();
+  job.set_state(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(JobsToText({job}), Not(HasSubstr("not measured")));
+  job.mutable_progress()->mutable_workloads(2)->set_trouble("it does not compile:\nsignal 6");
+  EXPECT_THAT(JobsToText({job}), EndsWith("\nnot measured: gemm: it does not compile:?signal 6\n"));
+  EXPECT_EQ(JobToJson(job)["workloads"][2]["trouble"], "it does not compile:\nsignal 6");
+  EXPECT_EQ(JobToJson(job)["workloads"][0]["trouble"], "");
+}
+
 TEST(JobToJsonTest, SaysWhoIsToldOfTheEndAndWhetherHeWas) {
   v1::Job job = Running().job();
   EXPECT_EQ(JobToJson(job)["notice"], nullptr);
@@ -209,6 +235,16 @@ TEST(JobToJsonTest, SaysWhoIsToldOfTheEndAndWhetherHeWas) {
   job.mutable_notice()->clear_problem();
   EXPECT_EQ(JobToJson(job)["notice"]["delivered"], true);
   EXPECT_EQ(JobToJson(job)["notice"]["given_up"], false);
+}
+
+TEST(JobsTableTest, SaysWhatAJobWaitsForAndWhyOneFailed) {
+  v1::Job waiting = Running("j1").job(), failed = Running("j2").job();
+  waiting.set_waiting_for("a tuner");
+  failed.set_state(v1::JOB_STATE_FAILED);
+  failed.set_error("nothing could be measured;\nconv2d: it does not load");
+  const std::string table = JobsTable({waiting, failed});
+  EXPECT_THAT(table, HasSubstr("net.onnx for arm64 -mcpu=cortex-a72, waiting for a tuner\nj2 "));
+  EXPECT_THAT(table, EndsWith("-mcpu=cortex-a72: nothing could be measured;?conv2d: it does not load\n"));
 }
 
 TEST(JobsToTextTest, SmallKernelsHaveATime) {

@@ -1,4 +1,5 @@
-// Random values, the arithmetic of repeated runs, what may be written where, and the certificate that is shown.
+// Random values, the arithmetic of repeated runs, what may be written where, lock files, and the certificate that is
+// shown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
+#include "cli/lock_file.h"
 #include "cli/output.h"
 #include "cli/random_values.h"
 #include "cli/timed_runs.h"
@@ -54,6 +56,48 @@ TEST(OutputTest, NamesInErrorsCannotCommandTheTerminal) {
 
 TEST(OutputTest, NamesInATableCannotEndTheirRow) {
   EXPECT_EQ(Row("{:<5}{}", "a", "b\nj2\tc\x1b[1m\xc2\x9b"), "a    b?j2?c?[1m?\n");
+}
+
+// A lock file with a program for each of the targets, of one workload.
+std::string LockText(const std::vector<std::string>& targets) {
+  std::string programs;
+  for (const std::string& target : targets) {
+    programs +=
+        fmt::format("{}{{\"target\": \"{}\", \"workloads\": [{{\"workload\": \"d1\", \"schedule\": [\"fuse a b\"]}}]}}",
+                    programs.empty() ? "" : ",\n", target);
+  }
+  return fmt::format("{{\"hone_lock\": 1,\n\"compiler\": \"hone\",\n\"programs\": [\n{}]}}\n", programs);
+}
+
+TEST(LockFileTest, WhatIsOnlyForPeopleMayBeLeftOut) {
+  const absl::StatusOr<LockFile> lock = ParseLockFile(LockText({"cpu", "board"}), "hone.lock");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  ASSERT_EQ(lock->programs.size(), 2u);
+  EXPECT_EQ(lock->programs[1].target, "board");
+  EXPECT_EQ(lock->programs[1].workloads[0].schedule, "fuse a b\n");
+  std::string with_record = LockText({"cpu"});
+  with_record.replace(with_record.find("\"d1\""), 4, "\"d1\", \"record\": {\"device\": \"board\"}");
+  EXPECT_EQ(ParseLockFile(with_record, "hone.lock")->programs[0].workloads[0].record->device, "board");
+  with_record.replace(with_record.find("\"board\""), 7, "7");
+  EXPECT_TRUE(absl::IsDataLoss(ParseLockFile(with_record, "hone.lock").status()));
+}
+
+TEST(LockFileTest, WhatAMergeMakesOfItIsToldAsThat) {
+  const std::string good = LockText({"cpu"});
+  std::string conflict = good;
+  conflict.insert(conflict.find("\"compiler\""), "<<<<<<< HEAD\n");
+  std::string open = good;
+  open.replace(open.rfind(']'), 1, "");
+  const std::pair<std::string, const char*> cases[] = {
+      {conflict, "lock file hone.lock is damaged: it is not JSON: line 2 looks like a merge conflict"},
+      {open, "at line 4"},
+      {LockText({"cpu", "cpu"}), "hone.lock is damaged: programs[1] is a second one for target cpu"},
+  };
+  for (const auto& [text, why] : cases) {
+    const absl::Status status = ParseLockFile(text, "hone.lock").status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(why));
+  }
 }
 
 TEST(TrackerOptionsTest, ACertificateThatHasEndedIsAnErrorAndOneThatEndsSoonIsToldOnce) {

@@ -1,0 +1,95 @@
+// Jobs are handed over once, whatever the tracker answers at first.
+#include "cli/job_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/temporary_folder.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// A tracker that refuses so many times, and then takes the job.
+class TroubledTracker final : public v1::JobService::Service {
+ public:
+  grpc::Status Submit(grpc::ServerContext*, const v1::SubmitJobRequest* request, v1::Job* job) override {
+    requests.push_back(request->spec().request_id());
+    if (static_cast<int>(requests.size()) <= refusals) return {code, "no space left on the disk"};
+    job->set_id("j1");
+    return grpc::Status::OK;
+  }
+
+  std::vector<std::string> requests;
+  int refusals = 0;
+  grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE;
+};
+
+class JobClientTest : public testing::Test {
+ protected:
+  JobClientTest() {
+    const std::string address = "unix:" + (folder_ / "socket").string();
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    builder.RegisterService(&tracker_);
+    server_ = builder.BuildAndStart();
+    client_ = std::make_unique<JobClient>(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()), "test");
+  }
+  ~JobClientTest() override { server_->Shutdown(); }
+
+  // Gives up when it was refused `most` times. What it says meanwhile is in said_.
+  absl::StatusOr<std::vector<v1::Job>> Submit(int most) {
+    v1::JobSpec spec;
+    spec.set_request_id("r1");
+    testing::internal::CaptureStderr();
+    auto jobs = client_->Submit({spec}, [&](absl::Duration) { return --most > 0; });
+    said_ = testing::internal::GetCapturedStderr();
+    return jobs;
+  }
+
+  TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  TroubledTracker tracker_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<JobClient> client_;
+  std::string said_;
+};
+
+TEST_F(JobClientTest, AJobThatCannotBeStoredIsSubmittedAgainAsTheSame) {
+  tracker_.refusals = 2;
+  const auto jobs = Submit(100);
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->front().id(), "j1");
+  EXPECT_THAT(tracker_.requests, AllOf(SizeIs(3), Each("r1")));
+  EXPECT_EQ(said_, "not taken yet, submitting it again: tracker test: no space left on the disk\n");
+}
+
+TEST_F(JobClientTest, WhoGivesUpIsToldThatTheJobMayBeQueued) {
+  tracker_.refusals = 100;
+  const absl::Status status = Submit(2).status();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("may be queued"), HasSubstr("hone jobs"),
+                                                   HasSubstr("tracker test: no space left on the disk")));
+  EXPECT_THAT(tracker_.requests, SizeIs(2));
+}
+
+TEST_F(JobClientTest, WhatIsRefusedForGoodIsNotSubmittedAgain) {
+  tracker_.refusals = 100;
+  tracker_.code = grpc::StatusCode::INVALID_ARGUMENT;
+  const absl::Status status = Submit(100).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("may be queued")));
+  EXPECT_THAT(tracker_.requests, SizeIs(1));
+  EXPECT_EQ(said_, "");
+}
+
+}  // namespace
+}  // namespace hone::cli
