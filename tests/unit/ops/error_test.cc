@@ -158,7 +158,8 @@ TEST(OpErrors, WhatWeDoNotSupport) {
                      14,
                      2},
                     "the activation 'Swirl'");
-  ExpectUnsupported({"RNN", {Counting({20000, 1, 1}), Counting({1, 1, 1}), Counting({1, 1, 1})}, {}, 14, 2}, "unrolled");
+  ExpectUnsupported({"RNN", {Counting({20000, 1, 1}), Counting({1, 1, 1}), Counting({1, 1, 1})}, {}, 14, 2},
+                    "unrolled");
   ExpectUnsupported({"NoSuchOperator", {x}}, "the operator is not supported");
 }
 
