@@ -42,6 +42,10 @@ ValueId AddValue(Graph& graph, std::string_view name_hint, TensorType type, Tens
   return id;
 }
 
+ValueId AddInts(Graph& graph, std::string_view name_hint, const std::vector<int64_t>& values) {
+  return AddConstant<int64_t>(graph, name_hint, ir::DType::kInt64, {static_cast<int64_t>(values.size())}, values);
+}
+
 absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node, const std::vector<std::string>& names) {
   if (node.name.empty()) node.name = fmt::format("{}_{}", node.op, graph.nodes.size());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -76,9 +80,12 @@ absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vecto
     const Value constant = graph.values[value];
     return AddValue(graph, constant.name, {constant.type.dtype, shape}, constant.data);
   }
-  const ValueId target =
-      AddConstant<int64_t>(graph, "shape", ir::DType::kInt64, {static_cast<int64_t>(shape.size())}, shape);
-  return AddOp(graph, "Reshape", {value, target}, {{"allowzero", int64_t{1}}});
+  return AddOp(graph, "Reshape", {value, AddInts(graph, "shape", shape)}, {{"allowzero", int64_t{1}}});
+}
+
+absl::StatusOr<ValueId> AddSlice(Graph& graph, ValueId value, int64_t axis, int64_t begin, int64_t end) {
+  const ValueId starts = AddInts(graph, "starts", {begin}), ends = AddInts(graph, "ends", {end});
+  return AddOp(graph, "Slice", {value, starts, ends, AddInts(graph, "axes", {axis})});
 }
 
 std::vector<std::vector<int>> Consumers(const Graph& graph) {

@@ -32,6 +32,9 @@ ValueId AddConstant(Graph& graph, std::string_view name_hint, ir::DType dtype, s
   return AddValue(graph, name_hint, {dtype, std::move(shape)}, std::move(bytes));
 }
 
+// A list of integers as operators take it: i64[n].
+ValueId AddInts(Graph& graph, std::string_view name_hint, const std::vector<int64_t>& values);
+
 // Appends the node. Each of its outputs that is not kAbsent (kNewValue, say) is replaced by a new value, which gets its
 // type from the operator and the name at its place in `names`, or one made of the node's. Returns node.outputs.
 inline constexpr ValueId kNewValue = -2;
@@ -41,6 +44,9 @@ absl::StatusOr<ValueId> AddOp(Graph& graph, std::string_view op, std::vector<Val
                               std::map<std::string, Attribute> attributes = {}, std::string_view domain = "");
 // Reshape to a shape with as many elements; the value itself if it has that shape already.
 absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vector<int64_t>& shape);
+
+// Slice: [begin, end) along the axis.
+absl::StatusOr<ValueId> AddSlice(Graph& graph, ValueId value, int64_t axis, int64_t begin, int64_t end);
 
 // Node indices that read each value, in order, once per node; graph outputs are not in it.
 std::vector<std::vector<int>> Consumers(const Graph& graph);

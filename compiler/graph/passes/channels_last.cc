@@ -83,10 +83,6 @@ std::vector<T> PermuteList(const std::vector<T>& list, size_t rank) {
   return permuted;
 }
 
-ValueId AddInts(Graph& graph, const std::vector<int64_t>& values) {
-  return AddConstant<int64_t>(graph, "axes", ir::DType::kInt64, {static_cast<int64_t>(values.size())}, values);
-}
-
 // A constant operand that broadcasts in the new order as it did in the old one.
 ValueId PermuteOperand(Graph& graph, ValueId id, size_t rank) {
   Value value = graph.values[id];
@@ -105,7 +101,7 @@ void MoveAxes(Graph& graph, Node& node, size_t rank) {
   for (int64_t& axis : axes) axis = MovedAxis(axis, rank);
   std::sort(axes.begin(), axes.end());
   if (Present(node, 1)) {
-    node.inputs[1] = AddInts(graph, axes);
+    node.inputs[1] = AddInts(graph, "axes", axes);
   } else if (!axes.empty()) {
     node.attributes["axes"] = axes;
   }
@@ -117,12 +113,12 @@ void MoveSlice(Graph& graph, Node& node, size_t rank) {
   if (Present(node, 3)) axes = ReadConstant<int64_t>(graph.values[node.inputs[3]]);
   for (int64_t& axis : axes) axis = MovedAxis(axis, rank);
   node.inputs.resize(std::max<size_t>(node.inputs.size(), 4), kAbsent);
-  node.inputs[3] = AddInts(graph, axes);
+  node.inputs[3] = AddInts(graph, "axes", axes);
 }
 
 void MovePads(Graph& graph, Node& node, size_t rank) {
   if (Present(node, 1)) {
-    node.inputs[1] = AddInts(graph, PermuteList(ReadConstant<int64_t>(graph.values[node.inputs[1]]), rank));
+    node.inputs[1] = AddInts(graph, "axes", PermuteList(ReadConstant<int64_t>(graph.values[node.inputs[1]]), rank));
   } else {
     node.attributes["pads"] = PermuteList(IntsAttribute(node, "pads"), rank);
   }
@@ -133,7 +129,7 @@ void MovePerDimension(Graph& graph, Node& node, size_t rank) {
     if (!Present(node, i)) continue;
     const Value value = graph.values[node.inputs[i]];
     if (value.type.dtype == ir::DType::kInt64) {
-      node.inputs[i] = AddInts(graph, PermuteList(ReadConstant<int64_t>(value), rank));
+      node.inputs[i] = AddInts(graph, "axes", PermuteList(ReadConstant<int64_t>(value), rank));
     } else {
       node.inputs[i] = AddConstant<float>(graph, value.name, value.type.dtype, value.type.shape,
                                           PermuteList(ReadConstant<float>(value), rank));

@@ -66,9 +66,7 @@ ValueId SplitWeights(Graph& graph, ValueId id, const Phases& phases) {
 
 absl::StatusOr<ValueId> Crop(Graph& graph, ValueId value, const Ints& shape) {
   if (graph.values[value].type.shape == shape) return value;
-  const int64_t rank = static_cast<int64_t>(shape.size());
-  const ValueId starts = AddConstant<int64_t>(graph, "starts", ir::DType::kInt64, {rank}, Ints(shape.size(), 0));
-  const ValueId ends = AddConstant<int64_t>(graph, "ends", ir::DType::kInt64, {rank}, shape);
+  const ValueId starts = AddInts(graph, "starts", Ints(shape.size(), 0)), ends = AddInts(graph, "ends", shape);
   return AddOp(graph, "Slice", {value, starts, ends});
 }
 

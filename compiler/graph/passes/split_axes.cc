@@ -18,11 +18,7 @@ using Values = std::vector<ValueId>;
 constexpr int64_t kShort = 512;  // an axis up to which the square costs less than the launches of blocks
 constexpr int64_t kBlock = 128;
 
-const Ints& ShapeOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
-
-ValueId AddInts(Graph& graph, std::string_view name, const Ints& numbers) {
-  return AddConstant<int64_t>(graph, name, ir::DType::kInt64, {static_cast<int64_t>(numbers.size())}, numbers);
-}
+const Ints& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
 
 // The shape with the axis cut into blocks.
 Ints Blocked(Ints shape, int64_t axis, int64_t blocks, int64_t block) {
@@ -35,11 +31,6 @@ Ints Blocked(Ints shape, int64_t axis, int64_t blocks, int64_t block) {
 Ints WithExtent(Ints shape, int64_t axis, int64_t extent) {
   shape[static_cast<size_t>(axis)] = extent;
   return shape;
-}
-
-absl::StatusOr<ValueId> SliceAxis(Graph& graph, ValueId value, int64_t axis, int64_t begin, int64_t end) {
-  const ValueId starts = AddInts(graph, "starts", {begin}), ends = AddInts(graph, "ends", {end});
-  return AddOp(graph, "Slice", {value, starts, ends, AddInts(graph, "axes", {axis})});
 }
 
 int64_t NormalAxis(int64_t axis, const Ints& shape) {
@@ -59,7 +50,7 @@ absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums)
 }
 
 absl::StatusOr<ValueId> SumUp(Graph& graph, ValueId value, const Sums& sums) {
-  const Ints shape = ShapeOf(graph, value);
+  const Ints shape = DimsOf(graph, value);
   const int64_t axis = sums.axis, extent = shape[static_cast<size_t>(axis)];
   if (extent <= kShort) return AddCumSum(graph, value, sums);
   const int64_t blocks = (extent + kBlock - 1) / kBlock;
@@ -77,7 +68,7 @@ absl::StatusOr<ValueId> SumUp(Graph& graph, ValueId value, const Sums& sums) {
   HONE_ASSIGN_OR_RETURN(value, AddOp(graph, "Add", {within, before}));
   HONE_ASSIGN_OR_RETURN(value, AddReshape(graph, value, WithExtent(shape, axis, blocks * kBlock)));
   if (extent % kBlock == 0) return value;
-  return SliceAxis(graph, value, axis, 0, extent);
+  return AddSlice(graph, value, axis, 0, extent);
 }
 
 absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
@@ -129,13 +120,13 @@ bool TakesFewOfMany(int64_t extent, const Choice& choice) {
 // Values and positions. What is behind the last whole block joins what blocks leave. Both keep the order of the axis
 // among equals, so that the first of these is taken as it would be of all.
 absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
-  const Ints shape = ShapeOf(graph, value);
+  const Ints shape = DimsOf(graph, value);
   const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];
   if (!TakesFewOfMany(extent, choice)) return AddTopK(graph, value, choice);
   const int64_t block = BlockFor(choice), blocks = extent / block, whole = blocks * block;
   const Ints left = WithExtent(shape, axis, blocks * choice.count);
 
-  HONE_ASSIGN_OR_RETURN(ValueId data, SliceAxis(graph, value, axis, 0, whole));
+  HONE_ASSIGN_OR_RETURN(ValueId data, AddSlice(graph, value, axis, 0, whole));
   HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, Blocked(shape, axis, blocks, block)));
   HONE_ASSIGN_OR_RETURN(const Values tops, AddTopK(graph, data, {axis + 1, choice.count, choice.largest, 1}));
   Ints firsts(static_cast<size_t>(blocks)), dims(shape.size() - static_cast<size_t>(axis) + 1, 1);
@@ -152,7 +143,7 @@ absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
     const ValueId places = AddConstant<int64_t>(graph, "rest", ir::DType::kInt64, rest_dims, rest);
     const ValueId rest_shape = AddInts(graph, "shape", WithExtent(shape, axis, extent - whole));
     HONE_ASSIGN_OR_RETURN(const ValueId expanded, AddOp(graph, "Expand", {places, rest_shape}));
-    HONE_ASSIGN_OR_RETURN(const ValueId tail, SliceAxis(graph, value, axis, whole, extent));
+    HONE_ASSIGN_OR_RETURN(const ValueId tail, AddSlice(graph, value, axis, whole, extent));
     HONE_ASSIGN_OR_RETURN(positions, AddOp(graph, "Concat", {positions, expanded}, {{"axis", axis}}));
     HONE_ASSIGN_OR_RETURN(candidates, AddOp(graph, "Concat", {candidates, tail}, {{"axis", axis}}));
   }
@@ -162,16 +153,16 @@ absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
 }
 
 absl::StatusOr<Values> SplitTopK(Graph& graph, const Node& node) {
-  const Ints& shape = ShapeOf(graph, node.inputs[0]);
+  const Ints& shape = DimsOf(graph, node.inputs[0]);
   const int64_t axis = NormalAxis(IntAttribute(node, "axis", -1), shape);
   const ValueId some = node.outputs[0] != kAbsent ? node.outputs[0] : node.outputs[1];
-  const int64_t count = ShapeOf(graph, some)[static_cast<size_t>(axis)];
+  const int64_t count = DimsOf(graph, some)[static_cast<size_t>(axis)];
   const Choice choice{axis, count, IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
   if (!TakesFewOfMany(shape[static_cast<size_t>(axis)], choice)) return Values{};
   return Take(graph, node.inputs[0], choice);
 }
 
-absl::StatusOr<Values> SplitAxis(Graph& graph, const Node& node) {
+absl::StatusOr<Values> SplitLongAxis(Graph& graph, const Node& node) {
   if (Is(node, "CumSum")) return SplitCumSum(graph, node);
   if (Is(node, "TopK")) return SplitTopK(graph, node);
   return Values{};
@@ -179,6 +170,6 @@ absl::StatusOr<Values> SplitAxis(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status SplitAxes(Graph& graph) { return ReplaceNodes(graph, SplitAxis); }
+absl::Status SplitAxes(Graph& graph) { return ReplaceNodes(graph, SplitLongAxis); }
 
 }  // namespace hone::graph

@@ -51,11 +51,7 @@ int64_t StepsOfPiece(int64_t steps) {
 // Replaces the input, if the node has it, by what it has at the index of the axis.
 absl::Status SliceInput(Graph& graph, Node& node, size_t input, int64_t axis, int64_t index) {
   if (!HasInput(node, input)) return absl::OkStatus();
-  const auto one = [&](std::string_view name, int64_t number) {
-    return AddConstant<int64_t>(graph, name, ir::DType::kInt64, {1}, {number});
-  };
-  const ValueId starts = one("starts", index), ends = one("ends", index + 1), axes = one("axes", axis);
-  HONE_ASSIGN_OR_RETURN(node.inputs[input], AddOp(graph, "Slice", {node.inputs[input], starts, ends, axes}));
+  HONE_ASSIGN_OR_RETURN(node.inputs[input], AddSlice(graph, node.inputs[input], axis, index, index + 1));
   return absl::OkStatus();
 }
 
@@ -69,14 +65,12 @@ absl::Status SubtractLengths(Graph& graph, const Node& node, int64_t steps, Node
 }
 
 // The parts of these extents that the value has along the axis, one after the other.
-absl::StatusOr<Values> SplitAxis(Graph& graph, ValueId value, int64_t axis, const Ints& extents) {
-  const int64_t count = static_cast<int64_t>(extents.size());
-  const ValueId sizes = AddConstant<int64_t>(graph, "sizes", ir::DType::kInt64, {count}, extents);
+absl::StatusOr<Values> CutAxis(Graph& graph, ValueId value, int64_t axis, const Ints& extents) {
   return AddNode(graph, {.name = {},
                          .op = "Split",
                          .domain = {},
                          .opset = kOwnOpset,
-                         .inputs = {value, sizes},
+                         .inputs = {value, AddInts(graph, "sizes", extents)},
                          .outputs = Values(extents.size(), kNewValue),
                          .attributes = {{"axis", axis}}});
 }
@@ -88,7 +82,7 @@ absl::StatusOr<Values> Chain(Graph& graph, const Node& node, bool reversed) {
   const size_t states = Is(node, "LSTM") ? 2 : 1;
   Ints sizes;  // in the order of the data
   for (int64_t left = steps; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, StepsOfPiece(steps)));
-  HONE_ASSIGN_OR_RETURN(const Values data, SplitAxis(graph, node.inputs[kData], TimeAxis(node), sizes));
+  HONE_ASSIGN_OR_RETURN(const Values data, CutAxis(graph, node.inputs[kData], TimeAxis(node), sizes));
   Node piece = node;
   piece.name.clear();
   piece.inputs.resize(std::max(piece.inputs.size(), kHidden + states), kAbsent);
@@ -153,7 +147,7 @@ bool CanSplit(const Graph& graph, const Node& node) {
          (!node.attributes.contains("activation_alpha") && !node.attributes.contains("activation_beta"));
 }
 
-absl::StatusOr<Values> Split(Graph& graph, const Node& node) {
+absl::StatusOr<Values> SplitRecurrence(Graph& graph, const Node& node) {
   if (!CanSplit(graph, node)) return Values{};
   if (StringAttribute(node, "direction", "forward") != "bidirectional") return ChainOfDirection(graph, node);
   Values outputs[2];
@@ -170,6 +164,6 @@ absl::StatusOr<Values> Split(Graph& graph, const Node& node) {
 
 }  // namespace
 
-absl::Status SplitRecurrences(Graph& graph) { return ReplaceNodes(graph, Split); }
+absl::Status SplitRecurrences(Graph& graph) { return ReplaceNodes(graph, SplitRecurrence); }
 
 }  // namespace hone::graph
