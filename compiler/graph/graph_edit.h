@@ -80,6 +80,9 @@ double FloatAttribute(const Node& node, const std::string& name, double fallback
 std::vector<int64_t> IntsAttribute(const Node& node, const std::string& name, std::vector<int64_t> fallback = {});
 std::string StringAttribute(const Node& node, const std::string& name, std::string_view fallback);
 
+// An axis that may be counted from the end, counted from the front.
+inline int64_t AxisFromFront(int64_t axis, size_t rank) { return axis < 0 ? axis + static_cast<int64_t>(rank) : axis; }
+
 // The elements of a constant as T (which must be the C++ type of its dtype).
 template <typename T>
 std::vector<T> ReadConstant(const Value& value) {

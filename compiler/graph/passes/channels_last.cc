@@ -70,9 +70,7 @@ bool WindowFits(const Graph& graph, const Node& node) {
 }
 
 // axis counted from the front, with the channels last.
-int64_t MovedAxis(int64_t axis, size_t rank) {
-  return ToChannelsFirst(rank)[axis < 0 ? axis + static_cast<int64_t>(rank) : axis];
-}
+int64_t MovedAxis(int64_t axis, size_t rank) { return ToChannelsFirst(rank)[AxisFromFront(axis, rank)]; }
 
 template <typename T>
 std::vector<T> PermuteList(const std::vector<T>& list, size_t rank) {

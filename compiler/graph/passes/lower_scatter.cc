@@ -58,7 +58,7 @@ Ints PlacesOfTuples(const ScatterShape& scatter, const Ints& indices) {
 // The same for a ScatterElements: where the update itself is, but for its index along the axis.
 Ints PlacesOfElements(const ScatterShape& scatter, const Ints& indices, int64_t axis) {
   const size_t rank = scatter.places.size();
-  const size_t indexed = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+  const size_t indexed = static_cast<size_t>(AxisFromFront(axis, rank));
   Ints places(indices.size(), 0);
   for (size_t k = 0; k < indices.size(); ++k) {
     int64_t rest = static_cast<int64_t>(k), stride = 1;

@@ -33,10 +33,6 @@ Ints WithExtent(Ints shape, int64_t axis, int64_t extent) {
   return shape;
 }
 
-int64_t NormalAxis(int64_t axis, const Ints& shape) {
-  return axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis;
-}
-
 // --- CumSum
 
 struct Sums {
@@ -77,7 +73,7 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
   const Value& axes = graph.values[node.inputs[1]];
   const int64_t given =
       axes.type.dtype == ir::DType::kInt32 ? ReadConstant<int32_t>(axes)[0] : ReadConstant<int64_t>(axes)[0];
-  const int64_t axis = NormalAxis(given, type.shape);
+  const int64_t axis = AxisFromFront(given, type.shape.size());
   if (type.shape[static_cast<size_t>(axis)] <= kShort) return Values{};
   const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
   if (ir::SizeOf(type.dtype) >= 4) {
@@ -154,7 +150,7 @@ absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
 
 absl::StatusOr<Values> SplitTopK(Graph& graph, const Node& node) {
   const Ints& shape = DimsOf(graph, node.inputs[0]);
-  const int64_t axis = NormalAxis(IntAttribute(node, "axis", -1), shape);
+  const int64_t axis = AxisFromFront(IntAttribute(node, "axis", -1), shape.size());
   const ValueId some = node.outputs[0] != kAbsent ? node.outputs[0] : node.outputs[1];
   const int64_t count = DimsOf(graph, some)[static_cast<size_t>(axis)];
   const Choice choice{axis, count, IntAttribute(node, "largest", 1), IntAttribute(node, "sorted", 1)};
