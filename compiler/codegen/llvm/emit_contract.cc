@@ -95,7 +95,7 @@ void Emitter::EmitMma(const ir::Contract& contract) {
   const auto b = EmitQuarterRow(contract.b, builder_.CreateAdd(column, times(t, quarter * contract.b.apart)), entry);
   const ir::Load& sum = *contract.sum.first.As<ir::Load>();
   llvm::Value* const first = Address(sum.buffer, sum.indices[0], builder_.getFloatTy());
-  std::vector<llvm::Value*> places, arguments = {row[0], next_row[0], row[1], next_row[1], b[0], b[1]};
+  Values places, arguments = {row[0], next_row[0], row[1], next_row[1], b[0], b[1]};
   for (const int64_t place : {int64_t{0}, int64_t{1}, contract.sum.stride, contract.sum.stride + 1}) {
     places.push_back(builder_.CreateConstGEP1_64(builder_.getFloatTy(), first, static_cast<uint64_t>(place)));
     auto* const load = builder_.CreateLoad(builder_.getFloatTy(), places.back());

@@ -69,8 +69,8 @@ void Emitter::EmitCopy(const ir::Copy& copy) {
   if (!async_copies_) return EmitStmt(ir::AsStore(copy));
   llvm::Type* const element = MemoryTypeOf(copy.buffer->dtype);
   const ir::Load& source = *copy.source.As<ir::Load>();
-  std::vector<llvm::Value*> arguments = {Address(copy.buffer, copy.indices[0], element),
-                                         Address(source.buffer, source.indices[0], element)};
+  Values arguments = {Address(copy.buffer, copy.indices[0], element),
+                      Address(source.buffer, source.indices[0], element)};
   const int64_t bytes = copy.count * ir::SizeOf(copy.buffer->dtype);
   const bool masked = copy.mask.defined();
   if (masked) {  // bytes that are read; zeros fill the rest
@@ -92,7 +92,7 @@ void Emitter::EmitGroupCopy(const ir::Copy& copy) {
       builder_.CreatePtrToInt(Address(copy.buffer, copy.indices[0], element), builder_.getInt32Ty());
   llvm::Value* const from =
       builder_.CreatePtrToInt(Address(source.buffer, source.indices[0], element), builder_.getInt64Ty());
-  std::vector<llvm::Value*> operands = {to, from, number(part), bundle};
+  Values operands = {to, from, number(part), bundle};
   const bool shared = copy.groups > 1;
   if (shared) {
     const auto groups = static_cast<uint64_t>(copy.groups);

@@ -7,6 +7,7 @@
 #include "compiler/codegen/llvm/emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/numeric.h"
+#include "compiler/ir/op_names.h"
 
 namespace hone::codegen {
 namespace {
@@ -222,7 +223,7 @@ llvm::Value* Emitter::EmitFloatBinary(const ir::Binary& binary, llvm::Value* a, 
     case ir::BinaryOp::kDiv:
       return builder_.CreateFDiv(a, b);
     case ir::BinaryOp::kMod:
-      return func_.grid.defined() ? EmitDeviceFmod(builder_, a, b) : builder_.CreateFRem(a, b);
+      return func_.grid.defined() ? EmitWideFmod(builder_, a, b) : builder_.CreateFRem(a, b);
     case ir::BinaryOp::kFloorDiv:
       return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
     case ir::BinaryOp::kFloorMod: {
@@ -458,7 +459,7 @@ llvm::Value* Emitter::EmitLoad(const ir::Load& load) {
 }
 
 llvm::Value* Emitter::EmitCall(const ir::Call& call) {
-  std::vector<llvm::Value*> args;
+  Values args;
   for (const ir::Expr& arg : call.args) args.push_back(EmitExpr(arg));
   const bool single = call.args[0].type().dtype == ir::DType::kFloat32;
   const bool inspects = call.function == ir::Intrinsic::kIsNan || call.function == ir::Intrinsic::kIsInf;
@@ -473,40 +474,36 @@ llvm::Value* Emitter::EmitCall(const ir::Call& call) {
     case ir::Intrinsic::kIsInf:
       return builder_.CreateFCmpOEQ(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args[0]),
                                     llvm::ConstantFP::getInfinity(args[0]->getType()));
-    case ir::Intrinsic::kExp:
-      return single ? EmitExp(builder_, args[0], scaling_) : CallLibm(call, args);
-    case ir::Intrinsic::kLog:
-      return single ? EmitLog(builder_, args[0]) : CallLibm(call, args);
-    case ir::Intrinsic::kTanh:
-      return single ? EmitTanh(builder_, args[0], scaling_) : CallLibm(call, args);
-    case ir::Intrinsic::kErf:
-      return single ? EmitErf(builder_, args[0], scaling_) : CallLibm(call, args);
-    case ir::Intrinsic::kSigmoid: {
-      if (single) return EmitSigmoid(builder_, args[0], scaling_);
-      const ir::Call exp{call.type, ir::Intrinsic::kExp, {}};
-      llvm::Value* one = llvm::ConstantFP::get(args[0]->getType(), 1.0);
-      return builder_.CreateFDiv(one, builder_.CreateFAdd(one, CallLibm(exp, {builder_.CreateFNeg(args[0])})));
-    }
     default:
-      return CallLibm(call, args);
+      return single ? EmitSingle(call, args) : EmitDouble(call, args);
   }
 }
 
-// One call of the C library per element.
-llvm::Value* Emitter::CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args) {
-  if (func_.grid.defined()) return EmitDeviceFunction(builder_, call.function, args);
-  static constexpr std::pair<ir::Intrinsic, const char*> kNames[] = {
-      {ir::Intrinsic::kExp, "exp"},    {ir::Intrinsic::kLog, "log"},     {ir::Intrinsic::kTanh, "tanh"},
-      {ir::Intrinsic::kErf, "erf"},    {ir::Intrinsic::kPow, "pow"},     {ir::Intrinsic::kSin, "sin"},
-      {ir::Intrinsic::kCos, "cos"},    {ir::Intrinsic::kTan, "tan"},     {ir::Intrinsic::kAsin, "asin"},
-      {ir::Intrinsic::kAcos, "acos"},  {ir::Intrinsic::kAtan, "atan"},   {ir::Intrinsic::kSinh, "sinh"},
-      {ir::Intrinsic::kCosh, "cosh"},  {ir::Intrinsic::kAsinh, "asinh"}, {ir::Intrinsic::kAcosh, "acosh"},
-      {ir::Intrinsic::kAtanh, "atanh"}};
-  std::string name;
-  for (const auto& [function, text] : kNames) {
-    if (function == call.function) name = text;
+llvm::Value* Emitter::EmitSingle(const ir::Call& call, const Values& args) {
+  llvm::Value* const value = EmitFunction(builder_, call.function, args[0], scaling_);
+  if (value == nullptr) return EmitWideFunction(builder_, call.function, args);
+  const bool turns = call.function == ir::Intrinsic::kSin || call.function == ir::Intrinsic::kCos ||
+                     call.function == ir::Intrinsic::kTan;
+  if (!turns || func_.grid.defined()) return value;
+  llvm::Value* const size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args[0]);
+  llvm::Value* const large = builder_.CreateFCmpOGE(size, llvm::ConstantFP::get(size->getType(), kMostAngle));
+  llvm::Value* const any = call.type.width == 1 ? large : builder_.CreateOrReduce(large);
+  llvm::Value* const exact = EmitGuarded(any, TypeOf(call.type), [&] { return CallLibm(call, args); });
+  return builder_.CreateSelect(large, exact, value);
+}
+
+llvm::Value* Emitter::EmitDouble(const ir::Call& call, const Values& args) {
+  if (call.function == ir::Intrinsic::kSigmoid) {
+    const ir::Call exp{call.type, ir::Intrinsic::kExp, {}};
+    llvm::Value* const one = llvm::ConstantFP::get(args[0]->getType(), 1.0);
+    return builder_.CreateFDiv(one, builder_.CreateFAdd(one, EmitDouble(exp, {builder_.CreateFNeg(args[0])})));
   }
-  HONE_CHECK(!name.empty());
+  return func_.grid.defined() ? EmitWideFunction(builder_, call.function, args) : CallLibm(call, args);
+}
+
+// One call of the C library per element; functions have its names.
+llvm::Value* Emitter::CallLibm(const ir::Call& call, const Values& args) {
+  std::string name(ir::Name(call.function));
   if (call.type.dtype == ir::DType::kFloat32) name += "f";
   llvm::Type* scalar = MemoryTypeOf(call.type.dtype);
   const std::vector<llvm::Type*> parameters(args.size(), scalar);
@@ -515,7 +512,7 @@ llvm::Value* Emitter::CallLibm(const ir::Call& call, const std::vector<llvm::Val
   if (call.type.width == 1) return builder_.CreateCall(callee, args);
   llvm::Value* result = llvm::PoisonValue::get(TypeOf(call.type));
   for (int i = 0; i < call.type.width; ++i) {
-    std::vector<llvm::Value*> element_args;
+    Values element_args;
     for (llvm::Value* arg : args) element_args.push_back(builder_.CreateExtractElement(arg, i));
     result = builder_.CreateInsertElement(result, builder_.CreateCall(callee, element_args), i);
   }

@@ -150,8 +150,7 @@ void Emitter::AwaitGroups() {
 
 // Assembly that lanes run together. Operands are integers, and floats that it changes, which come first: then the
 // result is a struct of as many. Else it is an i32, or nothing.
-llvm::Value* Emitter::EmitAssembly(const std::string& text, const std::vector<llvm::Value*>& operands,
-                                   llvm::Type* result) {
+llvm::Value* Emitter::EmitAssembly(const std::string& text, const Values& operands, llvm::Type* result) {
   std::string constraints, taken;
   std::vector<llvm::Type*> types;
   for (const llvm::Value* operand : operands) {
@@ -207,7 +206,7 @@ bool Emitter::EmitTurns(const ir::For& loop) {
   });
   if (!others) return false;
   const std::string name = loop.var + "\nvalue";  // no Var of the func has a line's end
-  std::vector<llvm::Value*> values;
+  Values values;
   ForEachTurn(loop, [&] { values.push_back(EmitExpr(store->value)); });
   size_t next = 0;
   ForEachTurn(loop, [&] {
@@ -281,7 +280,7 @@ llvm::Value* Emitter::EmitParts(const ir::BufferNode& buffer, llvm::Value* addre
                                 llvm::Align align, llvm::Value* mask) {
   const int64_t size = ir::SizeOf(buffer.dtype), count = vector->getNumElements();
   const int64_t together = size == 1 && align < llvm::Align(kWidestAccess) ? kWidestAccess / 2 : kWidestAccess / size;
-  std::vector<llvm::Value*> parts;
+  Values parts;
   for (int64_t first = 0; first < count; first += together) {
     const int64_t elements = std::min(together, count - first), bytes = first * size;
     auto* const type = llvm::FixedVectorType::get(vector->getElementType(), static_cast<unsigned>(elements));

@@ -159,12 +159,12 @@ llvm::Value* Emitter::EmitDescriptor(const ir::MatrixOperand& operand, const ir:
 
 // What a lane has of a, which is that of all products: of its two rows, of the first chunk and the second, one number
 // each. In the bits behind those that count is something.
-std::vector<llvm::Value*> Emitter::LoadRounded(const Product& product) {
+Values Emitter::LoadRounded(const Product& product) {
   const ir::MatrixOperand& a = product.contract->a;
   const ir::Buffer& buffer = BufferOf(a);
   const ir::TensorInstructionEntry& entry = EntryOf(product.contract->instruction);
   const ir::Expr own = product.a + ir::FloorMod(ir::MakeVar(ir::kLaneVar), ir::Expr(ir::kLanesOfRow));
-  std::vector<llvm::Value*> factors;
+  Values factors;
   for (const int64_t behind : {int64_t{0}, a.stride, a.apart, a.stride + a.apart}) {
     const ir::Expr place = ir::Simplify(own + ir::Expr(behind), ranges_);
     auto* const load = builder_.CreateLoad(builder_.getFloatTy(), Address(buffer, place, builder_.getFloatTy()));
@@ -176,7 +176,7 @@ std::vector<llvm::Value*> Emitter::LoadRounded(const Product& product) {
 
 // The text of all instructions; what it takes beside sums, registers and descriptors, are `factors`.
 std::string Emitter::SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
-                                   std::vector<llvm::Value*>* factors) {
+                                   Values* factors) {
   const auto take = [&](llvm::Value* factor) {
     factors->push_back(factor);
     return fmt::format("${}", 2 * registers.size() + factors->size() - 1);
@@ -208,14 +208,13 @@ std::string Emitter::SpellProducts(std::span<const Product> products, const std:
 }
 
 // Assembly that changes the sums, and takes `more`; the sums after it.
-std::vector<llvm::Value*> Emitter::EmitOnSums(const std::string& text, const std::vector<llvm::Value*>& sums,
-                                              std::span<llvm::Value* const> more) {
-  std::vector<llvm::Value*> arguments = sums;
+Values Emitter::EmitOnSums(const std::string& text, const Values& sums, std::span<llvm::Value* const> more) {
+  Values arguments = sums;
   arguments.insert(arguments.end(), more.begin(), more.end());
   llvm::Type* const changed =
       llvm::StructType::get(context_, std::vector<llvm::Type*>(sums.size(), builder_.getFloatTy()));
   llvm::Value* const call = EmitAssembly(text, arguments, sums.empty() ? nullptr : changed);
-  std::vector<llvm::Value*> after;
+  Values after;
   for (unsigned i = 0; i < sums.size(); ++i) after.push_back(builder_.CreateExtractValue(call, i));
   return after;
 }
@@ -233,10 +232,10 @@ void Emitter::BeginProducts(std::span<const Product> products) {
   for (const Product& product : products) sums.places.insert(product.sums.begin(), product.sums.end());
   std::map<int64_t, size_t> registers;
   for (const int64_t place : sums.places) registers.try_emplace(place, registers.size());
-  std::vector<llvm::Value*> factors;
+  Values factors;
   const std::string text = SpellProducts(products, registers, &factors);
-  std::vector<llvm::Value*> places;
-  const std::vector<llvm::Value*> values = EmitOnSums(text, LoadSums(sums, &places), factors);
+  Values places;
+  const Values values = EmitOnSums(text, LoadSums(sums, &places), factors);
   StoreSums(sums, values, places);
   const auto same = std::ranges::find_if(
       running_, [&](const Sums& other) { return other.buffer == sums.buffer && ir::Equal(other.first, sums.first); });
@@ -248,9 +247,9 @@ void Emitter::BeginProducts(std::span<const Product> products) {
   emitted_.clear();
 }
 
-std::vector<llvm::Value*> Emitter::LoadSums(const Sums& sums, std::vector<llvm::Value*>* places) {
+Values Emitter::LoadSums(const Sums& sums, Values* places) {
   llvm::Value* const first = Address(sums.buffer, sums.first, builder_.getFloatTy());
-  std::vector<llvm::Value*> values;
+  Values values;
   for (const int64_t place : sums.places) {
     places->push_back(builder_.CreateConstGEP1_64(builder_.getFloatTy(), first, static_cast<uint64_t>(place)));
     auto* const load = builder_.CreateLoad(builder_.getFloatTy(), places->back());
@@ -278,7 +277,7 @@ void Emitter::EmitSettle(const ir::Settle& settle) {
     EmitAssembly(text, {});
     return;
   }
-  std::vector<llvm::Value*> values, places;
+  Values values, places;
   for (const Sums& sums : running_) std::ranges::copy(LoadSums(sums, &places), std::back_inserter(values));
   values = EmitOnSums(text, values, {});
   size_t from = 0;

@@ -206,8 +206,7 @@ void Emitter::EmitParallel(const ir::For& loop) {
   llvm::Type* slot = builder_.getInt64Ty();
   llvm::Value* extent = EmitExpr(loop.extent);
   std::vector<std::string> captured;
-  std::vector<llvm::Value*> slots = {builder_.CreatePtrToInt(buffers_, slot),
-                                     builder_.CreatePtrToInt(workspace_, slot)};
+  Values slots = {builder_.CreatePtrToInt(buffers_, slot), builder_.CreatePtrToInt(workspace_, slot)};
   for (const auto& [name, value] : variables_) {
     captured.push_back(name);
     slots.push_back(value);

@@ -36,7 +36,7 @@ bool Follows(const ir::Load& load, const ir::Load& first, int64_t distance, cons
 }
 
 // rows[i][j] becomes rows[j][i], by exchanging ever smaller blocks off the diagonal. As many rows as elements in each.
-void Transpose(llvm::IRBuilder<>& builder, std::vector<llvm::Value*>* rows) {
+void Transpose(llvm::IRBuilder<>& builder, Values* rows) {
   const size_t n = rows->size();
   std::vector<int> picks[2] = {std::vector<int>(n), std::vector<int>(n)};
   for (size_t d = n / 2; d > 0; d /= 2) {
@@ -65,7 +65,7 @@ void Emitter::LoadTransposed(const std::vector<const ir::Load*>& loads) {
   std::vector<llvm::Constant*> wanted;
   for (size_t i = 0; i < static_cast<size_t>(ramp.width); ++i) wanted.push_back(builder_.getInt1(i < loads.size()));
   llvm::Value* address = Address(first.buffer, ramp.base, element);
-  std::vector<llvm::Value*> rows;
+  Values rows;
   for (int lane = 0; lane < ramp.width; ++lane) {
     llvm::Value* row = builder_.CreateConstInBoundsGEP1_64(
         element, address, static_cast<uint64_t>(lane * *ir::ConstantValue(ramp.stride)));

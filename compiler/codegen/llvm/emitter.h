@@ -25,6 +25,8 @@
 
 namespace hone::codegen {
 
+using Values = std::vector<llvm::Value*>;
+
 class Emitter {
  public:
   // fuse: multiply-adds may be contracted. All must outlive the emitter.
@@ -70,8 +72,7 @@ class Emitter {
   void EmitBarrier();
   void MeetGroup();
   void AwaitGroups();
-  llvm::Value* EmitAssembly(const std::string& text, const std::vector<llvm::Value*>& operands,
-                            llvm::Type* result = nullptr);
+  llvm::Value* EmitAssembly(const std::string& text, const Values& operands, llvm::Type* result = nullptr);
   void EmitPrefetch(const ir::Prefetch& prefetch);
   void EmitUnrolled(const ir::For& loop);
   bool EmitTurns(const ir::For& loop);
@@ -113,18 +114,17 @@ class Emitter {
   void BeginProducts(std::span<const Product> products);
   void CommitProducts();
   void EmitSettle(const ir::Settle& settle);
-  std::vector<llvm::Value*> LoadSums(const Sums& sums, std::vector<llvm::Value*>* places);
+  Values LoadSums(const Sums& sums, Values* places);
   void StoreSums(const Sums& sums, std::span<llvm::Value* const> values, std::span<llvm::Value* const> places);
-  std::vector<llvm::Value*> EmitOnSums(const std::string& text, const std::vector<llvm::Value*>& sums,
-                                       std::span<llvm::Value* const> more);
+  Values EmitOnSums(const std::string& text, const Values& sums, std::span<llvm::Value* const> more);
   static bool ShareRows(const Product& x, const Product& y);
   static bool GoTogether(const Product& x, const Product& y);
   static const ir::Buffer& SumOf(const Product& product);
   void GatherProducts(const ir::Stmt& s, std::vector<Product>* products);
   std::pair<size_t, int64_t> Together(std::span<const Product> products) const;
   std::string SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
-                            std::vector<llvm::Value*>* factors);
-  std::vector<llvm::Value*> LoadRounded(const Product& product);
+                            Values* factors);
+  Values LoadRounded(const Product& product);
   void NumberFours();
   llvm::Value* EmitDescriptor(const ir::MatrixOperand& operand, const ir::Expr& first, int64_t blocks_apart);
 
@@ -152,7 +152,9 @@ class Emitter {
   llvm::Value* EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::FixedVectorType* vector);
   llvm::Value* EmitStridedLoad(const ir::Load& load, llvm::Value* address, llvm::FixedVectorType* vector, int stride);
   llvm::Value* EmitCall(const ir::Call& call);
-  llvm::Value* CallLibm(const ir::Call& call, const std::vector<llvm::Value*>& args);
+  llvm::Value* EmitSingle(const ir::Call& call, const Values& args);
+  llvm::Value* EmitDouble(const ir::Call& call, const Values& args);
+  llvm::Value* CallLibm(const ir::Call& call, const Values& args);
   llvm::Value* Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element);
   llvm::Value* EmitSwizzled(const ir::BufferNode& buffer, const ir::Expr& index);
   llvm::Type* TypeOf(ir::Type type);

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <numbers>
+#include <utility>
 
 namespace hone::codegen {
 namespace {
@@ -49,22 +51,6 @@ llvm::Value* EmitScalef(Builder& b, llvm::Value* x, llvm::Value* n) {
   const auto intrinsic =
       width == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
   return b.CreateIntrinsic(intrinsic, {}, {x, n, x, b.getInt8(0xff)});
-}
-
-}  // namespace
-
-// Of equal or unordered numbers the max of x86 is the second, so that both orders together say all: the exponent of a
-// NaN survives the or, and of two zeros, which differ in their signs alone, the result is negative if both are. Signs
-// are copied as those of floats: an accumulator that is stored as an integer and loaded as a float would not be kept in
-// a register.
-llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
-  llvm::Type* ints = x->getType()->getWithNewType(b.getIntNTy(x->getType()->getScalarSizeInBits()));
-  const auto max = [&](llvm::Value* first, llvm::Value* second) {
-    return b.CreateBitCast(b.CreateSelect(b.CreateFCmpOGT(first, second), first, second), ints);
-  };
-  llvm::Value *one = max(x, y), *other = max(y, x);
-  return WithSignOf(b, b.CreateBitCast(b.CreateOr(one, other), x->getType()),
-                    b.CreateBitCast(b.CreateAnd(one, other), x->getType()));
 }
 
 // exp(x) = 2^n * exp(r), n = round(x / ln 2), |r| <= ln 2 / 2. 2^n in two factors reaches the denormals.
@@ -129,7 +115,7 @@ llvm::Value* EmitTanh(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Value* small = Fma(b, b.CreateFMul(p, square), x, x);
   llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a), scaling);
   llvm::Value* large = b.CreateFSub(Const(x, 1.0), b.CreateFDiv(Const(x, 2.0), b.CreateFAdd(e, Const(x, 1.0))));
-  return b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 0.625)), small, WithSignOf(b, large, x));
+  return WithSignOf(b, b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 0.625)), small, large), x);  // of -0, too
 }
 
 llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x, Scaling scaling) {
@@ -152,6 +138,146 @@ llvm::Value* EmitErf(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Value* large = WithSignOf(b, b.CreateFSub(Const(x, 1.0), tail), x);
   llvm::Value* result = b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 1.0)), small, large);
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
+}
+
+// x less whole quarter turns, |r| <= pi / 4, and how many they are, modulo 2^32. In f64, where two parts of a quarter
+// turn suffice for all floats next to a multiple of it: of |x| < 2^50.
+struct Angle {
+  llvm::Value *r, *quarters;
+};
+Angle ReduceAngle(Builder& b, llvm::Value* x) {
+  llvm::Value* wide = b.CreateFPCast(x, x->getType()->getWithNewType(b.getDoubleTy()));
+  llvm::Value* beside = Const(wide, 0x1.8p52);  // floats there are whole numbers, and their last bits are the number
+  llvm::Value* shifted = Fma(b, wide, Const(wide, 2 / std::numbers::pi), beside);
+  llvm::Value* n = b.CreateFSub(shifted, beside);
+  llvm::Value* r = Fma(b, n, Const(wide, -1.5707963267948966), wide);
+  r = Fma(b, n, Const(wide, -6.123233995736766e-17), r);
+  llvm::Value* bits = b.CreateBitCast(shifted, wide->getType()->getWithNewType(b.getInt64Ty()));
+  return {b.CreateFPCast(r, x->getType()), b.CreateTrunc(bits, IntLike(b, x))};
+}
+
+// sin(r), cos(r), |r| <= pi / 4. The sum alone would lose the sign of -0.
+std::pair<llvm::Value*, llvm::Value*> SineAndCosine(Builder& b, llvm::Value* r) {
+  llvm::Value* z = b.CreateFMul(r, r);
+  llvm::Value* p = Polynomial(b, z, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1});
+  llvm::Value* q = Polynomial(b, z, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2});
+  return {WithSignOf(b, Fma(b, b.CreateFMul(p, z), r, r), r),
+          Fma(b, b.CreateFMul(q, z), z, Fma(b, z, Const(z, -0.5), Const(z, 1.0)))};
+}
+
+llvm::Value* HasBit(Builder& b, llvm::Value* integer, uint32_t bit) {
+  return b.CreateICmpNE(b.CreateAnd(integer, bit), llvm::Constant::getNullValue(integer->getType()));
+}
+
+llvm::Value* NegatedIf(Builder& b, llvm::Value* condition, llvm::Value* x) {
+  return b.CreateSelect(condition, b.CreateFNeg(x), x);
+}
+
+// asin(|x|) or, of |x| > 0.5, asin of sqrt((1 - |x|) / 2), which is half of acos(|x|).
+struct ArcSine {
+  llvm::Value *angle, *is_half;
+};
+ArcSine EmitArcSine(Builder& b, llvm::Value* x) {
+  llvm::Value* a = Abs(b, x);
+  llvm::Value* large = b.CreateFCmpOGT(a, Const(x, 0.5));
+  llvm::Value* z = b.CreateSelect(large, Fma(b, a, Const(x, -0.5), Const(x, 0.5)), b.CreateFMul(a, a));
+  llvm::Value* s = b.CreateSelect(large, b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, z), a);
+  llvm::Value* p =
+      Polynomial(b, z, {4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1});
+  return {Fma(b, b.CreateFMul(p, z), s, s), large};
+}
+
+constexpr double kHalfPi = 0x1.921fb6p0, kHalfPiRest = -4.37113883e-8;  // f32 of pi / 2, and what it lacks
+
+llvm::Value* EmitSine(Builder& b, llvm::Value* x, int quarters) {
+  const Angle angle = ReduceAngle(b, x);
+  const auto [sine, cosine] = SineAndCosine(b, angle.r);
+  llvm::Value* turn = b.CreateAdd(angle.quarters, llvm::ConstantInt::get(angle.quarters->getType(), quarters));
+  return NegatedIf(b, HasBit(b, turn, 2), b.CreateSelect(HasBit(b, turn, 1), cosine, sine));
+}
+
+llvm::Value* EmitTangent(Builder& b, llvm::Value* x) {
+  const Angle angle = ReduceAngle(b, x);
+  const auto [sine, cosine] = SineAndCosine(b, angle.r);
+  llvm::Value* odd = HasBit(b, angle.quarters, 1);
+  return NegatedIf(b, odd, b.CreateFDiv(b.CreateSelect(odd, cosine, sine), b.CreateSelect(odd, sine, cosine)));
+}
+
+llvm::Value* EmitAsin(Builder& b, llvm::Value* x) {
+  const auto [angle, is_half] = EmitArcSine(b, x);
+  llvm::Value* rest = Fma(b, angle, Const(x, -2.0), Const(x, kHalfPiRest));
+  return WithSignOf(b, b.CreateSelect(is_half, b.CreateFAdd(Const(x, kHalfPi), rest), angle), x);
+}
+
+llvm::Value* EmitAcos(Builder& b, llvm::Value* x) {
+  const auto [angle, is_half] = EmitArcSine(b, x);
+  llvm::Value* twice = b.CreateFAdd(angle, angle);
+  llvm::Value* negative = b.CreateFCmpOLT(x, Const(x, 0.0));
+  llvm::Value* obtuse = b.CreateFAdd(Const(x, 2 * kHalfPi), b.CreateFSub(Const(x, 2 * kHalfPiRest), twice));
+  llvm::Value* right = b.CreateFAdd(Const(x, kHalfPi), b.CreateFSub(Const(x, kHalfPiRest), WithSignOf(b, angle, x)));
+  return b.CreateSelect(is_half, b.CreateSelect(negative, obtuse, twice), right);
+}
+
+// By the tangents of an eighth and three eighths of a half turn: atan(a) is that of -1 / a or (a - 1) / (a + 1) beside
+// a half or a quarter of it.
+llvm::Value* EmitAtan(Builder& b, llvm::Value* x) {
+  llvm::Value *a = Abs(b, x), *one = Const(x, 1.0), *zero = Const(x, 0.0);
+  llvm::Value* large = b.CreateFCmpOGT(a, Const(x, 2.414213562373095));
+  llvm::Value* middle = b.CreateFCmpOGT(a, Const(x, 0.4142135623730950));
+  const auto pick = [&](llvm::Value* of_large, llvm::Value* of_middle, llvm::Value* of_small) {
+    return b.CreateSelect(large, of_large, b.CreateSelect(middle, of_middle, of_small));
+  };
+  llvm::Value* t = b.CreateFDiv(pick(Const(x, -1.0), b.CreateFSub(a, one), a), pick(a, b.CreateFAdd(a, one), one));
+  llvm::Value* beside = pick(Const(x, kHalfPi), Const(x, kHalfPi / 2), zero);
+  llvm::Value* z = b.CreateFMul(t, t);
+  llvm::Value* p = Polynomial(b, z, {8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1});
+  llvm::Value* rest = Fma(b, beside, Const(x, kHalfPiRest / kHalfPi), Fma(b, b.CreateFMul(p, z), t, t));
+  return WithSignOf(b, b.CreateFAdd(beside, rest), x);
+}
+
+}  // namespace
+
+llvm::Value* EmitFunction(Builder& b, ir::Intrinsic function, llvm::Value* x, Scaling scaling) {
+  switch (function) {
+    case ir::Intrinsic::kExp:
+      return EmitExp(b, x, scaling);
+    case ir::Intrinsic::kLog:
+      return EmitLog(b, x);
+    case ir::Intrinsic::kTanh:
+      return EmitTanh(b, x, scaling);
+    case ir::Intrinsic::kErf:
+      return EmitErf(b, x, scaling);
+    case ir::Intrinsic::kSigmoid:
+      return EmitSigmoid(b, x, scaling);
+    case ir::Intrinsic::kSin:
+      return EmitSine(b, x, 0);
+    case ir::Intrinsic::kCos:
+      return EmitSine(b, x, 1);
+    case ir::Intrinsic::kTan:
+      return EmitTangent(b, x);
+    case ir::Intrinsic::kAsin:
+      return EmitAsin(b, x);
+    case ir::Intrinsic::kAcos:
+      return EmitAcos(b, x);
+    case ir::Intrinsic::kAtan:
+      return EmitAtan(b, x);
+    default:
+      return nullptr;
+  }
+}
+
+// Of equal or unordered numbers the max of x86 is the second, so that both orders together say all: the exponent of a
+// NaN survives the or, and of two zeros, which differ in their signs alone, the result is negative if both are. Signs
+// are copied as those of floats: an accumulator that is stored as an integer and loaded as a float would not be kept in
+// a register.
+llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
+  llvm::Type* ints = x->getType()->getWithNewType(b.getIntNTy(x->getType()->getScalarSizeInBits()));
+  const auto max = [&](llvm::Value* first, llvm::Value* second) {
+    return b.CreateBitCast(b.CreateSelect(b.CreateFCmpOGT(first, second), first, second), ints);
+  };
+  llvm::Value *one = max(x, y), *other = max(y, x);
+  return WithSignOf(b, b.CreateBitCast(b.CreateOr(one, other), x->getType()),
+                    b.CreateBitCast(b.CreateAnd(one, other), x->getType()));
 }
 
 llvm::Value* EmitHalfMore(Builder& builder, llvm::Value* x, int bits) {

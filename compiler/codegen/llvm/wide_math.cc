@@ -69,8 +69,16 @@ class Formulas {
   llvm::Value* Power2(llvm::Value* exponent) {
     return b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(exponent, Whole(1023)), Whole(52)), type_);
   }
-  llvm::Value* ToInt(llvm::Value* x) {
-    return b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {IntType(), type_}, {x});
+  // The whole number next to x * y, as a float and as an integer: beside 1.5 * 2^52 floats are whole numbers, and their
+  // last bits are the number. |x * y| < 2^51, else neither is of use.
+  struct Rounded {
+    llvm::Value *number, *integer;
+  };
+  Rounded Round(llvm::Value* x, double y) {
+    llvm::Value* const beside = Const(0x1.8p52);
+    llvm::Value* const shifted = Fma(x, Const(y), beside);
+    return {Sub(shifted, beside),
+            b_.CreateSub(b_.CreateBitCast(shifted, IntType()), b_.CreateBitCast(beside, IntType()))};
   }
 
   llvm::IRBuilder<>& b_;
@@ -85,10 +93,9 @@ constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.908214929270
 // 2^n * exp(r), |r| <= ln 2 / 2; 2^n in two factors reaches the denormals.
 llvm::Value* Formulas::Exp(llvm::Value* x) {
   llvm::Value* const clamped = If(Less(x, -746), Const(-746), If(b_.CreateFCmpOGT(x, Const(710)), Const(710), x));
-  llvm::Value* const n = Unary(llvm::Intrinsic::roundeven, Mul(clamped, Const(std::numbers::log2e)));
+  const auto [n, whole] = Round(clamped, std::numbers::log2e);
   llvm::Value* const r = Fma(n, Const(-kLn2Low), Fma(n, Const(-kLn2High), clamped));
   llvm::Value* const e = Series(r, 14, [](int k) { return 1 / Factorial(k); });
-  llvm::Value* const whole = ToInt(n);
   llvm::Value* const half = b_.CreateAShr(whole, Whole(1));
   return Mul(Mul(e, Power2(half)), Power2(b_.CreateSub(whole, half)));
 }
@@ -190,7 +197,7 @@ llvm::Value* Formulas::Pow(llvm::Value* x, llvm::Value* y) {
 
 // x less n quarter turns, in three parts, each rounded once; then the series of sine or cosine.
 llvm::Value* Formulas::Sine(llvm::Value* x, int quarters) {
-  llvm::Value* const n = Unary(llvm::Intrinsic::roundeven, Mul(x, Const(2 / std::numbers::pi)));
+  const auto [n, whole] = Round(x, 2 / std::numbers::pi);
   llvm::Value* r = x;
   for (const double part : {1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33}) {
     r = Fma(n, Const(-part), r);
@@ -199,7 +206,7 @@ llvm::Value* Formulas::Sine(llvm::Value* x, int quarters) {
   const auto sign = [](int k) { return k % 2 == 0 ? 1.0 : -1.0; };
   llvm::Value* const sine = Mul(r, Series(square, 10, [&](int k) { return sign(k) / Factorial(2 * k + 1); }));
   llvm::Value* const cosine = Series(square, 10, [&](int k) { return sign(k) / Factorial(2 * k); });
-  llvm::Value* const turn = b_.CreateAdd(ToInt(n), Whole(quarters));
+  llvm::Value* const turn = b_.CreateAdd(whole, Whole(quarters));
   const auto bit = [&](int64_t mask) { return b_.CreateICmpNE(b_.CreateAnd(turn, Whole(mask)), Whole(0)); };
   llvm::Value* const value = If(bit(1), cosine, sine);
   return If(bit(2), b_.CreateFNeg(value), value);
@@ -284,15 +291,14 @@ llvm::Value* Widened(llvm::IRBuilder<>& builder, llvm::Value* x) {
 
 }  // namespace
 
-llvm::Value* EmitDeviceFunction(llvm::IRBuilder<>& builder, ir::Intrinsic function,
-                                std::span<llvm::Value* const> args) {
+llvm::Value* EmitWideFunction(llvm::IRBuilder<>& builder, ir::Intrinsic function, std::span<llvm::Value* const> args) {
   llvm::Value* const x = Widened(builder, args[0]);
   Formulas formulas(builder, x);
   llvm::Value* const y = args.size() > 1 ? Widened(builder, args[1]) : nullptr;
   return builder.CreateFPCast(Evaluate(formulas, function, x, y), args[0]->getType());
 }
 
-llvm::Value* EmitDeviceFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y) {
+llvm::Value* EmitWideFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y) {
   llvm::Value* const wide = Widened(builder, x);
   return builder.CreateFPCast(Formulas(builder, wide).Fmod(wide, Widened(builder, y)), x->getType());
 }
