@@ -23,6 +23,7 @@
 #include "base/host_lock.h"
 #include "base/identity.h"
 #include "base/one_line.h"
+#include "base/resource_limit.h"
 #include "base/standard_streams.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
@@ -406,5 +407,6 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hone::FillStandardStreams();
+  hone::FailBeyondMostFileBytes();
   return hone::agent::Main(argc, argv);
 }

@@ -283,5 +283,6 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hone::FillStandardStreams();
+  hone::FailBeyondMostFileBytes();
   return hone::tracker::Main(argc, argv);
 }

@@ -36,13 +36,14 @@ absl::Status Checked(int code, const char* what) {
 class Matrix {
  public:
   static absl::StatusOr<Matrix> Create(const std::vector<const Features*>& rows) {
+    const size_t width = rows.empty() ? kFeatureCount : rows.front()->size();
     std::vector<float> values;
-    values.reserve(rows.size() * kFeatureCount);
+    values.reserve(rows.size() * width);
     for (const Features* row : rows) values.insert(values.end(), row->begin(), row->end());
     Matrix matrix;
-    HONE_RETURN_IF_ERROR(Checked(
-        XGDMatrixCreateFromMat_omp(values.data(), rows.size(), kFeatureCount, std::nanf(""), &matrix.handle_, kThreads),
-        "take the features"));
+    HONE_RETURN_IF_ERROR(
+        Checked(XGDMatrixCreateFromMat_omp(values.data(), rows.size(), width, std::nanf(""), &matrix.handle_, kThreads),
+                "take the features"));
     return matrix;
   }
   Matrix(Matrix&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}

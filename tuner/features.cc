@@ -186,6 +186,29 @@ void WriteNest(const NestFacts& facts, const NestCost& cost, const target::Targe
   for (size_t i = 0; i < std::min(kAccesses, accesses.size()); ++i) WriteAccess(facts, *accesses[i], out);
 }
 
+// What the loops of copies and instructions let overlap, and who shares it: the same for all nests that have any.
+void WriteOverlap(const schedule::State& state, FeatureWriter& out) {
+  int64_t buffers = 1, running = 0, copied = 0, groups = 1, outputs = 0, steps = 0;
+  bool by_group = false, merged = false;
+  for (const schedule::Nest& nest : state.nests) {
+    for (const schedule::Loop& loop : nest.loops) {
+      buffers = std::max(buffers, loop.buffers);
+      running = std::max(running, loop.running);
+    }
+    copied = std::max(copied, nest.copy);
+    groups = std::max(groups, nest.copy_groups);
+    by_group |= nest.IsCopiedByGroup();
+    merged |= nest.MergedLoop() != nullptr;
+    if (!nest.instruction.has_value()) continue;
+    const ir::TensorInstructionEntry& entry = ir::EntryOf(*nest.instruction);
+    outputs = entry.m * entry.n * entry.lanes;
+    steps = entry.k;
+  }
+  for (const int64_t count : {buffers, running, copied, groups, outputs, steps}) out.Log(static_cast<double>(count));
+  out.Flag(by_group);
+  out.Flag(merged);
+}
+
 struct Totals {
   double flops = 0, useful_flops = 0, bytes = 0, workspace = 0, packed = 0, local = 0, code = 0, dispatch = 0;
   double l2 = 0, l3 = 0, memory = 0;
@@ -226,7 +249,7 @@ Features ExtractFeatures(const schedule::State& state, const target::Target& tar
   const double seconds = PredictSeconds(costs);
   const Totals t = Sum(state, nests, costs);
 
-  FeatureWriter out(kFeatureCount);
+  FeatureWriter out(kFeatureCount + kLaneFeatures);
   out.Plain(std::log(seconds));
   out.Log(t.flops);
   out.Plain(std::min(8.0, Ratio(t.flops, t.useful_flops)));
@@ -248,6 +271,7 @@ Features ExtractFeatures(const schedule::State& state, const target::Target& tar
     if (n < order.size()) WriteNest(nests[order[n]], costs[order[n]], target, out);
     out.PadTo(kWhole + (n + 1) * kPerNest);
   }
+  if (target.HasLanes()) WriteOverlap(state, out);
   return out.Take();
 }
 

@@ -20,7 +20,9 @@ using Features = std::vector<float>;
 inline constexpr size_t kDraftLogSeconds = 0;
 // The logarithm to base 2 of 1 + the bytes that stages take that are computed inside loops.
 inline constexpr size_t kLogLocalBytes = 10;
+// Of a target without lanes; one with lanes has kLaneFeatures more, of what overlaps.
 extern const size_t kFeatureCount;
+inline constexpr size_t kLaneFeatures = 8;
 
 Features ExtractFeatures(const schedule::State& state, const target::Target& target);
 

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "base/identity.h"
 #include "base/one_line.h"
+#include "base/resource_limit.h"
 #include "base/standard_streams.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
@@ -264,5 +265,6 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hone::FillStandardStreams();
+  hone::FailBeyondMostFileBytes();
   return hone::tuner::Main(argc, argv);
 }

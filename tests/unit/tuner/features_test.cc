@@ -70,8 +70,30 @@ TEST_P(EveryWorkload, RandomCandidatesForLanesHaveFiniteFeatures) {
     const auto candidate = space::Build(workload, target, space::Fitting(workload, target), chooser);
     if (!candidate.ok()) continue;
     const Features features = ExtractFeatures(candidate->state, target);
-    ASSERT_EQ(features.size(), kFeatureCount);
+    ASSERT_EQ(features.size(), kFeatureCount + kLaneFeatures);
     for (size_t f = 0; f < features.size(); ++f) ASSERT_TRUE(std::isfinite(features[f])) << "feature " << f;
+  }
+}
+
+// Candidates that differ in one decision of what overlaps are not the same to a model that learns.
+TEST(Features, TellWhatOverlaps) {
+  const auto workload = ir::ParseWorkload(R"(workload "matmul"
+input x: f16[1024,1024] in [-1, 1]
+const w: f16[1024,1024] in [-1, 1]
+t: f32[1024,1024] over i:1024, j:1024 = sum k:1024 of f32(x[i, k]) * f32(w[k, j])
+output t
+)");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const target::Target target = target::ParseTarget("cuda:sm_90a").value();
+  const auto features_of = [&](const space::Decisions& decisions) {
+    space::Chooser chooser(&decisions);
+    const auto candidate = space::Build(*workload, target, space::Fitting(*workload, target), chooser);
+    EXPECT_TRUE(candidate.ok()) << candidate.status();
+    return candidate.ok() ? ExtractFeatures(candidate->state, target) : Features();
+  };
+  for (const std::string_view name : {"running", "buffers", "sharing", "together"}) {
+    const auto with = [&](int64_t value) { return features_of({{std::string(name), value}}); };
+    EXPECT_NE(with(0), with(2)) << name;
   }
 }
 
