@@ -98,6 +98,7 @@ export interface JobWorkload {
   share_before: number | null;
   share_after: number | null;
   schedule: string;
+  trouble: string;
 }
 
 /** GET /api/v1/devices */

@@ -70,6 +70,13 @@ export function instant(text: string | number | null | undefined): string {
   );
 }
 
+/** Labels and options as they were given: "rpi4 room=lab". */
+export function pairs(entries: Record<string, string>): string {
+  return Object.entries(entries)
+    .map(([name, value]) => (value === '' ? name : `${name}=${value}`))
+    .join(' ');
+}
+
 /** The beginning of a digest or an id. */
 export function short(text: string, letters = 12): string {
   return text.length > letters ? `${text.slice(0, letters)}…` : text;

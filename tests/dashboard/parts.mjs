@@ -33,6 +33,10 @@ const parts = await import(
 );
 const { format } = parts;
 
+test('labels are as they were given', () => {
+  assert.equal(format.pairs({ rpi4: '', room: 'lab' }), 'rpi4 room=lab');
+});
+
 test('events come apart wherever the stream is cut', () => {
   const stream = 'id: b-1\nevent: reset\ndata: {}\n\n: \n\nid: b-2\nevent: change\ndata: {"jobs":1}\n\n';
   for (let cut = 0; cut <= stream.length; ++cut) {

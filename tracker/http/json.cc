@@ -71,7 +71,8 @@ Json WorkloadToJson(const v1::WorkloadSpec& spec, const v1::WorkloadProgress& pr
           {"gflops", Maybe(has_best, has_best ? spec.flops() / best * 1e-9 : 0)},
           {"share_before", Maybe(before > 0 && progress.has_default_seconds(), Total(spec, usual) / before)},
           {"share_after", Maybe(after > 0 && has_best, Total(spec, best) / after)},
-          {"schedule", progress.best_schedule()}};
+          {"schedule", progress.best_schedule()},
+          {"trouble", progress.trouble()}};
 }
 
 Json WorkloadsToJson(const v1::Job& job) {

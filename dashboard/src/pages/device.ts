@@ -2,7 +2,7 @@
 import { ApiError, ask } from '../api';
 import type { Drift } from '../api_types';
 import { h } from '../dom';
-import { count, instant, number, percent } from '../format';
+import { count, instant, number, pairs, percent } from '../format';
 import { addressOf } from '../links';
 import type { Page, Window } from '../page';
 import { withParameters } from '../parameters';
@@ -165,12 +165,7 @@ export function devicePage(window: Window): Page {
             ['Threads', count(d.threads)],
             ['Clock governed by', d.governor],
             ['Target', d.target],
-            [
-              'Labels',
-              Object.entries(d.labels)
-                .map(([label, value]) => `${label}=${value}`)
-                .join(' '),
-            ],
+            ['Labels', pairs(d.labels)],
             ['Last seen', instant(d.last_seen)],
             ['Comes back at the earliest', d.retry_at ? instant(d.retry_at) : ''],
             [

@@ -2,7 +2,7 @@
 import { act, ApiError, ask } from '../api';
 import type { Change, JobDetail, JobWorkload } from '../api_types';
 import { h } from '../dom';
-import { count, duration, instant, milliseconds, number, percent, short, speedup, words } from '../format';
+import { count, duration, instant, milliseconds, number, pairs, percent, short, speedup, words } from '../format';
 import { addressOf } from '../links';
 import { may, type Page, sparingly, type Window } from '../page';
 import { type Column, table } from '../table';
@@ -19,6 +19,7 @@ function workloadColumns(job: JobDetail): Column<JobWorkload>[] {
       cell: (w) => [
         link(addressOf.workload(w.digest, { job: job.job, target: job.target }), w.operator || short(w.digest)),
         h('span', { class: 'note block' }, short(w.digest, 8)),
+        w.trouble ? h('span', { class: 'block' }, `not measured: ${w.trouble}`) : '',
       ],
     },
     { name: 'Calls', number: true, by: (w) => w.count, cell: (w) => count(w.count) },
@@ -41,11 +42,6 @@ function workloadColumns(job: JobDetail): Column<JobWorkload>[] {
     { name: 'Trials', number: true, by: (w) => w.trials, cell: (w) => count(w.trials) },
   ];
 }
-
-const listed = (entries: Record<string, string>) =>
-  Object.entries(entries)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(' ');
 
 export function jobPage(window: Window): Page {
   const id = window.path[1]!;
@@ -178,8 +174,8 @@ export function jobPage(window: Window): Page {
             ['Target', job.target],
             ['Threads', count(job.threads)],
             ['Devices', job.devices.join(', ') || 'any that fits'],
-            ['Labels', listed(job.labels)],
-            ['Options', listed(job.options)],
+            ['Labels', pairs(job.labels)],
+            ['Options', pairs(job.options)],
             ['Priority', String(job.priority)],
             ['Seed', String(job.seed)],
             ['Tuners that took it', count(job.attempts)],

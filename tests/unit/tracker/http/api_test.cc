@@ -89,6 +89,7 @@ class ApiTest : public SiteTest {
     workload->set_best_seconds(0.001);
     workload->set_roofline_share(0.25);
     workload->set_best_schedule("split");
+    workload->set_trouble("no compiler");
     progress.set_latency_before_seconds(0.004);
     progress.set_latency_after_seconds(0.001);
     const auto response = Await<v1::ReportProgressResponse>(
@@ -168,6 +169,7 @@ TEST_F(ApiTest, AJobTellsWhereItStandsAndWhatItsWorkloadsTake) {
   EXPECT_EQ(workload["best_ms"], 1);
   EXPECT_EQ(workload["roofline_ms"], 0.25);
   EXPECT_EQ(workload["share_before"], 1);
+  EXPECT_EQ(workload["trouble"], "no compiler");
   EXPECT_EQ(Get("/api/v1/jobs/none").status, 404);
 }
 
