@@ -24,8 +24,9 @@ namespace hone::tracker {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -283,7 +284,9 @@ TEST_F(PostTest, EndsWhenItIsToldToStop) {
             }).value();
   const NoticeUrl url = ParseNoticeUrl("http://localhost:" + std::to_string(server_->port())).value();
   const auto post = [&] { return PostJson(url, "{}", absl::Seconds(20), stop.get_token()); };
-  EXPECT_THAT(std::string(post().message()), HasSubstr("told to stop before it could read the answer"));
+  // The server may have all before the sender knows that it sent all.
+  EXPECT_THAT(std::string(post().message()), AnyOf(HasSubstr("told to stop before it could read the answer"),
+                                                   HasSubstr("told to stop before it could send")));
   over.set_value();
   server_->Stop();
   EXPECT_THAT(std::string(post().message()), HasSubstr("told to stop before it could find its address"));
