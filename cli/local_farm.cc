@@ -31,8 +31,20 @@ std::filesystem::path OwnFolder() {
   return self.parent_path();
 }
 
+// That a program's log takes nothing more, as on a full disk, where it does not: what the program said last is missing
+// in it then. An empty line more does no harm.
+std::string Unwritable(const std::filesystem::path& path) {
+  const int log = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const bool written = log >= 0 && write(log, "\n", 1) == 1;
+  const int reason = errno;
+  if (log >= 0) close(log);
+  return written
+             ? ""
+             : fmt::format("; not all that it said could be written to {}: {}", path.string(), std::strerror(reason));
+}
+
 // ": " and the last lines that were written from byte `begin` on, but for what is logged of a program that goes on;
-// empty where there is nothing else, as of one that was killed.
+// empty where there is nothing else, as of one that was killed. Then whether more could not be written.
 std::string LastErrors(const std::filesystem::path& path, std::uintmax_t begin) {
   std::ifstream file(path);
   file.seekg(static_cast<std::streamoff>(begin));
@@ -44,7 +56,7 @@ std::string LastErrors(const std::filesystem::path& path, std::uintmax_t begin) 
     errors.push_back(std::move(line));
     if (errors.size() > 3) errors.pop_front();
   }
-  return errors.empty() ? "" : fmt::format(": {}", fmt::join(errors, "\n"));
+  return (errors.empty() ? "" : fmt::format(": {}", fmt::join(errors, "\n"))) + Unwritable(path);
 }
 
 std::string Ending(int status) {

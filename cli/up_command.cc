@@ -11,6 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
+#include "base/folder_path.h"
 #include "base/host_lock.h"
 #include "base/private_folder.h"
 #include "base/status.h"
@@ -40,8 +41,7 @@ absl::StatusOr<std::filesystem::path> StateFolder(const UpOptions& options) {
     folder = records.parent_path() / "farm";
   }
   std::error_code error;
-  folder = std::filesystem::absolute(folder, error).lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();  // "farm/"
+  folder = FolderPath(std::filesystem::absolute(folder, error));
   if (!error) std::filesystem::create_directories(folder.parent_path(), error);
   if (!error && mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) error = {errno, std::generic_category()};
   if (error) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/folder_path.h"
 #include "base/home_folder.h"
 #include "base/private_folder.h"
 #include "base/status.h"
@@ -53,7 +54,7 @@ TlsFiles FilesIn(const std::filesystem::path& folder) { return {folder / "identi
 
 absl::Status MakeFolder(const std::filesystem::path& folder) {
   std::error_code error;
-  const std::filesystem::path parent = std::filesystem::absolute(folder, error).lexically_normal().parent_path();
+  const std::filesystem::path parent = FolderPath(std::filesystem::absolute(folder, error)).parent_path();
   std::filesystem::create_directories(parent, error);
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::UnavailableError(fmt::format("cannot make {}: {}", folder.string(), std::strerror(errno)));

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/folder_path.h"
 #include "base/status.h"
 #include "records/database.h"
 #include "records/schema.h"
@@ -44,15 +45,23 @@ absl::Status SystemError(std::string_view what, const fs::path& path, const std:
 
 // What nobody writes to.
 constexpr char kImmutable[] = "immutable=1";
+constexpr char kCheck[] = "PRAGMA integrity_check(1)";
+
+absl::Status CopyAndCheck(const records::Connection& source, const records::DatabaseKind& kind, const fs::path& to) {
+  HONE_RETURN_IF_ERROR(records::CreateSecret(to, kind));
+  HONE_RETURN_IF_ERROR(source.CopyTo(to));
+  HONE_ASSIGN_OR_RETURN(const records::Connection copy, records::OpenToCopy(to, kind, kImmutable));
+  return records::RunCheck(copy, kCheck);
+}
 
 // A copy as of now of the file into one that is not there; then the copy is read and checked.
 absl::Status CopyDatabase(const fs::path& from, const records::DatabaseKind& kind, std::string_view uri_parameters,
                           const fs::path& to) {
   HONE_ASSIGN_OR_RETURN(const records::Connection source, records::OpenToCopy(from, kind, uri_parameters));
-  HONE_RETURN_IF_ERROR(records::CreateSecret(to, kind));
-  HONE_RETURN_IF_ERROR(source.CopyTo(to));
-  HONE_ASSIGN_OR_RETURN(const records::Connection copy, records::OpenToCopy(to, kind, kImmutable));
-  return records::RunCheck(copy, "PRAGMA integrity_check(1)");
+  const absl::Status copied = CopyAndCheck(source, kind, to);
+  // The error shall name the file that was copied, which stays, and not the copy, which is removed.
+  if (absl::IsDataLoss(copied)) HONE_RETURN_IF_ERROR(records::RunCheck(source, kCheck));
+  return copied;
 }
 
 absl::Status MoveFile(const fs::path& from, const fs::path& to) {
@@ -83,9 +92,38 @@ absl::Status SetAside(const fs::path& file, std::vector<fs::path>* replaced) {
   return absl::OkStatus();
 }
 
+// What is to take the file's place.
+fs::path FreshName(const fs::path& file) { return file.string() + ".restored"; }
+
+void RemoveFresh(const std::vector<Copied>& all) {
+  std::error_code ignored;
+  for (const Copied& each : all) {
+    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
+      fs::remove(FreshName(each.file).string() + suffix, ignored);
+    }
+  }
+}
+
+absl::Status CopyFresh(const fs::path& from, const std::vector<Copied>& all) {
+  for (const Copied& each : all) {
+    HONE_RETURN_IF_ERROR(records::CloseToOthers(each.file, each.kind));  // it stays, beside the restored one
+    HONE_RETURN_IF_ERROR(CopyDatabase(from / each.name, each.kind, kImmutable, FreshName(each.file)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PutInPlace(const std::vector<Copied>& all, std::vector<fs::path>* replaced) {
+  for (const Copied& each : all) {
+    HONE_RETURN_IF_ERROR(SetAside(each.file, replaced));
+    HONE_RETURN_IF_ERROR(MoveFile(FreshName(each.file), each.file));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::Status MakeBackup(const TrackerFiles& files, const fs::path& to) {
+absl::Status MakeBackup(const TrackerFiles& files, const fs::path& given) {
+  const fs::path to = FolderPath(given);
   if (fs::exists(to)) {
     return absl::AlreadyExistsError(fmt::format("{} is there already; name a new folder for the copy", to.string()));
   }
@@ -96,13 +134,13 @@ absl::Status MakeBackup(const TrackerFiles& files, const fs::path& to) {
   if (mkdir(unfinished.c_str(), 0700) != 0) {
     return SystemError("make the folder", unfinished, std::error_code(errno, std::generic_category()));
   }
+  absl::Status made;
   for (const Copied& each : FilesOf(files)) {
-    const absl::Status copied = CopyDatabase(each.file, each.kind, "", unfinished / each.name);
-    if (copied.ok()) continue;
-    fs::remove_all(unfinished, error);
-    return copied;
+    if (made.ok()) made = CopyDatabase(each.file, each.kind, "", unfinished / each.name);
   }
-  return MoveFile(unfinished, to);
+  if (made.ok()) made = MoveFile(unfinished, to);
+  if (!made.ok()) fs::remove_all(unfinished, error);
+  return made;
 }
 
 absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std::vector<fs::path>* replaced) {
@@ -115,19 +153,12 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
                           records::WriteLock::Acquire(each.file, each.kind.what, "stop the tracker, and restore then"));
     locks.push_back(std::move(lock));
   }
+  RemoveFresh(all);  // of one that was killed
   // All copies first, so that a damaged one or a full disk changes nothing.
-  for (const Copied& each : all) {
-    HONE_RETURN_IF_ERROR(records::CloseToOthers(each.file, each.kind));  // it stays, beside the restored one
-    const fs::path fresh = each.file.string() + ".restored";
-    std::error_code ignored;
-    fs::remove(fresh, ignored);
-    HONE_RETURN_IF_ERROR(CopyDatabase(from / each.name, each.kind, kImmutable, fresh));
-  }
-  for (const Copied& each : all) {
-    HONE_RETURN_IF_ERROR(SetAside(each.file, replaced));
-    HONE_RETURN_IF_ERROR(MoveFile(each.file.string() + ".restored", each.file));
-  }
-  return absl::OkStatus();
+  absl::Status done = CopyFresh(from, all);
+  if (done.ok()) done = PutInPlace(all, replaced);
+  RemoveFresh(all);
+  return done;
 }
 
 }  // namespace hone::tracker

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -53,7 +55,9 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
   file << address << "\n";
   file.close();
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    return absl::UnavailableError(fmt::format("cannot write the port file {}", path));
+    return absl::UnavailableError(
+        fmt::format("cannot write the port file {}: {}; name one in a folder that is there and may be written", path,
+                    std::strerror(errno)));
   }
   return absl::OkStatus();
 }

@@ -43,8 +43,10 @@ absl::Status BadToken(const std::string& id, const std::string& what) {
 }
 
 absl::Status Revoked(const std::string& name) {
-  return absl::UnauthenticatedError(fmt::format(
-      "the certificate of '{}' was revoked; join again with a new token, if an admin of the farm gives you one", name));
+  return absl::UnauthenticatedError(
+      fmt::format("the certificate of '{}' was revoked; an admin of the farm may give you a token to join again with, "
+                  "or, where certificates come from elsewhere, one with another name",
+                  name));
 }
 
 std::string Spelled(Role role) { return std::string(Name(role)); }
@@ -89,8 +91,10 @@ absl::Status Register::Admit(const FarmIdentity& identity, const pki::Certificat
 
 absl::Status Register::AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now) {
   if (now >= facts.until) {
-    return absl::UnauthenticatedError(fmt::format("the certificate of '{}' ended at {}; join again with a new token",
-                                                  identity.name, absl::FormatTime(facts.until, absl::UTCTimeZone())));
+    return absl::UnauthenticatedError(fmt::format(
+        "the certificate of '{}' ended at {}; join again with a new token, or, where certificates come from elsewhere, "
+        "with a newer one",
+        identity.name, absl::FormatTime(facts.until, absl::UTCTimeZone())));
   }
   known_->Bind(1, facts.serial);
   known_->Bind(2, identity.name);

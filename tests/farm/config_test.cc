@@ -19,6 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kServiceConfig[] = HONE_SOURCE_DIR "/packaging/tracker/tracker.conf";
+constexpr char kServiceUnit[] = HONE_SOURCE_DIR "/packaging/tracker/hone-tracker.service";
 
 class ConfigTest : public testing::Test {
  protected:
@@ -62,6 +63,26 @@ TEST_F(ConfigTest, WhatIsNotUnderstoodEndsIt) {
   EXPECT_EQ(Run({"--config", Write("config = \"another\"\n")}), 2);
   EXPECT_EQ(Run({"--config", folder_ / "none"}), 2);
   EXPECT_THAT(said_, HasSubstr("File does not exist"));
+}
+
+TEST_F(ConfigTest, AFileThatCannotBeWrittenIsNamedWithTheReason) {
+  const std::string file = folder_ / "none/address";
+  EXPECT_EQ(
+      Run({"--listen", "unix:" + (folder_ / "socket").string(), "--records", folder_ / "records", "--port-file", file}),
+      1);
+  EXPECT_THAT(said_, HasSubstr("cannot write the port file " + file + ": No such file or directory; name one"));
+}
+
+// What stands there after a '#' works as it is: the service makes the folder.
+TEST_F(ConfigTest, TheServiceMakesTheFoldersThatItsFileNames) {
+  std::stringstream file, unit;
+  file << std::ifstream(kServiceConfig).rdbuf();
+  unit << std::ifstream(kServiceUnit).rdbuf();
+  const std::string text = file.str();
+  const std::regex folder("\"/run/([^/\"]+)/");
+  for (std::sregex_iterator at(text.begin(), text.end(), folder), end; at != end; ++at) {
+    EXPECT_THAT(unit.str(), HasSubstr("\nRuntimeDirectory=" + (*at)[1].str() + "\n"));
+  }
 }
 
 // Each of them, as it stands there or after the '#', is taken.

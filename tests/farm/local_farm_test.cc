@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <filesystem>
@@ -115,6 +117,22 @@ TEST(LocalFarmTest, AnAgentThatCannotBeginIsTold) {
       EXPECT_THAT(std::string(status.message()), ::testing::Not(::testing::HasSubstr("toaster")));
     }
   }
+}
+
+// As on a full disk, where neither records nor a log take anything.
+TEST(LocalFarmTest, ALogThatCannotBeWrittenIsTold) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  const auto farm = cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .state = folder.path()});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(std::string(farm.status().message()),
+            "the tracker ended with status 1; not all that it said could be written to " +
+                (folder / "hone-tracker.log").string() + ": File too large");
 }
 
 }  // namespace

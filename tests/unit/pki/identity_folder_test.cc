@@ -28,6 +28,7 @@ TEST(IdentityFolder, KeepsOthersOut) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::filesystem::path own = folder / "a" / "b";
   ASSERT_TRUE(MakeFolder(own).ok());
+  EXPECT_TRUE(MakeFolder(folder / "new/other/").ok()) << "as a shell completes it";
   EXPECT_EQ(ModeOf(own), 0700u);
   ASSERT_TRUE(WriteFile(own / "key", "secret").ok());
   EXPECT_EQ(ModeOf(own / "key"), 0600u);

@@ -18,7 +18,9 @@ namespace hone::tracker {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class BackupTest : public testing::Test {
  protected:
@@ -35,6 +37,20 @@ class BackupTest : public testing::Test {
   }
   int64_t Records() {
     return records::Store::Open(folder_ / "records.db", records::OpenMode::kReadOnly).value()->Summarize()->records;
+  }
+  // Of copies that were not finished.
+  int Left() {
+    int left = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
+      const std::string name = entry.path().filename();
+      left += name.find(".restored") != std::string::npos || name.find(".unfinished") != std::string::npos ? 1 : 0;
+    }
+    return left;
+  }
+  void Damage(const fs::path& file) {
+    std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+    bytes.seekp(3 * 4096);
+    bytes << std::string(4096, '\x5A');
   }
   size_t Jobs() { return FarmState::Open(folder_ / "state", absl::Now())->TakeJobs(absl::Now())->size(); }
   absl::Status Restore() {
@@ -99,19 +115,38 @@ TEST_F(BackupTest, WithoutDatabasesThereIsNoCopy) {
   const absl::Status status = MakeBackup(files_, folder_ / "copy");
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_FALSE(fs::exists(folder_ / "copy"));
-  EXPECT_FALSE(fs::exists(folder_ / "copy.unfinished"));
+  EXPECT_EQ(Left(), 0);
+}
+
+// As a shell completes it.
+TEST_F(BackupTest, TheFolderMayHaveASlashAtItsEnd) {
+  Store(0, 1);
+  ASSERT_EQ(MakeBackup(files_, folder_ / "new/copy/"), absl::OkStatus());
+  EXPECT_TRUE(fs::exists(folder_ / "new/copy/state.db"));
+  EXPECT_TRUE(absl::IsAlreadyExists(MakeBackup(files_, folder_ / "new/copy/")));
+  EXPECT_EQ(Left(), 0);
+  EXPECT_EQ(RestoreBackup(folder_ / "new/copy/", files_, &replaced_), absl::OkStatus());
+}
+
+TEST_F(BackupTest, ADamagedFileIsNamedAndNotItsCopy) {
+  Store(0, 20);
+  Damage(files_.state);
+  const absl::Status status = MakeBackup(files_, folder_ / "copy");
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("/state is damaged"), Not(HasSubstr("unfinished"))));
+  EXPECT_EQ(Left(), 0);
 }
 
 TEST_F(BackupTest, ADamagedCopyChangesNothing) {
   Store(0, 20);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
   Store(20, 21);
-  std::fstream bytes(folder_ / "copy/state.db", std::ios::binary | std::ios::in | std::ios::out);
-  bytes.seekp(3 * 4096);
-  bytes << std::string(4096, '\x5A');
-  bytes.close();
-  EXPECT_TRUE(absl::IsDataLoss(Restore()));
+  Damage(folder_ / "copy/state.db");
+  const absl::Status status = Restore();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("copy/state.db is damaged"), Not(HasSubstr(".restored"))));
   EXPECT_TRUE(replaced_.empty());
+  EXPECT_EQ(Left(), 0);
   EXPECT_EQ(Records(), 21 * kRowsOfStep);
   EXPECT_EQ(Jobs(), 21u);
 }
@@ -123,6 +158,7 @@ TEST_F(BackupTest, ACopyOfANewerHoneIsRefused) {
   ASSERT_EQ(raw->Execute("PRAGMA user_version = 99"), absl::OkStatus());
   EXPECT_THAT(std::string(Restore().message()), HasSubstr("newer Hone"));
   EXPECT_EQ(Jobs(), 1u);
+  EXPECT_EQ(Left(), 0) << "of the records, which come first";
 }
 
 // A log that lies beside a file from elsewhere would be taken for its own.
