@@ -47,7 +47,7 @@ void Checker::Look(const tracker::Farm& farm, absl::Time now) {
   lost_ = counters.leases_lost();
   CheckLeases(farm);
   CheckWaits(farm, now);
-  NoteQuarantines(farm, now);
+  NoteHealth(farm, now);
 }
 
 // A piece has at most one live lease, and a device too; both sides agree on which.
@@ -182,9 +182,14 @@ void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended,
   }
 }
 
-void Checker::NoteQuarantines(const tracker::Farm& farm, absl::Time now) {
+void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
   for (const v1::Device& device : farm.devices().List({}, now)) {
     const std::string name = tracker::NameOf(device.agent_id(), device.state().device_id());
+    // A check of the golden kernel counts once; no two of them take equally long.
+    const auto& seconds = device.record().golden_seconds();
+    if (std::set<double>(seconds.begin(), seconds.end()).size() != static_cast<size_t>(seconds.size())) {
+      world_->Violate(fmt::format("one check of the golden kernel of {} was counted twice", name));
+    }
     if (!tracker::InQuarantine(device.record())) {
       quarantines_.erase(name);
       const auto stored = stored_quarantines_.find(name);

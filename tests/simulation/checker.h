@@ -73,7 +73,7 @@ class Checker {
   void CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now);
   void Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now);
   void End(const tracker::Farm& farm, const std::set<std::string>& ended, absl::Time now);
-  void NoteQuarantines(const tracker::Farm& farm, absl::Time now);
+  void NoteHealth(const tracker::Farm& farm, absl::Time now);
   void MustBeRecorded(const v1::LeaseResult& result, const std::string& batch_id, const std::string& why);
 
   struct Quarantine {

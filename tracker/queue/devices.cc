@@ -75,7 +75,7 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
     auto known = agent.devices.extract(state.device_id());
     Device& device = devices[state.device_id()];
     if (!known.empty()) device = std::move(known.mapped());
-    TakeState(agent, device, state, new_boot, now);
+    TakeState(agent, device, state, now);
   }
   for (auto& [id, device] : agent.devices) {
     if (!device.lease_id.empty()) agent.orphaned_leases.push_back(device.lease_id);
@@ -84,12 +84,11 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
   return &agent;
 }
 
-void DeviceRegistry::TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, bool new_boot,
-                               absl::Time now) {
-  const bool new_check = state.has_golden() && (new_boot || state.golden().number() > device.state.golden().number());
+void DeviceRegistry::TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, absl::Time now) {
   device.state = state;
-  if (!new_check) return;
-  TakeCheck(HealthOf(NameOf(agent.id, state.device_id())), state.golden(), now, options_);
+  const std::string name = NameOf(agent.id, state.device_id());
+  if (!state.has_golden() || !NoteCheck(health_[name], agent.boot_id, state.golden())) return;
+  TakeCheck(HealthOf(name), state.golden(), now, options_);
   device.may_ask_again = now + options_.cooling_check;
 }
 
@@ -269,6 +268,7 @@ void DeviceRegistry::DescribeHealth(const Agent& agent, const Device& device, ab
   const auto known = health_.find(NameOf(agent.id, device.state.device_id()));
   if (known != health_.end()) {
     *proto.mutable_record() = known->second;
+    proto.mutable_record()->clear_counted();
     const Baseline baseline = BaselineOf(known->second);
     proto.set_golden_baseline_seconds(baseline.median);
     proto.set_golden_baseline_mad_seconds(baseline.mad);

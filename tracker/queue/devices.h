@@ -116,7 +116,7 @@ class DeviceRegistry {
   uint64_t NextEpoch() { return incarnation_ << 32 | ++next_epoch_; }
   void DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const;
   v1::HealthRecord& HealthOf(const std::string& name);  // to be changed, and then stored
-  void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, bool new_boot, absl::Time now);
+  void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, absl::Time now);
 
   std::map<std::string, std::string> drained_;      // agent id to reason; also of agents not known yet
   std::map<std::string, v1::HealthRecord> health_;  // by name; also of devices that are away

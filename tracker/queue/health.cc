@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "base/median.h"
@@ -12,6 +14,8 @@
 
 namespace hone::tracker {
 namespace {
+
+constexpr int kCountedProcesses = 8;  // of an agent: calls of older ones come no more
 
 // The wait doubles with every quarantine, until enough was measured in peace.
 void Quarantine(v1::HealthRecord& health, const std::string& why, absl::Duration wait, absl::Time now,
@@ -110,6 +114,21 @@ void Forgive(v1::HealthRecord& health) {
   health.set_recent_troubles(recent == 0 ? 0 : recent & (recent - 1));
 }
 
+bool NoteCheck(v1::HealthRecord& health, const std::string& boot_id, const v1::GoldenCheck& check) {
+  auto& counted = *health.mutable_counted();
+  auto newest =
+      std::find_if(counted.begin(), counted.end(), [&](const auto& known) { return known.boot_id() == boot_id; });
+  if (newest == counted.end()) {
+    if (counted.size() == kCountedProcesses) counted.erase(counted.begin());
+    counted.Add()->set_boot_id(boot_id);
+    newest = std::prev(counted.end());
+  } else if (check.number() <= newest->number()) {
+    return false;
+  }
+  newest->set_number(check.number());
+  return true;
+}
+
 void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options) {
   const bool was_cooling = !health.cooling_reason().empty();
   const double drift = check.passed() ? DriftOf(health, check, options) : 0;
@@ -154,7 +173,11 @@ void GiveBackCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time 
   *health.mutable_cooling_since() = ToProto(std::min(now, FromProto(health.cooling_since()) + stall));
 }
 
-void Release(v1::HealthRecord& health) { health = v1::HealthRecord(); }
+void Release(v1::HealthRecord& health) {
+  v1::HealthRecord released;
+  *released.mutable_counted() = health.counted();
+  health = std::move(released);
+}
 
 void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options) {
   if (InQuarantine(health) && now >= FromProto(health.retry_at())) EndQuarantine(health, options);

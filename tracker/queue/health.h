@@ -23,6 +23,9 @@ void CountTrouble(v1::HealthRecord& health, const std::string& why, absl::Time n
 // The newest trouble turned out to be a candidate's.
 void Forgive(v1::HealthRecord& health);
 
+// Whether that check, of a process of the device's agent, is to be taken; then it is noted. Agents tell their newest
+// one with every call, so that it comes again, and to a restarted tracker too.
+bool NoteCheck(v1::HealthRecord& health, const std::string& boot_id, const v1::GoldenCheck& check);
 // Takes a check that was not taken before: failure, drift and heat; the end of quarantine and of cooling down,
 // and quarantine for what cools down for too long.
 void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options);
@@ -32,7 +35,7 @@ void TakeTemperature(v1::HealthRecord& health, std::optional<double> celsius, co
 // For one that cools down: the tracker stood still for so long, and could not hear that it was cool.
 void GiveBackCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time now);
 
-// By hand: forgets everything, the baseline too.
+// By hand: forgets everything, the baseline too, but for which checks were taken.
 void Release(v1::HealthRecord& health);
 // Where there is no golden kernel to end a quarantine, time does.
 void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options);

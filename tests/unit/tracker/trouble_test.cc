@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "tests/farm/builders.h"
 #include "tests/farm/fake_agent.h"
 #include "tracker/queue/farm.h"
@@ -31,6 +34,14 @@ class TroubleTest : public FarmFixture {
       agent.Finish(answer.response.leases(0));
     }
   }
+  // The agent's next call comes to a tracker that was started anew.
+  Farm::Answer SyncAfterRestart(FakeAgent& agent) {
+    Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
+    restarted.Restore({}, {}, stored_);
+    Farm::Answer answer = agent.Sync(restarted, now_).value();
+    for (auto& [name, health] : restarted.TakeChangedHealth()) stored_[name] = std::move(health);
+    return answer;
+  }
   v1::Device DeviceOfAgent(const std::string& id) {
     for (const v1::Device& device : farm_.ListDevices(v1::ListDevicesRequest(), now_)) {
       if (device.agent_id() == id) return device;
@@ -38,6 +49,8 @@ class TroubleTest : public FarmFixture {
     ADD_FAILURE() << "no agent " << id;
     return {};
   }
+
+  std::map<std::string, v1::HealthRecord> stored_;  // by trackers that ended
 };
 
 // The black hole: a board that answers errors quickly, beside one that works. Every batch is measured all the same.
@@ -428,6 +441,81 @@ TEST_F(TroubleTest, WhileTheTrackerWasAwayNothingCooledDown) {
   agent.Golden().set_throttled(true);
   ASSERT_TRUE(agent.Sync(restarted, now_).ok());
   EXPECT_EQ(restarted.ListDevices(v1::ListDevicesRequest(), now_).at(0).health(), v1::DEVICE_HEALTH_COOLING);
+}
+
+// Agents tell their newest check with every call, and to every tracker.
+TEST_F(TroubleTest, ARestartedTrackerCountsNoCheckAgain) {
+  FakeAgent well("a", "1"), sick("b", "1");
+  sick.Golden().set_reason("wrong output");
+  well.Check(100e-6);
+  for (int i = 0; i < 5; ++i) {
+    SyncAfterRestart(well);
+    SyncAfterRestart(sick);
+  }
+  EXPECT_THAT(stored_["a/cpu"].golden_seconds(), ElementsAre(100e-6));
+  EXPECT_EQ(stored_["b/cpu"].troubles(), 1);
+  for (const double seconds : {101e-6, 102e-6, 103e-6, 104e-6, 200e-6}) {
+    well.Check(seconds);  // while the tracker is away
+    SyncAfterRestart(well);
+  }
+  for (int i = 0; i < 5; ++i) SyncAfterRestart(well);
+  EXPECT_EQ(stored_["a/cpu"].golden_seconds_size(), 5);
+  EXPECT_EQ(stored_["a/cpu"].drifts(), 1);
+  EXPECT_FALSE(InQuarantine(stored_["a/cpu"]));
+}
+
+TEST_F(TroubleTest, ACheckIsOfOneProcessOfTheAgent) {
+  FakeAgent first("a", "1"), second("a", "2");
+  first.Check(100e-6);
+  SyncAfterRestart(first);
+  second.Check(101e-6);
+  ASSERT_EQ(first.Golden().number(), second.Golden().number());
+  SyncAfterRestart(second);
+  SyncAfterRestart(first);  // a late call
+  SyncAfterRestart(second);
+  EXPECT_THAT(stored_["a/cpu"].golden_seconds(), ElementsAre(100e-6, 101e-6));
+  v1::GoldenCheck check;
+  check.set_number(1);
+  for (int boot = 0; boot < 100; ++boot) EXPECT_TRUE(NoteCheck(stored_["a/cpu"], fmt::format("boot {}", boot), check));
+  EXPECT_EQ(stored_["a/cpu"].counted_size(), 8) << "it does not grow for ever";
+}
+
+// Only one that was made since says that the device is well again.
+TEST_F(TroubleTest, AnOldCheckEndsNoQuarantineWhenTheTrackerIsRestarted) {
+  FakeAgent agent("a", "1");
+  agent.Check();
+  SyncAfterRestart(agent);
+  v1::HealthRecord& health = stored_["a/cpu"];
+  for (int i = 0; i < DeviceOptions().troubles_to_quarantine; ++i) CountTrouble(health, "no space", now_, {});
+  now_ = FromProto(health.retry_at());
+  EXPECT_THAT(SyncAfterRestart(agent).response.check_device_ids(), ElementsAre("cpu"));
+  EXPECT_TRUE(InQuarantine(stored_["a/cpu"]));
+  agent.Check();
+  SyncAfterRestart(agent);
+  EXPECT_FALSE(InQuarantine(stored_["a/cpu"]));
+}
+
+TEST_F(TroubleTest, ACheckFromBeforeAReleaseIsNotCountedAgain) {
+  FakeAgent agent("a", "1");
+  agent.Golden().set_reason("wrong output");
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  EXPECT_EQ(DeviceOfAgent("a").record().troubles(), 1);
+  EXPECT_TRUE(DeviceOfAgent("a").record().counted().empty()) << "the tracker's alone";
+  farm_.Undrain("a");
+  ASSERT_TRUE(agent.Sync(farm_, now_).ok());
+  stored_ = farm_.TakeChangedHealth();
+  SyncAfterRestart(agent);
+  EXPECT_EQ(stored_["a/cpu"].troubles(), 0);
+}
+
+// Which check was counted last a file from before does not say: it is counted once more, and then no more.
+TEST_F(TroubleTest, AnOldFilesHealthGoesOn) {
+  FakeAgent agent("a", "1");
+  agent.Check(101e-6);
+  stored_["a/cpu"].set_golden_kernel("golden");
+  stored_["a/cpu"].add_golden_seconds(100e-6);
+  for (int i = 0; i < 3; ++i) SyncAfterRestart(agent);
+  EXPECT_THAT(stored_["a/cpu"].golden_seconds(), ElementsAre(100e-6, 101e-6));
 }
 
 TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoTimeOfCooling) {
