@@ -24,7 +24,7 @@ namespace hone::agent {
 struct SandboxPolicy {
   std::vector<std::string> readable;  // files and folders; programs in them may be run, if any may
   std::vector<std::string> writable;  // folders of its own, for what the driver keeps; exist
-  std::vector<std::string> nodes;     // of devices, to read and write
+  std::vector<std::string> nodes;     // of devices, and folders of them, to read and write; need not be there
   std::span<const SystemCall> calls;  // of the driver, at any time; empty: kernels make none once all is set up
   bool own_address_space = false;     // the driver reserves addresses by the terabyte: no limit to them
   bool names_threads = false;         // the driver writes names of its threads into /proc, and fails where it cannot

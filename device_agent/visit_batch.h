@@ -100,7 +100,7 @@ using VisitOutcome = std::variant<std::monostate, VisitTiming, VisitFailure>;
 struct Sensors {
   std::optional<double> temperature_c;  // hottest zone
   std::optional<double> clock_mhz;      // fastest of its clocks
-  bool slowed_down = false;             // the device says that heat or lack of power slows it down
+  bool slowed_down = false;             // the device says that heat or lack of power slows it down: it gets no work
 };
 
 struct VisitResult {

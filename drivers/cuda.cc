@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "drivers/binary_cache.h"
@@ -21,17 +22,22 @@ struct Context {
   mutable std::byte* staging = nullptr;
   mutable bool launched = false;  // the latest that was handed over is a launch, which another may overlap
 
-  // Calls are of the thread's current context; threads may change between calls.
-  void Enter() const {
-    api->cuCtxSetCurrent(context);
+  // What `function` returns. Calls are of the thread's current context, which others in the process have set for
+  // theirs: this one is current for the call alone. Without it, if somebody has destroyed it, nothing is called.
+  template <typename... P>
+  int Call(int (*Api::*function)(P...), std::type_identity_t<P>... arguments) const {
     launched = false;
+    if (const int code = api->cuCtxPushCurrent_v2(context); code != kSuccess) return code;
+    const int code = ((*api).*function)(arguments...);
+    Handle same = nullptr;
+    api->cuCtxPopCurrent_v2(&same);
+    return code;
   }
   Error Check(int code, const std::string& what) const { return cuda::Check(*api, code, what); }
   ~Context() {
     if (context == nullptr) return;
-    Enter();
-    if (staging != nullptr) api->cuMemFreeHost(staging);
-    if (stream != nullptr) api->cuStreamDestroy_v2(stream);
+    if (staging != nullptr) Call(&Api::cuMemFreeHost, staging);
+    if (stream != nullptr) Call(&Api::cuStreamDestroy_v2, stream);
     api->cuDevicePrimaryCtxRelease_v2(device);
   }
 };
@@ -65,11 +71,11 @@ constexpr size_t kStage = 2 << 20;       // bytes of pinned memory through which
 constexpr size_t kShortRead = 64 << 10;
 constexpr uint32_t kOverlaps = 6;  // the attribute of a launch that waits by itself
 
-template <typename Destroy>
-std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Handle handle, Destroy destroy) {
-  return {handle, [context = std::move(context), destroy](Handle h) {
-            context->Enter();
-            destroy(*context->api, h);
+// The handle, or the place of memory, given back by `destroy` when nobody needs it any more.
+template <typename Owned>
+std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Owned handle, int (*Api::*destroy)(Owned)) {
+  return {reinterpret_cast<void*>(handle), [context = std::move(context), destroy](void* owned) {
+            context->Call(destroy, reinterpret_cast<Owned>(owned));
           }};
 }
 
@@ -138,23 +144,20 @@ std::vector<std::string> MachineCode(std::string_view bytes) {
 
 Error Compile(const Context& context, const std::string& ptx, const std::string& device, std::string* binary,
               std::string* log) {
-  const Api& api = *context.api;
   std::vector<char> info(1 << 14), errors(1 << 14);
   const auto size = [](const std::vector<char>& buffer) { return reinterpret_cast<void*>(buffer.size()); };
   std::array<int, 4> options = {kInfoLog, kInfoLogBytes, kErrorLog, kErrorLogBytes};
   std::array<void*, 4> values = {info.data(), size(info), errors.data(), size(errors)};
   Handle link = nullptr;
-  if (Error e = context.Check(api.cuLinkCreate_v2(4, options.data(), values.data(), &link), "cannot begin to compile");
-      !e.ok()) {
-    return e;
-  }
+  const int begun = context.Call(&Api::cuLinkCreate_v2, 4, options.data(), values.data(), &link);
+  if (Error e = context.Check(begun, "cannot begin to compile"); !e.ok()) return e;
   void* code = nullptr;
   size_t bytes = 0;
-  int result = api.cuLinkAddData_v2(link, kInputPtx, const_cast<char*>(ptx.c_str()), ptx.size() + 1, "hone", 0, nullptr,
-                                    nullptr);
-  if (result == kSuccess) result = api.cuLinkComplete(link, &code, &bytes);
+  int result = context.Call(&Api::cuLinkAddData_v2, link, kInputPtx, const_cast<char*>(ptx.c_str()), ptx.size() + 1,
+                            "hone", 0, nullptr, nullptr);
+  if (result == kSuccess) result = context.Call(&Api::cuLinkComplete, link, &code, &bytes);
   if (result == kSuccess) binary->assign(static_cast<const char*>(code), bytes);
-  api.cuLinkDestroy(link);
+  context.Call(&Api::cuLinkDestroy, link);
   *log = info.data();
   Error e = context.Check(result, "the driver's compiler for '" + device + "' refuses the program");
   if (!e.ok() && errors[0] != 0) e.text += std::string("\n") + errors.data();
@@ -165,9 +168,9 @@ Error Compile(const Context& context, const std::string& ptx, const std::string&
 Error Load(const std::shared_ptr<const Context>& context, const std::string& device, const std::string& module,
            std::vector<std::shared_ptr<void>>* modules) {
   Handle handle = nullptr;
-  const int code = context->api->cuModuleLoadData(&handle, module.data());
+  const int code = context->Call(&Api::cuModuleLoadData, &handle, module.data());
   if (Error e = context->Check(code, "cannot load the program on '" + device + "'"); !e.ok()) return e;
-  modules->push_back(Own(context, handle, [](const Api& api, Handle h) { api.cuModuleUnload(h); }));
+  modules->push_back(Own(context, handle, &Api::cuModuleUnload));
   return {};
 }
 
@@ -207,8 +210,8 @@ Error Library::Open(std::string_view selector, Device* device) const {
   if (Error e = Check(*api_, api_->cuDevicePrimaryCtxRetain(&context->context, context->device), what); !e.ok()) {
     return e;
   }
-  context->Enter();
-  if (Error e = Check(*api_, api_->cuStreamCreate(&context->stream, kStreamAlone), what); !e.ok()) return e;
+  const int code = context->Call(&Api::cuStreamCreate, &context->stream, kStreamAlone);
+  if (Error e = Check(*api_, code, what); !e.ok()) return e;
   device->context_ = std::move(context);
   device->info_ = devices[chosen];
   return {};
@@ -217,9 +220,8 @@ Error Library::Open(std::string_view selector, Device* device) const {
 namespace {
 
 bool HasStaging(const Context& context) {
-  context.Enter();
   void* place = context.staging;
-  if (place == nullptr && context.api->cuMemHostAlloc(&place, kStage, kPortable) == kSuccess) {
+  if (place == nullptr && context.Call(&Api::cuMemHostAlloc, &place, kStage, kPortable) == kSuccess) {
     context.staging = static_cast<std::byte*>(place);
   }
   return context.staging != nullptr;
@@ -245,7 +247,6 @@ std::vector<std::tuple<std::string, size_t, bool>> EntriesOf(std::string_view pt
 }  // namespace
 
 Error Device::Build(std::string_view code, const BuildOptions& options, Program* program) const {
-  context_->Enter();
   const std::string_view ptx = code.substr(0, code.find('\0'));
   const std::vector<std::string> machine_code = MachineCode(code.substr(ptx.size()));
   Program assembled;
@@ -282,19 +283,18 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
 }
 
 Error Program::Find(const std::string& name, Kernel* kernel) const {
-  context_->Enter();
-  const Api& api = *context_->api;
   Kernel found;
   const std::string what = "no kernel '" + name + "' in the program";
   Error absent = {Trouble::kProgram, what};
   for (size_t i = 0; i < modules_.size() && !absent.ok(); ++i) {
     found.module_ = modules_[i];
-    absent = context_->Check(api.cuModuleGetFunction(&found.function_, modules_[i].get(), name.c_str()), what);
+    const Handle module = modules_[i].get();
+    absent = context_->Check(context_->Call(&Api::cuModuleGetFunction, &found.function_, module, name.c_str()), what);
   }
   if (!absent.ok()) return absent;
   const auto ask = [&](FunctionAttribute attribute) {
     int value = 0;
-    return api.cuFuncGetAttribute(&value, attribute, found.function_) == kSuccess ? value : 0;
+    return context_->Call(&Api::cuFuncGetAttribute, &value, attribute, found.function_) == kSuccess ? value : 0;
   };
   found.context_ = context_;
   found.name_ = name;
@@ -316,37 +316,31 @@ Error Kernel::SetArg(int index, const Buffer& buffer) {
 
 Error Kernel::SetShared(int64_t bytes) {
   if (bytes == shared_bytes_) return {};
-  context_->Enter();
   shared_bytes_ = bytes;
-  const int code = context_->api->cuFuncSetAttribute(function_, kFunctionAskedShared, static_cast<int>(bytes));
+  const int code = context_->Call(&Api::cuFuncSetAttribute, function_, kFunctionAskedShared, static_cast<int>(bytes));
   return context_->Check(code, std::to_string(bytes) + " bytes of shared memory for kernel '" + name_ + "'");
 }
 
 Error Device::Allocate(size_t bytes, Buffer* buffer) const {
-  context_->Enter();
+  const size_t at_least_one = std::max<size_t>(bytes, 1);
   Pointer place = 0;
-  if (Error e = context_->Check(context_->api->cuMemAlloc_v2(&place, std::max<size_t>(bytes, 1)),
-                                "cannot allocate " + std::to_string(bytes) + " bytes on '" + info_.name + "'");
-      !e.ok()) {
-    return e;
-  }
-  buffer->memory_ = Own(context_, reinterpret_cast<Handle>(place),
-                        [](const Api& api, Handle h) { api.cuMemFree_v2(reinterpret_cast<Pointer>(h)); });
+  const int code = context_->Call(&Api::cuMemAlloc_v2, &place, at_least_one);
+  const std::string what = "cannot allocate " + std::to_string(at_least_one) + " bytes on '" + info_.name + "'";
+  if (Error e = context_->Check(code, what); !e.ok()) return e;
+  buffer->memory_ = Own(context_, place, &Api::cuMemFree_v2);
   buffer->place_ = place;
   buffer->bytes_ = bytes;
   return {};
 }
 
 Error Device::AllocatePinned(size_t bytes, PinnedMemory* memory) const {
-  context_->Enter();
+  const size_t at_least_one = std::max<size_t>(bytes, 1);
   void* place = nullptr;
-  if (Error e =
-          context_->Check(context_->api->cuMemHostAlloc(&place, std::max<size_t>(bytes, 1), kPortable),
-                          "cannot allocate " + std::to_string(bytes) + " bytes that '" + info_.name + "' reaches");
-      !e.ok()) {
-    return e;
-  }
-  memory->memory_ = Own(context_, place, [](const Api& api, Handle h) { api.cuMemFreeHost(h); });
+  const int code = context_->Call(&Api::cuMemHostAlloc, &place, at_least_one, kPortable);
+  const std::string what =
+      "cannot allocate " + std::to_string(at_least_one) + " bytes that '" + info_.name + "' reaches";
+  if (Error e = context_->Check(code, what); !e.ok()) return e;
+  memory->memory_ = Own(context_, place, &Api::cuMemFreeHost);
   memory->bytes_ = bytes;
   return {};
 }
@@ -382,29 +376,26 @@ Error Device::Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* sl
 Error Device::EnqueueWrite(const Buffer& buffer, std::span<const std::byte> from) const {
   if (from.empty()) return {};
   if (Error e = CheckRange(buffer, 0, from.size()); !e.ok()) return e;
-  context_->Enter();
-  return context_->Check(context_->api->cuMemcpyHtoDAsync_v2(buffer.place_, from.data(), from.size(), context_->stream),
-                         "cannot write " + std::to_string(from.size()) + " bytes to a buffer");
+  const int code =
+      context_->Call(&Api::cuMemcpyHtoDAsync_v2, buffer.place_, from.data(), from.size(), context_->stream);
+  return context_->Check(code, "cannot write " + std::to_string(from.size()) + " bytes to a buffer");
 }
 
 Error Device::EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const {
   if (to.empty()) return {};
   if (Error e = CheckRange(buffer, 0, to.size()); !e.ok()) return e;
-  context_->Enter();
-  return context_->Check(context_->api->cuMemcpyDtoHAsync_v2(to.data(), buffer.place_, to.size(), context_->stream),
-                         "cannot read " + std::to_string(to.size()) + " bytes of a buffer");
+  const int code = context_->Call(&Api::cuMemcpyDtoHAsync_v2, to.data(), buffer.place_, to.size(), context_->stream);
+  return context_->Check(code, "cannot read " + std::to_string(to.size()) + " bytes of a buffer");
 }
 
 Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const {
   if (bytes == 0) return {};
-  context_->Enter();
-  return context_->Check(context_->api->cuMemcpyDtoDAsync_v2(to.place_, from.place_, bytes, context_->stream),
-                         "cannot copy " + std::to_string(bytes) + " bytes between buffers");
+  const int code = context_->Call(&Api::cuMemcpyDtoDAsync_v2, to.place_, from.place_, bytes, context_->stream);
+  return context_->Check(code, "cannot copy " + std::to_string(bytes) + " bytes between buffers");
 }
 
 Error Device::EnqueueLaunch(const Launch& launch) const {
   const bool overlaps = context_->launched && launch.kernel->waits_ && context_->api->cuLaunchKernelEx != nullptr;
-  context_->Enter();
   const Kernel& kernel = *launch.kernel;
   std::vector<Pointer> places;
   std::vector<void*> arguments;
@@ -422,10 +413,10 @@ Error Device::EnqueueLaunch(const Launch& launch) const {
   if (overlaps) {
     const LaunchAttribute attribute{kOverlaps, {1}};
     const LaunchConfig config{{groups, 1, 1}, {lanes, 1, 1}, shared, context_->stream, &attribute, 1};
-    code = context_->api->cuLaunchKernelEx(&config, kernel.function_, arguments.data(), nullptr);
+    code = context_->Call(&Api::cuLaunchKernelEx, &config, kernel.function_, arguments.data(), nullptr);
   } else {
-    code = context_->api->cuLaunchKernel(kernel.function_, groups, 1, 1, lanes, 1, 1, shared, context_->stream,
-                                         arguments.data(), nullptr);
+    code = context_->Call(&Api::cuLaunchKernel, kernel.function_, groups, 1, 1, lanes, 1, 1, shared, context_->stream,
+                          arguments.data(), nullptr);
   }
   context_->launched = true;
   if (code == kSuccess) return {};  // a text for every launch would take as long as the launch
@@ -434,35 +425,30 @@ Error Device::EnqueueLaunch(const Launch& launch) const {
 }
 
 Error Device::EnqueueGraph(const Graph& graph) const {
-  context_->Enter();
-  return context_->Check(context_->api->cuGraphLaunch(graph.graph_.get(), context_->stream),
-                         "cannot launch what was recorded");
+  const int code = context_->Call(&Api::cuGraphLaunch, graph.graph_.get(), context_->stream);
+  return context_->Check(code, "cannot launch what was recorded");
 }
 
 Error Device::Finish() const {
-  context_->Enter();
-  return context_->Check(context_->api->cuStreamSynchronize(context_->stream),
-                         "the work on '" + info_.name + "' failed");
+  const int code = context_->Call(&Api::cuStreamSynchronize, context_->stream);
+  return context_->Check(code, "the work on '" + info_.name + "' failed");
 }
 
 Error Device::BeginGraph() const {
   if (context_->api->cuGraphInstantiateWithFlags == nullptr) {
     return {Trouble::kAbsent, "the driver is too old for graphs"};
   }
-  context_->Enter();
-  return context_->Check(context_->api->cuStreamBeginCapture_v2(context_->stream, kCaptureOfThisThread),
-                         "cannot begin to record");
+  const int code = context_->Call(&Api::cuStreamBeginCapture_v2, context_->stream, kCaptureOfThisThread);
+  return context_->Check(code, "cannot begin to record");
 }
 
 Error Device::EndGraph(Graph* graph) const {
-  context_->Enter();
-  const Api& api = *context_->api;
   Handle recorded = nullptr, made = nullptr;
-  int code = api.cuStreamEndCapture(context_->stream, &recorded);
-  if (code == kSuccess) code = api.cuGraphInstantiateWithFlags(&made, recorded, 0);
-  if (recorded != nullptr) api.cuGraphDestroy(recorded);
+  int code = context_->Call(&Api::cuStreamEndCapture, context_->stream, &recorded);
+  if (code == kSuccess) code = context_->Call(&Api::cuGraphInstantiateWithFlags, &made, recorded, 0);
+  if (recorded != nullptr) context_->Call(&Api::cuGraphDestroy, recorded);
   if (Error e = context_->Check(code, "cannot record what a model does"); !e.ok()) return e;
-  graph->graph_ = Own(context_, made, [](const Api& a, Handle h) { a.cuGraphExecDestroy(h); });
+  graph->graph_ = Own(context_, made, &Api::cuGraphExecDestroy);
   return {};
 }
 
@@ -498,9 +484,8 @@ Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to)
 Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const {
   if (bytes == 0) return {};
   if (Error e = CheckRange(buffer, offset, bytes); !e.ok()) return e;
-  context_->Enter();
-  const int code = context_->api->cuMemsetD8Async(buffer.place_ + offset, static_cast<unsigned char>(value), bytes,
-                                                  context_->stream);
+  const int code = context_->Call(&Api::cuMemsetD8Async, buffer.place_ + offset, static_cast<unsigned char>(value),
+                                  bytes, context_->stream);
   if (Error e = context_->Check(code, "cannot fill " + std::to_string(bytes) + " bytes of a buffer"); !e.ok()) return e;
   return Finish();
 }
@@ -509,7 +494,7 @@ Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte 
 Error Device::Wait(void* event, Deadline deadline) const {
   std::chrono::microseconds pause{0};
   while (true) {
-    const int code = context_->api->cuEventQuery(event);
+    const int code = context_->Call(&Api::cuEventQuery, event);
     if (code != kNotReady) return context_->Check(code, "a launch failed on '" + info_.name + "'");
     if (std::chrono::steady_clock::now() >= deadline) {
       return {Trouble::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
@@ -538,15 +523,13 @@ Error Device::RunEach(std::span<const Launch> launches, std::chrono::duration<do
 Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const {
   *timing = {};
   if (launches.empty() || repeats <= 0) return {};
-  context_->Enter();
-  const Api& api = *context_->api;
   std::vector<std::shared_ptr<void>> events;  // before the first repeat, and after each
   const auto record = [&]() -> Error {
     Handle event = nullptr;
-    if (Error e = context_->Check(api.cuEventCreate(&event, 0), "cannot make an event"); !e.ok()) return e;
-    events.push_back(Own(context_, event, [](const Api& a, Handle h) { a.cuEventDestroy_v2(h); }));
-    context_->launched = false;
-    return context_->Check(api.cuEventRecord(event, context_->stream), "cannot record an event");
+    const int made = context_->Call(&Api::cuEventCreate, &event, 0);
+    if (Error e = context_->Check(made, "cannot make an event"); !e.ok()) return e;
+    events.push_back(Own(context_, event, &Api::cuEventDestroy_v2));
+    return context_->Check(context_->Call(&Api::cuEventRecord, event, context_->stream), "cannot record an event");
   };
   const auto begin = std::chrono::steady_clock::now();
   if (Error e = record(); !e.ok()) return e;
@@ -560,7 +543,7 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
   timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   for (size_t i = 0; i + 1 < events.size(); ++i) {
     float milliseconds = 0;
-    const int code = api.cuEventElapsedTime(&milliseconds, events[i].get(), events[i + 1].get());
+    const int code = context_->Call(&Api::cuEventElapsedTime, &milliseconds, events[i].get(), events[i + 1].get());
     if (Error e = context_->Check(code, "cannot read a time"); !e.ok()) return e;
     timing->device_seconds.push_back(1e-3 * static_cast<double>(milliseconds));
   }

@@ -1,7 +1,7 @@
 // CUDA devices: found when the program runs, opened, given programs (PTX), memory and launches.
 //
-// The same handles and calls as drivers/opencl.h has: Library -> Device -> Program -> Kernel, and Buffer. All own what
-// they name, can be moved, and go in any order. One thread at a time for everything of one Library. Also graphs.
+// The handles and calls of drivers/opencl.h: Library -> Device -> Program -> Kernel, and Buffer; also Graph. All own
+// what they name, can be moved, and go in any order. One thread at a time for a Library: its current context stays.
 #ifndef HONE_DRIVERS_CUDA_H_
 #define HONE_DRIVERS_CUDA_H_
 

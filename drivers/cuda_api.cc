@@ -14,6 +14,9 @@ constexpr bool IsInAll(std::string_view name) {
 
 Trouble TroubleOf(int code) {
   switch (code) {
+    case 2:  // out of memory
+      return Trouble::kMemory;
+    case 34:   // a toolkit's library that can only be linked with
     case 100:  // no device
       return Trouble::kAbsent;
     case 1:    // invalid value

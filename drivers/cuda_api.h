@@ -39,7 +39,8 @@ struct LaunchConfig {
   X(cuDeviceGetCount, int*) X(cuDeviceGet, Ordinal*, int) X(cuDeviceGetName, char*, int, Ordinal) \
   X(cuDeviceGetPCIBusId, char*, int, Ordinal) \
   X(cuDeviceGetAttribute, int*, int, Ordinal) X(cuDeviceTotalMem_v2, size_t*, Ordinal) \
-  X(cuDevicePrimaryCtxRetain, Handle*, Ordinal) X(cuDevicePrimaryCtxRelease_v2, Ordinal) X(cuCtxSetCurrent, Handle) \
+  X(cuDevicePrimaryCtxRetain, Handle*, Ordinal) X(cuDevicePrimaryCtxRelease_v2, Ordinal) \
+  X(cuCtxPushCurrent_v2, Handle) X(cuCtxPopCurrent_v2, Handle*) \
   X(cuLinkCreate_v2, unsigned, int*, void**, Handle*) \
   X(cuLinkAddData_v2, Handle, int, void*, size_t, const char*, unsigned, int*, void**) \
   X(cuLinkComplete, Handle, void**, size_t*) X(cuLinkDestroy, Handle) \

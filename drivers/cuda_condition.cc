@@ -23,6 +23,7 @@ constexpr unsigned long long kSlowedDown = 0x08     // by the hardware
                                            | 0x20   // by the driver, for heat
                                            | 0x40   // by the hardware, for heat
                                            | 0x80;  // by the hardware, for lack of power
+// Not 0x04, by the driver at the limit of power: a large device has it at all its work, and would never get any.
 
 template <typename Function>
 bool Find(void* library, const char* name, Function& function) {

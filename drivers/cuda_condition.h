@@ -17,7 +17,9 @@ namespace hone::drivers::cuda {
 struct Condition {
   std::optional<double> temperature_c;
   std::optional<double> clock_mhz;  // of its compute units, now
-  bool slowed_down = false;         // because of heat, or for lack of power; not because it has nothing to do
+  // By heat, or by the hardware for lack of power. Not by the driver at the limit of its power, where a busy device
+  // always is, nor because it has nothing to do: clock_mhz shows both.
+  bool slowed_down = false;
 };
 
 // May be used by several threads at a time.

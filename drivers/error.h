@@ -15,7 +15,8 @@ enum class Trouble : uint8_t {
   kProgram,  // the source does not build, or the device refuses the kernel, its arguments or its launch
   kFault,    // a kernel went where it must not; nothing more can be done with the device in this process
   kTimeout,  // the deadline passed; what was launched may still be running
-  kDevice,   // everything else: memory, a device that was lost
+  kMemory,   // there is not as much, of the device's or of this machine's that the device reaches
+  kDevice,   // everything else: a device that was lost, a driver that does not start
 };
 
 struct [[nodiscard]] Error {

@@ -247,7 +247,8 @@ Error Device::Allocate(size_t bytes, Buffer* buffer) const {
   cl_int code = CL_SUCCESS;
   const size_t at_least_one = std::max<size_t>(bytes, 1);
   const cl_mem memory = api_->clCreateBuffer(As<cl_context>(context_), CL_MEM_READ_WRITE, at_least_one, nullptr, &code);
-  if (Error e = Check(code, "cannot allocate " + std::to_string(bytes) + " bytes on '" + info_.name + "'"); !e.ok()) {
+  if (Error e = Check(code, "cannot allocate " + std::to_string(at_least_one) + " bytes on '" + info_.name + "'");
+      !e.ok()) {
     return e;
   }
   buffer->memory_ = Own(api_, memory, &Api::clReleaseMemObject);

@@ -3,8 +3,6 @@
 // What an architecture can do is a row of the table below; numbers that differ from board to board (units, caches) are
 // those of its best known one, and can be given. A lane's code for one architecture runs on newer ones too: the driver
 // compiles it.
-#include "drivers/cuda.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,8 +12,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compiler/target/find_device.h"
 #include "compiler/target/target.h"
 #include "compiler/target/target_text.h"
+#include "drivers/lane_drivers.h"
 
 namespace hone::target {
 namespace {
@@ -37,6 +37,7 @@ struct Row {
 };
 
 constexpr int64_t kUnaskedSharedBytes = 48 << 10;
+constexpr int kMostLanes = 1024;  // of a group, on every architecture
 
 // In order: the first is what code that shall run everywhere is made for.
 constexpr Row kTable[] = {
@@ -145,25 +146,43 @@ absl::StatusOr<const Row*> FindArchitecture(std::string_view name) {
       fmt::format("target: no architecture '{}' for cuda; there are {}", name, fmt::join(names, " ")));
 }
 
-// The architecture and the size of the device that is meant; of the typical one if it is not here, so that compiling
-// needs none. A device newer than the table runs code for the newest that it has; what runs on one architecture alone
-// is for devices of just that.
-Target OfDevice(const std::string& selector) {
-  drivers::cuda::Library library;
-  drivers::cuda::Device device;
-  if (!drivers::cuda::Library::Load(&library).ok() || !library.Open(selector, &device).ok()) return Typical();
-  const drivers::cuda::DeviceInfo& info = device.info();
+// The architecture and the size of the device that is meant. A device newer than the table runs code for the newest
+// that it has; what runs on one architecture alone is for devices of just that.
+absl::StatusOr<Target> OfDevice(const std::string& selector) {
+  HONE_ASSIGN_OR_RETURN(const auto device,
+                        FindDevice<drivers::CudaDriver>(selector, "give its architecture, as in cuda -arch=sm_87"));
+  if (!device.has_value()) return Typical();
+  const drivers::cuda::DeviceInfo& info = device->info();
   const auto number = [](std::string_view name) { return std::atoi(name.substr(name.find('_') + 1).data()); };
-  const Row* best = &kTable[0];
+  const Row* best = nullptr;
   for (const Row& row : kTable) {
     const bool runs =
         row.alone ? number(row.name()) == number(info.architecture) : number(row.name()) <= number(info.architecture);
     if (runs) best = &row;
   }
+  if (best == nullptr) {
+    return absl::InvalidArgumentError(
+        fmt::format("target: the CUDA device '{}' is {}, older than {}, the oldest that Hone makes code for", info.name,
+                    info.architecture, kTable[0].name()));
+  }
   Target target = Of(*best);
   target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
+  if (info.local_bytes > 0) target.memory.shared_bytes = std::min(target.memory.shared_bytes, info.local_bytes);
   if (info.cache_bytes > 0) target.memory.l2_bytes = info.cache_bytes;
   return target;
+}
+
+// What every architecture can launch, and the table knows of this one.
+absl::Status CheckRanges(const Target& target, const Row& row) {
+  const Hierarchy& hierarchy = target.hierarchy;
+  if (hierarchy.max_lanes % hierarchy.lane_width != 0 || hierarchy.max_lanes > kMostLanes) {
+    return absl::InvalidArgumentError(fmt::format("target: -lanes={} wants a multiple of {} up to {}",
+                                                  hierarchy.max_lanes, hierarchy.lane_width, kMostLanes));
+  }
+  const int64_t most = row.shared_kilobytes << 10;
+  if (target.memory.shared_bytes <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("target: -shared={}: a group has at most {} bytes on {}",
+                                                target.memory.shared_bytes, most, row.name()));
 }
 
 // A text that says the architecture needs no look at the machine.
@@ -177,7 +196,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   const std::string selector(device != nullptr ? device->value : "");
   Target target;
   if (name.empty()) {
-    target = OfDevice(selector);
+    HONE_ASSIGN_OR_RETURN(target, OfDevice(selector));
   } else {
     HONE_ASSIGN_OR_RETURN(const Row* row, FindArchitecture(name));
     target = Of(*row);
@@ -188,6 +207,8 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   if (tf32) HONE_RETURN_IF_ERROR(AllowTf32(target));
   if (overlap) HONE_RETURN_IF_ERROR(AllowOverlap(target));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch=", "-device=", std::string(kTf32), std::string(kOverlap)}, target));
+  HONE_ASSIGN_OR_RETURN(const Row* row, FindArchitecture(target.cpu));
+  HONE_RETURN_IF_ERROR(CheckRanges(target, *row));
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.unasked_shared_bytes = std::min(target.memory.shared_bytes, kUnaskedSharedBytes);
   target.vector_registers =

@@ -1,12 +1,15 @@
 // Targets that are reached through OpenCL: `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`.
-#include "drivers/opencl.h"
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 #include "base/status.h"
+#include "compiler/target/find_device.h"
 #include "compiler/target/host.h"
 #include "compiler/target/target.h"
 #include "compiler/target/target_text.h"
+#include "drivers/lane_drivers.h"
 
 namespace hone::target {
 namespace {
@@ -38,12 +41,13 @@ std::vector<Number> Numbers(Target& target) {
 }
 
 // What the driver says of the target's device, unless that is too much (a CPU's "local memory" is as large as a cache,
-// and its groups as large as one likes). A device that is not here stays typical, so that compiling needs none.
-void AskDevice(Target& target) {
-  drivers::opencl::Library library;
-  drivers::opencl::Device found;
-  if (!drivers::opencl::Library::Load(&library).ok() || !library.Open(target.device, &found).ok()) return;
-  const drivers::opencl::DeviceInfo& info = found.info();
+// and its groups as large as one likes). Where there is none, it stays typical.
+absl::Status AskDevice(Target& target) {
+  std::string elsewhere = "give all its numbers, as `hone devices --json` shows them:";
+  for (const Number& number : Numbers(target)) elsewhere += fmt::format(" {}=", number.name);
+  HONE_ASSIGN_OR_RETURN(const auto found, FindDevice<drivers::OpenClDriver>(target.device, elsewhere));
+  if (!found.has_value()) return absl::OkStatus();
+  const drivers::opencl::DeviceInfo& info = found->info();
   target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
   target.hierarchy.max_lanes =
       static_cast<int>(std::clamp<int64_t>(info.max_group_lanes, 1, target.hierarchy.max_lanes));
@@ -54,6 +58,7 @@ void AskDevice(Target& target) {
     target.hierarchy.lane_width = static_cast<int>(std::max<int64_t>(1, info.preferred_multiple));
     target.memory.shared_bytes = info.local_bytes;
   }
+  return absl::OkStatus();
 }
 
 // A text that says all, as Print writes it, needs no look at the machine.
@@ -64,8 +69,11 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
       std::all_of(numbers.begin(), numbers.end(), [&](const Number& n) { return text.Find(n.name) != nullptr; });
   const TargetText::Option* const device = text.Find("-device");
   if (device != nullptr) target.device = device->value;
-  if (!complete) AskDevice(target);
+  if (!complete) HONE_RETURN_IF_ERROR(AskDevice(target));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-device="}, target));
+  if (!target.HasLanes()) {
+    return absl::InvalidArgumentError("target: -lanes=1: groups for OpenCL have at least 2 lanes; give 2 or more");
+  }
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.unasked_shared_bytes = target.memory.shared_bytes;
   target.vector_registers =

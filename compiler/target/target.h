@@ -90,8 +90,9 @@ struct Target {
   bool HasLanes() const { return hierarchy.max_lanes > 1; }
 };
 
-// InvalidArgument for a text that names an unknown kind, CPU, feature or option, or a value that cannot be: the message
-// lists what there is.
+// InvalidArgument for a text that names an unknown kind, CPU, device, feature or option, or a value that cannot be: the
+// message lists what there is. Where it leaves to a device what that can do, a device that does not work is an error,
+// too.
 absl::StatusOr<Target> ParseTarget(std::string_view text);
 std::string Print(const Target& target);
 // What the text of a target may begin with, for help and messages: "cpu, x86_64, arm64, opencl".

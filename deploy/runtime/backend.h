@@ -27,8 +27,8 @@ class Backend {
   // the first Run. Whoever owns the memory may write it between runs without saying so.
   virtual void PlacePort(uint32_t tensor, uint8_t* host) = 0;
 
-  // The same for memory of a device, which stays the caller's: `memory` is of the tensor's size. InvalidArgument where
-  // the back end works in other memory; then nothing is changed.
+  // The same for memory of a device, which stays the caller's: `memory` is of the tensor's size, and aligned to its
+  // elements alone. InvalidArgument where the back end works in other memory; then nothing is changed.
   virtual Fault PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory);
 
   // Runs all calls in their order, then the copies; when it returns, all outputs are in their places.

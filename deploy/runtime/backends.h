@@ -13,7 +13,7 @@ namespace hone::runtime {
 LoadFunction LoadCpuBackend;
 
 // opencl_backend.cc. Incompatible: no OpenCL, no such device, too few lanes or too little shared memory, or its
-// compiler refuses the code, with its words; IoError: the device fails, out of memory say.
+// compiler refuses the code, with its words; OutOfMemory: of the device; IoError: the device fails.
 LoadFunction LoadOpenClBackend;
 
 // cuda_backend.cc. The same, of CUDA.

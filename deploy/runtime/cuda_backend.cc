@@ -54,8 +54,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     }
     const Error handed_over = HandAllOver(nanoseconds);
     const Error done = device_.Finish();
-    if (!handed_over.ok()) return IoError(handed_over.text);
-    if (!done.ok()) return IoError(done.text);
+    HONE_RETURN_IF_FAULT(ToRunFault(handed_over.ok() ? done : handed_over));
     for (const uint32_t id : program_.outputs) {
       if (IsStaged(id)) std::memcpy(staged_[id].host, staged_[id].pinned.bytes().data(), program_.tensors[id].bytes);
     }

@@ -17,12 +17,21 @@ inline Fault ToFault(const drivers::Error& error) {
     case drivers::Trouble::kAbsent:
     case drivers::Trouble::kProgram:
       return Incompatible(error.text);
+    case drivers::Trouble::kMemory:
+      return OutOfMemory(error.text + "; free memory of the device: end other programs, or free other models");
     case drivers::Trouble::kFault:
     case drivers::Trouble::kTimeout:
     case drivers::Trouble::kDevice:
       break;
   }
   return IoError(error.text);
+}
+
+// Of a run. The device took the program when it was loaded: it is not Incompatible, whatever fails.
+inline Fault ToRunFault(const drivers::Error& error) {
+  Fault fault = ToFault(error);
+  if (fault.code == HONE_INCOMPATIBLE) fault.code = HONE_IO_ERROR;
+  return fault;
 }
 
 // Incompatible if a device of that kind has less than the code needs. target: as `hone compile --target` takes it.

@@ -8,7 +8,8 @@
  * Threads: a HoneModel is used by one thread at a time (any thread; the caller takes care of that). Different models
  * may run at the same time, even of the same package; each has its own worker threads and its own memory. Worker
  * threads block the signals that are sent to the process: the program's own threads get them. No call changes what a
- * signal does, and none is a cancellation point: a thread that pthread_cancel asks to end ends its call first.
+ * signal does, and none is a cancellation point: a thread that pthread_cancel asks to end ends its call first. The
+ * CUDA context that a thread has as its current one is the same after a call.
  * Indices of inputs, outputs and calls count from 0. Everything a function hands out belongs to the model and lives
  * until hone_free. */
 #ifndef HONE_DEPLOY_RUNTIME_HONE_H_
@@ -34,8 +35,8 @@ typedef enum HoneStatus {
   HONE_INVALID_ARGUMENT = 1, /* the caller's mistake: wrong index, shape, type, alignment, input not set */
   HONE_BAD_PACKAGE = 2,      /* not a package, damaged, truncated, or of another format version */
   HONE_INCOMPATIBLE = 3,     /* a good package, of whose programs this machine can run none */
-  HONE_OUT_OF_MEMORY = 4,
-  HONE_IO_ERROR = 5 /* the file cannot be opened or mapped, its code not loaded, or a device fails */
+  HONE_OUT_OF_MEMORY = 4,    /* of this process, or of the device */
+  HONE_IO_ERROR = 5          /* the file cannot be opened or mapped, its code not loaded, or a device fails */
 } HoneStatus;
 
 typedef struct HoneModel HoneModel;
@@ -105,13 +106,13 @@ HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* vie
  * replaces it, or the model is freed. Memory bound to an output must not overlap any other bound memory, nor the
  * model's own input buffers.
  * A program that runs on a CUDA device also takes memory of that device (kDLCUDA, of the context that programs share by
- * default), which is then copied on the device alone: what writes an input must have ended before hone_run, and when
- * that returns, outputs are there for everybody. */
+ * default), which is then copied on the device alone, and need only be aligned to its elements: what writes an input
+ * must have ended before hone_run, and when that returns, outputs are there for everybody. */
 HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor);
 HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
 
 /* Runs the model once; returns when all outputs are written. Fails if an input was never set, or if
- * a device fails (HONE_IO_ERROR). */
+ * a device fails (HONE_IO_ERROR) or lacks memory (HONE_OUT_OF_MEMORY). */
 HONE_API HoneStatus hone_run(HoneModel* model);
 
 /* A view of the output: where the last run wrote it, be that on a device. The next run overwrites it. */

@@ -56,8 +56,7 @@ class LaneBackend : public Backend {
   Fault Run(std::span<int64_t> nanoseconds) override {
     const Error handed_over = HandOver(nanoseconds);
     const Error done = device_.Finish();  // also after an error: the queue may still hold the ports' addresses
-    const Error& first = handed_over.ok() ? done : handed_over;
-    return first.ok() ? Fault{} : IoError(first.text);
+    return ToRunFault(handed_over.ok() ? done : handed_over);
   }
 
   void SetThreads(int) override {}
@@ -81,7 +80,8 @@ class LaneBackend : public Backend {
   // The arena is one buffer, because its tensors share memory. Inputs, outputs and constants have buffers of their own:
   // a device limits the size of one buffer, and the package holds constants of other programs too.
   Error PlaceTensors(std::span<const uint8_t> constants) {
-    Error error = device_.Allocate(program_.manifest->arena_bytes, &arena_);
+    const uint64_t arena_bytes = program_.manifest->arena_bytes;
+    Error error = arena_bytes == 0 ? Error() : device_.Allocate(arena_bytes, &arena_);
     std::map<std::pair<uint64_t, uint64_t>, Buffer> placed;  // constants, by offset and size
     memory_.resize(program_.tensors.size());
     for (size_t i = 0; i < memory_.size() && error.ok(); ++i) {

@@ -144,9 +144,11 @@ Fault Model::CheckBindable(uint32_t tensor, const DLTensor& given) const {
   const std::string what = "tensor for '" + std::string(PortOf(tensor).name) + "'";
   if (!IsCompact(given)) return InvalidArgument(what + " has gaps between its elements; copy it to compact memory");
   const uint8_t* start = static_cast<const uint8_t*>(given.data) + given.byte_offset;
-  if (reinterpret_cast<uintptr_t>(start) % HONE_BUFFER_ALIGNMENT != 0) {
-    return InvalidArgument(what + " does not start on a multiple of " + std::to_string(HONE_BUFFER_ALIGNMENT) +
-                           " bytes; align it, or let the model copy it");
+  const bool on_cpu = given.device.device_type == kDLCPU;  // all else is copied where it lies
+  const size_t alignment = on_cpu ? HONE_BUFFER_ALIGNMENT : given.dtype.bits / 8;
+  if (reinterpret_cast<uintptr_t>(start) % alignment != 0) {
+    return InvalidArgument(what + " does not start on a multiple of " + std::to_string(alignment) + " bytes" +
+                           (on_cpu ? "; align it, or let the model copy it" : ", the size of an element; align it"));
   }
   const bool is_output = program_->tensors[tensor].kind == TensorKind::kOutput;
   for (uint32_t other = 0; other < program_->tensors.size(); ++other) {

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "device_agent/lanes/calls_of_drivers.h"
 #include "device_agent/lanes/lane_session.h"
+#include "device_agent/lanes/nodes_of_drivers.h"
 #include "device_agent/lanes/reference_kernel.h"
 #include "device_agent/lanes/self_test.h"
 #include "drivers/cuda.h"
@@ -62,12 +63,12 @@ Sensors CudaDevice::ReadSensors() const {
 // The driver asks which cards and CPUs there are, and speaks to its own nodes.
 SandboxPolicy CudaDevice::sandbox() const {
   SandboxPolicy policy;
-  policy.readable = {"/sys/devices",  "/sys/bus/pci",  "/proc/cpuinfo",       "/proc/meminfo",
-                     "/proc/devices", "/proc/modules", "/proc/driver/nvidia", "/proc/driver/nvidia-uvm",
-                     "/proc/sys/vm",  kOtherFolder};
+  policy.readable = {"/sys/devices", "/sys/bus/pci", "/proc/cpuinfo", "/proc/meminfo", "/proc/devices", "/proc/modules",
+                     "/proc/driver/nvidia", "/proc/driver/nvidia-uvm", "/proc/sys/vm", kOtherFolder,
+                     // Which board it is: Jetson.
+                     "/sys/firmware/devicetree", "/sys/module/tegra_fuse"};
   policy.writable = {folder_};
-  policy.nodes = {"/dev/nvidia0",     "/dev/nvidiactl",       "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
-                  "/dev/nvidia-caps", "/dev/nvhost-ctrl-gpu", "/dev/nvmap",      "/dev/null"};
+  policy.nodes = NodesOfCuda();
   policy.calls = kCallsOfDrivers;
   policy.own_address_space = true;
   policy.names_threads = true;  // from version 570 on

@@ -76,6 +76,7 @@ absl::Status ToStatus(const drivers::Error& error) {
     case drivers::Trouble::kTimeout:
       return absl::DeadlineExceededError(error.text);
     case drivers::Trouble::kFault:
+    case drivers::Trouble::kMemory:
     case drivers::Trouble::kDevice:
       break;
   }

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "device_agent/lanes/calls_of_drivers.h"
 #include "device_agent/lanes/lane_session.h"
+#include "device_agent/lanes/nodes_of_drivers.h"
 #include "device_agent/lanes/reference_kernel.h"
 #include "device_agent/lanes/self_test.h"
 
@@ -64,7 +65,7 @@ SandboxPolicy OpenClDevice::sandbox() const {
   policy.readable = {"/etc/OpenCL",  "/usr/share/pocl", "/usr/share/locale", "/usr/bin/ld",
                      "/sys/devices", "/sys/bus/pci",    "/proc/cpuinfo",     "/proc/self"};
   policy.writable = {folder_};
-  policy.nodes = {"/dev/dri", "/dev/kfd", "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/null"};
+  policy.nodes = NodesOfOpenCl();
   policy.calls = kCallsOfDrivers;
   policy.own_address_space = true;
   policy.names_threads = true;  // NVIDIA's, from version 570 on

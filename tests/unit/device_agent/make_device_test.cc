@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace hone::agent {
 namespace {
 
@@ -14,6 +17,20 @@ TEST(MakeDevice, TakesAKindAndWhereThereAreSeveralAName) {
   EXPECT_THAT(std::string(none.message()), testing::HasSubstr("cpu:1 has CPUs"));
   EXPECT_EQ((*MakeDevice("opencl", ""))->id(), "opencl");
   EXPECT_EQ((*MakeDevice("opencl:Some:GPU", ""))->id(), "opencl:Some:GPU");
+}
+
+// A number must mean the same card behind the wall, whichever cards this machine has.
+TEST(MakeDevice, DriversReachAllTheirCards) {
+  for (const char* text : {"cuda", "cuda:1", "opencl"}) {
+    const std::vector<std::string> nodes = (*MakeDevice(text, ""))->sandbox().nodes;
+    for (const char* node : {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia15", "/dev/nvidiactl", "/dev/nvidia-uvm",
+                             "/dev/dxg", "/dev/nvmap", "/dev/nvhost-gpu", "/dev/nvhost-as-gpu", "/dev/nvgpu"}) {
+      EXPECT_THAT(nodes, testing::Contains(node)) << text;
+    }
+    EXPECT_THAT(nodes, testing::Not(testing::Contains("/dev"))) << text;
+  }
+  EXPECT_THAT((*MakeDevice("opencl", ""))->sandbox().nodes, testing::Contains("/dev/dri"));
+  EXPECT_TRUE((*MakeDevice("cpu", ""))->sandbox().nodes.empty());
 }
 
 TEST(MakeDevice, SaysWhatThereIs) {

@@ -55,10 +55,21 @@ int Listen() {
   return connect(waiting, address, bytes) != 0 && errno == ENOENT ? 0 : EISCONN;
 }
 
+constexpr char kFolderOfNodes[] = "/etc";  // in place of /dev/dri: one that every system has
+
+// The error of listing nodes, as drivers of several cards do.
+int ListNodes() {
+  const int folder = open(kFolderOfNodes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return errno;
+  close(folder);
+  return 0;
+}
+
 // What the work returns in a child behind the wall of a device with a driver.
 int InAChild(int (*work)()) {
   SandboxPolicy policy;
   policy.readable = {"/proc/cpuinfo"};
+  policy.nodes = {"/dev/no-such-node", kFolderOfNodes};
   policy.calls = kCallsOfDrivers;
   policy.own_address_space = true;
   policy.names_threads = true;
@@ -74,6 +85,8 @@ int InAChild(int (*work)()) {
 }
 
 TEST(Sandbox, DriversNameTheirThreads) { EXPECT_EQ(InAChild(NameAThread), 0); }
+
+TEST(Sandbox, DriversListTheirNodes) { EXPECT_EQ(InAChild(ListNodes), 0); }
 
 TEST(Sandbox, DriversListenToNobody) { EXPECT_EQ(InAChild(Listen), 0); }
 

@@ -51,6 +51,27 @@ class CudaTest : public ::testing::Test {
     return {&kernel_, 8, 128};
   }
 
+  void GiveBack() {
+    for (Buffer* buffer : {&x_, &w_, &y_}) *buffer = {};
+    kernel_ = {};
+    program_ = {};
+    device_ = {};
+  }
+
+  // A function of the driver, as other libraries of the process call it.
+  template <typename... P>
+  static int Call(const char* name, P... arguments) {
+    void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_NOLOAD);
+    const int code = reinterpret_cast<int (*)(P...)>(dlsym(driver, name))(arguments...);
+    dlclose(driver);
+    return code;
+  }
+  static void* Current() {
+    void* context = nullptr;
+    EXPECT_EQ(Call("cuCtxGetCurrent", &context), 0);
+    return context;
+  }
+
   Device device_;
   Buffer x_, w_, y_;
   Program program_;
@@ -78,8 +99,7 @@ TEST_F(CudaTest, SeveralModulesBecomeOne) {
 // Those that wait by themselves, behind another launch; of all else the driver keeps the order.
 TEST_F(CudaTest, LaunchesOverlapThatWaitByThemselves) {
   Prepare();
-  void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_NOLOAD);
-  const auto overlapping = reinterpret_cast<int (*)()>(dlsym(driver, "hone_fake_cuda_overlapping"));
+  const auto overlapping = [] { return Call("hone_fake_cuda_overlapping"); };
   const int before = overlapping();
   Timing timing;
   Launch launch = Bind("good");
@@ -95,7 +115,6 @@ TEST_F(CudaTest, LaunchesOverlapThatWaitByThemselves) {
   ASSERT_TRUE(device_.EnqueueCopy(x_, w_, 4).ok());
   ASSERT_TRUE(device_.EnqueueLaunch(launch).ok());
   EXPECT_EQ(overlapping(), before + 4);
-  dlclose(driver);
 }
 
 TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
@@ -177,6 +196,26 @@ TEST_F(CudaTest, AGroupHasTheSharedMemoryThatItsKernelAsksFor) {
   EXPECT_THAT(e.text, HasSubstr("204800 bytes of shared memory for kernel 'good'"));
 }
 
+// Another library of the process has its own context in the thread. Whatever fails here, that one stays.
+TEST_F(CudaTest, TheCallersContextStays) {
+  EXPECT_EQ(Current(), nullptr) << "after SetUp";
+  int others = 0;
+  ASSERT_EQ(Call("cuCtxPushCurrent_v2", static_cast<void*>(&others)), 0);
+  Prepare();
+  const Launch launch = Bind("good");
+  Timing timing;
+  ASSERT_TRUE(device_.Time({&launch, 1}, 3, Deadline::max(), &timing).ok());
+  EXPECT_EQ(Current(), &others) << "after all that succeeds";
+  Buffer large;
+  EXPECT_EQ(device_.Allocate(size_t{2} << 30, &large).trouble, Trouble::kMemory);
+  EXPECT_FALSE(device_.Build("no PTX", {}, &program_).ok());
+  EXPECT_EQ(Current(), &others) << "after failures";
+  GiveBack();
+  EXPECT_EQ(Current(), &others) << "when all is given back";
+  void* popped = nullptr;
+  EXPECT_EQ(Call("cuCtxPopCurrent_v2", &popped), 0);
+}
+
 TEST_F(CudaTest, RefusesWhatIsNoProgram) {
   Program program;
   const Error e = device_.Build("kernel void f() {}", {}, &program);
@@ -224,6 +263,15 @@ TEST_F(CudaTest, ChecksRangesItself) {
   EXPECT_THAT(device_.Slice(x_, 100, 4, &slice).text, HasSubstr("wants multiples of 256"));
   EXPECT_EQ(device_.Slice(x_, 3840, 200, &slice).trouble, Trouble::kProgram);
   EXPECT_EQ(device_.Fill(x_, 3000, 1001, std::byte{0}).trouble, Trouble::kProgram);
+}
+
+TEST_F(CudaTest, SaysWhenThereIsNoMemory) {
+  setenv("HONE_FAKE_CUDA_MEMORY", "0", 1);
+  Buffer empty;
+  const Error e = device_.Allocate(0, &empty);
+  unsetenv("HONE_FAKE_CUDA_MEMORY");
+  EXPECT_EQ(e.trouble, Trouble::kMemory);
+  EXPECT_THAT(e.text, HasSubstr("cannot allocate 1 bytes on 'Fake CUDA device'"));
 }
 
 TEST_F(CudaTest, SaysWhenTheLibraryIsAbsent) {
@@ -280,6 +328,20 @@ TEST_F(CudaTest, AFaultOfPtxEndsTheContextAndSaysWhy) {
   EXPECT_EXIT(run("add.s64 %rd1, %rd1, 3996;\n", "ILLEGAL_ADDRESS"), ::testing::ExitedWithCode(0),
               "line 15: ld.global.f32 %f1, .%rd1.: group 0, lane 1 reads 4 bytes");
   EXPECT_EXIT(run("add.s64 %rd1, %rd1, 2;\n", "an error"), ::testing::ExitedWithCode(0), "which is not aligned");
+}
+
+// As by cudaDeviceReset of another library.
+TEST_F(CudaTest, AContextThatSomebodyDestroyedIsAnError) {
+  EXPECT_EXIT(
+      {
+        Prepare();
+        Call("cuDevicePrimaryCtxReset_v2", 0);
+        const Error e = device_.Finish();
+        GiveBack();
+        const bool told = e.trouble == Trouble::kDevice && e.text.find("CONTEXT_IS_DESTROYED") != std::string::npos;
+        _exit(told && Current() == nullptr ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(CudaTest, AHangIsATimeout) {

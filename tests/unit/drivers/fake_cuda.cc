@@ -4,7 +4,11 @@
 // Memory is this process's own. What is enqueued is done at once, unless a graph is being recorded. As with the real
 // driver, an address that nobody allocated ends the context: from then on every call fails, and so it is with every
 // error of the machine, which says on stderr why. A kernel named `hang` never ends. Machine code is text here that
-// begins with "machine code for sm_87". HONE_FAKE_CUDA_ARCH is the architecture that the device has, "90"; else 87.
+// begins with "machine code for sm_87". What works in a context fails where a thread has another one, or none.
+//
+// In the environment: HONE_FAKE_CUDA_ARCH is the architecture that the device has, "90"; else 87.
+// HONE_FAKE_CUDA_SHARED: the bytes that a group may ask for; else those of that architecture. HONE_FAKE_CUDA_MEMORY:
+// the bytes that an allocation may have. HONE_FAKE_CUDA_INIT: what cuInit answers.
 #include <unistd.h>
 
 #include <chrono>
@@ -27,7 +31,8 @@ using Clock = std::chrono::steady_clock;
 using Work = std::function<int()>;
 using Handle = void*;
 
-constexpr int kNoBinary = 209, kInvalidPtx = 218, kIllegalAddress = 700, kMisalignedAddress = 716, kLaunchFailed = 719;
+constexpr int kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kIllegalAddress = 700, kDestroyed = 709,
+              kMisalignedAddress = 716, kLaunchFailed = 719;
 
 struct Grid {
   unsigned groups, lanes, shared;
@@ -50,6 +55,7 @@ struct Graph {
 // Of the process, as the driver's is.
 struct State {
   int sticky = 0;
+  bool destroyed = false;  // its context, by somebody else
   bool hangs = false;
   bool launched = false;  // the latest that was handed over is a launch
   int overlapping = 0;    // launches that might
@@ -61,6 +67,13 @@ State& TheState() {
   static State state;
   return state;
 }
+
+// Of this thread, the current one last. The device's own is TheState.
+constexpr int kMostContexts = 8;
+thread_local Handle the_contexts[kMostContexts];
+thread_local int context_count = 0;
+
+bool IsCurrent() { return context_count > 0 && the_contexts[context_count - 1] == &TheState(); }
 
 float* Floats(void* const* arguments, int i) { return *static_cast<float**>(arguments[i]); }
 
@@ -172,6 +185,7 @@ const std::map<std::string, Kernel>& Kernels() {
 }
 
 int Do(const Work& work, bool is_launch = false) {
+  if (!IsCurrent()) return kInvalidContext;
   State& state = TheState();
   state.launched = is_launch;
   if (state.sticky != 0) return state.sticky;
@@ -260,6 +274,7 @@ int Architecture() {
   return asked != nullptr ? std::atoi(asked) : 87;
 }
 int MostShared() {
+  if (const char* const asked = std::getenv("HONE_FAKE_CUDA_SHARED")) return std::atoi(asked);
   const int architecture = Architecture();
   return (architecture >= 90 ? 227 : architecture >= 80 ? 163 : architecture >= 70 ? 64 : 48) << 10;
 }
@@ -270,11 +285,15 @@ void* At(unsigned long long place) { return reinterpret_cast<void*>(place); }
 
 extern "C" {
 
-int cuInit(unsigned) { return 0; }
+int cuInit(unsigned) {
+  const char* const asked = std::getenv("HONE_FAKE_CUDA_INIT");
+  return asked != nullptr ? std::atoi(asked) : 0;
+}
 int cuDriverGetVersion(int* version) { return *version = 12040, 0; }
 int cuGetErrorName(int code, const char** name) {
   *name = code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
           : code == kInvalidPtx   ? "CUDA_ERROR_INVALID_PTX"
+          : code == kDestroyed    ? "CUDA_ERROR_CONTEXT_IS_DESTROYED"
                                   : "an error";
   return 0;
 }
@@ -301,9 +320,24 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
   return *value = it == values.end() ? 0 : it->second, 0;
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = size_t{1} << 30, 0; }
-int cuDevicePrimaryCtxRetain(Handle* context, int) { return *context = &TheState(), 0; }
+int cuDevicePrimaryCtxRetain(Handle* context, int) {
+  TheState().destroyed = false;
+  return *context = &TheState(), 0;
+}
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
-int cuCtxSetCurrent(Handle) { return 0; }
+int cuDevicePrimaryCtxReset_v2(int) { return TheState().destroyed = true, 0; }
+int cuCtxPushCurrent_v2(Handle context) {
+  if (context == &TheState() && TheState().destroyed) return kDestroyed;
+  if (context_count == kMostContexts) return kInvalidContext;
+  return the_contexts[context_count++] = context, 0;
+}
+int cuCtxPopCurrent_v2(Handle* context) {
+  if (context_count == 0) return kInvalidContext;
+  return *context = the_contexts[--context_count], 0;
+}
+int cuCtxGetCurrent(Handle* context) {
+  return *context = context_count == 0 ? nullptr : the_contexts[context_count - 1], 0;
+}
 
 int cuLinkCreate_v2(unsigned, int*, void** values, Handle* link) {
   static_cast<char*>(values[0])[0] = 0;
@@ -324,6 +358,7 @@ int cuLinkComplete(Handle link, void** code, size_t* bytes) {
 }
 int cuLinkDestroy(Handle link) { return delete static_cast<std::string*>(link), 0; }
 int cuModuleLoadData(Handle* module, const void* code) {
+  if (!IsCurrent()) return kInvalidContext;
   const std::string text = static_cast<const char*>(code);
   if (text.starts_with("machine code") && !text.starts_with("machine code for sm_87")) return kNoBinary;
   if (text.starts_with("\x7f")) return kNoBinary;  // that a toolkit made
@@ -352,7 +387,9 @@ int cuFuncSetAttribute(Handle function, int attribute, int value) {
 }
 
 int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
-  if (bytes > size_t{1} << 30) return 2;
+  if (!IsCurrent()) return kInvalidContext;
+  const char* const most = std::getenv("HONE_FAKE_CUDA_MEMORY");
+  if (bytes > (most != nullptr ? std::strtoull(most, nullptr, 0) : 1ULL << 30)) return 2;
   const size_t rounded = (bytes + 511) / 512 * 512;
   void* const memory = std::aligned_alloc(512, rounded);
   *place = reinterpret_cast<unsigned long long>(memory);
@@ -360,6 +397,7 @@ int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
   return 0;
 }
 int cuMemFree_v2(unsigned long long place) {
+  if (!IsCurrent()) return kInvalidContext;
   WaitForAll();
   TheState().memory.erase(place);
   return std::free(At(place)), 0;
@@ -383,13 +421,15 @@ int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, Ha
   });
 }
 
-int cuStreamCreate(Handle* stream, unsigned) { return *stream = &TheState(), 0; }
+int cuStreamCreate(Handle* stream, unsigned) { return *stream = &TheState(), IsCurrent() ? 0 : kInvalidContext; }
 int cuStreamDestroy_v2(Handle) { return 0; }
 int cuStreamSynchronize(Handle) {
   WaitForAll();
   return TheState().sticky;
 }
-int cuEventCreate(Handle* event, unsigned) { return *event = new Clock::time_point(), 0; }
+int cuEventCreate(Handle* event, unsigned) {
+  return IsCurrent() ? *event = new Clock::time_point(), 0 : kInvalidContext;
+}
 int cuEventDestroy_v2(Handle event) { return delete static_cast<Clock::time_point*>(event), 0; }
 int cuEventRecord(Handle event, Handle) {
   TheState().launched = false;
@@ -433,6 +473,7 @@ int cuLaunchKernelEx(const hone::drivers::cuda::LaunchConfig* config, Handle fun
 int hone_fake_cuda_overlapping() { return TheState().overlapping; }
 
 int cuStreamBeginCapture_v2(Handle, int) {
+  if (!IsCurrent()) return kInvalidContext;
   TheState().launched = false;
   return TheState().recording = new Graph(), 0;
 }
@@ -444,6 +485,7 @@ int cuGraphInstantiateWithFlags(Handle* made, Handle graph, unsigned long long) 
   return *made = new Graph(*static_cast<Graph*>(graph)), 0;
 }
 int cuGraphLaunch(Handle graph, Handle) {
+  if (!IsCurrent()) return kInvalidContext;
   for (const Work& work : static_cast<Graph*>(graph)->work) {
     if (const int error = Do(work); error != 0) return error;
   }

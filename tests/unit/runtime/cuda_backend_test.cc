@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -16,6 +17,7 @@ using ::testing::Each;
 using ::testing::ElementsAreArray;
 using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr size_t kElements = kRows * kColumns;
 
@@ -27,11 +29,30 @@ class CudaBackendTest : public ::testing::Test {
   }
   void SetUp() override { setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1); }
 
+  void TearDown() override {
+    unsetenv("HONE_FAKE_CUDA_MEMORY");
+    EXPECT_EQ(Current(), nullptr) << "the thread's context is not what it was";
+  }
+
+  // A function of the driver, as other libraries of the process call it.
+  template <typename... P>
+  static int Call(const char* name, P... arguments) {
+    return reinterpret_cast<int (*)(P...)>(dlsym(driver_, name))(arguments...);
+  }
+  static void* Current() {
+    void* context = nullptr;
+    EXPECT_EQ(Call("cuCtxGetCurrent", &context), 0);
+    return context;
+  }
+
   // Memory of the device, as another library of the process has it. With the fake driver this process can read it.
   static float* OnDevice() {
+    void* context = nullptr;
     unsigned long long place = 0;
-    const auto allocate = reinterpret_cast<int (*)(unsigned long long*, size_t)>(dlsym(driver_, "cuMemAlloc_v2"));
-    EXPECT_EQ(allocate(&place, kElements * sizeof(float)), 0);
+    EXPECT_EQ(Call("cuDevicePrimaryCtxRetain", &context, 0), 0);
+    EXPECT_EQ(Call("cuCtxPushCurrent_v2", context), 0);
+    EXPECT_EQ(Call("cuMemAlloc_v2", &place, (kElements + 1) * sizeof(float)), 0);
+    EXPECT_EQ(Call("cuCtxPopCurrent_v2", &context), 0);
     return reinterpret_cast<float*>(place);
   }
   static DLTensor Tensor(const FloatTensor& tensor, int32_t device) {
@@ -108,6 +129,77 @@ TEST_F(CudaBackendTest, TakesAndGivesTensorsThatAreOnTheDevice) {
   ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
   ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
   EXPECT_THAT(std::vector<float>(z, z + kElements), ElementsAreArray(TinyOutput()));
+}
+
+// The device copies them, so that views of larger tensors will do.
+TEST_F(CudaBackendTest, TensorsOnTheDeviceAreAlignedToTheirElements) {
+  const LoadedModel model(Write());
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  float* const y = OnDevice();
+  const FloatTensor shape(y, {kRows, kColumns});
+  DLTensor bound = Tensor(shape, 0);
+  bound.byte_offset = sizeof(float);
+  ASSERT_EQ(hone_bind_output(model, 0, &bound), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(std::vector<float>(y + 1, y + 1 + kElements), ElementsAreArray(TinyOutput()));
+  bound.byte_offset = 2;
+  EXPECT_EQ(hone_bind_output(model, 0, &bound), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("does not start on a multiple of 4 bytes, the size of an element"));
+  bound.device = {kDLCPU, 0};
+  bound.byte_offset = sizeof(float);
+  EXPECT_EQ(hone_bind_output(model, 0, &bound), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("does not start on a multiple of 64 bytes; align it, or let the model copy it"));
+}
+
+// PyTorch, say, works on another device in this thread.
+TEST_F(CudaBackendTest, TheCallersContextStays) {
+  int others = 0;
+  void* popped = nullptr;
+  ASSERT_EQ(Call("cuCtxPushCurrent_v2", static_cast<void*>(&others)), 0);
+  const std::string path = Write();
+  {
+    const LoadedModel model(path);
+    ASSERT_EQ(Current(), &others) << "after hone_load";
+    ExpectItRuns(model);
+    ASSERT_EQ(Current(), &others) << "after hone_run";
+    const FloatTensor shape(OnDevice(), {kRows, kColumns});
+    const DLTensor bound = Tensor(shape, 0);
+    ASSERT_EQ(hone_bind_input(model, 0, &bound), HONE_OK) << hone_error();
+    ASSERT_EQ(Current(), &others) << "after hone_bind_input";
+    const DLTensor elsewhere = Tensor(shape, 1);
+    EXPECT_EQ(hone_bind_input(model, 0, &elsewhere), HONE_INVALID_ARGUMENT);
+    ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+    ASSERT_EQ(Current(), &others) << "after a call that failed";
+  }
+  EXPECT_EQ(Current(), &others) << "after hone_free";
+  EXPECT_EQ(Call("cuCtxPopCurrent_v2", &popped), 0);
+}
+
+// In a process of its own: nothing can be done with the device afterwards.
+TEST_F(CudaBackendTest, SaysWhenSomebodyDestroyedTheContext) {
+  const std::string path = Write();
+  EXPECT_EXIT(
+      {
+        HoneModel* model = nullptr;
+        if (hone_load(path.c_str(), nullptr, &model) != HONE_OK) _exit(2);
+        if (hone_set_input(model, 0, &input_.tensor) != HONE_OK) _exit(3);
+        Call("cuDevicePrimaryCtxReset_v2", 0);
+        const HoneStatus status = hone_run(model);
+        const std::string error = hone_error();
+        hone_free(model);
+        const bool told = status == HONE_IO_ERROR && error.find("CONTEXT_IS_DESTROYED") != std::string::npos;
+        _exit(told && Current() == nullptr ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CudaBackendTest, SaysWhenTheDeviceHasTooLittleMemory) {
+  setenv("HONE_FAKE_CUDA_MEMORY", "0", 1);
+  HoneModel* model = nullptr;
+  EXPECT_EQ(hone_load(Write().c_str(), nullptr, &model), HONE_OUT_OF_MEMORY);
+  EXPECT_THAT(hone_error(), HasSubstr("bytes on 'Fake CUDA device'"));
+  EXPECT_THAT(hone_error(), Not(HasSubstr(" 0 bytes")));
+  EXPECT_THAT(hone_error(), HasSubstr("free memory of the device"));
 }
 
 TEST_F(CudaBackendTest, RefusesTensorsThatAreSomewhereElse) {

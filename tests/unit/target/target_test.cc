@@ -9,13 +9,19 @@
 namespace hone::target {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// All that there is to say of a device that is not here.
+constexpr const char* kAnOpenClDevice =
+    "opencl -device=A-GPU -units=1 -lanes=256 -width=8 -shared=32768 -gain=4 -registers=1024 -l1=32768 -l2=524288 "
+    "-vector=128";
+
 TEST(Targets, PrintsAndParsesBack) {
-  for (const char* text : {"cpu", "cpu -threads=3", "x86_64 -mcpu=znver4 -threads=2",
-                           "x86_64 -mcpu=znver4 -mattr=-avx512f", "arm64 -mcpu=cortex-a76 -threads=4 -l2=524288",
-                           "arm64 -mattr=+dotprod", "arm64", "opencl", "opencl -device=Some-GPU -units=12 -lanes=1024",
-                           "opencl -width=32 -shared=49152 -registers=512 -l1=1 -l2=2 -vector=64"}) {
+  for (const char* text :
+       {"cpu", "cpu -threads=3", "x86_64 -mcpu=znver4 -threads=2", "x86_64 -mcpu=znver4 -mattr=-avx512f",
+        "arm64 -mcpu=cortex-a76 -threads=4 -l2=524288", "arm64 -mattr=+dotprod", "arm64", "opencl", kAnOpenClDevice,
+        "opencl -units=12 -lanes=1024", "opencl -width=32 -shared=49152 -registers=512 -l1=1 -l2=2 -vector=64"}) {
     const auto target = ParseTarget(text);
     ASSERT_TRUE(target.ok()) << text << ": " << target.status();
     const auto again = ParseTarget(Print(*target));
@@ -29,10 +35,10 @@ TEST(Targets, TheTextIsCanonical) {
             Print(*ParseTarget("x86_64 -mcpu=haswell -threads=2")));
   EXPECT_EQ(Print(*ParseTarget("x86_64 -mcpu=haswell -mattr=+gfni,-bmi2 -threads=3")),
             "x86_64 -mcpu=haswell -mattr=-bmi2,+gfni -threads=3 -l1=32768 -l2=262144 -l3=8388608");
-  EXPECT_EQ(
-      Print(*ParseTarget("opencl -device=A-GPU")),
-      "opencl -device=A-GPU -units=1 -lanes=256 -width=8 -shared=32768 -gain=4 -registers=1024 -l1=32768 -l2=524288 "
-      "-vector=128");
+  EXPECT_EQ(Print(*ParseTarget(
+                "opencl -vector=128 -l2=524288 -l1=32768 -registers=1024 -gain=4 -shared=32768 -width=8 -lanes=256 "
+                "-units=1 -device=A-GPU")),
+            kAnOpenClDevice);
 }
 
 TEST(Targets, CapabilitiesFollowTheCpu) {
@@ -68,7 +74,7 @@ TEST(Targets, TensorInstructionsFollowTheFeatures) {
 }
 
 TEST(Targets, AnOpenClDeviceHasLanesAndACpuHasNone) {
-  const Target device = ParseTarget("opencl -device=No-Such-Device -lanes=64 -registers=512").value();
+  const Target device = ParseTarget("opencl -lanes=64 -registers=512 -vector=128").value();
   EXPECT_TRUE(device.HasLanes());
   EXPECT_EQ(device.hierarchy.max_lanes, 64);
   EXPECT_EQ(device.memory.local_bytes, 512);
@@ -106,8 +112,40 @@ TEST(Targets, CudaIsTheDeviceThatIsHere) {
     setenv("HONE_FAKE_CUDA_ARCH", device, 1);
     EXPECT_EQ(ParseTarget("cuda")->cpu, architecture) << device;
   }
+  EXPECT_EQ(ParseTarget("cuda -device=fake")->device, "fake");
+  EXPECT_EQ(TargetOfDevice("cuda:Fake CUDA", 4)->device, "Fake-CUDA");
+  setenv("HONE_FAKE_CUDA_ARCH", "120", 1);
+  setenv("HONE_FAKE_CUDA_SHARED", "101376", 1);
+  const Target smaller = ParseTarget("cuda").value();
+  EXPECT_EQ(smaller.cpu, "sm_90");
+  EXPECT_EQ(smaller.memory.shared_bytes, 101376) << "of a group, less than others of the architecture have";
+  EXPECT_EQ(Print(*ParseTarget(Print(smaller))), Print(smaller));
+  unsetenv("HONE_FAKE_CUDA_SHARED");
   unsetenv("HONE_FAKE_CUDA_ARCH");
   dlclose(driver);
+}
+
+// The typical one is for machines without any.
+TEST(Targets, ADeviceThatIsNotHereIsAnError) {
+  void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW);
+  ASSERT_NE(driver, nullptr) << dlerror();
+  const auto error = [](const std::string& text) { return std::string(ParseTarget(text).status().message()); };
+  for (const char* text : {"cuda -device=nix", "cuda -device=1"}) {
+    EXPECT_THAT(error(text), AllOf(HasSubstr("there are: 0 'Fake CUDA device'"), HasSubstr("cuda -arch=sm_87")));
+  }
+  setenv("HONE_FAKE_CUDA_ARCH", "52", 1);
+  EXPECT_THAT(error("cuda"), HasSubstr("'Fake CUDA device' is sm_52, older than sm_53"));
+  setenv("HONE_FAKE_CUDA_INIT", "999", 1);
+  EXPECT_THAT(error("cuda"), HasSubstr("NVIDIA's driver does not start"));
+  EXPECT_EQ(ParseTarget("cuda -arch=sm_87 -device=nix")->device, "nix") << "which asks no driver";
+  setenv("HONE_FAKE_CUDA_INIT", "100", 1);  // there is none
+  EXPECT_EQ(Print(*ParseTarget("cuda")), Print(TypicalTarget(Kind::kCuda)));
+  EXPECT_FALSE(ParseTarget("cuda -device=0").ok());
+  unsetenv("HONE_FAKE_CUDA_INIT");
+  unsetenv("HONE_FAKE_CUDA_ARCH");
+  dlclose(driver);
+  EXPECT_THAT(error("opencl -device=No-Such-Device"), HasSubstr("give all its numbers"));
+  EXPECT_THAT(error("opencl -device=No-Such-Device -lanes=64"), HasSubstr("-units= -lanes= -width="));
 }
 
 // Rounded factors are for those who ask.
@@ -149,6 +187,11 @@ TEST(Targets, ErrorsSayWhatThereIs) {
       {"cuda:sm_90 -tf32=yes", "-tf32 takes no value, not 'yes'"},
       {"cuda:sm_90 -overlap=yes", "-overlap takes no value, not 'yes'"},
       {"cuda:sm_87 -overlap", "launches on sm_87 do not overlap; architectures from sm_90 on can"},
+      {"cuda:sm_86 -lanes=1", "-lanes=1 wants a multiple of 32 up to 1024"},
+      {"cuda:sm_86 -lanes=48", "-lanes=48 wants a multiple of 32 up to 1024"},
+      {"cuda:sm_86 -lanes=4096", "-lanes=4096 wants a multiple of 32 up to 1024"},
+      {"cuda:sm_86 -shared=10000000", "-shared=10000000: a group has at most 101376 bytes on sm_86"},
+      {"opencl -lanes=1", "-lanes=1: groups for OpenCL have at least 2 lanes"},
       {"opencl -threads=2", "no option '-threads'; there are -device= -units="},
       {"arm64 -mattr=+avx2", "aarch64 has no feature 'avx2'; there are bf16"},
       {"arm64 -mattr=sve", "wants +FEATURE,-FEATURE, not 'sve'"},
@@ -166,8 +209,7 @@ TEST(Targets, EveryKindHasATypicalOneAndADevice) {
   EXPECT_EQ(TypicalTarget(Kind::kCpu).cpu, "x86-64-v3");
   EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kCpu)), "cpu");
   EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kOpenCl)), "opencl");
-  EXPECT_EQ(DeviceOf(*ParseTarget("opencl -device=A-GPU")), "opencl:A-GPU");
-  EXPECT_EQ(TargetOfDevice("opencl:A GPU", 4)->device, "A-GPU");
+  EXPECT_EQ(DeviceOf(*ParseTarget(kAnOpenClDevice)), "opencl:A-GPU");
   EXPECT_EQ(TargetOfDevice("opencl", 4)->kind, Kind::kOpenCl);
   EXPECT_EQ(TargetOfDevice("fpga", 4).status().code(), absl::StatusCode::kInvalidArgument);
   const absl::StatusOr<Target> here = TargetOfDevice("cpu", 3);
@@ -181,7 +223,9 @@ TEST(Targets, EveryKindHasATypicalOneAndADevice) {
 TEST(Targets, SameMachineWhateverItsThreads) {
   EXPECT_TRUE(SameMachine(*ParseTarget("x86_64 -mcpu=znver4"), *ParseTarget("x86_64 -mcpu=znver4 -threads=9")));
   EXPECT_FALSE(SameMachine(*ParseTarget("x86_64 -mcpu=znver4"), *ParseTarget("x86_64 -mcpu=znver3")));
-  EXPECT_FALSE(SameMachine(*ParseTarget("opencl -device=a"), *ParseTarget("opencl -device=b")));
+  Target other = ParseTarget(kAnOpenClDevice).value();
+  other.device = "Another-GPU";
+  EXPECT_FALSE(SameMachine(*ParseTarget(kAnOpenClDevice), other));
 }
 
 // All that the table says must be what the rest of the room can read.
