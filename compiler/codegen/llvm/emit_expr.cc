@@ -208,7 +208,11 @@ llvm::Value* Emitter::EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm:
 }
 
 llvm::Value* Emitter::EmitFloatMinMax(bool is_min, llvm::Value* a, llvm::Value* b) {
-  if (!is_min && llvm::Triple(module_->getTargetTriple()).isX86()) return EmitMaxOfX86(builder_, a, b);
+  if (llvm::Triple(module_->getTargetTriple()).isX86()) {
+    if (!is_min) return EmitMaxOfX86(builder_, a, b);
+    // LLVM 19 would make it a minimum of halves where they are widened and narrowed again, and that of a NaN and -0 -0.
+    return builder_.CreateFNeg(EmitMaxOfX86(builder_, builder_.CreateFNeg(a), builder_.CreateFNeg(b)));
+  }
   return builder_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, a, b);
 }
 

@@ -88,8 +88,7 @@ class Emitter {
   // emit_copies.cc
   void EmitCopy(const ir::Copy& copy);
   void EmitGroupCopy(const ir::Copy& copy);
-  void EmitCommit();
-  void EmitWait(const ir::Wait& wait);
+  void EmitCommit(), EmitWait(const ir::Wait& wait);
   void BeginBundles();
   void WaitForBundles(int64_t pending);
   llvm::Value *IsFirstLane(), *BundleOf(llvm::Value* number);
@@ -111,8 +110,7 @@ class Emitter {
   // Emits the first of `stmts` that are a barrier or none, copies, instructions that read shared memory themselves, and
   // a settle or none; how many.
   size_t EmitProducts(std::span<const ir::Stmt> stmts);
-  void BeginProducts(std::span<const Product> products);
-  void CommitProducts();
+  void BeginProducts(std::span<const Product> products), CommitProducts();
   void EmitSettle(const ir::Settle& settle);
   Values LoadSums(const Sums& sums, Values* places);
   void StoreSums(const Sums& sums, std::span<llvm::Value* const> values, std::span<llvm::Value* const> places);

@@ -157,7 +157,8 @@ llvm::Value* Formulas::Asinh(llvm::Value* x) {
 llvm::Value* Formulas::Acosh(llvm::Value* x) {
   llvm::Value* const root = Sqrt(Mul(Sub(x, Const(1)), Add(x, Const(1))));
   llvm::Value* const large = Add(Log(x), Const(std::numbers::ln2));
-  return If(b_.CreateFCmpOGT(x, Const(1e150)), large, Log(Add(x, root)));
+  llvm::Value* const result = If(b_.CreateFCmpOGT(x, Const(1e150)), large, Log(Add(x, root)));
+  return If(Less(x, 1), llvm::ConstantFP::getNaN(type_), result);
 }
 
 // Below 3 the series without cancellation, 2 / sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!; above, 1 less a

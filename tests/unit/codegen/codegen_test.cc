@@ -140,6 +140,8 @@ INSTANTIATE_TEST_SUITE_P(F64, ExpressionTest,
 INSTANTIATE_TEST_SUITE_P(
     Halves, ExpressionTest,
     ::testing::Values(
+        Expression{"f16", "f16(min(f32(f16(log(f32(x[i, j])))), f32(f16(f32(y[i, j]) * 0f32))))", -2, -1},
+        Expression{"f16", "f16(max(f32(f16(log(f32(x[i, j])))), f32(f16(f32(y[i, j]) * 0f32))))", -2, -1},
         Expression{"bf16", "bf16(f32(x[i, j]) * f32(y[i, j]))", -3, 3},
         Expression{"bf16", "select(f32(x[i, j]) < 0f32, 1.5bf16, y[i, j])", -3, 3},
         Expression{"bf16", "isnan(x[i, j]) || isinf(y[i, j]) || bool(x[i, j])", -3, 3, "bool"},
