@@ -17,17 +17,40 @@ using ir::Expr;
 using ir::Intrinsic;
 using ir::Reduction;
 
-// One term of a transform of `length` points: part 0 (real) or 1 (imaginary) of (real + i imaginary) * e^(i angle),
-// with angle = 2 pi k n / length. k n is reduced first, or the angle would lose its fraction.
-Expr Rotate(const Expr& real, const Expr& imaginary, const Expr& k, const Expr& n, int64_t length, bool inverse,
-            const Expr& part) {
-  const DType dtype = real.type().dtype;
-  const double unit = (inverse ? 2 : -2) * M_PI / static_cast<double>(length);
-  Expr angle = To(dtype, FloorMod(k * n, Expr(length))) * Number(dtype, unit);
-  Expr cosine = Apply(Intrinsic::kCos, angle), sine = Apply(Intrinsic::kSin, angle);
-  if (!imaginary.defined()) return MakeSelect(Equals(part, Expr(0)), real * cosine, real * sine);
-  return MakeSelect(Equals(part, Expr(0)), real * cosine - imaginary * sine, real * sine + imaginary * cosine);
-}
+// What a transform multiplies with: e^(i angle), angle = 2 pi k n / length, of a real component, and i times that of an
+// imaginary one. k n is reduced first, or the angle would lose its fraction. Nothing but constants are in it, so that
+// it is made once, before the model runs.
+class Waves {
+ public:
+  Waves(StageBuilder& builder, int64_t length, int64_t points, int64_t bins, int64_t components, bool inverse)
+      : length_(length), is_matrix_(components * points * bins <= kMostOfMatrix) {
+    const double unit = (inverse ? 2 : -2) * M_PI / static_cast<double>(length);
+    const auto wave = [&](const Expr& component, const Expr& turn, const Expr& part) {
+      const Expr angle = To(DType::kFloat64, turn) * Number(DType::kFloat64, unit);
+      const Expr cosine = Apply(Intrinsic::kCos, angle), sine = Apply(Intrinsic::kSin, angle);
+      const Expr real = MakeSelect(Equals(part, Expr(0)), cosine, sine);
+      if (components == 1) return real;
+      return MakeSelect(Equals(component, Expr(0)), real, MakeSelect(Equals(part, Expr(0)), Negate(sine), cosine));
+    };
+    const Dims shape = is_matrix_ ? Dims{components, points, bins, 2} : Dims{components, length, 2};
+    buffer_ = builder.Compute("waves", DType::kFloat64, shape, [&](Indices i) {
+      return is_matrix_ ? wave(i[0], FloorMod(i[1] * i[2], Expr(length)), i[3]) : wave(i[0], i[1], i[2]);
+    });
+  }
+
+  // Of what component of element n, for which part (0: real, 1: imaginary) of bin k.
+  Expr At(const Expr& component, const Expr& n, const Expr& k, const Expr& part) const {
+    if (is_matrix_) return MakeLoad(buffer_, {component, n, k, part});
+    return MakeLoad(buffer_, {component, FloorMod(k * n, Expr(length_)), part});
+  }
+
+ private:
+  static constexpr int64_t kMostOfMatrix = 1 << 22;  // 64 MiB; beyond, a table of one turn
+
+  int64_t length_;
+  bool is_matrix_;
+  Buffer buffer_;
+};
 
 absl::StatusOr<int64_t> OneInt(const OpArgs& args, size_t input) {
   HONE_ASSIGN_OR_RETURN(Dims numbers, args.ConstantInts(input));
@@ -70,20 +93,18 @@ absl::StatusOr<Transform> ReadTransform(const OpArgs& args) {
 OpResult Dft(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(Transform transform, ReadTransform(args));
   const Buffer& x = args.inputs[0];
-  const bool complex = x->shape.back() == 2;
   const DType wide = DType::kFloat64;
   const int64_t points = std::min(transform.length, x->shape[transform.axis]);  // the others are 0
+  const int64_t components = x->shape.back();
+  const Waves waves(builder, transform.length, points, transform.bins(), components, transform.inverse);
   Dims shape = x->shape;
   shape[transform.axis] = transform.bins();
   shape.back() = 2;
-  Buffer sum = Reduce(builder, "dft", wide, shape, {points}, Reduction::kSum, [&](Indices i, Indices r) {
+  Buffer sum = Reduce(builder, "dft", wide, shape, {points, components}, Reduction::kSum, [&](Indices i, Indices r) {
     Exprs source(i.begin(), i.end());
     source[transform.axis] = r[0];
-    source.back() = Expr(0);
-    Expr real = ReadAs(wide, x, source), imaginary;
-    source.back() = Expr(1);
-    if (complex) imaginary = ReadAs(wide, x, source);
-    return Rotate(real, imaginary, i[transform.axis], r[0], transform.length, transform.inverse, i[i.size() - 1]);
+    source.back() = r[1];
+    return ReadAs(wide, x, source) * waves.At(r[1], r[0], i[transform.axis], i[i.size() - 1]);
   });
   const double divisor = transform.inverse ? static_cast<double>(transform.length) : 1;
   return Buffers{
@@ -105,16 +126,21 @@ OpResult Stft(const OpArgs& args, StageBuilder& builder) {
   if (args.Has(2) && (args.inputs[2]->shape != Dims{length} || !ir::IsFloat(args.inputs[2]->dtype))) {
     return Malformed("the window (input 2) must have one float per element of a frame");
   }
-  const bool complex = x->shape[2] == 2;
-  const bool onesided = args.Int("onesided", 1) != 0 && !complex;
+  const int64_t components = x->shape[2];
+  const bool onesided = args.Int("onesided", 1) != 0 && components == 1;
   const DType wide = DType::kFloat64;
   const Dims shape = {x->shape[0], (x->shape[1] - length) / step + 1, onesided ? length / 2 + 1 : length, 2};
-  Buffer sum = Reduce(builder, "stft", wide, shape, {length}, Reduction::kSum, [&](Indices i, Indices r) {
-    auto read = [&](int64_t part) {
-      Expr value = ReadAs(wide, x, {i[0], i[1] * Expr(step) + r[0], Expr(part)});
-      return args.Has(2) ? value * ReadAs(wide, args.inputs[2], {r[0]}) : value;
-    };
-    return Rotate(read(0), complex ? read(1) : Expr(), i[2], r[0], length, false, i[3]);
+  const Waves waves(builder, length, length, shape[2], components, false);
+  Buffer signal = x;
+  if (args.Has(2)) {
+    signal = builder.Compute("windowed", wide, {x->shape[0], shape[1], length, components}, [&](Indices i) {
+      return ReadAs(wide, x, {i[0], i[1] * Expr(step) + i[2], i[3]}) * ReadAs(wide, args.inputs[2], {i[2]});
+    });
+  }
+  Buffer sum = Reduce(builder, "stft", wide, shape, {length, components}, Reduction::kSum, [&](Indices i, Indices r) {
+    const Expr value =
+        args.Has(2) ? Read(signal, {i[0], i[1], r[0], r[1]}) : ReadAs(wide, x, {i[0], i[1] * Expr(step) + r[0], r[1]});
+    return value * waves.At(r[1], r[0], i[2], i[3]);
   });
   return Buffers{Map(builder, "narrow", x->dtype, shape, [&](Indices i) { return ReadHere(sum, i); })};
 }
