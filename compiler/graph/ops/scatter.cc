@@ -2,12 +2,14 @@
 #include <optional>
 
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/sort_network.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
-// A scatter is written from the side of its result: every element asks all updates that could hit it. That is a
-// reduction, so it is deterministic, needs no atomics, and is a tensor expression like all others. Where the indices
-// are constant, passes/lower_scatter.h has a form that does not search.
+// A scatter is written from the side of its result, so it is deterministic, needs no atomics, and is a tensor
+// expression like all others. Where there is little to ask, every element asks all updates that could hit it, a
+// reduction. Else the updates are put in the order of their places, and an element finds its own by binary search.
+// Where the indices are constant, passes/lower_scatter.h has a form that does not search.
 
 namespace hone::graph {
 namespace {
@@ -35,16 +37,71 @@ struct Updates {
   size_t indexed;
   std::function<Expr(Indices element, Indices update)> hits;
   std::function<Expr(Indices element, Indices update)> value;  // in compute type
+  // For each update the number of its place among `count`, along an axis; null where not all elements have a line of
+  // updates. Other axes are the element's own.
+  Buffer places;
+  size_t axis = 0;
+  int64_t count = 0;
+  // The axes that are those of `places`, the place in its axis, then those that only values have; and the way back, to
+  // what `value` takes (of what is indexed it looks at nothing but those axes).
+  std::function<Exprs(Indices element)> to_line;
+  std::function<Exprs(Indices line)> to_element;
+  Dims line;  // extents, with those of the updates in the axis
 };
 
-Buffer ScatterLast(StageBuilder& builder, const Buffer& data, const Updates& updates) {
+// Whether comparing all elements with all updates takes longer than sorting the updates: some fifty stages, and about
+// 1,500 comparisons for each.
+bool ShouldSort(const Updates& updates, int64_t elements) {
+  constexpr int64_t kStages = int64_t{1} << 26, kOfOne = 1500, kMost = int64_t{1} << 24;
+  if (updates.places == nullptr || ir::SizeOf(updates.places->dtype) > 4) return false;
+  const int64_t searched = Product(updates.extents), sorted = Product(updates.places->shape);
+  return sorted <= kMost && elements > (kStages + kOfOne * sorted) / searched;
+}
+
+// The updates in the order of their places, and where those of each place begin.
+struct SortedUpdates {
+  SortedAxis order;
+  Buffer first;  // count + 1 along the axis
+
+  // The same for the place of an element and for the next one.
+  Expr Begin(const Updates& updates, Indices line, int64_t after) const {
+    Exprs place(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(Rank(first)));
+    place[updates.axis] = place[updates.axis] + Expr(after);
+    return MakeLoad(first, std::move(place));
+  }
+};
+
+SortedUpdates SortUpdates(StageBuilder& builder, const Updates& updates) {
+  SortedAxis order = SortByNetwork(builder, updates.places, updates.axis, /*descending=*/false);
+  Buffer first = FirstOfKeys(builder, order, updates.places->shape, updates.count + 1);
+  return {std::move(order), std::move(first)};
+}
+
+// The number of the last update of each place, -1 if there is none.
+Buffer FindLast(StageBuilder& builder, const Buffer& data, const Updates& updates) {
   const DType narrow = NarrowestIndex(Product(updates.extents));
   const auto indexed = static_cast<std::ptrdiff_t>(updates.indexed);
-  const Buffer last = builder.Reduce("last", narrow, {data->shape.begin(), data->shape.begin() + indexed},
-                                     updates.extents, Reduction::kMax, [&](Indices i, Indices r) {
-                                       const Expr update = To(narrow, Flatten(r, updates.extents));
-                                       return MakeSelect(updates.hits(i, r), update, Number(narrow, -1));
-                                     });
+  const Dims places(data->shape.begin(), data->shape.begin() + indexed);
+  if (ShouldSort(updates, Product(places))) {
+    const SortedUpdates sorted = SortUpdates(builder, updates);
+    return builder.Compute("last", narrow, places, [&](Indices i) {
+      Exprs element(i.begin(), i.end());
+      element.resize(Rank(data), Expr(0));
+      const Exprs line = updates.to_line(element);
+      const Expr end = sorted.Begin(updates, line, 1);
+      const Expr update = sorted.order.PlaceAt(Indices(line).first(Rank(sorted.first)), end - Expr(1));
+      return MakeSelect(sorted.Begin(updates, line, 0) < end, To(narrow, update), Number(narrow, -1));
+    });
+  }
+  return builder.Reduce("last", narrow, places, updates.extents, Reduction::kMax, [&](Indices i, Indices r) {
+    const Expr update = To(narrow, Flatten(r, updates.extents));
+    return MakeSelect(updates.hits(i, r), update, Number(narrow, -1));
+  });
+}
+
+Buffer ScatterLast(StageBuilder& builder, const Buffer& data, const Updates& updates) {
+  const auto indexed = static_cast<std::ptrdiff_t>(updates.indexed);
+  const Buffer last = FindLast(builder, data, updates);
   return Map(builder, "scatter", data->dtype, data->shape, [&](Indices i) {
     const Exprs own(i.begin(), i.end());
     const Expr position = To(DType::kInt64, MakeLoad(last, {i.begin(), i.begin() + indexed}));
@@ -52,11 +109,58 @@ Buffer ScatterLast(StageBuilder& builder, const Buffer& data, const Updates& upd
   });
 }
 
+// Of sorted updates, partial results of 1, 2, 4 and so on that follow one another: a tree. What an element's updates
+// bring together is at most two nodes of each of its levels, none twice.
+Buffer CombineSorted(StageBuilder& builder, const Buffer& data, const Updates& updates, Reduction reduction) {
+  const DType wide = ComputeType(data->dtype);
+  const Expr nothing = ir::Identity(reduction, {wide, 1});
+  const SortedUpdates sorted = SortUpdates(builder, updates);
+  const size_t a = updates.axis;
+  Dims shape = updates.line;
+  shape[a] = sorted.order.Length();
+  Buffers levels = {builder.Compute("sorted", wide, shape, [&](Indices i) {
+    const Expr update = sorted.order.PlaceAt(i.first(Rank(sorted.first)), i[a]);
+    const Expr value = updates.value(updates.to_element(i), Unflatten(update, updates.extents));
+    return MakeSelect(i[a] < Expr(Product(updates.extents)), value, nothing);
+  })};
+  while (shape[a] > 1) {
+    shape[a] /= 2;
+    levels.push_back(builder.Compute("pairs", wide, shape, [&](Indices i) {
+      Exprs left(i.begin(), i.end()), right = left;
+      left[a] = i[a] * Expr(2);
+      right[a] = i[a] * Expr(2) + Expr(1);
+      return ir::Combine(reduction, MakeLoad(levels.back(), left), MakeLoad(levels.back(), right));
+    }));
+  }
+  return builder.Compute("updates", wide, data->shape, [&](Indices i) {
+    const Exprs line = updates.to_line(i);
+    const Expr begin = sorted.Begin(updates, line, 0), end = sorted.Begin(updates, line, 1);
+    Expr all = nothing;
+    for (size_t k = 0; k < levels.size(); ++k) {
+      const int64_t size = int64_t{1} << k;
+      const Expr from = FloorDiv(begin + Expr(size - 1), Expr(size)), to = FloorDiv(end, Expr(size));
+      const auto node = [&](const Expr& odd, const Expr& number) {
+        Exprs place = line;
+        place[a] = number;
+        const Expr is_there = from < to && Equals(FloorMod(odd, Expr(2)), Expr(1));
+        return MakeSelect(is_there, MakeLoad(levels[k], std::move(place)), nothing);
+      };
+      all = ir::Combine(reduction, ir::Combine(reduction, all, node(from, from)), node(to, to - Expr(1)));
+    }
+    return all;
+  });
+}
+
 Buffer ScatterCombined(StageBuilder& builder, const Buffer& data, const Updates& updates, Reduction reduction) {
   const DType wide = ComputeType(data->dtype);
-  Buffer combined = builder.Reduce("updates", wide, data->shape, updates.extents, reduction, [&](Indices i, Indices r) {
-    return MakeSelect(updates.hits(i, r), updates.value(i, r), ir::Identity(reduction, {wide, 1}));
-  });
+  Buffer combined;
+  if (ShouldSort(updates, Product(data->shape))) {
+    combined = CombineSorted(builder, data, updates, reduction);
+  } else {
+    combined = builder.Reduce("updates", wide, data->shape, updates.extents, reduction, [&](Indices i, Indices r) {
+      return MakeSelect(updates.hits(i, r), updates.value(i, r), ir::Identity(reduction, {wide, 1}));
+    });
+  }
   return Map(builder, "scatter", data->dtype, data->shape, [&](Indices i) {
     const Exprs own(i.begin(), i.end());
     return ir::Combine(reduction, Read(data, own), Read(combined, own));
@@ -118,6 +222,13 @@ OpResult ScatterElements(const OpArgs& args, StageBuilder& builder) {
     return hit.defined() ? MakeSelect(hit, same, ir::MakeBool(false)) : same;  // lazy: outside there is no index
   };
   updates.value = [&](Indices i, Indices r) { return Read(args.inputs[2], at(i, r)); };
+  if (rest == data->shape) {
+    updates.places = places;
+    updates.axis = a;
+    updates.count = data->shape[a];
+    updates.to_line = updates.to_element = [](Indices i) { return Exprs(i.begin(), i.end()); };
+    updates.line = indices->shape;
+  }
   return Scatter(args, builder, updates);
 }
 
@@ -158,6 +269,22 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
     source.insert(source.end(), i.begin() + static_cast<std::ptrdiff_t>(depth), i.end());
     return Read(args.inputs[2], std::move(source));
   };
+  const int64_t searched = Product(updates.extents);
+  updates.places = Map(builder, "place", narrow, {searched},
+                       [&](Indices u) { return Read(places, Unflatten(u[0], updates.extents)); });
+  updates.count = Product(named);
+  updates.to_line = [&](Indices i) {
+    Exprs line = {Flatten(i.first(depth), named)};
+    line.insert(line.end(), i.begin() + static_cast<std::ptrdiff_t>(depth), i.end());
+    return line;
+  };
+  updates.to_element = [&](Indices line) {
+    Exprs element(depth, Expr(0));
+    element.insert(element.end(), line.begin() + 1, line.end());
+    return element;
+  };
+  updates.line = {searched};
+  updates.line.insert(updates.line.end(), indexed_end, data->shape.end());
   return Scatter(args, builder, updates);
 }
 

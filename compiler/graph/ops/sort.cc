@@ -1,13 +1,12 @@
-#include <bit>
 #include <limits>
 
 #include "compiler/graph/ops/families.h"
+#include "compiler/graph/ops/sort_network.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
 // Sorting without data-dependent control flow. Short axes by ranks: the rank of an element is the number of elements
-// that go before it, and place k of the result takes the element of rank k. Long ones by Batcher's bitonic network
-// ("Sorting networks and their applications", 1968), whose comparisons are the same whatever the data.
+// that go before it, and place k of the result takes the element of rank k. Long ones by a network (sort_network.h).
 
 namespace hone::graph {
 namespace {
@@ -54,117 +53,6 @@ Expr IsBefore(const Expr& a, const Expr& b, bool largest, const Expr& earlier) {
   return (largest ? a > b : a < b) || (Equals(a, b) && earlier);
 }
 
-// --- By a network
-
-constexpr int64_t kRun = 8;  // elements that are brought into order by their ranks: a vector of i64
-constexpr int64_t kPlaces = int64_t{1} << 32;
-
-// Elements that differ, to be put in ascending order: `leading` dimensions, those that the axis is seen as, the rest.
-struct Row {
-  Buffer buffer;
-  size_t leading;
-  Dims axis;  // product: a power of two
-
-  Dims ShapeAs(const Dims& other) const {
-    Dims shape(buffer->shape.begin(), buffer->shape.begin() + static_cast<std::ptrdiff_t>(leading));
-    shape.insert(shape.end(), other.begin(), other.end());
-    const auto rest = buffer->shape.begin() + static_cast<std::ptrdiff_t>(leading + axis.size());
-    shape.insert(shape.end(), rest, buffer->shape.end());
-    return shape;
-  }
-  // At a position of the axis; the other indices are those of an element of ShapeAs(dims), `seen` being dims.size().
-  Expr At(Indices i, size_t seen, const Expr& position) const {
-    Exprs source(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(leading));
-    for (Expr& index : Unflatten(position, axis)) source.push_back(std::move(index));
-    source.insert(source.end(), i.begin() + static_cast<std::ptrdiff_t>(leading + seen), i.end());
-    return MakeLoad(buffer, std::move(source));
-  }
-};
-
-// The key and the place in one number: of equal keys the first is the least, and no two are equal. What the axis lacks
-// to a power of two is above all.
-Row Pack(StageBuilder& builder, const Buffer& keys, size_t axis, bool largest, int64_t padded) {
-  const int64_t extent = keys->shape[axis];
-  Dims shape = keys->shape;
-  shape[axis] = padded;
-  Buffer packed = Map(builder, "packed", DType::kInt64, shape, [&](Indices i) {
-    Expr key = To(DType::kInt64, ReadHere(keys, i));
-    if (keys->dtype == DType::kUInt32) key = key - Expr(kPlaces / 2);
-    if (largest) key = Expr(-1) - key;
-    return MakeSelect(i[axis] < Expr(extent), key, Expr(kPlaces / 2 - 1)) * Expr(kPlaces) + i[axis];
-  });
-  return {packed, axis, {padded}};
-}
-
-// Whether a block is to be in descending order: every second one of its size, so that two that follow one another rise
-// and fall. Of the last, which is all, there is but one.
-Expr Falls(const Expr& block) { return Equals(FloorMod(block, Expr(2)), Expr(1)); }
-
-// Runs of kRun, in the order of the block of `size` that they are in.
-Row OrderRuns(StageBuilder& builder, const Row& row, int64_t size) {
-  const Dims dims = {Product(row.axis) / kRun, kRun};
-  const size_t run = row.leading;
-  const auto at = [&](Indices i, const Expr& k) { return row.At(i, dims.size(), i[run] * Expr(kRun) + k); };
-  const Dims shape = row.ShapeAs(dims);
-  Buffer rank = builder.Compute("rank", DType::kInt64, shape, [&](Indices i) {
-    const Expr falls = Falls(FloorDiv(i[run], Expr(size / kRun))), own = at(i, i[run + 1]);
-    Expr before(0);
-    for (int64_t k = 0; k < kRun; ++k) {
-      const Expr other = at(i, Expr(k));
-      before = before + To(DType::kInt64, MakeSelect(falls, other > own, other < own));
-    }
-    return before;
-  });
-  Buffer ordered = builder.Compute("run", DType::kInt64, shape, [&](Indices i) {
-    Exprs source(i.begin(), i.end());
-    Expr found = at(i, Expr(0));
-    for (int64_t k = 1; k < kRun; ++k) {
-      source[run + 1] = Expr(k);
-      found = MakeSelect(Equals(MakeLoad(rank, source), i[run + 1]), at(i, Expr(k)), found);
-    }
-    return found;
-  });
-  return {ordered, row.leading, dims};
-}
-
-// Elements `distance` apart are exchanged where they are not in the order of the block of `size` that they are in; then
-// those half of that apart, if `twice`.
-Row Exchange(StageBuilder& builder, const Row& row, int64_t size, int64_t distance, bool twice) {
-  const int64_t near = twice ? distance / 2 : distance;
-  Dims dims = {Product(row.axis) / (2 * distance), 2};
-  if (twice) dims.push_back(2);
-  dims.push_back(near);
-  const size_t group = row.leading, last = group + dims.size() - 1;
-  Buffer exchanged = builder.Compute("exchange", DType::kInt64, row.ShapeAs(dims), [&](Indices i) {
-    const Expr falls = Falls(FloorDiv(i[group], Expr(size / (2 * distance))));
-    const auto exchange = [&](const Expr& which, const Expr& a, const Expr& b) {
-      const Expr greater = ir::MakeBinary(ir::BinaryOp::kXor, Equals(which, Expr(1)), falls);
-      return MakeSelect(greater, Max(a, b), Min(a, b));
-    };
-    const auto first = [&](const Expr& offset) {
-      const Expr start = i[group] * Expr(2 * distance) + offset;
-      return exchange(i[group + 1], row.At(i, dims.size(), start), row.At(i, dims.size(), start + Expr(distance)));
-    };
-    if (!twice) return first(i[last]);
-    return exchange(i[group + 2], first(i[last]), first(i[last] + Expr(near)));
-  });
-  return {exchanged, row.leading, std::move(dims)};
-}
-
-Row SortByNetwork(StageBuilder& builder, Row row) {
-  const int64_t extent = Product(row.axis);
-  row = OrderRuns(builder, row, kRun);
-  for (int64_t size = 2 * kRun; size <= extent; size *= 2) {
-    for (int64_t distance = size / 2; distance >= kRun; distance /= 2) {
-      const bool twice = distance >= 2 * kRun;
-      row = Exchange(builder, row, size, distance, twice);
-      if (twice) distance /= 2;
-    }
-    row = OrderRuns(builder, row, size);
-  }
-  return row;
-}
-
 // Ranks take the square of the axis, the network about a hundred short stages.
 bool TakesNetwork(const Buffer& x, int64_t extent) {
   constexpr int64_t kShort = 256, kFewComparisons = int64_t{1} << 23;
@@ -204,11 +92,8 @@ OpResult TopK(const OpArgs& args, StageBuilder& builder) {
   shape[a] = count;
   Buffer position;
   if (TakesNetwork(x, extent)) {
-    const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
-    const Row row = SortByNetwork(builder, Pack(builder, keys, a, largest, padded));
-    position = Map(builder, "position", DType::kInt64, shape, [&](Indices i) {
-      return ir::MakeBinary(ir::BinaryOp::kAnd, row.At(i, 1, i[a]), Expr(kPlaces - 1));
-    });
+    const SortedAxis sorted = SortByNetwork(builder, keys, a, largest);
+    position = Map(builder, "position", DType::kInt64, shape, [&](Indices i) { return sorted.PlaceAt(i, i[a]); });
   } else {
     const Buffer place = PlacesByRank(builder, keys, a, count, largest);
     position = Map(builder, "position", DType::kInt64, shape,

@@ -125,8 +125,31 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
   return AddOp(graph, "Where", {written, value, data});
 }
 
+// A ScatterElements along the first axis whose indices are one of each row, expanded: a ScatterND of whole rows, which
+// looks for each row once and not for each of its elements.
+absl::StatusOr<ValueId> ScatterRows(Graph& graph, const Node& node) {
+  if (!IsScatter(node) || Is(node, "ScatterND")) return kAbsent;
+  const Ints shape = graph.values[node.inputs[0]].type.shape, updates = graph.values[node.inputs[1]].type.shape;
+  if (shape.size() < 2 || AxisFromFront(IntAttribute(node, "axis", 0), shape.size()) != 0) return kAbsent;
+  if (!std::equal(shape.begin() + 1, shape.end(), updates.begin() + 1)) return kAbsent;
+  const int producer = Producers(graph)[static_cast<size_t>(node.inputs[1])];
+  if (producer < 0 || !Is(graph.nodes[static_cast<size_t>(producer)], "Expand")) return kAbsent;
+  const ValueId rows = graph.nodes[static_cast<size_t>(producer)].inputs[0];
+  Ints expanded(shape.size(), 1);
+  expanded[0] = updates[0];
+  if (graph.values[rows].type.shape != expanded) return kAbsent;
+  HONE_ASSIGN_OR_RETURN(const ValueId tuples, AddReshape(graph, rows, {updates[0], 1}));
+  std::map<std::string, Attribute> attributes;
+  if (const auto reduction = node.attributes.find("reduction"); reduction != node.attributes.end())
+    attributes.insert(*reduction);
+  return AddOp(graph, "ScatterND", {node.inputs[0], tuples, node.inputs[2]}, std::move(attributes));
+}
+
 }  // namespace
 
-absl::Status LowerScatters(Graph& graph) { return LowerNodes(graph, LowerScatter); }
+absl::Status LowerScatters(Graph& graph) {
+  HONE_RETURN_IF_ERROR(LowerNodes(graph, ScatterRows));
+  return LowerNodes(graph, LowerScatter);
+}
 
 }  // namespace hone::graph

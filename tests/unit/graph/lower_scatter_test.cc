@@ -20,6 +20,20 @@ std::string IndexTensor(const std::vector<int64_t>& shape, const std::vector<int
   return Tensor<int64_t>("i", kInt64, shape, values);
 }
 
+// As PyTorch writes zeros.scatter_add(0, rows[:, None].expand(-1, 3), u): a row is looked for once.
+TEST(LowerScatter, ExpandedIndicesNameRows) {
+  for (const bool of_rows : {true, false}) {
+    GraphBuilder b;
+    b.Input("x", {4, 3}).Input("u", {6, 3}).Input("r", of_rows ? Dims{6, 1} : Dims{1, 3}).Ints("shape", {6, 3});
+    b.Floats("four", {}, {4})
+        .Node("Mul", {"r", "four"}, {"place"})
+        .Node("Cast", {"place"}, {"i"}, {Attr("to", kInt64)});
+    b.Node("Expand", {"i", "shape"}, {"e"});
+    b.Node("ScatterElements", {"x", "e", "u"}, {"y"}, {Attr("axis", 0), Attr("reduction", "add")}).Output("y");
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model(18)), "ScatterND"), of_rows ? 1 : 0);
+  }
+}
+
 // As PyTorch writes y[:, ::2] = z: one tuple of indices for each element.
 TEST(LowerScatter, AssignedSlicesAreOneKernelThatGathers) {
   const std::string indices = IndexTensor({2, 2, 2}, {0, 0, 0, 2, 1, 0, 1, 2});
