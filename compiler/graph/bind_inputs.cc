@@ -64,10 +64,11 @@ const T* Find(const std::map<std::string, T>& map, const std::string& name) {
 // "2,3" as pieces; none of an empty text.
 std::vector<std::string_view> Pieces(std::string_view text) {
   std::vector<std::string_view> pieces;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(','), text.size());
-    pieces.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  if (text.empty()) return pieces;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    pieces.push_back(text.substr(start, end - start));
+    start = end + 1;
   }
   return pieces;
 }
@@ -176,6 +177,10 @@ bool AppendNumber(std::string_view text, ir::DType dtype, std::vector<std::byte>
 
 absl::StatusOr<TensorData> ReadNumbers(const std::string& name, const TensorType& type, std::string_view text) {
   const std::vector<std::string_view> pieces = Pieces(text);
+  if (std::ranges::find(pieces, "") != pieces.end()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "input '{}': the bound value '{}' has a comma without a number beside it; write it as 2,3", name, text));
+  }
   if (static_cast<int64_t>(pieces.size()) != type.elements()) {
     return absl::InvalidArgumentError(fmt::format("input '{}' is {}: {} numbers are wanted, the bound value has {}",
                                                   name, Print(type), type.elements(), pieces.size()));

@@ -25,9 +25,9 @@ constexpr int64_t kFoldSteps = 1 << 16;   // arithmetic on shapes; large constan
 // is known, as kAbsent.
 struct Scope {
   const Scope* outer = nullptr;
-  std::map<std::string, ValueId> values;
+  std::map<std::string, absl::StatusOr<ValueId>> values;  // an error: why this constant cannot be read
 
-  ValueId Find(const std::string& name) const {
+  absl::StatusOr<ValueId> Find(const std::string& name) const {
     for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
       auto it = scope->values.find(name);
       if (it != scope->values.end()) return it->second;
@@ -54,11 +54,6 @@ void CollectReads(const RawNode& node, std::set<std::string>& reads) {
     for (const RawTensor& tensor : (*graph)->initializers) inner.erase(tensor.name);
     reads.insert(inner.begin(), inner.end());
   }
-}
-
-std::string Describe(const RawNode& node, size_t index) {
-  const std::string name = node.name.empty() ? fmt::format("{}_{}", node.op, index) : node.name;
-  return fmt::format("node '{}' ({})", name, node.op);
 }
 
 // Indices of the nodes in an order in which every value is made before it is read. ONNX asks for that order, but not
@@ -129,6 +124,10 @@ struct Context {
   const std::map<std::string, int64_t>& opsets;
   const std::map<std::string, RawAttribute>* call_attributes = nullptr;  // in a function's body
   int depth = 0;
+  const RawFunction* function = nullptr;  // in a function's body
+  const Context* outer = nullptr;         // of the call or branch that these nodes stand for
+
+  bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
 };
 
 class Importer {
@@ -138,12 +137,25 @@ class Importer {
   absl::StatusOr<Graph> Run(const ImportOptions& options) {
     HONE_RETURN_IF_ERROR(CheckOpset(model_.opsets));
     Scope scope;
-    HONE_RETURN_IF_ERROR(AddInitializers(model_.graph, scope));
+    std::set<std::string> bound;  // in place of the constant that is their default, where they have one
+    for (const RawInput& input : model_.graph.inputs) {
+      if (options.bound_inputs.contains(input.name) || options.bound_texts.contains(input.name)) {
+        bound.insert(input.name);
+      }
+    }
+    HONE_RETURN_IF_ERROR(AddInitializers(model_.graph, scope, bound));
     HONE_RETURN_IF_ERROR(AddInputs(options, scope));
     HONE_RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, model_.graph.outputs, {model_.opsets}, scope));
+    std::set<std::string> seen;
     for (const std::string& name : model_.graph.outputs) {
-      const ValueId id = scope.Find(name);
+      HONE_ASSIGN_OR_RETURN(const ValueId id, scope.Find(name));
       if (id == kAbsent) return absl::InvalidArgumentError(fmt::format("output '{}' is not defined", name));
+      if (!seen.insert(name).second) {
+        return absl::InvalidArgumentError(
+            fmt::format("output '{}' is there twice: take it out of the model's outputs once, or give it a second name "
+                        "by an Identity node",
+                        name));
+      }
       graph_.outputs.push_back(id);
       graph_.output_names.push_back(name);
     }
@@ -181,8 +193,8 @@ class Importer {
                     kMostNodes));
   }
 
-  absl::Status Define(const std::string& name, ValueId id, Scope& scope) {
-    if (name.empty() || !scope.values.emplace(name, id).second) {
+  absl::Status Define(const std::string& name, absl::StatusOr<ValueId> id, Scope& scope) {
+    if (name.empty() || !scope.values.emplace(name, std::move(id)).second) {
       return absl::InvalidArgumentError(fmt::format("value '{}' is defined twice or has no name", name));
     }
     return absl::OkStatus();
@@ -194,17 +206,23 @@ class Importer {
     return id;
   }
 
-  absl::Status AddInitializers(const RawGraph& graph, Scope& scope) {
+  absl::Status AddInitializers(const RawGraph& graph, Scope& scope, const std::set<std::string>& replaced = {}) {
     HONE_RETURN_IF_ERROR(Count(graph.initializers.size()));
     for (const RawTensor& tensor : graph.initializers) {
-      const ValueId id = AddNamed(tensor.name, tensor.constant.type, tensor.constant.data);
-      HONE_RETURN_IF_ERROR(Define(tensor.name, id, scope));
+      if (replaced.contains(tensor.name)) continue;
+      absl::StatusOr<ValueId> id = kAbsent;
+      if (tensor.constant.ok()) {
+        id = AddNamed(tensor.name, tensor.constant->type, tensor.constant->data);
+      } else {
+        id = tensor.constant.status();
+      }
+      HONE_RETURN_IF_ERROR(Define(tensor.name, std::move(id), scope));
     }
     return absl::OkStatus();
   }
 
   absl::Status AddInputs(const ImportOptions& options, Scope& scope) {
-    std::vector<RawInput> inputs;  // an input with an initializer is a constant with a default that nobody overrides
+    std::vector<RawInput> inputs;  // one with an initializer, its default, is a constant unless it is bound
     for (const RawInput& input : model_.graph.inputs) {
       if (!scope.values.contains(input.name)) inputs.push_back(input);
     }
@@ -222,7 +240,8 @@ class Importer {
   absl::Status ImportNodes(const std::vector<RawNode>& nodes, const std::vector<std::string>& outputs,
                            const Context& context, Scope& scope) {
     if (context.depth > kDeepestNesting) {
-      return absl::InvalidArgumentError("functions or branches are nested too deeply; does a function call itself?");
+      return absl::InvalidArgumentError(
+          fmt::format("functions or branches are nested more than {} deep; export a flatter model", kDeepestNesting));
     }
     HONE_RETURN_IF_ERROR(Count(nodes.size()));
     HONE_ASSIGN_OR_RETURN(std::vector<size_t> order, OrderNodes(nodes, scope));
@@ -247,6 +266,10 @@ class Importer {
     absl::StatusOr<RawNode> node = BindAttributes(raw, context);
     if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
     if (auto function = model_.functions.find({node->domain, node->op}); function != model_.functions.end()) {
+      if (context.IsInside(function->second)) {
+        return absl::InvalidArgumentError(
+            fmt::format("{}: the function calls itself; export the model without recursion", Describe(raw, index)));
+      }
       absl::StatusOr<std::vector<ValueId>> outputs = Inline(*node, function->second, context, scope);
       return outputs.ok() ? outputs : Annotate(outputs.status(), "in function " + node->op);
     }
@@ -269,6 +292,7 @@ class Importer {
     for (auto it = node.attributes.begin(); it != node.attributes.end();) {
       const std::string reference = it->second.reference;
       if (reference.empty()) {
+        if (const auto* unread = std::get_if<absl::Status>(&it->second.value)) return *unread;
         ++it;
         continue;
       }
@@ -282,8 +306,7 @@ class Importer {
         continue;
       }
       it->second = value->second;
-      it->second.reference.clear();
-      ++it;
+      it->second.reference.clear();  // it is looked at once more, as an attribute of the node's own
     }
     return node;
   }
@@ -293,12 +316,13 @@ class Importer {
     HONE_RETURN_IF_ERROR(CheckOpset(function.opsets));
     Scope scope;
     for (size_t i = 0; i < function.inputs.size(); ++i) {
-      const ValueId argument = i < call.inputs.size() ? outer.Find(call.inputs[i]) : kAbsent;
-      HONE_RETURN_IF_ERROR(Define(function.inputs[i], argument, scope));
+      HONE_RETURN_IF_ERROR(
+          Define(function.inputs[i], i < call.inputs.size() ? outer.Find(call.inputs[i]) : kAbsent, scope));
     }
     std::map<std::string, RawAttribute> attributes = call.attributes;
     attributes.insert(function.defaults.begin(), function.defaults.end());
-    const Context inner{function.opsets.empty() ? context.opsets : function.opsets, &attributes, context.depth + 1};
+    const Context inner{function.opsets.empty() ? context.opsets : function.opsets, &attributes, context.depth + 1,
+                        &function, &context};
     HONE_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, OutputsRead(call, function.outputs));
     HONE_RETURN_IF_ERROR(ImportNodes(function.nodes, wanted, inner, scope));
     return FindOutputs(wanted, scope);
@@ -317,11 +341,20 @@ class Importer {
   }
 
   // The values of these names; kAbsent for "".
-  static absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, const Scope& scope) {
-    std::vector<ValueId> outputs;
+  static absl::StatusOr<std::vector<ValueId>> FindAll(const std::vector<std::string>& names, const Scope& scope) {
+    std::vector<ValueId> values;
     for (const std::string& name : names) {
-      outputs.push_back(name.empty() ? kAbsent : scope.Find(name));
-      if (!name.empty() && outputs.back() == kAbsent) {
+      HONE_ASSIGN_OR_RETURN(const ValueId id, name.empty() ? kAbsent : scope.Find(name));
+      values.push_back(id);
+    }
+    return values;
+  }
+
+  static absl::StatusOr<std::vector<ValueId>> FindOutputs(const std::vector<std::string>& names, const Scope& scope) {
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, FindAll(names, scope));
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::string& name = names[i];
+      if (!name.empty() && outputs[i] == kAbsent) {
         return absl::InvalidArgumentError(fmt::format("its body does not define output '{}'", name));
       }
     }
@@ -329,7 +362,7 @@ class Importer {
   }
 
   absl::StatusOr<std::vector<ValueId>> ImportIf(const RawNode& node, const Context& context, Scope& outer) {
-    const ValueId condition = node.inputs.empty() ? kAbsent : outer.Find(node.inputs[0]);
+    HONE_ASSIGN_OR_RETURN(const ValueId condition, node.inputs.empty() ? kAbsent : outer.Find(node.inputs[0]));
     if (condition == kAbsent) return absl::InvalidArgumentError("the condition is missing");
     const Value& value = graph_.values[condition];
     if (value.data == nullptr) {
@@ -348,7 +381,7 @@ class Importer {
     if (body == nullptr || *body == nullptr) return absl::InvalidArgumentError(branch + " is missing");
     Scope scope{.outer = &outer, .values = {}};
     HONE_RETURN_IF_ERROR(AddInitializers(**body, scope));
-    const Context inner{context.opsets, context.call_attributes, context.depth + 1};
+    const Context inner{context.opsets, context.call_attributes, context.depth + 1, nullptr, &context};
     HONE_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, OutputsRead(node, (*body)->outputs));
     HONE_RETURN_IF_ERROR(ImportNodes((*body)->nodes, wanted, inner, scope));
     return FindOutputs(wanted, scope);
@@ -404,7 +437,9 @@ class Importer {
               .inputs = {},
               .outputs = {},
               .attributes = {}};
-    for (const std::string& name : raw.inputs) node.inputs.push_back(name.empty() ? kAbsent : scope.Find(name));
+    absl::StatusOr<std::vector<ValueId>> inputs = FindAll(raw.inputs, scope);
+    if (!inputs.ok()) return Annotate(inputs.status(), Describe(raw, index));
+    node.inputs = *std::move(inputs);
     std::vector<std::string> names;
     for (const std::string& name : raw.outputs) {
       node.outputs.push_back(name.empty() ? kAbsent : kNewValue);
@@ -413,7 +448,7 @@ class Importer {
     for (const auto& [name, attribute] : raw.attributes) {
       std::visit(
           [&]<typename T>(const T& value) {
-            if constexpr (!std::is_same_v<T, std::shared_ptr<const RawGraph>>) node.attributes[name] = value;
+            if constexpr (std::is_constructible_v<Attribute, T>) node.attributes[name] = value;
           },
           attribute.value);
     }

@@ -269,7 +269,14 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, con
       break;
     case A::TENSOR: {
       if (!attribute.reference.empty()) break;
-      HONE_ASSIGN_OR_RETURN(attribute.value, ReadTensor(a.t(), external));
+      absl::StatusOr<Constant> tensor = ReadTensor(a.t(), external);
+      if (tensor.ok()) {
+        attribute.value = *std::move(tensor);
+      } else if (absl::IsUnimplemented(tensor.status())) {
+        attribute.value = tensor.status();
+      } else {
+        return tensor.status();
+      }
       break;
     }
     case A::GRAPH: {
@@ -279,12 +286,12 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, con
       break;
     }
     default:
-      return absl::UnimplementedError(fmt::format("attribute '{}' has an unsupported kind", a.name()));
+      attribute.value = absl::UnimplementedError(fmt::format("attribute '{}' has an unsupported kind", a.name()));
   }
   return attribute;
 }
 
-absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, const ExternalData& external) {
+absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, size_t index, const ExternalData& external) {
   RawNode node{.name = proto.name(),
                .op = proto.op_type(),
                .domain = NormalizeDomain(proto.domain()),
@@ -293,12 +300,20 @@ absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, const ExternalDat
                .attributes = {}};
   for (const onnx::AttributeProto& a : proto.attribute()) {
     absl::StatusOr<RawAttribute> attribute = ReadRawAttribute(a, external);
-    if (!attribute.ok()) {
-      return Annotate(attribute.status(), fmt::format("node '{}' ({})", proto.name(), proto.op_type()));
-    }
+    if (!attribute.ok()) return Annotate(attribute.status(), Describe(node, index));
     node.attributes[a.name()] = *std::move(attribute);
   }
   return node;
+}
+
+template <typename Protos>
+absl::StatusOr<std::vector<RawNode>> ReadNodes(const Protos& protos, const ExternalData& external) {
+  std::vector<RawNode> nodes;
+  for (const onnx::NodeProto& proto : protos) {
+    HONE_ASSIGN_OR_RETURN(RawNode node, ReadNode(proto, nodes.size(), external));
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
 }
 
 absl::StatusOr<RawInput> ReadInput(const onnx::ValueInfoProto& proto) {
@@ -324,13 +339,11 @@ absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const External
   RawGraph graph;
   if (proto.sparse_initializer_size() > 0) return absl::UnimplementedError("sparse initializers are not supported");
   for (const onnx::TensorProto& tensor : proto.initializer()) {
-    HONE_ASSIGN_OR_RETURN(Constant constant, ReadTensor(tensor, external));
+    absl::StatusOr<Constant> constant = ReadTensor(tensor, external);
+    if (!constant.ok() && !absl::IsUnimplemented(constant.status())) return constant.status();
     graph.initializers.push_back({tensor.name(), std::move(constant)});
   }
-  for (const onnx::NodeProto& node : proto.node()) {
-    HONE_ASSIGN_OR_RETURN(RawNode raw, ReadNode(node, external));
-    graph.nodes.push_back(std::move(raw));
-  }
+  HONE_ASSIGN_OR_RETURN(graph.nodes, ReadNodes(proto.node(), external));
   for (const onnx::ValueInfoProto& info : proto.input()) {
     HONE_ASSIGN_OR_RETURN(RawInput input, ReadInput(info));
     graph.inputs.push_back(std::move(input));
@@ -352,10 +365,7 @@ absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const
                        .defaults = {},
                        .nodes = {},
                        .opsets = ReadOpsets(proto.opset_import())};
-  for (const onnx::NodeProto& node : proto.node()) {
-    HONE_ASSIGN_OR_RETURN(RawNode raw, ReadNode(node, external));
-    function.nodes.push_back(std::move(raw));
-  }
+  HONE_ASSIGN_OR_RETURN(function.nodes, ReadNodes(proto.node(), external));
   // Field 11, attribute_proto, came with ONNX 1.13; older generated classes keep it among the unknown fields.
   constexpr int kAttributeProtoField = 11;
   const google::protobuf::UnknownFieldSet& unknown = proto.unknown_fields();
@@ -387,6 +397,11 @@ absl::StatusOr<RawModel> ReadModel(const onnx::ModelProto& proto, const External
 }
 
 }  // namespace
+
+std::string Describe(const RawNode& node, size_t index) {
+  const std::string name = node.name.empty() ? fmt::format("{}_{}", node.op, index) : node.name;
+  return fmt::format("node '{}' ({})", name, node.op);
+}
 
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder, const ReadCheck& may_read) {
   if (bytes.size() > kMaxFileBytes) return TooLarge();

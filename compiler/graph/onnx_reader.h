@@ -22,9 +22,11 @@ namespace hone::graph {
 
 struct RawGraph;
 
+// What we do not have (a tensor of strings, say) is no error until something reads it: it stands there as
+// Unimplemented.
 struct RawAttribute {
   std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
-               Constant, std::shared_ptr<const RawGraph>>
+               Constant, std::shared_ptr<const RawGraph>, absl::Status>
       value;
   std::string reference;  // in a function's body: the attribute of the calling node that stands here; else empty
 };
@@ -34,10 +36,12 @@ struct RawNode {
   std::vector<std::string> inputs, outputs;  // "" where left out
   std::map<std::string, RawAttribute> attributes;
 };
+// As errors name it: "node 'conv1' (Conv)", by its place among the nodes where the model gives it no name.
+std::string Describe(const RawNode& node, size_t index);
 
 struct RawTensor {
   std::string name;
-  Constant constant;
+  absl::StatusOr<Constant> constant;
 };
 
 struct RawDimension {
@@ -74,8 +78,8 @@ struct RawModel {
 // Asked before a file with external data is read; its error ends the reading.
 using ReadCheck = std::function<absl::Status(const std::string& path)>;
 
-// Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented (a type we do not have),
-// ResourceExhausted (no memory for the external data).
+// Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented (an input that is no tensor
+// or of a type we do not have), ResourceExhausted (no memory for the external data).
 absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& may_read = {});
 // The same from memory; external data is looked for in `folder` and nowhere above it.
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder,

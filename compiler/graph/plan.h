@@ -42,7 +42,8 @@ struct Plan {
 struct ImportOptions {
   // Shapes for inputs with symbolic dimensions, by input name.
   std::map<std::string, std::vector<int64_t>> shapes;
-  // Inputs fixed at compile time, by name: they become constants (an input that decides a shape must be one).
+  // Inputs fixed at compile time, by name: they become constants (an input that decides a shape must be one), also in
+  // place of the model's default for them.
   std::map<std::string, Constant> bound_inputs;
   // The same as text, "2,3": numbers in row-major order, read as the type and shape of the model's input.
   std::map<std::string, std::string> bound_texts;

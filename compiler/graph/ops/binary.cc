@@ -1,3 +1,6 @@
+#include <bit>
+#include <limits>
+
 #include "compiler/graph/ops/families.h"
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
@@ -93,11 +96,80 @@ bool ConstantExponent(const OpArgs& args, double* exponent) {
   return true;
 }
 
+// x^n of integers for n < 0, truncated.
+Expr InversePower(const Expr& x, const Expr& n) {
+  Expr one = Like(x, 1), inverse = MakeSelect(Equals(x, one), one, Like(x, 0));
+  if (ir::IsUnsignedInt(x.type().dtype)) return inverse;
+  Expr odd = Equals(MakeBinary(BinaryOp::kAnd, n, Like(n, 1)), Like(n, 1));
+  return MakeSelect(Equals(x, Like(x, -1)), MakeSelect(odd, x, one), inverse);
+}
+
+constexpr int kPowerBits = 4;  // of the exponent, that one stage looks at
+
+// x^2^k. A stage reads its x^8 eight times: how deep such trees get is what kPowerBits bounds.
+Expr RepeatedSquare(Expr x, int k) {
+  for (; k > 0; --k) x = x * x;
+  return x;
+}
+
+// Integer powers by squaring over the bits of the exponent; products wrap. known: the exponent, where it is one number
+// known at compile time and not 0; then only the bits that it has are looked at.
+Buffer EmitIntegerPower(StageBuilder& builder, const Buffer& base, const Buffer& exponent, const ir::IntImm* known,
+                        const Dims& shape) {
+  const DType dtype = base->dtype;
+  const bool is_signed = !ir::IsUnsignedInt(exponent->dtype);
+  const bool negative = known != nullptr && is_signed && known->value < 0;
+  const auto number = negative || known == nullptr ? uint64_t{0} : static_cast<uint64_t>(known->value);
+  const int bits = known != nullptr ? std::bit_width(number) : 8 * ir::SizeOf(exponent->dtype) - (is_signed ? 1 : 0);
+  Buffer square = base, power;  // base^2^first, and the product of what the bits below `first` stand for
+  for (int first = 0; first < bits; first += kPowerBits) {
+    if (first > 0) {
+      square = Map(builder, "square", dtype, shape,
+                   [&](Indices i) { return RepeatedSquare(ReadBroadcast(square, i), kPowerBits); });
+    }
+    if (known != nullptr && (number >> first) % (1 << kPowerBits) == 0) continue;
+    power = Map(builder, "power", dtype, shape, [&](Indices i) {
+      const Expr x = ReadBroadcast(square, i), n = ReadBroadcast(exponent, i);
+      Expr product = power == nullptr ? Expr() : ReadHere(power, i);
+      for (int k = 0; k < kPowerBits && first + k < bits; ++k) {
+        const uint64_t bit = uint64_t{1} << (first + k);
+        if (known != nullptr && (number & bit) == 0) continue;
+        Expr factor = RepeatedSquare(x, k);
+        if (known == nullptr) {
+          const Expr mask = ir::MakeInt(n.type(), static_cast<int64_t>(bit));
+          factor = MakeSelect(Equals(MakeBinary(BinaryOp::kAnd, n, mask), mask), factor, Like(x, 1));
+        }
+        product = product.defined() ? product * factor : factor;
+      }
+      return product;
+    });
+  }
+  if (power != nullptr && (known != nullptr || !is_signed)) return power;
+  return Map(builder, "pow", dtype, shape, [&](Indices i) {
+    const Expr x = ReadBroadcast(base, i), n = ReadBroadcast(exponent, i);
+    if (known != nullptr) return InversePower(x, n);
+    return MakeSelect(n < Like(n, 0), InversePower(x, n), ReadHere(power, i));
+  });
+}
+
+// x^0.5: of -0 it is 0 and of -infinity infinity, which the root is not.
+Expr PowerOfHalf(const Expr& x) {
+  Expr special = Equals(x, Like(x, 0)) || Equals(x, Like(x, -std::numeric_limits<double>::infinity()));
+  return MakeSelect(special, MakeUnary(ir::UnaryOp::kAbs, x), Sqrt(x));
+}
+
 OpResult Pow(const OpArgs& args, StageBuilder& builder) {
   const Buffer& base = args.inputs[0];
   const Buffer& power = args.inputs[1];
   if (power->dtype == DType::kBool) return Malformed("the exponent (input 1) is bool");
   HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastShapes(base->shape, power->shape));
+  if (ir::IsInt(base->dtype) && ir::IsInt(power->dtype)) {
+    const bool known = args.constants.size() > 1 && args.constants[1] != nullptr && ir::NumElements(*power) == 1;
+    const Expr number = known ? ConstantElement({{power->dtype, power->shape}, args.constants[1]}, 0) : Expr();
+    const ir::IntImm* value = number.As<ir::IntImm>();
+    if (value != nullptr && value->value == 0) value = nullptr;  // it has no bits to look at
+    return Buffers{EmitIntegerPower(builder, base, power, value, shape)};
+  }
   double exponent = 0;
   const bool known = ConstantExponent(args, &exponent);
   const DType wide = ir::IsFloat(base->dtype) ? ComputeType(base->dtype) : DType::kFloat64;
@@ -106,7 +178,7 @@ OpResult Pow(const OpArgs& args, StageBuilder& builder) {
     if (known && exponent == 1) return x;
     if (known && exponent == 2) return x * x;
     if (known && exponent == 3) return x * x * x;
-    if (known && exponent == 0.5 && ir::IsFloat(base->dtype)) return Sqrt(x);
+    if (known && exponent == 0.5 && ir::IsFloat(base->dtype)) return PowerOfHalf(x);
     return Power(To(wide, x), To(wide, ReadBroadcast(power, i)));
   })};
 }

@@ -11,7 +11,8 @@
 // Output o and tap k meet input (o + pad - k * dilation) / stride, where that divides. Without dilation, the taps that
 // divide are k = phase + stride * t with phase = (o + pad) mod stride, and the input is (o + pad) / stride - t: a
 // plain convolution per phase, over padded data and padded weights. With stride 1 every tap divides. Both are sums of
-// loads times loads, as schedules want them; only stride and dilation together need the division to be tested.
+// products of two loads, as schedules want them; only stride and dilation together need the division to be tested. What
+// pads the weights is multiplied by 0, not by data: an infinity would make NaN of it.
 
 namespace hone::graph {
 namespace {
@@ -144,18 +145,25 @@ Buffer EmitPhased(const OpArgs& args, StageBuilder& builder, const TransposedCon
   const Dims shape = layout.Shape(conv.batch, conv.out_channels, conv.output);
   return builder.Reduce("conv_transpose", wide, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
     Exprs space, taps;
+    Expr meets;  // where every tap is one of the kernel, undefined
     for (size_t d = 0; d < axes.size(); ++d) {
       const Expr stride(conv.strides[d]);
       Expr position = i[layout.space() + d];
       if (conv.before[d] != 0) position = position + Expr(conv.before[d]);
       const bool plain = conv.strides[d] == 1;
       taps.push_back(plain ? r[1 + d] : FloorMod(position, stride) + stride * r[1 + d]);
+      if (axes[d].weight_padding > 0) {
+        Expr here = taps[d] < Expr(conv.kernel[d]);
+        meets = meets.defined() ? meets && here : here;
+      }
       Expr start = (plain ? position : FloorDiv(position, stride)) + Expr(axes[d].before);
       space.push_back(start - (axes[d].step == 1 ? r[1 + d] : r[1 + d] * Expr(axes[d].step)));
     }
     Exprs x_place = Places(conv, i, r[0], space);
     Expr in_channel = x_place[layout.channel()];
-    return Read(x, std::move(x_place)) * Read(w, WeightPlace(conv, i, in_channel, taps));
+    Expr value = Read(x, std::move(x_place));
+    if (meets.defined()) value = MakeSelect(meets, value, Number(wide, 0));
+    return value * Read(w, WeightPlace(conv, i, in_channel, taps));
   });
 }
 

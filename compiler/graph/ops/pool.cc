@@ -37,15 +37,35 @@ absl::StatusOr<Pool> ReadPool(const OpArgs& args) {
 
 // --- MaxPool
 
-// The place of the first maximum of each window as its position in the whole tensor.
+// Whether a place of the padded input is none of its padding; undefined where no window reaches into that.
+Expr IsInput(const Pool& pool, Indices place) {
+  const Window& window = pool.window;
+  const Dims reach = window.Reach();
+  Expr inside;
+  auto require = [&](Expr condition) { inside = inside.defined() ? inside && condition : condition; };
+  for (size_t d = 0; d < reach.size(); ++d) {
+    const Expr& at = place[pool.layout.space() + d];
+    const int64_t end = window.before[d] + window.input[d];
+    if (window.before[d] > 0) require(at >= Expr(window.before[d]));
+    if ((window.output[d] - 1) * window.strides[d] + reach[d] > end) require(at < Expr(end));
+  }
+  return inside;
+}
+
+// The place of the first maximum of each window as its position in the whole tensor; of the first NaN if it has one.
+// What pads the input is as small as the smallest elements, and has no position.
 Buffer EmitMaxPositions(const OpArgs& args, StageBuilder& builder, const Pool& pool, const Buffer& padded,
                         const Buffer& maxima) {
   const Window& window = pool.window;
   const bool column_major = args.Int("storage_order", 0) != 0;
   Buffer first =
       builder.Reduce("tap", DType::kInt64, pool.shape, window.kernel, Reduction::kMin, [&](Indices i, Indices r) {
-        Expr worse = Read(padded, pool.Place(i, r)) < ReadHere(maxima, i);
-        return MakeSelect(worse, Expr(window.taps() - 1), Flatten(r, window.kernel));
+        const Exprs place = pool.Place(i, r);
+        const Expr value = ReadHere(padded, place), inside = IsInput(pool, place);
+        Expr found = Equals(value, ReadHere(maxima, i));
+        if (ir::IsFloat(value.type().dtype)) found = found || Apply(ir::Intrinsic::kIsNan, value);
+        if (inside.defined()) found = inside && found;
+        return MakeSelect(found, Flatten(r, window.kernel), Expr(window.taps() - 1));
       });
   return builder.Compute("position", DType::kInt64, pool.shape, [&](Indices i) {
     Exprs tap = Unflatten(ReadHere(first, i), window.kernel);

@@ -171,8 +171,8 @@ StepState EmitLstm(StageBuilder& builder, const RecurrentCell& cell, const StepI
       if (in.peephole) sum = sum + element.Peephole(peephole, element.Carry());
       return element.Activate(0, sum);
     };
-    Expr forget = gate(2, 2);
-    Expr input = cell.input_forget ? Like(forget, 1) - forget : gate(0, 0);
+    Expr input = gate(0, 0);
+    Expr forget = cell.input_forget ? Like(input, 1) - input : gate(2, 2);
     return forget * element.Carry() + input * element.Gate(3, 1);
   });
   Buffer hidden = builder.Compute("hidden", in.dtype, shape, [&](Indices i) {

@@ -18,7 +18,7 @@ struct RecurrentCell {
   std::vector<Activation> activations;  // as ONNX calls them: f, g, h
   double clip = 0;                      // bounds what goes into an activation; 0: nothing does
   bool linear_before_reset = false;     // GRU
-  bool input_forget = false;            // LSTM: the input gate is 1 - the forget gate
+  bool input_forget = false;            // LSTM: the forget gate is 1 - the input gate
 };
 // Unimplemented for an activation we do not know.
 absl::StatusOr<RecurrentCell> ReadCell(const OpArgs& args, CellKind kind, int64_t direction, int64_t directions);

@@ -65,11 +65,29 @@ DType NarrowestIndex(int64_t extent) {
   return extent <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;
 }
 
+namespace {
+
+// The f64 without its last 40 bits, the lowest of the others set if any of those was. Where it matters f32 holds that
+// as it is, and f16 rounds it as it rounds x.
+Expr RoundToOdd(const Expr& x) {
+  constexpr int64_t kLast = (int64_t{1} << 40) - 1;
+  const ir::Type type{DType::kInt64, 1};
+  const Expr bits = MakeCall(type, ir::Intrinsic::kReinterpret, {x}), last = ir::MakeInt(type, kLast);
+  const Expr odd = MakeBinary(ir::BinaryOp::kOr, bits, MakeBinary(ir::BinaryOp::kAnd, bits, last) + last);
+  return MakeCall(x.type(), ir::Intrinsic::kReinterpret,
+                  {MakeBinary(ir::BinaryOp::kAnd, odd, ir::MakeInt(type, ~kLast))});
+}
+
+}  // namespace
+
+// A cast to f16 by way of f32 is vectors of instructions, where that of an f64 would call a function of the compiler's
+// library, which not every program has. From 65520 on f16 is infinity, and every integer below is an f32.
 Expr To(DType dtype, Expr value) {
   const DType from = value.type().dtype;
   if (from == dtype) return value;
-  if (IsHalf(from) && dtype != DType::kFloat32) value = MakeCast({DType::kFloat32, 1}, std::move(value));
-  if (IsHalf(dtype) && from != DType::kFloat32) value = MakeCast({DType::kFloat32, 1}, std::move(value));
+  if (dtype == DType::kFloat16 && from == DType::kFloat64) value = RoundToOdd(value);
+  const bool by_float = IsHalf(from) || (dtype == DType::kFloat16 && from != DType::kFloat32);
+  if (by_float) value = MakeCast({DType::kFloat32, 1}, std::move(value));
   return MakeCast({dtype, 1}, std::move(value));
 }
 

@@ -31,7 +31,7 @@ ir::DType ComputeType(ir::DType storage);                   // f32 for f16 and b
 absl::StatusOr<ir::DType> FromOnnxType(int64_t onnx_type);  // TensorProto.DataType; Unimplemented for the others
 // What counts to `extent`: i32 where it can, of which twice as many fit into a vector as of i64.
 ir::DType NarrowestIndex(int64_t extent);
-ir::Expr To(ir::DType dtype, ir::Expr value);  // a scalar cast; through f32 for the half types
+ir::Expr To(ir::DType dtype, ir::Expr value);  // a scalar cast, rounded once
 ir::Expr Number(ir::DType dtype, double value);
 ir::Expr Like(const ir::Expr& x, double value);      // a number of x's type
 ir::Expr Apply(ir::Intrinsic function, ir::Expr a);  // of a's type (kIsNan and kIsInf: bool)

@@ -111,6 +111,15 @@ TEST(DamagedFile, TensorSizesMustAgree) {
   ExpectInvalid(with(typed.bytes()), "elements, 1 are there");
 }
 
+TEST(DamagedFile, NodesWithoutANameAreNamedByTheirPlace) {
+  const std::string relu = SerializeNode("Relu", {"c"}, {"y"});
+  const std::string constant = Message().Text(2, "c").Text(4, "Constant").Text(5, TensorAttr("value", "")).bytes();
+  Message graph, model;
+  graph.Text(1, relu).Text(1, constant).Text(12, Message().Text(1, "y").bytes());
+  model.Int(1, 8).Text(8, SerializeOpset("", 17)).Text(7, graph.bytes());
+  ExpectInvalid(model.bytes(), "node 'Constant_1' (Constant): tensor '': the element type is not given");
+}
+
 TEST(DamagedFile, HugeResultsAreRefused) {
   GraphBuilder b;
   b.Input("x", {1})

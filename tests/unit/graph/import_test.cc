@@ -133,6 +133,9 @@ TEST(Import, BoundTextsThatDoNotFitSayWhatIsWanted) {
               HasSubstr("input 'flags' is u8[2]: 2 numbers are wanted, the bound value has 3"));
   EXPECT_THAT(error("flags", ""), HasSubstr("the bound value has 0"));
   EXPECT_THAT(error("flags", "1,256"), HasSubstr("'256' in the bound value is no u8"));
+  for (const char* text : {"1,2,", ",1,2", "1,,2", ","}) {
+    EXPECT_THAT(error("flags", text), HasSubstr("has a comma without a number beside it"));
+  }
   EXPECT_THAT(error("flags", "1,two"), HasSubstr("'two' in the bound value is no u8"));
   EXPECT_THAT(error("x", "1,2"), HasSubstr("--shape x=1,2")) << "its shape is open";
   EXPECT_THAT(error("z", "1"), HasSubstr("no input 'z'; its inputs are: x, flags"));
@@ -198,6 +201,22 @@ TEST(Import, InitializerIsNoInput) {
   EXPECT_EQ(Import(b.Model()).inputs.size(), 1u);
 }
 
+TEST(Import, BoundValuesReplaceDefaults) {
+  GraphBuilder b;
+  b.Input("x", {2}).Input("w", {2}).Floats("w", {2}, {1, 2}).Node("Mul", {"x", "w"}, {"y"}).Output("y").Output("w");
+  ImportOptions options;
+  options.bound_texts["w"] = "3,4";
+  const Graph graph = Import(b.Model(), options);
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  EXPECT_THAT(ReadConstant<float>(graph.values[graph.outputs[1]]), ElementsAre(3, 4));
+}
+
+TEST(Import, AnOutputThatIsThereTwiceIsNamed) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Relu", {"x"}, {"y"}).Output("y").Output("y");
+  EXPECT_THAT(Text(ImportError(b.Model())), HasSubstr("output 'y' is there twice: take it out"));
+}
+
 TEST(Import, OpsetsOutsideOursAreRefused) {
   EXPECT_THAT(Text(ImportError(ReluOf({2}).Model(6))), HasSubstr("opset 6; supported are 7 to 21"));
   EXPECT_FALSE(ImportError(ReluOf({2}).Model(22)).ok());
@@ -231,6 +250,28 @@ TEST(Import, StringTensorsAreRefused) {
   GraphBuilder b;
   b.Input("x", {2}, kString).Node("Identity", {"x"}, {"y"}).Output("y");
   EXPECT_EQ(ImportError(b.Model()).code(), absl::StatusCode::kUnimplemented);
+}
+
+// A string in each place where a constant may be.
+GraphBuilder WithStrings() {
+  const std::string tensor = RawTensor("s", kString, {1}, "");
+  GraphBuilder b, branch, other;
+  branch.Node("Relu", {"x"}, {"t"}).Output("t");
+  other.Initializer(RawTensor("inner", kString, {1}, "")).Node("Equal", {"inner", "inner"}, {"t"}).Output("t");
+  b.Input("x", {2}).Initializer(tensor).Initializer(Tensor<uint8_t>("on", kBool, {}, {1}));
+  b.Node("Constant", {}, {"c"}, {TensorAttr("value", tensor)}).Node("Equal", {"s", "c"}, {"unread"});
+  b.Node("If", {"on"}, {"y"}, {GraphAttr("then_branch", branch.bytes()), GraphAttr("else_branch", other.bytes())});
+  return b.Output("y");
+}
+
+TEST(Import, ConstantsOfOtherTypesMatterWhereTheyAreRead) {
+  EXPECT_THAT(Ops(Import(WithStrings().Model())), ElementsAre("Relu"));
+  const auto error = [](GraphBuilder b) { return Text(ImportError(b.Model())); };
+  const std::string strings = "tensor 's': string tensors are not supported";
+  EXPECT_THAT(error(WithStrings().Output("s")), HasSubstr(strings));
+  EXPECT_THAT(error(WithStrings().Output("c")), HasSubstr("node 'node_of_c' (Constant): " + strings));
+  EXPECT_THAT(error(WithStrings().Node("Shape", {"s"}, {"z"}).Output("z")),
+              HasSubstr("node 'node_of_z' (Shape): " + strings));
 }
 
 TEST(Import, MissingFileIsNotFound) {

@@ -116,7 +116,17 @@ TEST(Inline, FunctionThatCallsItself) {
   const std::string endless = Function("F", {"a"}, "b", {SerializeNode("F", {"a"}, {"b"}, {}, "local")});
   GraphBuilder b;
   b.Input("x", {3}).Node("F", {"x"}, {"y"}, {}, "local").Output("y");
-  EXPECT_THAT(std::string(ImportError(b.Model(17, {endless})).message()), HasSubstr("does a function call itself"));
+  EXPECT_THAT(std::string(ImportError(b.Model(17, {endless})).message()),
+              HasSubstr("in function F: node 'node_of_b' (F): the function calls itself"));
+}
+
+TEST(Inline, FunctionsThatCallEachOther) {
+  const std::string there = Function("F", {"a"}, "b", {SerializeNode("G", {"a"}, {"b"}, {}, "local")});
+  const std::string back = Function("G", {"a"}, "b", {SerializeNode("F", {"a"}, {"b"}, {}, "local")});
+  GraphBuilder b;
+  b.Input("x", {3}).Node("F", {"x"}, {"y"}, {}, "local").Output("y");
+  EXPECT_THAT(std::string(ImportError(b.Model(17, {there, back})).message()),
+              HasSubstr("in function F: in function G: node 'node_of_b' (F): the function calls itself"));
 }
 
 }  // namespace

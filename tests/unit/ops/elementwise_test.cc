@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "gtest/gtest.h"
 #include "tests/unit/ops/op_case.h"
@@ -125,6 +126,70 @@ TEST(BinaryOps, PowersOfKnownAndUnknownExponents) {
     ExpectNumbers({"Pow", {x, Floats({}, {exponent})}}, {std::pow(3, exponent), std::pow(4, exponent)});
   }
   ExpectNumbers({"Pow", {Ints({2}, {2, -3}), Ints({2}, {10, 3})}}, {1024, -27});
+}
+
+TEST(BinaryOps, PowersOfIntegersAreExactAndWrap) {
+  const auto bits = [](const Constant& base, const Constant& exponent) {
+    const absl::StatusOr<std::vector<Constant>> result = RunCase({"Pow", {base, exponent}});
+    std::vector<int64_t> numbers(2);
+    EXPECT_TRUE(result.ok() && result->front().data->size() == 16) << result.status();
+    if (result.ok()) std::memcpy(numbers.data(), result->front().data->data(), 16);
+    return numbers;
+  };
+  const int64_t power = 4052555153018976267;  // 3^39
+  EXPECT_EQ(bits(Ints({2}, {3, -3}), Ints({2}, {39, 39})), (std::vector<int64_t>{power, -power}));
+  EXPECT_EQ(bits(Ints({2}, {3, -3}), Ints({}, {39})), (std::vector<int64_t>{power, -power}));
+  // By squaring, modulo 2^64.
+  EXPECT_EQ(bits(Ints({2}, {3, 2}), Ints({2}, {1099511627781, 64})), (std::vector<int64_t>{8295520562453676275, 0}));
+}
+
+TEST(BinaryOps, PowersOfIntegersOfEveryTypeAndSign) {
+  for (DType dtype : {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64}) {
+    const Constant x = Tensor(dtype, {6}, {5, -1, -1, 1, 0, 2});
+    ExpectNumbers({"Pow", {x, Tensor(DType::kInt32, {6}, {1, -3, -2, -7, -1, -1})}}, {5, -1, 1, 1, 0, 0});
+    ExpectNumbers({"Pow", {x, Tensor(dtype, {}, {-3})}}, {0, -1, -1, 1, 0, 0});
+    ExpectNumbers({"Pow", {x, Tensor(dtype, {6}, {0, 0, 6, 100, 0, 6})}}, {1, 1, 1, 1, 1, 64});
+    ExpectNumbers({"Pow", {x, Tensor(DType::kUInt8, {}, {0})}}, {1, 1, 1, 1, 1, 1});
+    ExpectNumbers({"Pow", {x, Tensor(DType::kUInt8, {}, {3})}}, {125, -1, -1, 1, 0, 8});
+  }
+  ExpectNumbers({"Pow", {Tensor(DType::kUInt8, {3}, {3, 255, 1}), Tensor(DType::kInt8, {3}, {5, -1, -1})}},
+                {243, 0, 1});
+  ExpectNumbers({"Pow", {Tensor(DType::kInt32, {2}, {2, -2}), Tensor(DType::kInt64, {}, {31})}},
+                {-2147483648.0, -2147483648.0});
+  ExpectNumbers({"Pow", {Tensor(DType::kInt32, {2}, {4, 9}), Floats({}, {0.5})}}, {2, 3});
+}
+
+TEST(BinaryOps, HalfPowersOfNegativeZeroAndInfinity) {
+  const absl::StatusOr<std::vector<Constant>> roots =
+      RunCase({"Pow", {Floats({4}, {-0.0, -kInf, kInf, -1}), Floats({}, {0.5})}});
+  ASSERT_TRUE(roots.ok()) << roots.status();
+  const std::vector<double> numbers = Numbers(roots->front());
+  EXPECT_FALSE(std::signbit(numbers[0]));
+  EXPECT_EQ(numbers[1], kInf);
+  EXPECT_EQ(numbers[2], kInf);
+  EXPECT_TRUE(std::isnan(numbers[3]));
+}
+
+TEST(CastOps, RoundOnceToHalfTypes) {
+  const auto cast = [](const Constant& x, int64_t type) {
+    const absl::StatusOr<std::vector<Constant>> result = RunCase({"Cast", {x}, {{"to", Int(type)}}});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? Numbers(result->front()) : std::vector<double>();
+  };
+  const auto doubles = [](std::vector<double> numbers) {
+    return Tensor(DType::kFloat64, {static_cast<int64_t>(numbers.size())}, numbers);
+  };
+  const double bit = std::ldexp(1, -40);  // of which f32 knows nothing
+  // Beside ties, of normal numbers and of the smallest.
+  EXPECT_EQ(cast(doubles({1 + 0x1p-11 + bit, 1 + 0x1p-11, 1 + 0x3p-11 - bit, -1 - 0x1p-11 - bit}), 10),
+            (std::vector<double>{1 + 0x1p-10, 1, 1 + 0x1p-10, -1 - 0x1p-10}));
+  EXPECT_EQ(cast(doubles({0x1p-25 * (1 + bit), 0x1p-25, 65520 - bit * 1024, 65520, -kInf, 1e-300}), 10),
+            (std::vector<double>{0x1p-24, 0, 65504, kInf, -kInf, 0}));
+  EXPECT_EQ(cast(doubles({1 + 0x1p-8 + bit, 1 + 0x1p-8, 1e300}), 16), (std::vector<double>{1 + 0x1p-7, 1, kInf}));
+  EXPECT_TRUE(std::isnan(cast(doubles({kNan}), 10)[0]));
+  const double tie = 16777216 + 65536;  // of bf16; of f32 the next integer is one
+  EXPECT_EQ(cast(Tensor(DType::kInt32, {2}, {tie, tie + 1}), 16), (std::vector<double>{16777216, 16777216 + 131072}));
+  EXPECT_EQ(cast(Tensor(DType::kInt64, {2}, {2049, 70000}), 10), (std::vector<double>{2048, kInf}));
 }
 
 TEST(CastOps, ConvertAndSelect) {

@@ -71,6 +71,14 @@ TEST(RecurrentOps, LstmWithPeepholes) {
   ExpectOutput(lstm, {1, 1, 1}, {carry}, 2);
 }
 
+TEST(RecurrentOps, LstmForgetsWhatItDoesNotTakeIn) {
+  const Constant x = Floats({1, 1, 1}, {1}), w = Floats({1, 4, 1}, {0.1, 0.2, 0.3, 0.4});
+  const Constant r = Floats({1, 4, 1}, {0, 0, 0, 0}), c = Floats({1, 1, 1}, {2}), p = Floats({1, 3}, {0.5, 0.6, 0.7});
+  const double input = Sigmoid(0.1 + 1), carry = (1 - input) * 2 + input * std::tanh(0.4);
+  ExpectOutput({"LSTM", {x, w, r, Absent(), Absent(), Absent(), c, p}, {{"input_forget", Int(1)}}, 14, 3}, {1, 1, 1},
+               {carry}, 2);
+}
+
 TEST(RecurrentOps, BatchFirst) {
   const Constant x = Floats({1, 2, 1}, {1, 2}), w = Floats({1, 1, 1}, {1}), r = Floats({1, 1, 1}, {0});
   ExpectOutput({"RNN", {x, w, r}, {{"layout", Int(1)}, {"activations", std::vector<std::string>{"Relu"}}}, 14, 2},

@@ -69,6 +69,16 @@ TEST(ConvTransposeOps, PhasesAndTests) {
                {10, 102, 20, 203, 30});
 }
 
+// The kernel has no third tap for the phase that an infinity meets with its second.
+TEST(ConvTransposeOps, InfinitySpoilsOnlyWhatReadsIt) {
+  const Constant x = Floats({1, 1, 3}, {1, kInf, 3}), w = Floats({1, 1, 3}, {1, 10, 100});
+  ExpectOutput({"ConvTranspose", {x, w}, {{"strides", IntList({2})}}}, {1, 1, 7}, {1, 10, kInf, kInf, kInf, 30, 300});
+  ExpectOutput({"ConvTranspose",
+                {Floats({1, 2, 2}, {kInf, 1, 1, kNan}), Floats({2, 1, 3}, {1, 2, 3, 1, 2, 3})},
+                {{"strides", IntList({2})}, {"group", Int(2)}}},
+               {1, 2, 5}, {kInf, kInf, kInf, 2, 3, 1, 2, kNan, kNan, kNan});
+}
+
 TEST(ConvTransposeOps, Groups) {
   ExpectOutput({"ConvTranspose",
                 {Floats({1, 2, 1}, {1, 2}), Floats({2, 2, 1}, {1, 2, 3, 4}), Floats({4}, {0, 0, 0, 1})},
@@ -88,6 +98,31 @@ TEST(PoolOps, Max) {
   ExpectOutput(pool({{"pads", IntList({1, 1})}}, 2), {1, 1, 6}, {0, 1, 1, 3, 3, 4}, 1);
   ExpectOutput({"MaxPool", {Floats({1, 1, 1}, {-7})}, {{"kernel_shape", IntList({2})}, {"pads", IntList({1, 1})}}},
                {1, 1, 2}, {-7, -7});  // the pad never wins
+}
+
+// What pads the input is as small as the smallest elements.
+TEST(PoolOps, PadsHaveNoIndices) {
+  const std::map<std::string, Attribute> padded = {
+      {"kernel_shape", IntList({2, 2})}, {"strides", IntList({2, 2})}, {"pads", IntList({1, 1, 1, 1})}};
+  const std::vector<std::pair<DType, double>> types = {
+      {DType::kUInt8, 0}, {DType::kInt8, -128}, {DType::kFloat32, -kInf}};
+  for (const auto& [dtype, lowest] : types) {
+    std::vector<double> numbers(16, lowest);
+    numbers[15] = 9;
+    ExpectOutput({"MaxPool", {Tensor(dtype, {1, 1, 4, 4}, numbers)}, padded, 12, 2}, {1, 1, 3, 3},
+                 {0, 1, 3, 4, 5, 7, 12, 13, 15}, 1);
+  }
+}
+
+TEST(PoolOps, TheIndexOfNanIsItsPlace) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
+    ExpectOutput({"MaxPool",
+                  {Tensor(dtype, {1, 1, 6}, {1, 3, kNan, kNan, 2, 1})},
+                  {{"kernel_shape", IntList({3})}, {"pads", IntList({1, 1})}},
+                  12,
+                  2},
+                 {1, 1, 6}, {1, 2, 2, 2, 3, 4}, 1);
+  }
 }
 
 TEST(PoolOps, IndicesOfPlanesByRowAndColumn) {
