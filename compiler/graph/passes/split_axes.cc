@@ -1,6 +1,7 @@
 #include "compiler/graph/passes/split_axes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -106,32 +107,22 @@ absl::StatusOr<Values> AddTopK(Graph& graph, ValueId value, const Choice& choice
                   .attributes = {{"axis", choice.axis}, {"largest", choice.largest}, {"sorted", choice.sorted}}});
 }
 
-// Blocks of four times the count leave a quarter of the axis, for the least comparisons in all.
-int64_t BlockFor(const Choice& choice) { return std::max(kBlock, 4 * choice.count); }
-
 bool TakesFewOfMany(int64_t extent, const Choice& choice) {
-  return extent > kShort && extent >= 4 * BlockFor(choice) && choice.count > 0;
+  return extent > kShort && choice.count > 0 && extent >= 8 * choice.count;
 }
 
-// Values and positions. What is behind the last whole block joins what blocks leave. Both keep the order of the axis
-// among equals, so that the first of these is taken as it would be of all.
-absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
+// Elements of one line and where along it they are from.
+struct Candidates {
+  ValueId values, positions;
+};
+
+absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice);
+
+// What is behind the last whole part joins what parts leave, and the choice is made of these. All that is left is in
+// the order of the axis, so that the first of equals is taken as it would be of all.
+absl::StatusOr<Values> TakeOfRest(Graph& graph, ValueId value, Candidates left, int64_t whole, const Choice& choice) {
   const Ints shape = DimsOf(graph, value);
   const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];
-  if (!TakesFewOfMany(extent, choice)) return AddTopK(graph, value, choice);
-  const int64_t block = BlockFor(choice), blocks = extent / block, whole = blocks * block;
-  const Ints left = WithExtent(shape, axis, blocks * choice.count);
-
-  HONE_ASSIGN_OR_RETURN(ValueId data, AddSlice(graph, value, axis, 0, whole));
-  HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, Blocked(shape, axis, blocks, block)));
-  HONE_ASSIGN_OR_RETURN(const Values tops, AddTopK(graph, data, {axis + 1, choice.count, choice.largest, 1}));
-  Ints firsts(static_cast<size_t>(blocks)), dims(shape.size() - static_cast<size_t>(axis) + 1, 1);
-  for (size_t k = 0; k < firsts.size(); ++k) firsts[k] = static_cast<int64_t>(k) * block;
-  dims[0] = blocks;
-  const ValueId first = AddConstant<int64_t>(graph, "first", ir::DType::kInt64, dims, firsts);
-  HONE_ASSIGN_OR_RETURN(ValueId positions, AddOp(graph, "Add", {tops[1], first}));
-  HONE_ASSIGN_OR_RETURN(positions, AddReshape(graph, positions, left));
-  HONE_ASSIGN_OR_RETURN(ValueId candidates, AddReshape(graph, tops[0], left));
   if (whole < extent) {
     Ints rest(static_cast<size_t>(extent - whole)), rest_dims(shape.size() - static_cast<size_t>(axis), 1);
     std::iota(rest.begin(), rest.end(), whole);
@@ -140,12 +131,74 @@ absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
     const ValueId rest_shape = AddInts(graph, "shape", WithExtent(shape, axis, extent - whole));
     HONE_ASSIGN_OR_RETURN(const ValueId expanded, AddOp(graph, "Expand", {places, rest_shape}));
     HONE_ASSIGN_OR_RETURN(const ValueId tail, AddSlice(graph, value, axis, whole, extent));
-    HONE_ASSIGN_OR_RETURN(positions, AddOp(graph, "Concat", {positions, expanded}, {{"axis", axis}}));
-    HONE_ASSIGN_OR_RETURN(candidates, AddOp(graph, "Concat", {candidates, tail}, {{"axis", axis}}));
+    HONE_ASSIGN_OR_RETURN(left.positions, AddOp(graph, "Concat", {left.positions, expanded}, {{"axis", axis}}));
+    HONE_ASSIGN_OR_RETURN(left.values, AddOp(graph, "Concat", {left.values, tail}, {{"axis", axis}}));
   }
-  HONE_ASSIGN_OR_RETURN(Values result, Take(graph, candidates, choice));
-  HONE_ASSIGN_OR_RETURN(result[1], AddOp(graph, "GatherElements", {positions, result[1]}, {{"axis", axis}}));
+  HONE_ASSIGN_OR_RETURN(Values result, Take(graph, left.values, choice));
+  HONE_ASSIGN_OR_RETURN(result[1], AddOp(graph, "GatherElements", {left.positions, result[1]}, {{"axis", axis}}));
   return result;
+}
+
+// The numbers [0, count) times `step` along an axis of a value with `rank` dimensions, 1 elsewhere, as a constant.
+ValueId AddSteps(Graph& graph, int64_t axis, size_t rank, int64_t count, int64_t step) {
+  Ints steps(static_cast<size_t>(count)), dims(rank - static_cast<size_t>(axis), 1);
+  for (int64_t k = 0; k < count; ++k) steps[static_cast<size_t>(k)] = k * step;
+  dims[0] = count;
+  return AddConstant<int64_t>(graph, "steps", ir::DType::kInt64, dims, steps);
+}
+
+// The largest k are in the k groups whose maxima are the largest: the maxima of k others go before whatever is in
+// another group. As many groups as there are elements left, for the least comparisons in all.
+absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& choice) {
+  const Ints shape = DimsOf(graph, value);
+  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)], count = choice.count;
+  const auto group = static_cast<int64_t>(std::sqrt(static_cast<double>(extent) / static_cast<double>(count)));
+  const int64_t groups = extent / group, whole = groups * group;
+  HONE_ASSIGN_OR_RETURN(ValueId data, AddSlice(graph, value, axis, 0, whole));
+  HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, Blocked(shape, axis, groups, group)));
+  HONE_ASSIGN_OR_RETURN(const ValueId most, AddOp(graph, "ReduceMax", {data, AddInts(graph, "axes", {axis + 1})},
+                                                  {{"keepdims", int64_t{0}}}));
+  HONE_ASSIGN_OR_RETURN(const Values tops, Take(graph, most, {axis, count, 1, 1}));
+  constexpr int64_t kOnnxInt32 = 6;
+  HONE_ASSIGN_OR_RETURN(ValueId chosen, AddOp(graph, "Cast", {tops[1]}, {{"to", kOnnxInt32}}));
+  HONE_ASSIGN_OR_RETURN(const Values in_order, AddTopK(graph, chosen, {axis, count, 0, 1}));
+  const Ints parts = Blocked(shape, axis, count, group), left = WithExtent(shape, axis, count * group);
+  Ints one = parts;
+  one[static_cast<size_t>(axis) + 1] = 1;
+  HONE_ASSIGN_OR_RETURN(chosen, AddReshape(graph, in_order[0], one));
+  HONE_ASSIGN_OR_RETURN(const ValueId indices, AddOp(graph, "Expand", {chosen, AddInts(graph, "shape", parts)}));
+  HONE_ASSIGN_OR_RETURN(data, AddOp(graph, "GatherElements", {data, indices}, {{"axis", axis}}));
+  HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, left));
+  constexpr int64_t kOnnxInt64 = 7;
+  HONE_ASSIGN_OR_RETURN(ValueId positions, AddOp(graph, "Cast", {chosen}, {{"to", kOnnxInt64}}));
+  const ValueId size = AddConstant<int64_t>(graph, "group", ir::DType::kInt64, {}, {group});
+  HONE_ASSIGN_OR_RETURN(positions, AddOp(graph, "Mul", {positions, size}));
+  HONE_ASSIGN_OR_RETURN(positions, AddOp(graph, "Add", {positions, AddSteps(graph, axis + 1, parts.size(), group, 1)}));
+  HONE_ASSIGN_OR_RETURN(positions, AddReshape(graph, positions, left));
+  return TakeOfRest(graph, value, {data, positions}, whole, choice);
+}
+
+// The smallest k are among those of every block. (Not among the groups of the least minima: a NaN, which comes last,
+// would be its group's minimum.) Blocks of four times the count leave a quarter of the axis.
+absl::StatusOr<Values> TakeOfBlocks(Graph& graph, ValueId value, const Choice& choice) {
+  const Ints shape = DimsOf(graph, value);
+  const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];
+  const int64_t block = std::max(kBlock, 4 * choice.count), blocks = extent / block, whole = blocks * block;
+  const Ints left = WithExtent(shape, axis, blocks * choice.count);
+  HONE_ASSIGN_OR_RETURN(ValueId data, AddSlice(graph, value, axis, 0, whole));
+  HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, Blocked(shape, axis, blocks, block)));
+  HONE_ASSIGN_OR_RETURN(const Values tops, AddTopK(graph, data, {axis + 1, choice.count, choice.largest, 1}));
+  const ValueId first = AddSteps(graph, axis, shape.size() + 1, blocks, block);
+  HONE_ASSIGN_OR_RETURN(ValueId positions, AddOp(graph, "Add", {tops[1], first}));
+  HONE_ASSIGN_OR_RETURN(positions, AddReshape(graph, positions, left));
+  HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, tops[0], left));
+  return TakeOfRest(graph, value, {data, positions}, whole, choice);
+}
+
+absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice) {
+  const int64_t extent = DimsOf(graph, value)[static_cast<size_t>(choice.axis)];
+  if (!TakesFewOfMany(extent, choice)) return AddTopK(graph, value, choice);
+  return choice.largest != 0 ? TakeOfGroups(graph, value, choice) : TakeOfBlocks(graph, value, choice);
 }
 
 absl::StatusOr<Values> SplitTopK(Graph& graph, const Node& node) {

@@ -9,7 +9,8 @@ namespace hone::graph {
 
 // A TopK compares each element with all others, and a CumSum adds up all before it. On a long axis
 //   - CumSum becomes one of every block and one of the blocks' sums; f16 and bf16 are added up in f32;
-//   - TopK, where it takes few of many, takes as many of every block, and then of what is left.
+//   - TopK, where it takes few of many, takes the groups whose maxima are the largest, and then of what is in them; of
+//     the smallest, as many of every block, and then of what is left.
 // What is made of blocks is split again where it is still long.
 absl::Status SplitAxes(Graph& graph);
 

@@ -1,6 +1,7 @@
 // Rules for targets with lanes: element-wise stages, reductions of a lane each, and rows that all lanes of a group
 // share.
 #include <algorithm>
+#include <bit>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
@@ -206,8 +207,20 @@ absl::Status PlaceStages(Sketch& sketch, const std::vector<std::string>& stages,
   return absl::OkStatus();
 }
 
+// Lanes for a row: as many as merge at a time, and more for rows so long that each would have more than 64 elements.
+int64_t PreferredLanes(const Sketch& sketch, size_t common) {
+  constexpr int64_t kLeast = 32, kMost = 256, kElements = 64;
+  if (sketch.target.hierarchy.shuffle_lanes == 0) return kLeast;
+  int64_t longest = 1;
+  for (const std::string& stage : RowReductions(sketch, common)) {
+    longest = std::max(longest, LongestReduced(sketch.Get(stage).stage).extent);
+  }
+  return std::clamp(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(longest / kElements))), kLeast, kMost);
+}
+
 absl::StatusOr<RowPlan> SplitReductions(Sketch& sketch, size_t common) {
-  RowPlan plan{.common = common, .lanes = sketch.chooser.OneOf("rows.lanes", {8, 16, 32, 64, 128, 256}, 32)};
+  const std::vector<int64_t> counts = {8, 16, 32, 64, 128, 256};
+  RowPlan plan{.common = common, .lanes = sketch.chooser.OneOf("rows.lanes", counts, PreferredLanes(sketch, common))};
   const int64_t merging = MergingLanes(sketch, common, plan.lanes);
   plan.merges = merging > 0 && sketch.chooser.OneOf("rows.merges", {0, 1}, 1) == 1;
   if (plan.merges) {

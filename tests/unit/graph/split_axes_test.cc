@@ -54,23 +54,44 @@ std::string TopKModel(const Dims& shape, int axis, int count, int largest, int d
   return b.Model();
 }
 
-TEST(SplitAxes, TheFirstOfBlocksAreThoseOfAll) {
+// Of the maxima of groups, of the groups that these name, and of what is in them; of the smallest, of blocks and of
+// what they leave.
+int TopKsOf(int largest) { return largest != 0 ? 3 : 2; }
+
+TEST(SplitAxes, TheFirstOfPartsAreThoseOfAll) {
   for (const int largest : {0, 1}) {
-    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({2, 1024}, -1, 3, largest)), "TopK"), 2) << "whole blocks";
-    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({2, 1100}, -1, 3, largest)), "TopK"), 2) << "and a rest";
-    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1100, 2}, 0, 3, largest)), "TopK"), 2) << "another axis";
+    const auto count = [&](const Dims& shape, int axis) {
+      return CountOps(ExpectPassesKeepMeaning(TopKModel(shape, axis, 3, largest)), "TopK");
+    };
+    EXPECT_EQ(count({2, 1024}, -1), TopKsOf(largest)) << "whole parts";
+    EXPECT_EQ(count({2, 1100}, -1), TopKsOf(largest)) << "and a rest";
+    EXPECT_EQ(count({1100, 2}, 0), TopKsOf(largest)) << "another axis";
   }
 }
 
 // Random integers of a byte are all there several times: the first of equals must stay the first.
 TEST(SplitAxes, EqualsKeepTheirOrder) {
   for (const int largest : {0, 1}) {
-    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 1100}, -1, 20, largest, kInt8)), "TopK"), 2);
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 1100}, -1, 20, largest, kInt8)), "TopK"),
+              TopKsOf(largest));
   }
 }
 
-TEST(SplitAxes, WhatBlocksLeaveIsSplitAgain) {
-  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 3000}, -1, 30, 1)), "TopK"), 3);
+// A NaN is the largest, and the greatest of its group.
+TEST(SplitAxes, NansKeepTheirPlaces) {
+  for (const int largest : {0, 1}) {
+    GraphBuilder b;
+    b.Input("x", {1, 1100}).Ints("k", {40});
+    b.Node("Log", {"x"}, {"l"});  // of half of the numbers it is none
+    b.Node("TopK", {"l", "k"}, {"", "i"}, {Attr("axis", 1), Attr("largest", largest)});
+    b.Node("Cast", {"i"}, {"p"}, {Attr("to", kFloat)}).Output("p");
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "TopK"), TopKsOf(largest));
+  }
+}
+
+TEST(SplitAxes, WhatPartsLeaveIsSplitAgain) {
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 3000}, -1, 30, 0)), "TopK"), 3);
+  EXPECT_GT(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 30000}, -1, 30, 1)), "TopK"), 3);
 }
 
 TEST(SplitAxes, TakingMostOfAnAxisComparesAll) {
