@@ -63,7 +63,7 @@ struct SortedUpdates {
   SortedAxis order;
   Buffer first;  // count + 1 along the axis
 
-  // The same for the place of an element and for the next one.
+  // Where in the order the updates begin of the place in `line`, or of one that is `after` it.
   Expr Begin(const Updates& updates, Indices line, int64_t after) const {
     Exprs place(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(Rank(first)));
     place[updates.axis] = place[updates.axis] + Expr(after);

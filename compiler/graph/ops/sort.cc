@@ -57,7 +57,7 @@ Expr IsBefore(const Expr& a, const Expr& b, bool largest, const Expr& earlier) {
 bool TakesNetwork(const Buffer& x, int64_t extent) {
   constexpr int64_t kShort = 256, kFewComparisons = int64_t{1} << 23;
   if (ir::SizeOf(x->dtype) > 4 || extent <= kShort) return false;
-  return extent > kFewComparisons / extent || Product(x->shape) > kFewComparisons / extent;
+  return Product(x->shape) > kFewComparisons / extent;
 }
 
 // --- By ranks

@@ -1,7 +1,7 @@
 #include "compiler/graph/ops/sort_network.h"
 
+#include <algorithm>
 #include <bit>
-#include <limits>
 
 namespace hone::graph {
 namespace {

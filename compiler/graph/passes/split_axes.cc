@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -118,16 +117,22 @@ struct Candidates {
 
 absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice);
 
+// The numbers [0, count) times `step`, and `first` more, along an axis of a value with `rank` dimensions; 1 elsewhere.
+ValueId AddSteps(Graph& graph, std::string_view hint, int64_t axis, size_t rank, int64_t count, int64_t step,
+                 int64_t first = 0) {
+  Ints steps(static_cast<size_t>(count)), dims(rank - static_cast<size_t>(axis), 1);
+  for (int64_t k = 0; k < count; ++k) steps[static_cast<size_t>(k)] = first + k * step;
+  dims[0] = count;
+  return AddConstant<int64_t>(graph, hint, ir::DType::kInt64, dims, steps);
+}
+
 // What is behind the last whole part joins what parts leave, and the choice is made of these. All that is left is in
 // the order of the axis, so that the first of equals is taken as it would be of all.
 absl::StatusOr<Values> TakeOfRest(Graph& graph, ValueId value, Candidates left, int64_t whole, const Choice& choice) {
   const Ints shape = DimsOf(graph, value);
   const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];
   if (whole < extent) {
-    Ints rest(static_cast<size_t>(extent - whole)), rest_dims(shape.size() - static_cast<size_t>(axis), 1);
-    std::iota(rest.begin(), rest.end(), whole);
-    rest_dims[0] = extent - whole;
-    const ValueId places = AddConstant<int64_t>(graph, "rest", ir::DType::kInt64, rest_dims, rest);
+    const ValueId places = AddSteps(graph, "rest", axis, shape.size(), extent - whole, 1, whole);
     const ValueId rest_shape = AddInts(graph, "shape", WithExtent(shape, axis, extent - whole));
     HONE_ASSIGN_OR_RETURN(const ValueId expanded, AddOp(graph, "Expand", {places, rest_shape}));
     HONE_ASSIGN_OR_RETURN(const ValueId tail, AddSlice(graph, value, axis, whole, extent));
@@ -137,14 +142,6 @@ absl::StatusOr<Values> TakeOfRest(Graph& graph, ValueId value, Candidates left, 
   HONE_ASSIGN_OR_RETURN(Values result, Take(graph, left.values, choice));
   HONE_ASSIGN_OR_RETURN(result[1], AddOp(graph, "GatherElements", {left.positions, result[1]}, {{"axis", axis}}));
   return result;
-}
-
-// The numbers [0, count) times `step` along an axis of a value with `rank` dimensions, 1 elsewhere, as a constant.
-ValueId AddSteps(Graph& graph, int64_t axis, size_t rank, int64_t count, int64_t step) {
-  Ints steps(static_cast<size_t>(count)), dims(rank - static_cast<size_t>(axis), 1);
-  for (int64_t k = 0; k < count; ++k) steps[static_cast<size_t>(k)] = k * step;
-  dims[0] = count;
-  return AddConstant<int64_t>(graph, "steps", ir::DType::kInt64, dims, steps);
 }
 
 // The largest k are in the k groups whose maxima are the largest: the maxima of k others go before whatever is in
@@ -173,7 +170,8 @@ absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& c
   HONE_ASSIGN_OR_RETURN(ValueId positions, AddOp(graph, "Cast", {chosen}, {{"to", kOnnxInt64}}));
   const ValueId size = AddConstant<int64_t>(graph, "group", ir::DType::kInt64, {}, {group});
   HONE_ASSIGN_OR_RETURN(positions, AddOp(graph, "Mul", {positions, size}));
-  HONE_ASSIGN_OR_RETURN(positions, AddOp(graph, "Add", {positions, AddSteps(graph, axis + 1, parts.size(), group, 1)}));
+  HONE_ASSIGN_OR_RETURN(positions,
+                        AddOp(graph, "Add", {positions, AddSteps(graph, "steps", axis + 1, parts.size(), group, 1)}));
   HONE_ASSIGN_OR_RETURN(positions, AddReshape(graph, positions, left));
   return TakeOfRest(graph, value, {data, positions}, whole, choice);
 }
@@ -188,7 +186,7 @@ absl::StatusOr<Values> TakeOfBlocks(Graph& graph, ValueId value, const Choice& c
   HONE_ASSIGN_OR_RETURN(ValueId data, AddSlice(graph, value, axis, 0, whole));
   HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, Blocked(shape, axis, blocks, block)));
   HONE_ASSIGN_OR_RETURN(const Values tops, AddTopK(graph, data, {axis + 1, choice.count, choice.largest, 1}));
-  const ValueId first = AddSteps(graph, axis, shape.size() + 1, blocks, block);
+  const ValueId first = AddSteps(graph, "steps", axis, shape.size() + 1, blocks, block);
   HONE_ASSIGN_OR_RETURN(ValueId positions, AddOp(graph, "Add", {tops[1], first}));
   HONE_ASSIGN_OR_RETURN(positions, AddReshape(graph, positions, left));
   HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, tops[0], left));
