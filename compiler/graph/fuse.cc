@@ -21,7 +21,8 @@ constexpr size_t kMaxNodes = 64;  // per cluster: a longer chain gains nothing m
 // Fusion starts at a node and grows the cluster over the node where all its consumers meet again (its post-dominator)
 // and everything on the way there, as long as all of that fits; so a cluster always has one exit. Reductions first take
 // what follows them; rows between two products join these, and depthwise convolutions the product that follows; then
-// chains without reduction form, and flow into reductions that read every element once.
+// chains without reduction form, and flow into reductions that read every element once. So does the order of a matrix
+// that meets a vector.
 class Fuser {
  public:
   explicit Fuser(const Graph& graph)
@@ -239,6 +240,9 @@ class Fuser {
     if (!anchored) {
       if (traits.elementwise) return FitsAsMember(meet, shape, inside);
       return traits.moves_once && (traits_[seed].elementwise || traits_[seed].moves_once);
+    }
+    if (traits.streams.has_value() && traits_[seed].permutes && ProductsIn(cluster_[meet]) == 1) {
+      return graph_.nodes[meet].inputs[*traits.streams] == OnlyOutput(seed);
     }
     if (!traits_[seed].elementwise) return false;
     if (traits.reduces) return traits.row ? shape == traits.row_shape : traits.reads_once;

@@ -195,6 +195,31 @@ void FindSumOfRows(const EmittedNode& emitted, NodeTraits& traits) {
   }
 }
 
+// Of two inputs that are used once the larger.
+void FindStreamed(const EmittedNode& emitted, NodeTraits& traits) {
+  if (emitted.stages.size() != 1) return;
+  const ir::Stage& stage = emitted.stages[0];
+  if (stage.reduction != ir::Reduction::kSum || !IsProductOfLoads(stage.value)) return;
+  const auto* product = stage.value.As<ir::Binary>();
+  std::vector<ir::Axis> axes = stage.axes;
+  axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
+  int64_t most = 0;
+  for (const auto* load : {product->a.As<ir::Load>(), product->b.As<ir::Load>()}) {
+    const auto input = std::ranges::find(emitted.inputs, load->buffer);
+    const int64_t elements = ir::NumElements(*load->buffer);
+    if (input == emitted.inputs.end() || elements <= most || !VisitsEachOnce(*load, axes)) continue;
+    traits.streams = static_cast<size_t>(input - emitted.inputs.begin());
+    most = elements;
+  }
+}
+
+bool Permutes(const EmittedNode& emitted) {
+  if (emitted.stages.size() != 1 || OnlyOutput(emitted) == nullptr) return false;
+  const ir::Stage& stage = emitted.stages[0];
+  const auto* load = stage.value.As<ir::Load>();
+  return stage.reduction == ir::Reduction::kNone && load != nullptr && VisitsEachOnce(*load, stage.axes);
+}
+
 void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
   const ir::BufferNode* output = OnlyOutput(emitted);
   if (output == nullptr || emitted.inputs.empty() || emitted.inputs[0] == nullptr) return;
@@ -269,6 +294,8 @@ absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node) {
   FindElementwise(emitted, traits);
   FindRow(emitted, traits);
   FindSumOfRows(emitted, traits);
+  FindStreamed(emitted, traits);
+  traits.permutes = Permutes(emitted);
   FindSumApart(emitted, traits);
   return traits;
 }

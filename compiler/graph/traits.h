@@ -33,6 +33,9 @@ struct NodeTraits {
   std::vector<int64_t> row_shape;
   // A sum of products: for element [i.., n] of the output it runs over the row [i..] of this input.
   std::optional<size_t> sums_rows_of;
+  // A sum of products that uses every element of this input once, as of the matrix that meets a vector.
+  std::optional<size_t> streams;
+  bool permutes = false;  // one output, which has the elements of the one input with its dimensions in another order
   // A sum of products that keeps the last dimension apart: element [.., c] of the output comes from elements [.., c] of
   // the first input alone, as in a depthwise convolution with channels last.
   bool sums_apart = false;

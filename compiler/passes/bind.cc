@@ -113,31 +113,26 @@ class Binder {
  public:
   absl::Status Run(ir::Func* func) {
     HONE_RETURN_IF_ERROR(ChooseLanes(func->body));
-    lanes_ = std::max<int64_t>(1, own_lanes_ > 0 ? own_lanes_ : fill_lanes_);
     HONE_ASSIGN_OR_RETURN(func->body, Build(func->body, false));
     func->grid = {groups_, lanes_};
     return absl::OkStatus();
   }
 
  private:
-  // The lanes are those of the stage that is the launch; where it has none, of the longest stage that fills shared
-  // memory, or that all lanes merge.
-  absl::Status ChooseLanes(const ir::Stmt& s, bool fills = false) {
-    if (const ir::Block* block = s.As<ir::Block>(); block != nullptr && !block->name.empty()) {
-      fills = FillsShared(s) || AnyOfStage(s, MergesForItself);
-    }
+  // As many as the longest stage has that is the launch, fills shared memory or is merged. What is inside loops over
+  // lanes has to do with those.
+  absl::Status ChooseLanes(const ir::Stmt& s) {
     const ir::For* loop = s.As<ir::For>();
     if (loop != nullptr && loop->kind == ir::LoopKind::kLane) {
       HONE_ASSIGN_OR_RETURN(const int64_t size, ChainFrom(*loop).Size());
-      int64_t& lanes = fills ? fill_lanes_ : own_lanes_;
-      lanes = std::max(lanes, size);
+      lanes_ = std::max(lanes_, size);
       return absl::OkStatus();
     }
     absl::Status status;
     ir::ForEachChild(
         s,
         [&](const ir::Stmt& child) {
-          if (status.ok()) status = ChooseLanes(child, fills);
+          if (status.ok()) status = ChooseLanes(child);
         },
         [](const ir::Expr&) {});
     return status;
@@ -248,7 +243,7 @@ class Binder {
     return ir::MakeFor(turn, ir::Expr((size + lanes_ - 1) / lanes_), ir::LoopKind::kSerial, body);
   }
 
-  int64_t lanes_ = 1, groups_ = 1, own_lanes_ = 0, fill_lanes_ = 0;
+  int64_t lanes_ = 1, groups_ = 1;
   bool groups_seen_ = false;
 };
 

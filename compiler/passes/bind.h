@@ -1,8 +1,9 @@
 // Loops bound to groups and lanes become a grid: the func is run by every lane of every group, and each knows itself.
 //
-// The loops over lanes of the launch's own stage belong to the lane for good, and say how many lanes there are. A loop
-// over lanes that fills shared memory shares its iterations out over the group; what is written to shared memory or to
-// a param outside of such loops is written by the first lane. Barriers are not placed here: see barriers.h.
+// There are as many lanes as the longest loop over them has iterations that is inside no other. The loops over lanes of
+// the launch's own stage belong to the lane for good; inside them one that fills shared memory shares its iterations
+// out over the group. What is written to shared memory or to a param outside of such loops is written by the first
+// lane. Barriers are not placed here: see barriers.h.
 #ifndef HONE_COMPILER_PASSES_BIND_H_
 #define HONE_COMPILER_PASSES_BIND_H_
 

@@ -11,6 +11,19 @@ int64_t Extent(const Nest& nest, ir::LoopKind kind) {
   return extent;
 }
 
+// Whether the nest is computed inside loops over lanes of nests around it: its own lanes then take turns.
+bool IsInsideLanes(const State& state, const Nest& nest) {
+  for (const Nest* inside = &nest; !inside->AtRoot();) {
+    const Nest* around = state.FindNest(inside->at_stage);
+    for (const Loop& loop : around->loops) {
+      if (loop.kind == ir::LoopKind::kLane) return true;
+      if (loop.name == inside->at_loop) break;
+    }
+    inside = around;
+  }
+  return false;
+}
+
 }  // namespace
 
 int64_t StoredBytes(const State& state, const Nest& nest) {
@@ -33,13 +46,11 @@ std::vector<Grid> Grids(const State& state) {
     grid.root = &nest;
     grid.groups = Extent(nest, ir::LoopKind::kGroup);
     grid.lanes = Extent(nest, ir::LoopKind::kLane);
-    int64_t filling = 1;  // lanes, should the stage itself have none
     for (const Nest& inside : state.nests) {
       if (inside.AtRoot() || &RootOf(state, inside) != &nest) continue;
       if (ir::IsShared(inside.scope)) grid.shared_bytes += StoredBytes(state, inside);
-      filling = std::max(filling, Extent(inside, ir::LoopKind::kLane));
+      if (!IsInsideLanes(state, inside)) grid.lanes = std::max(grid.lanes, Extent(inside, ir::LoopKind::kLane));
     }
-    if (grid.lanes == 1) grid.lanes = filling;
   }
   return grids;
 }

@@ -75,6 +75,9 @@ std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::strin
 // elements, reduction axes in the given order, positions in a tile. Empty if an index of the load is not a plain axis.
 std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::string& vector, int64_t width,
                                            const std::vector<std::string>& reduce_order);
+// In the copy of it that the stage then reads, the dimension that the axis alone goes along is the last; nothing is
+// done where there are several.
+absl::Status PackLast(Sketch& sketch, const std::string& stage, const ir::Load& load, const std::string& axis);
 // Stages without reduction (padding) that only this stage reads and no step has touched.
 std::vector<std::string> OwnProducers(const schedule::State& state, const ir::Stage& stage);
 // The sum of products that the element-wise stage reads in place, alone and untouched; "" if there is none.
@@ -92,6 +95,9 @@ absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer);
 
 // sketch/inline.cc: element-wise stages disappear into their readers where that repeats no work that matters.
 absl::Status InlineStages(Sketch& sketch);
+// Also those that several stages read, reductions among them, where loading what they make takes as long as making it:
+// where a stage is a launch of its own and goes through memory.
+absl::Status InlineRepeated(Sketch& sketch);
 // sketch/elementwise.cc: a root stage without reduction: parallel chunks of vectors.
 absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage);
 // sketch/rows.cc: softmax, normalizations: everything about one row inside one loop. False if the workload is not of
@@ -116,12 +122,6 @@ bool SharesRows(const ir::Stage& stage);
 // names the decisions.
 absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
                            const std::string& prefix);
-// sketch/lanes.cc, for targets with lanes: a group per row, whose lanes share its reductions (false if the workload is
-// not of that kind); every element of `reader`, and of the reduction that it reads in place, a lane's work; likewise
-// without a reduction.
-absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch);
-absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, const std::string& stage);
-absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage);
 // A reduction and who reads it in place, in whose tiles it can be computed.
 struct SharedTile {
   std::string reader, reduction;

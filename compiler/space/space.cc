@@ -10,6 +10,7 @@
 #include "compiler/schedule/grid.h"
 #include "compiler/schedule/spread.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/lanes.h"
 
 namespace hone::space {
 namespace {
@@ -142,6 +143,11 @@ bool HasWinogradLanes(const ir::Workload& workload, const target::Target& target
   return IsLaneContraction(workload, target) && SomeReduction(workload, target, FitsWinograd);
 }
 
+// What is read once gains nothing by tiles: lanes that share rows of a matrix read it as memory has it.
+bool PrefersLaneTiles(const ir::Workload& workload, const target::Target& target) {
+  return target.memory.shared_gain <= 1 || !SomeReduction(workload, target, IsVectorProduct);
+}
+
 bool PrefersWinogradLanes(const ir::Workload& workload, const target::Target& target) {
   return SomeReduction(workload, target, [&](const schedule::State& state, const ir::Stage& stage) {
     return WinogradLanesPay(state, stage, target);
@@ -231,11 +237,13 @@ absl::Status BuildWinogradLanes(const ir::Workload&, Sketch& sketch) {
 absl::Status BuildLanes(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleLaneRows(sketch));
-  if (rows) return absl::OkStatus();
-  HONE_RETURN_IF_ERROR(
-      ScheduleReductions(sketch, [](Sketch& s, const std::string& reader, const std::string& stage,
-                                    const std::string&) { return ScheduleLaneReduction(s, reader, stage); }));
-  HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
+  if (!rows) {
+    HONE_RETURN_IF_ERROR(InlineRepeated(sketch));
+    HONE_RETURN_IF_ERROR(
+        ScheduleReductions(sketch, [](Sketch& s, const std::string& reader, const std::string& stage,
+                                      const std::string&) { return ScheduleLaneReduction(s, reader, stage); }));
+    HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
+  }
   return SpreadPrepared(sketch);
 }
 
@@ -267,7 +275,7 @@ constexpr Entry kEntries[] = {
     {1, "register_tile", Family::kTemplate, IsCpuContraction, PrefersRegisterTiles, BuildRegisterTiles},
     {0, "sketch", Family::kSketch, HasNoLanes, nullptr, BuildSketch},
     {7, "winograd_lanes", Family::kTemplate, HasWinogradLanes, PrefersWinogradLanes, BuildWinogradLanes},
-    {3, "lane_tile", Family::kTemplate, IsLaneContraction, nullptr, BuildLaneTiles},
+    {3, "lane_tile", Family::kTemplate, IsLaneContraction, PrefersLaneTiles, BuildLaneTiles},
     {2, "lanes", Family::kSketch, HasLanes, nullptr, BuildLanes},
 };
 

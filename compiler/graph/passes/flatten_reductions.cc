@@ -1,6 +1,7 @@
 #include "compiler/graph/passes/flatten_reductions.h"
 
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "base/status.h"
@@ -28,17 +29,26 @@ size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>
   return first;
 }
 
+// What a last dimension must be shorter than: partial results along it would leave most of two vectors unused, or most
+// lanes of a group. Where all is reduced to one number, lanes take it apart in the order of memory.
+int64_t MostLast(const target::Target& target, bool to_one) {
+  if (!target.HasLanes()) return 2 * target.VectorWidth(4);
+  return to_one ? std::numeric_limits<int64_t>::max() : 2 * target.hierarchy.lane_width;
+}
+
 absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
   const bool pool = IsGlobalPool(node);
   if (!pool && AxisFormOf(node) != AxisForm::kAxes) return kAbsent;
   const std::vector<int64_t> from = graph.values[node.inputs[0]].type.shape;
   const std::vector<int64_t> to = graph.values[node.outputs[0]].type.shape;
   const size_t first = pool ? 2 : FirstReduced(from, to);
-  if (first + 2 > from.size() || from.back() >= 2 * graph.target.VectorWidth(4)) return kAbsent;
+  // A result without dimensions has none to spread over groups.
+  const bool needs_one = to.empty() && graph.target.HasLanes() && !from.empty();
+  if ((first + 2 > from.size() && !needs_one) || from.back() >= MostLast(graph.target, first == 0)) return kAbsent;
   std::vector<int64_t> flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(first));
   flat.push_back(
       std::accumulate(from.begin() + static_cast<std::ptrdiff_t>(first), from.end(), int64_t{1}, std::multiplies<>()));
-  if (flat.back() == from.back()) return kAbsent;
+  if (flat.back() == from.back() && !needs_one) return kAbsent;
   auto attributes = node.attributes;
   if (!pool) attributes = {{"axes", std::vector<int64_t>{static_cast<int64_t>(first)}}, {"keepdims", int64_t{1}}};
   HONE_ASSIGN_OR_RETURN(const ValueId data, AddReshape(graph, node.inputs[0], flat));

@@ -142,9 +142,22 @@ absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& nod
   return outputs[0];
 }
 
+// A reduction over several dimensions that drops them is one that keeps them, with one element each, and a view: passes
+// that look for it by shape, and layouts, then know which they are.
+absl::StatusOr<ValueId> KeepReduced(Graph& graph, const View&, const Node& node) {
+  if (AxisFormOf(node) != AxisForm::kAxes || IntAttribute(node, "keepdims", 1) != 0) return kUnchanged;
+  const std::vector<int64_t> shape = OutputType(graph, node).shape;
+  if (shape.size() + 2 > InputType(graph, node).shape.size()) return kUnchanged;
+  Node keeps = node;
+  keeps.attributes["keepdims"] = int64_t{1};
+  keeps.outputs = {kNewValue};
+  HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, AddNode(graph, std::move(keeps)));
+  return AddReshape(graph, outputs[0], shape);
+}
+
 absl::StatusOr<ValueId> ApplyRules(Graph& graph, const View& view, const Node& node) {
   if (const ValueId replacement = DropNeutral(graph, node); replacement != kUnchanged) return replacement;
-  for (const auto rule : {SimplifyTranspose, SimplifyView, MergePad}) {
+  for (const auto rule : {SimplifyTranspose, SimplifyView, MergePad, KeepReduced}) {
     HONE_ASSIGN_OR_RETURN(const ValueId replacement, rule(graph, view, node));
     if (replacement != kUnchanged) return replacement;
   }

@@ -8,7 +8,8 @@
 namespace hone::graph {
 
 // Until nothing changes any more. Afterwards Squeeze, Unsqueeze and Flatten are Reshapes with a constant shape, no
-// Reshape or Transpose reads another of its kind, and outputs that nobody reads are kAbsent.
+// Reshape or Transpose reads another of its kind, reductions over several dimensions keep them, and outputs that nobody
+// reads are kAbsent.
 absl::Status Simplify(Graph& graph);
 
 }  // namespace hone::graph

@@ -58,15 +58,40 @@ bool ShouldInline(const schedule::State& state, const Nest& nest) {
   return loads <= 1 || (!HasCall(nest.stage.value) && nodes <= kCheapNodes && loads <= 4);
 }
 
-}  // namespace
+// Whether the reader uses each element that it reads of the buffer for one result only.
+bool ReadsOnce(const ir::Stage& reader, const ir::BufferNode* buffer) {
+  const ir::Ranges ranges = AxisRanges(reader);
+  return std::ranges::all_of(LoadsOf(reader), [&](const ir::Load& load) {
+    return load.buffer.get() != buffer || std::ranges::all_of(reader.axes, [&](const ir::Axis& axis) {
+             return axis.extent == 1 || StrideOf(load, axis.name, ranges).value_or(0) != 0;
+           });
+  });
+}
 
-absl::Status InlineStages(Sketch& sketch) {
+// Whether making it again takes no more than loading it: little is done to one thing of its size, and to smaller ones.
+bool IsLoadedAsCheaply(const ir::Stage& stage) {
+  const auto large = std::ranges::count_if(LoadsOf(stage), [&](const ir::Load& load) {
+    return 2 * ir::NumElements(*load.buffer) > ir::NumElements(*stage.buffer);
+  });
+  return large <= 1 && !HasCall(stage.value) && CountNodes(stage.value) <= kCheapNodes;
+}
+
+bool ShouldRepeat(const schedule::State& state, const Nest& nest) {
+  const bool computes = nest.stage.reduction == ir::Reduction::kNone && !nest.prepared && nest.AtRoot();
+  if (!computes || nest.touched || state.IsOutput(nest.stage.buffer.get())) return false;
+  return IsLoadedAsCheaply(nest.stage) && std::ranges::all_of(state.nests, [&](const Nest& reader) {
+           return !ReadsSelf(reader, nest) || ReadsOnce(reader.stage, nest.stage.buffer.get());
+         });
+}
+
+// Until no stage is left that should disappear.
+absl::Status InlineAll(Sketch& sketch, bool (*should)(const schedule::State& state, const Nest& nest)) {
   for (bool changed = true; changed;) {
     changed = false;
     // Last first: an inlined stage's own producers then see how often they are really read.
     for (size_t i = sketch.state.nests.size(); i-- > 0;) {
       const Nest& nest = sketch.state.nests[i];
-      if (!ShouldInline(sketch.state, nest)) continue;
+      if (!should(sketch.state, nest)) continue;
       const std::string name = nest.stage.buffer->name;
       HONE_RETURN_IF_ERROR(sketch.Do(schedule::Inline{name}));
       changed = true;
@@ -75,5 +100,10 @@ absl::Status InlineStages(Sketch& sketch) {
   }
   return absl::OkStatus();
 }
+
+}  // namespace
+
+absl::Status InlineStages(Sketch& sketch) { return InlineAll(sketch, ShouldInline); }
+absl::Status InlineRepeated(Sketch& sketch) { return InlineAll(sketch, ShouldRepeat); }
 
 }  // namespace hone::space

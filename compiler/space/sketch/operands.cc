@@ -62,6 +62,16 @@ std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::stri
   return order;
 }
 
+absl::Status PackLast(Sketch& sketch, const std::string& stage, const ir::Load& load, const std::string& axis) {
+  std::vector<schedule::PackDim> others, along;
+  for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
+    (ir::UsesVar(load.indices[static_cast<size_t>(d)], axis) ? along : others).push_back({d});
+  }
+  if (along.size() != 1) return absl::OkStatus();
+  others.push_back(along[0]);
+  return sketch.Do(schedule::Pack{load.buffer->name, stage, std::move(others)});
+}
+
 std::vector<std::string> OwnProducers(const schedule::State& state, const ir::Stage& stage) {
   std::vector<std::string> producers;
   for (const ir::Load& load : LoadsOf(stage)) {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/status.h"
+#include "compiler/space/sketch/lanes.h"
 
 namespace hone::space {
 namespace {
@@ -246,16 +247,6 @@ int64_t LaneTile::SharedBytes() const {
                                   : std::max(memory.unasked_shared_bytes, memory.shared_bytes / kGroups);
 }
 
-absl::Status LaneTile::PackLast(const ir::Load& load, const std::string& axis) {
-  std::vector<schedule::PackDim> others, along;
-  for (int d = 0; d < static_cast<int>(load.indices.size()); ++d) {
-    (ir::UsesVar(load.indices[static_cast<size_t>(d)], axis) ? along : others).push_back({d});
-  }
-  if (along.size() != 1) return absl::OkStatus();
-  others.push_back(along[0]);
-  return sketch_.Do(schedule::Pack{load.buffer->name, stage_, std::move(others)});
-}
-
 absl::Status LaneTile::PackConstants() {
   if (HasBlocks()) return PackChunks();
   if (instruction_.has_value() && ir::EntryOf(*instruction_).chunk == 0) return PackSteps();
@@ -268,7 +259,7 @@ absl::Status LaneTile::PackConstants() {
     });
     const auto stride = StrideOf(load, vector, ranges);
     if (!constant || !stride.has_value() || *stride <= 1 || !schedule::Reads(reduction(), load.buffer.get())) continue;
-    HONE_RETURN_IF_ERROR(PackLast(load, vector));
+    HONE_RETURN_IF_ERROR(PackLast(sketch_, stage_, load, vector));
   }
   return absl::OkStatus();
 }

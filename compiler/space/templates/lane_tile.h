@@ -93,8 +93,6 @@ class LaneTile {
   absl::Status ChooseTile();
   // As long as lanes wait seldom, and as three buffers are there without asking for memory.
   void ChooseStep();
-  // The dimension that the axis alone goes along becomes the last; nothing is done where there are several.
-  absl::Status PackLast(const ir::Load& load, const std::string& axis);
   // A constant that varies along the vector axis, but not fastest, is laid out anew so that it does.
   absl::Status PackConstants();
   // Which operands go through shared memory: a stage that only this reduction reads (padding) is computed there,

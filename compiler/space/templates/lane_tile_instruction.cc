@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/status.h"
+#include "compiler/space/sketch/lanes.h"
 #include "compiler/space/templates/lane_tile.h"
 
 namespace hone::space {
@@ -94,7 +95,8 @@ absl::Status LaneTile::ChooseInstructionTile() {
 absl::Status LaneTile::PackSteps() {
   const ir::Stage s = reduction();
   for (const ir::Load& load : LoadsOf(s)) {
-    if (StrideOf(load, step_axis_, AxisRanges(s)) != 1) HONE_RETURN_IF_ERROR(PackLast(load, step_axis_));
+    if (StrideOf(load, step_axis_, AxisRanges(s)) != 1)
+      HONE_RETURN_IF_ERROR(PackLast(sketch_, stage_, load, step_axis_));
   }
   return absl::OkStatus();
 }

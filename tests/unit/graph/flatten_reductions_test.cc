@@ -1,6 +1,7 @@
 #include "compiler/graph/passes/flatten_reductions.h"
 
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/pipeline.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"
@@ -11,6 +12,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 // The shape of what the reduction reads, after all passes.
 Ints ReducedShape(const Graph& graph, std::string_view op) {
@@ -29,6 +31,7 @@ Ints AfterPasses(const char* op, const Dims& shape, const Ints& axes, int64_t ke
 TEST(FlattenReductions, ShortLastDimensionsBecomeOneLongOne) {
   EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {0, 1, 2}, 1), ElementsAre(135));
   EXPECT_THAT(AfterPasses("ReduceMean", {5, 9, 3}, {0, 1, 2}, 0), ElementsAre(135));
+  EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {1, 2}, 0), ElementsAre(5, 27)) << "what is dropped is known";
   EXPECT_THAT(AfterPasses("ReduceL2", {5, 9, 3}, {-1, 1}, 1), ElementsAre(5, 27));
   GraphBuilder b;
   b.Input("x", {2, 7, 9, 3}).Node("GlobalAveragePool", {"x"}, {"y"}).Output("y");
@@ -39,7 +42,23 @@ TEST(FlattenReductions, OthersStay) {
   EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 64}, {0, 1, 2}, 1), ElementsAre(5, 9, 64)) << "long enough";
   EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {0, 2}, 1), ElementsAre(5, 9, 3)) << "they do not lie together";
   EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {2}, 1), ElementsAre(5, 9, 3)) << "there is but one";
-  EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {1, 2}, 0), ElementsAre(5, 9, 3)) << "the shapes do not say which";
+  EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {2}, 0), ElementsAre(5, 9, 3)) << "there is but one";
+}
+
+// On a device with lanes whole groups share what one result is made of.
+TEST(FlattenReductions, LanesTakeLongerOnes) {
+  const auto reduced = [](const Dims& shape, const Ints& axes, int64_t keep) {
+    GraphBuilder b;
+    b.Input("x", shape).Node("ReduceMax", {"x"}, {"y"}, {Attr("axes", axes), Attr("keepdims", keep)}).Output("y");
+    Graph graph = Import(b.Model());
+    graph.target = target::ParseTarget("cuda:sm_75").value();
+    EXPECT_EQ(RunPasses(graph), absl::OkStatus());
+    return std::pair(ReducedShape(graph, "ReduceMax"), graph.values[graph.outputs[0]].type.shape);
+  };
+  EXPECT_THAT(reduced({5, 9, 40}, {1, 2}, 1), Pair(ElementsAre(5, 360), ElementsAre(5, 1, 1)));
+  EXPECT_THAT(reduced({5, 9, 64}, {1, 2}, 1), Pair(ElementsAre(5, 9, 64), ElementsAre(5, 1, 1))) << "long enough";
+  EXPECT_THAT(reduced({5, 9, 64}, {0, 1, 2}, 1), Pair(ElementsAre(5 * 9 * 64), ElementsAre(1, 1, 1))) << "to one";
+  EXPECT_THAT(reduced({640}, {0}, 0), Pair(ElementsAre(640), ElementsAre())) << "its own dimension is enough";
 }
 
 }  // namespace

@@ -195,6 +195,28 @@ TEST(Fuse, ProducerOfAConvolutionIsNotComputedAgain) {
   EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "conv2d"));
 }
 
+// A matrix that meets a vector is read once, in whatever order it lies in memory.
+TEST(Fuse, TheOrderOfAMatrixThatMeetsAVectorIsNoKernel) {
+  const auto kernels = [](int rows) {
+    GraphBuilder b;
+    b.Input("x", {2, rows, 8})
+        .Input("w", {2, 5, 8})
+        .Node("Transpose", {"w"}, {"t"}, {Attr("perm", std::vector<int64_t>{0, 2, 1})})
+        .Node("MatMul", {"x", "t"}, {"p"})
+        .Node("Relu", {"p"}, {"y"})
+        .Output("y");
+    return Kernels(b);
+  };
+  EXPECT_THAT(kernels(1), ElementsAre("batch_matmul"));
+  EXPECT_THAT(kernels(2), ElementsAre("transpose", "batch_matmul")) << "tiles use it twice";
+}
+
+TEST(Fuse, AMatrixThatIsComputedIsNotComputedWhereItMeetsAVector) {
+  GraphBuilder b;
+  b.Input("x", {1, 8}).Input("w", {8, 5}).Node("Exp", {"w"}, {"e"}).Node("MatMul", {"x", "e"}, {"y"}).Output("y");
+  EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "matmul"));
+}
+
 TEST(Fuse, MovementTakesPartInChains) {
   GraphBuilder b;
   b.Input("x", {4, 5})

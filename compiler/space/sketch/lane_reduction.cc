@@ -1,0 +1,231 @@
+// Reductions for targets with lanes that are no part of a row: how lanes and groups share one.
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/space/sketch/lanes.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Annotate;
+using schedule::Split;
+using schedule::Tail;
+
+constexpr int64_t kUnrolledWindow = 27;                     // steps of a reduction that are written out
+constexpr int64_t kFewElements = 4096;                      // results that do not keep all lanes busy, one each
+constexpr int64_t kLeastShared = 32;                        // steps that lanes share which have neighbouring results
+constexpr int64_t kLeastColumns = 8;                        // neighbouring results for which that is worth it
+constexpr int64_t kUnitResults = 128;                       // of a unit, one a lane, that hide what its lanes wait for
+constexpr int64_t kLongestOfGroup = 2048;                   // steps that are not taken apart
+constexpr int64_t kPartOfRow = 8192, kPartOfColumns = 256;  // steps of a group, at least, where it has a part
+
+// How the lanes of a group share what it reduces.
+enum Sharing : int64_t { kNone, kRow, kColumns };
+
+// The load that reads the most elements.
+std::optional<ir::Load> LargestLoad(const ir::Stage& s) {
+  AxisExtents extents;
+  for (const auto* axes : {&s.axes, &s.reduce_axes}) {
+    for (const ir::Axis& axis : *axes) extents[axis.name] = axis.extent;
+  }
+  std::optional<ir::Load> largest;
+  int64_t most = 0;
+  for (const ir::Load& load : LoadsOf(s)) {
+    const int64_t bytes = RegionBytes(load, AxisRanges(s), extents);
+    if (bytes <= most) continue;
+    most = bytes;
+    largest = load;
+  }
+  return largest;
+}
+
+bool LiesAlong(const ir::Load& load, const ir::Axis& axis, const ir::Stage& s) {
+  const auto stride = StrideOf(load, axis.name, AxisRanges(s));
+  return axis.extent > 1 && stride.has_value() && std::abs(*stride) == 1;
+}
+
+// The last axis that has more than one element; null if none has.
+const ir::Axis* LastAxis(const ir::Stage& s) {
+  const auto found = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
+  return found == s.axes.rend() ? nullptr : &*found;
+}
+
+int64_t Results(const ir::Stage& s) { return ir::NumElements(*s.buffer); }
+
+// Whether lanes with a result each would leave units idle.
+bool AreFew(const Sketch& sketch, const ir::Stage& s) {
+  return Results(s) < kUnitResults * sketch.target.hierarchy.units;
+}
+
+Sharing PreferredSharing(const Sketch& sketch, const ir::Stage& s) {
+  const bool cheap = sketch.target.memory.shared_gain > 1;
+  if (ReduceSteps(s) >= kSharedReduction && (ReadsAlongReduction(s) || IsVectorProduct(sketch.state, s))) {
+    return cheap || Results(s) < kFewElements ? kRow : kNone;
+  }
+  const ir::Axis* last = LastAxis(s);
+  const bool columns = cheap && last != nullptr && last->extent >= kLeastColumns && ReduceSteps(s) >= kLeastShared;
+  return columns && ReadsAlongResult(s) && AreFew(sketch, s) ? kColumns : kNone;
+}
+
+std::vector<int64_t> Sharings(const ir::Stage& s) {
+  std::vector<int64_t> sharings = {kNone};
+  if (ReduceSteps(s) >= kSharedReduction) sharings.push_back(kRow);
+  const ir::Axis* last = LastAxis(s);
+  if (last != nullptr && last->extent >= kLeastColumns && ReduceSteps(s) >= kLeastShared) sharings.push_back(kColumns);
+  return sharings;
+}
+
+std::vector<std::string> LoopsOf(const Sketch& sketch, const std::string& stage, const std::string& but) {
+  std::vector<std::string> loops;
+  for (const schedule::Loop& loop : sketch.Get(stage).loops) {
+    if (loop.name != but) loops.push_back(loop.name);
+  }
+  return loops;
+}
+
+// Lanes along the last axis of the result, so that they load and store neighbours together, and as many times more,
+// each of which has a part of the reduction.
+absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::string& stage) {
+  const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
+  const int64_t most = sketch.target.hierarchy.max_lanes;
+  const int64_t x = std::min(most / 2, sketch.chooser.OneOf(reader + ".lanes_x", {8, 16, 32, 64}, 32));
+  const int64_t y = std::min(most / x, sketch.chooser.OneOf(reader + ".lanes_y", {2, 4, 8, 16}, 8));
+  const std::string column = LastAxis(sketch.Get(reader).stage)->name;
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, std::min(y, longest.extent), true, true}));
+  const std::string parts = LoadsOf(sketch.Get(stage).stage)[0].buffer->name;
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{parts, ir::Scope::kShared}));
+  // The axis of the parts' result that is the reader's column: one further, behind the parts.
+  const ir::Stage made = sketch.Get(parts).stage;
+  const std::vector<ir::Axis>& axes = sketch.Get(reader).stage.axes;
+  const auto at = std::ranges::find(axes, column, &ir::Axis::name) - axes.begin();
+  const std::string part = made.axes[0].name, part_column = made.axes[static_cast<size_t>(at) + 1].name;
+
+  schedule::Reorder order{LoopsOf(sketch, reader, column)};
+  const std::vector<std::string> others = order.loops;
+  HONE_RETURN_IF_ERROR(sketch.Do(Split{column, x, Tail::kMask}));
+  order.loops.insert(order.loops.end(), {column + "o", column + "i"});
+  HONE_RETURN_IF_ERROR(sketch.Do(order));
+  for (const std::string& loop : others) HONE_RETURN_IF_ERROR(sketch.Do(Annotate{loop, ir::LoopKind::kGroup}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{column + "o", ir::LoopKind::kGroup}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{column + "i", ir::LoopKind::kLane}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{stage, column + "i"}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{sketch.Get(stage).stage.reduce_axes[0].name, ir::LoopKind::kUnrolled}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{parts, column + "o"}));
+  schedule::Reorder inner{{part, part_column}};
+  for (const std::string& loop : LoopsOf(sketch, parts, part_column)) {
+    if (loop != part) inner.loops.push_back(loop);
+  }
+  HONE_RETURN_IF_ERROR(sketch.Do(inner));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{part, ir::LoopKind::kLane}));
+  return sketch.Do(Annotate{part_column, ir::LoopKind::kLane});
+}
+
+// A lane for each element of the reader.
+absl::Status ReduceAlone(Sketch& sketch, const std::string& reader, const std::string& stage) {
+  const int64_t lanes = sketch.chooser.OneOf(reader + ".lanes", {32, 64, 128, 256}, 64);
+  const size_t axes = sketch.Get(reader).stage.axes.size();
+  if (axes == 0) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const std::string all, FuseFrom(sketch, reader, 0, axes));
+  HONE_RETURN_IF_ERROR(sketch.Do(Split{all, lanes, Tail::kMask}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{all + "o", ir::LoopKind::kGroup}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{all + "i", ir::LoopKind::kLane}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{stage, all + "i"}));
+  const ir::Stage s = sketch.Get(stage).stage;
+  if (ReduceSteps(s) > kUnrolledWindow || sketch.chooser.OneOf(reader + ".unroll", {0, 1}, 1) == 0) {
+    return absl::OkStatus();
+  }
+  for (const ir::Axis& axis : s.reduce_axes) {
+    HONE_RETURN_IF_ERROR(sketch.Do(Annotate{axis.name, ir::LoopKind::kUnrolled}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Reduce(Sketch& sketch, const std::string& reader, const std::string& stage) {
+  const ir::Stage s = sketch.Get(stage).stage;
+  const std::vector<int64_t> sharings = Sharings(s);
+  const int64_t sharing = sharings.size() == 1 || s.axes.empty()
+                              ? kNone
+                              : sketch.chooser.OneOf(reader + ".sharing", sharings, PreferredSharing(sketch, s));
+  switch (sharing) {
+    case kRow:
+      return ShareRow(sketch, reader, stage);
+    case kColumns:
+      return ShareColumns(sketch, reader, stage);
+    default:
+      return ReduceAlone(sketch, reader, stage);
+  }
+}
+
+// In how many parts the longest axis best goes, each of them other groups' work.
+int64_t PreferredParts(const Sketch& sketch, const ir::Stage& s) {
+  const int64_t units = sketch.target.hierarchy.units, steps = ReduceSteps(s);
+  int64_t groups = Results(s), least = kPartOfRow;
+  if (!ReadsAlongReduction(s) && ReadsAlongResult(s)) {
+    constexpr int64_t kColumnLanes = 32;
+    const int64_t columns = LastAxis(s)->extent;
+    groups = groups / columns * ((columns + kColumnLanes - 1) / kColumnLanes), least = kPartOfColumns;
+  } else if (steps < kApartReduction) {
+    return 1;
+  }
+  if (2 * groups > units) return 1;
+  return PowerOfTwo(std::max<int64_t>(1, std::min(2 * units / groups, steps / least)));
+}
+
+// Partial results in a launch of their own, where there are too few results to keep the units busy.
+absl::Status TakeApart(Sketch& sketch, const std::string& stage) {
+  const ir::Stage& s = sketch.Get(stage).stage;
+  const ir::Axis longest = LongestReduced(s);
+  if (!AreFew(sketch, s) || ReduceSteps(s) < kLongestOfGroup) return absl::OkStatus();
+  std::vector<int64_t> counts;
+  for (int64_t parts = 1; parts <= std::min<int64_t>(1024, longest.extent / 2); parts *= 2) counts.push_back(parts);
+  if (counts.size() < 2) return absl::OkStatus();
+  const bool along = ReadsAlongReduction(s);
+  const int64_t parts =
+      sketch.chooser.OneOf(stage + ".parts", counts, std::min(PreferredParts(sketch, s), counts.back()));
+  if (parts == 1) return absl::OkStatus();
+  const int64_t steps = (longest.extent + parts - 1) / parts;
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, steps, false, !along}));
+  const std::string partial = LoadsOf(sketch.Get(stage).stage)[0].buffer->name;
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{partial}));
+  return Reduce(sketch, partial, partial + "c");
+}
+
+}  // namespace
+
+int64_t ReduceSteps(const ir::Stage& s) {
+  int64_t steps = 1;
+  for (const ir::Axis& axis : s.reduce_axes) steps *= axis.extent;
+  return steps;
+}
+
+const ir::Axis& LongestReduced(const ir::Stage& s) {
+  return *std::ranges::max_element(s.reduce_axes, {}, &ir::Axis::extent);
+}
+
+bool ReadsAlongReduction(const ir::Stage& s) {
+  const std::optional<ir::Load> load = LargestLoad(s);
+  return load.has_value() &&
+         std::ranges::any_of(s.reduce_axes, [&](const ir::Axis& axis) { return LiesAlong(*load, axis, s); });
+}
+
+bool ReadsAlongResult(const ir::Stage& s) {
+  const std::optional<ir::Load> load = LargestLoad(s);
+  const ir::Axis* last = LastAxis(s);
+  return load.has_value() && last != nullptr && LiesAlong(*load, *last, s);
+}
+
+bool IsVectorProduct(const schedule::State& state, const ir::Stage& s) {
+  if (!IsContraction(s) || HasWindow(s) || ReduceSteps(s) < kSharedReduction) return false;
+  const std::optional<ir::Load> matrix = LargestLoad(s);
+  const bool is_matrix = matrix.has_value() && std::ranges::all_of(s.axes, [&](const ir::Axis& axis) {
+                           return axis.extent == 1 || StrideOf(*matrix, axis.name, AxisRanges(s)).value_or(0) != 0;
+                         });
+  return is_matrix && (ReadsAlongReduction(s) || schedule::IsFixed(state, matrix->buffer.get()));
+}
+
+absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, const std::string& stage) {
+  HONE_RETURN_IF_ERROR(TakeApart(sketch, stage));
+  return Reduce(sketch, reader, stage);
+}
+
+}  // namespace hone::space

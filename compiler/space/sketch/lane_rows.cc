@@ -1,0 +1,294 @@
+// Groups that make a row each: softmax, normalizations, and reductions along memory, which all lanes of a group share.
+#include <algorithm>
+#include <set>
+
+#include "base/status.h"
+#include "compiler/space/sketch/lanes.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Annotate;
+using schedule::Nest;
+using schedule::Split;
+using schedule::Tail;
+
+constexpr int64_t kFewRows = 4096;    // that do not keep all lanes busy, one each
+constexpr int64_t kUnitLanes = 1024;  // of a unit, that hide what others wait for
+constexpr int64_t kSecondLevel = 8;   // lanes that take the partial results of all lanes together
+
+// A row of `output`, which its first `common` axes count, and of all stages that are made for it alone.
+struct Rows {
+  std::string output;
+  size_t common;
+  std::string prefix;             // of decisions
+  std::set<std::string> outside;  // stages that others make
+};
+
+// But for the output, producers first.
+std::vector<std::string> StagesIn(const Sketch& sketch, const Rows& rows) {
+  std::vector<std::string> stages;
+  for (const Nest& nest : sketch.state.nests) {
+    const std::string& name = nest.stage.buffer->name;
+    if (name != rows.output && !nest.prepared && !rows.outside.contains(name)) stages.push_back(name);
+  }
+  return stages;
+}
+
+// The elements of a row over the lanes, neighbours to neighbours.
+absl::Status SpreadRow(Sketch& sketch, const std::string& stage, size_t common, int64_t lanes) {
+  const Nest& nest = sketch.Get(stage);
+  const size_t axes = nest.stage.axes.size();
+  if (axes <= common) return absl::OkStatus();
+  std::vector<std::string> before, reduce;
+  for (size_t i = 0; i < common; ++i) before.push_back(nest.loops[i].name);
+  for (const schedule::Loop& loop : nest.loops) {
+    if (loop.reduce) reduce.push_back(loop.name);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string row, FuseFrom(sketch, stage, common, axes));
+  HONE_RETURN_IF_ERROR(sketch.Do(Split{row, lanes, Tail::kMask}));
+  schedule::Reorder order{before};
+  order.loops.push_back(row + "i");
+  order.loops.push_back(row + "o");
+  order.loops.insert(order.loops.end(), reduce.begin(), reduce.end());
+  HONE_RETURN_IF_ERROR(sketch.Do(order));
+  return sketch.Do(Annotate{row + "i", ir::LoopKind::kLane});
+}
+
+// How many elements of one row the stage has.
+int64_t RowElements(const ir::Stage& s, size_t common) {
+  int64_t elements = 1;
+  for (size_t d = common; d < s.axes.size(); ++d) elements *= s.axes[d].extent;
+  return elements;
+}
+
+bool IsRows(const Sketch& sketch, size_t common) {
+  const schedule::State& state = sketch.state;
+  int64_t bytes = 0, longest = 0, rows = 1;
+  bool along = false, across = true;
+  for (size_t d = 0; d < common; ++d) rows *= state.outputs[0]->shape[d];
+  for (const Nest& nest : state.nests) {
+    if (nest.prepared) return false;
+    if (nest.stage.reduction != ir::Reduction::kNone) {
+      longest = std::max(longest, ReduceSteps(nest.stage));
+      along |= ReadsAlongReduction(nest.stage) || IsVectorProduct(state, nest.stage);
+      across &= ReadsAlongResult(nest.stage);
+    }
+    if (!state.IsOutput(nest.stage.buffer.get())) {
+      bytes += RowElements(nest.stage, common) * ir::SizeOf(nest.stage.buffer->dtype);
+    }
+  }
+  if (longest < kSharedReduction || 2 * bytes > sketch.target.memory.unasked_shared_bytes) return false;
+  if (longest >= kApartReduction && 2 * rows <= sketch.target.hierarchy.units) return false;
+  // A reduction of its own kind per element is a lane's work, unless lanes then load what lies apart, or are too few.
+  const bool rows_have_elements = ir::NumElements(*state.outputs[0]) > rows || state.nests.size() > 2;
+  const bool loads_cost = sketch.target.memory.shared_gain > 1;
+  if (rows_have_elements || (loads_cost && along)) return true;
+  return rows < kFewRows && !(loads_cost && across);
+}
+
+// The reductions to one element of a row.
+std::vector<std::string> RowReductions(const Sketch& sketch, const Rows& rows) {
+  std::vector<std::string> stages;
+  for (const std::string& name : StagesIn(sketch, rows)) {
+    const ir::Stage& s = sketch.Get(name).stage;
+    if (s.reduction != ir::Reduction::kNone && RowElements(s, rows.common) == 1) stages.push_back(name);
+  }
+  return stages;
+}
+
+// Partial results of all lanes first; then, of two levels, a few lanes take them together, and the first lane what is
+// left.
+absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t lanes, int64_t levels) {
+  const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
+  if (longest.extent < 2) return absl::OkStatus();
+  const int64_t partials = std::min(lanes, longest.extent);
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
+  if (levels == 1 || partials <= kSecondLevel) return absl::OkStatus();
+  return sketch.Do(schedule::Rfactor{stage, longest.name + "y", kSecondLevel, true});
+}
+
+// A stage that lanes merge: `parts` is what each of them has.
+struct Merged {
+  std::string stage, parts;
+};
+
+// The stage whose partial results this one takes together.
+std::string PartsOf(const Sketch& sketch, const std::string& stage) {
+  return LoadsOf(sketch.Get(stage).stage)[0].buffer->name;
+}
+
+// Where lanes merge partial results: as many as shuffle at a time, and every lane takes together what that leaves.
+absl::StatusOr<std::vector<Merged>> SplitForMerges(Sketch& sketch, const Rows& rows, int64_t lanes) {
+  const int64_t width = sketch.target.hierarchy.shuffle_lanes;
+  std::vector<Merged> merged;
+  for (const std::string& stage : RowReductions(sketch, rows)) {
+    const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
+    if (longest.extent < width) {
+      HONE_RETURN_IF_ERROR(SplitReduction(sketch, stage, lanes, 1));
+      continue;
+    }
+    const int64_t partials = std::min(lanes, longest.extent) / width * width;
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
+    const std::string parts = PartsOf(sketch, stage);
+    if (partials > width) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name + "y", width, false}));
+    merged.push_back({partials > width ? PartsOf(sketch, stage) : stage, parts});
+  }
+  return merged;
+}
+
+// The lanes that a group has of so many if they shall merge: whole sets of those that shuffle; 0 if there are none.
+int64_t MergingLanes(const Sketch& sketch, const Rows& rows, int64_t lanes) {
+  const int64_t width = sketch.target.hierarchy.shuffle_lanes;
+  if (width == 0) return 0;
+  int64_t most = RowElements(sketch.Get(rows.output).stage, rows.common);
+  if (most == 1) {  // then the longest of the stages inside decides
+    for (const std::string& stage : StagesIn(sketch, rows)) {
+      most = std::max(most, RowElements(sketch.Get(stage).stage, rows.common));
+    }
+    for (const std::string& stage : RowReductions(sketch, rows)) {
+      most = std::max(most, LongestReduced(sketch.Get(stage).stage).extent);
+    }
+  }
+  return std::min(lanes, most) / width * width;
+}
+
+// How the rows are computed, a group each.
+struct RowPlan {
+  size_t common;
+  int64_t lanes;
+  bool merges = false;  // lanes merge partial results; else all of these go through shared memory
+  std::vector<Merged> merged = {};
+
+  bool IsParts(const std::string& stage) const {
+    return std::ranges::find(merged, stage, &Merged::parts) != merged.end();
+  }
+  const Merged* FindMerged(const std::string& stage) const {
+    const auto found = std::ranges::find(merged, stage, &Merged::stage);
+    return found == merged.end() ? nullptr : &*found;
+  }
+};
+
+// The lanes over the parts of a merged stage, and what each of them has at its own.
+absl::Status Merge(Sketch& sketch, const Merged& merged, size_t common) {
+  const ir::Stage s = sketch.Get(merged.stage).stage;
+  if (RowElements(s, common) > 1) HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.axes.back().name, ir::LoopKind::kLane}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.reduce_axes[0].name, ir::LoopKind::kLane}));
+  return sketch.Do(schedule::ComputeAt{merged.parts, s.reduce_axes[0].name});
+}
+
+// Where lanes merge, each has for itself what is one element of a row, if all of them know it.
+absl::Status StoreStages(Sketch& sketch, const std::vector<std::string>& stages, const RowPlan& plan) {
+  for (const std::string& stage : stages) {
+    const bool all_know = plan.FindMerged(stage) == nullptr || plan.lanes == sketch.target.hierarchy.shuffle_lanes;
+    const bool own = plan.merges && all_know && RowElements(sketch.Get(stage).stage, plan.common) == 1;
+    if (own || plan.IsParts(stage)) continue;
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{stage, ir::Scope::kShared}));
+  }
+  return absl::OkStatus();
+}
+
+// Inside the loop over groups, the readers first.
+absl::Status PlaceStages(Sketch& sketch, const std::vector<std::string>& stages, const RowPlan& plan,
+                         const std::string& group) {
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    if (plan.IsParts(*stage)) continue;
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{*stage, group}));
+    if (const Merged* merged = plan.FindMerged(*stage)) {
+      HONE_RETURN_IF_ERROR(Merge(sketch, *merged, plan.common));
+    } else if (ir::IsShared(sketch.Get(*stage).scope)) {
+      HONE_RETURN_IF_ERROR(SpreadRow(sketch, *stage, plan.common, plan.lanes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Lanes for a row: as many as merge at a time. More where each would have more than a few elements and there are not
+// rows enough to hide what lanes wait for, and where each would have very many.
+int64_t PreferredLanes(const Sketch& sketch, const Rows& rows) {
+  constexpr int64_t kLeast = 32, kMost = 256, kFew = 8, kMany = 64;
+  if (sketch.target.hierarchy.shuffle_lanes == 0) return kLeast;
+  int64_t longest = 1, count = 1;
+  for (const std::string& stage : RowReductions(sketch, rows)) {
+    longest = std::max(longest, LongestReduced(sketch.Get(stage).stage).extent);
+  }
+  for (size_t d = 0; d < rows.common; ++d) count *= sketch.Get(rows.output).stage.axes[d].extent;
+  int64_t lanes = kLeast;
+  while (lanes < kMost) {
+    const bool idle = count * lanes < kUnitLanes * sketch.target.hierarchy.units;
+    if (longest <= lanes * (idle ? kFew : kMany)) break;
+    lanes *= 2;
+  }
+  return lanes;
+}
+
+absl::StatusOr<RowPlan> SplitReductions(Sketch& sketch, const Rows& rows) {
+  const std::vector<int64_t> counts = {8, 16, 32, 64, 128, 256};
+  RowPlan plan{rows.common, sketch.chooser.OneOf(rows.prefix + "lanes", counts, PreferredLanes(sketch, rows))};
+  const int64_t merging = MergingLanes(sketch, rows, plan.lanes);
+  plan.merges = merging > 0 && sketch.chooser.OneOf(rows.prefix + "merges", {0, 1}, 1) == 1;
+  if (plan.merges) {
+    plan.lanes = merging;
+    HONE_ASSIGN_OR_RETURN(plan.merged, SplitForMerges(sketch, rows, plan.lanes));
+    return plan;
+  }
+  // Where waiting for each other is cheap, a lane alone must not take hundreds of partial results together.
+  const bool barriers_are_cheap = sketch.target.memory.shared_gain > 1;
+  const int64_t levels =
+      plan.lanes > kSecondLevel ? sketch.chooser.OneOf(rows.prefix + "levels", {1, 2}, barriers_are_cheap ? 2 : 1) : 1;
+  for (const std::string& stage : RowReductions(sketch, rows)) {
+    HONE_RETURN_IF_ERROR(SplitReduction(sketch, stage, plan.lanes, levels));
+  }
+  return plan;
+}
+
+// A matrix of constants is laid out anew so that the lanes which share a row of it find theirs side by side.
+absl::Status PackMatrices(Sketch& sketch, const Rows& rows) {
+  for (const std::string& stage : RowReductions(sketch, rows)) {
+    const ir::Stage s = sketch.Get(stage).stage;
+    if (!IsVectorProduct(sketch.state, s) || ReadsAlongReduction(s)) continue;
+    for (const ir::Load& load : LoadsOf(s)) {
+      if (!schedule::IsFixed(sketch.state, load.buffer.get()) || load.indices.size() < 2) continue;
+      HONE_RETURN_IF_ERROR(PackLast(sketch, stage, load, LongestReduced(s).name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScheduleRowsOf(Sketch& sketch, const Rows& rows) {
+  HONE_RETURN_IF_ERROR(PackMatrices(sketch, rows));
+  HONE_ASSIGN_OR_RETURN(const RowPlan plan, SplitReductions(sketch, rows));
+  const std::vector<std::string> stages = StagesIn(sketch, rows);
+  HONE_RETURN_IF_ERROR(StoreStages(sketch, stages, plan));
+  // One group per row: the rows are the outermost loops of the output.
+  for (size_t d = 0; d < rows.common; ++d) {
+    HONE_RETURN_IF_ERROR(sketch.Do(Annotate{sketch.Get(rows.output).loops[d].name, ir::LoopKind::kGroup}));
+  }
+  const std::string group = sketch.Get(rows.output).loops[rows.common - 1].name;
+  HONE_RETURN_IF_ERROR(SpreadRow(sketch, rows.output, rows.common, plan.lanes));
+  return PlaceStages(sketch, stages, plan, group);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch) {
+  if (sketch.state.outputs.size() != 1) return false;
+  const size_t common = CommonAxes(sketch.state);
+  if (common == 0 || !IsRows(sketch, common)) return false;
+  const std::string output = sketch.state.outputs[0]->name;
+  if (sketch.Get(output).stage.reduction != ir::Reduction::kNone) {
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{output}));
+  }
+  HONE_RETURN_IF_ERROR(ScheduleRowsOf(sketch, {output, common, "rows.", {}}));
+  return true;
+}
+
+absl::Status ShareRow(Sketch& sketch, const std::string& reader, const std::string& stage) {
+  Rows rows{reader, sketch.Get(reader).stage.axes.size(), reader + ".", {}};
+  for (const std::string& other : StagesOf(sketch.state)) {
+    if (other != stage) rows.outside.insert(other);
+  }
+  return ScheduleRowsOf(sketch, rows);
+}
+
+}  // namespace hone::space
