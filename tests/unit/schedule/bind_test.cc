@@ -102,8 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
         // Lanes that take every other column of six.
         "split_axis t j 2\nsplit b 6 mask\nsplit bi 2 mask\nreorder a bo bii bio\nbind a group\nbind bo group\n"
         "bind bii lane\ncompute_at t bii",
-        // Split reduction across lanes.
-        "rfactor t k 3 inner\nstore_in tf shared\nstore_in t shared\nbind a group\nbind b lane\n"
+        // Split reduction across lanes: as many as the parts have, of which the first half take them together.
+        "rfactor t k 2 inner\nstore_in tf shared\nstore_in t shared\nbind a group\nbind b lane\n"
         "compute_at t a\ncompute_at tf a\nreorder kyf if jf\nfuse kyf if\nfuse kyf_if jf\nbind kyf_if_jf lane\n"
         "bind j lane"));
 
@@ -209,8 +209,12 @@ INSTANTIATE_TEST_SUITE_P(
         Merging{"rfactor s j 8 inner\nstore_in s shared\nsplit b 16 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
                 1, 1},
-        // Three rows of a group, with more parts than lanes, the last of them beyond the rows.
-        Merging{"rfactor s j 32 inner\nstore_in s shared\nsplit a 3 mask\nsplit b 64 mask\nreorder ao bi ai bo\n"
+        // By all lanes that there are, of which the output needs half.
+        Merging{"rfactor s j 32 inner\nsplit b 16 mask\nreorder a bi bo\nbind a group\nbind bi lane\n"
+                "compute_at s a\nbind jy lane\ncompute_at sf jy",
+                0, 1},
+        // Two rows of a group, which has as many lanes as both have parts; the last row is beyond the rows.
+        Merging{"rfactor s j 32 inner\nstore_in s shared\nsplit a 2 mask\nsplit b 32 mask\nreorder ao bi ai bo\n"
                 "bind ao group\nbind bi lane\ncompute_at s ao\nbind i lane\nbind jy lane\ncompute_at sf jy",
                 1, 1},
         // Whose tile runs over.
@@ -313,9 +317,6 @@ INSTANTIATE_TEST_SUITE_P(
                 "bind i lane\nbind jy lane\nreorder jy i",
                 "loop i is inside loop jy"},
         Illegal{kTooFew, "'s' is each lane's own, but not all 64 lanes"},
-        Illegal{"rfactor s j 32 inner\nsplit b 16 mask\nreorder a bi bo\nbind a group\nbind bi lane\n"
-                "compute_at s a\nbind jy lane\ncompute_at sf jy",
-                "'s' is each lane's own, but not all 16 lanes"},
         Illegal{"rfactor s j 32 inner\nstore_in s shared\nsplit b 48 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
                 "a merge of 32 parts by 48 lanes"},
