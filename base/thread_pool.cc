@@ -10,7 +10,6 @@
 #include <vector>
 
 #ifdef __linux__
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #endif
@@ -31,22 +30,32 @@ void Pause() {
 #endif
 }
 
-// CPUs in the order in which threads take them: one of each core, the fastest first, and further hardware threads of
-// the same cores after all of them.
-std::vector<int> InOrderOfUse(const std::vector<CoreGroup>& groups) {
-  std::vector<int> cpus;
-  for (const CoreGroup& group : groups) cpus.insert(cpus.end(), group.cores.begin(), group.cores.end());
-  for (const CoreGroup& group : groups) cpus.insert(cpus.end(), group.siblings.begin(), group.siblings.end());
-  return cpus;
+int NumberOfCpus(const std::vector<CoreGroup>& groups) {
+  size_t count = 0;
+  for (const CoreGroup& group : groups) count += group.cores.size() + group.siblings.size();
+  return static_cast<int>(count);
 }
 
-void PinSelf([[maybe_unused]] int cpu) {
-#ifdef __linux__
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // best effort: a slower loop is still a right one
-#endif
+// The CPUs that each thread may run on, the caller's first. Threads take one of each core, the fastest cores first, and
+// further hardware threads of the same cores after all of them. Where there are threads for all CPUs of such a kind,
+// each is held on one of its own. Fewer may be on any of them: other pools and other processes choose among the same
+// CPUs, and only the system knows which are idle. But the first of all is left to the caller, whom the agent holds
+// there.
+std::vector<std::vector<int>> PlacesOf(size_t threads, const std::vector<CoreGroup>& groups) {
+  std::vector<std::vector<int>> places;
+  for (const auto kind : {&CoreGroup::cores, &CoreGroup::siblings}) {
+    for (const CoreGroup& group : groups) {
+      std::vector<int> cpus = group.*kind;
+      const size_t left = threads - places.size();
+      if (left >= cpus.size()) {
+        for (const int cpu : cpus) places.push_back({cpu});
+      } else {
+        if (places.empty()) cpus.erase(cpus.begin());
+        places.insert(places.end(), left, cpus);
+      }
+    }
+  }
+  return places;
 }
 
 // Threads that are started meanwhile leave the signals sent to the process to the program's own threads, which may wait
@@ -97,8 +106,9 @@ struct ThreadPool::State {
   HoneParallel parallel;  // first: parallel_for finds the State behind it
   std::mutex turn;        // one loop at a time
   std::vector<std::thread> workers;
-  std::vector<int> caller;   // CPUs as fast as the workers'; empty: all are
-  std::vector<bool> pinned;  // by CPU: whether a worker is held there; callers alone read it
+  std::vector<int> caller;               // CPUs as fast as the workers'; empty: all are
+  std::vector<std::vector<int>> places;  // the CPUs of each thread, as PlacesOf has them; none: any
+  std::vector<bool> pinned;              // by CPU: whether a worker is held there; callers alone read it
   bool spin = true;
   std::atomic<bool> stop{false};
 
@@ -148,8 +158,8 @@ struct ThreadPool::State {
     epoch.wait(seen, std::memory_order_acquire);
   }
 
-  void Work(size_t thread, int cpu) {
-    if (cpu >= 0) PinSelf(cpu);
+  void Work(size_t thread) {
+    StayOnCpus(places[thread]);
     uint32_t seen = 0;
     for (;;) {
       AwaitChange(seen);
@@ -164,14 +174,16 @@ struct ThreadPool::State {
     }
   }
 
-  void MarkPinned(int cpu) {
+  void MarkPinned(size_t thread) {
+    if (places[thread].size() != 1) return;
+    const int cpu = places[thread].front();
     pinned.resize(std::max(pinned.size(), static_cast<size_t>(cpu) + 1));
     pinned[cpu] = true;
   }
   bool IsPinned(int cpu) const { return cpu >= 0 && static_cast<size_t>(cpu) < pinned.size() && pinned[cpu]; }
 
-  // A worker cannot leave its CPU. A caller that the system has put there, too, would take turns with it while another
-  // CPU is idle, so it goes; afterwards it may run where it could before.
+  // A worker that is held on a CPU cannot leave it. A caller that the system has put there, too, would take turns with
+  // it while another CPU is idle, so it goes; afterwards it may run where it could before.
   void LeaveCpuToWorker() const {
     if (!IsPinned(CurrentCpu())) return;
     std::vector<int> others = UsableCpus();
@@ -214,27 +226,26 @@ ThreadPool::ThreadPool(int threads) : ThreadPool(threads, FindCoreGroups(UsableC
 ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : state_(std::make_unique<State>()) {
   static_assert(std::is_standard_layout_v<HoneParallel>);
   state_->parallel.parallel_for = &State::ParallelFor;
-  const std::vector<int> cpus = InOrderOfUse(groups);
   const int available =
-      cpus.empty() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : static_cast<int>(cpus.size());
+      groups.empty() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : NumberOfCpus(groups);
   if (threads <= 0) threads = groups.empty() ? available : static_cast<int>(groups.front().cores.size());
   if (groups.size() > 1 && threads <= static_cast<int>(groups.front().cores.size())) {
     state_->caller = groups.front().Cpus();
   }
+  const auto count = static_cast<size_t>(threads);
   // With more threads than CPUs, spinning or pinning would keep a thread that has work off its CPU.
   state_->spin = threads <= available;
-  const bool pin = !cpus.empty() && threads <= available;
-  state_->portions = std::vector<State::Portion>(static_cast<size_t>(threads));
+  if (state_->spin) state_->places = PlacesOf(count, groups);
+  state_->places.resize(count);
+  state_->portions = std::vector<State::Portion>(count);
   [[maybe_unused]] const SignalsBlocked blocked;
-  for (int i = 1; i < threads; ++i) {
+  for (size_t thread = 1; thread < count; ++thread) {
     try {
-      const auto thread = static_cast<size_t>(i);
-      state_->workers.emplace_back(
-          [state = state_.get(), thread, cpu = pin ? cpus[i] : -1] { state->Work(thread, cpu); });
+      state_->workers.emplace_back([state = state_.get(), thread] { state->Work(thread); });
     } catch (const std::system_error&) {
       break;  // the system gives no more threads: work with those there are
     }
-    if (pin) state_->MarkPinned(cpus[i]);
+    state_->MarkPinned(thread);
   }
 }
 

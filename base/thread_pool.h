@@ -1,13 +1,15 @@
 // The thread pool under every kernel, in the runtime that ships with a model and in the agent that measures:
 // one implementation, so that what was tuned is what runs. Nothing but the C++ library and pthreads.
 //
-// Persistent workers, pinned to the CPUs the process may use, the fastest cores first (base/cpu_cores.h); after work
-// they spin briefly on one epoch counter, then sleep on a futex. Each thread has an equal portion of every loop, one
-// thread the first iterations, the next one those that follow: what a kernel wrote is in the cache of the core that
+// Persistent workers on the CPUs the process may use, the fastest cores first (base/cpu_cores.h); after work they spin
+// briefly on one epoch counter, then sleep on a futex. A pool with a thread for every core holds each worker on a core
+// of its own: none stays idle, however many such pools there are. A smaller one lets the system choose among the cores,
+// so that pools of one process or of several find those that are idle. Each thread has an equal portion of every loop,
+// one thread the first iterations, the next one those that follow: what a kernel wrote is in the cache of the core that
 // reads it in the next kernel, where both go through a tensor in order. Who is done early takes of the others'
-// portions. The calling thread works too, so threads == 1 starts no thread at all; where a loop finds it on the CPU of
-// a worker, it moves to another. Workers take none of the signals that are sent to the process. One pool runs one loop
-// at a time; calls from several threads take turns.
+// portions. The calling thread works too, so threads == 1 starts no thread at all; where a loop finds it on the CPU on
+// which a worker is held, it moves to another. Workers take none of the signals that are sent to the process. One pool
+// runs one loop at a time; calls from several threads take turns.
 #ifndef HONE_BASE_THREAD_POOL_H_
 #define HONE_BASE_THREAD_POOL_H_
 

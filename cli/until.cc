@@ -25,7 +25,12 @@ std::optional<int> MinutesOf(const std::string& text) {
 absl::StatusOr<absl::Time> ParseUntil(const std::string& text, absl::Time now, absl::TimeZone here) {
   if (const std::optional<int> minutes = MinutesOf(text)) {
     const absl::CivilDay today = absl::ToCivilDay(now, here);
-    const auto on = [&](absl::CivilDay day) { return absl::FromCivil(absl::CivilMinute(day) + *minutes, here); };
+    // Where clocks go back they show a time twice: once the first is over, the second counts.
+    const auto on = [&](absl::CivilDay day) {
+      const absl::CivilMinute shown = absl::CivilMinute(day) + *minutes;
+      const absl::Time first = absl::FromCivil(shown, here);
+      return first > now ? first : here.At(shown).post;
+    };
     return on(today) > now ? on(today) : on(today + 1);
   }
   absl::Time time;

@@ -56,14 +56,20 @@ std::string FollowLinks(const std::string& path) {
 
 absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
   struct stat there{};
-  if (stat(given.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+  if (stat(given.c_str(), &there) != 0) {
+    if (errno == ENAMETOOLONG) return SystemError("create", given);
+  } else if (!S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
     const int fd = open(given.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return SystemError("write to", given);
     return AtomicFile(given, "", fd);
   }
   const std::string path = FollowLinks(given);
   std::string temporary = path + ".tmp.XXXXXX";
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0 && errno == ENAMETOOLONG) {  // the file's own name leaves no room for more
+    temporary = FolderOf(path) + "/.tmp.XXXXXX";
+    fd = mkostemp(temporary.data(), O_CLOEXEC);
+  }
   if (fd < 0) return SystemError("create a file beside", path);
   AtomicFile file(path, temporary, fd);
   // mkostemp makes it private; a package is as readable as the umask lets any new file be.

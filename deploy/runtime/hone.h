@@ -6,7 +6,9 @@
  * Errors: every function that can fail returns a HoneStatus; hone_error() is the text of the calling thread's last
  * failure. A failed call leaves the model as it was.
  * Threads: a HoneModel is used by one thread at a time (any thread; the caller takes care of that). Different models
- * may run at the same time, even of the same package; each has its own worker threads and its own memory. Worker
+ * may run at the same time, even of the same package; each has its own worker threads and its own memory. On a CPU, a
+ * model with a thread for every core (of the fastest kind) holds each worker on a core of its own. With fewer threads
+ * the system chooses among these cores, so that models of one process, or of several, find those that are idle. Worker
  * threads block the signals that are sent to the process: the program's own threads get them. No call changes what a
  * signal does, and none is a cancellation point: a thread that pthread_cancel asks to end ends its call first. The
  * CUDA context that a thread has as its current one is the same after a call.

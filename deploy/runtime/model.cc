@@ -47,8 +47,9 @@ std::string PortText(const HonePort& port) {
   return "'" + std::string(port.name) + "' " + TypeText(port.dtype) + " " + ShapeText(ShapeOf(port));
 }
 
+// What is empty overlaps nothing, wherever it lies.
 bool Overlap(const uint8_t* a, uint64_t a_bytes, const uint8_t* b, uint64_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
+  return a_bytes > 0 && b_bytes > 0 && a < b + b_bytes && b < a + a_bytes;
 }
 
 }  // namespace

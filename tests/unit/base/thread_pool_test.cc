@@ -21,6 +21,23 @@ void Each(HoneParallel* parallel, int64_t count, std::function<void(int64_t)> bo
       count);
 }
 
+// Those that each worker may run on.
+std::set<std::vector<int>> CpusOfWorkers(ThreadPool& pool) {
+  const auto caller = std::this_thread::get_id();
+  const int threads = pool.threads();
+  std::mutex mutex;
+  std::set<std::vector<int>> cpus;
+  std::atomic<int> arrived{0};
+  Each(pool.parallel(), threads, [&](int64_t) {
+    ++arrived;
+    while (arrived.load() < threads) std::this_thread::yield();  // so that each thread has one of the iterations
+    if (std::this_thread::get_id() == caller) return;
+    const std::lock_guard lock(mutex);
+    cpus.insert(UsableCpus());
+  });
+  return cpus;
+}
+
 class ThreadPoolTest : public testing::TestWithParam<int> {};
 
 TEST_P(ThreadPoolTest, EveryIndexExactlyOnce) {
@@ -55,20 +72,26 @@ TEST(ThreadPool, TakesTheFastestCoresFirst) {
   EXPECT_EQ(chosen.cpus_of_caller(), std::vector<int>{fast});
   ThreadPool both(2, groups);
   EXPECT_TRUE(both.cpus_of_caller().empty()) << "of which it has only one CPU for the caller";
-  std::mutex mutex;
-  std::set<std::vector<int>> of_workers;
-  const auto caller = std::this_thread::get_id();
-  for (int round = 0; round < 1000 && of_workers.empty(); ++round) {
-    Each(both.parallel(), 64, [&](int64_t) {
-      std::this_thread::sleep_for(std::chrono::microseconds(10));
-      if (std::this_thread::get_id() == caller) return;
-      const std::lock_guard lock(mutex);
-      of_workers.insert(UsableCpus());
-    });
-  }
-  EXPECT_EQ(of_workers, std::set<std::vector<int>>{{slow}}) << "the caller has the first, which is the fastest";
+  EXPECT_EQ(CpusOfWorkers(both), std::set<std::vector<int>>{{slow}}) << "the caller has the first, the fastest";
   EXPECT_EQ(ThreadPool(0, {{.cores = {slow}, .siblings = {fast}}}).threads(), 1)
       << "two threads of a core are one core";
+}
+
+TEST(ThreadPool, WorkersOfAPoolThatLeavesCoresFreeMayBeOnAnyOfThem) {
+  const std::vector<int> usable = UsableCpus();
+  if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const int a = usable[0], b = usable[1];
+  constexpr int kOfCaller = CPU_SETSIZE - 1;  // hardly a CPU of this machine, so that two are enough for the workers
+  const std::vector<CoreGroup> cores = {{.cores = {kOfCaller, a, b}, .siblings = {}}};
+  const std::set<std::vector<int>> any = {{a, b}}, own = {{a}, {b}};
+  ThreadPool one(2, cores), another(2, cores), all(3, cores);
+  EXPECT_EQ(CpusOfWorkers(one), any);
+  EXPECT_EQ(CpusOfWorkers(another), any) << "its worker need not wait for that of the first pool";
+  EXPECT_EQ(CpusOfWorkers(all), own);
+  const std::vector<CoreGroup> siblings = {{.cores = {kOfCaller}, .siblings = {a, b}}};
+  ThreadPool some_siblings(2, siblings), all_siblings(3, siblings);
+  EXPECT_EQ(CpusOfWorkers(some_siblings), any);
+  EXPECT_EQ(CpusOfWorkers(all_siblings), own);
 }
 
 TEST(ThreadPool, ACallerLeavesTheCpuOfAWorker) {

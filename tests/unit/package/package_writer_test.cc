@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -319,6 +320,18 @@ TEST(AtomicFileTest, FollowsLinksAndKeepsDevices) {
   std::thread writer([&] { EXPECT_TRUE(WriteTextFile("through", folder / "pipe").ok()); });
   EXPECT_EQ(RunCommand("cat " + (folder / "pipe").string()).output, "through");
   writer.join();
+}
+
+TEST(AtomicFileTest, ANameMayBeAsLongAsTheSystemLetsIt) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string name(NAME_MAX, 'n');
+  const absl::Status written = WriteTextFile("text", folder / name);
+  ASSERT_TRUE(written.ok()) << written;
+  EXPECT_EQ(ReadWholeFile(folder / name), "text");
+  EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, name + "\n");
+  const std::string longer = folder / (name + "n");
+  EXPECT_THAT(std::string(AtomicFile::Create(longer).status().message()),
+              HasSubstr("cannot create '" + longer + "': File name too long"));
 }
 
 TEST(AtomicFileTest, CannotReplaceAFolder) {

@@ -212,6 +212,28 @@ TEST_F(ModelTest, RefusesToBindWhatAKernelCannotUse) {
   EXPECT_THAT(hone_error(), HasSubstr("overlaps the memory of 'x'"));
 }
 
+TEST_F(ModelTest, AnEmptyOutputMayLieAnywhere) {
+  package::PackageContents contents = TinyContents(CompileTinyKernels());
+  package::PackageProgram& program = contents.programs[0];
+  program.outputs.push_back(static_cast<package::TensorId>(program.tensors.size()));
+  program.tensors.push_back(
+      {.name = "none", .dtype = package::DType::kFloat32, .shape = {0}, .kind = package::TensorKind::kOutput});
+  const std::string path = *folder_ / "empty_output.hone";
+  WriteTinyPackage(path, contents);
+  const LoadedModel model(path);
+  const AlignedFloats memory(32);
+  const FloatTensor x(memory.data, {kRows, kColumns}), none(memory.data + 16, {0});
+  ASSERT_EQ(hone_bind_input(model, 0, &x.tensor), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_bind_output(model, 3, &none.tensor), HONE_OK) << hone_error();
+  const AlignedFloats other(32);
+  const FloatTensor y(other.data, {kRows, kColumns}), inside(other.data + 16, {0});
+  ASSERT_EQ(hone_bind_output(model, 3, &inside.tensor), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_bind_output(model, 0, &y.tensor), HONE_OK) << hone_error();
+  std::copy(x_.begin(), x_.end(), memory.data);
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+}
+
 TEST_F(ModelTest, TakesStridedTensorsByCopy) {
   const LoadedModel model(Path());
   std::vector<float> transposed(x_.size());
