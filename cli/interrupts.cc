@@ -3,15 +3,15 @@
 namespace hone::cli {
 namespace {
 
-// Set by the signal handler: nothing else can be, there.
-volatile sig_atomic_t seen = 0;
+// 1: Ctrl-C has come; 2: the command shall end at once. Set by the signal handler: nothing else can be, there.
+volatile sig_atomic_t urgency = 0;
 
 }  // namespace
 
 Interrupts::Interrupts() {
-  seen = 0;
+  urgency = 0;
   struct sigaction action = {};
-  action.sa_handler = [](int) { seen = 1; };
+  action.sa_handler = [](int signal) { urgency = signal == SIGINT && urgency == 0 ? 1 : 2; };
   sigaction(SIGINT, &action, &old_int_);
   sigaction(SIGTERM, &action, &old_term_);
 }
@@ -21,6 +21,8 @@ Interrupts::~Interrupts() {
   sigaction(SIGTERM, &old_term_, nullptr);
 }
 
-bool Interrupts::Seen() const { return seen != 0; }
+bool Interrupts::Seen() const { return urgency > 0; }
+
+bool Interrupts::Insists() const { return urgency > 1; }
 
 }  // namespace hone::cli

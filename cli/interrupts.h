@@ -18,6 +18,8 @@ class Interrupts {
 
   // Whether one has come since.
   bool Seen() const;
+  // Whether the command shall end at once: after a second Ctrl-C, or SIGTERM, whose sender may not wait for long.
+  bool Insists() const;
 
  private:
   struct sigaction old_int_ = {}, old_term_ = {};

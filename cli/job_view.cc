@@ -214,6 +214,7 @@ void JobView::Redraw(absl::Time now) {
 void JobView::Finish() {
   if (in_place_ && !newest_.empty()) Redraw(absl::Now());
   newest_.clear();
+  drawn_ = 0;
 }
 
 }  // namespace hone::cli

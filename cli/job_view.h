@@ -32,7 +32,7 @@ std::string Line(const v1::WatchJobResponse& heard, absl::Time now);
 std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, Screen screen, absl::Time now);
 
 // Used by one thread. The terminal is left as it was, with the last picture above the cursor, by Finish and by the end
-// of the object.
+// of the object. What is shown after Finish is a new picture, below.
 class JobView {
  public:
   explicit JobView(size_t jobs);  // how many will be shown

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
+#include "base/identity.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"
@@ -28,6 +33,10 @@ namespace hone::cli {
 namespace {
 
 constexpr absl::Duration kLongestTrouble = absl::Seconds(3);
+constexpr absl::Duration kLongestConfirming = absl::Seconds(20);
+constexpr std::string_view kConfirming =
+    "\nending: what is best so far is compared with the untuned kernels, for some seconds; Ctrl-C again ends at once\n";
+constexpr std::string_view kEnding = "\nending at once; everything measured so far is kept\n";
 
 struct TuneOptions {
   ModelOptions model;
@@ -66,6 +75,96 @@ absl::StatusOr<std::vector<v1::JobSpec>> Specs(TuneOptions& options) {
   return MakeJobSpecs(options.model, options.search, parts);
 }
 
+// Follows jobs of the command, and looks after the farm if that is the command's own (else null).
+class Follower {
+ public:
+  Follower(JobClient& client, LocalFarm* farm) : client_(client), farm_(farm), device_(client) {}
+
+  // To their end. `stop` is asked now and then; once it has something to say, the person is told that, and the jobs are
+  // cancelled.
+  absl::StatusOr<std::vector<v1::Job>> Follow(const std::vector<v1::Job>& jobs,
+                                              const std::function<std::string_view()>& stop) {
+    JobView view(jobs.size());
+    bool cancelled = false;
+    const auto idle = [&]() -> absl::Status {
+      if (const std::string_view why = stop(); !why.empty() && !cancelled) {
+        cancelled = true;
+        view.Finish();
+        PrintMessage(why);
+        for (const v1::Job& job : jobs) HONE_RETURN_IF_ERROR(client_.Cancel(job.id()).status());
+      }
+      if (farm_ == nullptr) return absl::OkStatus();
+      HONE_RETURN_IF_ERROR(farm_->Check());
+      return device_.Check();
+    };
+    absl::Time stored = absl::Now();
+    const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
+      view.Show(response);
+      device_.Hear(response.job());
+      if (response.trouble().empty()) stored = absl::Now();
+      const bool give_up = farm_ != nullptr && absl::Now() - stored > kLongestTrouble;
+      return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
+    };
+    return client_.Watch(jobs, heard, idle);
+  }
+
+ private:
+  JobClient& client_;
+  LocalFarm* const farm_;
+  OwnDevice device_;
+};
+
+// A job that compares what the other one has measured, on the same kind of device, and does nothing else: it may make
+// fewer trials than the records hold.
+v1::JobSpec ConfirmationOf(const v1::JobSpec& searched, const v1::Job& ended) {
+  v1::JobSpec spec = searched;
+  spec.set_request_id(RandomId());
+  spec.set_trials(1);
+  spec.clear_time_budget();
+  spec.mutable_until()->Clear();
+  spec.mutable_until()->set_seconds(absl::ToUnixSeconds(absl::Now() + kLongestConfirming));
+  const std::string& kind = ended.needs().fingerprint_digest();
+  if (!kind.empty()) spec.set_device_kind(kind);
+  return spec;
+}
+
+// The times of a confirmation in place of those of the search, whose trials stay.
+void TakeTimes(const v1::JobProgress& confirmed, v1::JobProgress& searched) {
+  for (int i = 0; i < std::min(confirmed.workloads_size(), searched.workloads_size()); ++i) {
+    v1::WorkloadProgress& workload = *searched.mutable_workloads(i);
+    const int64_t trials = workload.trials();
+    workload = confirmed.workloads(i);
+    workload.set_trials(trials);
+  }
+  if (!confirmed.has_latency_before_seconds() || !confirmed.has_latency_after_seconds()) return;
+  searched.set_latency_before_seconds(confirmed.latency_before_seconds());
+  searched.set_latency_after_seconds(confirmed.latency_after_seconds());
+}
+
+// Of a search that was cancelled the fastest may be luck, or slower than the untuned kernel: as at the end of every
+// search, the best are compared with it, and `jobs` get these times. specs: what the jobs were asked for.
+absl::Status Confirm(JobClient& client, Follower& follower, const Interrupts& interrupts,
+                     const std::vector<v1::JobSpec>& specs, std::vector<v1::Job>& jobs) {
+  std::vector<v1::JobSpec> confirmations;
+  std::vector<v1::Job*> searched;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].state() != v1::JOB_STATE_CANCELLED || jobs[i].progress().trials() == 0) continue;
+    confirmations.push_back(ConfirmationOf(specs[i], jobs[i]));
+    searched.push_back(&jobs[i]);
+  }
+  if (confirmations.empty()) return absl::OkStatus();
+  const auto persists = [](absl::Duration) { return false; };  // a person waits for the end
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> submitted, client.Submit(confirmations, persists));
+  const auto stop = [&] { return interrupts.Insists() ? kEnding : std::string_view(); };
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> ended, follower.Follow(submitted, stop));
+  for (size_t i = 0; i < ended.size(); ++i) {
+    if (ended[i].state() == v1::JOB_STATE_SUCCEEDED) {
+      TakeTimes(ended[i].progress(), *searched[i]->mutable_progress());
+    }
+  }
+  return FailureAmong(ended);
+}
+
 absl::Status Tune(TuneOptions options) {
   if (options.tracker.given() && !options.records.empty()) {
     return UsageError("--records and --tracker exclude each other: a tracker keeps the records of its farm");
@@ -90,33 +189,18 @@ absl::Status Tune(TuneOptions options) {
   // A farm waits until somebody has freed the disk. Here somebody waits for this command.
   const absl::Duration longest = farm.has_value() ? kLongestTrouble : kSubmitPatience;
   const auto persists = [&](absl::Duration refused) { return !interrupts.Seen() && refused < longest; };
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, client.Submit(specs, persists));
-  JobView view(jobs.size());
-  OwnDevice device(client);
-  bool cancelled = false;
-  const auto idle = [&]() -> absl::Status {
-    if (interrupts.Seen() && !cancelled) {
-      cancelled = true;
-      PrintMessage("\nstopping; everything measured so far is kept\n");
-      for (const v1::Job& job : jobs) HONE_RETURN_IF_ERROR(client.Cancel(job.id()).status());
-    }
-    if (!farm.has_value()) return absl::OkStatus();
-    HONE_RETURN_IF_ERROR(farm->Check());
-    return device.Check();
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> submitted, client.Submit(specs, persists));
+  Follower follower(client, farm.has_value() ? &*farm : nullptr);
+  const auto stop = [&] {
+    return !interrupts.Seen() ? std::string_view() : interrupts.Insists() ? kEnding : kConfirming;
   };
-  absl::Time stored = absl::Now();
-  const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
-    view.Show(response);
-    device.Hear(response.job());
-    if (response.trouble().empty()) stored = absl::Now();
-    const bool give_up = farm.has_value() && absl::Now() - stored > kLongestTrouble;
-    return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
-  };
-  const auto ended = client.Watch(jobs, heard, idle);
-  view.Finish();
-  HONE_RETURN_IF_ERROR(ended.status());
-  HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(*ended)) : PrintText(JobsToText(*ended)));
-  return FailureAmong(*ended);
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, follower.Follow(submitted, stop));
+  if (interrupts.Seen() && !interrupts.Insists()) {
+    const absl::Status confirmed = Confirm(client, follower, interrupts, specs, jobs);
+    if (!confirmed.ok()) PrintMessage(fmt::format("not compared: {}\n", std::string(confirmed.message())));
+  }
+  HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(jobs)) : PrintText(JobsToText(jobs)));
+  return FailureAmong(jobs);
 }
 
 }  // namespace

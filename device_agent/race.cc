@@ -24,7 +24,7 @@ constexpr int kFirstRepeats = 10;  // most in the first round
 constexpr int kFewestRepeats = 3;
 constexpr int kFinalRepeats = 40;  // most in the last round
 constexpr int kFewestFinalRepeats = 5;
-constexpr int kFewestSlowRepeats = 3;    // in the last round, of slow kernels
+constexpr int kFewestTurns = 3;          // in the last round, of slow kernels; fewer compare nothing
 constexpr double kSlowCall = 0.2;        // seconds; of such a call one says enough, and caches do not matter
 constexpr double kHopeless = 2.5;        // slower than the best so far by this factor: one repeat is enough
 constexpr double kClearly = 1.25;        // slower than the best so far by this factor: the fewest repeats are enough
@@ -252,14 +252,17 @@ class Race {
   // `turns` rounds over all of `field`, in turns, or as many as there is time for. False: a candidate failed.
   bool InTurns(std::vector<Runner>& field, int turns, bool final_round) {
     std::vector<std::vector<double>> seconds(field.size());
-    for (int turn = 0; turn < turns && SecondsLeft() > TurnSeconds(field); ++turn) {
+    int made = 0;
+    for (; made < turns && SecondsLeft() > TurnSeconds(field); ++made) {
       for (size_t i = 0; i < field.size(); ++i) {
         if (!Turn(field[i], seconds[i])) return false;
       }
       if (final_round && !TimeReference()) return false;
     }
-    for (size_t i = 0; i < field.size() && !seconds[i].empty(); ++i) {
-      voice_.Times(field[i].candidate, field[i].calls, final_round, seconds[i]);
+    // Where time was over too soon, these repeats count like all others, and not instead of them.
+    const bool compared = final_round && made >= kFewestTurns;
+    for (size_t i = 0; i < field.size() && made > 0; ++i) {
+      voice_.Times(field[i].candidate, field[i].calls, compared, seconds[i]);
       field[i].median = Median(seconds[i]);
     }
     return true;
@@ -289,7 +292,7 @@ class Race {
       }
       Keep(field, finalists, kAnySpeed);
     }
-    const int fewest = best_ < kSlowCall ? kFewestFinalRepeats : kFewestSlowRepeats;
+    const int fewest = best_ < kSlowCall ? kFewestFinalRepeats : kFewestTurns;
     return InTurns(field, Turns(field, policy_.final_seconds, fewest, kFinalRepeats), true);
   }
 

@@ -54,11 +54,10 @@ std::vector<size_t> Prunable(std::span<const Contender> contenders, const PruneR
   std::vector<size_t> going;
   for (size_t i = 0; i < contenders.size(); ++i) {
     const Contender& c = contenders[i];
-    const bool decides = c.confirmed || c.wrong;
-    const bool of_winner =
-        winner.has_value() && (i == winner->index || (c.is_default && c.batch == contenders[winner->index].batch));
+    const bool decides = c.confirmed || c.wrong || c.is_default;
+    const bool wins = winner.has_value() && i == winner->index;
     const bool too_new = rule.before.has_value() && c.measured_at >= *rule.before;
-    if (!decides && !of_winner && !too_new && !best.contains(i)) going.push_back(i);
+    if (!decides && !wins && !too_new && !best.contains(i)) going.push_back(i);
   }
   return SameWinner(contenders, winner, going) ? going : std::vector<size_t>();
 }

@@ -20,9 +20,9 @@ struct PruneRule {
   std::optional<size_t> keep_best;  // not the newest timings of this many schedules, the fastest ones
 };
 
-// Indices, in order, of contenders of one key that may go. Without them FindWinner finds the same: final comparisons
-// and failures that speak against a schedule stay, and so do the winner and the default of its batch; and where the
-// others would give another winner without those that go, none goes.
+// Indices, in order, of contenders of one key that may go. Without them FindWinner finds the same: final comparisons,
+// defaults and failures that speak against a schedule stay, and so does the winner; and where the others would give
+// another winner without those that go, none goes.
 std::vector<size_t> Prunable(std::span<const Contender> contenders, const PruneRule& rule);
 
 }  // namespace hone::records

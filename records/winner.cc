@@ -52,7 +52,8 @@ std::vector<Candidate> NewestOfEachSchedule(const std::vector<Candidate>& candid
   return result;
 }
 
-// Both by the medians, and repeat by repeat where they were taken in turns: of two of that kind each alone can be luck.
+// By the medians; where the repeats were taken in turns, also by the median of the pairs and by how many of them: each
+// of these alone can be luck.
 bool Beats(const Candidate& challenger, const Candidate& standard) {
   if (challenger.seconds >= kWorthwhile * standard.seconds) return false;
   if (!challenger.contender->in_turns || !standard.contender->in_turns) return true;
@@ -60,28 +61,46 @@ bool Beats(const Candidate& challenger, const Candidate& standard) {
   const std::vector<double>& b = standard.contender->repeats;
   std::vector<double> ratios;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back(a[i] / b[i]);
+  const auto won = std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio < 1; });
+  if (static_cast<double>(won) < kMostPairs * static_cast<double>(ratios.size())) return false;
   return Median(std::move(ratios)) < kWorthwhile;
 }
 
-using Defaults = std::map<std::string_view, Candidate>;  // by batch
+// A default of another visit. How much faster the device has become shows in its reference kernel, but not all of it: a
+// kernel may depend on other parts of the device. Nothing is made of a device that has become slower, for that reason.
+bool BeatsApart(const Candidate& challenger, const Candidate& standard) {
+  const double now = challenger.contender->reference_seconds, then = standard.contender->reference_seconds;
+  const double faster = now > 0 && then > 0 ? std::max(1.0, then / now) : 1;
+  return challenger.seconds * faster < kWorthwhileApart * standard.seconds;
+}
+
+struct Defaults {
+  std::map<std::string_view, Candidate> of_batch;
+  Candidate newest;  // of all; without a contender where there is none
+};
 
 Defaults DefaultsOf(const std::vector<Candidate>& candidates) {
   Defaults defaults;
+  const auto take = [](const Candidate& c, Candidate& known) {
+    if (known.contender == nullptr || Newer(*c.contender, *known.contender)) known = c;
+  };
   for (const Candidate& c : candidates) {
     if (!c.contender->is_default) continue;
-    const auto [known, added] = defaults.try_emplace(c.contender->batch, c);
-    if (!added && Newer(*c.contender, *known->second.contender)) known->second = c;
+    take(c, defaults.of_batch[c.contender->batch]);
+    take(c, defaults.newest);
   }
   return defaults;
 }
 
 bool LosesToDefault(const Candidate& candidate, const Defaults& defaults) {
-  const auto standard = defaults.find(candidate.contender->batch);
-  return standard != defaults.end() && !candidate.contender->is_default && !Beats(candidate, standard->second);
+  if (candidate.contender->is_default || defaults.newest.contender == nullptr) return false;
+  const auto beside = defaults.of_batch.find(candidate.contender->batch);
+  return beside != defaults.of_batch.end() ? !Beats(candidate, beside->second)
+                                           : !BeatsApart(candidate, defaults.newest);
 }
 
-// The fastest of those that beat the default of their own batch; a default needs to beat nobody. On a tie the earlier
-// row. Where none is left, the newest default: it is what the others did not beat. `candidates` is not empty.
+// The fastest of those that beat the default; a default needs to beat nobody. On a tie the earlier row. Where none is
+// left, the newest default: it is what the others did not beat. `candidates` is not empty.
 Candidate Fastest(const std::vector<Candidate>& candidates, const Defaults& defaults) {
   Candidate best;
   for (const Candidate& c : candidates) {
@@ -90,11 +109,7 @@ Candidate Fastest(const std::vector<Candidate>& candidates, const Defaults& defa
                         std::tie(c.seconds, c.contender->row) < std::tie(best.seconds, best.contender->row);
     if (better) best = c;
   }
-  if (best.contender != nullptr) return best;
-  for (const auto& [batch, standard] : defaults) {
-    if (best.contender == nullptr || Newer(*standard.contender, *best.contender)) best = standard;
-  }
-  return best;
+  return best.contender != nullptr ? best : defaults.newest;
 }
 
 // The confirmed ones of the newest batch that compared somebody with the default, else of the newest that compared
@@ -168,15 +183,20 @@ bool SpeaksAgainst(FailureKind kind) {
   return false;
 }
 
+bool TakenInTurns(size_t repeats, int64_t first_interleaved) {
+  return static_cast<int64_t>(repeats) - first_interleaved >= kFewestTurns;
+}
+
 std::span<const double> CountingRepeats(std::span<const double> seconds, int64_t first_interleaved) {
-  const bool in_turns = first_interleaved > 0 && static_cast<size_t>(first_interleaved) < seconds.size();
-  return in_turns ? seconds.subspan(static_cast<size_t>(first_interleaved)) : seconds;
+  const bool some = first_interleaved > 0 && TakenInTurns(seconds.size(), first_interleaved);
+  return some ? seconds.subspan(static_cast<size_t>(first_interleaved)) : seconds;
 }
 
 void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved) {
   const std::span<const double> counting = CountingRepeats(seconds, first_interleaved);
   contender.repeats.assign(counting.begin(), counting.end());
-  contender.in_turns = first_interleaved < static_cast<int64_t>(seconds.size());
+  contender.in_turns = TakenInTurns(seconds.size(), first_interleaved);
+  contender.confirmed = contender.confirmed && contender.in_turns;
 }
 
 Contender ContenderOf(const StoredRecord& stored) {
@@ -193,6 +213,7 @@ Contender ContenderOf(const StoredRecord& stored) {
   const auto& timing = std::get<Timing>(record.outcome);
   contender.verified = timing.verified;
   contender.confirmed = timing.confirmed;
+  contender.reference_seconds = timing.reference_seconds.value_or(0);
   SetRepeats(contender, timing.seconds, timing.first_interleaved);
   return contender;
 }
@@ -204,8 +225,9 @@ std::optional<Winner> FindWinner(std::span<const Contender> contenders) {
   Winner winner{.index = static_cast<size_t>(best.contender - contenders.data()),
                 .seconds = best.seconds,
                 .confirmed = comparison.confirmed};
-  const auto standard = comparison.defaults.find(best.contender->batch);
-  if (standard != comparison.defaults.end()) winner.default_seconds = standard->second.seconds;
+  const std::map<std::string_view, Candidate>& defaults = comparison.defaults.of_batch;
+  const auto standard = defaults.find(best.contender->batch);
+  if (standard != defaults.end()) winner.default_seconds = standard->second.seconds;
   return winner;
 }
 

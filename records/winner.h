@@ -21,6 +21,12 @@ namespace hone::records {
 
 // A share of the default's time: what takes more is not worth another schedule.
 inline constexpr double kWorthwhile = 0.995;
+// The same of a default that was timed in another visit: between two visits a device becomes faster or slower.
+inline constexpr double kWorthwhileApart = 0.9;
+// Of the pairs of repeats that were taken in turns, the share in which the better schedule must have taken less time.
+inline constexpr double kMostPairs = 0.75;
+// Repeats taken in turns that compare anything: fewer may be luck.
+inline constexpr int64_t kFewestTurns = 3;
 
 // What deciding needs of a record.
 struct Contender {
@@ -28,25 +34,29 @@ struct Contender {
   std::string schedule;
   std::string batch;  // the contenders of one device visit share it
   Instant measured_at{};
-  bool is_default = false;      // the schedule that nobody had to search for
-  bool verified = false;        // timed, and its output was right
-  bool confirmed = false;       // in a final comparison
-  bool wrong = false;           // failed in a way that speaks against the schedule: see SpeaksAgainst
-  bool in_turns = false;        // repeats[k] was taken beside repeats[k] of the others of its batch
-  std::vector<double> repeats;  // those that count; empty for a failure
+  bool is_default = false;       // the schedule that nobody had to search for
+  bool verified = false;         // timed, and its output was right
+  bool confirmed = false;        // in a final comparison of enough turns
+  bool wrong = false;            // failed in a way that speaks against the schedule: see SpeaksAgainst
+  bool in_turns = false;         // repeats[k] was taken beside repeats[k] of the others of its batch
+  std::vector<double> repeats;   // those that count; empty for a failure
+  double reference_seconds = 0;  // of the device's reference kernel in the same visit; 0: not known
 };
 
 Contender ContenderOf(const StoredRecord& stored);
 
-// Sets `repeats` and `in_turns`; the arguments are as in Timing.
+// Sets `repeats` and `in_turns`, and clears `confirmed` where there were too few turns; the arguments are as in Timing.
 void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved);
 
 // Whether a schedule that failed so must not be used: a wrong output, a write out of bounds, a crash, a forbidden call,
 // an impossible time.
 bool SpeaksAgainst(FailureKind kind);
 
-// The repeats to judge by: those taken in turns, since they saw the same machine as the others' did; all, if none were.
-// A view into `seconds`.
+// Whether enough of so many repeats were taken in turns to compare anything. first_interleaved: as in Timing.
+bool TakenInTurns(size_t repeats, int64_t first_interleaved);
+
+// The repeats to judge by: those taken in turns, since they saw the same machine as the others' did; all, if too few
+// were. A view into `seconds`.
 std::span<const double> CountingRepeats(std::span<const double> seconds, int64_t first_interleaved);
 
 struct Winner {
@@ -64,7 +74,7 @@ std::optional<Winner> FindWinner(std::span<const Contender> contenders);
 enum class Verdict {
   kWinner,
   kSlower,                // than the winner, by the same comparison
-  kNotBetterThanDefault,  // that of its batch
+  kNotBetterThanDefault,  // that of its batch, else the newest
   kMeasuredAgain,         // a later timing of its schedule counts
   kNotCompared,           // it was not in the newest final comparison, which decides alone
   kCondemned,             // its schedule did wrong at that time or later

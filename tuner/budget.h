@@ -1,7 +1,7 @@
 // How much may be spent on a job: trials and seconds, less what earlier attempts and earlier runs have spent.
 //
-// A run whose records hold as many trials as it would make itself has nothing left to do: tuning again costs nothing
-// where nothing changed. Pure arithmetic.
+// A new job whose records hold as many trials as it would make itself has nothing left to do: tuning again costs
+// nothing where nothing changed. A job that goes on after an earlier attempt has what that one left. Pure arithmetic.
 #ifndef HONE_TUNER_BUDGET_H_
 #define HONE_TUNER_BUDGET_H_
 
@@ -24,9 +24,10 @@ class Budget {
         spent_seconds_(job.earlier.seconds) {}
 
   // Trials that a run like this one makes for a workload on average; a time limit is turned into trials at a modest
-  // rate. Without a number of trials, it ends where more has been seen to bring nothing.
+  // rate. Infinite where neither is given.
   double TrialsPerWorkload() const {
-    const double by_trials = trials_ == kUnlimited ? kEnoughTrials : static_cast<double>(trials_) / workloads_;
+    const double by_trials =
+        trials_ == kUnlimited ? std::numeric_limits<double>::infinity() : static_cast<double>(trials_) / workloads_;
     return std::min(by_trials, seconds_ * kTrialsPerSecond / workloads_);
   }
 
@@ -34,9 +35,10 @@ class Budget {
   // count once. settled: its winner has been confirmed.
   void CountRemembered(int64_t tried, bool settled) { remembered_.push_back({static_cast<double>(tried), settled}); }
 
-  // To be called after all workloads were counted. Earlier attempts of this job are in the records like earlier runs.
+  // To be called after all workloads were counted. Earlier attempts of this job are in the records like earlier runs:
+  // only to a job without any do they say that its work is done.
   void SettleTrials() {
-    nothing_left_ = Left(TrialsPerWorkload()) < 1;
+    nothing_left_ = spent_trials_ == 0 && spent_seconds_ == 0 && Left(TrialsPerWorkload()) < 1;
     if (trials_ == kUnlimited) return;
     const auto left = static_cast<int64_t>(Left(static_cast<double>(trials_) / workloads_) + 0.5);
     trials_ = std::max<int64_t>(0, std::min(trials_ - spent_trials_, left));
@@ -54,17 +56,18 @@ class Budget {
  private:
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 2;
   static constexpr double kTrialsPerSecond = 15;
-  static constexpr double kEnoughTrials = 250;
 
   struct Remembered {
     double tried;
     bool settled;
   };
-  // Of `each` trials for every workload. What others have too much takes nothing from one that is not settled.
+  // Of `each` trials for every workload. What others have too much takes nothing from one that is not settled. One that
+  // has more than a run like this makes for all of them was tuned with other models, too: it counts with its share.
   double Left(double each) const {
-    double all = each * workloads_, unsettled = 0;
+    const double most = each * workloads_;
+    double all = most, unsettled = 0;
     for (const auto& [tried, settled] : remembered_) {
-      all -= tried;
+      all -= tried > most ? each : tried;
       if (!settled) unsettled += std::max(0.0, each - tried);
     }
     return std::max(all, unsettled);

@@ -32,9 +32,9 @@ constexpr rlim_t kMemoryLimit = rlim_t{8} << 30;
 constexpr absl::Duration kStartLimit = absl::Minutes(10);
 
 bool Readable(int fd, absl::Duration limit) {
-  const absl::Time deadline = absl::Now() + limit;
+  const absl::Time deadline = SteadyNow() + limit;
   while (true) {
-    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    const int64_t left = absl::ToInt64Milliseconds(deadline - SteadyNow());
     pollfd waiting = {fd, POLLIN, 0};
     const int ready = poll(&waiting, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
     if (ready > 0) return true;

@@ -10,18 +10,18 @@
 #include <mutex>
 #include <string>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_time.h"
 
 namespace hone::tuner {
 
 class Patience {
  public:
-  explicit Patience(std::function<absl::Time()> clock = absl::Now) : clock_(std::move(clock)) {}
+  explicit Patience(std::function<absl::Time()> clock = SteadyNow) : clock_(std::move(clock)) {}
   Patience(const Patience&) = delete;
   Patience& operator=(const Patience&) = delete;
 
-  // The time without what was spent waiting.
+  // The time without what was spent waiting: to be compared with itself only (base/steady_time.h).
   absl::Time Now() const;
 
   // All that the tracker has counted, which only grows; an answer that was overtaken changes nothing.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -58,6 +59,7 @@ Search::Search(Space space, target::Target target, Options options)
     : space_(std::move(space)), target_(std::move(target)), options_(options), random_(options.seed) {}
 
 void Search::Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds) {
+  if (known_.contains(schedule)) return Observe(schedule, seconds);
   if (standard_.has_value() && standard_->schedule == schedule) {
     known_[schedule] = {.proposal = *standard_};
     return Observe(schedule, seconds);
@@ -75,7 +77,9 @@ void Search::Observe(const std::string& schedule, std::optional<double> seconds,
   const auto it = known_.find(schedule);
   if (it == known_.end()) return;
   Known& known = it->second;
+  known.open = false;
   known.observed = true;
+  news_ = true;
   if (!seconds.has_value()) return;
   // A candidate may be measured again later: the better of two times is nearer the truth.
   if (!known.seconds.has_value() || *seconds < *known.seconds) {
@@ -83,6 +87,22 @@ void Search::Observe(const std::string& schedule, std::optional<double> seconds,
     known.noise = noise;
   }
   if (!best_seconds_.has_value() || *seconds < *best_seconds_) best_seconds_ = seconds;
+}
+
+void Search::Withdraw(const std::string& schedule) {
+  const auto it = known_.find(schedule);
+  if (it == known_.end() || !std::exchange(it->second.open, false)) return;
+  if (!std::exchange(it->second.withdrawn, true)) withdrawn_.push_back(schedule);
+}
+
+void Search::Condemn(const std::string& schedule) {
+  Observe(schedule, std::nullopt);
+  const auto it = known_.find(schedule);
+  if (it == known_.end() || !it->second.seconds.has_value()) return;
+  it->second.seconds.reset();
+  const std::vector<const Known*> fastest = Fastest(1);
+  best_seconds_ = fastest.empty() ? std::nullopt : fastest.front()->seconds;
+  best_at_last_check_ = 0;  // the next best is progress, though it is slower
 }
 
 void Search::CollectSamples(int workload, std::vector<Sample>* samples) const {
@@ -271,9 +291,9 @@ void Search::Take(std::vector<Proposal>& from, size_t count, size_t distance, st
   }
 }
 
-// Progress since the last round keeps a phase going; idle rounds end it.
+// Progress since the last round keeps a phase going; idle rounds end it. A round without any news is not idle.
 void Search::UpdatePhase() {
-  if (phase_ == Phase::kFirst || !best_seconds_.has_value()) return;
+  if (phase_ == Phase::kFirst || !best_seconds_.has_value() || !std::exchange(news_, false)) return;
   const bool progress = best_at_last_check_ == 0 || *best_seconds_ < best_at_last_check_ * (1 - options_.progress);
   if (progress) best_at_last_check_ = *best_seconds_;
   idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
@@ -316,24 +336,51 @@ std::vector<Proposal> Search::EvolvedBatch(size_t count, const CostModel& model)
   return chosen;
 }
 
-std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
-  UpdatePhase();
+std::vector<Proposal> Search::TakeWithdrawn(size_t count) {
+  std::vector<Proposal> taken;
+  for (; taken.size() < count && !withdrawn_.empty(); withdrawn_.pop_front()) {
+    Known& known = known_.at(withdrawn_.front());
+    if (known.observed) continue;
+    known.open = true;
+    taken.push_back(known.proposal);
+  }
+  return taken;
+}
+
+std::vector<Proposal> Search::ProposeNew(size_t count, const CostModel& model) {
   std::vector<Proposal> chosen;
-  if (count == 0) return chosen;
   if (phase_ == Phase::kFirst) {
     chosen = FirstBatch(count, model);
     phase_ = Phase::kEvolve;
-  } else if (phase_ == Phase::kEvolve) {
+  }
+  if (chosen.empty() && phase_ == Phase::kEvolve) {
     chosen = EvolvedBatch(count, model);
-    if (chosen.empty()) phase_ = options_.parts.descent ? Phase::kDescend : Phase::kDone;  // nothing new turned up
-  } else if (phase_ == Phase::kDescend) {
+    if (chosen.empty() && options_.parts.descent) phase_ = Phase::kDescend;  // nothing new turned up
+  }
+  if (chosen.empty() && phase_ == Phase::kDescend) {
     std::vector<Proposal> neighbours = Build(Neighbours(kDescendFrom));
     Rank(neighbours, model);
     Take(neighbours, count, 0, chosen);
-    if (chosen.empty()) phase_ = Phase::kDone;
+  }
+  // What is under way may lead to more.
+  const bool open = std::any_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.open; });
+  if (chosen.empty() && !open) phase_ = Phase::kDone;
+  return chosen;
+}
+
+std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
+  UpdatePhase();
+  std::vector<Proposal> chosen = TakeWithdrawn(count);
+  if (chosen.size() < count) {
+    std::vector<Proposal> fresh = ProposeNew(count - chosen.size(), model);
+    std::move(fresh.begin(), fresh.end(), std::back_inserter(chosen));
   }
   Predict(chosen, model);
-  for (const Proposal& p : chosen) known_[p.schedule] = {.proposal = p};
+  for (const Proposal& p : chosen) {
+    Known& known = known_[p.schedule];
+    known.proposal = p;
+    known.open = true;
+  }
   return chosen;
 }
 

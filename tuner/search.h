@@ -9,6 +9,7 @@
 #define HONE_TUNER_SEARCH_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -59,11 +60,16 @@ class Search {
   // What was measured in an earlier run. It is not proposed again, and evolution starts from it.
   void Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds);
 
-  // At most `count` candidates that were never proposed, the first one the default if it was not yet. Fewer, or none,
-  // when the space or the search is at its end.
+  // At most `count` candidates that were never proposed, the first one the default if it was not yet; before them those
+  // that were withdrawn. Fewer, or none, when the space or the search is at its end, or waits for outcomes.
   std::vector<Proposal> Propose(size_t count, const CostModel& model);
   // The outcome of a proposal; empty seconds: it failed. noise: spread of its repeats as a fraction.
   void Observe(const std::string& schedule, std::optional<double> seconds, double noise = 0);
+  // A proposal that has no outcome: its batch was lost, or there was no time. It is proposed once more only, since it
+  // may be why the batch was lost.
+  void Withdraw(const std::string& schedule);
+  // It must not be used: whatever times it had are forgotten.
+  void Condemn(const std::string& schedule);
   // Everything observed, for a cost model that is to know it under that number. Valid until the next call of a member
   // that is not const.
   void CollectSamples(int workload, std::vector<Sample>* samples) const;
@@ -91,6 +97,8 @@ class Search {
   };
   struct Known {
     Proposal proposal;
+    bool open = false;       // proposed; the outcome is to come
+    bool withdrawn = false;  // before
     bool observed = false;
     std::optional<double> seconds;
     double noise = 0;
@@ -106,6 +114,8 @@ class Search {
 
   // Builds the draws; what is invalid, known, or drawn twice is dropped.
   std::vector<Proposal> Build(const std::vector<Draw>& draws);
+  std::vector<Proposal> TakeWithdrawn(size_t count);
+  std::vector<Proposal> ProposeNew(size_t count, const CostModel& model);
   std::vector<Proposal> FirstBatch(size_t count, const CostModel& model);
   std::vector<Proposal> EvolvedBatch(size_t count, const CostModel& model);
   // Sorted by the model, best first.
@@ -123,9 +133,11 @@ class Search {
   std::optional<Proposal> standard_;
   std::vector<space::Decisions> relatives_;
   std::map<std::string, Known> known_;  // by schedule text
+  std::deque<std::string> withdrawn_;   // schedules that are to be proposed once more
   std::optional<double> best_seconds_;
   double best_at_last_check_ = 0;
   int idle_rounds_ = 0;
+  bool news_ = false;  // an outcome since the phase was looked at
   Drawn drawn_;
 };
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/median.h"
 #include "base/status.h"
 #include "compiler/schedule/step.h"
@@ -66,6 +67,34 @@ void TakeBest(Task& task, const Proposal& proposal, double seconds) {
   task.best_decisions = proposal.decisions;
 }
 
+// Of those that still stand.
+void TakeNextBest(Task& task) {
+  task.best_seconds.reset();
+  task.best_schedule.clear();
+  task.best_decisions.clear();
+  task.confirmed = false;
+  const std::vector<Proposal> next = task.search->Best(1);
+  if (!next.empty()) TakeBest(task, next.front(), *task.search->best_seconds());
+}
+
+bool IsCondemned(const Outcome& outcome) {
+  return outcome.failure.has_value() && records::SpeaksAgainst(outcome.failure->kind);
+}
+
+using PastVisit = std::vector<PastTrial*>;  // those with times
+
+std::vector<PastVisit> VisitsOf(std::vector<PastTrial>& past) {
+  std::vector<PastVisit> visits;
+  std::map<std::string_view, size_t> places;  // by batch
+  for (PastTrial& trial : past) {
+    if (trial.batch.empty() || SecondsOf(trial.outcome).value_or(0) <= 0) continue;
+    const auto [place, added] = places.try_emplace(trial.batch, visits.size());
+    if (added) visits.emplace_back();
+    visits[place->second].push_back(&trial);
+  }
+  return visits;
+}
+
 }  // namespace
 
 std::string CandidateId(size_t place) { return fmt::format("c{}", place); }
@@ -76,6 +105,11 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(given.text));
   task.count = static_cast<double>(std::max<int64_t>(1, given.count));
   task.description = DescribeWorkload(task.workload, target);
+  // Records are found by the digest, and their schedules speak of the names in the canonical text.
+  if (Sha256Hex(given.text) != given.digest || task.description.workload_digest != given.digest) {
+    return absl::InvalidArgumentError(
+        "its text is not the canonical one, or has another digest; submit the model with this version of hone");
+  }
   HONE_ASSIGN_OR_RETURN(space::Candidate standard, space::Default(task.workload, target));
   task.standard = {std::move(standard.decisions), schedule::Print(standard.schedule),
                    ExtractFeatures(standard.state, target), Origin::kDefault};
@@ -113,6 +147,37 @@ std::optional<double> SecondsOf(const Outcome& outcome) {
   return Median(std::move(repeats));
 }
 
+void BringToOneSpeed(std::vector<PastTrial>& past, const std::string& winner) {
+  const std::vector<PastVisit> visits = VisitsOf(past);
+  std::map<std::string_view, double> known;  // seconds of a schedule, at the speed of the first visit
+  std::vector<double> drifts;                // of each visit: times the seconds of the first
+  double drift = 1, wanted = 1;
+  std::pair<bool, absl::Time> newest = {false, absl::InfinitePast()};  // of the winner: confirmed, measured at
+  for (const PastVisit& visit : visits) {
+    std::vector<double> ratios;
+    for (const PastTrial* trial : visit) {
+      const auto earlier = known.find(trial->schedule);
+      if (earlier != known.end()) ratios.push_back(*SecondsOf(trial->outcome) / earlier->second);
+    }
+    // One alone may have been disturbed.
+    if (ratios.size() == 1) drift = std::clamp(ratios.front(), kLeastDrift * drift, kMostDrift * drift);
+    if (ratios.size() > 1) drift = Median(std::move(ratios));
+    for (const PastTrial* trial : visit) {
+      known.try_emplace(trial->schedule, *SecondsOf(trial->outcome) / drift);
+      const std::pair<bool, absl::Time> when = {trial->confirmed, trial->measured_at};
+      if (trial->schedule != winner || when < newest) continue;
+      newest = when;
+      wanted = drift;
+    }
+    drifts.push_back(drift);
+  }
+  for (size_t i = 0; i < visits.size(); ++i) {
+    for (PastTrial* trial : visits[i]) {
+      for (double& seconds : trial->outcome.seconds) seconds *= wanted / drifts[i];
+    }
+  }
+}
+
 void Remember(Task& task, const PastTrial& past) {
   task.remembered.insert(past.schedule);
   const std::optional<double> seconds = SecondsOf(past.outcome);
@@ -122,6 +187,7 @@ void Remember(Task& task, const PastTrial& past) {
   }
   const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(past.decisions);
   if (decisions.ok()) task.search->Remember(*decisions, past.schedule, seconds);
+  if (IsCondemned(past.outcome)) task.search->Condemn(past.schedule);
 }
 
 namespace {
@@ -208,10 +274,25 @@ bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
   return tried >= kLeastTried && in_vain > kTriedInVain && searched.size() == task.spaces.size();
 }
 
+size_t Condemn(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes) {
+  size_t condemned = 0;
+  for (size_t i = 0; i < proposals.size(); ++i) {
+    const auto outcome = outcomes.find(CandidateId(i));
+    if (outcome == outcomes.end() || !IsCondemned(outcome->second)) continue;
+    ++condemned;
+    task.search->Condemn(proposals[i].schedule);
+    if (proposals[i].schedule == task.best_schedule) TakeNextBest(task);
+  }
+  return condemned;
+}
+
 void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale) {
   for (size_t i = 0; i < proposals.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
-    if (outcome == outcomes.end()) continue;
+    if (outcome == outcomes.end()) {
+      task.search->Withdraw(proposals[i].schedule);
+      continue;
+    }
     ++task.trials;
     std::optional<double> seconds = SecondsOf(outcome->second);
     if (!seconds.has_value()) {
@@ -227,7 +308,8 @@ void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes&
   }
 }
 
-void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes) {
+bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes) {
+  const size_t left = finalists.size() - Condemn(task, finalists, outcomes);
   std::vector<records::Contender> contenders;
   for (size_t i = 0; i < finalists.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
@@ -235,12 +317,18 @@ void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes
     contenders.push_back(Confirmed(task, finalists[i].schedule, outcome->second, i));
   }
   const std::optional<records::Winner> winner = records::FindWinner(contenders);
-  const bool alone = finalists.size() == 1;  // nothing to compare with
-  if (!winner.has_value() || (!winner->confirmed && !alone)) return;
+  const bool best_is_default = task.best_schedule.empty() || task.best_schedule == task.standard.schedule;
+  const bool alone = left == 1 && best_is_default;  // nothing to compare with
+  if (!winner.has_value() || (!winner->confirmed && !alone)) {
+    return task.best_schedule.empty() ||
+           std::any_of(finalists.begin(), finalists.end(),
+                       [&task](const Proposal& finalist) { return finalist.schedule == task.best_schedule; });
+  }
   if (winner->default_seconds.has_value()) task.default_seconds = winner->default_seconds;
   TakeBest(task, finalists[static_cast<size_t>(contenders[winner->index].row)], winner->seconds);
   task.confirmed = alone || winner->default_seconds.has_value();
   task.changed = !task.confirmed;
+  return true;
 }
 
 std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Task>& tasks) {

@@ -4,6 +4,7 @@
 #ifndef HONE_TUNER_TASK_H_
 #define HONE_TUNER_TASK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -44,7 +45,8 @@ struct Task {
   std::string trouble;               // why, of the last one; at the end also why else there is no time
 };
 
-// FailedPrecondition or InvalidArgument: the text is no workload, or it has no default schedule.
+// FailedPrecondition or InvalidArgument: the text is no workload, it is not the canonical one with the given digest, or
+// it has no default schedule.
 absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
                               space::Families families = {}, const SearchParts& parts = {});
 
@@ -52,6 +54,14 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
 // machine. Empty for a failure.
 std::vector<double> RepeatsOf(const Outcome& outcome);
 std::optional<double> SecondsOf(const Outcome& outcome);
+
+// How much slower a visit was than another, by a kernel that ran in both: at least, and at most. More is a disturbance.
+inline constexpr double kLeastDrift = 0.8, kMostDrift = 1.25;
+
+// On other days the device was faster or slower. Brings the times of all visits to its speed when the winner was
+// confirmed: what a visit shares with earlier ones, such as the default and the incumbent, tells how fast it was.
+// winner: a schedule; empty: to the speed of the first visit. past: as below.
+void BringToOneSpeed(std::vector<PastTrial>& past, const std::string& winner);
 
 // Takes in a trial of an earlier run on this kind of device.
 void Remember(Task& task, const PastTrial& past);
@@ -70,13 +80,18 @@ std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>
 // tried in vain since it, or one that is as good, was found. past: all that the task remembers, the oldest first.
 bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past);
 
-// Takes in the outcomes of proposals, whose candidate ids are their places. `scale` brings the times to the speed the
+// Forgets the times of those that failed in a way that speaks against them (records/winner.h). Where the best is one of
+// them, the best of the rest follows it. Returns how many they are. The candidate ids of proposals are their places.
+size_t Condemn(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes);
+
+// Takes in the outcomes of proposals; those that have none are withdrawn. `scale` brings the times to the speed the
 // device had when the best was measured.
 void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale);
 
 // Takes in a confirmation: the winner is who records/winner.h says. It is confirmed if it was compared with the
-// default; for some finalists there may have been no time.
-void Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes);
+// default, or is the default and nothing else is left; for some finalists there may have been no time. False: the best
+// was condemned, and what follows it was not compared.
+bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes);
 
 // Best decisions of other tasks of the same operator, the most alike first.
 std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Task>& tasks);

@@ -33,11 +33,13 @@ double TaskScheduler::Share(size_t task) const {
 double TaskScheduler::Gain(size_t task) const {
   const State& state = states_[task];
   if (!options_.by_gain) return -state.begun;
-  if (state.best.empty()) return 0;
-  const double best = state.best.back();
-  const auto rounds = static_cast<int>(state.best.size());
+  // Where a first round was lost, the second may find what that should have.
+  const std::vector<double> expected = {tasks_[task].expected_seconds};
+  const std::vector<double>& past = state.best.empty() ? expected : state.best;
+  const double best = past.back();
+  const auto rounds = static_cast<int>(past.size());
   const int window = std::min(kWindow, rounds - 1);
-  const double before = state.best[static_cast<size_t>(rounds - 1 - window)];
+  const double before = past[static_cast<size_t>(rounds - 1 - window)];
   const double slope = window > 0 ? (before - best) / window : best / 2;
   const double room = std::max(0.0, best - tasks_[task].least_seconds);
   const double hope = std::min(best / rounds, room) / rounds;
@@ -54,10 +56,10 @@ std::optional<TaskScheduler::Round> TaskScheduler::Next() {
   const bool first = chosen.has_value();
   double most = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < tasks_.size() && !first; ++i) {
-    if (states_[i].closed) continue;
+    if (states_[i].closed || states_[i].held) continue;
     // The first outcomes decide what comes next; and two rounds ahead of the news is enough.
     const int open = states_[i].begun - states_[i].finished;
-    if (open > 1 || (open > 0 && states_[i].finished == 0)) continue;
+    if (open > 1 || (open > 0 && states_[i].best.empty())) continue;
     if (states_[i].finished > 0 && Share(i) < options_.negligible_share) continue;
     const double gain = Gain(i);
     if (gain > most) {
@@ -72,9 +74,15 @@ std::optional<TaskScheduler::Round> TaskScheduler::Next() {
   return Round{*chosen, small ? std::max<int64_t>(1, trials / 3) : trials};
 }
 
+void TaskScheduler::Hold(size_t task) {
+  --states_[task].begun;
+  states_[task].held = true;
+}
+
 void TaskScheduler::Finish(size_t task, std::optional<double> best_seconds) {
   State& state = states_[task];
   ++state.finished;
+  state.held = false;
   if (best_seconds.has_value()) state.best.push_back(*best_seconds);
   // Nothing of its first two rounds ran at all: its workload is beyond us.
   if (state.best.empty() && state.finished >= 2) state.closed = true;

@@ -40,6 +40,8 @@ class TaskScheduler {
   std::optional<Round> Next();
   // The round's end: the best time known now, if there is one.
   void Finish(size_t task, std::optional<double> best_seconds);
+  // The round that was just begun has nothing to try: none of this task before another round of it is finished.
+  void Hold(size_t task);
   // No round of this task any more.
   void Close(size_t task) { states_[task].closed = true; }
   bool closed(size_t task) const { return states_[task].closed; }
@@ -48,7 +50,7 @@ class TaskScheduler {
   struct State {
     std::vector<double> best;  // after each finished round
     int begun = 0, finished = 0;
-    bool closed = false;
+    bool held = false, closed = false;
   };
 
   double Seconds(size_t task) const;  // best so far, else expected

@@ -37,9 +37,9 @@ constexpr size_t kFinalists = 3;        // of a workload, confirmed in turns wit
 constexpr double kFinalSeconds = 0.05;  // each
 constexpr double kSlowed = 1.3;    // the default, times what it took in the search: its confirmation is made once more
 constexpr double kFinalCalls = 5;  // of each finalist whose calls are slow: two to verify, three in turns
-constexpr double kLeastFinalCalls = 3;     // the same, when there is little time
-constexpr double kOverdraft = 4;           // seconds that confirming may take beyond the budget
+constexpr double kOverdraft = 4;   // seconds that confirming may take beyond the budget
 constexpr double kLeastShare = 0.5;        // seconds of a visit where many share the time
+constexpr double kSharesAfterLoss = 4;     // of a workload whose batch was lost
 constexpr size_t kLeastTrained = 32;       // that a cost model learns from
 constexpr double kTrainGrowth = 1.3;       // samples per training, as a factor of those of the one before
 constexpr int64_t kDriverBatch = 64;       // of a device whose driver takes a second to start, for every visit
@@ -208,12 +208,13 @@ class TuneLoop {
     activity_ = "reading the records";
     HONE_RETURN_IF_ERROR(farm_.Report(Standing()));
     for (Task& task : tasks_) {
-      HONE_ASSIGN_OR_RETURN(const std::vector<PastTrial> past, farm_.Records(KeyOf(task)));
+      HONE_ASSIGN_OR_RETURN(std::vector<PastTrial> past, farm_.Records(KeyOf(task)));
+      HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
+      BringToOneSpeed(past, best.has_value() ? best->schedule : "");
       {
         const Undisturbed lock(lock_);
         for (const PastTrial& trial : past) Remember(task, trial);
       }
-      HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
       if (best.has_value()) UseBest(task, *best);
       task.changed = MeasuredSinceConfirmed(past);
       task.rivals = NotCompared(task, past, wall_clock_());
@@ -253,7 +254,7 @@ class TuneLoop {
     }
     // A small budget is for everyone: no workload takes it all in its first round.
     const double share = budget_.TrialsPerWorkload() * 0.75;
-    options.first_batch = std::clamp<int64_t>(static_cast<int64_t>(share), 1, options.first_batch);
+    options.first_batch = static_cast<int64_t>(std::clamp(share, 1.0, static_cast<double>(options.first_batch)));
     TaskScheduler scheduler(std::move(tasks), options);
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (tasks_[i].settled) scheduler.Close(i);
@@ -297,8 +298,11 @@ class TuneLoop {
       visit.proposals = task.search->Propose(static_cast<size_t>(trials), *Model());
     }
     if (visit.proposals.empty()) {
-      scheduler.Finish(index, task.best_seconds);
-      if (task.search->converged() || !task.best_seconds.has_value()) scheduler.Close(index);
+      if (task.search->converged()) {
+        scheduler.Close(index);
+      } else {
+        scheduler.Hold(index);
+      }
       return;
     }
     visit.trials = static_cast<int64_t>(visit.proposals.size());
@@ -327,7 +331,9 @@ class TuneLoop {
     if (task.default_seconds.has_value()) return;
     const auto unmeasured = std::count_if(tasks_.begin(), tasks_.end(),
                                           [](const Task& other) { return !other.default_seconds.has_value(); });
-    visit.batch.visit_seconds = std::max(kLeastShare, left / static_cast<double>(unmeasured));
+    // A share may be too short for the reference kernel of a large workload, and then its batch is lost.
+    const double shares = task.lost_batches > 0 ? kSharesAfterLoss : 1;
+    visit.batch.visit_seconds = std::max(kLeastShare, std::min(left, shares * left / static_cast<double>(unmeasured)));
   }
 
   static Proposal Incumbent(const Task& task) {
@@ -357,7 +363,7 @@ class TuneLoop {
     if (visit.proposals.back().schedule != task.best_schedule) return 1;  // another one is best meanwhile
     const auto outcome = visit.outcomes.find(CandidateId(visit.proposals.size() - 1));
     const auto seconds = outcome == visit.outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
-    return seconds.has_value() ? std::clamp(*seconds / *task.best_seconds, 0.8, 1.25) : 1;
+    return seconds.has_value() ? std::clamp(*seconds / *task.best_seconds, kLeastDrift, kMostDrift) : 1;
   }
 
   absl::Status TakeRound(TaskScheduler& scheduler, Visit& visit) {
@@ -365,6 +371,7 @@ class TuneLoop {
     HONE_RETURN_IF_ERROR(visit.status);
     Task& task = tasks_[visit.task];
     const double drift = Drift(task, visit);
+    Condemn(task, visit.proposals, visit.outcomes);
     visit.proposals.resize(static_cast<size_t>(visit.trials));
     CountFailures(visit);
     Observe(task, visit.proposals, visit.outcomes, 1 / drift);
@@ -474,10 +481,10 @@ class TuneLoop {
         Task& task = tasks_[visit->task];
         NoteTrouble(task, *visit);
         const std::optional<double> searched = task.default_seconds;
-        Conclude(task, visit->proposals, visit->outcomes);
+        const bool compared = Conclude(task, visit->proposals, visit->outcomes);
         // Whatever slowed the device (memory that others use, too) slows some kernels more than others.
         const bool slowed = searched.has_value() && *task.default_seconds > kSlowed * *searched;
-        const bool again = slowed && repeated.insert(visit->task).second;
+        const bool again = (slowed || !compared) && repeated.insert(visit->task).second;
         if (again || !task.rivals.empty()) waiting.push_back(visit->task);
       }
       HONE_RETURN_IF_ERROR(ReportNowAndThen());
@@ -487,7 +494,7 @@ class TuneLoop {
   // How many finalists beside the default can be confirmed in so many seconds; 0: not even one.
   static double FinalistsWithin(const Task& task, double seconds) {
     const double best = task.best_seconds.value_or(task.expected_seconds);
-    if (seconds < 2 * kLeastFinalCalls * best) return 0;
+    if (seconds < 2 * kFinalCalls * best) return 0;
     return std::clamp(seconds / (kFinalCalls * best) - 1, 1.0, static_cast<double>(kFinalists));
   }
 
@@ -537,8 +544,8 @@ class TuneLoop {
   }
 
   absl::Status ReportNowAndThen() {
-    if (absl::Now() < next_report_) return absl::OkStatus();
-    next_report_ = absl::Now() + kReportEvery / 2;
+    if (SteadyNow() < next_report_) return absl::OkStatus();
+    next_report_ = SteadyNow() + kReportEvery / 2;
     return farm_.Report(Standing());
   }
 

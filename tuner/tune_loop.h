@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "base/steady_time.h"
 #include "tuner/build_pool.h"
 #include "tuner/farm.h"
 #include "tuner/job.h"
@@ -17,11 +18,11 @@ namespace hone::tuner {
 
 // Tunes the job until its budget is spent or nothing is left to gain; fills *progress with where it stands, also on an
 // error. A time budget is kept to within some seconds, however slow the kernels are: what there is no time for is left
-// out. clock: the job's, which stands still while it waits; wall_clock: what Job::until is by. Errors: Aborted,
-// Cancelled, Unavailable as the farm says (the job is not over, or not ours any more: also one that was given back
-// since no device fits now); any other error is the job's own and ends it.
+// out. clock: the job's, which nobody sets and which stands still while it waits; wall_clock: what Job::until is by.
+// Errors: Aborted, Cancelled, Unavailable as the farm says (the job is not over, or not ours any more: also one that
+// was given back since no device fits now); any other error is the job's own and ends it.
 absl::Status TuneJob(const Job& job, Farm& farm, BuildPool& builders, Progress* progress,
-                     const Clock& clock = absl::Now, const Clock& wall_clock = absl::Now);
+                     const Clock& clock = SteadyNow, const Clock& wall_clock = absl::Now);
 
 }  // namespace hone::tuner
 

@@ -1,5 +1,5 @@
-// Random values, the arithmetic of repeated runs, what may be written where, lock files, and the certificate that is
-// shown.
+// Random values, the arithmetic of repeated runs, what may be written where, signals, lock files, and the certificate
+// that is shown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
+#include "cli/interrupts.h"
 #include "cli/lock_file.h"
 #include "cli/output.h"
 #include "cli/random_values.h"
@@ -56,6 +57,22 @@ TEST(OutputTest, NamesInErrorsCannotCommandTheTerminal) {
 
 TEST(OutputTest, NamesInATableCannotEndTheirRow) {
   EXPECT_EQ(Row("{:<5}{}", "a", "b\nj2\tc\x1b[1m\xc2\x9b"), "a    b?j2?c?[1m?\n");
+}
+
+TEST(InterruptsTest, TheSecondCtrlCInsistsAndSigtermAtOnce) {
+  {
+    const Interrupts interrupts;
+    EXPECT_FALSE(interrupts.Seen() || interrupts.Insists());
+    raise(SIGINT);
+    EXPECT_TRUE(interrupts.Seen());
+    EXPECT_FALSE(interrupts.Insists());
+    raise(SIGINT);
+    EXPECT_TRUE(interrupts.Seen() && interrupts.Insists());
+  }
+  const Interrupts interrupts;
+  EXPECT_FALSE(interrupts.Seen()) << "what came before is over";
+  raise(SIGTERM);
+  EXPECT_TRUE(interrupts.Seen() && interrupts.Insists());
 }
 
 // A lock file with a program for each of the targets, of one workload.

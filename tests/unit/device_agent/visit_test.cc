@@ -112,6 +112,18 @@ TEST_F(VisitTest, AVisitOfLimitedTimeEndsWithWhatItHas) {
   EXPECT_EQ(outcomes.at("very_slow").timing().seconds_size(), 1) << "the call that was verified counts";
 }
 
+// A call takes a second: there is time for one turn at most, however fast the machine is otherwise.
+TEST_F(VisitTest, AFinalRoundThatTimeCutsShortComparesNothing) {
+  v1::Batch batch = HandMadeBatch({"very_slow"});
+  batch.set_final(true);
+  batch.mutable_policy()->set_timeout_seconds(20);
+  batch.mutable_policy()->set_visit_seconds(3.5);
+  const v1::Timing timing = Run(batch).at("very_slow").timing();
+  EXPECT_GE(timing.seconds_size(), 1);
+  EXPECT_LE(timing.seconds_size(), 2);
+  EXPECT_EQ(timing.first_interleaved(), timing.seconds_size());
+}
+
 TEST_F(VisitTest, WhenTimeIsOverARunningKernelIsEndedAndNotBlamed) {
   Visitor visitor(device_, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
   v1::Batch batch = HandMadeBatch({"good", "hang"});

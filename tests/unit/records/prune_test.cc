@@ -37,6 +37,15 @@ TEST(PruneTest, TheWinnerAndTheDefaultItWasComparedWithStay) {
   EXPECT_THAT(Prunable(contenders, {.before = At(4), .keep_best = 2}), IsEmpty());
 }
 
+// What is timed in later visits is held against it.
+TEST(PruneTest, ADefaultStaysWhateverItsVisit) {
+  Contender standard = Timed(1, "d", 8);
+  standard.is_default = true;
+  standard.batch = "first";
+  const std::vector<Contender> contenders = {standard, Timed(2, "a", 4), Timed(3, "b", 5)};
+  EXPECT_THAT(Prunable(contenders, {.keep_best = 0}), ElementsAre(2));
+}
+
 TEST(PruneTest, WhatSpeaksAgainstASchedulesStaysAndSoDoesAComparison) {
   Contender crash = Timed(2, "a", 1);
   crash.verified = false;

@@ -91,6 +91,35 @@ TEST(WinnerTest, ARaceIsNotWonAgainstAFasterDefaultOfTheSameBatch) {
   EXPECT_EQ(winner.default_seconds, 2);
 }
 
+// The device may have been slower when the default was timed.
+TEST(WinnerTest, ARaceAgainstADefaultOfAnotherVisitMustBeWonClearly) {
+  const Contender standard = OfDefault(InBatch(Raced(1, "default", 2), "first"));
+  const auto later = [](double seconds) { return InBatch(Raced(2, "a", seconds), "later"); };
+  EXPECT_EQ(NameOfWinner({standard, later(1.85)}), "default");
+  EXPECT_EQ(NameOfWinner({standard, later(1.75)}), "a");
+  EXPECT_EQ(NameOfWinner({standard, InBatch(Raced(2, "a", 1.85), "first")}), "a") << "in the same visit";
+  EXPECT_EQ(Explain(std::vector{standard, later(1.85)}),
+            (std::vector<Verdict>{Verdict::kWinner, Verdict::kNotBetterThanDefault}));
+  EXPECT_EQ(NameOfWinner({standard, OfDefault(InBatch(Raced(3, "default", 1.9), "second")), later(1.75)}), "default")
+      << "the newest default counts";
+  EXPECT_EQ(NameOfWinner({InBatch(Raced(2, "a", 2.5), "later"), InBatch(Raced(3, "b", 2.4), "last")}), "b")
+      << "without a default there is nothing to beat";
+}
+
+TEST(WinnerTest, ADeviceThatHasBecomeFasterMakesNoScheduleBetter) {
+  const auto with_reference = [](Contender contender, double seconds) {
+    contender.reference_seconds = seconds;
+    return contender;
+  };
+  const Contender standard = with_reference(OfDefault(InBatch(Raced(1, "default", 2), "first")), 3);
+  const Contender a = InBatch(Raced(2, "a", 1.5), "later");
+  EXPECT_EQ(NameOfWinner({standard, with_reference(a, 3)}), "a");
+  EXPECT_EQ(NameOfWinner({standard, with_reference(a, 2)}), "default") << "half as fast again as it was";
+  EXPECT_EQ(NameOfWinner({standard, a}), "a") << "not known";
+  // That the reference takes longer does not say that the kernel would take less on a faster device.
+  EXPECT_EQ(NameOfWinner({standard, with_reference(InBatch(Raced(2, "a", 1.9), "later"), 6)}), "default");
+}
+
 TEST(WinnerTest, WhatADefaultBeatsLeavesTheDefault) {
   // The newest row under the default's schedule does not say that it is the default, and lost to another one.
   EXPECT_EQ(NameOfWinner({OfDefault(Raced(1, "x", 1)), Raced(2, "a", 2), InBatch(Raced(3, "x", 3), "c"),
@@ -163,6 +192,18 @@ TEST(WinnerTest, WhatWasTakenInTurnsIsComparedRepeatByRepeat) {
             "a");
 }
 
+TEST(WinnerTest, ThreeOfFourPairsMustAgree) {
+  const auto winner = [](std::vector<double> repeats) {
+    const Contender standard = OfDefault(InTurns(Raced(2, "default", 0), std::vector<double>(repeats.size(), 1.0)));
+    return NameOfWinner({InTurns(Raced(1, "a", 0), std::move(repeats)), standard});
+  };
+  EXPECT_EQ(winner({0.9, 1.1, 0.9, 1.1, 0.9}), "default") << "three of five: by the medians alone it would win";
+  EXPECT_EQ(winner({0.9, 1.1, 0.9, 0.9, 0.9}), "a");
+  EXPECT_EQ(winner({0.9, 1.1, 0.9}), "default");
+  EXPECT_EQ(winner({0.9, 0.9, 0.9}), "a");
+  EXPECT_EQ(winner({0.9, 9.0, 0.9, 0.9}), "a") << "one that was disturbed is not in the way";
+}
+
 TEST(WinnerTest, AScheduleThatProvedWrongIsOutUntilMeasuredAgain) {
   const std::vector<Contender> contenders = {Confirmed(Raced(1, "a", 1)), Confirmed(Raced(2, "b", 2)), Wrong(3, "a")};
   EXPECT_EQ(NameOfWinner(contenders), "b");
@@ -179,8 +220,29 @@ TEST(CountingRepeatsTest, AreThoseTakenInTurnsIfAnyWere) {
     return std::vector<double>(repeats.begin(), repeats.end());
   };
   EXPECT_EQ(counting(2), (std::vector<double>{1, 3, 2}));
+  EXPECT_EQ(counting(3), seconds) << "two alone may be luck";
   EXPECT_EQ(counting(5), seconds);
   EXPECT_EQ(counting(0), seconds);
+}
+
+TEST(ContenderOfTest, AFinalComparisonOfFewTurnsIsNone) {
+  const auto contender = [](int64_t first_interleaved) {
+    StoredRecord stored;
+    stored.record.outcome = Timing{.seconds = {9, 1, 3, 2},
+                                   .first_interleaved = first_interleaved,
+                                   .confirmed = true,
+                                   .verified = true,
+                                   .reference_seconds = 0.5};
+    return ContenderOf(stored);
+  };
+  EXPECT_TRUE(contender(1).confirmed && contender(1).in_turns);
+  EXPECT_EQ(contender(1).repeats, (std::vector<double>{1, 3, 2}));
+  EXPECT_EQ(contender(1).reference_seconds, 0.5);
+  EXPECT_TRUE(contender(0).confirmed) << "how many were taken in turns is not known: it is taken to be all";
+  for (const int64_t first : {2, 3, 4}) {
+    EXPECT_FALSE(contender(first).confirmed || contender(first).in_turns) << first;
+    EXPECT_EQ(contender(first).repeats, (std::vector<double>{9, 1, 3, 2})) << first;
+  }
 }
 
 std::vector<Contender> RandomContenders(Random& random) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/steady_time.h"
 #include "base/temporary_folder.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "tuner/convert.h"
@@ -120,6 +121,15 @@ TEST(PatienceTest, WhatSeveralWaitForAtOnceCountsOnce) {
     now = 50;
   }
   EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(5));
+}
+
+// A budget of ten minutes ends neither early nor late where the system's clock is set.
+TEST(PatienceTest, GoesByAClockThatNobodySets) {
+  const Patience patience;
+  const absl::Time before = SteadyNow();
+  const absl::Time now = patience.Now();
+  EXPECT_GE(now, before);
+  EXPECT_LE(now, SteadyNow());
 }
 
 TEST(PatienceTest, SaysOnceAMinuteWhatIsWaitedForWhateverManyWait) {

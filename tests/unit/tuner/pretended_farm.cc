@@ -130,6 +130,8 @@ absl::StatusOr<std::optional<PastWinner>> PretendedFarm::Best(const RecordKey& k
         .is_default = record.is_default,
         .verified = record.verified,
         .confirmed = record.trial.confirmed};
+    const std::optional<Failure>& failure = record.trial.outcome.failure;
+    contender.wrong = failure.has_value() && records::SpeaksAgainst(failure->kind);
     SetRepeats(contender, record.trial.outcome.seconds, record.trial.outcome.first_interleaved);
     contenders.push_back(std::move(contender));
     trials.push_back(&record.trial);

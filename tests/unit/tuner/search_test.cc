@@ -39,6 +39,15 @@ absl::StatusOr<space::Candidate> Landscape(space::Chooser& chooser) {
   return space::Candidate{chooser.decisions(), steps, *std::move(state)};
 }
 
+// Eight candidates in a row, each of which has two neighbours at most.
+absl::StatusOr<space::Candidate> Row(space::Chooser& chooser) {
+  const int64_t place = chooser.OneOf("place", {0, 1, 2, 3, 4, 5, 6, 7}, 1);
+  const schedule::Schedule steps = {schedule::Split{"i", place + 2, schedule::Tail::kMask}};
+  auto state = schedule::Replay(AnyWorkload(), steps);
+  if (!state.ok()) return state.status();
+  return space::Candidate{chooser.decisions(), steps, *std::move(state)};
+}
+
 double SecondsOf(const Proposal& proposal) {
   double seconds = 1e-3;
   for (int d = 0; d < kDecisions; ++d) {
@@ -199,6 +208,63 @@ TEST_F(SearchTest, RememberedCandidatesAreNotTriedAgain) {
   for (const Proposal& p : second.Propose(32, draft_)) {
     for (const Proposal& old : proposals) EXPECT_NE(p.schedule, old.schedule);
   }
+}
+
+TEST_F(SearchTest, WhatWasNeverMeasuredComesFirstInTheNextBatch) {
+  Search search = MakeSearch(13);
+  const auto lost = search.Propose(8, draft_);
+  ASSERT_EQ(lost.size(), 8u);
+  search.Observe(lost[1].schedule, SecondsOf(lost[1]));
+  for (const Proposal& p : lost) search.Withdraw(p.schedule);
+  const auto again = search.Propose(12, draft_);
+  ASSERT_EQ(again.size(), 12u);
+  EXPECT_EQ(again[0].schedule, lost[0].schedule);
+  for (size_t i = 2; i < lost.size(); ++i) EXPECT_EQ(again[i - 1].schedule, lost[i].schedule);
+  std::set<std::string> seen;
+  for (const Proposal& p : again) {
+    EXPECT_TRUE(seen.insert(p.schedule).second);
+    search.Withdraw(p.schedule);
+  }
+  const auto third = search.Propose(24, draft_);
+  for (size_t i = 0; i < third.size(); ++i) {
+    const bool new_in_second = i < 5;  // of twelve, seven came for the second time
+    EXPECT_EQ(seen.contains(third[i].schedule), new_in_second) << i;
+  }
+}
+
+TEST_F(SearchTest, WhatIsCondemnedIsForgotten) {
+  Search search = MakeSearch(14);
+  const auto proposals = search.Propose(8, draft_);
+  for (size_t i = 0; i < proposals.size(); ++i) {
+    search.Observe(proposals[i].schedule, 1e-3 * static_cast<double>(i + 1));
+  }
+  search.Observe(proposals[0].schedule, std::nullopt);  // it was lost, say
+  EXPECT_EQ(search.Best(1)[0].schedule, proposals[0].schedule);
+  search.Condemn(proposals[0].schedule);
+  EXPECT_EQ(search.best_seconds(), 2e-3);
+  ASSERT_EQ(search.Best(8).size(), 7u);
+  EXPECT_EQ(search.Best(1)[0].schedule, proposals[1].schedule);
+  search.Observe(proposals[0].schedule, 1e-3);  // right after all
+  EXPECT_EQ(search.Best(1)[0].schedule, proposals[0].schedule);
+}
+
+TEST_F(SearchTest, ADescentWaitsForWhatItProposed) {
+  Search::Options options;
+  options.first_samples = options.samples = 0;
+  Search search(Row, target::ParseTarget("x86_64").value(), options);
+  std::set<int64_t> tried;
+  std::vector<Proposal> open = search.Propose(8, draft_);
+  while (!open.empty()) {
+    for (int round = 0; round < 5; ++round) EXPECT_TRUE(search.Propose(8, draft_).empty());
+    EXPECT_FALSE(search.converged());
+    for (const Proposal& p : open) {
+      tried.insert(p.decisions[0].value);
+      search.Observe(p.schedule, 1e-3 * static_cast<double>(9 - p.decisions[0].value));
+    }
+    open = search.Propose(8, draft_);
+  }
+  EXPECT_TRUE(search.converged());
+  EXPECT_EQ(tried, (std::set<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
 // Scores only rank, so what was timed says how many seconds they mean.

@@ -105,6 +105,33 @@ TEST(TaskSchedulerTest, AWorkloadThatNeverRunsIsGivenUp) {
   EXPECT_FALSE(scheduler.Next().has_value());
 }
 
+TEST(TaskSchedulerTest, AFirstRoundThatWasLostIsMadeUpForWhereTheModelSpendsItsTime) {
+  TaskScheduler scheduler({{1, 1e-2, 1e-3}, {1, 1e-3, 1e-4}}, {});
+  scheduler.Next();
+  scheduler.Next();
+  scheduler.Finish(0, std::nullopt);
+  scheduler.Finish(1, 1e-3);
+  EXPECT_EQ(scheduler.Next()->task, 0u);
+  EXPECT_EQ(scheduler.Next()->task, 1u) << "nothing is known yet to choose a third round by";
+  scheduler.Finish(0, 1e-2);
+  EXPECT_EQ(scheduler.Next()->task, 0u);
+}
+
+TEST(TaskSchedulerTest, ATaskThatIsHeldWaitsForItsOpenRound) {
+  TaskScheduler scheduler({{1, 1e-3, 1e-4}, {1, 1e-3, 1e-4}}, {});
+  for (const size_t task : {0, 1}) {
+    scheduler.Next();
+    scheduler.Finish(task, 1e-3);
+  }
+  const size_t held = scheduler.Next()->task, other = 1 - held;
+  scheduler.Close(other);
+  ASSERT_EQ(scheduler.Next()->task, held);
+  scheduler.Hold(held);
+  EXPECT_FALSE(scheduler.Next().has_value());
+  scheduler.Finish(held, 1e-3);
+  EXPECT_EQ(scheduler.Next()->task, held);
+}
+
 TEST(TaskSchedulerTest, AtMostTwoRoundsOfOneTaskAreOpen) {
   TaskScheduler scheduler({{1, 1e-3, 1e-4}}, {});
   scheduler.Next();
@@ -191,6 +218,15 @@ TEST(BudgetTest, ANewWorkloadAmongTunedOnesGetsItsShare) {
   EXPECT_EQ(budget.TrialsLeft(0), 50);
 }
 
+TEST(BudgetTest, WhatARunCannotHaveMadeTakesNothingFromOthers) {
+  Budget budget(JobOf(2, 100, 0));
+  budget.CountRemembered(5000, true);
+  budget.CountRemembered(15, true);
+  budget.SettleTrials();
+  EXPECT_FALSE(budget.nothing_left());
+  EXPECT_EQ(budget.TrialsLeft(0), 35);
+}
+
 TEST(BudgetTest, TimeCountsEarlierAttemptsAndTheEnd) {
   Job job = JobOf(1, 0, 60);
   job.earlier.seconds = 40;
@@ -212,6 +248,18 @@ TEST(BudgetTest, TimeAloneAlsoComesToAnEnd) {
   longer.CountRemembered(80, true);
   longer.SettleTrials();
   EXPECT_FALSE(longer.nothing_left());
+}
+
+TEST(BudgetTest, HoursAreSpentHoweverMuchTheRecordsHold) {
+  Job resumed = JobOf(2, 0, 10);
+  resumed.earlier.seconds = 5;
+  for (const Job& job : {JobOf(2, 0, 8 * 3600), JobOf(2, 0, 0), resumed}) {
+    Budget budget(job);
+    budget.CountRemembered(300, true);
+    budget.CountRemembered(2000, true);
+    budget.SettleTrials();
+    EXPECT_FALSE(budget.nothing_left());
+  }
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/random.h"
 #include "compiler/space/space.h"
 #include "tests/unit/tuner/pretended_farm.h"
@@ -30,6 +32,8 @@ std::string MatMul(int m, int n, int k) {
                         " of x[i, k] * w[k, j]\noutput t\n")
           .value()));
 }
+
+JobWorkload Given(const std::string& text) { return {.digest = Sha256Hex(text), .text = text, .op = "matmul"}; }
 
 // Rows of 5 and unrolling by 4 are best on this device, whatever the default thinks.
 double PretendedSeconds(const Batch&, const std::string& text) {
@@ -279,6 +283,60 @@ TEST_F(TuneLoopTest, AConfirmationOnASlowDeviceIsMadeOnceMore) {
   for (const WorkloadProgress& w : progress_.workloads) EXPECT_LT(*w.best_seconds, 1.12e-3) << "the second one counts";
 }
 
+TEST_F(TuneLoopTest, WhatCrashesWhileItIsConfirmedDoesNotWin) {
+  farm_.seconds = [](const Batch& batch, const std::string& decisions) {
+    const bool standard = decisions == batch.candidates[0].decisions;
+    return batch.final && !standard ? -1 : PretendedSeconds(batch, decisions);
+  };
+  const auto crashed = [this] {
+    std::set<std::string> schedules;
+    for (const PretendedFarm::Record& record : farm_.records) {
+      if (record.trial.outcome.failure.has_value()) schedules.insert(record.trial.schedule);
+    }
+    return schedules;
+  };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_EQ(Finals(), 2) << "what follows the condemned ones is compared, too";
+  const std::set<std::string> condemned = crashed();
+  EXPECT_GE(condemned.size(), 3u);
+  EXPECT_FALSE(progress_.workloads[0].best_schedule.empty());
+  EXPECT_FALSE(condemned.contains(progress_.workloads[0].best_schedule));
+  farm_.batches.clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  ASSERT_FALSE(farm_.batches.empty()) << "nothing is confirmed yet";
+  for (const Batch& batch : farm_.batches) {
+    for (const BatchCandidate& c : batch.candidates) EXPECT_FALSE(condemned.contains(c.schedule)) << c.schedule;
+  }
+}
+
+TEST_F(TuneLoopTest, ALostFirstBatchIsMeasuredAllTheSame) {
+  int batches = 0;
+  farm_.batch_error = [&](const Batch&) { return ++batches == 1 ? "the device went away" : ""; };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  ASSERT_GE(farm_.batches.size(), 2u);
+  const std::vector<BatchCandidate>& lost = farm_.batches[0].candidates;
+  const std::vector<BatchCandidate>& next = farm_.batches[1].candidates;
+  ASSERT_GE(next.size(), lost.size());
+  for (size_t i = 0; i < lost.size(); ++i) EXPECT_EQ(next[i].schedule, lost[i].schedule) << i;
+}
+
+TEST_F(TuneLoopTest, AWorkloadWhoseBatchWasLostHasMoreTimeForTheNext) {
+  for (const int n : {96, 112, 160}) AddWorkload(48, n, 256, 1);
+  job_.seconds = 60;
+  job_.options["without"] = "scheduler";
+  std::set<std::string> met;
+  farm_.batch_error = [&](const Batch& b) { return met.insert(b.workload_digest).second ? "the time was over" : ""; };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  for (const JobWorkload& workload : job_.workloads) {
+    std::vector<double> limits;
+    for (const Batch& batch : farm_.batches) {
+      if (batch.workload_digest == workload.digest) limits.push_back(batch.visit_seconds);
+    }
+    ASSERT_GE(limits.size(), 2u);
+    EXPECT_GT(limits[1], 2 * limits[0]);
+  }
+}
+
 TEST_F(TuneLoopTest, ALargerBudgetGoesOnFromTheRecords) {
   job_.trials = 40;
   ASSERT_EQ(Tune(), absl::OkStatus());
@@ -289,6 +347,18 @@ TEST_F(TuneLoopTest, ALargerBudgetGoesOnFromTheRecords) {
   EXPECT_FALSE(farm_.batches.empty());
   EXPECT_LE(progress_.trials, 80 - 40);
   EXPECT_GT(farm_.records.size(), before);
+}
+
+TEST_F(TuneLoopTest, AnAttemptGoesOnThoughTheRecordsHoldAsManyTrialsAsItsTimePaysFor) {
+  job_.trials = 40;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  job_.trials = 0;
+  job_.seconds = 2;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_EQ(progress_.trials, 0) << "another job has done it";
+  job_.earlier.seconds = 1;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_GT(progress_.trials, 0);
 }
 
 // Incumbents and confirmations are recorded too, and are no trials.
@@ -402,14 +472,18 @@ TEST_F(TuneLoopTest, AJobWithoutADeviceIsGivenBack) {
 // The job's own clock stands still while it waits; the one on the wall does not.
 TEST_F(TuneLoopTest, AJobEndsAtItsTimeThoughItsBudgetIsNotSpent) {
   job_.trials = 0;
-  job_.seconds = 1e6;
   job_.until = absl::UnixEpoch() + absl::Seconds(60);
   farm_.seconds = [](const Batch& b, const std::string& text) { return 300 * PretendedSeconds(b, text); };
-  const absl::Status tuned =
-      TuneJob(job_, farm_, builders_, &progress_, [this] { return farm_.Now(); }, [this] { return farm_.Now(); });
-  ASSERT_EQ(tuned, absl::OkStatus());
-  EXPECT_LE(farm_.now, job_.until + absl::Seconds(10));
-  EXPECT_GT(progress_.trials, 0);
+  for (const std::optional<double> budget : {std::optional<double>(1e6), std::optional<double>()}) {
+    farm_.records.clear();
+    farm_.now = absl::UnixEpoch();
+    job_.seconds = budget;
+    const absl::Status tuned =
+        TuneJob(job_, farm_, builders_, &progress_, [this] { return farm_.Now(); }, [this] { return farm_.Now(); });
+    ASSERT_EQ(tuned, absl::OkStatus());
+    EXPECT_LE(farm_.now, job_.until + absl::Seconds(10));
+    EXPECT_GT(progress_.trials, 0);
+  }
 }
 
 TEST_F(TuneLoopTest, ACancelledJobStopsAndKeepsItsProgress) {
@@ -546,11 +620,27 @@ TEST_F(TuneLoopTest, RecordsWithDecisionsThatAreNoMoreStillCount) {
   EXPECT_LE(*progress_.workloads[0].best_seconds, best);
 }
 
+// The digest is the same, whatever the names; a schedule for other names would be nobody's.
+TEST(TaskTest, TheTextIsTheCanonicalOneOfItsDigest) {
+  const target::Target target = target::ParseTarget("x86_64").value();
+  const std::string text = MatMul(64, 96, 128);
+  std::string renamed = text;
+  for (size_t at = renamed.find("i2"); at != std::string::npos; at = renamed.find("i2")) renamed.replace(at, 2, "k");
+  ASSERT_EQ(ir::WorkloadDigest(ir::ParseWorkload(renamed).value()), Sha256Hex(text));
+  EXPECT_EQ(MakeTask(Given(text), target, 1, 1).status(), absl::OkStatus());
+  for (const JobWorkload& given : {JobWorkload{.digest = Sha256Hex(text), .text = renamed}, Given(renamed),
+                                   JobWorkload{.digest = "d", .text = text}}) {
+    const absl::Status status = MakeTask(given, target, 1, 1).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("not the canonical one, or has another digest"));
+  }
+}
+
 TEST(TaskTest, RelativesAreOrderedByLikeness) {
   std::vector<Task> tasks;
   const target::Target target = target::ParseTarget("x86_64").value();
   for (const int m : {64, 8, 72, 4096}) {
-    tasks.push_back(MakeTask({.text = MatMul(m, 96, 128)}, target, 1, 1).value());
+    tasks.push_back(MakeTask(Given(MatMul(m, 96, 128)), target, 1, 1).value());
     tasks.back().best_decisions = {{"rows", m, {}}};
   }
   tasks[3].best_decisions.clear();  // not measured yet
@@ -561,12 +651,12 @@ TEST(TaskTest, RelativesAreOrderedByLikeness) {
 }
 
 TEST(TaskTest, WhoWonAConfirmationAndWasInNoneSinceIsNotCompared) {
-  Task task = MakeTask({.text = MatMul(64, 96, 128)}, target::ParseTarget("x86_64").value(), 1, 1).value();
+  Task task = MakeTask(Given(MatMul(64, 96, 128)), target::ParseTarget("x86_64").value(), 1, 1).value();
   task.best_schedule = "b";
   std::vector<PastTrial> past;
   const auto add = [&](const std::string& batch, int64_t at, std::map<std::string, double> seconds) {
     for (const auto& [schedule, time] : seconds) {
-      past.push_back({schedule, "", true, {{time}, 1, {}}, batch, absl::FromUnixSeconds(at)});
+      past.push_back({schedule, "", true, {{time, time, time, time}, 1, {}}, batch, absl::FromUnixSeconds(at)});
     }
   };
   const auto not_compared = [&](int64_t now) {
@@ -587,6 +677,35 @@ TEST(TaskTest, WhoWonAConfirmationAndWasInNoneSinceIsNotCompared) {
   past.pop_back();
   add("both", 60, {{standard, 8}, {"b", 5}, {"a", 6}});
   EXPECT_THAT(not_compared(100), ::testing::IsEmpty());
+}
+
+TEST(TaskTest, TimesOfOtherDaysAreBroughtToTheSpeedOfTheConfirmation) {
+  std::vector<PastTrial> past;
+  const auto add = [&](const std::string& batch, int64_t at, bool confirmed, std::map<std::string, double> seconds) {
+    for (const auto& [schedule, time] : seconds) {
+      past.push_back({schedule, "", confirmed, {{time}, 1, {}}, batch, absl::FromUnixSeconds(at)});
+    }
+  };
+  add("first", 10, false, {{"default", 2}, {"winner", 1}, {"b", 1.5}});
+  add("alone", 20, false, {{"c", 4}});
+  add("slower day", 1000, true, {{"default", 2.6}, {"winner", 1.3}});
+  add("the same day", 1010, false, {{"winner", 1.3}, {"d", 1.2}});
+  add("disturbed", 1020, false, {{"winner", 13}, {"e", 1.5}});
+  add("", 1030, false, {{"f", 3}});
+  past.push_back({"b", "", false, {{}, 0, Failure{records::FailureKind::kLostDevice, ""}}, "first", {}});
+  BringToOneSpeed(past, "winner");
+  std::map<std::string, double> seconds;  // by batch and schedule
+  for (const PastTrial& trial : past) {
+    if (!trial.outcome.failure.has_value()) seconds[trial.batch + ": " + trial.schedule] = *SecondsOf(trial.outcome);
+  }
+  EXPECT_NEAR(seconds["first: default"], 2.6, 1e-9);
+  EXPECT_NEAR(seconds["first: winner"], 1.3, 1e-9);
+  EXPECT_NEAR(seconds["first: b"], 1.95, 1e-9);
+  EXPECT_NEAR(seconds["alone: c"], 5.2, 1e-9);
+  EXPECT_EQ(seconds["slower day: winner"], 1.3) << "what decides is not touched";
+  EXPECT_NEAR(seconds["the same day: d"], 1.2, 1e-9);
+  EXPECT_NEAR(seconds["disturbed: e"], 1.2, 1e-9) << "no visit is trusted to be so much slower than the one before";
+  EXPECT_EQ(seconds[": f"], 3);
 }
 
 TEST(TaskTest, RepeatsTakenInTurnsCountWhereThereAreAny) {
