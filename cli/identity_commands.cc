@@ -29,7 +29,7 @@ using nlohmann::ordered_json;
 
 struct IdentityOptions {
   TrackerOptions tracker;
-  std::string role, name, expires = "1h", id, token, dir;
+  std::string role, name, expires = "1h", id, token, token_file, dir;
   std::vector<std::string> hosts;
   int uses = 1, limit = 100;
   bool json = false;
@@ -73,8 +73,9 @@ absl::Status Issue(IdentityOptions& options) {
 }
 
 absl::Status Join(IdentityOptions& options) {
-  absl::StatusOr<pki::Token> token = pki::ParseToken(options.token);
-  if (!token.ok()) return UsageError(std::string(token.status().message()));
+  absl::StatusOr<pki::Token> token = pki::TakeToken(options.token, options.token_file);
+  if (absl::IsInvalidArgument(token.status())) return UsageError(std::string(token.status().message()));
+  HONE_RETURN_IF_ERROR(token.status());
   std::filesystem::path folder = options.tracker.identity;
   if (folder.empty()) {
     HONE_ASSIGN_OR_RETURN(folder, pki::DefaultFolder(token->role));
@@ -142,7 +143,8 @@ absl::Status CreateToken(IdentityOptions& options) {
     return PrintJson({{"token", text}, {"id", created.token().id()}, {"tracker", options.tracker.address}});
   const char* command = *role == Role::kAgent ? "hone-agent join" : "hone join";
   return PrintText(
-      fmt::format("token {}, good until {}, shown only now; on the machine that shall join:\n{} {} --token {}\n",
+      fmt::format("token {}, good until {}, shown only now; on the machine that shall join:\n{} {} --token-file -\n"
+                  "and then, as its input:\n{}\n",
                   created.token().id(), TimeText(created.token().expires()), command, options.tracker.address, text));
 }
 
@@ -277,7 +279,10 @@ void AddIdentityCommands(CLI::App& app, absl::Status* result) {
   auto options = std::make_shared<IdentityOptions>();
   CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, with a token of one of its admins");
   join->add_option("tracker", options->tracker.address, "HOST:PORT of the tracker")->required();
-  join->add_option("--token", options->token, "what hone token create printed")->required();
+  join->add_option("--token-file", options->token_file,
+                   "file with what hone token create printed; - is standard input");
+  join->add_option("--token", options->token, "the same itself, which other users of this machine can read meanwhile")
+      ->envname("HONE_TOKEN");
   join->add_option("--name", options->name, "unique in the farm (default: made of the user's name, or of the host's)");
   join->add_option("--identity", options->tracker.identity, "folder for it (default: ~/.config/hone/user, or tuner)");
   join->callback([options, result] { *result = Join(*options); });

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -35,8 +36,9 @@ class Findings {
 
 absl::Status CheckText(const std::string& text, const std::string& digest) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(text));
+  if (Sha256Hex(text) != digest) return absl::DataLossError("its text has another digest");
   if (ir::WorkloadDigest(workload) == digest) return absl::OkStatus();
-  return absl::DataLossError("its text has another digest");
+  return absl::DataLossError("its text is not the canonical one");
 }
 
 absl::Status CheckSchedule(const std::string& workload_text, const records::Record& record) {
@@ -47,23 +49,31 @@ absl::Status CheckSchedule(const std::string& workload_text, const records::Reco
   return passes::Lower(state, target, "kernel").status();
 }
 
-absl::Status CheckWinners(const records::Store& store, Findings& findings) {
+// Those whose text is what their digest says.
+absl::StatusOr<std::set<std::string>> GoodWorkloads(const records::Store& store, const std::set<std::string>& digests,
+                                                    Findings& findings) {
+  std::set<std::string> good;
+  for (const std::string& digest : digests) {
+    HONE_ASSIGN_OR_RETURN(const std::string text, store.WorkloadText(digest));
+    const absl::Status status = CheckText(text, digest);
+    if (status.ok()) {
+      good.insert(digest);
+    } else {
+      findings.Add(findings.wrong_workloads, fmt::format("workload {:.12}: {}", digest, std::string(status.message())));
+    }
+  }
+  findings.workloads = static_cast<int64_t>(digests.size());
+  return good;
+}
+
+absl::Status CheckWinners(const records::Store& store, const std::set<std::string>& good, Findings& findings) {
   HONE_ASSIGN_OR_RETURN(const std::vector<records::BestRecord> winners, store.AllBest({}));
-  std::set<std::string> seen, good;
   for (const records::BestRecord& best : winners) {
     const records::Record& record = best.stored.record;
     const std::string& digest = record.key.workload_digest;
-    HONE_ASSIGN_OR_RETURN(const std::string text, store.WorkloadText(digest));
-    if (seen.insert(digest).second) {
-      const absl::Status status = CheckText(text, digest);
-      if (status.ok()) good.insert(digest);
-      if (!status.ok()) {
-        findings.Add(findings.wrong_workloads,
-                     fmt::format("workload {:.12}: {}", digest, std::string(status.message())));
-      }
-    }
     ++findings.winners;
     if (!good.contains(digest)) continue;
+    HONE_ASSIGN_OR_RETURN(const std::string text, store.WorkloadText(digest));
     const absl::Status status = CheckSchedule(text, record);
     if (status.ok()) continue;
     findings.Add(findings.schedules_not_applying,
@@ -71,7 +81,6 @@ absl::Status CheckWinners(const records::Store& store, Findings& findings) {
                              "with {}): {}",
                              best.stored.row, digest, record.key.compiler_version, std::string(status.message())));
   }
-  findings.workloads = static_cast<int64_t>(seen.size());
   return absl::OkStatus();
 }
 
@@ -81,13 +90,16 @@ absl::Status RunVerify(const RecordsOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto store, options.source.OpenFile(records::OpenMode::kReadOnly));
   HONE_RETURN_IF_ERROR(store->CheckIntegrity());
   Findings findings;
+  std::set<std::string> digests;
   HONE_RETURN_IF_ERROR(store->EveryRow([&](const absl::StatusOr<records::StoredRecord>& row) {
     ++findings.rows;
     absl::Status status = row.status();
+    if (row.ok() && !row->record.key.workload_digest.empty()) digests.insert(row->record.key.workload_digest);
     if (row.ok()) status = Annotate(records::Validate(row->record), fmt::format("row {}", row->row));
     if (!status.ok()) findings.Add(findings.unreadable_rows, std::string(status.message()));
   }));
-  HONE_RETURN_IF_ERROR(CheckWinners(*store, findings));
+  HONE_ASSIGN_OR_RETURN(const std::set<std::string> good, GoodWorkloads(*store, digests, findings));
+  HONE_RETURN_IF_ERROR(CheckWinners(*store, good, findings));
   if (options.json) {
     HONE_RETURN_IF_ERROR(PrintJson({{"rows", findings.rows},
                                     {"unreadable_rows", findings.unreadable_rows},
@@ -97,11 +109,11 @@ absl::Status RunVerify(const RecordsOptions& options) {
                                     {"schedules_not_applying", findings.schedules_not_applying},
                                     {"first", findings.first}}));
   } else {
-    HONE_RETURN_IF_ERROR(
-        PrintText(fmt::format("{}: its pages are whole; {} rows, {} of them unreadable; {} winners of {} workloads, {} "
-                              "workloads with a wrong text, {} schedules that do not apply\n",
-                              store->path().string(), findings.rows, findings.unreadable_rows, findings.winners,
-                              findings.workloads, findings.wrong_workloads, findings.schedules_not_applying)));
+    HONE_RETURN_IF_ERROR(PrintText(
+        fmt::format("{}: its pages are whole; {} rows, {} of them unreadable; {} workloads, {} of them with a "
+                    "wrong text; {} winners, {} of them with a schedule that does not apply\n",
+                    store->path().string(), findings.rows, findings.unreadable_rows, findings.workloads,
+                    findings.wrong_workloads, findings.winners, findings.schedules_not_applying)));
   }
   if (findings.first.empty()) return absl::OkStatus();
   std::string message = "the records have faults; what cannot be read or applied is passed over by every command:";

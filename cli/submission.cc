@@ -59,10 +59,12 @@ absl::Status SetEnd(const SearchOptions& search, v1::JobSpec& spec) {
   }
   if (!search.time.empty()) {
     absl::Duration time;
-    if (!absl::ParseDuration(search.time, &time) || time <= absl::ZeroDuration() || time == absl::InfiniteDuration()) {
+    if (!absl::ParseDuration(search.time, &time) || time < absl::Nanoseconds(1) || time == absl::InfiniteDuration()) {
       return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", search.time));
     }
-    spec.mutable_time_budget()->set_seconds(absl::ToInt64Seconds(time));
+    absl::Duration rest;
+    spec.mutable_time_budget()->set_seconds(absl::IDivDuration(time, absl::Seconds(1), &rest));
+    spec.mutable_time_budget()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
   }
   return absl::OkStatus();
 }

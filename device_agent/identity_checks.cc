@@ -36,7 +36,7 @@ Finding CheckFolder(const std::filesystem::path& folder) {
             fmt::format("{} '{}', in {}", Name(identity->role), identity->name, folder.string()), ""};
   }
   if (absl::IsNotFound(identity.status())) {
-    return {"identity", Verdict::kNote, Text(identity.status()), "hone-agent join HOST:PORT --token TOKEN"};
+    return {"identity", Verdict::kNote, Text(identity.status()), "hone-agent join HOST:PORT --token-file FILE"};
   }
   return {"identity", Verdict::kBad, Text(identity.status()),
           fmt::format("sudo chmod -R go= {0}    # and: sudo chown -R USER {0}, whose it is", folder.string())};

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +101,12 @@ void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> MakeLauncherFolder(const TemporaryFolder& parent) {
+  const std::string folder = parent / "driver";
+  if (chmod(parent.path().c_str(), 0711) == 0 && mkdir(folder.c_str(), 0700) == 0) return folder;
+  return absl::UnavailableError(fmt::format("cannot make {}: {}", folder, std::strerror(errno)));
+}
 
 Launcher::~Launcher() { Stop(); }
 
@@ -225,16 +232,20 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
   StayOnCpus(device.cpus());  // the children of visits, too
-  const std::vector<SandboxLayer> layers = ConfineLauncher(device.sandbox());
-  for (const SandboxLayer& layer : layers) {
+  const absl::StatusOr<std::vector<SandboxLayer>> layers = ConfineLauncher(device.sandbox());
+  if (!layers.ok()) {
+    spdlog::error("no launcher of {}: {}", device.id(), std::string(layers.status().message()));
+    return 1;
+  }
+  for (const SandboxLayer& layer : *layers) {
     if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);
   }
-  if (!SendMessage(channel, ToProto(layers))) return 1;
+  if (!SendMessage(channel, ToProto(*layers))) return 1;
   Visitor::Options options;
   // Half of the machine for one child: a kernel that eats memory fails before the machine does.
   options.memory_limit = MachineBytes() / 2;
   options.cache_bytes = options.memory_limit / 8;
-  options.filters_calls = Holds(layers, Layer::kSystemCalls);
+  options.filters_calls = Holds(*layers, Layer::kSystemCalls);
   const auto holding = [&](HostLock::Mode mode, const auto& work) {
     std::optional<ScopedHostLock> held;
     if (lock.ok()) held.emplace(*lock, mode);

@@ -19,12 +19,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/temporary_folder.h"
 #include "device_agent/control_group.h"
 #include "device_agent/device.h"
 #include "hone/v1/agent.pb.h"
 #include "hone/v1/measure.pb.h"
 
 namespace hone::agent {
+
+// Makes the folder for Launcher::Options, in one that stays the agent's own and that others can only pass through. A
+// launcher that root starts gives it to another user, who could rename it, and put a link there, if it lay in /tmp.
+absl::StatusOr<std::string> MakeLauncherFolder(const TemporaryFolder& parent);
 
 // For one thread at a time.
 class Launcher {

@@ -58,10 +58,10 @@ struct Options {
   std::string tracker, name, target;
   std::vector<std::string> devices = {"cpu"}, labels;
   int threads = 0;
-  std::string identity;  // a folder (pki/identity_folder.h)
-  std::string token;     // to join with
-  std::string user;      // of the service
-  std::string outbox;    // a folder (outbox.h)
+  std::string identity;           // a folder (pki/identity_folder.h)
+  std::string token, token_file;  // to join with: one of them
+  std::string user;               // of the service
+  std::string outbox;             // a folder (outbox.h)
   SandboxLevel required = SandboxLevel::kNone;
   bool die_with_parent = false, json = false;
   std::string launcher_folder;
@@ -105,6 +105,7 @@ class OwnDevice {
                                                            const absl::StatusOr<ControlGroups>& groups) {
     HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
     HONE_ASSIGN_OR_RETURN(TemporaryFolder visits_folder, TemporaryFolder::Create());
+    HONE_ASSIGN_OR_RETURN(const std::string launcher_folder, MakeLauncherFolder(visits_folder));
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, MakeDevice(text, folder.path()));
     v1::DeviceState state;
     state.set_device_id(device->id());
@@ -120,8 +121,8 @@ class OwnDevice {
       (*state.mutable_labels())[label.name] = label.value;
     }
     *state.mutable_self_test() = CheckedAlone(*device, state.threads(), nullptr);
-    std::unique_ptr<OwnDevice> own(
-        new OwnDevice(text, std::move(folder), std::move(visits_folder), std::move(device), std::move(state), groups));
+    std::unique_ptr<OwnDevice> own(new OwnDevice(text, std::move(folder), std::move(visits_folder), launcher_folder,
+                                                 std::move(device), std::move(state), groups));
     HONE_RETURN_IF_ERROR(own->WallIn(options.required));
     own->golden_ = GoldenBatch(fingerprint.architecture);
     return own;
@@ -145,13 +146,14 @@ class OwnDevice {
 
  private:
   OwnDevice(const std::string& text, TemporaryFolder folder, TemporaryFolder visits_folder,
-            std::unique_ptr<Device> device, v1::DeviceState state, const absl::StatusOr<ControlGroups>& groups)
+            const std::string& launcher_folder, std::unique_ptr<Device> device, v1::DeviceState state,
+            const absl::StatusOr<ControlGroups>& groups)
       : folder_(std::move(folder)),
         visits_folder_(std::move(visits_folder)),
         device_(std::move(device)),
         state_(std::move(state)),
         launcher_({.device = text,
-                   .folder = visits_folder_.path(),
+                   .folder = launcher_folder,
                    .sensors = [this] { return device_->ReadSensors(); },
                    .peak_gflops = state_.self_test().peak_gflops(),
                    .groups = &groups}) {}
@@ -228,7 +230,7 @@ absl::StatusOr<std::string> JoinAs(pki::Token token, const Options& options) {
 
 // The labels are checked here too: what is wrong with them must not be found at the first start.
 absl::Status Join(Options options) {
-  HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ParseToken(options.token));
+  HONE_ASSIGN_OR_RETURN(pki::Token token, pki::TakeToken(options.token, options.token_file));
   for (const std::string& label : options.labels) HONE_RETURN_IF_ERROR(ParseLabel(label).status());
   if (token.role != Role::kAgent) {
     return absl::InvalidArgumentError(
@@ -354,7 +356,10 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
   app.add_option("--launcher-cancel", options.launcher_cancel)->group("");
   CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, once; then hone-agent needs no flags");
   join->add_option("tracker", options.tracker, "HOST:PORT of the tracker")->required();
-  join->add_option("--token", options.token, "what hone token create --role agent printed")->required();
+  join->add_option("--token-file", options.token_file,
+                   "file with what hone token create --role agent printed; - is standard input");
+  join->add_option("--token", options.token, "the same itself, which other users of this machine can read meanwhile")
+      ->envname("HONE_TOKEN");
   join->fallthrough();  // to --name, --label and --identity
   CLI::App* doctor =
       app.add_subcommand("doctor", "say what spoils timings or security on this machine, and what mends it");

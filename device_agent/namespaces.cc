@@ -10,12 +10,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "base/resource_limit.h"
 #include "base/status.h"
@@ -31,20 +33,41 @@ constexpr uint64_t kMostUserTasks = 4096;  // threads and processes of the own u
 
 std::string Because() { return strerror(errno); }
 
-bool Become(uid_t user, const SandboxPolicy& policy) {
-  for (const std::string& folder : policy.writable) {
-    if (chown(folder.c_str(), user, user) != 0) return false;
+// The writable folders, open: each root's, as the agent made it, or a user's to whom a launcher of the agent gave it
+// before (`own`, or nobody). Its name alone says nothing: a kernel of that user may have put a link there.
+absl::StatusOr<std::vector<int>> OpenWritable(const SandboxPolicy& policy, uid_t own) {
+  std::vector<int> folders;
+  const auto refused = [](const std::string& path, const std::string& why) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} is not the folder that the agent made for its driver ({}); see who put it there, and start the agent again",
+        path, why));
+  };
+  for (const std::string& path : policy.writable) {
+    folders.push_back(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat about{};
+    if (folders.back() < 0 || fstat(folders.back(), &about) != 0) return refused(path, Because());
+    if (about.st_uid != 0 && about.st_uid != own && about.st_uid != kNobody) {
+      return refused(path, fmt::format("it belongs to user {}", about.st_uid));
+    }
+  }
+  return folders;
+}
+
+bool Become(uid_t user, const std::vector<int>& folders) {
+  for (const int folder : folders) {
+    if (fchown(folder, user, user) != 0) return false;
   }
   return setgroups(0, nullptr) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0;
 }
 
 // Of a launcher that root started; `agent`: its process, whose launchers share a user. A container may have few users.
-SandboxLayer LeaveRoot(const SandboxPolicy& policy, pid_t agent) {
+absl::StatusOr<SandboxLayer> LeaveRoot(const SandboxPolicy& policy, pid_t agent) {
   const auto own = kFirstOwnUser + static_cast<uid_t>(agent);
-  if (Become(own, policy) || Become(kNobody, policy)) {
-    return {Layer::kOwnUser, true, fmt::format("user {}", getuid())};
-  }
-  return {Layer::kOwnUser, false, Because()};
+  HONE_ASSIGN_OR_RETURN(const std::vector<int> folders, OpenWritable(policy, own));
+  const bool left = Become(own, folders) || Become(kNobody, folders);
+  SandboxLayer layer{Layer::kOwnUser, left, left ? fmt::format("user {}", getuid()) : Because()};
+  for (const int folder : folders) close(folder);
+  return layer;
 }
 
 void WriteText(const char* path, const std::string& text) {
@@ -145,7 +168,7 @@ void EndWith(pid_t parent) {
   if (getppid() != parent) _exit(1);  // it died before the line above
 }
 
-void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers) {
+absl::Status EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers) {
   const bool root = geteuid() == 0;
   const pid_t agent = getppid();
   SandboxLayer user{Layer::kOwnUser, false, "the agent's own user: only root can take another"};
@@ -153,7 +176,9 @@ void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layer
   const bool unaided = network.holds;
   bool own_tasks = root;
   if (!unaided) {
-    if (root) user = LeaveRoot(policy, agent);
+    if (root) {
+      HONE_ASSIGN_OR_RETURN(user, LeaveRoot(policy, agent));
+    }
     own_tasks |= EnterUserNamespace();
     network = Enter(Layer::kNetwork, CLONE_NEWNET);
   }
@@ -173,7 +198,9 @@ void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layer
       files = {Layer::kFiles, false, std::string(entered.message())};
     }
   }
-  if (root && unaided) user = LeaveRoot(policy, agent);
+  if (root && unaided) {
+    HONE_ASSIGN_OR_RETURN(user, LeaveRoot(policy, agent));
+  }
   DropCapabilities();
   const bool bare = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !HasCapabilities();
   if (own_tasks) LimitResource(RLIMIT_NPROC, kMostUserTasks);
@@ -186,6 +213,7 @@ void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layer
   }
   const SandboxLayer privileges{Layer::kNoPrivileges, bare, bare ? "" : "capabilities are left"};
   layers.insert(layers.end(), {privileges, user, processes, network, ipc, files});
+  return absl::OkStatus();
 }
 
 }  // namespace hone::agent

@@ -10,14 +10,16 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "device_agent/sandbox.h"
 
 namespace hone::agent {
 
 // For a process with one thread. Where there is a namespace of processes, returns in a new process, the first of it;
 // the old one closes its files, waits for the new one's end, and ends likewise. Files that are open stay open in the
-// new one. Either ends when the process that started this one does.
-void EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers);
+// new one. Either ends when the process that started this one does. An error where root would give a folder of the
+// policy to the new user and it is not what the agent made: then nothing may be measured.
+absl::Status EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers);
 
 // From now on the system kills this process when `parent`, which forked it, ends; ends it here if that has happened.
 // Who forks takes its own number before it does: a child that asks for its parent's may be an orphan already.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/resource_limit.h"
+#include "base/status.h"
 #include "device_agent/landlock.h"
 #include "device_agent/namespaces.h"
 
@@ -131,9 +132,9 @@ SandboxLayer TrySystemCalls(const SandboxPolicy& policy) {
   return {Layer::kSystemCalls, true, WEXITSTATUS(status) == kNamed ? "" : "without a listener"};
 }
 
-std::vector<SandboxLayer> ConfineLauncher(const SandboxPolicy& policy) {
+absl::StatusOr<std::vector<SandboxLayer>> ConfineLauncher(const SandboxPolicy& policy) {
   std::vector<SandboxLayer> layers;
-  EnterOwnWorld(policy, layers);
+  HONE_RETURN_IF_ERROR(EnterOwnWorld(policy, layers));
   // Its children are not there yet: each restricts itself to its own part.
   const absl::StatusOr<int> landlock = RestrictWithLandlock(WithProc(policy, "/proc"));
   layers.push_back({Layer::kLandlock, landlock.ok(),

@@ -75,8 +75,8 @@ std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level)
 // shows only then.
 SandboxLayer TrySystemCalls(const SandboxPolicy& policy);
 
-// For the launcher, a process with one thread. May return in another process: see EnterOwnWorld.
-std::vector<SandboxLayer> ConfineLauncher(const SandboxPolicy& policy);
+// For the launcher, a process with one thread. May return in another process, or an error: see EnterOwnWorld.
+absl::StatusOr<std::vector<SandboxLayer>> ConfineLauncher(const SandboxPolicy& policy);
 
 struct ChildLimits {
   int64_t memory_bytes = 0;  // address space; 0 for no limit

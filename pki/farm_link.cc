@@ -21,7 +21,7 @@ constexpr absl::Duration kConnectSlice = absl::Milliseconds(200);  // between tw
 
 std::string HowToReplace(const FarmIdentity& identity) {
   return fmt::format(
-      "remove that file and join with a new token of an admin (hone{} join HOST:PORT --token TOKEN), or, where "
+      "remove that file and join with a new token of an admin (hone{} join HOST:PORT --token-file FILE), or, where "
       "certificates come from elsewhere, put a new one there (docs/howto/give-a-farm-certificates.md)",
       identity.role == Role::kAgent ? "-agent" : "");
 }

@@ -2,11 +2,15 @@
 
 #include <openssl/rand.h>
 
+#include <algorithm>
+#include <iostream>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "pki/identity_folder.h"
 
 namespace hone::pki {
 namespace {
@@ -31,6 +35,22 @@ absl::StatusOr<Token> ParseToken(std::string_view text) {
   }
   return absl::InvalidArgumentError(
       "this is not the whole of a token, which is ROLE.SECRET.FINGERPRINT; `hone token create` prints one");
+}
+
+absl::StatusOr<Token> TakeToken(const std::string& given, const std::string& file) {
+  std::string token = given;
+  if (file == "-") {
+    std::getline(std::cin, token);
+  } else if (!file.empty()) {
+    HONE_ASSIGN_OR_RETURN(token, ReadFile(file));
+    token.erase(std::find(token.begin(), token.end(), '\n'), token.end());
+  } else if (given.empty()) {
+    return absl::InvalidArgumentError(
+        "which token? give a file that has it with --token-file (- is standard input), or set HONE_TOKEN; `hone token "
+        "create` prints one");
+  }
+  absl::StripAsciiWhitespace(&token);
+  return ParseToken(token);
 }
 
 std::string RandomSecret() {

@@ -26,6 +26,11 @@ std::string Print(const Token& token);
 // kInvalidArgument: it is not one; most likely a part is missing.
 absl::StatusOr<Token> ParseToken(std::string_view text);
 
+// Of whoever joins: the first line of `file` ("-": of standard input), else `given`. What is given on a command line
+// every user of the machine can read while the program runs, and a shell keeps it.
+// kInvalidArgument: neither, or it is no token. Else as ReadFile in identity_folder.h.
+absl::StatusOr<Token> TakeToken(const std::string& given, const std::string& file);
+
 std::string RandomSecret();
 
 }  // namespace hone::pki

@@ -79,7 +79,7 @@ struct Record {
 
   std::string environment;  // words "name=value" about the device when it was measured; may be empty
   std::string measured_by;  // who: the agent's name
-  Instant measured_at{};    // when, by the measuring machine's clock
+  Instant measured_at{};    // when, by the clock of the tracker that was told of it
   uint64_t seed = 0;        // of the search that proposed the candidate
 
   bool operator==(const Record&) const = default;

@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/median.h"
 #include "base/status.h"
 #include "fmt/format.h"
@@ -127,50 +128,53 @@ absl::StatusOr<StoredRecord> ReadRow(const Statement& statement) {
 
 absl::StatusOr<RowWriter> RowWriter::Prepare(const Connection& connection) {
   HONE_ASSIGN_OR_RETURN(Statement seen, connection.Prepare("SELECT 1 FROM measurements WHERE measurement = ?1"));
-  HONE_ASSIGN_OR_RETURN(Statement add_workload,
+  HONE_ASSIGN_OR_RETURN(Statement put_workload,
                         connection.Prepare("INSERT INTO workloads (digest, operator, flops, text) VALUES "
-                                           "(?1, ?2, ?3, ?4) ON CONFLICT (digest) DO NOTHING"));
+                                           "(?1, ?2, ?3, ?4) ON CONFLICT (digest) DO UPDATE SET "
+                                           "operator = ?2, flops = ?3, text = ?4"));
   HONE_ASSIGN_OR_RETURN(Statement find_workload,
                         connection.Prepare("SELECT id, ?2 = '' OR text = ?2 FROM workloads WHERE digest = ?1"));
   HONE_ASSIGN_OR_RETURN(Statement add_text, connection.Prepare("INSERT INTO texts (text) VALUES (?1)"));
   HONE_ASSIGN_OR_RETURN(Statement find_text, connection.Prepare("SELECT id FROM texts WHERE text = ?1"));
   HONE_ASSIGN_OR_RETURN(Statement insert, connection.Prepare(InsertSql()));
-  return RowWriter(&connection, {std::move(seen), std::move(add_workload), std::move(find_workload),
+  return RowWriter(&connection, {std::move(seen), std::move(put_workload), std::move(find_workload),
                                  std::move(add_text), std::move(find_text), std::move(insert)});
 }
 
 absl::StatusOr<int64_t> RowWriter::WorkloadId(const Record& record) {
   const std::string& digest = record.key.workload_digest;
-  use_.find_workload.Reset();
-  use_.find_workload.Bind(1, digest);
-  use_.find_workload.Bind(2, record.workload_text);
-  HONE_ASSIGN_OR_RETURN(bool found, use_.find_workload.Step());
-  if (!found) {
-    if (record.workload_text.empty()) {
-      return absl::FailedPreconditionError(
-          fmt::format("workload {} is not stored yet, and the record brings no workload text; send the text with the "
-                      "first record of a workload",
-                      digest));
-    }
-    use_.add_workload.Reset();
-    use_.add_workload.Bind(1, digest);
-    use_.add_workload.Bind(2, record.operator_label);
-    use_.add_workload.Bind(3, record.flops);
-    use_.add_workload.Bind(4, record.workload_text);
-    HONE_RETURN_IF_ERROR(use_.add_workload.Run());
+  const auto find = [&] {
     use_.find_workload.Reset();
     use_.find_workload.Bind(1, digest);
     use_.find_workload.Bind(2, record.workload_text);
-    HONE_ASSIGN_OR_RETURN(found, use_.find_workload.Step());
+    return use_.find_workload.Step();
+  };
+  HONE_ASSIGN_OR_RETURN(bool found, find());
+  if (!found && record.workload_text.empty()) {
+    return absl::FailedPreconditionError(
+        fmt::format("workload {} is not stored yet, and the record brings no workload text; send the text with the "
+                    "first record of a workload",
+                    digest));
+  }
+  if (!found || use_.find_workload.Int(1) == 0) {
+    // Of two texts at most one has this digest, and that one stays, whichever came first.
+    if (found && Sha256Hex(record.workload_text) != digest) {
+      use_.find_workload.Reset();
+      return absl::FailedPreconditionError(
+          fmt::format("workload {} is stored with another text, and that of the record has another digest", digest));
+    }
+    use_.find_workload.Reset();
+    use_.put_workload.Reset();
+    use_.put_workload.Bind(1, digest);
+    use_.put_workload.Bind(2, record.operator_label);
+    use_.put_workload.Bind(3, record.flops);
+    use_.put_workload.Bind(4, record.workload_text);
+    HONE_RETURN_IF_ERROR(use_.put_workload.Run());
+    HONE_ASSIGN_OR_RETURN(found, find());
     HONE_CHECK(found);
   }
   const int64_t id = use_.find_workload.Int(0);
-  const bool same_text = use_.find_workload.Int(1) != 0;
   use_.find_workload.Reset();
-  if (!same_text) {
-    return absl::FailedPreconditionError(fmt::format(
-        "workload {} is stored with another text: one of the two digests was not made from its text", digest));
-  }
   return id;
 }
 

@@ -38,7 +38,7 @@ class RowWriter {
 
  private:
   struct Statements {
-    Statement seen, add_workload, find_workload, add_text, find_text, insert;
+    Statement seen, put_workload, find_workload, add_text, find_text, insert;
   };
   RowWriter(const Connection* connection, Statements statements)
       : connection_(connection), use_(std::move(statements)) {}

@@ -1,6 +1,9 @@
 #include "tracker/audit_log.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
+
+#include <string_view>
 
 #include "base/status.h"
 #include "records/record.h"
@@ -22,6 +25,19 @@ absl::StatusOr<int64_t> UpgradeAudit(const records::Connection& connection, int6
 
 constexpr int kRefusalsPerMinute = 10;
 constexpr size_t kLongestText = 300;
+// Who belongs to the farm, and what those did who decide that.
+constexpr std::string_view kWeighty =
+    "(result = 'ok' AND (role = 'admin' OR method IN ('JoinService/Join', 'IdentityService/RevokeIdentity')))";
+
+// Of the acts of one sort, those before the newest ones.
+absl::Status ForgetOld(const records::Connection& connection, std::string_view sort, int64_t kept) {
+  HONE_ASSIGN_OR_RETURN(records::Statement forget,
+                        connection.Prepare(fmt::format("DELETE FROM acts WHERE {0} AND number <= (SELECT number FROM "
+                                                       "acts WHERE {0} ORDER BY number DESC LIMIT 1 OFFSET ?)",
+                                                       sort)));
+  forget.Bind(1, kept);
+  return forget.Run();
+}
 
 }  // namespace
 
@@ -58,7 +74,7 @@ void AuditLog::Add(const Act& act, const absl::Status& result, absl::Time now) {
   }
 }
 
-absl::Status AuditLog::Insert(const Act& act, const absl::Status& result, absl::Time now) const {
+absl::Status AuditLog::Insert(const Act& act, const absl::Status& result, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(records::Transaction transaction, records::Transaction::Begin(connection_));
   HONE_ASSIGN_OR_RETURN(
       records::Statement insert,
@@ -70,10 +86,12 @@ absl::Status AuditLog::Insert(const Act& act, const absl::Status& result, absl::
     insert.Bind(index++, records::CleanText(*text, kLongestText));
   }
   HONE_RETURN_IF_ERROR(insert.Run());
-  HONE_ASSIGN_OR_RETURN(records::Statement forget,
-                        connection_.Prepare("DELETE FROM acts WHERE number <= (SELECT max(number) FROM acts) - ?"));
-  forget.Bind(1, kept_);
-  HONE_RETURN_IF_ERROR(forget.Run());
+  // Which looks at all of them, so not every time.
+  if (++since_forgotten_ > kept_ / 100) {
+    HONE_RETURN_IF_ERROR(ForgetOld(connection_, kWeighty, kept_));
+    HONE_RETURN_IF_ERROR(ForgetOld(connection_, fmt::format("NOT {}", kWeighty), kept_));
+    since_forgotten_ = 0;
+  }
   return transaction.Commit();
 }
 

@@ -13,6 +13,7 @@
 #include "google/protobuf/timestamp.pb.h"
 #include "records/columns.h"
 #include "records/message/failure_kind.h"
+#include "records/winner.h"
 #include "tracker/queue/jobs.h"
 
 namespace hone::tracker {
@@ -72,7 +73,7 @@ struct Reader {
     if (!given()) return;
     google::protobuf::Timestamp time;
     time.CopyFrom(reflection().GetMessage(message, field));
-    value = records::Instant(std::chrono::milliseconds(time.seconds() * 1000 + time.nanos() / 1'000'000));
+    value = records::Instant(std::chrono::milliseconds(absl::ToUnixMillis(FromProto(time))));
   }
   void operator()(records::FailureKind&) const {}  // FromProto has it: it may be unknown
 };
@@ -294,7 +295,6 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
   record.mutable_key()->set_device_fingerprint(device.empty() ? "unknown device" : device);
   record.mutable_key()->set_compiler_version(batch.compiler_version());
   record.set_batch_id(farm_id + "/" + recordable.batch_id);
-  record.set_confirmed(batch.final());
   record.set_verified(true);  // what an agent reports as a timing has passed the comparison with the reference
   record.set_tolerance(batch.tolerance().rtol());
   record.set_op(batch.op());
@@ -311,6 +311,9 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
     record.set_schedule(candidate->schedule());
     record.set_decisions(candidate->decisions());
     record.set_is_default(candidate->is_default());
+    const v1::Timing& timing = outcome.outcome().timing();  // empty for a failure
+    const auto repeats = static_cast<size_t>(timing.seconds_size());
+    record.set_confirmed(batch.final() && records::TakenInTurns(repeats, timing.first_interleaved()));
     record.clear_predicted_seconds();
     if (candidate->has_predicted_seconds()) record.set_predicted_seconds(candidate->predicted_seconds());
     *record.mutable_outcome() = outcome.outcome();

@@ -202,7 +202,11 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   }
   HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
   spdlog::info("tracker listens on {}, records in {}", listening.address, files.records.string());
-  if (http != nullptr) spdlog::info("dashboard at {}", http->url());
+  if (http != nullptr) {
+    // A key that the file has is not for everybody who reads logs.
+    const std::string& url = http->url();
+    spdlog::info("dashboard at {}", options.http_file.empty() ? url : url.substr(0, url.find('#')));
+  }
   spdlog::info("stopping on signal {}", AwaitSignal(signals, membership.get()));
   if (http != nullptr) http->Stop();
   notifier.reset();

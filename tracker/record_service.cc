@@ -3,36 +3,65 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/record.grpc.pb.h"
 #include "records/message/failure_kind.h"
 #include "tracker/access.h"
 #include "tracker/convert.h"
+#include "tracker/streams.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
 namespace {
 
 constexpr size_t kPageRows = 1000;
+constexpr std::chrono::minutes kClocksDiffer(5);  // by which another clock may be ahead
+
+// That no kernel came of a candidate. This a tuner sees for itself; what kernels do is for agents to say.
+bool NotBuilt(const v1::Outcome& outcome) {
+  if (!outcome.has_failure()) return false;
+  const v1::FailureKind kind = outcome.failure().kind();
+  return kind == v1::FAILURE_KIND_SCHEDULE_ILLEGAL || kind == v1::FAILURE_KIND_COMPILE_ERROR ||
+         kind == v1::FAILURE_KIND_COMPILE_TIMEOUT;
+}
+
+absl::StatusOr<records::Record> RecordToKeep(const v1::Record& record, const std::optional<FarmIdentity>& caller) {
+  const bool of_tuner = caller.has_value() && caller->role == Role::kTuner;
+  if (of_tuner && !NotBuilt(record.outcome())) {
+    return absl::PermissionDeniedError("a tuner may append that a candidate could not be built, and nothing else");
+  }
+  if (of_tuner && !record.workload().empty() && Sha256Hex(record.workload()) != record.key().workload_digest()) {
+    return absl::InvalidArgumentError(
+        fmt::format("the text of workload '{}' has another digest", record.key().workload_digest()));
+  }
+  HONE_ASSIGN_OR_RETURN(records::Record row, FromProto(record));
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  if (of_tuner) {
+    row.measured_by = caller->name;
+    row.measured_at = now;
+  }
+  // What failed speaks against all timings before it, and so must not be of a time to come.
+  row.measured_at = std::min<records::Instant>(row.measured_at, now + kClocksDiffer);
+  return row;
+}
 
 class RecordServiceShell final : public v1::RecordService::Service {
  public:
-  RecordServiceShell(records::Store* store, Callers callers) : store_(store), callers_(callers) {}
+  RecordServiceShell(records::Store* store, Callers callers) : store_(store), callers_(callers) { streams_.Start(); }
 
   grpc::Status Append(grpc::ServerContext* context, const v1::AppendRecordsRequest* request,
                       v1::AppendRecordsResponse* response) override {
     const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     std::vector<records::Record> rows;
     for (const v1::Record& record : request->records()) {
-      // What runs how fast is for agents to say.
-      if (caller.has_value() && caller->role == Role::kTuner && !record.outcome().has_failure()) {
-        return ToGrpc(absl::PermissionDeniedError("a tuner may append failures, and no times"));
-      }
-      auto row = FromProto(record);
+      auto row = RecordToKeep(record, caller);
       if (!row.ok()) return ToGrpc(row.status());
       rows.push_back(*std::move(row));
     }
@@ -65,16 +94,20 @@ class RecordServiceShell final : public v1::RecordService::Service {
   grpc::Status ListBest(grpc::ServerContext* context, const v1::ListBestRequest* request,
                         grpc::ServerWriter<v1::BestRecordResponse>* writer) override {
     const records::Filter filter = FromProto(*request);
-    const Present present = callers_.PresentIn(context);
-    for (std::optional<records::KeyNumbers> next = records::KeyNumbers(); next.has_value() && present();) {
+    const auto stream = OpenStream(context);
+    if (!stream.ok()) return ToGrpc(stream.status());
+    std::optional<records::KeyNumbers> next = records::KeyNumbers();
+    while (next.has_value() && !context->IsCancelled()) {
       const auto page = store_->SomeBest(filter, *next);
       if (!page.ok()) return ToGrpc(page.status());
       for (const records::BestRecord& best : page->best) {
         if (!writer->Write(ToProto(best))) return grpc::Status::CANCELLED;
+        (*stream)->Progress();
       }
+      (*stream)->Progress();
       next = page->next;
     }
-    return StillThere(present);
+    return StillThere(callers_.PresentIn(context));
   }
 
   grpc::Status Query(grpc::ServerContext*, const v1::QueryRecordsRequest* request,
@@ -107,17 +140,22 @@ class RecordServiceShell final : public v1::RecordService::Service {
                       grpc::ServerWriter<v1::Record>* writer) override {
     const auto filter = FromProto(*request);
     if (!filter.ok()) return ToGrpc(filter.status());
-    const Present present = callers_.PresentIn(context);
-    int64_t rows = 0;
+    const auto stream = OpenStream(context);
+    if (!stream.ok()) return ToGrpc(stream.status());
     const absl::Status status = store_->ForEach(*filter, [&](const records::StoredRecord& row) {
-      const bool asks = rows++ % static_cast<int64_t>(kPageRows) == 0;
-      const bool there = (!asks || present()) && writer->Write(ToProto(row));
-      return there ? absl::OkStatus() : absl::CancelledError("");
+      if (!writer->Write(ToProto(row))) return absl::CancelledError("");
+      (*stream)->Progress();
+      return absl::OkStatus();
     });
-    return status.ok() || absl::IsCancelled(status) ? StillThere(present) : ToGrpc(status);
+    return status.ok() || absl::IsCancelled(status) ? StillThere(callers_.PresentIn(context)) : ToGrpc(status);
   }
 
  private:
+  absl::StatusOr<std::unique_ptr<Streams::Stream>> OpenStream(grpc::ServerContext* context) {
+    const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
+    return streams_.Begin(caller.has_value() ? UriOf(*caller) : "", callers_.PresentIn(context),
+                          [context] { context->TryCancel(); });
+  }
   static grpc::Status StillThere(const Present& present) {
     return present() ? grpc::Status::OK
                      : ToGrpc(absl::CancelledError("the caller went away, or its certificate was revoked"));
@@ -125,6 +163,7 @@ class RecordServiceShell final : public v1::RecordService::Service {
 
   records::Store* const store_;
   const Callers callers_;
+  Streams streams_;
 };
 
 }  // namespace

@@ -109,9 +109,13 @@ class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1
     const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     spec.set_submitted_by(caller.has_value() ? caller->name : UserName());
     const absl::Status allowed = CheckPriority(caller, spec.priority());
+    bool changed = false;
     const absl::StatusOr<v1::Job> job =
-        !allowed.ok() ? allowed : Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
-    callers_.Note(*context, "JobService/Submit", job.ok() ? job->id() : spec.name(), job.status());
+        !allowed.ok() ? allowed
+                      : Await<v1::Job>([&](Done<v1::Job> done) { changed = shell_->SubmitJob(spec, std::move(done)); });
+    if (changed || !job.ok()) {
+      callers_.Note(*context, "JobService/Submit", job.ok() ? job->id() : spec.name(), job.status());
+    }
     return Reply(job, response);
   }
   grpc::Status List(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
@@ -128,8 +132,10 @@ class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1
     return reactor;
   }
   grpc::Status Cancel(grpc::ServerContext* context, const v1::CancelJobRequest* request, v1::Job* response) override {
-    const auto job = Await<v1::Job>([&](auto done) { shell_->CancelJob(request->job_id(), std::move(done)); });
-    callers_.Note(*context, "JobService/Cancel", request->job_id(), job.status());
+    bool changed = false;
+    const std::string& id = request->job_id();
+    const auto job = Await<v1::Job>([&](auto done) { changed = shell_->CancelJob(id, std::move(done)); });
+    if (changed || !job.ok()) callers_.Note(*context, "JobService/Cancel", id, job.status());
     return Reply(job, response);
   }
 
@@ -141,9 +147,13 @@ class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1
 class AdminServiceShell final : public v1::AdminService::Service {
  public:
   AdminServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
-  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest* request,
+  grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override {
-    *response = shell_->ListDevices(*request);
+    v1::ListDevicesRequest asked = *request;
+    // Whoever only looks chooses no kind for a job.
+    const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
+    if (caller.has_value() && caller->role != Role::kTuner) asked.clear_for_job_id();
+    *response = shell_->ListDevices(asked);
     return grpc::Status::OK;
   }
   grpc::Status Drain(grpc::ServerContext* context, const v1::DrainRequest* request,

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -46,6 +47,26 @@ void HideEnds(const std::set<std::string>& unstored, v1::Job& job) {
   job.clear_ended();
   job.clear_error();
   job.set_waiting_for("the tracker's disk, to store how the job ended");
+}
+
+// What is said of an ended job to who asked to be told. Its workloads may be many, and a receiver may be away for long.
+v1::Job ForNotice(const v1::Job& job) {
+  v1::Job told;
+  told.set_id(job.id());
+  told.set_state(job.state());
+  told.set_error(job.error());
+  *told.mutable_ended() = job.ended();
+  *told.mutable_notice() = job.notice();
+  told.mutable_spec()->set_group(job.spec().group());
+  told.mutable_spec()->set_name(job.spec().name());
+  told.mutable_spec()->set_target(job.spec().target());
+  told.mutable_spec()->set_notify_url(job.spec().notify_url());
+  const v1::JobProgress& progress = job.progress();
+  v1::JobProgress& reached = *told.mutable_progress();
+  reached.set_trials(progress.trials());
+  if (progress.has_latency_before_seconds()) reached.set_latency_before_seconds(progress.latency_before_seconds());
+  if (progress.has_latency_after_seconds()) reached.set_latency_after_seconds(progress.latency_after_seconds());
+  return told;
 }
 
 void HideEnds(const std::set<std::string>& unstored, v1::ListJobsResponse& response) {
@@ -387,8 +408,17 @@ void Shell::WaitBatch(const v1::WaitBatchRequest& request, Present present, Done
   const bool news = !response.ok() || response->finished_size() > 0 || response->cancelled();
   if (news || until <= Now()) return turn.AnswerBatchWait(std::move(done), std::move(response));
   if (stopping_) return turn.Answer<v1::WaitBatchResponse>(std::move(done), Stopping());
+  // A tuner waits for each of its batches by itself, or for all at once: more calls than batches are none of its work.
+  const auto [oldest, end] = batch_waits_.equal_range(request.lease().job_id());
+  if (std::distance(oldest, end) >= kQuotas.open_batches) {
+    turn.Answer<v1::WaitBatchResponse>(std::move(oldest->second.done), std::move(oldest->second.nothing));
+    batch_waits_.erase(oldest);
+  }
+  v1::WaitBatchRequest waits;  // without what has been acknowledged
+  *waits.mutable_lease() = request.lease();
+  *waits.mutable_batch_ids() = request.batch_ids();
   batch_waits_.emplace(request.lease().job_id(),
-                       HeldBatchWait{request, {}, until, std::move(present), std::move(done)});
+                       HeldBatchWait{std::move(waits), {}, until, std::move(present), std::move(done)});
 }
 
 void Shell::CompleteJob(const v1::CompleteJobRequest& request, Done<v1::CompleteJobResponse> done) {
@@ -401,10 +431,13 @@ void Shell::CompleteJob(const v1::CompleteJobRequest& request, Done<v1::Complete
 
 // --- clients and operators -------------------------------------------------------------------------------------------
 
-void Shell::SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done) {
+bool Shell::SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done) {
   Turn turn(this);
+  const bool known = farm_.jobs().Knows(spec.request_id());
   auto job = farm_.SubmitJob(spec, Now());
+  const bool changed = job.ok() && !known;
   turn.AnswerWhenStored(std::move(done), std::move(job));
+  return changed;
 }
 
 void Shell::GetJob(const std::string& job_id, Done<v1::Job> done) {
@@ -440,17 +473,21 @@ void Shell::WatchJob(const v1::WatchJobRequest& request, Present present, Done<v
                    HeldWatch{request, *std::move(response), until, std::move(present), std::move(done)});
 }
 
-void Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {
+bool Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {
   Turn turn(this);
+  const v1::Job* const before = farm_.jobs().Find(job_id);
+  const bool open = before != nullptr && !JobBook::Ended(*before);
   auto job = farm_.CancelJob(job_id, Now());
+  const bool changed = job.ok() && open;
   turn.AnswerWhenStored(std::move(done), std::move(job));
+  return changed;
 }
 
 std::vector<v1::Job> Shell::JobsToTell() {
   Turn turn(this);  // which forgets the ends that have been stored
   std::vector<v1::Job> jobs;
   for (const v1::Job* job : farm_.jobs().ToTell()) {
-    if (!ends_on_their_way_.contains(job->id())) jobs.push_back(*job);
+    if (!ends_on_their_way_.contains(job->id())) jobs.push_back(ForNotice(*job));
   }
   return jobs;
 }

@@ -1,6 +1,7 @@
 #include "transport/transport.h"
 
 #include <fmt/format.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
@@ -37,7 +38,11 @@ constexpr int kMaxReconnectMs = 10'000;
 constexpr int kHandshakeMs = 10'000;        // to get through TLS: who says nothing does not hold a descriptor for long
 constexpr int kCallsPerConnection = 100;    // at a time; more wait in the client
 constexpr int kIdleConnectionMs = 300'000;  // without a call, after which it is closed; whoever calls again connects
-constexpr unsigned kRereadSeconds = 5;      // how often a server looks whether its certificate was replaced
+// What all connections of a server together have of memory for what is on its way. A tracker may have twice as much
+// (MemoryMax of packaging/tracker): the rest is for what it keeps, and for messages that it has read. When this much is
+// taken, gRPC ends calls that send or get large messages, and their callers try again.
+constexpr size_t kMemoryOfConnections = size_t{2} << 30;
+constexpr unsigned kRereadSeconds = 5;  // how often a server looks whether its certificate was replaced
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -179,6 +184,7 @@ void ConfigureServer(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
+  builder.SetResourceQuota(grpc::ResourceQuota("connections").Resize(kMemoryOfConnections));
   // Two trackers on one port would share the agents at random.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }

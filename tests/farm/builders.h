@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "base/digest.h"
 #include "hone/v1/agent.pb.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/measure.pb.h"
@@ -20,6 +21,13 @@ inline DrawId CountingIds() {
   return [count = 0]() mutable { return fmt::format("{0:08}{0:08}{0:016}", ++count); };
 }
 
+// A tracker reads no text of a workload, but holds it against its digest.
+inline void SetWorkload(v1::WorkloadSpec& workload, const std::string& text) {
+  workload.set_digest(Sha256Hex(text));
+  workload.set_text(text);
+  workload.set_count(1);
+}
+
 inline v1::JobSpec SpecOf(const std::string& name, int priority = 0) {
   v1::JobSpec spec;
   spec.set_request_id("request-" + name);
@@ -28,16 +36,13 @@ inline v1::JobSpec SpecOf(const std::string& name, int priority = 0) {
   spec.set_threads(1);
   spec.set_trials(100);
   spec.set_priority(priority);
-  v1::WorkloadSpec* workload = spec.add_workloads();
-  workload->set_digest("d");
-  workload->set_text("w");
-  workload->set_count(1);
+  SetWorkload(*spec.add_workloads(), "w");
   return spec;
 }
 
 inline v1::Batch BatchOf(int candidates, const std::string& prefix = "c") {
   v1::Batch batch;
-  batch.set_workload_digest("d");
+  batch.set_workload_digest(Sha256Hex("w"));
   batch.set_workload("w");
   batch.set_target("cpu");
   batch.set_compiler_version("1");

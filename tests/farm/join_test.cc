@@ -151,6 +151,27 @@ TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
   EXPECT_THAT(said_, HasSubstr("--label 'rpi,4': write NAME or NAME=VALUE"));
 }
 
+// Where other users of the machine could read it.
+TEST_F(JoinTest, ATokenNeedNotBeOnTheCommandLine) {
+  StartTracker();
+  const std::string file = folder_ / "token";
+  std::ofstream(file) << Token("viewer") << "\n";
+  EXPECT_EQ(Hone({"join", address_, "--token-file", file, "--name", "ann", "--identity", folder_ / "ann"}), 0) << said_;
+  std::ofstream(file) << Token("client") << "\n";
+  const std::string join = fmt::format("{} join {} --token-file - --name bob --identity {} < {}", HONE_BINARY, address_,
+                                       (folder_ / "bob").string(), file);
+  EXPECT_EQ(RunProgram({"/bin/sh", "-c", join}), 0) << said_;
+  setenv("HONE_TOKEN", Token("agent").c_str(), 1);
+  EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--name", "board"}), 0) << said_;
+  unsetenv("HONE_TOKEN");
+  for (const char* name : {"ann", "bob", "board"}) EXPECT_EQ(Identity(name).value("state", ""), "good") << name;
+  EXPECT_EQ(Hone({"join", address_}), 2);
+  EXPECT_THAT(said_, HasSubstr("which token? give a file that has it with --token-file"));
+  EXPECT_EQ(Hone({"token", "create", "--role", "agent"}), 0);
+  EXPECT_THAT(said_, HasSubstr("hone-agent join " + address_ + " --token-file -\n"));
+  EXPECT_THAT(said_, Not(HasSubstr("--token ")));
+}
+
 TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
   StartTracker();
   const std::string token = Token("viewer");

@@ -71,11 +71,13 @@ class FarmProcessTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return job;
   }
-  // As a client and a tuner: a job, leased.
+  // As a client and a tuner: a job for the hand-made kernels, leased.
   void LeaseNewJob(const std::string& name) {
     // Registering takes a slow or instrumented agent longer than a job's lease lasts.
     ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << "no agent has registered";
-    job_ = SubmitJob(tracker::SpecOf(name));
+    v1::JobSpec spec = tracker::SpecOf(name);
+    tracker::SetWorkload(*spec.mutable_workloads(0), agent::HandMadeBatch({}).workload());
+    job_ = SubmitJob(spec);
     grpc::ClientContext lease_context;
     v1::LeaseJobRequest lease;
     lease.set_protocol_version(v1::PROTOCOL_VERSION_1);

@@ -11,7 +11,9 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <vector>
 
+#include "absl/time/clock.h"
 #include "base/identity.h"
 #include "base/temporary_folder.h"
 #include "device_agent/control_group.h"
@@ -397,6 +399,63 @@ TEST_F(FarmTlsTest, OnlyAnAdminsJobGoesBeforeEverybodyElses) {
   EXPECT_EQ(job_.spec().priority(), 1);
 }
 
+// A failure that speaks against every timing until the year 2255.
+v1::Record WrongInTwoCenturies() {
+  v1::Record record;
+  record.set_id("m/1");
+  record.mutable_key()->set_workload_digest(tracker::BatchOf(1).workload_digest());
+  record.set_workload(tracker::BatchOf(1).workload());
+  record.mutable_key()->set_target("cpu");
+  record.mutable_key()->set_device_fingerprint("board");
+  record.mutable_key()->set_compiler_version("1");
+  record.mutable_outcome()->mutable_failure()->set_kind(v1::FAILURE_KIND_WRONG_OUTPUT);
+  record.mutable_time()->set_seconds(9'000'000'000);
+  record.set_measured_by("somebody else");
+  return record;
+}
+
+grpc::StatusCode AppendRecord(const std::shared_ptr<grpc::Channel>& channel, const v1::Record& record) {
+  grpc::ClientContext context;
+  v1::AppendRecordsRequest request;
+  *request.add_records() = record;
+  v1::AppendRecordsResponse response;
+  return v1::RecordService::NewStub(channel)->Append(&context, request, &response).error_code();
+}
+
+std::vector<v1::Record> AllRecords(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  v1::QueryRecordsResponse response;
+  EXPECT_TRUE(v1::RecordService::NewStub(channel)->Query(&context, v1::QueryRecordsRequest(), &response).ok());
+  return {response.records().begin(), response.records().end()};
+}
+
+TEST_F(FarmProcessTest, NothingWasMeasuredAtATimeToCome) {
+  StartTracker();
+  Connect();
+  ASSERT_EQ(AppendRecord(channel_, WrongInTwoCenturies()), grpc::StatusCode::OK);
+  const std::vector<v1::Record> records = AllRecords(channel_);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_LT(records[0].time().seconds(), absl::ToUnixSeconds(absl::Now()) + 3600);
+  EXPECT_EQ(records[0].measured_by(), "somebody else");
+}
+
+TEST_F(FarmTlsTest, ATunerSaysInItsNameWhatCouldNotBeBuiltAndNothingElse) {
+  using enum grpc::StatusCode;
+  const auto channel = OpenChannel(address_, CertificateFor(Role::kTuner, "t")).value();
+  v1::Record record = WrongInTwoCenturies();
+  EXPECT_EQ(AppendRecord(channel, record), PERMISSION_DENIED);
+  record.mutable_outcome()->mutable_failure()->set_kind(v1::FAILURE_KIND_COMPILE_ERROR);
+  record.set_workload("of others");
+  EXPECT_EQ(AppendRecord(channel, record), INVALID_ARGUMENT);
+  EXPECT_TRUE(AllRecords(channel).empty());
+  record.set_workload(tracker::BatchOf(1).workload());
+  EXPECT_EQ(AppendRecord(channel, record), OK);
+  const std::vector<v1::Record> records = AllRecords(channel);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].measured_by(), "t");
+  EXPECT_LT(records[0].time().seconds(), absl::ToUnixSeconds(absl::Now()) + 3600);
+}
+
 TEST_F(FarmTlsTest, ATunerLeasesUnderItsNameAndReportsNoTimes) {
   const auto channel = OpenChannel(address_, CertificateFor(Role::kTuner, "t")).value();
   const auto lease_as = [&](const std::string& tuner_id) {
@@ -449,7 +508,6 @@ TEST_F(FarmProcessTest, OpenClMeasuresBesideTheCpu) {
   LeaseNewJob("a");
   v1::Batch on_cpu = HandMadeBatch({"good", "wrong"});
   v1::Batch on_opencl = HandMadeBatch({"good", "wrong", "two_launches", "packed_double", "hang"});
-  on_opencl.set_workload_digest("opencl");
   on_opencl.set_artifact(agent::kOpenClKernels);
   on_opencl.mutable_requirements()->set_architecture("opencl");
   on_opencl.mutable_policy()->set_timeout_seconds(3);  // drivers build at the first call

@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 
 std::string MatMul(int columns) {
   return fmt::format(
-      "workload \"matmul\"\ninput x: f32[64,128] in [-1, 1]\nconst w: f32[128,{0}] in [-1, 1]\n"
-      "t: f32[64,{0}] over i:64, j:{0} = sum k:128 of x[i, k] * w[k, j]\noutput t\n",
+      "workload \"matmul\"\ninput p0: f32[64,128] in [-1, 1]\nconst p1: f32[128,{0}] in [-1, 1]\n"
+      "t0: f32[64,{0}] over i0:64, i1:{0} = sum i2:128 of p0[i0, i2] * p1[i2, i1]\noutput t0\n",
       columns);
 }
 
@@ -27,7 +27,7 @@ class FarmSchedulingTest : public FarmProcessTest {
     v1::JobSpec spec = tracker::SpecOf(name);
     spec.set_target(target);
     spec.set_trials(4);
-    spec.mutable_workloads(0)->set_text(MatMul(columns));
+    tracker::SetWorkload(*spec.mutable_workloads(0), MatMul(columns));
     return spec;
   }
   bool Becomes(const std::string& id, v1::JobState state) {
@@ -92,8 +92,7 @@ TEST_F(FarmSchedulingTest, AJobEndsAtItsTimeWithWhatItHas) {
   v1::JobSpec spec = SpecFor("a", 64);
   // More than can be searched in that time, but not more than a busy machine times once in half of it.
   for (int columns = 80; columns <= 144; columns += 16) {
-    *spec.add_workloads() = spec.workloads(0);
-    spec.mutable_workloads(spec.workloads_size() - 1)->set_text(MatMul(columns));
+    tracker::SetWorkload(*spec.add_workloads(), MatMul(columns));
   }
   spec.set_trials(1'000'000);
   spec.mutable_until()->set_seconds(time(nullptr) + 20);

@@ -27,8 +27,9 @@ class FarmTroubleTest : public FarmProcessTest {
   void SubmitJobWithoutDevice(const std::string& request_id = "a") {
     v1::JobSpec spec = tracker::SpecOf(request_id);
     spec.set_target("cpu -mcpu=znver4 -threads=1");
-    spec.mutable_workloads(0)->set_text(
-        "workload \"twice\"\ninput x: f32[1000] in [-1, 1]\nt: f32[1000] over i:1000 = x[i] + x[i]\noutput t\n");
+    tracker::SetWorkload(*spec.mutable_workloads(0),
+                         "workload \"twice\"\ninput p0: f32[1000] in [-1, 1]\n"
+                         "t0: f32[1000] over i0:1000 = p0[i0] + p0[i0]\noutput t0\n");
     job_ = SubmitJob(spec);
   }
   // Files under other names are not whole yet.

@@ -54,6 +54,6 @@ make_board() {
   make_root "$1" libraries-arm64
   dpkg-deb -x "$2" "$work/$1"
   # What postinst makes; in the namespace of emulated there is no user but root.
-  echo 'hone:x:0:0::/var/lib/hone:/usr/sbin/nologin' > "$work/$1/etc/passwd"
-  mkdir -p "$work/$1/var/lib/hone"
+  echo 'hone-agent:x:0:0::/var/lib/hone-agent:/usr/sbin/nologin' > "$work/$1/etc/passwd"
+  mkdir -p "$work/$1/var/lib/hone-agent"
 }

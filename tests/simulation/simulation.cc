@@ -133,7 +133,11 @@ class Director {
       const absl::Duration asked = world_->now();
       const bool cancels = asked >= cancel;
       job = AskForJob([id, cancels](auto& shell, auto done) {
-        cancels ? shell.CancelJob(id, std::move(done)) : shell.GetJob(id, std::move(done));
+        if (cancels) {
+          shell.CancelJob(id, std::move(done));
+        } else {
+          shell.GetJob(id, std::move(done));
+        }
       });
       // What was acknowledged is there.
       if (absl::IsNotFound(job.status())) return world_->Violate("a job was lost: " + id);

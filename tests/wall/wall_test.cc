@@ -11,13 +11,17 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include "base/temporary_folder.h"
+#include "device_agent/lanes/calls_of_drivers.h"
 #include "device_agent/launcher.h"
+#include "device_agent/sandbox.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 #include "tests/wall/evil_kernels.h"
 
@@ -229,6 +233,65 @@ TEST_P(WallTest, NothingOutlivesAKilledAgent) {
   kill(agent, SIGKILL);
   waitpid(agent, nullptr, 0);
   EXPECT_TRUE(Eventually([&] { return ProcessesWith(word) == 0; })) << ProcessesWith(word) << " live on";
+}
+
+int StatusOfChild(const std::function<int()>& work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work());
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Whether a launcher starts whose device has a driver that keeps files there.
+bool StartsWith(const fs::path& folder) {
+  SandboxPolicy policy;
+  policy.writable = {folder.string()};
+  policy.calls = kCallsOfDrivers;
+  return StatusOfChild([&] { return ConfineLauncher(policy).ok() ? 0 : 1; }) == 0;
+}
+
+uid_t OwnerOf(const fs::path& path) {
+  struct stat about{};
+  EXPECT_EQ(lstat(path.c_str(), &about), 0) << path;
+  return about.st_uid;
+}
+
+// A kernel that ran as the own user may have put it there, for the next launcher.
+TEST(FolderOfADriver, RootGivesAwayNoOtherThatLiesInItsPlace) {
+  if (getuid() != 0) GTEST_SKIP() << "only root gives folders away";
+  const TemporaryFolder parent = TemporaryFolder::Create().value();
+  const fs::path folder = parent / "driver", other = parent / "other";
+  fs::create_directory(folder);
+  fs::create_directory(other);
+  EXPECT_TRUE(StartsWith(folder));
+  EXPECT_TRUE(StartsWith(folder)) << "it is the own user's already";
+  fs::remove(folder);
+  fs::create_directory_symlink(other, folder);
+  EXPECT_FALSE(StartsWith(folder));
+  EXPECT_EQ(OwnerOf(other), 0U);
+  fs::remove(folder);
+  fs::rename(other, folder);
+  ASSERT_EQ(chown(folder.c_str(), kSomebody, kSomebody), 0);
+  EXPECT_FALSE(StartsWith(folder));
+  EXPECT_EQ(OwnerOf(folder), kSomebody);
+}
+
+TEST(FolderOfADriver, WhoOwnsItCannotRenameIt) {
+  if (getuid() != 0) GTEST_SKIP() << "only root gives folders away";
+  const TemporaryFolder parent = TemporaryFolder::Create().value();
+  const fs::path folder = MakeLauncherFolder(parent).value();
+  ASSERT_EQ(chown(folder.c_str(), kSomebody, kSomebody), 0);
+  const auto can = [](const std::function<void(std::error_code&)>& deed) {
+    return StatusOfChild([&] {
+      std::error_code error;
+      if (setresgid(kSomebody, kSomebody, kSomebody) != 0 || setresuid(kSomebody, kSomebody, kSomebody) != 0) return 2;
+      deed(error);
+      return error ? 1 : 0;
+    });
+  };
+  EXPECT_EQ(can([&](std::error_code& error) { fs::create_directory(folder / "cache", error); }), 0);
+  EXPECT_EQ(can([&](std::error_code& error) { fs::rename(folder, parent / "moved", error); }), 1);
+  EXPECT_EQ(can([&](std::error_code& error) { fs::rename(folder, parent.path().string() + "-moved", error); }), 1);
 }
 
 // As emulators of a CPU have it. Who asks for a level gets nothing from such a device; others may measure there.

@@ -46,8 +46,11 @@ absl::StatusOr<HttpResponse> EndSession(const Sources& sources, const Question& 
 
 absl::StatusOr<HttpResponse> CancelJob(const Sources& sources, const Question& question) {
   const std::string& id = question.names[0];
-  const auto job = Await<v1::Job>([&](Done<v1::Job> done) { sources.shell->CancelJob(id, std::move(done)); });
-  sources.visitors->Note(question.visitor, question.request.peer, "JobService/Cancel", id, job.status());
+  bool changed = false;
+  const auto job = Await<v1::Job>([&](Done<v1::Job> done) { changed = sources.shell->CancelJob(id, std::move(done)); });
+  if (changed || !job.ok()) {
+    sources.visitors->Note(question.visitor, question.request.peer, "JobService/Cancel", id, job.status());
+  }
   if (!job.ok()) return job.status();
   return JsonResponse({{"job", job->id()}});
 }

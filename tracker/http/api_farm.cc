@@ -1,4 +1,7 @@
 // What is said of the tracker as a whole: health and metrics.
+#include <string>
+#include <utility>
+
 #include "absl/time/clock.h"
 #include "tracker/http/api.h"
 #include "tracker/http/health.h"
@@ -8,8 +11,9 @@ namespace hone::tracker {
 
 // Anybody may ask whether it is well; what ails it is for those who may see the farm.
 absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& question) {
-  const v1::ListDevicesResponse none = sources.shell->ListDevices({});
-  const HealthFacts facts{.trouble = none.trouble(),
+  std::string trouble;
+  sources.shell->Look([&trouble](const Farm& farm, absl::Time) { trouble = farm.trouble(); });
+  const HealthFacts facts{.trouble = std::move(trouble),
                           .disk_free_bytes = DiskUseOf(sources.store->path()).free_bytes,
                           .now = absl::Now(),
                           .not_before = sources.not_before};

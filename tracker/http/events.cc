@@ -31,7 +31,11 @@ std::string EventRing::IdOf(int64_t number) const { return fmt::format("{}-{}", 
 
 Chunk EventRing::Add(std::string_view name, const Json& data) {
   chunks_.push_back(std::make_shared<const std::string>(Framed(name, IdOf(++last_), Dumped(data))));
-  if (chunks_.size() > most_) chunks_.pop_front();
+  bytes_ += chunks_.back()->size();
+  while (chunks_.size() > most_ || (chunks_.size() > 1 && bytes_ > kMostBytes)) {
+    bytes_ -= chunks_.front()->size();
+    chunks_.pop_front();
+  }
   return chunks_.back();
 }
 

@@ -30,6 +30,8 @@ namespace hone::tracker {
 // The newest events, for who was away. Not thread-safe.
 class EventRing {
  public:
+  // Of all events together; the newest is kept whatever it has. A busy farm's minute is far below.
+  static constexpr size_t kMostBytes = size_t{32} << 20;
   // boot: of this start of the tracker: numbers of another one mean nothing. most: how many are kept.
   EventRing(std::string boot, size_t most) : boot_(std::move(boot)), most_(most) {}
 
@@ -42,6 +44,7 @@ class EventRing {
 
   const std::string boot_;
   const size_t most_;
+  size_t bytes_ = 0;
   int64_t last_ = 0;  // number of the newest
   std::deque<Chunk> chunks_;
 };

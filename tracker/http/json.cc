@@ -22,6 +22,10 @@ namespace {
 
 constexpr double kMs = 1e3, kUs = 1e6;
 
+double SecondsOf(const google::protobuf::Duration& duration) {
+  return static_cast<double>(duration.seconds()) + duration.nanos() * 1e-9;
+}
+
 Json Maybe(bool has, double value) { return has ? Json(value) : Json(nullptr); }
 
 Json MaybeTime(bool has, const google::protobuf::Timestamp& time) {
@@ -40,7 +44,7 @@ std::optional<double> SecondsLeft(const v1::Job& job, absl::Time now) {
     at_most(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second());
   }
   if (job.spec().has_time_budget()) {
-    at_most(static_cast<double>(job.spec().time_budget().seconds()) - progress.seconds());
+    at_most(SecondsOf(job.spec().time_budget()) - progress.seconds());
   }
   if (job.spec().has_until()) at_most(absl::ToDoubleSeconds(FromProto(job.spec().until()) - now));
   return left;
@@ -172,7 +176,7 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"trials", progress.trials()},
           {"trials_limit", Maybe(spec.trials() > 0, static_cast<double>(spec.trials()))},
           {"seconds", progress.seconds()},
-          {"seconds_limit", Maybe(spec.has_time_budget(), static_cast<double>(spec.time_budget().seconds()))},
+          {"seconds_limit", Maybe(spec.has_time_budget(), SecondsOf(spec.time_budget()))},
           {"seconds_left", Maybe(left.has_value(), left.value_or(0))},
           {"trials_per_second", progress.trials_per_second()},
           {"failed", FailedToJson(progress)},

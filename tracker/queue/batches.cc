@@ -10,6 +10,7 @@
 #include "base/kernel_interface.h"
 #include "base/status.h"
 #include "tracker/queue/devices.h"
+#include "tracker/queue/matches.h"
 
 namespace hone::tracker {
 namespace {
@@ -28,13 +29,18 @@ absl::Status ValidateKernel(const v1::Batch& batch, const v1::Kernel& kernel, co
 }
 
 constexpr double kLeastVisitSeconds = 0.001;  // for a batch that comes too late: 0 would be no limit
+// What a policy may ask for, for one call or for one finalist: tuners ask for 20, and a device is held for many times
+// that.
+constexpr double kMostPolicySeconds = 3600;
 
 // A visit of limited time may not get to all candidates.
 bool HasTimeLimit(const v1::Batch& batch) { return batch.useful_seconds() > 0 || batch.policy().visit_seconds() > 0; }
 
 std::map<std::string, const v1::Outcome*> ById(const v1::BatchResult& result) {
   std::map<std::string, const v1::Outcome*> by_id;
-  for (const v1::CandidateOutcome& outcome : result.outcomes()) by_id[outcome.candidate_id()] = &outcome.outcome();
+  for (const v1::CandidateOutcome& outcome : result.outcomes()) {
+    by_id.emplace(outcome.candidate_id(), &outcome.outcome());
+  }
   return by_id;
 }
 
@@ -56,6 +62,13 @@ absl::Status Validate(const v1::Batch& batch) {
   }
   if (batch.threads() < 1) return absl::InvalidArgumentError("batch asks for less than one thread");
   if (batch.candidates().empty()) return absl::InvalidArgumentError("batch has no candidates");
+  HONE_RETURN_IF_ERROR(CheckNeeds(batch.requirements()));
+  const v1::TimingPolicy& policy = batch.policy();
+  for (const double seconds : {policy.timeout_seconds(), policy.reference_timeout_seconds(), policy.final_seconds()}) {
+    if (seconds >= 0 && seconds <= kMostPolicySeconds) continue;  // which what is no number is not
+    return absl::InvalidArgumentError(
+        fmt::format("the batch's policy asks for {} seconds; give 0 to {}", seconds, kMostPolicySeconds));
+  }
   bool output = false;
   for (const v1::Buffer& buffer : batch.buffers()) {
     if (buffer.role() == v1::Buffer::ROLE_UNSPECIFIED || buffer.dtype() == v1::DTYPE_UNSPECIFIED ||
@@ -88,13 +101,13 @@ BatchQueue::Order BatchQueue::OrderOf(const std::string& batch_id, const Entry& 
   return Order{entry.batch->priority(), entry.user, entry.number, piece, batch_id};
 }
 
-absl::Status BatchQueue::CheckQuotas(const std::string& job_id, const v1::Batch& batch) const {
+// bytes: of one more batch.
+absl::Status BatchQueue::CheckQuotas(const std::string& job_id, int64_t bytes) const {
   int open = 0;
-  auto bytes = static_cast<int64_t>(batch.artifact().size());
   for (const auto& [id, entry] : batches_) {
-    if (entry.job_id != job_id || entry.finished) continue;
-    ++open;
-    bytes += static_cast<int64_t>(entry.batch->artifact().size());
+    if (entry.job_id != job_id) continue;
+    if (!entry.finished) ++open;
+    bytes += entry.bytes;
   }
   if (open >= options_.max_open_per_job) {
     return absl::ResourceExhaustedError(fmt::format(
@@ -102,9 +115,20 @@ absl::Status BatchQueue::CheckQuotas(const std::string& job_id, const v1::Batch&
   }
   if (bytes <= options_.max_open_bytes_per_job) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      fmt::format("with this batch, the open batches of job '{}' would have {} MiB of code, and may have {}; wait for "
-                  "some first",
+      fmt::format("with this one, the batches of job '{}' would take {} MiB of the tracker's memory, and may take {}; "
+                  "wait for some first, and acknowledge what is finished",
                   job_id, bytes >> 20, options_.max_open_bytes_per_job >> 20));
+}
+
+void BatchQueue::ForgetOldResult(const std::string& job_id) {
+  int finished = 0;
+  auto oldest = batches_.end();
+  for (auto batch = batches_.begin(); batch != batches_.end(); ++batch) {
+    if (batch->second.job_id != job_id || !batch->second.finished) continue;
+    ++finished;
+    if (oldest == batches_.end() || batch->second.number < oldest->second.number) oldest = batch;
+  }
+  if (finished >= options_.max_finished_per_job) Acknowledge(job_id, std::string(oldest->first));
 }
 
 absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::string& client_id, v1::Batch batch,
@@ -113,7 +137,9 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
   if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
   if (auto known = by_client_id_.find({job_id, client_id}); known != by_client_id_.end()) return known->second;
   HONE_RETURN_IF_ERROR(Validate(batch));
-  HONE_RETURN_IF_ERROR(CheckQuotas(job_id, batch));
+  const auto bytes = static_cast<int64_t>(batch.SpaceUsedLong());
+  HONE_RETURN_IF_ERROR(CheckQuotas(job_id, bytes));
+  ForgetOldResult(job_id);
   const int64_t number = ++next_batch_;
   const std::string id = fmt::format("{}-b{}", job_id, draw_id_().substr(0, 16));
   by_client_id_[{job_id, client_id}] = id;
@@ -122,6 +148,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
   entry.user = owner.user;
   entry.client_id = client_id;
   entry.number = number;
+  entry.bytes = bytes;
   entry.submitted = now;
   entry.waited_before = turns_.Waited(job_id);
   entry.outcomes.resize(batch.candidates_size());
@@ -258,6 +285,13 @@ v1::Batch BatchQueue::BatchOf(const Lease& lease, absl::Time now) const {
   return batch;
 }
 
+std::set<std::string> BatchQueue::CandidatesOf(const Lease& lease) const {
+  const Entry& entry = batches_.at(lease.batch_id);
+  std::set<std::string> ids;
+  for (const int index : entry.pieces.at(lease.piece).candidates) ids.insert(entry.batch->candidates(index).id());
+  return ids;
+}
+
 Recordable BatchQueue::ToRecord(const Lease& lease, const v1::BatchResult& result) const {
   const Entry& entry = batches_.at(lease.batch_id);
   return Recordable{lease.batch_id, entry.job_id, entry.batch, result};
@@ -265,8 +299,12 @@ Recordable BatchQueue::ToRecord(const Lease& lease, const v1::BatchResult& resul
 
 std::string BatchQueue::Missing(const Lease& lease, const v1::BatchResult& result) const {
   const Entry& entry = batches_.at(lease.batch_id);
+  const std::vector<int>& candidates = entry.pieces.at(lease.piece).candidates;
+  if (result.outcomes_size() > static_cast<int>(candidates.size())) {
+    return fmt::format("answered with {} outcomes of {} candidates", result.outcomes_size(), candidates.size());
+  }
   const std::map<std::string, const v1::Outcome*> by_id = ById(result);
-  for (const int index : entry.pieces.at(lease.piece).candidates) {
+  for (const int index : candidates) {
     const std::string& id = entry.batch->candidates(index).id();
     const auto found = by_id.find(id);
     if (found == by_id.end() && HasTimeLimit(*entry.batch)) continue;
@@ -344,6 +382,7 @@ void BatchQueue::Close(Entry& entry) {
   entry.finished = true;
   entry.outcomes.clear();
   entry.batch = nullptr;  // only the result is asked for from now on; the artifact is what weighs
+  entry.bytes = static_cast<int64_t>(entry.result.SpaceUsedLong());
 }
 
 void BatchQueue::FailBatch(const std::string& batch_id, Entry& entry, const std::string& error) {

@@ -4,8 +4,8 @@
 // lost again and again is split, so that the candidate that kills devices is found and the others are measured. Losses
 // per batch are bounded; what is left then gets LOST_DEVICE. A piece that a device cannot measure is tried on others;
 // when one of these can, the first are to blame, and when several cannot, the batch is.
-// Pure state: no threads, no input or output, no clock; every call takes `now`, which must not go back. Knows devices
-// only by name. Start at Submit, Pick and Finish. Not thread-safe.
+// Pure state: no threads, no input or output; every call takes `now`, which must not go back. Knows devices only by
+// name. Start at Submit, Pick and Finish. Not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_BATCHES_H_
 #define HONE_TRACKER_QUEUE_BATCHES_H_
 
@@ -61,7 +61,6 @@ class BatchQueue {
   BatchQueue(BatchOptions options, DrawId draw_id)
       : options_(options), draw_id_(std::move(draw_id)), turns_(options.share_half_life) {}
 
-  // Whose the batch is.
   struct Owner {
     std::string job_id, user;
   };
@@ -82,7 +81,7 @@ class BatchQueue {
   // The batch an agent gets: the candidates of the leased piece, and the time that is left for them.
   v1::Batch BatchOf(const Lease& lease, absl::Time now) const;
 
-  // What an answer lacks that is neither an error nor an outcome for every candidate it should have; "" if nothing.
+  // What is wrong with an answer that is neither an error nor one outcome for each candidate it should have; or "".
   std::string Missing(const Lease& lease, const v1::BatchResult& result) const;
   // Takes the outcomes of a live lease and ends it. Returns the devices that could not measure the piece before, and
   // why: they are to blame.
@@ -92,6 +91,7 @@ class BatchQueue {
   void FailOn(const Lease& lease, const std::string& why, bool another, absl::Time now);
   const Avoid& AvoidedBy(const Lease& lease) const;
   const v1::Batch& Leased(const Lease& lease) const { return *batches_.at(lease.batch_id).batch; }
+  std::set<std::string> CandidatesOf(const Lease& lease) const;  // ids of those of the leased piece
   // The result in the form it is recorded in, without taking it.
   Recordable ToRecord(const Lease& lease, const v1::BatchResult& result) const;
   // Its result has come, and cannot be stored now: it is not late, however long that lasts.
@@ -112,10 +112,9 @@ class BatchQueue {
   absl::StatusOr<std::optional<v1::BatchResult>> Result(const std::string& job_id, const std::string& batch_id) const;
   void Acknowledge(const std::string& job_id, const std::string& batch_id);
 
-  std::vector<Recordable> TakeGivenUp();  // candidates that became LOST_DEVICE since the last call
-  // Devices that were lost with candidates which then became LOST_DEVICE, once for each loss: it was not their fault.
-  std::vector<std::string> TakeInnocent();
-  std::vector<Lease> TakeCancelled();  // leases ended by DropJob or a total limit since the last call
+  std::vector<Recordable> TakeGivenUp();    // candidates that became LOST_DEVICE since the last call
+  std::vector<std::string> TakeInnocent();  // the devices that were lost with these, once for each loss
+  std::vector<Lease> TakeCancelled();       // leases ended by DropJob or a total limit since the last call
 
   // A piece that was queued since the last call and still is; nullopt: no more. Valid until the next change.
   struct Queued {
@@ -144,8 +143,9 @@ class BatchQueue {
     int64_t number = 0;
     std::shared_ptr<const v1::Batch> batch;  // null once finished
     absl::Time submitted;
-    absl::Duration turns;               // of the time since, when it only waited for its turn
-    absl::Duration waited_before;       // by its job, when it was submitted
+    // Of the time since, when it only waited for its turn; what its job had waited, when it was submitted.
+    absl::Duration turns, waited_before;
+    int64_t bytes = 0;                  // of memory: the batch's, and of a finished one the result's
     std::map<int64_t, Piece> pieces;    // unfinished
     std::vector<v1::Outcome> outcomes;  // by candidate; unset while unknown
     int losses = 0;
@@ -166,7 +166,8 @@ class BatchQueue {
   Lease EndLease(const std::string& lease_id);
   Order OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const;
   void Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now);
-  absl::Status CheckQuotas(const std::string& job_id, const v1::Batch& batch) const;
+  absl::Status CheckQuotas(const std::string& job_id, int64_t bytes) const;
+  void ForgetOldResult(const std::string& job_id);
   void AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates, std::set<std::string> lost_by,
                 absl::Time now);
   void GiveUp(const std::string& batch_id, Entry& entry, int64_t piece, const std::string& why);

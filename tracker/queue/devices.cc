@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "base/protocol_version.h"
 #include "base/status.h"
+#include "tracker/queue/cut.h"
 #include "tracker/queue/health.h"
 #include "tracker/queue/times.h"
 
@@ -15,23 +18,23 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kFormerBoots = 8;
+constexpr size_t kLongestName = 256;
+constexpr int kMostDevices = 64;                       // of one agent: machines have eight GPUs, rarely sixteen
+constexpr size_t kMostDeviceBytes = size_t{64} << 10;  // of a device's description, which has some kilobytes
+// Devices of one agent, with those that it had before, that are remembered: it may change its cards some times.
+constexpr size_t kMostKnown = 256;
+constexpr absl::Duration kLookForAway = absl::Minutes(1);  // nothing to a limit of weeks
 
-absl::Status ValidateSynchronize(const v1::SynchronizeRequest& request) {
-  HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("agent '{}'", request.agent_id())));
-  if (request.agent_id().empty()) return absl::InvalidArgumentError("agent has no agent_id");
-  if (request.boot_id().empty()) return absl::InvalidArgumentError("agent has no boot_id");
-  std::set<std::string> ids;
-  for (const v1::DeviceState& device : request.devices()) {
-    if (device.device_id().empty() || !ids.insert(device.device_id()).second) {
-      return absl::InvalidArgumentError(
-          fmt::format("device id '{}' of agent '{}' is empty or used twice", device.device_id(), request.agent_id()));
-    }
-    if (device.fingerprint().digest().empty() || device.threads() < 1) {
-      return absl::InvalidArgumentError(fmt::format("device '{}' of agent '{}' lacks a fingerprint or a thread",
-                                                    device.device_id(), request.agent_id()));
-    }
-  }
-  return absl::OkStatus();
+absl::Status TooLong(std::string_view what, const std::string& text) {
+  return absl::InvalidArgumentError(
+      fmt::format("{} '{}...' has {} bytes, and {} is the most", what, Cut(text, 40), text.size(), kLongestName));
+}
+
+absl::Status ValidateDevice(const v1::DeviceState& device) {
+  if (device.device_id().size() > kLongestName) return TooLong("device_id", device.device_id());
+  if (device.ByteSizeLong() <= kMostDeviceBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("what is said of device '{}' has {} bytes, and {} is the most",
+                                                device.device_id(), device.ByteSizeLong(), kMostDeviceBytes));
 }
 
 // A new process of a known agent: whatever the old one held is lost.
@@ -51,8 +54,34 @@ absl::Status ChangeBoot(Agent& agent, const v1::SynchronizeRequest& request) {
 
 }  // namespace
 
+absl::Status Validate(const v1::SynchronizeRequest& request) {
+  if (request.agent_id().size() > kLongestName) return TooLong("agent_id", request.agent_id());
+  if (request.boot_id().size() > kLongestName) return TooLong("boot_id", request.boot_id());
+  if (request.agent_version().size() > kLongestName) return TooLong("agent_version", request.agent_version());
+  HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("agent '{}'", request.agent_id())));
+  if (request.agent_id().empty()) return absl::InvalidArgumentError("agent has no agent_id");
+  if (request.boot_id().empty()) return absl::InvalidArgumentError("agent has no boot_id");
+  if (request.devices_size() > kMostDevices) {
+    return absl::InvalidArgumentError(fmt::format("agent '{}' has {} devices, and {} is the most; run several agents",
+                                                  request.agent_id(), request.devices_size(), kMostDevices));
+  }
+  std::set<std::string> ids;
+  for (const v1::DeviceState& device : request.devices()) {
+    HONE_RETURN_IF_ERROR(ValidateDevice(device));
+    if (device.device_id().empty() || !ids.insert(device.device_id()).second) {
+      return absl::InvalidArgumentError(
+          fmt::format("device id '{}' of agent '{}' is empty or used twice", device.device_id(), request.agent_id()));
+    }
+    if (device.fingerprint().digest().empty() || device.threads() < 1) {
+      return absl::InvalidArgumentError(fmt::format("device '{}' of agent '{}' lacks a fingerprint or a thread",
+                                                    device.device_id(), request.agent_id()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& request, absl::Time now) {
-  HONE_RETURN_IF_ERROR(ValidateSynchronize(request));
+  HONE_RETURN_IF_ERROR(Validate(request));
   Agent& agent = agents_[request.agent_id()];
   agent.id = request.agent_id();
   const bool new_boot = agent.boot_id != request.boot_id();
@@ -81,6 +110,7 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
     if (!device.lease_id.empty()) agent.orphaned_leases.push_back(device.lease_id);
   }
   agent.devices = std::move(devices);
+  ForgetFormerDevices(agent);
   return &agent;
 }
 
@@ -90,6 +120,48 @@ void DeviceRegistry::TakeState(const Agent& agent, Device& device, const v1::Dev
   if (!state.has_golden() || !NoteCheck(health_[name], agent.boot_id, state.golden())) return;
   TakeCheck(HealthOf(name), state.golden(), now, options_);
   device.may_ask_again = now + options_.cooling_check;
+}
+
+bool DeviceRegistry::IsThere(const std::string& name) const {
+  const size_t slash = name.find('/');  // no agent has one in its name
+  const auto agent = agents_.find(name.substr(0, slash));
+  return agent != agents_.end() && agent->second.devices.contains(name.substr(slash + 1));
+}
+
+// Whoever calls a device by a new name each time gains nothing by it, and must not fill the memory.
+void DeviceRegistry::ForgetFormerDevices(const Agent& agent) {
+  const std::string prefix = NameOf(agent.id, "");
+  const auto first = health_.lower_bound(prefix);
+  size_t known = 0;
+  for (auto health = first; health != health_.end() && health->first.starts_with(prefix); ++health) ++known;
+  for (auto health = first; known > kMostKnown;) {
+    const bool forgotten = !agent.devices.contains(health->first.substr(prefix.size()));
+    if (forgotten) changed_health_.insert(health->first);
+    known -= forgotten ? 1 : 0;
+    health = forgotten ? health_.erase(health) : std::next(health);
+  }
+}
+
+// What a device was like outlives its agent, so that nobody gets well by going away for a while; and it does not stay
+// for good, since boards are renamed and given away. One that is in quarantine stays.
+void DeviceRegistry::ForgetAway(absl::Time now) {
+  if (now - looked_for_away_ < kLookForAway) return;
+  looked_for_away_ = now;
+  std::map<std::string, absl::Time> away;
+  for (auto health = health_.begin(); health != health_.end();) {
+    const std::string& name = health->first;
+    const auto before = away_.find(name);
+    const absl::Time since = before == away_.end() ? now : before->second;
+    const bool is_away = !IsThere(name);
+    if (is_away && now - since > options_.forget_after && !InQuarantine(health->second)) {
+      changed_health_.insert(name);
+      health = health_.erase(health);
+      continue;
+    }
+    if (is_away) away[name] = since;
+    ++health;
+  }
+  away_ = std::move(away);
 }
 
 std::string NameOf(v1::SandboxLevel level) {
@@ -236,6 +308,7 @@ void DeviceRegistry::Expire(absl::Time now) {
                                   [](const auto& device) { return device.second.lease_id.empty(); });
     return idle && agent.orphaned_leases.empty() && now - agent.last_seen > options_.forget_after;
   });
+  ForgetAway(now);
   for (auto& [name, health] : health_) {
     if (FollowClock(health, now)) changed_health_.insert(name);
   }
@@ -251,6 +324,7 @@ void DeviceRegistry::Expire(absl::Time now) {
 
 void DeviceRegistry::GiveBack(absl::Duration stall, absl::Time now) {
   for (auto& [id, agent] : agents_) agent.last_seen = std::min(now, agent.last_seen + stall);
+  for (auto& [name, since] : away_) since = std::min(now, since + stall);
   for (const auto& [name, health] : health_) {
     if (health.has_cooling_since()) GiveBackCooling(HealthOf(name), stall, now);
   }
@@ -258,7 +332,10 @@ void DeviceRegistry::GiveBack(absl::Duration stall, absl::Time now) {
 
 std::map<std::string, v1::HealthRecord> DeviceRegistry::TakeChangedHealth() {
   std::map<std::string, v1::HealthRecord> changed;
-  for (const std::string& name : std::exchange(changed_health_, {})) changed[name] = health_[name];
+  for (const std::string& name : std::exchange(changed_health_, {})) {
+    const auto known = health_.find(name);
+    changed[name] = known == health_.end() ? v1::HealthRecord() : known->second;
+  }
   return changed;
 }
 

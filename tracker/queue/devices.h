@@ -34,6 +34,9 @@ struct Device {
 // "wall"; "" where the agent did not say.
 std::string NameOf(v1::SandboxLevel level);
 
+// What makes no sense in an agent's call.
+absl::Status Validate(const v1::SynchronizeRequest& request);
+
 struct Agent {
   std::string id, boot_id, version;
   uint64_t epoch = 0;
@@ -91,7 +94,7 @@ class DeviceRegistry {
   std::string Barred(const Agent& agent, const Device& device, absl::Time now) const;
   // Whether the device may get work at all, now or when its lease ends.
   bool Serves(const Agent& agent, const Device& device, absl::Time now) const;
-  // Forgets agents that have been away for long, and ends quarantines that only time can end.
+  // Forgets agents and devices that have been away for long, and ends quarantines that only time can end.
   void Expire(absl::Time now);
   // The tracker stood still for so long: nobody was heard because nobody listened.
   void GiveBack(absl::Duration stall, absl::Time now);
@@ -117,10 +120,15 @@ class DeviceRegistry {
   void DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const;
   v1::HealthRecord& HealthOf(const std::string& name);  // to be changed, and then stored
   void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, absl::Time now);
+  bool IsThere(const std::string& name) const;
+  void ForgetFormerDevices(const Agent& agent);
+  void ForgetAway(absl::Time now);
 
   std::map<std::string, std::string> drained_;      // agent id to reason; also of agents not known yet
   std::map<std::string, v1::HealthRecord> health_;  // by name; also of devices that are away
   std::set<std::string> changed_health_;
+  std::map<std::string, absl::Time> away_;  // devices that are in health_ and that no agent states, since when
+  absl::Time looked_for_away_ = absl::InfinitePast();
 };
 
 }  // namespace hone::tracker

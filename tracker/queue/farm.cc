@@ -8,11 +8,15 @@
 
 #include "base/protocol_version.h"
 #include "base/status.h"
+#include "tracker/queue/cut.h"
 #include "tracker/queue/receipt.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
+
+// Of a list of jobs: less than a message may have (transport/transport.h), and more than people read.
+constexpr size_t kMostListBytes = size_t{64} << 20;
 
 void Set(google::protobuf::Duration* proto, absl::Duration duration) {
   const int64_t nanos = absl::ToInt64Nanoseconds(duration);
@@ -57,6 +61,45 @@ v1::BatchResult WithKnownFailures(v1::BatchResult result) {
                                  kind, failure.text().empty() ? "" : ": ", failure.text()));
   }
   return result;
+}
+
+// What is taken of an agent's answer: the outcomes of these candidates, one each. All else that it says of itself is
+// filled in here.
+v1::BatchResult Taken(const v1::BatchResult& answer, std::set<std::string> candidates) {
+  v1::BatchResult taken;
+  taken.set_visit_seconds(answer.visit_seconds());
+  for (const v1::CandidateOutcome& outcome : answer.outcomes()) {
+    if (candidates.erase(outcome.candidate_id()) == 0) continue;
+    v1::CandidateOutcome& kept = *taken.add_outcomes();
+    kept = outcome;
+    if (!kept.outcome().has_failure()) continue;
+    v1::Failure& failure = *kept.mutable_outcome()->mutable_failure();
+    failure.set_text(Cut(failure.text()));
+  }
+  return WithKnownFailures(std::move(taken));
+}
+
+absl::Status CheckBatchIds(const v1::WaitBatchRequest& request, int most) {
+  for (const auto* ids : {&request.batch_ids(), &request.acked_batch_ids()}) {
+    if (ids->size() > most) {
+      return absl::InvalidArgumentError(
+          fmt::format("{} batches in one call, and a job has {} at most; ask for them in parts", ids->size(), most));
+    }
+    if (std::set<std::string>(ids->begin(), ids->end()).size() < static_cast<size_t>(ids->size())) {
+      return absl::InvalidArgumentError("a batch is named twice in one call");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A tuner has measured what its job asks for, and nothing else: records of other workloads are not its to make.
+absl::Status CheckWorkload(const v1::JobSpec& spec, const v1::Batch& batch) {
+  const auto asked = [&](const v1::WorkloadSpec& workload) {
+    return workload.digest() == batch.workload_digest() && workload.text() == batch.workload();
+  };
+  if (std::any_of(spec.workloads().begin(), spec.workloads().end(), asked)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("batch is of workload '{}', which its job does not have with that text", batch.workload_digest()));
 }
 
 }  // namespace
@@ -107,10 +150,13 @@ const BatchQueue::Lease* Farm::LiveLease(const Agent& agent, const v1::LeaseRefe
 // A result whose lease is forgotten, as it is to be recorded.
 std::optional<Recordable> Farm::Vouched(const v1::SynchronizeRequest& request, const v1::LeaseResult& finished) const {
   if (!finished.has_batch() || !Vouches(receipt_key_, request.agent_id(), finished)) return std::nullopt;
+  std::set<std::string> candidates;
+  for (const v1::Candidate& candidate : finished.batch().candidates()) candidates.insert(candidate.id());
+  if (finished.result().outcomes_size() > static_cast<int>(candidates.size())) return std::nullopt;
   const v1::Receipt& receipt = finished.receipt();
   Recordable recordable{receipt.batch_id(), receipt.job_id(),
                         std::make_shared<const v1::Batch>(Description(finished.batch())),
-                        WithKnownFailures(finished.result())};
+                        Taken(finished.result(), std::move(candidates))};
   recordable.result.set_device_name(NameOf(request.agent_id(), receipt.device_id()));
   recordable.result.set_agent_version(request.agent_version());
   for (const v1::DeviceState& device : request.devices()) {
@@ -119,12 +165,14 @@ std::optional<Recordable> Farm::Vouched(const v1::SynchronizeRequest& request, c
   return recordable;
 }
 
-v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lease, v1::BatchResult result) const {
+v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lease,
+                                const v1::BatchResult& answer) const {
+  v1::BatchResult result = Taken(answer, batches_.CandidatesOf(lease));
   auto device = agent.devices.find(lease.device_id);
   if (device != agent.devices.end()) SetDevice(device->second.state, result);
   result.set_device_name(fmt::format("{}/{}", agent.id, lease.device_id));
   result.set_agent_version(agent.version);
-  return WithKnownFailures(std::move(result));
+  return result;
 }
 
 absl::Status Farm::Storable() const {
@@ -136,7 +184,7 @@ absl::Status Farm::Storable() const {
 std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, absl::Time now) {
   Forward(now);
   std::vector<Recordable> acceptable;
-  if (devices_.Overtaken(request) || devices_.Unproven(request)) return acceptable;
+  if (!Validate(request).ok() || devices_.Overtaken(request) || devices_.Unproven(request)) return acceptable;
   const Agent* agent = devices_.Find(request.agent_id());
   for (const v1::LeaseResult& finished : request.finished()) {
     if (!finished.result().error().empty()) continue;
@@ -213,20 +261,21 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
   const BatchQueue::Lease lease = live;  // it ends here
   const std::string name = NameOf(agent.id, lease.device_id);
   const std::string missing = result.error().empty() ? batches_.Missing(lease, result) : "";
+  const std::string error = Cut(result.error());
   if (!missing.empty() || result.trouble() == v1::TROUBLE_KIND_DEVICE) {
-    return LoseLease(lease.id, missing.empty() ? result.error() : missing, now);
+    return LoseLease(lease.id, missing.empty() ? error : missing, now);
   }
   FreeDevice(lease);
   std::erase(agent.orphaned_leases, lease.id);
-  if (!result.error().empty()) {
+  if (!error.empty()) {
     Avoid avoid = batches_.AvoidedBy(lease);
-    avoid.devices[name] = result.error();
-    return batches_.FailOn(lease, result.error(), AnotherCouldTake(batches_.Leased(lease), avoid, now), now);
-  }
-  if (auto device = agent.devices.find(lease.device_id); device != agent.devices.end()) {
-    devices_.CountDone(agent, device->second, result.outcomes_size(), HottestOf(result));
+    avoid.devices[name] = error;
+    return batches_.FailOn(lease, error, AnotherCouldTake(batches_.Leased(lease), avoid, now), now);
   }
   v1::BatchResult completed = Completed(agent, lease, result);
+  if (auto device = agent.devices.find(lease.device_id); device != agent.devices.end()) {
+    devices_.CountDone(agent, device->second, completed.outcomes_size(), HottestOf(completed));
+  }
   CountOutcomes(completed);
   for (const auto& [other, why] : batches_.Finish(lease, std::move(completed))) {
     const std::string could = other == name ? "it could when it was asked again" : name + " could";
@@ -441,6 +490,7 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
   if (cancelled) return absl::AbortedError(fmt::format("job '{}' was cancelled", request.lease().job_id()));
   const std::string& job_id = request.lease().job_id();
   const v1::JobSpec& spec = jobs_.Find(job_id)->spec();
+  HONE_RETURN_IF_ERROR(CheckWorkload(spec, request.batch()));
   const v1::Requirements needs = request.batch().requirements();
   request.mutable_batch()->set_priority(spec.priority());  // whatever a tuner says
   v1::SubmitBatchResponse response;
@@ -453,6 +503,7 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
 
 absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest& request, absl::Time now) {
   now = Forward(now);
+  HONE_RETURN_IF_ERROR(CheckBatchIds(request, options_.batches.max_open_per_job));
   v1::WaitBatchResponse response;
   HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
   response.set_cancelled(cancelled);
@@ -500,13 +551,18 @@ absl::StatusOr<v1::Job> Farm::GetJob(const std::string& job_id, absl::Time now) 
 
 std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Time now) const {
   std::vector<v1::Job> list;
+  size_t bytes = 0;
   for (const v1::Job* job : jobs_.List(request)) {
-    v1::Job& described = list.emplace_back(Described(*job, now));
-    if (!request.for_people()) continue;
-    for (v1::WorkloadSpec& workload : *described.mutable_spec()->mutable_workloads()) {
-      workload.clear_text();
-      workload.clear_hints();
+    v1::Job described = Described(*job, now);
+    if (request.for_people()) {
+      for (v1::WorkloadSpec& workload : *described.mutable_spec()->mutable_workloads()) {
+        workload.clear_text();
+        workload.clear_hints();
+      }
     }
+    bytes += described.ByteSizeLong();
+    if (bytes > kMostListBytes) break;
+    list.push_back(std::move(described));
   }
   return list;
 }

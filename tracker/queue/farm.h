@@ -116,7 +116,7 @@ class Farm {
  private:
   absl::Time Forward(absl::Time now);
   const BatchQueue::Lease* LiveLease(const Agent& agent, const v1::LeaseReference& reference) const;
-  v1::BatchResult Completed(const Agent& agent, const BatchQueue::Lease& lease, v1::BatchResult result) const;
+  v1::BatchResult Completed(const Agent& agent, const BatchQueue::Lease& lease, const v1::BatchResult& answer) const;
   void TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response,
                    absl::Time now);
   void TakeResult(Agent& agent, const BatchQueue::Lease& lease, const v1::BatchResult& result, absl::Time now);

@@ -4,23 +4,83 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/status.h"
+#include "tracker/queue/cut.h"
+#include "tracker/queue/matches.h"
 #include "tracker/queue/notice_url.h"
 
 namespace hone::tracker {
 namespace {
 
 constexpr size_t kKeptEvents = 256;
+constexpr size_t kKeptEventsBytes = size_t{8} << 20;  // of one job; a report of a large model has some 100 KiB
 constexpr size_t kKeptEventsAfterEnd = 4;
-constexpr int kMostHints = 16;                  // of one workload
 constexpr size_t kMostBytes = size_t{8} << 20;  // of a specification: a thousand workloads of some kilobytes
+// Of a report: what a specification has, and a schedule for each of its workloads.
+constexpr size_t kMostProgressBytes = kMostBytes;
+constexpr int kMostWorkloads = 4000;  // the largest models have some hundreds
+constexpr int kMostHints = 16;        // of one workload
+// What people read of a job goes into lists, events and notices. A list of devices may name each board of a lab.
+constexpr size_t kMostText = size_t{4} << 10;        // of one of these; a target may name every feature of a CPU
+constexpr size_t kMostTexts = 1000;                  // names, labels, options and devices
+constexpr size_t kMostTextBytes = size_t{32} << 10;  // of all of these together
+
+absl::Status TooMany(std::string_view what, size_t has, size_t most) {
+  return absl::InvalidArgumentError(fmt::format("the job has {} {}, and {} is the most", has, what, most));
+}
+
+absl::Status ValidateTexts(const v1::JobSpec& spec) {
+  std::vector<const std::string*> texts = {&spec.request_id(),  &spec.name(),  &spec.model_digest(), &spec.target(),
+                                           &spec.device_kind(), &spec.group(), &spec.notify_url()};
+  for (const std::string& device : spec.devices()) texts.push_back(&device);
+  for (const auto* map : {&spec.labels(), &spec.options()}) {
+    for (const auto& entry : *map) texts.insert(texts.end(), {&entry.first, &entry.second});
+  }
+  if (texts.size() > kMostTexts) return TooMany("names, labels, options and devices", texts.size(), kMostTexts);
+  size_t bytes = 0;
+  for (const std::string* text : texts) {
+    bytes += text->size();
+    if (text->size() > kMostText) {
+      return TooMany(fmt::format("bytes in the name, label or option '{}...'", Cut(*text, 40)), text->size(),
+                     kMostText);
+    }
+  }
+  if (bytes > kMostTextBytes) return TooMany("bytes of names, labels, options and devices", bytes, kMostTextBytes);
+  return absl::OkStatus();
+}
+
+absl::Status ValidateWorkload(const v1::WorkloadSpec& workload) {
+  for (const std::string* text : {&workload.digest(), &workload.op(), &workload.title()}) {
+    if (text->size() > kMostText) return TooMany("bytes in the name of a workload", text->size(), kMostText);
+  }
+  if (workload.digest().empty() || workload.text().empty() || workload.count() < 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("workload '{}' of the job lacks its digest, its text or a count of at least 1", workload.digest()));
+  }
+  if (Sha256Hex(workload.text()) != workload.digest()) {
+    return absl::InvalidArgumentError(
+        fmt::format("workload '{}' of the job has another digest than its text", workload.digest()));
+  }
+  if (workload.hints_size() > kMostHints) {
+    return absl::InvalidArgumentError(fmt::format("workload '{}' of the job has {} hints; {} is the most",
+                                                  workload.digest(), workload.hints_size(), kMostHints));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ValidateJob(const v1::JobSpec& spec) {
   if (const size_t bytes = spec.ByteSizeLong(); bytes > kMostBytes) {
     return absl::InvalidArgumentError(
         fmt::format("the job has {} bytes, and {} is the most; tune the model in parts", bytes, kMostBytes));
+  }
+  if (spec.workloads_size() > kMostWorkloads) {
+    return absl::InvalidArgumentError(
+        fmt::format("the job has {} workloads, and {} is the most; tune the model in parts", spec.workloads_size(),
+                    kMostWorkloads));
   }
   if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
   if (spec.target().empty()) return absl::InvalidArgumentError("job has no target");
@@ -30,16 +90,8 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
   if (spec.trials() == 0 && !spec.has_time_budget() && !spec.has_until()) {
     return absl::InvalidArgumentError("job has no budget; give trials, time_budget or until");
   }
-  for (const v1::WorkloadSpec& workload : spec.workloads()) {
-    if (workload.digest().empty() || workload.text().empty() || workload.count() < 1) {
-      return absl::InvalidArgumentError(fmt::format(
-          "workload '{}' of the job lacks its digest, its text or a count of at least 1", workload.digest()));
-    }
-    if (workload.hints_size() > kMostHints) {
-      return absl::InvalidArgumentError(fmt::format("workload '{}' of the job has {} hints; {} is the most",
-                                                    workload.digest(), workload.hints_size(), kMostHints));
-    }
-  }
+  HONE_RETURN_IF_ERROR(ValidateTexts(spec));
+  for (const v1::WorkloadSpec& workload : spec.workloads()) HONE_RETURN_IF_ERROR(ValidateWorkload(workload));
   return absl::OkStatus();
 }
 
@@ -60,7 +112,8 @@ void JobBook::Restore(v1::Job job) {
   if (!Ended(job)) job.set_state(v1::JOB_STATE_QUEUED);
   entry.job = std::move(job);
   entry.number = next_number_++;
-  entry.spec_bytes = entry.job.spec().ByteSizeLong();
+  entry.spec_bytes = entry.job.spec().SpaceUsedLong();
+  entry.progress_bytes = entry.job.progress().SpaceUsedLong();
   entry.last_sequence = FirstSequence();
   // A damaged one has lost what it was asked for by.
   if (const std::string& request = entry.job.spec().request_id(); !request.empty()) by_request_id_[request] = id;
@@ -76,15 +129,7 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
                                                   absl::FormatTime(FromProto(spec.until()), absl::UTCTimeZone())));
   }
   if (!spec.notify_url().empty()) HONE_RETURN_IF_ERROR(CheckNoticeUrl(spec.notify_url(), options_.notify_allowed));
-  const auto open = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-    return !Ended(entry.second.job) && entry.second.job.spec().submitted_by() == spec.submitted_by();
-  });
-  if (open >= options_.max_open) {
-    return absl::ResourceExhaustedError(
-        fmt::format("'{}' has {} open jobs, which is as many as one may have; wait for some, or cancel them (hone "
-                    "jobs, hone cancel)",
-                    spec.submitted_by(), open));
-  }
+  HONE_RETURN_IF_ERROR(CheckOpen(spec));
   const int64_t number = next_number_++;
   std::string id;  // short, since people type it
   do {
@@ -95,11 +140,30 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   entry.last_sequence = FirstSequence();
   entry.job.set_id(id);
   *entry.job.mutable_spec() = spec;
-  entry.spec_bytes = spec.ByteSizeLong();
+  entry.spec_bytes = entry.job.spec().SpaceUsedLong();
   *entry.job.mutable_created() = ToProto(now);
   by_request_id_[spec.request_id()] = id;
   SetState(entry, v1::JOB_STATE_QUEUED, now);
   return &entry.job;
+}
+
+absl::Status JobBook::CheckOpen(const v1::JobSpec& spec) const {
+  constexpr std::string_view kWhatToDo = "wait for some, or cancel them (hone jobs, hone cancel)";
+  int open = 0;
+  auto bytes = static_cast<int64_t>(spec.SpaceUsedLong());
+  for (const auto& [id, entry] : jobs_) {
+    if (Ended(entry.job) || entry.job.spec().submitted_by() != spec.submitted_by()) continue;
+    ++open;
+    bytes += static_cast<int64_t>(entry.spec_bytes);
+  }
+  if (open >= options_.max_open) {
+    return absl::ResourceExhaustedError(fmt::format("'{}' has {} open jobs, which is as many as one may have; {}",
+                                                    spec.submitted_by(), open, kWhatToDo));
+  }
+  if (bytes <= options_.max_open_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("with this one, the open jobs of '{}' would take {} KiB of the tracker's memory, and may take {}; {}",
+                  spec.submitted_by(), bytes >> 10, options_.max_open_bytes >> 10, kWhatToDo));
 }
 
 std::vector<const v1::Job*> JobBook::ToTell() const {
@@ -287,8 +351,9 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
   HONE_ASSIGN_OR_RETURN(const bool cancelled, Touch(lease, now));
   if (cancelled) return true;
   Entry& entry = jobs_.at(lease.job_id());
+  HONE_RETURN_IF_ERROR(CheckProgress(entry, progress));
   if (progress.trials() > entry.job.progress().trials()) entry.job.set_fruitless(0);
-  *entry.job.mutable_progress() = progress;
+  SetProgress(entry, progress);
   // What a person sees change every second is not worth a write of the whole job each time.
   if (now - entry.stored >= options_.store_progress_every) {
     entry.stored = now;
@@ -300,16 +365,38 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
   return false;
 }
 
+absl::Status JobBook::CheckProgress(const Entry& entry, const v1::JobProgress& progress) {
+  if (progress.workloads_size() > entry.job.spec().workloads_size()) {
+    return absl::InvalidArgumentError(fmt::format("progress of {} workloads, of which job '{}' has {}",
+                                                  progress.workloads_size(), entry.job.id(),
+                                                  entry.job.spec().workloads_size()));
+  }
+  if (const size_t bytes = progress.ByteSizeLong(); bytes > kMostProgressBytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("progress of {} bytes, and {} is the most", bytes, kMostProgressBytes));
+  }
+  return absl::OkStatus();
+}
+
+void JobBook::SetProgress(Entry& entry, const v1::JobProgress& progress) {
+  *entry.job.mutable_progress() = progress;
+  entry.progress_bytes = progress.SpaceUsedLong();
+}
+
 absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(Entry * entry, Live(request.lease()));
   if (Ended(entry->job)) return absl::OkStatus();  // the call came twice, or the job was cancelled meanwhile
-  if (request.has_progress()) *entry->job.mutable_progress() = request.progress();
+  if (request.has_progress()) {
+    HONE_RETURN_IF_ERROR(CheckProgress(*entry, request.progress()));
+    SetProgress(*entry, request.progress());
+  }
   if (request.returned()) {
+    HONE_RETURN_IF_ERROR(CheckNeeds(request.needs()));
     if (request.has_needs()) *entry->job.mutable_needs() = request.needs();
     ReturnJob(*entry, now);
     return absl::OkStatus();
   }
-  entry->job.set_error(request.error());
+  entry->job.set_error(Cut(request.error()));
   SetState(*entry, request.error().empty() ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
   return absl::OkStatus();
 }
@@ -359,7 +446,7 @@ void JobBook::ForgetEnded(absl::Time now) {
   size_t bytes = 0;
   for (size_t i = 0; i < ended.size(); ++i) {
     const auto& [when, id] = ended[i];
-    bytes += jobs_.at(id).spec_bytes;
+    bytes += jobs_.at(id).spec_bytes + jobs_.at(id).progress_bytes;
     if (i < kept && bytes <= options_.most_ended_bytes && now - when <= options_.keep_ended) continue;
     by_request_id_.erase(jobs_.at(id).job.spec().request_id());
     jobs_.erase(id);
@@ -409,15 +496,23 @@ void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
   AddEvent(entry, std::move(event), now);
   if (!Ended(entry.job)) return;
   *entry.job.mutable_ended() = ToProto(now);
-  while (entry.events.size() > kKeptEventsAfterEnd) entry.events.pop_front();
+  while (entry.events.size() > kKeptEventsAfterEnd) DropOldestEvent(entry);
+}
+
+void JobBook::DropOldestEvent(Entry& entry) {
+  entry.events_bytes -= entry.events.front().ByteSizeLong();
+  entry.events.pop_front();
 }
 
 void JobBook::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
   news_.insert(entry.job.id());
   event.set_sequence(++entry.last_sequence);
   *event.mutable_time() = ToProto(now);
+  entry.events_bytes += event.ByteSizeLong();
   entry.events.push_back(std::move(event));
-  if (entry.events.size() > kKeptEvents) entry.events.pop_front();
+  while (entry.events.size() > kKeptEvents || (entry.events.size() > 1 && entry.events_bytes > kKeptEventsBytes)) {
+    DropOldestEvent(entry);
+  }
 }
 
 const v1::Job* JobBook::Find(const std::string& job_id) const {

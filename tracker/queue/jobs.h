@@ -41,7 +41,7 @@ class JobBook {
   // Takes back a stored job at start; an open one is queued again. Its tuner's lease is gone, without blame.
   void Restore(v1::Job job);
 
-  // kInvalidArgument; kResourceExhausted: the submitter has too many open ones.
+  // kInvalidArgument; kResourceExhausted: the submitter has too many open ones, or too large ones.
   absl::StatusOr<const v1::Job*> Submit(const v1::JobSpec& spec, absl::Time now);
   // What a user has had of the devices lately; by default nobody had any.
   using Used = std::function<double(const std::string& user)>;
@@ -80,6 +80,7 @@ class JobBook {
   // The tracker stood still for so long: nobody was heard because nobody listened.
   void GiveBack(absl::Duration stall, absl::Time now);
 
+  bool Knows(const std::string& request_id) const { return by_request_id_.contains(request_id); }
   const v1::Job* Find(const std::string& job_id) const;                        // nullptr when unknown
   std::vector<const v1::Job*> List(const v1::ListJobsRequest& request) const;  // newest first
   std::vector<v1::JobEvent> Events(const std::string& job_id, int64_t after) const;
@@ -108,8 +109,8 @@ class JobBook {
  private:
   struct Entry {
     v1::Job job;
-    int64_t number = 0;     // order of submission
-    size_t spec_bytes = 0;  // of the job's specification
+    int64_t number = 0;                         // order of submission
+    size_t spec_bytes = 0, progress_bytes = 0;  // of memory
     // The live lease while the job runs; after the end the last one, so that the tuner's last calls are understood.
     std::string lease_id;
     uint64_t epoch = 0;
@@ -121,6 +122,7 @@ class JobBook {
     std::string blocked;                       // why it is not to be leased
     std::string kind;                          // of device, that its tuner was told
     std::deque<v1::JobEvent> events;
+    size_t events_bytes = 0;
     int64_t last_sequence = 0;
   };
 
@@ -133,6 +135,10 @@ class JobBook {
   Entry* Last(const Entry& first, const std::map<std::string, int>& running, const Used& used);
   void EndInTime(Entry& entry, absl::Time now);
 
+  absl::Status CheckOpen(const v1::JobSpec& spec) const;
+  static absl::Status CheckProgress(const Entry& entry, const v1::JobProgress& progress);
+  static void SetProgress(Entry& entry, const v1::JobProgress& progress);
+  static void DropOldestEvent(Entry& entry);
   void TakeBack(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   absl::StatusOr<Entry*> Live(const v1::JobLease& lease);
   void SetState(Entry& entry, v1::JobState state, absl::Time now);

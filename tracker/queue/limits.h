@@ -30,10 +30,11 @@ struct JobOptions {
   absl::Duration preempt_after = absl::Seconds(30);
   absl::Duration until_grace = absl::Seconds(60);    // for a tuner to confirm its winners and end the job by itself
   int max_open = kQuotas.open_jobs;                  // of one submitter
+  int64_t max_open_bytes = kQuotas.open_job_bytes;   // of one submitter
   std::vector<std::string> notify_allowed;           // beginnings of addresses (notice_url.h); none: nobody is told
   int max_leased = kQuotas.leased_jobs;              // by all tuners of one name
   int most_ended = 1000;                             // kept after their end, the newest: a year of a busy lab's nights
-  size_t most_ended_bytes = size_t{256} << 20;       // of their specifications, which are in memory and in the file
+  size_t most_ended_bytes = size_t{256} << 20;       // of memory, with their specifications and last progress
   absl::Duration keep_ended = absl::Hours(24 * 90);  // long enough for a report of the quarter
 };
 
@@ -83,6 +84,7 @@ struct BatchOptions {
   // minutes, and it is so short that nothing is lost with a restart of the tracker.
   absl::Duration share_half_life = absl::Minutes(10);
   int max_open_per_job = kQuotas.open_batches;
+  int max_finished_per_job = kQuotas.finished_batches;
   int64_t max_open_bytes_per_job = kQuotas.open_batch_bytes;
 };
 

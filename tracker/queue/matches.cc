@@ -9,6 +9,8 @@
 namespace hone::tracker {
 namespace {
 
+constexpr size_t kMostNeedsBytes = size_t{64} << 10;  // they are kept with the job and read at every look for devices
+
 bool HasLabel(const v1::DeviceState& device, const std::string& name, const std::string& value) {
   const auto label = device.labels().find(name);
   return label != device.labels().end() && label->second == value;
@@ -29,6 +31,13 @@ std::string NameOf(const std::string& agent_id, const std::string& device_id) {
 
 std::string LabelText(const std::string& name, const std::string& value) {
   return value.empty() ? name : fmt::format("{}={}", name, value);
+}
+
+absl::Status CheckNeeds(const v1::Requirements& requirements) {
+  const size_t bytes = requirements.ByteSizeLong();
+  if (bytes <= kMostNeedsBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("conditions for devices of {} bytes, and {} is the most", bytes, kMostNeedsBytes));
 }
 
 bool AnswersTo(std::string_view words, const std::string& agent_id, const v1::DeviceState& device) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "hone/v1/agent.pb.h"
 #include "hone/v1/measure.pb.h"
 
@@ -31,6 +32,8 @@ bool Matches(const v1::Requirements& requirements, const std::string& agent_id, 
 // How a job's waiting_for begins where no device that serves fulfils its conditions, and what is before the reason of
 // one that does, and gets no work.
 inline constexpr std::string_view kAbsentDevice = "a device for ", kOutOfWork = "; ";
+// kInvalidArgument: they are longer than a list of all boards of a lab with every feature that a CPU has.
+absl::Status CheckNeeds(const v1::Requirements& requirements);
 // The conditions in words: "board or rpi4, feature avx2".
 std::string Describe(const v1::Requirements& requirements);
 

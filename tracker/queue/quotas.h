@@ -8,10 +8,21 @@
 namespace hone::tracker {
 
 struct Quotas {
-  int open_jobs = 100;                          // of one submitter
-  int leased_jobs = 16;                         // at a time, by all tuners of one name
-  int open_batches = 64;                        // of one job
-  int64_t open_batch_bytes = int64_t{1} << 30;  // of one job: what its open batches weigh in the tracker's memory
+  int open_jobs = 100;  // of one submitter
+  // Of one submitter: what his open jobs weigh in the tracker's memory, where all are again after every start. A job of
+  // the largest models has one or two MiB, and a night's queue of a lab fits many times.
+  int64_t open_job_bytes = int64_t{256} << 20;
+  int leased_jobs = 16;  // at a time, by all tuners of one name
+  // Of one job. As many may be asked for at once, and as many calls may wait for some.
+  int open_batches = 64;
+  // Finished ones of one job that nobody has acknowledged: the oldest are forgotten. A tuner acknowledges each, but for
+  // those calls that are lost on the way.
+  int finished_batches = 1024;
+  int64_t open_batch_bytes = int64_t{1} << 30;  // of one job: memory of the tracker for its batches and results
+  // Lists of records that are being sent, of one identity and of all: each holds a thread and up to 16 MiB of records
+  // until it is read. One command has one, and a server that compiles many models some.
+  int streams = 8;
+  int streams_of_all = 48;
   // A tuner at full speed makes some ten calls a second, and compiling asks for each kernel of a model at once.
   double calls_per_second = 200;
   double calls_at_once = 1000;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <set>
 
+#include "base/digest.h"
 #include "base/status.h"
 #include "hone/v1/job.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
@@ -22,6 +23,7 @@ v1::JobLease LeaseNewJob(const Entrance& entrance, const std::shared_ptr<grpc::C
                          const std::string& name) {
   v1::SubmitJobRequest submit;
   *submit.mutable_spec() = tracker::SpecOf(name);
+  tracker::SetWorkload(*submit.mutable_spec()->mutable_workloads(0), std::string(kWorkloadBytes, 'w'));
   v1::Job job;
   grpc::ClientContext submit_context, lease_context;
   HONE_CHECK(v1::JobService::NewStub(entrance.Open(Role::kClient, name))->Submit(&submit_context, submit, &job).ok());
@@ -46,6 +48,7 @@ class Tuner {
         tally_(tally),
         batch_(tracker::BatchOf(candidates)) {
     batch_.set_workload(std::string(kWorkloadBytes, 'w'));
+    batch_.set_workload_digest(Sha256Hex(batch_.workload()));
     for (v1::Candidate& candidate : *batch_.mutable_candidates()) {
       candidate.set_schedule(std::string(kScheduleBytes, 's'));
       candidate.set_decisions(std::string(kDecisionsBytes, 'd'));

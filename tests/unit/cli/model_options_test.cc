@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <tuple>
 
 #include "base/temporary_folder.h"
 #include "cli/command.h"
@@ -113,6 +114,19 @@ TEST_F(ModelOptionsTest, FilesAreAllThatAreNamed) {
 TEST_F(ModelOptionsTest, ATimeWithoutEndIsNoBudget) {
   search_.time = "inf";
   EXPECT_TRUE(Job({"repeats=1,4"}).status().GetPayload(kUsageMark).has_value());
+}
+
+TEST_F(ModelOptionsTest, ATimeOfPartsOfASecondIsKept) {
+  for (const auto& [time, seconds, nanos] :
+       {std::tuple("500ms", 0, 500'000'000), {"1.9s", 1, 900'000'000}, {"10m", 600, 0}, {"1ns", 0, 1}}) {
+    search_.time = time;
+    const absl::StatusOr<v1::JobSpec> job = Job({"repeats=1,4"});
+    ASSERT_TRUE(job.ok()) << job.status();
+    EXPECT_EQ(job->time_budget().seconds(), seconds) << time;
+    EXPECT_EQ(job->time_budget().nanos(), nanos) << time;
+  }
+  search_.time = "0.3ns";
+  EXPECT_TRUE(Job({"repeats=1,4"}).status().GetPayload(kUsageMark).has_value()) << "shorter than a budget can say";
 }
 
 TEST_F(ModelOptionsTest, TheSpaceToSearchIsInTheJob) {

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/kernel_interface.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
@@ -159,8 +160,8 @@ v1::Kernel HandMadeKernel(const std::string& name) {
 
 v1::Batch HandMadeBatch(const std::vector<std::string>& symbols) {
   v1::Batch batch;
-  batch.set_workload_digest("hand-made");
   batch.set_workload("y = 2 * x + w");
+  batch.set_workload_digest(Sha256Hex(batch.workload()));
   batch.set_target("cpu");
   batch.set_compiler_version("1");
   batch.set_artifact(HandMadeArtifact());

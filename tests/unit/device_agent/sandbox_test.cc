@@ -76,7 +76,7 @@ int InAChild(int (*work)()) {
   policy.open_files = 256;
   const pid_t launcher = fork();
   if (launcher == 0) {
-    ConfineLauncher(policy);
+    if (!ConfineLauncher(policy).ok()) _exit(255);
     const pid_t child = fork();
     if (child == 0) _exit(ConfineChild(policy, {}).ok() ? work() : 255);
     _exit(ExitCodeOf(child));

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
+#include "compiler/ir/workload.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -168,6 +169,24 @@ TEST_F(RecordsCommandTest, ImportNamesTheDamagedLineAndFails) {
   EXPECT_THAT(out_, HasSubstr("1 records added"));
   EXPECT_EQ(Run({"import", lines, "--json"}), kWorkFailed);
   EXPECT_EQ(json::parse(out_)["first_rejected"][0]["line"], 1);
+}
+
+// Also of a workload that nothing has won yet.
+TEST_F(RecordsCommandTest, VerifyFindsATextWithOtherNamesUnderTheDigest) {
+  const std::string renamed =
+      "workload \"twice\"\ninput x: f32[1000] in [-1, 1]\nt: f32[1000] over a:1000 = x[a] + x[a]\noutput t\n";
+  const ir::Workload workload = ir::ParseWorkload(renamed).value();
+  Record row = SampleFailure(1, "", FailureKind::kCrashed);
+  row.key.workload_digest = ir::WorkloadDigest(workload);
+  row.workload_text = renamed;
+  std::filesystem::remove(File());
+  Append({row});
+  EXPECT_EQ(Run({"verify"}), kWorkFailed);
+  EXPECT_THAT(error_, HasSubstr(fmt::format("workload {:.12}: its text has another digest", row.key.workload_digest)));
+  row.measurement_id = "m/2";
+  row.workload_text = ir::Print(ir::Canonicalize(workload));
+  Append({row});
+  EXPECT_EQ(Run({"verify"}), kSuccess) << error_;
 }
 
 TEST_F(RecordsCommandTest, ErrorsSayWhatAndWhere) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/digest.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
@@ -134,6 +135,28 @@ TEST_F(StoreTest, TheTextOfAKnownWorkloadNeedNotBeSentAgain) {
   Add({again});
   EXPECT_EQ(*store_->WorkloadText("d1ge57"), "workload conv2d of d1ge57");
   EXPECT_TRUE(absl::IsNotFound(store_->WorkloadText("never seen").status()));
+}
+
+TEST_F(StoreTest, TheTextThatTheDigestWasMadeOfReplacesAnother) {
+  const std::string text = "workload matmul";
+  Key key = SampleKey();
+  key.workload_digest = Sha256Hex(text);
+  Record strange = SampleTiming(1, "a", 1e-3, key);
+  strange.operator_label = "none";
+  Record real = SampleTiming(2, "b", 2e-3, key);
+  real.workload_text = text;
+  Add({strange});
+  EXPECT_NE(*store_->WorkloadText(key.workload_digest), text);
+  Add({real});
+  EXPECT_EQ(*store_->WorkloadText(key.workload_digest), text);
+  EXPECT_EQ(store_->Query({})->rows.front().record.operator_label, real.operator_label);
+  strange.measurement_id = "m/3";
+  const auto report = store_->Append(std::vector<Record>{strange, SampleTiming(4, "c", 3e-3)});
+  ASSERT_THAT(report->rejected, SizeIs(1));
+  EXPECT_THAT(report->rejected[0].why.ToString(), HasSubstr("has another digest"));
+  EXPECT_EQ(*store_->WorkloadText(key.workload_digest), text);
+  EXPECT_EQ(store_->Summarize()->records, 3);
+  EXPECT_EQ(store_->Summarize()->workloads, 2);
 }
 
 TEST_F(StoreTest, FailureTextIsMadeReadable) {

@@ -41,6 +41,21 @@ TEST(AuditLogTest, WhoAsksAgainAndAgainPushesNothingOut) {
   EXPECT_EQ((*log->Newest(1))[0].result(), "no");
 }
 
+TEST(AuditLogTest, NobodysActsPushOutThoseOfAdminsAndWhoJoined) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto log = AuditLog::Open(folder / "audit.db", 3).value();
+  log->Add({"", "", "", "JoinService/Join", "client/ann"}, absl::OkStatus(), kAuditTime);
+  log->Add({"admin", "eve", "", "AdminService/Drain", "board"}, absl::OkStatus(), kAuditTime);
+  for (int i = 0; i < 10; ++i) log->Add({"client", "ann", "", "JobService/Submit", "j"}, absl::OkStatus(), kAuditTime);
+  for (int i = 0; i < 10; ++i) log->Add({"client", "ann", "", "JoinService/Renew", ""}, absl::OkStatus(), kAuditTime);
+  const auto entries = log->Newest(100).value();
+  ASSERT_EQ(entries.size(), 5u);
+  EXPECT_EQ(entries[3].method(), "AdminService/Drain");
+  EXPECT_EQ(entries[4].method(), "JoinService/Join");
+  for (int i = 0; i < 10; ++i) log->Add({"admin", "eve", "", "AdminService/Undrain", ""}, absl::OkStatus(), kAuditTime);
+  EXPECT_EQ(log->Newest(100)->size(), 6u) << "they too are bounded";
+}
+
 TEST(AuditLogTest, AnyBytesMayBeSaidOfAnObject) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto log = AuditLog::Open(folder / "audit.db").value();

@@ -47,7 +47,7 @@ TEST(RecordMessageTest, AnOutcomeMustBeThereAndKnown) {
 
 v1::Timing TimingOfAnAgent() {
   v1::Timing timing;
-  for (const double seconds : {3e-3, 1e-3, 1.5e-3}) timing.add_seconds(seconds);
+  for (const double seconds : {3e-3, 1e-3, 1.5e-3, 1.2e-3}) timing.add_seconds(seconds);
   timing.set_calls_per_repeat(12);
   timing.set_first_interleaved(1);
   timing.set_reference_seconds(2e-5);
@@ -97,7 +97,7 @@ TEST(ToRecordsTest, NothingThatAnAgentTellsIsDropped) {
             "kernel=6.1.0-18-amd64 governor=performance smt=on memory_bytes=68719476736 agent=0.2.0 golden_us=12.3 "
             "sandbox=wall");
   const auto& timing = std::get<Timing>(record.outcome);
-  EXPECT_THAT(timing.seconds, testing::ElementsAre(3e-3, 1e-3, 1.5e-3));
+  EXPECT_THAT(timing.seconds, testing::ElementsAre(3e-3, 1e-3, 1.5e-3, 1.2e-3));
   EXPECT_EQ(timing.first_interleaved, 1);
   EXPECT_EQ(timing.calls_per_repeat, 12);
   EXPECT_TRUE(timing.confirmed);
@@ -108,6 +108,17 @@ TEST(ToRecordsTest, NothingThatAnAgentTellsIsDropped) {
   EXPECT_EQ(timing.temperature_celsius, 61);
   EXPECT_EQ(timing.clock_hertz, 3.4e9);
   EXPECT_EQ(timing.predicted_seconds, 2e-3);
+}
+
+// Time was over before the finalists had enough turns.
+TEST(ToRecordsTest, AFinalComparisonOfFewTurnsIsNoConfirmation) {
+  v1::Timing timing = TimingOfAnAgent();
+  for (const int first : {2, 4}) {
+    timing.set_first_interleaved(first);
+    const std::vector<Record> rows = ToRecords("farm", Measured(timing));
+    ASSERT_THAT(rows, SizeIs(1));
+    EXPECT_FALSE(std::get<Timing>(rows[0].outcome).confirmed) << first;
+  }
 }
 
 // What cannot be true must not cost the record: a clock of 0 MHz, a reference that was never timed.

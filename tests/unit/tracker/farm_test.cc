@@ -4,6 +4,10 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include "base/protocol_version.h"
 #include "tests/farm/builders.h"
 #include "tests/farm/fake_agent.h"
@@ -361,6 +365,19 @@ TEST_F(FarmTest, OverdueVisitIsGivenToAnother) {
   FAIL() << "the lease was never given up";
 }
 
+TEST_F(FarmTest, ABatchIsOfAWorkloadThatItsJobHas) {
+  v1::WorkloadSpec of_others;
+  SetWorkload(of_others, "of others");
+  v1::Batch batch = BatchOf(1);
+  batch.set_workload(of_others.text());
+  EXPECT_EQ(Submit(batch, "text").status().code(), absl::StatusCode::kInvalidArgument);
+  batch.set_workload_digest(of_others.digest());
+  const absl::Status refused = Submit(batch, "workload").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("which its job does not have"));
+  EXPECT_TRUE(Submit(BatchOf(1), "its own").ok());
+}
+
 TEST_F(FarmTest, RefusesBatchesThatContradictThemselves) {
   const auto error = [&](auto&& breakage) {
     v1::Batch batch = BatchOf(2);
@@ -375,6 +392,11 @@ TEST_F(FarmTest, RefusesBatchesThatContradictThemselves) {
   EXPECT_THAT(error([](v1::Batch& b) { b.set_threads(0); }), HasSubstr("thread"));
   EXPECT_THAT(error([](v1::Batch& b) { b.mutable_candidates(1)->set_id("c0"); }), HasSubstr("used twice"));
   EXPECT_THAT(error([](v1::Batch& b) { b.mutable_reference()->clear_interface(); }), HasSubstr("the reference"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_policy()->set_timeout_seconds(1e9); }), HasSubstr("policy"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_policy()->set_final_seconds(std::nan("")); }), HasSubstr("policy"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_policy()->set_reference_timeout_seconds(-1); }), HasSubstr("policy"));
+  EXPECT_THAT(error([](v1::Batch& b) { b.mutable_requirements()->set_target(std::string(1 << 20, 'x')); }),
+              HasSubstr("conditions"));
   EXPECT_THAT(error([](v1::Batch& b) { b.mutable_candidates(0)->mutable_kernel()->set_code_bytes(4); }),
               HasSubstr("outside of the artifact"));
   EXPECT_THAT(error([](v1::Batch& b) {
@@ -479,9 +501,103 @@ TEST(BatchQuotaTest, OpenBatchesOfAJobWeighSoMuch) {
   ASSERT_TRUE(queue.Submit({"j", "ann"}, "b1", batch, now).ok());
   const absl::Status refused = queue.Submit({"j", "ann"}, "b2", batch, now).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("4 MiB of code, and may have 3"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("4 MiB of the tracker's memory, and may take 3"));
   EXPECT_TRUE(queue.Submit({"j", "ann"}, "b3", BatchOf(1), now).ok());
   EXPECT_TRUE(queue.Submit({"other", "ann"}, "b2", batch, now).ok());
+}
+
+TEST(BatchQuotaTest, AllThatABatchHasCountsAndResultsTillTheyAreAcknowledged) {
+  BatchOptions options;
+  options.max_open_bytes_per_job = 100'000;
+  BatchQueue queue(options, CountingIds());
+  const absl::Time now = absl::FromUnixSeconds(1'000'000);
+  v1::Batch batch = BatchOf(1);
+  batch.mutable_candidates(0)->set_schedule(std::string(60'000, 'x'));
+  queue.Pass(now);
+  const std::string id = queue.Submit({"j", "ann"}, "b1", batch, now).value();
+  EXPECT_TRUE(absl::IsResourceExhausted(queue.Submit({"j", "ann"}, "b2", batch, now).status()));
+  const BatchQueue::Lease* lease = queue.Pick({.agent_id = "a"}, [](const auto&, const auto&) { return true; }, now);
+  ASSERT_NE(lease, nullptr);
+  v1::BatchResult result = TimedResult(batch);
+  for (int i = 0; i < 10'000; ++i) result.mutable_outcomes(0)->mutable_outcome()->mutable_timing()->add_seconds(1);
+  queue.Finish(*lease, result);
+  EXPECT_TRUE(absl::IsResourceExhausted(queue.Submit({"j", "ann"}, "b2", batch, now).status()));
+  queue.Acknowledge("j", id);
+  EXPECT_TRUE(queue.Submit({"j", "ann"}, "b2", batch, now).ok());
+}
+
+TEST(BatchQuotaTest, OfResultsThatNobodyAcknowledgesTheOldestIsForgotten) {
+  BatchOptions options;
+  options.max_finished_per_job = 2;
+  BatchQueue queue(options, CountingIds());
+  const absl::Time now = absl::FromUnixSeconds(1'000'000);
+  queue.Pass(now);
+  std::vector<std::string> ids;
+  for (const char* name : {"b1", "b2", "b3", "b4"}) {
+    ids.push_back(queue.Submit({"j", "ann"}, name, BatchOf(1), now).value());
+    queue.Finish(
+        *queue.Pick({.agent_id = "a"}, [](const auto&, const auto&) { return true; }, now), TimedResult(BatchOf(1)));
+  }
+  for (const int i : {0, 1}) EXPECT_TRUE(absl::IsNotFound(queue.Result("j", ids[i]).status())) << i;
+  for (const int i : {2, 3}) EXPECT_TRUE(queue.Result("j", ids[i])->has_value()) << i;
+}
+
+TEST_F(FarmTest, AWaitNamesBatchesOnceAndNoMoreThanAJobHas) {
+  v1::WaitBatchRequest wait;
+  *wait.mutable_lease() = job_;
+  for (int i = 0; i < 64; ++i) wait.add_batch_ids(Submit(BatchOf(1), fmt::format("b{}", i)).value());
+  EXPECT_TRUE(farm_.WaitBatch(wait, now_).ok());
+  wait.add_batch_ids("one more");
+  EXPECT_THAT(std::string(farm_.WaitBatch(wait, now_).status().message()), HasSubstr("65 batches in one call"));
+  wait.mutable_batch_ids()->DeleteSubrange(1, 64);
+  wait.add_batch_ids(wait.batch_ids(0));
+  EXPECT_EQ(farm_.WaitBatch(wait, now_).status().code(), absl::StatusCode::kInvalidArgument);
+  wait.clear_batch_ids();
+  for (int i = 0; i < 65; ++i) wait.add_acked_batch_ids(fmt::format("b{}", i));
+  EXPECT_EQ(farm_.WaitBatch(wait, now_).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FarmTest, AnAnswerHasOneOutcomeOfEachCandidateAndNoMore) {
+  FakeAgent agent("a", "1");
+  Submit(BatchOf(2), "b1").value();
+  const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
+  agent.Finish(lease);
+  *agent.state.mutable_finished(0)->mutable_result()->add_outcomes() = agent.state.finished(0).result().outcomes(0);
+  agent.state.set_sequence(agent.state.sequence() + 1);
+  EXPECT_TRUE(farm_.Acceptable(agent.state, now_).empty());
+  ASSERT_TRUE(farm_.Synchronize(agent.state, now_).ok());
+  EXPECT_TRUE(farm_.outcomes().empty());
+  EXPECT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].losses(), 1) << "as if it had not answered";
+}
+
+// A batch was split: whoever measures one half says nothing of the other.
+TEST_F(FarmTest, AnAgentAnswersForThePieceThatItHas) {
+  v1::Batch batch = BatchOf(2);
+  batch.set_useful_seconds(3600);  // an answer may lack some
+  Submit(batch, "b1").value();
+  std::vector<std::string> ids;
+  v1::Lease half;
+  FakeAgent agent("a", "0");
+  for (int boot = 1; boot < 10 && ids.size() != 1; ++boot) {  // each loses what the one before had
+    agent = FakeAgent("a", std::to_string(boot));
+    farm_.Undrain("a");
+    const Farm::Answer answer = agent.Sync(farm_, now_).value();
+    if (answer.response.leases().empty()) continue;  // it was lost too often just now
+    half = answer.response.leases(0);
+    ids = Ids(half);
+  }
+  ASSERT_THAT(ids, ElementsAre("c0"));
+  agent.Finish(half);
+  v1::BatchResult& result = *agent.state.mutable_finished(0)->mutable_result();
+  result.mutable_outcomes(0)->set_candidate_id("c1");
+  (*result.mutable_environment())["golden_us"] = "1";
+  agent.state.set_sequence(agent.state.sequence() + 1);
+  const std::vector<Recordable> acceptable = farm_.Acceptable(agent.state, now_);
+  ASSERT_EQ(acceptable.size(), 1u);
+  EXPECT_TRUE(acceptable[0].result.outcomes().empty());
+  EXPECT_FALSE(acceptable[0].result.environment().contains("golden_us")) << "which the tracker fills in";
+  ASSERT_TRUE(farm_.Synchronize(agent.state, now_).ok());
+  EXPECT_TRUE(farm_.outcomes().empty());
 }
 
 TEST_F(FarmTest, QueueClockAndTotalClock) {

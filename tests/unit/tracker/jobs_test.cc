@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/farm/builders.h"
 
 namespace hone::tracker {
@@ -45,6 +47,7 @@ TEST_F(JobBookTest, RefusesSpecsThatMeanNothing) {
                 for (int i = 0; i < 17; ++i) s.mutable_workloads(0)->add_hints("1:1");
               }),
               HasSubstr("17 hints"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text("another"); }), HasSubstr("another digest"));
   EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text(std::string(8 << 20, 'x')); }),
               HasSubstr("tune the model in parts"));
 }
@@ -66,6 +69,81 @@ TEST_F(JobBookTest, ASubmitterHasSoManyOpenJobs) {
   EXPECT_TRUE(submit("d", "bob").ok());
   ASSERT_TRUE(book.Cancel(first, now_).ok());
   EXPECT_TRUE(submit("c", "ann").ok());
+}
+
+// A job of a large model, for a lab of many boards.
+TEST_F(JobBookTest, TextsThatPeopleReadAreShortAndAllBoardsOfALabMayBeNamed) {
+  v1::JobSpec spec = SpecOf("bert-large");
+  for (int i = 1; i < 200; ++i) {
+    *spec.add_workloads() = spec.workloads(0);
+    spec.add_devices("board-" + std::to_string(i) + ".rack-of-the-lab.example.org/cpu");
+  }
+  EXPECT_TRUE(book_.Submit(spec, now_).ok());
+  const auto refused = [&](auto&& breakage) {
+    v1::JobSpec longer = SpecOf("x");
+    breakage(longer);
+    const absl::Status status = book_.Submit(longer, now_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  const std::string text(1 << 20, 'x');
+  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.set_name(text); }), HasSubstr("4096 is the most"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.set_group(text); }), HasSubstr("4096 is the most"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.mutable_workloads(0)->set_title(text); }), HasSubstr("4096 is the most"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) { (*s.mutable_labels())["room"] = text; }), HasSubstr("4096 is the most"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) {
+                for (int i = 0; i < 20; ++i) s.add_devices(std::string(4000, 'x'));
+              }),
+              HasSubstr("32768 is the most"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) {
+                for (int i = 0; i < 1000; ++i) s.add_devices();
+              }),
+              HasSubstr("1000 is the most"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) {
+                for (int i = 0; i < 4000; ++i) *s.add_workloads() = s.workloads(0);
+              }),
+              HasSubstr("4001 workloads"));
+}
+
+TEST_F(JobBookTest, OpenJobsOfASubmitterWeighSoMuch) {
+  JobOptions options;
+  options.max_open_bytes = 100'000;
+  JobBook book(options, 1, CountingIds());
+  const auto submit = [&](const std::string& name, const std::string& who) {
+    v1::JobSpec spec = SpecOf(name);
+    spec.set_submitted_by(who);
+    for (int i = 1; i < 300; ++i) *spec.add_workloads() = spec.workloads(0);  // little to send, and much to keep
+    return book.Submit(spec, now_);
+  };
+  const std::string first = submit("a", "ann").value()->id();
+  const absl::Status refused = submit("b", "ann").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("and may take 97"));
+  EXPECT_TRUE(submit("c", "bob").ok());
+  ASSERT_TRUE(book.Cancel(first, now_).ok());
+  EXPECT_TRUE(submit("b", "ann").ok());
+}
+
+TEST_F(JobBookTest, WhatATunerSaysOfAJobIsBounded) {
+  const std::string id = Submit("a");
+  const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
+  v1::JobProgress progress;
+  progress.add_workloads()->set_best_schedule(std::string(9 << 20, 'x'));
+  EXPECT_EQ(book_.Report(lease, progress, now_).status().code(), absl::StatusCode::kInvalidArgument);
+  progress.mutable_workloads(0)->set_best_schedule(std::string(1 << 20, 'x'));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(book_.Report(lease, progress, now_).ok());
+  EXPECT_THAT(book_.Events(id, 0), SizeIs(7)) << "8 MiB of them";
+  progress.add_workloads();
+  EXPECT_EQ(book_.Report(lease, progress, now_).status().code(), absl::StatusCode::kInvalidArgument);
+  v1::CompleteJobRequest complete;
+  *complete.mutable_lease() = lease;
+  complete.set_returned(true);
+  complete.mutable_needs()->set_target(std::string(1 << 20, 'x'));
+  EXPECT_EQ(book_.Complete(complete, now_).code(), absl::StatusCode::kInvalidArgument);
+  complete.clear_returned();
+  complete.set_error(std::string(1 << 20, 'x'));
+  ASSERT_TRUE(book_.Complete(complete, now_).ok());
+  EXPECT_EQ(book_.Find(id)->error().size(), size_t{16} << 10);
 }
 
 TEST_F(JobBookTest, TunersOfOneNameHoldSoManyLeases) {
@@ -265,12 +343,12 @@ TEST_F(JobBookTest, EndedJobsAreForgottenByNumberAndAge) {
 }
 
 TEST_F(JobBookTest, EndedJobsAreForgottenByTheirBytes) {
-  JobBook book(JobOptions{.most_ended_bytes = 2500}, 1, CountingIds());
+  JobBook book(JobOptions{.most_ended_bytes = 25'000}, 1, CountingIds());
   std::vector<std::string> ids;
   for (const char* name : {"a", "b", "c"}) {
     now_ += absl::Hours(1);
     v1::JobSpec spec = SpecOf(name);
-    spec.mutable_workloads(0)->set_text(std::string(1000, 'x'));
+    SetWorkload(*spec.mutable_workloads(0), std::string(10'000, 'x'));
     ids.push_back(book.Submit(spec, now_).value()->id());
     ASSERT_TRUE(book.Cancel(ids.back(), now_).ok());
   }

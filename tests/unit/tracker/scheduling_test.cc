@@ -465,6 +465,20 @@ TEST_F(SchedulingTest, AListForPeopleLeavesOutWhatIsForTuners) {
   EXPECT_EQ(last_.job().spec().workloads(0).text(), "w");
 }
 
+// What does not fit would make the whole answer fail.
+TEST_F(SchedulingTest, AListIsTheNewestJobsThatFitIntoAMessage) {
+  for (int i = 0; i < 9; ++i) {
+    Submit("a" + std::to_string(i), "ann", 0,
+           [](v1::JobSpec& spec) { SetWorkload(*spec.mutable_workloads(0), std::string(15 << 19, 'x')); });
+  }
+  v1::ListJobsRequest request;
+  const std::vector<v1::Job> listed = farm_.ListJobs(request, now_);
+  ASSERT_THAT(listed, testing::SizeIs(8));
+  EXPECT_EQ(listed.front().spec().name(), "a8");
+  request.set_for_people(true);
+  EXPECT_THAT(farm_.ListJobs(request, now_), testing::SizeIs(9));
+}
+
 TEST_F(SchedulingTest, WhatAUserHasOfOneKindOfDeviceCountsForThatKind) {
   FakeAgent busy("busy", "1"), idle("idle", "1");
   idle.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");

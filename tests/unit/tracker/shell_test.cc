@@ -524,6 +524,39 @@ TEST_F(HeldCallsTest, ResultsAndCancelsWakeTheTunerThatWaitsForThem) {
   EXPECT_TRUE(cancelled.get_future().get()->cancelled());
 }
 
+TEST_F(HeldCallsTest, AJobHasAsManyWaitsAsBatchesAndTheOldestEndsForOneMore) {
+  Start();
+  v1::WaitBatchRequest wait;
+  *wait.mutable_lease() = LeaseNewJob();
+  wait.add_batch_ids(SubmitBatch(wait.lease(), "first"));
+  wait.mutable_max_wait()->set_seconds(20);
+  std::atomic<int> oldest = 0, others = 0;
+  shell_->WaitBatch(wait, kPresent, [&](const auto& answer) { oldest += answer.ok() && answer->finished().empty(); });
+  for (int i = 1; i < kQuotas.open_batches; ++i) shell_->WaitBatch(wait, kPresent, [&](const auto&) { ++others; });
+  EXPECT_EQ(oldest + others, 0);
+  shell_->WaitBatch(wait, kPresent, [&](const auto&) { ++others; });
+  EXPECT_EQ(oldest, 1);
+  EXPECT_EQ(others, 0);
+  shell_->Stop();
+}
+
+TEST_F(HeldCallsTest, SaysWhetherACallChangedAnything) {
+  Start();
+  bool changed = false;
+  const auto submit = [&](const std::string& name) {
+    return Await<v1::Job>([&](auto done) { changed = shell_->SubmitJob(SpecOf(name), done); });
+  };
+  const std::string id = submit("a")->id();
+  EXPECT_TRUE(changed);
+  EXPECT_EQ(submit("a")->id(), id);
+  EXPECT_FALSE(changed);
+  const auto cancel = [&] { return Await<v1::Job>([&](auto done) { changed = shell_->CancelJob(id, done); }); };
+  ASSERT_TRUE(cancel().ok());
+  EXPECT_TRUE(changed);
+  ASSERT_TRUE(cancel().ok());
+  EXPECT_FALSE(changed);
+}
+
 TEST_F(HeldCallsTest, ANewJobWakesOneTunerAndAWatcherHearsOfIt) {
   Start();
   std::promise<absl::StatusOr<v1::LeaseJobResponse>> leased;

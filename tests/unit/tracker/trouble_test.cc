@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "tests/farm/builders.h"
@@ -17,6 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 class TroubleTest : public FarmFixture {
  protected:
@@ -692,6 +694,66 @@ TEST_F(TroubleTest, WhileNothingCanBeStoredNothingIsGivenOutAndNothingIsLate) {
   ASSERT_EQ(Wait(batch)->finished_size(), 1);
   EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 1);
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
+}
+
+TEST(DeviceRegistryTest, WhatDevicesWereLikeIsForgottenLongAfterThemUnlessTheyAreInQuarantine) {
+  const DeviceOptions options;
+  DeviceRegistry registry(options, 1);
+  absl::Time now = absl::FromUnixSeconds(1'000'000);
+  FakeAgent agent("a", "1");
+  const auto call = [&] {
+    agent.state.set_sequence(agent.state.sequence() + 1);
+    return registry.Register(agent.state, now).status();
+  };
+  agent.Check();
+  ASSERT_TRUE(call().ok());
+  EXPECT_THAT(registry.TakeChangedHealth(), SizeIs(1));
+  for (int i = 0; i < options.troubles_to_quarantine; ++i) registry.CountTrouble("gone/ill", "lost", now);
+  EXPECT_THAT(registry.TakeChangedHealth(), SizeIs(1));
+  agent.state.mutable_devices(0)->set_device_id("renamed");
+  ASSERT_TRUE(call().ok());
+  registry.Expire(now);
+  (void)registry.TakeChangedHealth();
+  now += options.forget_after;
+  ASSERT_TRUE(call().ok());
+  registry.Expire(now);
+  EXPECT_FALSE(registry.TakeChangedHealth().contains("a/cpu"));
+  now += absl::Minutes(2);
+  ASSERT_TRUE(call().ok());
+  registry.Expire(now);
+  const auto changed = registry.TakeChangedHealth();
+  ASSERT_TRUE(changed.contains("a/cpu"));
+  EXPECT_EQ(changed.at("a/cpu").SerializeAsString(), "") << "to be forgotten on the disk too";
+  EXPECT_FALSE(changed.contains("a/renamed"));
+  EXPECT_FALSE(changed.contains("gone/ill"));
+}
+
+TEST(DeviceRegistryTest, AnAgentHasSoManyDevicesAndNewNamesFillNoMemory) {
+  DeviceRegistry registry(DeviceOptions{}, 1);
+  const absl::Time now = absl::FromUnixSeconds(1'000'000);
+  FakeAgent agent("a", "1");
+  agent.Check();
+  std::set<std::string> known;
+  for (int i = 1; i <= 1000; ++i) {
+    agent.state.mutable_devices(0)->set_device_id(std::to_string(i));
+    agent.state.set_sequence(i);
+    ASSERT_TRUE(registry.Register(agent.state, now).ok());
+    for (const auto& [name, health] : registry.TakeChangedHealth()) {
+      known.insert(name);
+      if (health.SerializeAsString().empty()) known.erase(name);
+    }
+  }
+  EXPECT_THAT(known, SizeIs(256));
+  EXPECT_TRUE(known.contains("a/1000"));
+  agent.state.set_sequence(1001);
+  agent.state.mutable_devices(0)->mutable_self_test()->set_reason(std::string(1 << 20, 'x'));
+  EXPECT_EQ(registry.Register(agent.state, now).status().code(), absl::StatusCode::kInvalidArgument);
+  agent.state.clear_devices();
+  for (int i = 0; i < 64; ++i) *agent.state.add_devices() = DeviceOf(std::to_string(i));
+  EXPECT_TRUE(registry.Register(agent.state, now).ok());
+  agent.state.set_sequence(1002);
+  *agent.state.add_devices() = DeviceOf("one more");
+  EXPECT_EQ(registry.Register(agent.state, now).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 // Who was refused may do something else: what he asked for must not happen behind his back.

@@ -83,7 +83,7 @@ class ApiTest : public SiteTest {
     failed->set_kind(v1::FAILURE_KIND_CRASHED);
     failed->set_count(3);
     v1::WorkloadProgress* workload = progress.add_workloads();
-    workload->set_digest("d");
+    workload->set_digest(workload_);
     workload->set_trials(40);
     workload->set_default_seconds(0.004);
     workload->set_best_seconds(0.001);
@@ -109,6 +109,7 @@ class ApiTest : public SiteTest {
   }
 
   std::string job_;
+  const std::string workload_ = BatchOf(1).workload_digest();
 };
 
 v1::JobSpec FullSpec() {
@@ -132,7 +133,7 @@ TEST_F(ApiTest, ThePageListsEveryFieldAndNoOther) {
     if (address == "/api/v1/records/export" || address == "/api/v1/events") continue;
     ASSERT_TRUE(documented.contains(address)) << address;
     std::set<std::string> leaves, missing = documented.at(address);
-    for (const std::string& name : {job_, full, std::string("d"), std::string("1"), std::string("3")}) {
+    for (const std::string& name : {job_, full, workload_, std::string("1"), std::string("3")}) {
       std::string target = address;
       if (const size_t star = target.find('*'); star != std::string::npos) target.replace(star, 1, name);
       const HttpResponse response = Get(target);
@@ -221,14 +222,14 @@ TEST_F(ApiTest, ADeviceTellsWhatItMeasures) {
   EXPECT_EQ(device["device"], "board/cpu");
   EXPECT_EQ(device["activity"], "measuring");
   EXPECT_EQ(device["running"]["job"], job_);
-  EXPECT_EQ(device["running"]["workload"], "d");
+  EXPECT_EQ(device["running"]["workload"], workload_);
   EXPECT_EQ(device["golden"]["us"], 10);
   EXPECT_EQ(device["sandbox"]["missing"]["network"], "no namespaces");
   EXPECT_EQ(device["candidates"], 3);
 }
 
 TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
-  const Json workload = GetJson("/api/v1/workloads/d?limit=2");
+  const Json workload = GetJson("/api/v1/workloads/" + workload_ + "?limit=2");
   ASSERT_THAT(workload["points"], SizeIs(2));
   EXPECT_TRUE(workload["more"]);
   EXPECT_EQ(workload["points"][0]["kind"], "timed");
@@ -240,21 +241,21 @@ TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
   EXPECT_EQ(workload["devices"][0], workload["best"][0]["device"]);
   EXPECT_EQ(workload["text"], "w");
   EXPECT_THAT(workload["best"], SizeIs(1));
-  const Json rest = GetJson("/api/v1/workloads/d?after_row=2");
+  const Json rest = GetJson("/api/v1/workloads/" + workload_ + "?after_row=2");
   ASSERT_THAT(rest["points"], SizeIs(1));
   EXPECT_EQ(rest["points"][0]["kind"], "wrong_output");
   EXPECT_EQ(rest["points"][0]["median_ms"], nullptr);
   EXPECT_FALSE(rest.contains("best"));
   EXPECT_EQ(Get("/api/v1/workloads/none").status, 404);
-  EXPECT_THAT(GetJson("/api/v1/workloads/d?kind=wrong_output")["points"], SizeIs(1));
+  EXPECT_THAT(GetJson("/api/v1/workloads/" + workload_ + "?kind=wrong_output")["points"], SizeIs(1));
 }
 
 TEST_F(ApiTest, DecisionsSayWhatTheyAreWorthAndDevicesHowTheyDrift) {
-  const Json importance = GetJson("/api/v1/workloads/d/importance");
+  const Json importance = GetJson("/api/v1/workloads/" + workload_ + "/importance");
   EXPECT_EQ(importance["trials"], 2);  // the third one failed
   EXPECT_EQ(importance["decisions"][0]["name"], "tile");
   EXPECT_EQ(importance["decisions"][0]["values"][0]["best_ms"], 1);
-  EXPECT_EQ(GetJson("/api/v1/workloads/d/importance?target=none")["trials"], 0);
+  EXPECT_EQ(GetJson("/api/v1/workloads/" + workload_ + "/importance?target=none")["trials"], 0);
   EXPECT_EQ(Get("/api/v1/workloads/none/importance").status, 404);
   EXPECT_THAT(GetJson("/api/v1/records/drift")["points"], SizeIs(2));
   EXPECT_THAT(GetJson("/api/v1/records/drift?limit=1")["points"], SizeIs(1));
@@ -267,7 +268,8 @@ TEST_F(ApiTest, ACandidateIsTheWholeRecord) {
   EXPECT_EQ(candidate["row"], 3);
   EXPECT_EQ(candidate["failure"]["text"], "off by 2");
   EXPECT_EQ(candidate["workload"]["text"], "w");
-  EXPECT_THAT(candidate["command"].get<std::string>(), HasSubstr("hone records query --workload d --after 2"));
+  EXPECT_THAT(candidate["command"].get<std::string>(),
+              HasSubstr("hone records query --workload " + workload_ + " --after 2"));
   for (const char* bad : {"0", "4", "-1", "x", "1x", "99999999999999999999"}) {
     EXPECT_EQ(Get(std::string("/api/v1/candidates/") + bad).status, 404) << bad;
   }

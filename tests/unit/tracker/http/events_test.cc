@@ -39,6 +39,16 @@ TEST(EventRing, GivesWhatWasMissedOrSaysToAskAnew) {
   }
 }
 
+TEST(EventRing, KeepsSoManyBytesAndTheNewestWhateverItHas) {
+  EventRing ring("b", 100);
+  const std::string half(EventRing::kMostBytes / 2, 'x');
+  for (int i = 0; i < 3; ++i) ring.Add("change", half);
+  EXPECT_THAT(ring.After("b-2"), SizeIs(1));
+  EXPECT_THAT(Texts(ring.After("b-1")), ElementsAre(HasSubstr("event: reset"))) << "two have more than may be kept";
+  ring.Add("change", half + half + half);
+  EXPECT_THAT(ring.After("b-3"), SizeIs(1));
+}
+
 TEST(Differences, AreToldOnce) {
   Differences told;
   EXPECT_EQ(told.Take({{"a", {{"x", 1}, {"at", 5}}}, {"b", 2}}, {}),

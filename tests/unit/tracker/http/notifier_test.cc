@@ -97,6 +97,16 @@ TEST_F(NotifierTest, TellsOnceAndOnlyOfAnEnd) {
   EXPECT_EQ(posted_.size(), 1u) << "that it was told is stored";
 }
 
+TEST_F(NotifierTest, IsGivenWhatANoticeSaysOfAJobAndNotItsWorkloads) {
+  const std::string id = Submit("a", kUrl);
+  End(id);
+  Settle(1);
+  const v1::Job told = shell_->JobsToTell().at(0);
+  const auto whole = Await<v1::Job>([&](Done<v1::Job> done) { shell_->GetJob(id, std::move(done)); });
+  EXPECT_EQ(NoticeBody(told), NoticeBody(*whole));
+  EXPECT_TRUE(told.spec().workloads().empty());
+}
+
 TEST_F(NotifierTest, TriesAgainWithGrowingWaitsAndAfterARestart) {
   const std::string id = Submit("a", kUrl);
   End(id);

@@ -1,0 +1,69 @@
+#include "tracker/streams.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <utility>
+
+#include "base/steady_time.h"
+#include "tracker/queue/quotas.h"
+
+namespace hone::tracker {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::seconds(1);
+
+}  // namespace
+
+Streams::Stream::Stream(Streams* streams, std::string who, Present present, std::function<void()> cancel)
+    : streams_(streams), who_(std::move(who)), present_(std::move(present)), cancel_(std::move(cancel)) {}
+
+Streams::Stream::~Stream() {
+  const std::lock_guard lock(streams_->mutex_);
+  streams_->open_.erase(this);
+}
+
+void Streams::Start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
+}
+
+absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who, Present present,
+                                                                std::function<void()> cancel) {
+  auto stream = std::make_unique<Stream>(this, std::move(who), std::move(present), std::move(cancel));
+  const std::lock_guard lock(mutex_);
+  const auto same = [&](const Stream* other) { return other->who_ == stream->who_; };
+  const auto own = std::count_if(open_.begin(), open_.end(), same);
+  if (own < kQuotas.streams && static_cast<int>(open_.size()) < kQuotas.streams_of_all) {
+    open_.insert(stream.get());
+    return stream;
+  }
+  return absl::ResourceExhaustedError(
+      fmt::format("{} lists of records are being sent to '{}' and {} to all, of {} and {}; call again when one ended",
+                  own, stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_of_all));
+}
+
+void Streams::Look(absl::Time now) {
+  const std::lock_guard lock(mutex_);  // none of them ends meanwhile
+  for (Stream* stream : open_) {
+    const int64_t progress = stream->progress_;
+    if (progress != stream->seen_) {
+      stream->seen_ = progress;
+      stream->since_ = now;
+    }
+    if (now - stream->since_ > kLongestPause || !stream->present_()) stream->cancel_();
+  }
+}
+
+void Streams::Loop(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested()) {
+    Look(SteadyNow());
+    stopped.wait_for(lock, stop, kLookEvery, [] { return false; });
+  }
+}
+
+}  // namespace hone::tracker
