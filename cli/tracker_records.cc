@@ -41,6 +41,12 @@ absl::StatusOr<records::AppendReport> TrackerRecords::Append(std::span<const rec
   return report;
 }
 
+absl::Status TrackerRecords::EndOfList(const grpc::Status& end) const {
+  if (end.error_code() != grpc::StatusCode::CANCELLED) return Told(end);
+  return absl::CancelledError(name() + " ended the list: nothing of it was read for two minutes (write it to a file " +
+                              "first), or your certificate was revoked");
+}
+
 absl::StatusOr<std::vector<BestRecord>> TrackerRecords::AllBest(const records::Filter& filter) const {
   grpc::ClientContext context;
   const auto reader = stub_->ListBest(&context, tracker::BestRequestOf(filter));
@@ -50,7 +56,7 @@ absl::StatusOr<std::vector<BestRecord>> TrackerRecords::AllBest(const records::F
     if (!best.ok()) return Annotate(best.status(), name());
     winners.push_back(*std::move(best));
   }
-  HONE_RETURN_IF_ERROR(Told(reader->Finish()));
+  HONE_RETURN_IF_ERROR(EndOfList(reader->Finish()));
   records::SortForPeople(winners);
   if (winners.size() > filter.limit) winners.resize(filter.limit);
   return winners;
@@ -69,7 +75,7 @@ absl::StatusOr<int64_t> TrackerRecords::Visit(const records::Filter& filter,
     reader->Finish();
     return status;
   }
-  HONE_RETURN_IF_ERROR(Told(reader->Finish()));
+  HONE_RETURN_IF_ERROR(EndOfList(reader->Finish()));
   return 0;
 }
 

@@ -27,6 +27,7 @@ class TrackerRecords final : public records::Source {
 
  private:
   absl::Status Told(const grpc::Status& status) const;
+  absl::Status EndOfList(const grpc::Status& end) const;
 
   const std::unique_ptr<v1::RecordService::Stub> stub_;
   const std::string address_;

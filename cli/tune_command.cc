@@ -122,7 +122,8 @@ v1::JobSpec ConfirmationOf(const v1::JobSpec& searched, const v1::Job& ended) {
   spec.set_trials(1);
   spec.clear_time_budget();
   spec.mutable_until()->Clear();
-  spec.mutable_until()->set_seconds(absl::ToUnixSeconds(absl::Now() + kLongestConfirming));
+  // By the tracker's clock, which has just said when the search ended.
+  spec.mutable_until()->set_seconds(ended.ended().seconds() + absl::ToInt64Seconds(kLongestConfirming) + 1);
   const std::string& kind = ended.needs().fingerprint_digest();
   if (!kind.empty()) spec.set_device_kind(kind);
   return spec;

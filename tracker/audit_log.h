@@ -46,7 +46,7 @@ class AuditLog {
   const records::Writer file_;
   const records::Connection& connection_ = file_.connection;
   const int64_t kept_;
-  int64_t since_forgotten_ = 0;  // entries
+  int64_t since_forgotten_ = kept_;  // entries; those of earlier processes may be too many
   absl::Time minute_ = absl::InfinitePast();
   std::map<std::pair<std::string, std::string>, int> refused_;  // by role and name, since minute_
 };

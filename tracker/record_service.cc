@@ -22,7 +22,8 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kPageRows = 1000;
-constexpr std::chrono::minutes kClocksDiffer(5);  // by which another clock may be ahead
+constexpr absl::Duration kPatience = absl::Seconds(30);  // for a list: compiling asks for each kernel at once
+constexpr std::chrono::minutes kClocksDiffer(5);         // by which another clock may be ahead
 
 // That no kernel came of a candidate. This a tuner sees for itself; what kernels do is for agents to say.
 bool NotBuilt(const v1::Outcome& outcome) {
@@ -153,8 +154,9 @@ class RecordServiceShell final : public v1::RecordService::Service {
  private:
   absl::StatusOr<std::unique_ptr<Streams::Stream>> OpenStream(grpc::ServerContext* context) {
     const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
-    return streams_.Begin(caller.has_value() ? UriOf(*caller) : "", callers_.PresentIn(context),
-                          [context] { context->TryCancel(); });
+    return streams_.Begin(
+        caller.has_value() ? UriOf(*caller) : "", callers_.PresentIn(context), [context] { context->TryCancel(); },
+        kPatience);
   }
   static grpc::Status StillThere(const Present& present) {
     return present() ? grpc::Status::OK

@@ -22,7 +22,7 @@ Streams::Stream::Stream(Streams* streams, std::string who, Present present, std:
 
 Streams::Stream::~Stream() {
   const std::lock_guard lock(streams_->mutex_);
-  streams_->open_.erase(this);
+  if (streams_->open_.erase(this) > 0) streams_->ended_.notify_all();
 }
 
 void Streams::Start() {
@@ -30,18 +30,20 @@ void Streams::Start() {
 }
 
 absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who, Present present,
-                                                                std::function<void()> cancel) {
+                                                                std::function<void()> cancel, absl::Duration patience) {
   auto stream = std::make_unique<Stream>(this, std::move(who), std::move(present), std::move(cancel));
-  const std::lock_guard lock(mutex_);
-  const auto same = [&](const Stream* other) { return other->who_ == stream->who_; };
-  const auto own = std::count_if(open_.begin(), open_.end(), same);
-  if (own < kQuotas.streams && static_cast<int>(open_.size()) < kQuotas.streams_of_all) {
+  std::unique_lock lock(mutex_);
+  const auto own = [&] {
+    return std::count_if(open_.begin(), open_.end(), [&](const Stream* other) { return other->who_ == stream->who_; });
+  };
+  const auto room = [&] { return own() < kQuotas.streams && static_cast<int>(open_.size()) < kQuotas.streams_of_all; };
+  if (ended_.wait_for(lock, absl::ToChronoNanoseconds(patience), room)) {
     open_.insert(stream.get());
     return stream;
   }
   return absl::ResourceExhaustedError(
       fmt::format("{} lists of records are being sent to '{}' and {} to all, of {} and {}; call again when one ended",
-                  own, stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_of_all));
+                  own(), stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_of_all));
 }
 
 void Streams::Look(absl::Time now) {

@@ -7,6 +7,7 @@
 #define HONE_TRACKER_STREAMS_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,7 +25,7 @@ namespace hone::tracker {
 
 class Streams {
  public:
-  // Without a piece that was read, or a page of the records that was looked through: no line is so slow.
+  // Without a piece that was read, or that was made ready: no line is so slow.
   static constexpr absl::Duration kLongestPause = absl::Minutes(2);
 
   // One that is open; its end is that of this object, which comes before that of Streams.
@@ -51,8 +52,9 @@ class Streams {
   void Start();
 
   // present: asked every second, by one thread. cancel: ends the call; must not wait. kResourceExhausted: `who`, or all
-  // together, have as many open as they may.
-  absl::StatusOr<std::unique_ptr<Stream>> Begin(std::string who, Present present, std::function<void()> cancel);
+  // together, had as many open as they may for as long as `patience`.
+  absl::StatusOr<std::unique_ptr<Stream>> Begin(std::string who, Present present, std::function<void()> cancel,
+                                                absl::Duration patience = absl::ZeroDuration());
 
   // Ends what is to end at `now`, by a clock that nobody sets.
   void Look(absl::Time now);
@@ -61,6 +63,7 @@ class Streams {
   void Loop(const std::stop_token& stop);
 
   std::mutex mutex_;
+  std::condition_variable ended_;  // one of them
   std::set<Stream*> open_;
   std::jthread thread_;  // ends first
 };

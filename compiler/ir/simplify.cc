@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "compiler/ir/match.h"
+#include "compiler/ir/safe_bounds.h"
 
 namespace hone::ir {
 namespace {
@@ -38,6 +39,20 @@ bool IsIndex(const Expr& e) { return e.type() == kIndexType; }
 const int64_t* AsInt(const Expr& e) {
   const IntImm* imm = e.As<IntImm>();
   return imm != nullptr ? &imm->value : nullptr;
+}
+
+// a + b * c, as integers of the target wrap.
+int64_t Wrapping(int64_t a, int64_t b, int64_t c) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b) * static_cast<uint64_t>(c));
+}
+
+// Whether arithmetic on numbers that are loaded, which may be any, may wrap: then quotients, remainders and comparisons
+// are not those of whole numbers. Sums and products are, in all bits that there are.
+bool MayWrap(const Expr& e, const Ranges& ranges) {
+  if (e.As<Load>() != nullptr) return false;
+  bool loads = false;
+  ForEachExpr(e, [&](const Expr& child) { loads = loads || child.As<Load>() != nullptr; });
+  return loads && !IsBounded(SafeBoundsOf(e, ranges));
 }
 
 Interval AtomBounds(const Expr& atom, const Ranges& ranges) {
@@ -108,7 +123,7 @@ void RecombineDivMod(Linear& linear, const Ranges& ranges) {
     const Binary* mod = linear.terms[i].first.As<Binary>();
     if (mod == nullptr || mod->op != BinaryOp::kFloorMod) continue;
     const int64_t* c = AsInt(mod->b);
-    if (c == nullptr || *c <= 0) continue;
+    if (c == nullptr || *c <= 0 || MayWrap(mod->a, ranges)) continue;
     const int64_t factor = linear.terms[i].second;
     const Linear x = ToLinear(mod->a, ranges), quotient = SimplifyFloorDiv(x, *c, ranges);
     if (quotient.terms.size() != 1 || quotient.terms[0].second != 1) continue;
@@ -150,6 +165,8 @@ Expr SimplifyMinMax(BinaryOp op, const Expr& a, const Expr& b, const Ranges& ran
 
 Linear BinaryToLinear(const Binary& node, const Expr& e, const Ranges& ranges) {
   Linear a = ToLinear(node.a, ranges), b = ToLinear(node.b, ranges);
+  const bool sums = node.op == BinaryOp::kAdd || node.op == BinaryOp::kSub || node.op == BinaryOp::kMul;
+  const bool whole = sums || (!MayWrap(node.a, ranges) && !MayWrap(node.b, ranges));
   Linear result;
   switch (node.op) {
     case BinaryOp::kAdd:
@@ -172,13 +189,14 @@ Linear BinaryToLinear(const Binary& node, const Expr& e, const Ranges& ranges) {
       result.Add(FromLinear(a) * FromLinear(b), 1);
       return result;
     case BinaryOp::kFloorDiv:
-      if (b.IsConstant() && b.constant > 0) return SimplifyFloorDiv(a, b.constant, ranges);
+      if (whole && b.IsConstant() && b.constant > 0) return SimplifyFloorDiv(a, b.constant, ranges);
       break;
     case BinaryOp::kFloorMod:
-      if (b.IsConstant() && b.constant > 0) return SimplifyFloorMod(a, b.constant, ranges);
+      if (whole && b.IsConstant() && b.constant > 0) return SimplifyFloorMod(a, b.constant, ranges);
       break;
     case BinaryOp::kMin:
     case BinaryOp::kMax: {
+      if (!whole) break;
       const Expr m = SimplifyMinMax(node.op, FromLinear(a), FromLinear(b), ranges);
       const Binary* still = m.As<Binary>();
       if (still == nullptr || still->op != node.op) return ToLinear(m, ranges);
@@ -233,6 +251,7 @@ Expr SimplifyCompare(const Binary& node, const Ranges& ranges) {
   Linear difference = a;
   difference.Add(b, -1);
   RecombineDivMod(difference, ranges);
+  if (MayWrap(node.a, ranges) || MayWrap(node.b, ranges)) return MakeBinary(node.op, FromLinear(a), FromLinear(b));
   if (const auto known = Decide(node.op, BoundsOf(difference, ranges))) return MakeBool(*known);
   return MakeBinary(node.op, FromLinear(a), FromLinear(b));
 }
@@ -304,7 +323,7 @@ void Linear::Add(const Expr& atom, int64_t coefficient) {
   if (coefficient == 0) return;
   for (size_t i = 0; i < terms.size(); ++i) {
     if (!terms[i].first.SameHandle(atom) && !Equal(terms[i].first, atom)) continue;
-    terms[i].second += coefficient;
+    terms[i].second = Wrapping(terms[i].second, coefficient, 1);
     if (terms[i].second == 0) terms.erase(terms.begin() + i);
     return;
   }
@@ -312,8 +331,8 @@ void Linear::Add(const Expr& atom, int64_t coefficient) {
 }
 
 void Linear::Add(const Linear& other, int64_t factor) {
-  for (const auto& [atom, k] : other.terms) Add(atom, k * factor);
-  constant += other.constant * factor;
+  for (const auto& [atom, k] : other.terms) Add(atom, Wrapping(0, k, factor));
+  constant = Wrapping(constant, other.constant, factor);
 }
 
 Linear ToLinear(const Expr& index, const Ranges& ranges) {
@@ -345,14 +364,14 @@ Expr FromLinear(const Linear& linear) {
     if (!sum.defined()) {
       sum = k == 1 ? atom : atom * Expr(k);
     } else if (k < 0) {
-      sum = sum - (k == -1 ? atom : atom * Expr(-k));
+      sum = sum - (k == -1 ? atom : atom * Expr(Wrapping(0, k, -1)));
     } else {
       sum = sum + (k == 1 ? atom : atom * Expr(k));
     }
   }
   if (!sum.defined()) return Expr(linear.constant);
   if (linear.constant > 0) return sum + Expr(linear.constant);
-  if (linear.constant < 0) return sum - Expr(-linear.constant);
+  if (linear.constant < 0) return sum - Expr(Wrapping(0, linear.constant, -1));
   return sum;
 }
 

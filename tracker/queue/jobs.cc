@@ -426,7 +426,8 @@ void JobBook::EndInTime(Entry& entry, absl::Time now) {
   if (Ended(entry.job) || !spec.has_until()) return;
   const bool tuned = entry.job.state() == v1::JOB_STATE_RUNNING;
   if (now < FromProto(spec.until()) + (tuned ? options_.until_grace : absl::ZeroDuration())) return;
-  const bool measured = entry.job.progress().trials() > 0;
+  const v1::JobProgress& progress = entry.job.progress();
+  const bool measured = progress.trials() > 0 || progress.has_latency_after_seconds();  // by earlier runs, too
   if (!measured) {
     entry.job.set_error(fmt::format("its time was over before anything was measured; it waited for {}",
                                     tuned                   ? "its first result"

@@ -8,6 +8,7 @@
 #include "compiler/ir/match.h"
 #include "compiler/ir/numeric.h"
 #include "compiler/ir/op_names.h"
+#include "compiler/ir/safe_bounds.h"
 
 namespace hone::codegen {
 namespace {
@@ -311,7 +312,7 @@ llvm::Value* Emitter::EmitDivision(const ir::Binary& binary, llvm::Value* a, llv
   llvm::Value* one = llvm::ConstantInt::get(a->getType(), 1);
   const ir::IntImm* imm = binary.b.As<ir::IntImm>();
   const bool positive = imm != nullptr && imm->value > 0;
-  if (!is_signed || (positive && type == ir::kIndexType && ir::BoundsOf(binary.a, ranges_).low >= 0)) {
+  if (!is_signed || (positive && type == ir::kIndexType && ir::SafeBoundsOf(binary.a, ranges_).low >= 0)) {
     llvm::Value* safe = positive ? b : builder_.CreateSelect(builder_.CreateICmpEQ(b, zero), one, b);
     llvm::Value* result = modulo ? builder_.CreateURem(a, safe) : builder_.CreateUDiv(a, safe);
     return positive ? result : builder_.CreateSelect(builder_.CreateICmpEQ(b, zero), zero, result);

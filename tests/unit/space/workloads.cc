@@ -323,6 +323,16 @@ input x: i64[5,9] in [-50, 50]
 t: i64[5,9] over i:5, j:9 = select(c[i, j], x[i, j] / 3i64, 7i64 - x[i, j])
 output t
 )"},
+      // Numbers that are loaded are no indices: what is made of them wraps.
+      {"wrapping", R"(workload "elementwise"
+input x: i64[5,9] in [0, 50]
+m: i64[5,9] over i:5, j:9 = (max(x[i, j], 0) * 4611686018427387905) %% 10
+n: i64[5,9] over k:5, l:9 = (x[k, l] * 1000000000000000000 + 9000000000000000000) %% 10
+q: i64[5,9] over r:5, s:9 = (x[r, s] * 1000000000000000000 + 9000000000000000000) // 1000000000
+o: i64[5,9] over a:5, b:9 = min(x[a, b] * 4611686018427387904, x[a, b] * 4611686018427387904 + 4611686018427387904)
+t: i64[5,9] over e:5, f:9 = select(x[e, f] < x[e, f] + 9223372036854775807, m[e, f] * 10 + n[e, f], q[e, f] + o[e, f])
+output t
+)"},
       {"gather", R"(workload "gather"
 input x: f32[10,6] in [-1, 1]
 input g: i64[7] in [0, 9]

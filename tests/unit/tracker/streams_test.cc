@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "tracker/queue/quotas.h"
@@ -27,6 +29,21 @@ TEST(StreamsTest, EachHasSoManyAndAllTogetherToo) {
   EXPECT_TRUE(absl::IsResourceExhausted(begin("carol")));
   open.erase(open.begin());
   EXPECT_TRUE(begin("ann").ok());
+}
+
+// As a compiler on a machine of many cores begins.
+TEST(StreamsTest, WhoIsPatientGetsHisTurn) {
+  Streams streams;
+  std::atomic<int> done = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4 * kQuotas.streams; ++i) {
+    threads.emplace_back([&] {
+      const auto stream = streams.Begin("ann", [] { return true; }, [] {}, absl::Minutes(5));
+      done += stream.ok() ? 1 : 0;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(done, 4 * kQuotas.streams);
 }
 
 TEST(StreamsTest, WhatNobodyReadsEndsAndASlowReaderGoesOn) {
