@@ -17,11 +17,18 @@ void OwnDevice::Hear(const v1::Job& job) {
 
 absl::Status OwnDevice::Check() {
   const absl::StatusOr<v1::ListDevicesResponse> known = client_.Devices();
-  if (!known.ok() || known->devices().empty()) return absl::OkStatus();  // not there yet, or the tracker is not
-  const v1::Device& device = known->devices(0);
+  return Judge(known.ok() ? *known : v1::ListDevicesResponse(), absl::Now());
+}
+
+absl::Status OwnDevice::Judge(const v1::ListDevicesResponse& known, absl::Time now) {
+  if (known.devices().empty()) {  // not there yet, or the tracker is not: of neither can it be too long
+    well_ = fitting_ = now;
+    return absl::OkStatus();
+  }
+  const v1::Device& device = known.devices(0);
   if (device.health() != v1::DEVICE_HEALTH_QUARANTINED && device.health() != v1::DEVICE_HEALTH_UNWALLED) {
-    well_ = absl::Now();
-    if (wanted_.empty() || device.health() != v1::DEVICE_HEALTH_GOOD) fitting_ = well_;
+    well_ = now;
+    if (wanted_.empty() || device.health() != v1::DEVICE_HEALTH_GOOD) fitting_ = now;
     if (well_ - fitting_ < limits_.failed_test) return absl::OkStatus();
     return absl::FailedPreconditionError(fmt::format(
         "{} cannot run what is tuned, which wants {}; name a --target of this machine, or a --tracker whose "
@@ -29,7 +36,7 @@ absl::Status OwnDevice::Check() {
         NameOf(device), wanted_));
   }
   const bool failed = !device.state().self_test().passed();
-  if (absl::Now() - well_ < (failed ? limits_.failed_test : limits_.quarantine)) return absl::OkStatus();
+  if (now - well_ < (failed ? limits_.failed_test : limits_.quarantine)) return absl::OkStatus();
   return absl::UnavailableError(
       fmt::format("{} gets no work: {}; what was measured before is kept", NameOf(device), device.health_reason()));
 }

@@ -26,6 +26,8 @@ class OwnDevice {
   // To be called now and then. Unavailable, with the tracker's reason, once it has lasted too long; or
   // FailedPrecondition where the device is well, and cannot run what the job is for.
   absl::Status Check();
+  // The same of devices that the tracker knows at `now`.
+  absl::Status Judge(const v1::ListDevicesResponse& known, absl::Time now);
 
  private:
   JobClient& client_;

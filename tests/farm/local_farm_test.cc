@@ -99,6 +99,21 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsTold) {
                                                                   "device for architecture aarch64; name a --target"));
 }
 
+// What was heard of a job while no device was there says nothing of one that comes after minutes.
+TEST(LocalFarmTest, ADeviceThatComesLateIsNotJudgedByWhatWasHeardBefore) {
+  cli::JobClient client(OpenChannel("unix:/nobody", {}).value(), "unix:/nobody");  // it is not called
+  cli::OwnDevice device(client, {.failed_test = absl::Seconds(5), .quarantine = absl::Hours(1)});
+  v1::Job job;
+  job.set_waiting_for("a device for architecture opencl");
+  device.Hear(job);
+  const absl::Time comes = absl::Now() + absl::Minutes(2);
+  EXPECT_TRUE(device.Judge({}, comes).ok());
+  v1::ListDevicesResponse known;
+  known.add_devices()->set_health(v1::DEVICE_HEALTH_GOOD);
+  EXPECT_TRUE(device.Judge(known, comes + absl::Seconds(1)).ok()) << "it has just come";
+  EXPECT_FALSE(device.Judge(known, comes + absl::Seconds(6)).ok());
+}
+
 // What cannot begin is not begun twenty times, and old words are not quoted.
 TEST(LocalFarmTest, AnAgentThatCannotBeginIsTold) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
