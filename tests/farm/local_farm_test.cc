@@ -101,7 +101,9 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsTold) {
 
 // What was heard of a job while no device was there says nothing of one that comes after minutes.
 TEST(LocalFarmTest, ADeviceThatComesLateIsNotJudgedByWhatWasHeardBefore) {
-  cli::JobClient client(OpenChannel("unix:/nobody", {}).value(), "unix:/nobody");  // it is not called
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string address = "unix:" + (folder / "nobody").string();  // it is not called
+  cli::JobClient client(OpenChannel(address, {}).value(), address);
   cli::OwnDevice device(client, {.failed_test = absl::Seconds(5), .quarantine = absl::Hours(1)});
   v1::Job job;
   job.set_waiting_for("a device for architecture opencl");
