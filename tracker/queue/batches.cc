@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "tracker/queue/devices.h"
 #include "tracker/queue/matches.h"
+#include "tracker/queue/memory.h"
 
 namespace hone::tracker {
 namespace {
@@ -137,7 +138,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
   if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
   if (auto known = by_client_id_.find({job_id, client_id}); known != by_client_id_.end()) return known->second;
   HONE_RETURN_IF_ERROR(Validate(batch));
-  const auto bytes = static_cast<int64_t>(batch.SpaceUsedLong());
+  const auto bytes = static_cast<int64_t>(MemoryOf(batch));
   HONE_RETURN_IF_ERROR(CheckQuotas(job_id, bytes));
   ForgetOldResult(job_id);
   const int64_t number = ++next_batch_;
@@ -382,7 +383,7 @@ void BatchQueue::Close(Entry& entry) {
   entry.finished = true;
   entry.outcomes.clear();
   entry.batch = nullptr;  // only the result is asked for from now on; the artifact is what weighs
-  entry.bytes = static_cast<int64_t>(entry.result.SpaceUsedLong());
+  entry.bytes = static_cast<int64_t>(MemoryOf(entry.result));
 }
 
 void BatchQueue::FailBatch(const std::string& batch_id, Entry& entry, const std::string& error) {

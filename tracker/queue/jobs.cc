@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "tracker/queue/cut.h"
 #include "tracker/queue/matches.h"
+#include "tracker/queue/memory.h"
 #include "tracker/queue/notice_url.h"
 
 namespace hone::tracker {
@@ -112,8 +113,8 @@ void JobBook::Restore(v1::Job job) {
   if (!Ended(job)) job.set_state(v1::JOB_STATE_QUEUED);
   entry.job = std::move(job);
   entry.number = next_number_++;
-  entry.spec_bytes = entry.job.spec().SpaceUsedLong();
-  entry.progress_bytes = entry.job.progress().SpaceUsedLong();
+  entry.spec_bytes = MemoryOf(entry.job.spec());
+  entry.progress_bytes = MemoryOf(entry.job.progress());
   entry.last_sequence = FirstSequence();
   // A damaged one has lost what it was asked for by.
   if (const std::string& request = entry.job.spec().request_id(); !request.empty()) by_request_id_[request] = id;
@@ -140,7 +141,7 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   entry.last_sequence = FirstSequence();
   entry.job.set_id(id);
   *entry.job.mutable_spec() = spec;
-  entry.spec_bytes = entry.job.spec().SpaceUsedLong();
+  entry.spec_bytes = MemoryOf(entry.job.spec());
   *entry.job.mutable_created() = ToProto(now);
   by_request_id_[spec.request_id()] = id;
   SetState(entry, v1::JOB_STATE_QUEUED, now);
@@ -150,7 +151,7 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
 absl::Status JobBook::CheckOpen(const v1::JobSpec& spec) const {
   constexpr std::string_view kWhatToDo = "wait for some, or cancel them (hone jobs, hone cancel)";
   int open = 0;
-  auto bytes = static_cast<int64_t>(spec.SpaceUsedLong());
+  auto bytes = static_cast<int64_t>(MemoryOf(spec));
   for (const auto& [id, entry] : jobs_) {
     if (Ended(entry.job) || entry.job.spec().submitted_by() != spec.submitted_by()) continue;
     ++open;
@@ -380,7 +381,7 @@ absl::Status JobBook::CheckProgress(const Entry& entry, const v1::JobProgress& p
 
 void JobBook::SetProgress(Entry& entry, const v1::JobProgress& progress) {
   *entry.job.mutable_progress() = progress;
-  entry.progress_bytes = progress.SpaceUsedLong();
+  entry.progress_bytes = MemoryOf(progress);
 }
 
 absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
