@@ -1,11 +1,13 @@
 #include "tracker/queue/jobs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "tests/farm/builders.h"
+#include "tracker/queue/memory.h"
 
 namespace hone::tracker {
 namespace {
@@ -106,19 +108,20 @@ TEST_F(JobBookTest, TextsThatPeopleReadAreShortAndAllBoardsOfALabMayBeNamed) {
 }
 
 TEST_F(JobBookTest, OpenJobsOfASubmitterWeighSoMuch) {
+  v1::JobSpec spec = SpecOf("a");
+  for (int i = 1; i < 300; ++i) *spec.add_workloads() = spec.workloads(0);  // little to send, and much to keep
   JobOptions options;
-  options.max_open_bytes = 100'000;
+  options.max_open_bytes = static_cast<int64_t>(MemoryOf(spec) * 3 / 2);
   JobBook book(options, 1, CountingIds());
   const auto submit = [&](const std::string& name, const std::string& who) {
-    v1::JobSpec spec = SpecOf(name);
+    spec.set_request_id(name);
     spec.set_submitted_by(who);
-    for (int i = 1; i < 300; ++i) *spec.add_workloads() = spec.workloads(0);  // little to send, and much to keep
     return book.Submit(spec, now_);
   };
   const std::string first = submit("a", "ann").value()->id();
   const absl::Status refused = submit("b", "ann").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("and may take 97"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(fmt::format("and may take {}", options.max_open_bytes >> 10)));
   EXPECT_TRUE(submit("c", "bob").ok());
   ASSERT_TRUE(book.Cancel(first, now_).ok());
   EXPECT_TRUE(submit("b", "ann").ok());
