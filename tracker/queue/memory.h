@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "google/protobuf/message.h"
+#include "hone/v1/job.pb.h"
 
 namespace hone::tracker {
 
