@@ -92,7 +92,7 @@ absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::
   const int64_t y = std::min(most / x, sketch.chooser.OneOf(reader + ".lanes_y", {2, 4, 8, 16}, 8));
   const std::string column = LastAxis(sketch.Get(reader).stage)->name;
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, std::min(y, longest.extent), true, true}));
-  const std::string parts = LoadsOf(sketch.Get(stage).stage)[0].buffer->name;
+  const std::string parts = PartsOf(sketch, stage);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{parts, ir::Scope::kShared}));
   // The axis of the parts' result that is the reader's column: one further, behind the parts.
   const ir::Stage made = sketch.Get(parts).stage;
@@ -185,7 +185,7 @@ absl::Status TakeApart(Sketch& sketch, const std::string& stage) {
   if (parts == 1) return absl::OkStatus();
   const int64_t steps = (longest.extent + parts - 1) / parts;
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, steps, false, !along}));
-  const std::string partial = LoadsOf(sketch.Get(stage).stage)[0].buffer->name;
+  const std::string partial = PartsOf(sketch, stage);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{partial}));
   return Reduce(sketch, partial, partial + "c");
 }
@@ -200,6 +200,10 @@ int64_t ReduceSteps(const ir::Stage& s) {
 
 const ir::Axis& LongestReduced(const ir::Stage& s) {
   return *std::ranges::max_element(s.reduce_axes, {}, &ir::Axis::extent);
+}
+
+std::string PartsOf(const Sketch& sketch, const std::string& stage) {
+  return LoadsOf(sketch.Get(stage).stage)[0].buffer->name;
 }
 
 bool ReadsAlongReduction(const ir::Stage& s) {

@@ -74,9 +74,7 @@ bool IsRows(const Sketch& sketch, size_t common) {
       along |= ReadsAlongReduction(nest.stage) || IsVectorProduct(state, nest.stage);
       across &= ReadsAlongResult(nest.stage);
     }
-    if (!state.IsOutput(nest.stage.buffer.get())) {
-      bytes += RowElements(nest.stage, common) * ir::SizeOf(nest.stage.buffer->dtype);
-    }
+    if (!state.IsOutput(nest.stage.buffer.get())) bytes += RowBytes(nest.stage, common);
   }
   if (longest < kSharedReduction || 2 * bytes > sketch.target.memory.unasked_shared_bytes) return false;
   if (longest >= kApartReduction && 2 * rows <= sketch.target.hierarchy.units) return false;
@@ -112,11 +110,6 @@ absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t la
 struct Merged {
   std::string stage, parts;
 };
-
-// The stage whose partial results this one takes together.
-std::string PartsOf(const Sketch& sketch, const std::string& stage) {
-  return LoadsOf(sketch.Get(stage).stage)[0].buffer->name;
-}
 
 // Where lanes merge partial results: as many as shuffle at a time, and every lane takes together what that leaves.
 absl::StatusOr<std::vector<Merged>> SplitForMerges(Sketch& sketch, const Rows& rows, int64_t lanes) {

@@ -26,6 +26,8 @@ absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, co
 // Steps of a reduction for one result.
 int64_t ReduceSteps(const ir::Stage& s);
 const ir::Axis& LongestReduced(const ir::Stage& s);
+// The stage whose partial results this one takes together, after rfactor.
+std::string PartsOf(const Sketch& sketch, const std::string& stage);
 // Whether what it reads most of lies side by side along an axis that it sums over; along the last axis of its result.
 bool ReadsAlongReduction(const ir::Stage& s);
 bool ReadsAlongResult(const ir::Stage& s);
