@@ -207,4 +207,37 @@ ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
   return load != nullptr && load->buffer.get() == from ? replacement(load->indices) : mapped;
 }
 
+ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ranges& ranges) {
+  const ir::Expr mapped =
+      ir::MapChildren(e, [&](const ir::Expr& child) { return ProtectLoads(child, inside, ranges); });
+  const ir::Load* load = mapped.As<ir::Load>();
+  if (load == nullptr) return mapped;
+  bool safe = true;
+  ir::Expr condition;
+  for (size_t d = 0; d < load->indices.size(); ++d) {
+    const ir::Interval bounds = ir::BoundsOf(load->indices[d], ranges);
+    safe = safe && bounds.low >= 0 && bounds.high < load->buffer->shape[d];
+  }
+  if (safe) return mapped;
+  for (const auto& [axis, within] : inside) {
+    const bool along = std::any_of(load->indices.begin(), load->indices.end(),
+                                   [&](const ir::Expr& index) { return ir::UsesVar(index, axis); });
+    if (along) condition = condition.defined() ? condition && within : within;
+  }
+  return condition.defined() ? ir::MakeSelect(condition, mapped, ir::MakeZero(mapped.type())) : mapped;
+}
+
+bool StaysInside(const State& state, const Nest& nest, const ir::Load& load) {
+  const ir::Ranges ranges = state.LoopRanges();
+  const Nest* source = state.FindNest(load.buffer.get());
+  const bool placed = source != nullptr && !source->AtRoot();
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    ir::Expr index = ir::Substitute(load.indices[d], nest.bindings);
+    if (placed) index = ir::Simplify(index - source->origin[d], ranges);
+    const ir::Interval bounds = ir::BoundsOf(index, ranges);
+    if (bounds.low < 0 || bounds.high >= (placed ? source->storage_shape : load.buffer->shape)[d]) return false;
+  }
+  return true;
+}
+
 }  // namespace hone::schedule

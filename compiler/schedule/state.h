@@ -42,18 +42,19 @@ struct PrefetchShare {
 // One stage and how it is computed.
 struct Nest {
   ir::Stage stage;
-  std::vector<Loop> loops;             // outermost first
-  ir::VarMap bindings;                 // every axis of the stage in terms of loops of this nest and loops around it
-  std::vector<ir::Expr> guards;        // the store happens only where all hold
-  std::vector<ir::Expr> contributes;   // of a sum, in terms of the stage's axes: it adds 0 where one does not hold
-  std::vector<std::string> shifted;    // loops over tiles of which the last overlaps the one before
-  std::string at_stage, at_loop;       // inside that loop of that stage; both empty: at the root
-  std::vector<ir::Expr> origin;        // at a loop: where the stored region starts, per dimension
-  std::vector<int64_t> storage_shape;  // at a loop: extents of the stored region; at the root: the buffer's shape
-  ir::Scope scope = ir::Scope::kWorkspace;           // of what is stored, unless it is an output or prepared
-  int64_t pad = 0;                                   // elements added to every stored row
-  int64_t pad_dims = 1;                              // the last dimensions, which are a row
-  bool prepared = false;                             // computed once from constants, before the kernel runs
+  std::vector<Loop> loops;            // outermost first
+  ir::VarMap bindings;                // every axis of the stage in terms of loops of this nest and loops around it
+  std::vector<ir::Expr> guards;       // the store happens only where all hold
+  std::vector<ir::Expr> contributes;  // of a sum, in terms of the stage's axes: it adds 0 where one does not hold
+  std::vector<ir::Expr> ends;        // in terms of the axes, where these run over: what does not hold them nobody reads
+  std::vector<std::string> shifted;  // loops over tiles of which the last overlaps the one before
+  std::string at_stage, at_loop;     // inside that loop of that stage; both empty: at the root
+  std::vector<ir::Expr> origin;      // at a loop: where the stored region starts, per dimension
+  std::vector<int64_t> storage_shape;       // at a loop: extents of the stored region; at the root: the buffer's shape
+  ir::Scope scope = ir::Scope::kWorkspace;  // of what is stored, unless it is an output or prepared
+  int64_t pad = 0;                          // elements added to every stored row
+  int64_t pad_dims = 1;                     // the last dimensions, which are a row
+  bool prepared = false;                    // computed once from constants, before the kernel runs
   std::optional<ir::TensorInstruction> instruction;  // that the innermost loops are
   std::vector<PrefetchShare> prefetches;
   int64_t copy = 0;         // elements of one asynchronous copy; 0: the stage is computed
@@ -117,6 +118,13 @@ void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions);
 // Every load of `from` in e made into replacement(indices).
 ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
                       const std::function<ir::Expr(const std::vector<ir::Expr>&)>& replacement);
+// Elements beyond the stage's extents are computed but never read, so their value does not matter; only loads that
+// would leave their buffer must not happen. (A load from a packed, padded buffer stays inside and needs no condition;
+// and where an axis ends is nothing to a load that does not go along it. `inside`: by axis, when it is inside.)
+ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ranges& ranges);
+// Whether a load of the nest stays inside of what is stored of the buffer: a stage that is computed inside a loop
+// stores only what was asked of it before.
+bool StaysInside(const State& state, const Nest& nest, const ir::Load& load);
 
 }  // namespace hone::schedule
 

@@ -141,6 +141,36 @@ input k: bf16[3,24,48] in [-1, 1]
 c: f32[3,32,24] over h:3, i:32, j:24 = sum e:48 of f32(q[h, i, e]) * f32(k[h, j, e])
 output c
 )"},
+    {"tf32_runs_over", "cuda -arch=sm_80 -tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32", R"(workload "matmul"
+input a: f32[77,40] in [-1, 1]
+input b: f32[40,50] in [-1, 1]
+c: f32[77,50] over i:77, j:50 = sum k:40 of a[i, k] * b[k, j]
+d: f32[77,50] over i1:77, j1:50 = max(c[i1, j1], 0.0f32)
+output d
+)"},
+    {"tf32_convolution_runs_over", "cuda:sm_90a -tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32",
+     R"(workload "conv2d"
+input x: f32[1,7,7,16] in [-1, 1]
+const w: f32[20,16,3,3] in [-1, 1]
+const bias: f32[20] in [-1, 1]
+p: f32[1,9,9,16] over n:1, h:9, v:9, c:16 = select(h >= 1 && h < 8 && v >= 1 && v < 8, x[n, h - 1, v - 1, c], 0.0f32)
+y: f32[1,7,7,20] over n1:1, h1:7, v1:7, o:20 = sum ci:16, r:3, s:3 of p[n1, h1 + r, v1 + s, ci] * w[o, ci, r, s]
+z: f32[1,7,7,20] over n2:1, h2:7, v2:7, o2:20 = max(y[n2, h2, v2, o2] + bias[o2], 0.0f32)
+output z
+)"},
+    {"f16_runs_over", "cuda:sm_90a", "mma.sync.aligned.m16n8k16.row.col.f32.f16", R"(workload "matmul"
+input a: f16[37,96] in [-1, 1]
+const b: f16[96,45] in [-1, 1]
+c: f32[37,45] over i:37, j:45 = sum k:96 of f32(a[i, k]) * f32(b[k, j])
+d: f16[37,45] over i1:37, j1:45 = f16(c[i1, j1])
+output d
+)"},
+    {"bf16_runs_over", "cuda:sm_87", "mma.sync.aligned.m16n8k16.row.col.f32.bf16", R"(workload "matmul"
+input q: bf16[3,29,48] in [-1, 1]
+input k: bf16[3,21,48] in [-1, 1]
+c: f32[3,29,21] over h:3, i:29, j:21 = sum e:48 of f32(q[h, i, e]) * f32(k[h, j, e])
+output c
+)"},
     {"f16_without", "cuda:sm_75", "cvt.f32.f16", R"(workload "matmul"
 input a: f16[33,40] in [-1, 1]
 const b: f16[40,48] in [-1, 1]

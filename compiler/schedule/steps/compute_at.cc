@@ -197,27 +197,29 @@ class RegionInference {
 
 ir::Expr And(const ir::Expr& a, const ir::Expr& b) { return a.defined() ? a && b : b; }
 
-// Elements beyond the stage's extents are computed but never read, so their value does not matter; only loads that
-// would leave their buffer must not happen. (A load from a packed, padded buffer stays inside and needs no condition;
-// and where an axis ends is nothing to a load that does not go along it. `inside`: by axis, when it is inside.)
-ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ranges& ranges) {
+// What a reader asks, where its tiles end, before it loads from a stage that is stored as far as the tiles go, it need
+// not ask, in its innermost loops.
+ir::Expr WithoutEnds(const State& state, const Nest& reader, const ir::Expr& e, const Nest& producer) {
   const ir::Expr mapped =
-      ir::MapChildren(e, [&](const ir::Expr& child) { return ProtectLoads(child, inside, ranges); });
-  const ir::Load* load = mapped.As<ir::Load>();
-  if (load == nullptr) return mapped;
-  bool safe = true;
-  ir::Expr condition;
-  for (size_t d = 0; d < load->indices.size(); ++d) {
-    const ir::Interval bounds = ir::BoundsOf(load->indices[d], ranges);
-    safe = safe && bounds.low >= 0 && bounds.high < load->buffer->shape[d];
+      ir::MapChildren(e, [&](const ir::Expr& child) { return WithoutEnds(state, reader, child, producer); });
+  const ir::Select* select = mapped.As<ir::Select>();
+  const ir::Load* load = select == nullptr ? nullptr : select->on_true.As<ir::Load>();
+  if (load == nullptr || load->buffer != producer.stage.buffer || !StaysInside(state, reader, *load)) return mapped;
+  std::vector<ir::Expr> asked;
+  CollectConditions(select->condition, &asked);
+  ir::Expr left;
+  for (const ir::Expr& condition : asked) {
+    const auto same = [&](const ir::Expr& end) { return ir::Equal(end, condition); };
+    if (std::ranges::none_of(reader.ends, same)) left = And(left, condition);
   }
-  if (safe) return mapped;
-  for (const auto& [axis, within] : inside) {
-    const bool along = std::any_of(load->indices.begin(), load->indices.end(),
-                                   [&](const ir::Expr& index) { return ir::UsesVar(index, axis); });
-    if (along) condition = And(condition, within);
+  return left.defined() ? ir::MakeSelect(left, select->on_true, select->on_false) : select->on_true;
+}
+
+void DropEnds(State& state, const Nest& producer) {
+  for (Nest& reader : state.nests) {
+    if (reader.ends.empty() || !Reads(reader.stage, producer.stage.buffer.get())) continue;
+    reader.stage.value = WithoutEnds(state, reader, reader.stage.value, producer);
   }
-  return condition.defined() ? ir::MakeSelect(condition, mapped, ir::MakeZero(mapped.type())) : mapped;
 }
 
 absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nest& producer) {
@@ -280,10 +282,14 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     if (axis_ranges[axis.name].low < 0) within = And(within, ir::MakeVar(axis.name) >= ir::Expr(0));
     if (within.defined()) inside[axis.name] = within;
   }
-  if (!inside.empty()) producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
+  if (!inside.empty()) {
+    producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
+    for (const auto& [axis, within] : inside) CollectConditions(within, &producer->ends);
+  }
   if (!ir::IsShared(producer->scope)) producer->scope = ir::Scope::kLocal;
   producer->at_stage = target->stage.buffer->name;
   producer->at_loop = step.loop;
+  DropEnds(state, *producer);
   return absl::OkStatus();
 }
 

@@ -7,7 +7,7 @@
 namespace hone::schedule {
 
 // t[.., i, ..] = v(i)  ==>  t[.., ix, iy, ..] = v(ix * factor + iy); t[.., e, ..]  ==>  t[.., e / factor, e % factor,
-// ..]
+// ..]. The last group has elements beyond the axis where the factor does not divide it: they are computed, not read.
 absl::Status Apply(const SplitAxis& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
@@ -22,14 +22,24 @@ absl::Status Apply(const SplitAxis& step, State& state) {
   if (axis == stage.axes.end()) {
     return absl::NotFoundError(fmt::format("{} is no axis of stage {}", step.axis, step.stage));
   }
-  if (step.factor < 1 || axis->extent % step.factor != 0) {
-    return absl::FailedPreconditionError(
-        fmt::format("factor {} does not divide axis {} of {}", step.factor, step.axis, axis->extent));
-  }
+  if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
   const auto place = axis - stage.axes.begin();
-  const ir::Axis outer{step.axis + "x", axis->extent / step.factor}, inner{step.axis + "y", step.factor};
+  const int64_t extent = axis->extent, groups = (extent + step.factor - 1) / step.factor;
+  const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};
   const ir::Expr factor(step.factor);
-  stage.value = ir::Substitute(stage.value, {{step.axis, ir::MakeVar(outer.name) * factor + ir::MakeVar(inner.name)}});
+  std::vector<ir::Expr> ends = nest->ends;
+  if (groups * step.factor > extent) {
+    ir::Ranges ranges;
+    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const ir::Axis& a : *axes) ranges[a.name] = {0, a.extent - 1};
+    }
+    ranges[step.axis] = {0, groups * step.factor - 1};
+    ends.push_back(ir::MakeVar(step.axis) < ir::Expr(extent));
+    stage.value = ProtectLoads(stage.value, {{step.axis, ends.back()}}, ranges);
+  }
+  const ir::VarMap divided_axis = {{step.axis, ir::MakeVar(outer.name) * factor + ir::MakeVar(inner.name)}};
+  stage.value = ir::Substitute(stage.value, divided_axis);
+  for (ir::Expr& end : ends) end = ir::Substitute(end, divided_axis);
   *axis = inner;
   stage.axes.insert(stage.axes.begin() + place, outer);
   std::vector<int64_t> shape;
@@ -40,6 +50,7 @@ absl::Status Apply(const SplitAxis& step, State& state) {
   const ir::Scope scope = nest->scope;
   *nest = MakeNest(std::move(stage));
   nest->scope = scope;
+  nest->ends = std::move(ends);
   for (Nest& reader : state.nests) {
     reader.stage.value = ReplaceLoads(reader.stage.value, old.get(), [&](std::vector<ir::Expr> indices) {
       const ir::Expr index = indices[static_cast<size_t>(place)];

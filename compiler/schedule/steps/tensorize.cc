@@ -28,19 +28,6 @@ bool IsZeroBeyond(const State& state, const Nest& nest, const ir::Load& load, co
   });
 }
 
-// Of what is stored of the buffer: a stage that is computed inside a loop stores only what was asked of it before.
-bool StaysInside(const State& state, const Nest& nest, const ir::Load& load, const ir::Ranges& ranges) {
-  const Nest* source = state.FindNest(load.buffer.get());
-  const bool placed = source != nullptr && !source->AtRoot();
-  for (size_t d = 0; d < load.indices.size(); ++d) {
-    ir::Expr index = ir::Substitute(load.indices[d], nest.bindings);
-    if (placed) index = ir::Simplify(index - source->origin[d], ranges);
-    const ir::Interval bounds = ir::BoundsOf(index, ranges);
-    if (bounds.low < 0 || bounds.high >= (placed ? source->storage_shape : load.buffer->shape)[d]) return false;
-  }
-  return true;
-}
-
 // The instruction does all its steps or none: a guard that tells them apart must not matter, and goes.
 absl::Status DropGuards(const State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
   const ir::Ranges ranges = state.LoopRanges();
@@ -59,7 +46,7 @@ absl::Status DropGuards(const State& state, const Factors& factors, Nest& nest, 
           "a condition holds for a part of the instruction only: pad an operand with zeros, by packing it");
     }
     for (const ir::Load* load : {&factors.a, &factors.b}) {
-      if (StaysInside(state, nest, *load, ranges)) continue;
+      if (StaysInside(state, nest, *load)) continue;
       return absl::FailedPreconditionError(fmt::format(
           "the instruction would read {} beyond what is there: pack it, and place it afterwards", load->buffer->name));
     }

@@ -89,10 +89,8 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
                                             [&](const ir::Axis& axis) { return axis.name != step && axis.extent > 1; });
     if (entry.blocks && window) continue;
     const auto factors = schedule::FactorsOf(stage.value, entry);
-    if (!factors.ok() || extent_of(stage.axes, vector) % (ir::kLanesOfRow * entry.n) != 0 ||
-        extent_of(stage.reduce_axes, step) % entry.k != 0) {
-      continue;
-    }
+    const bool whole = extent_of(stage.axes, vector) % (ir::kLanesOfRow * entry.n) == 0;
+    if (!factors.ok() || extent_of(stage.reduce_axes, step) % entry.k != 0 || (entry.blocks && !whole)) continue;
     ir::Load a = factors->a, b = factors->b;
     const auto varies = [&](const ir::Load& load) { return StrideOf(load, vector, AxisRanges(stage)) != 0; };
     if (varies(a)) std::swap(a, b);
@@ -112,12 +110,12 @@ bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruc
   const bool rows = (s.lanes_y * s.lanes_z) % ir::kBlockRows == 0 && (s.rows % 2 == 0 || s.more_rows % 2 == 0);
   const bool lanes = divides(s.lanes_y, ir::kBlockRows) || divides(ir::kBlockRows, s.lanes_y);
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
-  // Blocks: all lanes of a row are in one warp, and a lane's rows come in pairs that are eight apart.
-  const bool apart = s.lanes_x > ir::kLanesOfRow || s.more_rows > 1 || s.lanes_z > 1;
-  if (entry.blocks && (apart || s.lanes() % entry.lanes != 0 || s.rows % 2 != 0)) return false;
-  return rows && lanes && divides(s.rows * s.lanes_y * work.sharing, work.rows) && s.width % 2 == 0 &&
-         s.lanes_x % ir::kLanesOfRow == 0 && divides(s.width * s.lanes_x, work.columns) &&
-         divides(s.more_rows * s.lanes_z, work.more_rows);
+  if (!rows || !lanes || s.width % 2 != 0 || s.lanes_x % ir::kLanesOfRow != 0) return false;
+  if (!entry.blocks) return true;
+  // All lanes of a row are in one warp, a lane's rows come in pairs that are eight apart, and no tile runs over an end.
+  return s.lanes_x == ir::kLanesOfRow && s.more_rows == 1 && s.lanes_z == 1 && s.lanes() % entry.lanes == 0 &&
+         s.rows % 2 == 0 && divides(s.rows * s.lanes_y * work.sharing, work.rows) &&
+         divides(s.width * s.lanes_x, work.columns) && divides(s.more_rows * s.lanes_z, work.more_rows);
 }
 
 double LayoutCycles(const ir::BufferNode& buffer, const target::Target& target) {

@@ -18,7 +18,6 @@ constexpr double kBytes = 12;            // each cycle, from the last cache
 constexpr double kLatency = 12;          // cycles for which a step of the reduction waits, beside its products
 constexpr double kBarrier = 60;          // cycles for which lanes wait for each other
 constexpr double kLaunch = 4000;         // cycles between two launches that follow one another
-constexpr double kCondition = 1.25;      // times the cycles, where tiles run over an axis' end
 constexpr double kApart = 1.4;           // times the cycles, where a window of one row has nothing of another's
 constexpr int64_t kOtherRegisters = 40;  // of a lane: addresses and loops
 constexpr int64_t kMostRegisters = 180;
@@ -113,8 +112,6 @@ double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target
   const bool apart =
       (work.row_growth >= 1 && s.rows * s.lanes_y > 1) || (work.more_growth >= 1 && s.more_rows * s.lanes_z > 1);
   if (work.window > 1 && apart) cycles *= kApart;
-  if (work.rows % (s.rows * s.lanes_y) != 0) cycles *= kCondition;
-  if (work.more_rows % (s.more_rows * s.lanes_z) != 0) cycles *= kCondition;
   cycles += static_cast<double>(rounds) * (kStartCycles + kBarrier * depth / 16);
   return cycles + PartsCycles(work, s, kBytes, target);
 }

@@ -247,6 +247,17 @@ int64_t LaneTile::SharedBytes() const {
                                   : std::max(memory.unasked_shared_bytes, memory.shared_bytes / kGroups);
 }
 
+bool LaneTile::RunsOver(const ir::Load& load) const {
+  if (!instruction_.has_value()) return false;
+  const std::pair<int, int64_t> tiles[] = {
+      {second_, more_rows_ * lanes_z_}, {row_, rows_ * lanes_y_}, {vector_, width_ * lanes_x_}};
+  const ir::Ranges ranges = AxisRanges(reduced_);
+  return std::ranges::any_of(tiles, [&](const auto& tile) {
+    const auto& [axis, size] = tile;
+    return axis >= 0 && Extent(axis) % size != 0 && StrideOf(load, ReducedName(axis), ranges) != 0;
+  });
+}
+
 absl::Status LaneTile::PackConstants() {
   if (HasBlocks()) return PackChunks();
   if (instruction_.has_value() && ir::EntryOf(*instruction_).chunk == 0) return PackSteps();
@@ -276,7 +287,7 @@ absl::Status LaneTile::StageOperands() {
     const bool pays =
         sketch_.target.memory.shared_gain > 1 && others > 1 && 2 * bytes <= static_cast<double>(SharedBytes());
     const std::string id = std::to_string(number++);
-    if (!HasBlocks() && Choose("stage" + id, {0, 1}, pays ? 1 : 0) == 0) continue;
+    if (!HasBlocks() && !RunsOver(load) && Choose("stage" + id, {0, 1}, pays ? 1 : 0) == 0) continue;
     std::string name = load.buffer->name;
     const schedule::Nest* nest = sketch_.state.FindNest(load.buffer.get());
     const bool own = nest != nullptr && nest->AtRoot() && !nest->touched && !nest->prepared &&

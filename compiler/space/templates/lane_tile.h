@@ -130,6 +130,8 @@ class LaneTile {
   schedule::Schedule FillTogether(const std::string& name) const;
 
   // lane_tile_instruction.cc: what is different with a tensor instruction
+  // Whether a part of an instruction would read the load beyond an end: not of shared memory, where there is something.
+  bool RunsOver(const ir::Load& load) const;
   // Whether an instruction reads shared memory itself.
   bool HasBlocks() const { return instruction_.has_value() && ir::EntryOf(*instruction_).blocks; }
   // Which instruction is used, if one is; `shapes`, which are without, become those with it.

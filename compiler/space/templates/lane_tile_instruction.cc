@@ -65,28 +65,33 @@ absl::Status LaneTile::ChooseInstructionTile() {
   const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
   const int64_t elements = sketch_.target.memory.registers_bytes / 8;
   const int64_t columns = Extent(vector_), rows = Extent(row_), more_rows = Extent(second_);
+  const auto left = [](int64_t extent, int64_t taken) { return (extent + taken - 1) / taken; };
   const auto choose = [&](std::string_view name, std::vector<int64_t> options, int64_t preferred, const auto& fits) {
     std::erase_if(options, [&](int64_t size) { return !fits(size); });
     return options.empty() ? 1 : ChooseNear(name, options, preferred);
   };
+  // Tiles of instructions that read shared memory themselves run over no end.
   const bool blocks = HasBlocks();
+  const auto may_tile = [&](int64_t tile, int64_t extent) {
+    return blocks ? extent % tile == 0 : tile <= PowerOfTwo(extent);
+  };
   const int64_t least_lanes = blocks ? ir::EntryOf(*instruction_).lanes / ir::kLanesOfRow : 1;
   lanes_x_ = choose("lanes_x", Powers(blocks ? ir::kLanesOfRow : most_lanes / ir::kBlockRows), shape_.lanes_x,
-                    [&](int64_t n) { return n % ir::kLanesOfRow == 0 && columns % (2 * n) == 0; });
+                    [&](int64_t n) { return n % ir::kLanesOfRow == 0 && may_tile(2 * n, columns); });
   width_ = choose("width", Powers(std::min(MostWidth(*instruction_), elements)), shape_.width,
-                  [&](int64_t n) { return n % 2 == 0 && columns % (lanes_x_ * n) == 0; });
+                  [&](int64_t n) { return n % 2 == 0 && may_tile(lanes_x_ * n, columns); });
   lanes_y_ = choose("lanes_y", LaneSizes(rows, most_lanes / lanes_x_), shape_.lanes_y, [&](int64_t n) {
-    return rows % n == 0 && n % least_lanes == 0 &&
-           (n % ir::kBlockRows == 0 || (ir::kBlockRows % n == 0 && more_rows % (ir::kBlockRows / n) == 0));
+    return may_tile(n, rows) && n % least_lanes == 0 &&
+           (n % ir::kBlockRows == 0 || (ir::kBlockRows % n == 0 && may_tile(ir::kBlockRows / n, more_rows)));
   });
   lanes_z_ = choose("lanes_z", LaneSizes(blocks ? 1 : more_rows, most_lanes / lanes_x_ / lanes_y_), shape_.lanes_z,
-                    [&](int64_t n) { return more_rows % n == 0 && lanes_y_ * n % ir::kBlockRows == 0; });
-  const bool pairs_there = !blocks && more_rows / lanes_z_ % 2 == 0;
-  rows_ = choose("rows", LaneSizes(rows / lanes_y_, std::min(kMostRows, elements / width_)), shape_.rows,
-                 [&](int64_t n) { return rows % (lanes_y_ * n) == 0 && (n % 2 == 0 || pairs_there); });
+                    [&](int64_t n) { return may_tile(n, more_rows) && lanes_y_ * n % ir::kBlockRows == 0; });
+  const bool pairs_there = !blocks && may_tile(2 * lanes_z_, more_rows);
+  rows_ = choose("rows", LaneSizes(left(rows, lanes_y_), std::min(kMostRows, elements / width_)), shape_.rows,
+                 [&](int64_t n) { return may_tile(lanes_y_ * n, rows) && (n % 2 == 0 || pairs_there); });
   more_rows_ = choose(
-      "more_rows", LaneSizes(blocks ? 1 : more_rows / lanes_z_, std::min(kMostRows, elements / width_ / rows_)),
-      shape_.more_rows, [&](int64_t n) { return more_rows % (lanes_z_ * n) == 0 && (n % 2 == 0 || rows_ % 2 == 0); });
+      "more_rows", LaneSizes(blocks ? 1 : left(more_rows, lanes_z_), std::min(kMostRows, elements / width_ / rows_)),
+      shape_.more_rows, [&](int64_t n) { return may_tile(lanes_z_ * n, more_rows) && (n % 2 == 0 || rows_ % 2 == 0); });
   const LaneShape shape{width_, rows_, more_rows_, lanes_x_, lanes_y_, lanes_z_};
   if (FitsInstruction(shape, {columns, rows, more_rows}, *instruction_)) return absl::OkStatus();
   return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");

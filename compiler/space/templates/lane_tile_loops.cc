@@ -31,8 +31,7 @@ absl::Status LaneTile::TileOutput() {
       {second_, lanes_z_, more_rows_, 1}, {row_, lanes_y_, rows_, 1}, {vector_, lanes_x_, width_, Vector()}};
   for (const auto& [axis, axis_lanes, tile, together] : tiles) {
     if (axis < 0) continue;
-    const int64_t stripe = axis_lanes * together;
-    const bool striped = stripes && axis_lanes > 1 && tile > together && Extent(axis) % stripe == 0;
+    const bool striped = stripes && axis_lanes > 1 && tile > together;
     if (HasBlocks() && axis == row_) {
       HONE_RETURN_IF_ERROR(TileInBlocks(&groups, &lanes, &inner));
       continue;

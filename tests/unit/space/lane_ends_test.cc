@@ -1,0 +1,96 @@
+// Tiles of lanes that run over the ends of a product: what they ask innermost, and which instructions they run.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/space/space.h"
+#include "tests/unit/space/lowered.h"
+
+namespace hone::space {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Product(int m, int n, int k) {
+  return fmt::format(R"(workload "matmul"
+input x: f32[{0},{2}] in [-1, 1]
+input w: f32[{2},{1}] in [-1, 1]
+t: f32[{0},{1}] over i:{0}, j:{1} = sum k:{2} of x[i, k] * w[k, j]
+u: f32[{0},{1}] over ui:{0}, uj:{1} = max(t[ui, uj], 0.0f32)
+output u
+)",
+                     m, n, k);
+}
+
+std::string PaddedConvolution(int size, int in, int out) {
+  return fmt::format(R"(workload "conv2d"
+input x: f32[1,{0},{0},{1}] in [-1, 1]
+const w: f32[{2},{1},3,3] in [-1, 1]
+p: f32[1,{3},{3},{1}] over n:1, h:{3}, v:{3}, c:{1} = select(h >= 1 && h < {4} && v >= 1 && v < {4},
+  x[n, h - 1, v - 1, c], 0.0f32)
+y: f32[1,{0},{0},{2}] over n1:1, h1:{0}, v1:{0}, o:{2} = sum ci:{1}, r:3, s:3 of p[n1, h1 + r, v1 + s, ci] *
+  w[o, ci, r, s]
+output y
+)",
+                     size, in, out, size + 2, size + 1);
+}
+
+Candidate DefaultOf(const std::string& text, const std::string& target) {
+  return Default(ir::ParseWorkload(text).value(), target::ParseTarget(target).value()).value();
+}
+
+struct Ends {
+  const char* name;
+  std::string text;
+};
+std::ostream& operator<<(std::ostream& out, const Ends& ends) { return out << ends.name; }
+
+const Ends kEnds[] = {{"columns", Product(512, 1000, 256)},      {"even_columns", Product(512, 510, 256)},
+                      {"odd_columns", Product(512, 255, 256)},   {"rows", Product(197, 768, 768)},
+                      {"image", PaddedConvolution(14, 64, 112)}, {"small_image", PaddedConvolution(7, 64, 96)}};
+
+class LaneEnds : public ::testing::TestWithParam<Ends> {};
+
+// Shared memory is filled as far as tiles go: where they end is a question of what fills it and of the last store.
+TEST_P(LaneEnds, AskNothingOfProducts) {
+  for (const char* target : {"cuda:sm_75", "cuda:sm_87"}) {
+    int products = 0;
+    const Candidate candidate = DefaultOf(GetParam().text, target);
+    for (const schedule::Nest& nest : candidate.state.nests) {
+      const bool sums_parts = nest.stage.value.As<ir::Load>() != nullptr;
+      if (nest.stage.reduction != ir::Reduction::kSum || sums_parts) continue;
+      const ir::Binary* product = nest.stage.value.As<ir::Binary>();
+      ASSERT_NE(product, nullptr) << target << "\n" << schedule::Print(candidate.schedule);
+      EXPECT_TRUE(product->a.As<ir::Load>() != nullptr && product->b.As<ir::Load>() != nullptr)
+          << target << "\n"
+          << schedule::Print(candidate.schedule);
+      ++products;
+    }
+    EXPECT_GE(products, 1);
+  }
+}
+
+TEST_P(LaneEnds, AreNoHindranceForTensorInstructions) {
+  for (const char* target : {"cuda:sm_80 -tf32", "cuda:sm_90a -tf32"}) {
+    EXPECT_THAT(schedule::Print(DefaultOf(GetParam().text, target).schedule), HasSubstr("tensorize")) << target;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Products, LaneEnds, ::testing::ValuesIn(kEnds),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(LaneEnds, AreRight) {
+  for (const char* target : {"cuda:sm_75", "cuda:sm_80 -tf32"}) {
+    for (const std::string& text : {Product(21, 38, 40), PaddedConvolution(5, 16, 12)}) {
+      const ir::Workload workload = ir::ParseWorkload(text).value();
+      const Candidate candidate = DefaultOf(text, target);
+      EXPECT_EQ(tests::CheckLowered(workload, candidate.schedule, target::ParseTarget(target).value(), {1e-3, 1e-3}),
+                absl::OkStatus())
+          << target << "\n"
+          << schedule::Print(candidate.schedule);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::space
